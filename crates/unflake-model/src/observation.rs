@@ -1,0 +1,83 @@
+use serde::{Deserialize, Serialize};
+
+use crate::{Attempt, EnvironmentId, Finding, Origin, SessionId, Test, TestId};
+
+/// What the world told us. Techniques hear these and nothing else; the store keeps them.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Observation {
+    EnvironmentUp(Environment),
+    /// The tests of the project, in the runner's order. Told once, before any session.
+    Listed {
+        tests: Vec<Test>,
+        deselected: u32,
+    },
+    /// Something kept tests from being run at all.
+    Problem(Problem),
+    /// Something a person should know, and no reason to stop.
+    Note(String),
+    Started {
+        session: SessionId,
+        environment: EnvironmentId,
+        test: TestId,
+        run: u32,
+    },
+    Attempted(Attempt),
+    /// The session is over. `left` were planned in it and not run, for the reason in `why`.
+    SessionEnded {
+        session: SessionId,
+        left: Vec<TestId>,
+        why: Option<String>,
+    },
+}
+
+/// A process in which tests can run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Environment {
+    pub id: EnvironmentId,
+    pub origin: Origin,
+    pub parent: Option<EnvironmentId>,
+    /// Name and version, such as `pytest 8.3.4`.
+    pub runner: String,
+    /// Name and version, such as `CPython 3.11.7`.
+    pub language: String,
+}
+
+/// A reason why tests could not be run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Problem {
+    pub kind: ProblemKind,
+    /// The file or the test it is about.
+    pub place: Option<String>,
+    pub text: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ProblemKind {
+    /// A file of tests could not be loaded.
+    Collection,
+    /// The runner did not accept its command line or its configuration.
+    Usage,
+    /// The runner could not be started, or ended before it had listed its tests.
+    Start,
+    /// The runner or the agent failed inside.
+    Internal,
+}
+
+/// The one closed set of events that feeds the progress display, the log, JUnit and the web page.
+#[derive(Clone, Debug)]
+pub enum Event {
+    Began { command: Vec<String> },
+    Observed(Observation),
+    Found(Finding),
+    Ended(Totals),
+}
+
+/// What a run came to.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Totals {
+    pub seconds: f64,
+    /// Of which spent on anything but the first pass.
+    pub rerun_seconds: f64,
+    pub interrupted: bool,
+}

@@ -1,0 +1,84 @@
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::TestId;
+
+/// Numbers the sessions of one run, in the order in which they were asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct SessionId(pub u32);
+
+/// Numbers the environments of one run, in the order in which they came up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct EnvironmentId(pub u32);
+
+/// An ordered list of tests to be executed in one environment. Self-contained: everything needed to run it elsewhere
+/// is in it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Session {
+    pub id: SessionId,
+    pub purpose: Purpose,
+    pub place: Place,
+    pub tests: Vec<TestId>,
+    /// A test that fails is run again right away, at most this many times, until it passes.
+    pub again: u32,
+}
+
+/// Why a session was asked for. A fact that is kept with its attempts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Purpose {
+    /// The user's own suite, in the user's order.
+    Suite,
+    /// Tests that failed in the suite, once more after all of it.
+    AtEnd,
+    /// Tests that failed so far, in an environment in which nothing else has run.
+    Fresh,
+}
+
+/// Where a session runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Place {
+    /// In the environment that ran the suite, in whatever state it is now.
+    Live,
+    /// In an environment in which no test has run. `Fork` is a wish: where forking is unsafe it is a new process.
+    Fresh(Origin),
+}
+
+/// How an environment came to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Origin {
+    /// The runner was started anew.
+    Process,
+    /// Forked from a process that had collected its tests and run none.
+    Fork,
+}
+
+impl Purpose {
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Suite => "suite",
+            Self::AtEnd => "at-end",
+            Self::Fresh => "fresh",
+        }
+    }
+}
+
+impl Origin {
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Process => "process",
+            Self::Fork => "fork",
+        }
+    }
+}
+
+impl fmt::Display for EnvironmentId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}

@@ -1,0 +1,153 @@
+use serde::{Deserialize, Serialize};
+
+/// What an agent tells unflake.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "kebab-case")]
+pub enum Event {
+    /// The first line on every connection.
+    Hello(Hello),
+    /// Something a person should know.
+    Note {
+        text: String,
+    },
+    /// Something that keeps tests from being run.
+    Problem {
+        kind: ProblemKind,
+        place: Option<String>,
+        text: String,
+    },
+    /// Some of the tests, in the runner's order. As many of these as it takes.
+    Listed {
+        tests: Vec<Listed>,
+    },
+    /// All tests are listed; the agent waits for orders. `unforkable` says why forking would be unsafe.
+    Ready {
+        tests: u32,
+        deselected: u32,
+        unforkable: Option<String>,
+    },
+    Start {
+        n: u32,
+        run: u32,
+    },
+    Done {
+        n: u32,
+        run: u32,
+        outcome: Outcome,
+        seconds: f64,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        failure: Option<Box<Failed>>,
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        stdout: String,
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        stderr: String,
+    },
+    /// The runner itself wants to stop (`pytest.exit`, `--maxfail`). The tests of this order that have not begun are
+    /// not run; `idle` follows.
+    Stopped {
+        cause: StopCause,
+        why: String,
+    },
+    /// The `run` order is carried out.
+    Idle,
+    Forked {
+        environment: u32,
+        pid: u32,
+    },
+    Unforkable {
+        environment: u32,
+        why: String,
+    },
+    /// How a forked child ended; neither field when it is not known.
+    Reaped {
+        environment: u32,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        signal: Option<i32>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        exit: Option<i32>,
+    },
+    Bye,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Hello {
+    /// The version of this protocol that the agent speaks.
+    pub protocol: u32,
+    /// The agent's name, such as `pytest`.
+    pub agent: String,
+    pub environment: u32,
+    /// The environment it was forked from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<u32>,
+    pub pid: u32,
+    /// The runner's name and version.
+    pub runner: String,
+    /// The language's name and version.
+    pub language: String,
+    /// Test files are named relative to this directory.
+    pub root: String,
+    /// A signal upon which the process writes the stacks of all its threads to `stack-<environment>` in the side
+    /// directory, without help from the code that hangs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stack_signal: Option<i32>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Listed {
+    /// Its number in every order and answer, counted from 0 over all `listed` events.
+    pub n: u32,
+    /// Its name in the runner. Unique: where the runner has two of one name, the agent adds ` (2)`, ` (3)`, ….
+    pub id: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line: Option<u32>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Outcome {
+    Passed,
+    Failed,
+    Error,
+    Skipped,
+    ExpectedFailure,
+    UnexpectedPass,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Failed {
+    pub phase: Phase,
+    pub kind: String,
+    pub message: String,
+    pub trace: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line: Option<u32>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Phase {
+    SetUp,
+    Call,
+    TearDown,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ProblemKind {
+    Collection,
+    Usage,
+    Internal,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum StopCause {
+    /// A limit that the user gave the runner, such as `--maxfail`.
+    Limit,
+    /// The project's code asked the runner to end.
+    Exit,
+}

@@ -1,0 +1,34 @@
+//! The wire between unflake and an agent: one JSON object a line, over a Unix stream socket.
+//!
+//! What an agent has to do is written in `agents/README.md`; this crate is the same contract as types. Deliberately
+//! absent: any knowledge of what unflake does with the answers.
+
+mod event;
+mod order;
+mod wire;
+
+pub use event::{Event, Failed, Hello, Listed, Outcome, Phase, ProblemKind, StopCause};
+pub use order::Order;
+pub use wire::{Line, LineError, LineReader, MAX_LINE, to_line};
+
+/// Raised when a message changes its meaning or loses a field. New optional fields do not raise it: both sides ignore
+/// what they do not know.
+pub const VERSION: u32 = 1;
+
+/// The environment variables with which an agent is started. An agent removes all of them from its environment before
+/// the project's code can see them.
+pub mod variables {
+    /// Path of the socket to connect to.
+    pub const SOCKET: &str = "UNFLAKE_SOCKET";
+    /// Number of the environment that the started process is.
+    pub const ENVIRONMENT: &str = "UNFLAKE_ENVIRONMENT";
+    /// A directory for bulk data: stacks, and later traces, coverage and snapshots.
+    pub const SIDE: &str = "UNFLAKE_SIDE";
+    /// `yes` when the runner's own reports (its JUnit file, its coverage data) are to be written as usual; `no` in a
+    /// process that exists only to be forked.
+    pub const REPORTS: &str = "UNFLAKE_REPORTS";
+    /// How many characters of one text (a stream, a trace) to keep; longer ones are shortened in the middle.
+    pub const OUTPUT_LIMIT: &str = "UNFLAKE_OUTPUT_LIMIT";
+    /// A JSON object: variables that were changed to bring the agent in, with the values they had (null: unset).
+    pub const RESTORE: &str = "UNFLAKE_RESTORE";
+}

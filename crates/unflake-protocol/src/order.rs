@@ -1,0 +1,18 @@
+use serde::{Deserialize, Serialize};
+
+/// What unflake tells an agent to do. Orders are carried out one after the other, in the order in which they came.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "order", rename_all = "kebab-case")]
+pub enum Order {
+    /// Run these tests, by their numbers, in this order. A test that fails is run again at once as a distinct item, at
+    /// most `again` times, until it passes. Everything is torn down after the last. Answered by `start` and `done` for
+    /// each attempt, then `idle`.
+    Run { tests: Vec<u32>, again: u32 },
+    /// Make a copy of this process which connects by itself as `environment` and takes orders of its own. Answered by
+    /// `forked` or `unforkable`.
+    Fork { environment: u32 },
+    /// Wait for a forked child that has ended. Answered by `reaped`.
+    Reap { environment: u32 },
+    /// Leave. Answered by `bye`.
+    End,
+}

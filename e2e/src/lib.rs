@@ -1,0 +1,1 @@
+//! End-to-end stories live in `tests/`; this library holds what they share.
