@@ -29,6 +29,9 @@ pub mod variables {
     pub const REPORTS: &str = "UNFLAKE_REPORTS";
     /// How many characters of one text (a stream, a trace) to keep; longer ones are shortened in the middle.
     pub const OUTPUT_LIMIT: &str = "UNFLAKE_OUTPUT_LIMIT";
+    /// Path of a JSON list of files, absolute. Where it is set, only tests in these files are collected, with the
+    /// configuration that the whole command line leads to.
+    pub const ONLY: &str = "UNFLAKE_ONLY";
     /// A JSON object: variables that were changed to bring the agent in, with the values they had (null: unset).
     pub const RESTORE: &str = "UNFLAKE_RESTORE";
 }

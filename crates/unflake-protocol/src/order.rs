@@ -13,6 +13,10 @@ pub enum Order {
     Fork { environment: u32 },
     /// Wait for a forked child that has ended. Answered by `reaped`.
     Reap { environment: u32 },
-    /// Leave. Answered by `bye`.
-    End,
+    /// Leave. Answered by `bye`. `failed`, where given, is the number of tests that count as failed after all, from
+    /// which the runner is to make its exit code.
+    End {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        failed: Option<u32>,
+    },
 }
