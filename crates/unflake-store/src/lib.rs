@@ -1,1 +1,61 @@
+//! Facts: every attempt of every run, kept in one embedded database per project.
+//!
+//! What is guaranteed:
+//! 1. What [`Store::record`] was given is in the database when it returns. A `kill -9` of the process loses nothing of
+//!    it; a power failure may lose the newest part and never harms the rest.
+//! 2. All observations of one call are kept, or none of them.
+//! 3. Nothing that was recorded is ever changed or thrown away.
+//! 4. Several processes may record into the same history at once. A writer waits for another one, a reader for nobody.
+//! 5. A file that this version does not understand is left as it is.
+//!
+//! Deliberately absent: verdicts and any other opinion, a clock (times are handed in), and the drawing of anything.
 
+mod connect;
+mod error;
+mod filesystem;
+mod read;
+mod run;
+mod schema;
+mod word;
+mod write;
+
+use std::path::{Path, PathBuf};
+
+use rusqlite::Connection;
+
+pub use error::StoreError;
+pub use read::Kept;
+pub use run::{Host, Revision, Run, RunFacts, RunId};
+
+/// The name of the database within the directory of the store.
+pub const FILE: &str = "history.db";
+
+/// The history of one project. Can be moved to another thread; is used by one at a time.
+#[derive(Debug)]
+pub struct Store {
+    connection: Connection,
+    path: PathBuf,
+    known: write::Known,
+}
+
+impl Store {
+    /// Opens `<dir>/history.db` and makes it where it is not there yet, with its directory and a `.gitignore` that
+    /// keeps git from seeing either.
+    pub fn open(dir: &Path) -> Result<Self, StoreError> {
+        let path = connect::prepare(dir)?;
+        let connection = connect::open(&path, filesystem::is_shared(dir))?;
+        Ok(Self { connection, path, known: write::Known::default() })
+    }
+
+    /// A history that ends with the process.
+    pub fn in_memory() -> Result<Self, StoreError> {
+        let path = PathBuf::from(":memory:");
+        let connection = connect::open(&path, false)?;
+        Ok(Self { connection, path, known: write::Known::default() })
+    }
+
+    /// Where the history is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}

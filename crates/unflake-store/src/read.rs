@@ -1,0 +1,189 @@
+//! How facts come back.
+
+use rusqlite::{Result, Row, params};
+use unflake_model::{Attempt, EnvironmentId, Failure, Observation, SessionId, TestId, Timestamp};
+
+use crate::word::{Json, Word};
+use crate::write::Told;
+use crate::{Host, Revision, Run, RunFacts, RunId, Store, StoreError};
+
+/// An attempt as history has it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Kept {
+    pub run: RunId,
+    pub revision: Revision,
+    pub attempt: Attempt,
+}
+
+impl Store {
+    /// The attempts at one test, those that started last first. None where the test is not known.
+    pub fn attempts_of(&self, test: &TestId, limit: usize) -> Result<Vec<Kept>, StoreError> {
+        // Chosen before the long texts are read.
+        let sql = format!(
+            "{KEPT} WHERE attempt.id IN (
+                 SELECT id FROM attempt WHERE test = (SELECT id FROM test WHERE name = ?)
+                 ORDER BY started DESC, id DESC LIMIT ?)
+             ORDER BY attempt.started DESC, attempt.id DESC"
+        );
+        self.list(&sql, params![test.as_str(), most(limit)], kept)
+    }
+
+    /// All attempts of one run, in the order in which they were recorded.
+    pub fn attempts_in(&self, run: RunId) -> Result<Vec<Attempt>, StoreError> {
+        let sql = format!("{KEPT} WHERE circumstance.run = ? ORDER BY attempt.id");
+        self.list(&sql, params![run.0], |row| kept(row).map(|kept| kept.attempt))
+    }
+
+    /// Everything else that was kept of one run, in the order in which it was recorded: environments, problems, notes
+    /// and the ends of sessions.
+    pub fn told(&self, run: RunId) -> Result<Vec<Observation>, StoreError> {
+        let told = self.list("SELECT body FROM told WHERE run = ? ORDER BY id", params![run.0], |row| {
+            row.get::<_, Json<Told>>(0).map(|told| told.0)
+        })?;
+        told.into_iter().map(|told| self.observation(told)).collect()
+    }
+
+    /// The tests that somebody may mean who types `pattern`, by name: the one that is called exactly so; else those in
+    /// which it stands as whole words, as `test_total` does in `test_cart.py::test_total[2]`; else all in which it
+    /// stands at all.
+    pub fn find_tests(&self, pattern: &str) -> Result<Vec<TestId>, StoreError> {
+        let names: Vec<String> =
+            self.list("SELECT name FROM test WHERE instr(name, ?) ORDER BY name", params![pattern], |row| row.get(0))?;
+        let exact = |name: &String| name == pattern;
+        let whole = |name: &String| has_whole(name, pattern);
+        let chosen: Vec<&String> = if names.iter().any(exact) {
+            names.iter().filter(|name| exact(name)).collect()
+        } else if names.iter().any(whole) {
+            names.iter().filter(|name| whole(name)).collect()
+        } else {
+            names.iter().collect()
+        };
+        Ok(chosen.into_iter().map(TestId::new).collect())
+    }
+
+    /// The runs, those that started last first.
+    pub fn runs(&self, limit: usize) -> Result<Vec<Run>, StoreError> {
+        self.list(
+            "SELECT id, command, cwd, started, version, host, os, arch, cpus, commit_hash, tree_hash, dirty, ended,
+                    exit, listed, deselected, attempts
+             FROM run ORDER BY started DESC, id DESC LIMIT ?",
+            params![most(limit)],
+            run,
+        )
+    }
+
+    fn observation(&self, told: Told) -> Result<Observation, StoreError> {
+        Ok(match told {
+            Told::Environment(environment) => Observation::EnvironmentUp(environment),
+            Told::Problem(problem) => Observation::Problem(problem),
+            Told::Note(text) => Observation::Note(text),
+            Told::SessionEnded { session, left, why } => {
+                let left = left.into_iter().map(|id| self.test_name(id)).collect::<Result<_, _>>()?;
+                Observation::SessionEnded { session, left, why }
+            }
+        })
+    }
+
+    fn test_name(&self, id: i64) -> Result<TestId, StoreError> {
+        let name = self
+            .connection
+            .prepare_cached("SELECT name FROM test WHERE id = ?")
+            .and_then(|mut statement| statement.query_row([id], |row| row.get::<_, String>(0)));
+        name.map(TestId::new).map_err(|error| StoreError::of_database(&self.path, error))
+    }
+
+    fn list<T>(
+        &self,
+        sql: &str,
+        params: impl rusqlite::Params,
+        read: impl FnMut(&Row) -> Result<T>,
+    ) -> Result<Vec<T>, StoreError> {
+        self.connection
+            .prepare_cached(sql)
+            .and_then(|mut statement| statement.query_map(params, read)?.collect())
+            .map_err(|error| StoreError::of_database(&self.path, error))
+    }
+}
+
+const KEPT: &str = "
+    SELECT circumstance.run, run.commit_hash, run.tree_hash, run.dirty,
+           test.name, circumstance.session, circumstance.purpose, circumstance.environment, circumstance.origin,
+           attempt.position, attempt.again, attempt.outcome, attempt.started, attempt.seconds, stdout.body, stderr.body,
+           failure.phase, kind.body, message.body, trace.body, file.body, failure.line
+    FROM attempt
+    JOIN test ON test.id = attempt.test
+    JOIN circumstance ON circumstance.id = attempt.circumstance
+    JOIN run ON run.id = circumstance.run
+    LEFT JOIN text stdout ON stdout.id = attempt.stdout
+    LEFT JOIN text stderr ON stderr.id = attempt.stderr
+    LEFT JOIN failure ON failure.attempt = attempt.id
+    LEFT JOIN text kind ON kind.id = failure.kind
+    LEFT JOIN text message ON message.id = failure.message
+    LEFT JOIN text trace ON trace.id = failure.trace
+    LEFT JOIN text file ON file.id = failure.file";
+
+/// A row of [`KEPT`].
+fn kept(row: &Row) -> Result<Kept> {
+    let failure = match row.get::<_, Option<Word<_>>>(16)? {
+        Some(Word(phase)) => Some(Failure {
+            phase,
+            kind: row.get(17)?,
+            message: row.get(18)?,
+            trace: row.get(19)?,
+            file: row.get(20)?,
+            line: row.get(21)?,
+        }),
+        None => None,
+    };
+    Ok(Kept {
+        run: RunId(row.get(0)?),
+        revision: Revision { commit: row.get(1)?, tree: row.get(2)?, dirty: row.get(3)? },
+        attempt: Attempt {
+            test: TestId::new(row.get_ref(4)?.as_str()?),
+            session: SessionId(row.get(5)?),
+            purpose: row.get::<_, Word<_>>(6)?.0,
+            environment: EnvironmentId(row.get(7)?),
+            origin: row.get::<_, Word<_>>(8)?.0,
+            position: row.get(9)?,
+            run: row.get(10)?,
+            outcome: row.get::<_, Word<_>>(11)?.0,
+            started: Timestamp(row.get(12)?),
+            seconds: row.get::<_, Option<f64>>(13)?.unwrap_or(f64::NAN),
+            failure,
+            stdout: row.get::<_, Option<String>>(14)?.unwrap_or_default(),
+            stderr: row.get::<_, Option<String>>(15)?.unwrap_or_default(),
+        },
+    })
+}
+
+fn run(row: &Row) -> Result<Run> {
+    let ended: Option<i64> = row.get(12)?;
+    let listed: Option<u32> = row.get(14)?;
+    Ok(Run {
+        id: RunId(row.get(0)?),
+        facts: RunFacts {
+            command: row.get::<_, Json<_>>(1)?.0,
+            cwd: row.get(2)?,
+            started: Timestamp(row.get(3)?),
+            version: row.get(4)?,
+            host: Host { name: row.get(5)?, os: row.get(6)?, arch: row.get(7)?, cpus: row.get(8)? },
+            revision: Revision { commit: row.get(9)?, tree: row.get(10)?, dirty: row.get(11)? },
+        },
+        ended: ended.map(|ended| Ok::<_, rusqlite::Error>((Timestamp(ended), row.get(13)?))).transpose()?,
+        listed: listed.map(|listed| Ok::<_, rusqlite::Error>((listed, row.get(15)?))).transpose()?,
+        attempts: row.get::<_, i64>(16)?.cast_unsigned(),
+    })
+}
+
+/// Whether `part` stands in `name` with no letter, digit or underscore right before or after it.
+fn has_whole(name: &str, part: &str) -> bool {
+    let in_word = |c: char| c.is_alphanumeric() || c == '_';
+    name.match_indices(part).any(|(at, _)| {
+        !name[..at].chars().next_back().is_some_and(in_word)
+            && !name[at + part.len()..].chars().next().is_some_and(in_word)
+    })
+}
+
+fn most(limit: usize) -> i64 {
+    i64::try_from(limit).unwrap_or(i64::MAX)
+}

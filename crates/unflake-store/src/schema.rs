@@ -1,0 +1,118 @@
+//! The tables, and how they came to be what they are.
+
+use rusqlite::{Connection, Result, TransactionBehavior};
+
+/// One step per version: step n brings a database of version n to version n + 1. A released step is never edited.
+///
+/// 1: the first.
+const STEPS: &[&str] = &[VERSION_1];
+
+/// The version that this unflake writes. It is kept in `PRAGMA user_version`; 0 is a database without tables.
+pub(crate) const KNOWN: i32 = STEPS.len() as i32;
+
+const VERSION_1: &str = "
+-- Times are microseconds since the Unix epoch. Words are spelt as the model spells them.
+
+-- One invocation of unflake.
+CREATE TABLE run (
+    id          INTEGER PRIMARY KEY,
+    command     TEXT    NOT NULL,  -- a JSON array of strings
+    cwd         TEXT    NOT NULL,
+    started     INTEGER NOT NULL,
+    ended       INTEGER,           -- NULL: still going on, or killed
+    exit        INTEGER,
+    version     TEXT    NOT NULL,  -- of unflake
+    host        TEXT    NOT NULL,
+    os          TEXT    NOT NULL,
+    arch        TEXT    NOT NULL,
+    cpus        INTEGER NOT NULL,
+    commit_hash TEXT,              -- these three: NULL when not known
+    tree_hash   TEXT,
+    dirty       INTEGER,
+    listed      INTEGER,           -- tests that the runner listed, and those it left out
+    deselected  INTEGER,
+    attempts    INTEGER NOT NULL DEFAULT 0
+) STRICT;
+
+-- A test that was ever listed or run, with the place at which it was listed last.
+CREATE TABLE test (
+    id   INTEGER PRIMARY KEY,
+    name TEXT    NOT NULL UNIQUE,
+    file TEXT,
+    line INTEGER
+) STRICT;
+
+-- Long texts, each stored once however many attempts have it. Looked up by hash and compared in full.
+CREATE TABLE text (
+    id   INTEGER PRIMARY KEY,
+    hash INTEGER NOT NULL,
+    body TEXT    NOT NULL
+) STRICT;
+CREATE INDEX text_by_hash ON text (hash);
+
+-- What the attempts of one session in one environment have in common, so that an attempt need not repeat it.
+CREATE TABLE circumstance (
+    id          INTEGER PRIMARY KEY,
+    run         INTEGER NOT NULL REFERENCES run,
+    session     INTEGER NOT NULL,
+    environment INTEGER NOT NULL,
+    purpose     TEXT    NOT NULL,
+    origin      TEXT    NOT NULL,
+    UNIQUE (run, session, environment, purpose, origin)
+) STRICT;
+
+-- One execution of one test.
+CREATE TABLE attempt (
+    id           INTEGER PRIMARY KEY,
+    test         INTEGER NOT NULL REFERENCES test,
+    circumstance INTEGER NOT NULL REFERENCES circumstance,
+    position     INTEGER NOT NULL,  -- attempts that its environment had made before
+    again        INTEGER NOT NULL,  -- 0: the first time within its session
+    outcome      TEXT    NOT NULL,
+    started      INTEGER NOT NULL,
+    seconds      REAL,              -- NULL: not a number
+    stdout       INTEGER REFERENCES text,  -- NULL: empty
+    stderr       INTEGER REFERENCES text
+) STRICT;
+CREATE INDEX attempt_by_test ON attempt (test);
+CREATE INDEX attempt_by_circumstance ON attempt (circumstance);
+
+-- What an attempt that did not pass said of itself.
+CREATE TABLE failure (
+    attempt INTEGER PRIMARY KEY REFERENCES attempt,
+    phase   TEXT    NOT NULL,
+    kind    INTEGER NOT NULL REFERENCES text,
+    message INTEGER NOT NULL REFERENCES text,
+    trace   INTEGER NOT NULL REFERENCES text,
+    file    INTEGER REFERENCES text,
+    line    INTEGER
+) STRICT;
+
+-- Everything else that was observed in a run, in the order in which it was. Few, and always read together.
+CREATE TABLE told (
+    id   INTEGER PRIMARY KEY,
+    run  INTEGER NOT NULL REFERENCES run,
+    body TEXT    NOT NULL  -- JSON; tests in it are ids
+) STRICT;
+CREATE INDEX told_by_run ON told (run);
+";
+
+pub(crate) fn version(connection: &Connection) -> Result<i32> {
+    connection.pragma_query_value(None, "user_version", |row| row.get(0))
+}
+
+/// Brings the database to the version that this unflake writes. All or nothing; the caller has made sure that it is
+/// not newer.
+pub(crate) fn migrate(connection: &mut Connection) -> Result<()> {
+    if version(connection)? == KNOWN {
+        return Ok(());
+    }
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    // Asked again, now that nobody else can write: another process may have been quicker.
+    let done = version(&transaction)? as usize;
+    for step in STEPS.iter().skip(done) {
+        transaction.execute_batch(step)?;
+    }
+    transaction.pragma_update(None, "user_version", KNOWN)?;
+    transaction.commit()
+}

@@ -1,0 +1,64 @@
+//! What the tests of the store have in common. Each uses a part of it.
+#![allow(dead_code)]
+
+use unflake_model::{
+    Attempt, EnvironmentId, Failure, Observation, Origin, Outcome, Phase, Purpose, SessionId, TestId, Timestamp,
+};
+use unflake_store::{Host, Revision, RunFacts};
+
+pub(crate) fn facts() -> RunFacts {
+    RunFacts {
+        command: vec!["pytest".into(), "tests with blanks/".into()],
+        cwd: "/project".into(),
+        started: Timestamp(1_700_000_000_000_000),
+        revision: Revision { commit: Some("c0ffee".into()), tree: Some("7ree".into()), dirty: Some(false) },
+        host: Host { name: "host".into(), os: "linux".into(), arch: "x86_64".into(), cpus: 8 },
+        version: "0.1.0".into(),
+    }
+}
+
+pub(crate) fn passing(test: &str, position: u32) -> Attempt {
+    Attempt {
+        test: test.into(),
+        session: SessionId(0),
+        purpose: Purpose::Suite,
+        environment: EnvironmentId(0),
+        origin: Origin::Process,
+        position,
+        run: 0,
+        outcome: Outcome::Passed,
+        started: Timestamp(1_700_000_000_000_000 + i64::from(position) * 1_234),
+        seconds: 0.001_234_567 * f64::from(position + 1),
+        failure: None,
+        stdout: String::new(),
+        stderr: String::new(),
+    }
+}
+
+pub(crate) fn failing(test: &str, position: u32, trace: &str) -> Attempt {
+    Attempt {
+        outcome: Outcome::Failed,
+        failure: Some(Failure {
+            phase: Phase::Call,
+            kind: "AssertionError".into(),
+            message: "assert 1 == 2".into(),
+            trace: trace.into(),
+            file: Some("tests/test_cart.py".into()),
+            line: Some(7),
+        }),
+        ..passing(test, position)
+    }
+}
+
+pub(crate) fn attempted(attempts: impl IntoIterator<Item = Attempt>) -> Vec<Observation> {
+    attempts.into_iter().map(Observation::Attempted).collect()
+}
+
+/// `count` attempts, each at a test of its own.
+pub(crate) fn batch(first: u32, count: u32) -> Vec<Observation> {
+    attempted((first..first + count).map(|n| passing(&format!("tests/test_cart.py::TestCart::test_total[{n}]"), n)))
+}
+
+pub(crate) fn names(tests: &[TestId]) -> Vec<&str> {
+    tests.iter().map(TestId::as_str).collect()
+}

@@ -1,0 +1,215 @@
+//! What is recorded comes back.
+
+mod common;
+
+use common::{attempted, facts, failing, names, passing};
+use proptest::prelude::*;
+use unflake_model::{
+    Attempt, Death, Environment, EnvironmentId, Failure, Observation, Origin, Outcome, Phase, Problem, ProblemKind,
+    Purpose, SessionId, Test, Timestamp,
+};
+use unflake_store::{Revision, Run, RunFacts, RunId, Store};
+
+#[test]
+fn a_run_comes_back_with_all_that_became_known_of_it() {
+    let mut store = Store::in_memory().unwrap();
+    let run = store.begin(&RunFacts { revision: Revision::default(), ..facts() }).unwrap();
+    let begun = &store.runs(9).unwrap()[0];
+    assert_eq!((begun.ended, begun.listed, begun.attempts), (None, None, 0));
+    assert_eq!(begun.facts.revision, Revision::default());
+
+    store.revision(run, &facts().revision).unwrap();
+    let tests = vec![Test { id: "a".into(), file: Some("a.py".into()), line: Some(3) }];
+    store.record(run, &[Observation::Listed { tests, deselected: 4 }]).unwrap();
+    store.record(run, &attempted([passing("a", 0), passing("b", 1)])).unwrap();
+    store.finish(run, Timestamp(99), 130).unwrap();
+
+    let ended = Run { id: run, facts: facts(), ended: Some((Timestamp(99), 130)), listed: Some((1, 4)), attempts: 2 };
+    assert_eq!(store.runs(9).unwrap(), [ended]);
+}
+
+#[test]
+fn the_newest_comes_first() {
+    let mut store = Store::in_memory().unwrap();
+    let later = store.begin(&facts()).unwrap();
+    // Recorded after it, as results from elsewhere are, and yet older.
+    let earlier = store.begin(&RunFacts { started: Timestamp(5), ..facts() }).unwrap();
+    store.record(later, &attempted((0..3).map(|n| passing("a", n)))).unwrap();
+    store.record(earlier, &attempted([Attempt { started: Timestamp(6), ..passing("a", 9) }, passing("b", 1)])).unwrap();
+
+    assert_eq!(store.runs(9).unwrap().iter().map(|run| run.id).collect::<Vec<_>>(), [later, earlier]);
+    assert_eq!(store.runs(1).unwrap().len(), 1);
+    let positions = |limit| -> Vec<u32> {
+        store.attempts_of(&"a".into(), limit).unwrap().iter().map(|kept| kept.attempt.position).collect()
+    };
+    assert_eq!(positions(9), [2, 1, 0, 9]);
+    assert_eq!(positions(2), [2, 1]);
+    assert_eq!(store.attempts_of(&"never heard of".into(), 9).unwrap(), []);
+    let kept = store.attempts_of(&"b".into(), 9).unwrap().remove(0);
+    assert_eq!((kept.run, kept.revision), (earlier, facts().revision));
+}
+
+#[test]
+fn what_is_not_an_attempt_comes_back_in_order() {
+    let mut store = Store::in_memory().unwrap();
+    let run = store.begin(&facts()).unwrap();
+    let told = [
+        Observation::EnvironmentUp(Environment {
+            id: EnvironmentId(1),
+            origin: Origin::Fork,
+            parent: Some(EnvironmentId(0)),
+            runner: "pytest 8.3.4".into(),
+            language: "CPython 3.11.7".into(),
+        }),
+        Observation::Note("line\nand \0 and \u{1b}[1m".into()),
+        Observation::Problem(Problem { kind: ProblemKind::Collection, place: Some("a.py".into()), text: "?".into() }),
+        Observation::SessionEnded {
+            session: SessionId(3),
+            left: vec!["b".into(), "a".into()],
+            why: Some("died".into()),
+        },
+        Observation::SessionEnded { session: SessionId(4), left: vec![], why: None },
+    ];
+    store.record(run, &told).unwrap();
+    store.record(run, &attempted([passing("a", 0)])).unwrap();
+    let other = store.begin(&facts()).unwrap();
+    assert_eq!(store.told(run).unwrap(), told);
+    assert_eq!(store.told(other).unwrap(), []);
+    assert_eq!(store.attempts_in(run).unwrap(), [passing("a", 0)]);
+    assert_eq!(store.attempts_in(other).unwrap(), []);
+}
+
+#[test]
+fn an_unknown_run_gets_nothing_and_the_store_goes_on() {
+    let mut store = Store::in_memory().unwrap();
+    assert!(store.record(RunId(7), &attempted([passing("a", 0)])).is_err());
+    assert!(store.finish(RunId(7), Timestamp(0), 0).is_err());
+    assert_eq!(names(&store.find_tests("a").unwrap()), [""; 0]);
+    let run = store.begin(&facts()).unwrap();
+    store.record(run, &attempted([passing("a", 0)])).unwrap();
+    assert_eq!(store.attempts_in(run).unwrap().len(), 1);
+}
+
+#[test]
+fn a_test_is_found_by_what_people_type() {
+    let mut store = Store::in_memory().unwrap();
+    let run = store.begin(&facts()).unwrap();
+    let tests = [
+        "t.py::test_total",
+        "t.py::test_total_of_nothing",
+        "u.py::test_total[a b]",
+        "u.py::test_é",
+        "test_totally",
+        "100%_sure",
+    ];
+    let tests = tests.map(|id| Test { id: id.into(), file: None, line: None }).to_vec();
+    store.record(run, &[Observation::Listed { tests, deselected: 0 }]).unwrap();
+    let check = |pattern: &str, expected: &[&str]| {
+        assert_eq!(names(&store.find_tests(pattern).unwrap()), expected, "{pattern}");
+    };
+    check("t.py::test_total", &["t.py::test_total"]);
+    check("test_total", &["t.py::test_total", "u.py::test_total[a b]"]);
+    check("t.py", &["t.py::test_total", "t.py::test_total_of_nothing"]);
+    check("tota", &["t.py::test_total", "t.py::test_total_of_nothing", "test_totally", "u.py::test_total[a b]"]);
+    check("test_é", &["u.py::test_é"]);
+    check("%", &["100%_sure"]);
+    check("nothing like it", &[]);
+}
+
+#[test]
+fn a_text_is_stored_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut store = Store::open(dir.path()).unwrap();
+    let run = store.begin(&facts()).unwrap();
+    let trace = "x".repeat(100_000);
+    for _ in 0..10 {
+        store.record(run, &attempted((0..10).map(|n| failing("a", n, &trace)))).unwrap();
+    }
+    assert_eq!(store.attempts_of(&"a".into(), 1000).unwrap().len(), 100);
+    let path = store.path().to_owned();
+    drop(store);
+    let bytes = std::fs::metadata(path).unwrap().len();
+    assert!(bytes < 300_000, "{bytes} bytes");
+}
+
+fn texts() -> impl Strategy<Value = String> {
+    prop_oneof![Just(String::new()), ".{0,20}", any::<String>(), Just("\0 a\0\n\u{1b}[31m\r\u{feff}".to_owned())]
+}
+
+fn outcomes() -> impl Strategy<Value = Outcome> {
+    prop_oneof![
+        Just(Outcome::Passed),
+        Just(Outcome::Failed),
+        Just(Outcome::Error),
+        Just(Outcome::Skipped),
+        Just(Outcome::ExpectedFailure),
+        Just(Outcome::UnexpectedPass),
+        Just(Outcome::TimedOut),
+        Just(Outcome::Crashed(Death::Unknown)),
+        any::<i32>().prop_map(|number| Outcome::Crashed(Death::Signal(number))),
+        any::<i32>().prop_map(|code| Outcome::Crashed(Death::Exit(code))),
+    ]
+}
+
+fn failures() -> impl Strategy<Value = Failure> {
+    let phases = prop::sample::select(vec![Phase::SetUp, Phase::Call, Phase::TearDown, Phase::Process]);
+    let places = (prop::option::of(texts()), any::<Option<u32>>());
+    (phases, texts(), texts(), texts(), places).prop_map(|(phase, kind, message, trace, (file, line))| Failure {
+        phase,
+        kind,
+        message,
+        trace,
+        file,
+        line,
+    })
+}
+
+fn attempts() -> impl Strategy<Value = Attempt> {
+    let purposes = prop::sample::select(vec![Purpose::Suite, Purpose::AtEnd, Purpose::Fresh]);
+    let origins = prop::sample::select(vec![Origin::Process, Origin::Fork]);
+    let numbers = (any::<u32>(), any::<u32>(), any::<u32>(), any::<u32>(), any::<i64>(), any::<f64>());
+    (texts(), purposes, origins, numbers, outcomes(), prop::option::of(failures()), texts(), texts()).prop_map(
+        |(test, purpose, origin, numbers, outcome, failure, stdout, stderr)| {
+            let (session, environment, position, run, started, seconds) = numbers;
+            Attempt {
+                test: test.as_str().into(),
+                session: SessionId(session),
+                purpose,
+                environment: EnvironmentId(environment),
+                origin,
+                position,
+                run,
+                outcome,
+                started: Timestamp(started),
+                seconds,
+                failure,
+                stdout,
+                stderr,
+            }
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_attempt_comes_back_equal(attempts in prop::collection::vec(attempts(), 1..6)) {
+        let mut store = Store::in_memory().unwrap();
+        let run = store.begin(&facts()).unwrap();
+        store.record(run, &attempted(attempts.clone())).unwrap();
+        prop_assert_eq!(&store.attempts_in(run).unwrap(), &attempts);
+        for attempt in &attempts {
+            let kept = store.attempts_of(&attempt.test, 9).unwrap();
+            prop_assert!(kept.iter().any(|kept| kept.attempt == *attempt));
+        }
+    }
+}
+
+#[test]
+fn a_duration_that_is_no_number_does_no_harm() {
+    let mut store = Store::in_memory().unwrap();
+    let run = store.begin(&facts()).unwrap();
+    store.record(run, &attempted([Attempt { seconds: f64::NAN, ..passing("a", 0) }])).unwrap();
+    assert!(store.attempts_in(run).unwrap()[0].seconds.is_nan());
+}
