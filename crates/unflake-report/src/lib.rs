@@ -1,1 +1,70 @@
+//! What people and machines read of a run: live progress, the summary, JSON, JUnit and the history of a test.
+//!
+//! Deliberately absent: processes, verdicts of its own, and any knowledge of a runner or a language. It reads neither
+//! the clock nor the environment nor the terminal. What it needs of them is handed in, so that its tests are literals.
 
+mod cases;
+mod failure;
+mod history;
+mod json;
+mod junit;
+mod page;
+mod progress;
+mod status;
+mod summary;
+mod text;
+mod words;
+
+use unflake_model::{Attempt, Finding, Problem, Test, TestId, Totals};
+
+pub use history::{HistoryRow, attempts_table};
+pub use jiff::tz::TimeZone;
+pub use json::json;
+pub use junit::junit;
+pub use progress::Progress;
+pub use summary::summary;
+pub use text::{one_line, plain};
+
+/// How text may be drawn where it is going.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Look {
+    /// Without it no escape sequence is written. Nothing is told by colour alone.
+    pub colour: bool,
+    /// Columns. `usize::MAX` where lines may be as long as they like.
+    pub width: usize,
+    /// Without it unflake's own symbols are ASCII. The text of tests stays as it is.
+    pub unicode: bool,
+}
+
+/// Everything a run came to.
+#[derive(Clone, Debug)]
+pub struct Run<'a> {
+    /// The command as the user gave it.
+    pub command: &'a [String],
+    /// Name and version, once an environment has come up.
+    pub runner: Option<&'a str>,
+    pub language: Option<&'a str>,
+    pub seed: Option<u64>,
+    /// As the runner listed them.
+    pub tests: &'a [Test],
+    pub deselected: u32,
+    /// In the order in which they were made.
+    pub attempts: &'a [Attempt],
+    pub findings: &'a [Finding],
+    pub problems: &'a [Problem],
+    pub notes: &'a [String],
+    /// Planned and not run.
+    pub left: &'a [TestId],
+    pub left_why: Option<&'a str>,
+    pub totals: &'a Totals,
+    /// Whether a flaky test fails the run (`--flaky-result fail`).
+    pub flaky_gates: bool,
+    pub exit: Exit<'a>,
+}
+
+/// The exit code, and what it means in words: `Exit { code: 1, meaning: "one real failure" }`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Exit<'a> {
+    pub code: u8,
+    pub meaning: &'a str,
+}

@@ -1,0 +1,82 @@
+//! One failing attempt, as the summary shows it and in one line.
+
+use std::io;
+
+use unflake_model::{Attempt, Failure, Outcome, Phase};
+
+use crate::page::{Keep, Page, Tone};
+use crate::{Look, one_line, words};
+
+const MESSAGE_LINES: usize = 20;
+const STACK_LINES: usize = 20;
+const OUTPUT_LINES: usize = 10;
+
+/// Shows where and how an attempt failed, and the end of what it printed.
+pub(crate) fn show(page: &mut Page, attempt: &Attempt) -> io::Result<()> {
+    let indent = page.indent() + 2;
+    let failure = attempt.failure.as_ref();
+    let place = failure.and_then(place).unwrap_or_default();
+    let how = how(attempt);
+    let gap = if place.is_empty() || how.is_empty() { "" } else { "  " };
+    if !(place.is_empty() && how.is_empty()) {
+        let blank = " ".repeat(indent);
+        page.line(&[(Tone::Usual, &blank), (Tone::Bold, &place), (Tone::Usual, gap), (Tone::Usual, &how)])?;
+    }
+    if let Some(failure) = failure {
+        let message = failure.message.trim();
+        // What killed a process is said in the line above.
+        if !matches!(attempt.outcome, Outcome::Crashed(death) if death.to_string() == message) {
+            page.quote(indent, message, MESSAGE_LINES, Keep::Start)?;
+        }
+        // Where unflake itself had to end it, or nothing else was said, the stack is all there is to go by.
+        if failure.phase == Phase::Process || message.is_empty() {
+            page.quote(indent, &failure.trace, STACK_LINES, Keep::End)?;
+        }
+    }
+    for (name, text) in [("stdout", &attempt.stdout), ("stderr", &attempt.stderr)] {
+        if !text.trim().is_empty() {
+            page.prose(indent, Tone::Faint, &format!("it printed to {name}:"))?;
+            page.quote(indent, text, OUTPUT_LINES, Keep::End)?;
+        }
+    }
+    Ok(())
+}
+
+/// `AssertionError: 9.89 ≠ 9.90`, safe, in one line of any length.
+pub(crate) fn in_one_line(attempt: &Attempt, look: &Look) -> String {
+    let how = how(attempt);
+    let message = attempt.failure.as_ref().map_or("", |failure| failure.message.trim());
+    let message = words::first_line(message, look.sign("…"));
+    match (how.is_empty(), message.is_empty() || how.contains(&*message)) {
+        (true, _) => message.into_owned(),
+        (false, true) => how,
+        (false, false) => format!("{how}: {message}"),
+    }
+}
+
+fn place(failure: &Failure) -> Option<String> {
+    let file = one_line(failure.file.as_deref()?);
+    Some(match failure.line {
+        Some(line) => format!("{file}:{line}"),
+        None => file.into_owned(),
+    })
+}
+
+/// What sort of failure it was. Empty where the message says so itself.
+fn how(attempt: &Attempt) -> String {
+    let (kind, phase) = match &attempt.failure {
+        Some(failure) if failure.message.trim_start().starts_with(&failure.kind) => ("", failure.phase),
+        Some(failure) => (failure.kind.as_str(), failure.phase),
+        None => ("", Phase::Call),
+    };
+    let phase = match phase {
+        Phase::SetUp => "in its set-up",
+        Phase::TearDown => "in its tear-down",
+        Phase::Call | Phase::Process => "",
+    };
+    match attempt.outcome {
+        Outcome::Crashed(death) => format!("crashed, {death}"),
+        Outcome::TimedOut => format!("timed out after {}", words::duration(attempt.seconds)),
+        _ => [&*one_line(kind), phase].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" "),
+    }
+}

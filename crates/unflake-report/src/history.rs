@@ -1,0 +1,112 @@
+//! `unflake history TEST`: its attempts, newest first.
+
+use std::io::{self, Write};
+
+use jiff::tz::TimeZone;
+use unflake_model::{Origin, Outcome, Purpose, TestId, Timestamp};
+
+use crate::page::{Page, Tone};
+use crate::text::{keep_start, width};
+use crate::{Look, one_line, words};
+
+/// One attempt as history keeps it.
+#[derive(Clone, Debug)]
+pub struct HistoryRow<'a> {
+    pub when: Timestamp,
+    pub outcome: Outcome,
+    pub seconds: f64,
+    /// The revision it ran at, short, marked as the caller sees fit where the tree was changed.
+    pub revision: Option<&'a str>,
+    pub purpose: Purpose,
+    pub origin: Origin,
+    /// How many attempts its environment had made before.
+    pub position: u32,
+    /// 0 for the first time in its session.
+    pub run: u32,
+    /// Empty where there is none.
+    pub message: &'a str,
+}
+
+/// Writes the attempts of a test as a table, newest first, with times in that zone.
+pub fn attempts_table(
+    test: &TestId,
+    rows: &[HistoryRow],
+    zone: &TimeZone,
+    look: &Look,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let page = &mut Page::new(*look, out);
+    page.line(&[(Tone::Usual, "  "), (Tone::Bold, &one_line(test.as_str()))])?;
+    if rows.is_empty() {
+        return page.prose(2, Tone::Usual, "no attempts are known");
+    }
+    let failed = rows.iter().filter(|row| row.outcome.is_failure()).count();
+    page.prose(2, Tone::Usual, &format!("failed {failed} of {}", words::count(rows.len(), "time")))?;
+    page.blank()?;
+
+    let mut newest_first: Vec<&HistoryRow> = rows.iter().collect();
+    newest_first.sort_by_key(|row| std::cmp::Reverse(row.when));
+    let cells: Vec<[String; 5]> = newest_first.iter().map(|row| cells(row, zone, look)).collect();
+    let heads = ["when", "outcome", "took", "revision", "where"].map(str::to_owned);
+    let widths: [usize; 5] =
+        std::array::from_fn(|column| cells.iter().chain([&heads]).map(|row| width(&row[column])).max().unwrap_or(0));
+    page.line(&[(Tone::Faint, aligned(&heads, &widths).trim_end())])?;
+    for (row, cells) in newest_first.iter().zip(&cells) {
+        let line = aligned(cells, &widths);
+        let tone = if row.outcome.is_failure() { Tone::Bad } else { Tone::Usual };
+        let message = words::first_line(row.message, look.sign("…"));
+        let room = page.look.width.saturating_sub(width(&line) + 2);
+        if message.is_empty() {
+            page.line(&[(tone, line.trim_end())])?;
+        } else if room >= 30 || room >= width(&message) {
+            let message = keep_start(&message, room, look.sign("…"));
+            page.line(&[(tone, &line), (Tone::Usual, "  "), (Tone::Usual, &message)])?;
+        } else {
+            page.line(&[(tone, line.trim_end())])?;
+            let message = keep_start(&message, page.look.width - 6, look.sign("…"));
+            page.line(&[(Tone::Usual, "      "), (Tone::Faint, &message)])?;
+        }
+    }
+    Ok(())
+}
+
+fn cells(row: &HistoryRow, zone: &TimeZone, look: &Look) -> [String; 5] {
+    let when = match jiff::Timestamp::from_microsecond(row.when.0) {
+        Ok(when) => when.to_zoned(zone.clone()).strftime("%Y-%m-%d %H:%M:%S").to_string(),
+        Err(_) => "unknown".to_owned(),
+    };
+    let sign = match row.outcome {
+        outcome if outcome.is_failure() => look.sign("✗"),
+        outcome if outcome.is_pass() => look.sign("✓"),
+        _ => "-",
+    };
+    let outcome = format!("{sign} {}", row.outcome.word().replace('-', " "));
+    let revision = row.revision.map(|revision| one_line(revision).into_owned()).unwrap_or_default();
+    [when, outcome, words::duration(row.seconds), revision, place(row)]
+}
+
+/// In which circumstances it ran, as far as they matter to a flaky test.
+fn place(row: &HistoryRow) -> String {
+    let after = match row.position {
+        0 => ", as the first".to_owned(),
+        1 => ", after 1 other".to_owned(),
+        others => format!(", after {others} others"),
+    };
+    match (row.purpose, row.run) {
+        (Purpose::Suite, 0) => format!("suite{after}"),
+        (Purpose::Suite, _) => "again at once".to_owned(),
+        (Purpose::AtEnd, _) => "again after the suite".to_owned(),
+        (Purpose::Fresh, _) => format!("fresh {}", row.origin.word()),
+    }
+}
+
+/// The cells side by side. Durations stand to the right.
+fn aligned(cells: &[String; 5], widths: &[usize; 5]) -> String {
+    let mut line = String::from("  ");
+    for (column, (cell, &columns)) in cells.iter().zip(widths).enumerate() {
+        let gap = " ".repeat(columns - width(cell));
+        line.push_str(if column == 0 { "" } else { "  " });
+        line.push_str(&if column == 2 { gap.clone() + cell } else { cell.clone() + &gap });
+    }
+    line
+}

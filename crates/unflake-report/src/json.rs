@@ -1,0 +1,115 @@
+//! The document that `--json` writes. Its fields are described in `SCHEMA.md`.
+
+use std::io::{self, Write};
+
+use serde::Serialize;
+use serde_json::ser::Formatter;
+use unflake_model::{Attempt, Finding, Problem, Test, TestId, Totals};
+
+use crate::{Exit, Run, text};
+
+/// Raised when a field changes its meaning or goes away. New fields do not raise it.
+const SCHEMA: u32 = 1;
+
+/// Borrows everything: a run of 20,000 tests is written as it is walked, not built a second time.
+#[derive(Serialize)]
+struct Document<'a> {
+    schema: u32,
+    command: &'a str,
+    runs: &'a [String],
+    runner: Option<&'a str>,
+    language: Option<&'a str>,
+    seed: Option<u64>,
+    exit: Exit<'a>,
+    totals: &'a Totals,
+    deselected: u32,
+    findings: &'a [Finding],
+    problems: &'a [Problem],
+    notes: &'a [String],
+    left: &'a [TestId],
+    left_why: Option<&'a str>,
+    tests: &'a [Test],
+    attempts: &'a [Attempt],
+}
+
+/// Writes the run as one JSON document. `command` is the command of unflake that was given, such as `run`.
+pub fn json(run: &Run, command: &str, out: &mut dyn Write) -> io::Result<()> {
+    let document = Document {
+        schema: SCHEMA,
+        command,
+        runs: run.command,
+        runner: run.runner,
+        language: run.language,
+        seed: run.seed,
+        exit: run.exit,
+        totals: run.totals,
+        deselected: run.deselected,
+        findings: run.findings,
+        problems: run.problems,
+        notes: run.notes,
+        left: run.left,
+        left_why: run.left_why,
+        tests: run.tests,
+        attempts: run.attempts,
+    };
+    document.serialize(&mut serde_json::Serializer::with_formatter(&mut *out, Lines::default()))?;
+    writeln!(out)
+}
+
+/// One line for each field of the document and for each element of its lists, so that `grep` and `diff` are of use.
+#[derive(Default)]
+struct Lines {
+    depth: u32,
+}
+
+impl Lines {
+    fn separate<W: ?Sized + Write>(&self, out: &mut W, first: bool, deepest: u32) -> io::Result<()> {
+        out.write_all(if first { b"" } else { b"," })?;
+        if self.depth <= deepest { out.write_all(b"\n") } else { Ok(()) }
+    }
+}
+
+impl Formatter for Lines {
+    fn begin_object<W: ?Sized + Write>(&mut self, out: &mut W) -> io::Result<()> {
+        self.depth += 1;
+        out.write_all(b"{")
+    }
+
+    fn end_object<W: ?Sized + Write>(&mut self, out: &mut W) -> io::Result<()> {
+        self.depth -= 1;
+        out.write_all(if self.depth == 0 { b"\n}" } else { b"}" })
+    }
+
+    fn begin_array<W: ?Sized + Write>(&mut self, out: &mut W) -> io::Result<()> {
+        self.depth += 1;
+        out.write_all(b"[")
+    }
+
+    fn end_array<W: ?Sized + Write>(&mut self, out: &mut W) -> io::Result<()> {
+        self.depth -= 1;
+        out.write_all(b"]")
+    }
+
+    fn begin_object_key<W: ?Sized + Write>(&mut self, out: &mut W, first: bool) -> io::Result<()> {
+        self.separate(out, first, 1)
+    }
+
+    fn begin_array_value<W: ?Sized + Write>(&mut self, out: &mut W, first: bool) -> io::Result<()> {
+        self.separate(out, first, 2)
+    }
+
+    /// JSON allows some control characters as they are. Somebody may read this on a terminal.
+    fn write_string_fragment<W: ?Sized + Write>(&mut self, out: &mut W, fragment: &str) -> io::Result<()> {
+        let mut rest = fragment;
+        while let Some(at) = rest.find(|c: char| c.is_control() || text::is_hidden(c)) {
+            let (before, from) = rest.split_at(at);
+            out.write_all(before.as_bytes())?;
+            let c = from.chars().next().expect("one was found there");
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                write!(out, "\\u{unit:04x}")?;
+            }
+            rest = &from[c.len_utf8()..];
+        }
+        out.write_all(rest.as_bytes())
+    }
+}

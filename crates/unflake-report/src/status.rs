@@ -1,0 +1,109 @@
+//! The status line: how far, how fast, how long still, and what is running.
+
+use crate::page::Tone;
+use crate::progress::State;
+use crate::text::{keep_end, keep_start, width};
+use crate::{Look, one_line, words};
+
+/// From here on a running test is named together with its time.
+const LONG_SECONDS: f64 = 5.0;
+/// Rates before this are noise.
+const SETTLED_SECONDS: f64 = 1.0;
+/// Less room than this is not worth a shortened id.
+const LEAST_ID: usize = 12;
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Phase {
+    #[default]
+    Waiting,
+    /// The command, as the user gave it.
+    Starting(String),
+    Collecting,
+    Running,
+    /// Once more after the suite: so many of so many.
+    Again {
+        done: usize,
+        of: usize,
+    },
+    Fresh {
+        done: usize,
+        of: usize,
+    },
+    Over,
+}
+
+/// The status line of a terminal. Never reaches its last column, where some terminals break the line.
+pub(crate) fn line(state: &State, now: f64, look: &Look) -> String {
+    let frames: &[&str] =
+        if look.unicode { &["⠋", "⠙", "⠸", "⠴", "⠦", "⠇"] } else { &["|", "/", "-", "\\"] };
+    let frame = frames[(now * 10.0) as usize % frames.len()];
+    let room = look.width.max(20) - 1;
+    let mut text = keep_start(&facts(state, now, look).join(look.sign(" · ")), room - 2, look.sign("…")).into_owned();
+    if let Some((test, seconds)) = longest(state, now) {
+        let since =
+            if seconds >= LONG_SECONDS { format!(" {}", words::rough_duration(seconds)) } else { String::new() };
+        let used = 2 + width(&text) + width(look.sign(" · ")) + since.len();
+        if used + LEAST_ID <= room {
+            text = format!("{text}{}{}{since}", look.sign(" · "), keep_end(&test, room - used, look.sign("…")));
+        }
+    }
+    format!("{} {text}", look.paint(Tone::Faint, frame))
+}
+
+/// The line of a log when another share of the tests is done, or nothing was said for long.
+pub(crate) fn log_line(state: &State, now: f64, look: &Look) -> String {
+    let mut facts = facts(state, now, look);
+    if let Some((test, seconds)) = longest(state, now).filter(|(_, seconds)| *seconds >= LONG_SECONDS) {
+        facts.push(format!("{test} running for {}", words::rough_duration(seconds)));
+    }
+    facts.join(look.sign(" · "))
+}
+
+/// The line of a log when the run enters another phase.
+pub(crate) fn phase_line(state: &State, look: &Look) -> String {
+    match &state.phase {
+        Phase::Running => format!("running {}", words::count(state.total, "test")),
+        Phase::Again { of, .. } => format!("running {} again", words::count(*of, "failing test")),
+        Phase::Fresh { of, .. } => format!("running {} in fresh environments", words::count(*of, "failing test")),
+        _ => facts(state, 0.0, look).concat(),
+    }
+}
+
+fn facts(state: &State, now: f64, look: &Look) -> Vec<String> {
+    let mut facts = match &state.phase {
+        Phase::Waiting | Phase::Over => Vec::new(),
+        Phase::Starting(command) => vec![format!("starting {}", keep_start(&one_line(command), 60, look.sign("…")))],
+        Phase::Collecting => vec!["collecting tests".to_owned()],
+        Phase::Running => vec![format!("{}/{}", state.done, state.total)],
+        Phase::Again { done, of } => vec![format!("running failures again {done}/{of}")],
+        Phase::Fresh { done, of } => vec![format!("fresh environments {done}/{of}")],
+    };
+    let mut tell = |number: usize, word: &str| facts.extend((number > 0).then(|| format!("{number} {word}")));
+    tell(state.failing.len(), "failing");
+    tell(state.flaky, "flaky");
+    facts.extend(if state.phase == Phase::Running { speed(state, now) } else { Vec::new() });
+    facts
+}
+
+/// `61/s` and `8 s left`, once there is enough to tell by.
+fn speed(state: &State, now: f64) -> Vec<String> {
+    let elapsed = now - state.first_start.unwrap_or(now);
+    if elapsed < SETTLED_SECONDS || state.done == 0 {
+        return Vec::new();
+    }
+    let rate = state.done as f64 / elapsed;
+    let mut told = Vec::new();
+    if rate >= 1.0 {
+        told.push(format!("{rate:.0}/s"));
+    }
+    if state.done < state.total {
+        told.push(format!("{} left", words::rough_duration((state.total - state.done) as f64 / rate)));
+    }
+    told
+}
+
+/// The test that has been running longest, and for how long.
+fn longest(state: &State, now: f64) -> Option<(String, f64)> {
+    let (test, since) = state.running.values().min_by(|a, b| a.1.total_cmp(&b.1))?;
+    Some((one_line(test.as_str()).into_owned(), now - since))
+}

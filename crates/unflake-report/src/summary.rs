@@ -1,0 +1,205 @@
+//! What a person reads when the run is over: what they must do, why we believe it, how to see it themselves.
+
+use std::io::{self, Write};
+
+use unflake_model::{Finding, Outcome, Problem, ProblemKind};
+
+use crate::cases::{Case, Cases};
+use crate::page::{Keep, Page, Tone};
+use crate::{Look, Run, failure, one_line, words};
+
+/// How many real failures are shown with their messages, and how many problems. The others are listed by name.
+const IN_FULL: usize = 20;
+const PROBLEM_LINES: usize = 30;
+/// How many of the tests that were not run are named.
+const NAMED: usize = 10;
+
+/// Writes the summary of a run. `quiet` leaves out what nobody has to act upon.
+pub fn summary(run: &Run, look: &Look, quiet: bool, out: &mut dyn Write) -> io::Result<()> {
+    let cases = Cases::of(run);
+    let real: Vec<&Finding> = run.findings.iter().filter(|finding| !finding.verdict().kind.is_flaky()).collect();
+    let flaky: Vec<&Finding> = run.findings.iter().filter(|finding| finding.verdict().kind.is_flaky()).collect();
+    let unjudged: Vec<&Case> = cases.list.iter().filter(|case| case.has_failed() && case.finding.is_none()).collect();
+
+    let page = &mut Page::new(*look, out);
+    head(page, run, &cases, &[real.len(), unjudged.len(), flaky.len()])?;
+    problems(page, run.problems)?;
+    real_failures(page, &cases, &real)?;
+    unjudged_failures(page, run, &unjudged)?;
+    if !quiet || run.flaky_gates {
+        flaky_tests(page, &flaky)?;
+    }
+    if !quiet {
+        notes(page, run.notes)?;
+    }
+    not_run(page, run)?;
+    if page.shortened {
+        page.blank()?;
+        page.prose(2, Tone::Faint, "Texts cut short here are complete in --json FILE and in unflake history TEST.")?;
+    }
+    if !quiet || run.exit.code != 0 {
+        page.blank()?;
+        let tone = if run.exit.code == 0 { Tone::Good } else { Tone::Bad };
+        page.prose(0, tone, &format!("exit {}: {}", run.exit.code, one_line(run.exit.meaning)))?;
+    }
+    Ok(())
+}
+
+/// The line with the counts; before it, that the run was stopped.
+fn head(page: &mut Page, run: &Run, cases: &Cases, &[real, unjudged, flaky]: &[usize; 3]) -> io::Result<()> {
+    let ran = cases.list.iter().filter(|case| !case.attempts.is_empty()).count();
+    if run.totals.interrupted {
+        let how_far = match cases.list.len() {
+            0 => "no tests had been found yet".to_owned(),
+            all => format!("{ran} of {} had run", words::count(all, "test")),
+        };
+        page.prose(2, Tone::Odd, &format!("stopped by you: {how_far}"))?;
+    }
+    let ended = |outcome| cases.list.iter().filter(|case| case.outcome() == Some(outcome)).count();
+    let skipped = ended(Outcome::Skipped);
+    let expected = ended(Outcome::ExpectedFailure);
+    let unexpected = ended(Outcome::UnexpectedPass);
+    let passed = ended(Outcome::Passed);
+
+    let mut counts = vec![if ran == 0 { nothing_ran(run).to_owned() } else { words::count(ran, "test") }];
+    let mut tell = |number: usize, text: String| counts.extend((number > 0).then_some(text));
+    tell(run.problems.len(), words::count(run.problems.len(), "problem"));
+    tell(real, words::count(real, "real failure"));
+    tell(unjudged, format!("{} without a verdict", words::count(unjudged, "failure")));
+    tell(flaky, format!("{flaky} flaky"));
+    if real + unjudged + flaky == 0 {
+        tell(passed, if passed == ran { "all passed".to_owned() } else { format!("{passed} passed") });
+    }
+    tell(skipped, format!("{skipped} skipped"));
+    tell(expected, words::count(expected, "expected failure"));
+    tell(
+        unexpected,
+        format!("{unexpected} passed that {} expected to fail", if unexpected == 1 { "was" } else { "were" }),
+    );
+    tell(run.left.len(), format!("{} not run", run.left.len()));
+    tell(run.deselected as usize, format!("{} deselected", run.deselected));
+    let reruns = match run.totals.rerun_seconds {
+        s if s >= 0.05 => format!(" (of which reruns {})", words::duration(s)),
+        _ => String::new(),
+    };
+    counts.push(format!("{}{reruns}", words::duration(run.totals.seconds)));
+    page.prose(2, Tone::Bold, &counts.join(page.look.sign(" · ")))
+}
+
+fn nothing_ran(run: &Run) -> &'static str {
+    if run.tests.is_empty() && run.problems.is_empty() && !run.totals.interrupted {
+        "no tests were found"
+    } else {
+        "no tests were run"
+    }
+}
+
+fn problems(page: &mut Page, problems: &[Problem]) -> io::Result<()> {
+    for (at, problem) in problems.iter().enumerate() {
+        page.blank()?;
+        page.head(Tone::Bad, "✗", "ERROR", &one_line(problem.place.as_deref().unwrap_or("")))?;
+        let indent = page.indent();
+        page.prose(indent, Tone::Usual, problem_in_words(problem.kind))?;
+        if at < IN_FULL {
+            page.quote(indent + 2, &problem.text, PROBLEM_LINES, Keep::End)?;
+        } else {
+            page.cut(indent + 2, &words::count(problem.text.trim_end().split('\n').count(), "line"))?;
+        }
+    }
+    Ok(())
+}
+
+pub(crate) fn problem_in_words(kind: ProblemKind) -> &'static str {
+    match kind {
+        ProblemKind::Collection => "could not be loaded, so none of its tests were run",
+        ProblemKind::Usage => "the runner did not accept its command line or its configuration",
+        ProblemKind::Start => "the runner ended before it had listed its tests",
+        ProblemKind::Internal => "the runner, or unflake's agent in it, failed inside",
+    }
+}
+
+fn real_failures(page: &mut Page, cases: &Cases, real: &[&Finding]) -> io::Result<()> {
+    for finding in real.iter().take(IN_FULL) {
+        page.blank()?;
+        page.head(Tone::Bad, "✗", "REAL", &one_line(finding.test.as_str()))?;
+        let indent = page.indent();
+        page.prose(indent, Tone::Usual, &one_line(&finding.sentence))?;
+        if let Some(attempt) = cases.get(&finding.test).and_then(|case| case.failures().next()) {
+            failure::show(page, attempt)?;
+        }
+        repeat(page, finding)?;
+    }
+    let rest = real.get(IN_FULL..).unwrap_or_default();
+    if !rest.is_empty() {
+        page.blank()?;
+        page.shortened = true;
+        page.prose(2, Tone::Usual, &format!("{}, by name only:", words::count(rest.len(), "more real failure")))?;
+    }
+    for finding in rest {
+        page.head(Tone::Bad, "✗", "REAL", &one_line(finding.test.as_str()))?;
+    }
+    Ok(())
+}
+
+/// Tests that failed and that nobody could judge, most likely because the run was stopped.
+fn unjudged_failures(page: &mut Page, run: &Run, unjudged: &[&Case]) -> io::Result<()> {
+    let why =
+        if run.totals.interrupted { "the run was stopped before it was run again" } else { "it was not run again" };
+    for (at, case) in unjudged.iter().enumerate() {
+        if at <= IN_FULL {
+            page.blank()?;
+        }
+        page.head(Tone::Bad, "✗", "FAIL", &one_line(case.id.as_str()))?;
+        if let Some(attempt) = case.failures().next().filter(|_| at < IN_FULL) {
+            page.prose(page.indent(), Tone::Usual, &format!("no verdict: {why}"))?;
+            failure::show(page, attempt)?;
+        }
+    }
+    page.shortened |= unjudged.len() > IN_FULL;
+    Ok(())
+}
+
+fn flaky_tests(page: &mut Page, flaky: &[&Finding]) -> io::Result<()> {
+    if !flaky.is_empty() {
+        page.blank()?;
+    }
+    for finding in flaky {
+        page.head(Tone::Odd, "≈", "FLAKY", &one_line(finding.test.as_str()))?;
+        page.prose(page.indent(), Tone::Usual, &one_line(&finding.sentence))?;
+        repeat(page, finding)?;
+    }
+    Ok(())
+}
+
+fn repeat(page: &mut Page, finding: &Finding) -> io::Result<()> {
+    match &finding.repeat {
+        Some(command) => page.command(page.indent(), "see it yourself", command),
+        None => Ok(()),
+    }
+}
+
+fn notes(page: &mut Page, notes: &[String]) -> io::Result<()> {
+    if !notes.is_empty() {
+        page.blank()?;
+    }
+    for note in notes {
+        page.prose(2, Tone::Usual, &format!("note: {}", one_line(note)))?;
+    }
+    Ok(())
+}
+
+fn not_run(page: &mut Page, run: &Run) -> io::Result<()> {
+    if run.left.is_empty() {
+        return Ok(());
+    }
+    page.blank()?;
+    let why = run.left_why.map(|why| format!(": {}", one_line(why))).unwrap_or_default();
+    page.prose(2, Tone::Odd, &format!("{} not run{why}", words::count(run.left.len(), "test")))?;
+    for id in run.left.iter().take(NAMED) {
+        page.line(&[(Tone::Usual, "    "), (Tone::Usual, &one_line(id.as_str()))])?;
+    }
+    match run.left.len().saturating_sub(NAMED) {
+        0 => Ok(()),
+        more => page.cut(4, &format!("and {more} more")),
+    }
+}

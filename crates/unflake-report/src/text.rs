@@ -1,0 +1,259 @@
+//! Text that tests wrote, made safe to print, and text of any kind, made to fit.
+
+use std::borrow::Cow;
+use std::fmt::Write;
+
+/// Makes untrusted text safe for a terminal and for a CI log. Newlines are kept.
+///
+/// Control characters, and those that reorder or hide text, become visible. Colours are dropped: they are the runner's
+/// decoration and say nothing. Tabs become spaces. `##[`, which GitHub and Azure take for a command anywhere in a line,
+/// is pulled apart; for `::`, see `Page`.
+pub fn plain(text: &str) -> Cow<'_, str> {
+    escape(text, true)
+}
+
+/// Like [`plain`], and newlines become visible too.
+pub fn one_line(text: &str) -> Cow<'_, str> {
+    escape(text, false)
+}
+
+fn escape(text: &str, newlines: bool) -> Cow<'_, str> {
+    let harmless = |c: char| c != '[' && !c.is_control() && !is_hidden(c) || c == '\n' && newlines;
+    if text.chars().all(harmless) {
+        return Cow::Borrowed(text);
+    }
+    let mut safe = String::with_capacity(text.len() + 16);
+    let mut rest = text;
+    while let Some(c) = rest.chars().next() {
+        let colour = colour_sequence(rest);
+        if colour > 0 {
+            rest = &rest[colour..];
+            continue;
+        }
+        rest = &rest[c.len_utf8()..];
+        match c {
+            '\n' if newlines => safe.push('\n'),
+            '\r' if newlines && rest.starts_with('\n') => {}
+            '\n' => safe.push_str("\\n"),
+            '\r' => safe.push_str("\\r"),
+            '\t' => safe.push_str("    "),
+            '[' if safe.ends_with("##") => safe.push_str(" ["),
+            c if c.is_control() => write!(safe, "\\x{:02x}", u32::from(c)).expect("a String takes everything"),
+            c if is_hidden(c) => write!(safe, "<U+{:04X}>", u32::from(c)).expect("a String takes everything"),
+            c => safe.push(c),
+        }
+    }
+    Cow::Owned(safe)
+}
+
+/// How many bytes the text's opening colour sequence has (`ESC [ digits m`), 0 where it does not open with one.
+fn colour_sequence(text: &str) -> usize {
+    let Some(rest) = text.strip_prefix("\x1b[") else { return 0 };
+    let digits = rest.bytes().take_while(|b| b.is_ascii_digit() || matches!(b, b';' | b':')).count();
+    if rest.as_bytes().get(digits) == Some(&b'm') { digits + 3 } else { 0 }
+}
+
+/// Whether the character reorders text, breaks lines, or carries text that nobody sees.
+pub(crate) fn is_hidden(c: char) -> bool {
+    matches!(c,
+        '\u{061c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}'
+        | '\u{e0000}'..='\u{e007f}')
+}
+
+/// How many columns the text takes, roughly: wide scripts and emoji count two, combining marks none.
+pub(crate) fn width(text: &str) -> usize {
+    text.chars().map(char_width).sum()
+}
+
+fn char_width(c: char) -> usize {
+    match u32::from(c) {
+        0x20..=0x7e => 1,
+        0x300..=0x36f | 0x200b..=0x200d | 0x20d0..=0x20ff | 0xfe00..=0xfe0f => 0,
+        0x1100..=0x115f | 0x2e80..=0xa4cf | 0xac00..=0xd7a3 | 0xf900..=0xfaff | 0xfe30..=0xfe6f => 2,
+        0xff00..=0xff60 | 0xffe0..=0xffe6 | 0x1f300..=0x1f64f | 0x1f680..=0x1f9ff | 0x20000..=0x3fffd => 2,
+        _ => 1,
+    }
+}
+
+/// The start of the text, with the ellipsis where something was cut off, in at most `columns`.
+pub(crate) fn keep_start<'a>(text: &'a str, columns: usize, ellipsis: &str) -> Cow<'a, str> {
+    let fits = fitting(text.chars(), columns);
+    if fits == text.len() {
+        return Cow::Borrowed(text);
+    }
+    let kept = fitting(text.chars(), columns.saturating_sub(width(ellipsis)));
+    Cow::Owned(format!("{}{ellipsis}", text[..kept].trim_end()))
+}
+
+/// The end of the text, likewise. Of the id of a test the end says most.
+pub(crate) fn keep_end<'a>(text: &'a str, columns: usize, ellipsis: &str) -> Cow<'a, str> {
+    if fitting(text.chars().rev(), columns) == text.len() {
+        return Cow::Borrowed(text);
+    }
+    let kept = fitting(text.chars().rev(), columns.saturating_sub(width(ellipsis)));
+    Cow::Owned(format!("{ellipsis}{}", &text[text.len() - kept..]))
+}
+
+/// How many bytes of these characters fit into so many columns.
+fn fitting(chars: impl Iterator<Item = char>, columns: usize) -> usize {
+    let mut used = 0;
+    chars
+        .take_while(|&c| {
+            used += char_width(c);
+            used <= columns
+        })
+        .map(char::len_utf8)
+        .sum()
+}
+
+/// Prose in lines of at most `columns`. Words are never split: among them are ids and paths that people copy.
+pub(crate) fn wrap(text: &str, columns: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if width(line) + 1 + width(word) <= columns => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
+}
+
+/// One line of quoted text in pieces of at most `columns`, cut at a space where there is one not too far back. Its own
+/// spaces are kept, because diffs and tables rest on them.
+pub(crate) fn chop(line: &str, columns: usize) -> impl Iterator<Item = &str> {
+    let mut rest = Some(line);
+    std::iter::from_fn(move || {
+        let text = rest?;
+        let fits = fitting(text.chars(), columns.max(2));
+        if fits == text.len() {
+            rest = None;
+            return Some(text);
+        }
+        let cut = match text[..fits].rfind(' ') {
+            Some(space) if space >= fits / 2 => space + 1,
+            _ => fits,
+        };
+        let (piece, left) = text.split_at(cut);
+        rest = Some(left);
+        Some(piece.trim_end())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Text as an enemy would write it: what terminals and CI logs obey, mixed with anything.
+    pub(crate) fn hostile() -> impl Strategy<Value = String> {
+        let piece = prop_oneof![
+            any::<String>(),
+            proptest::sample::select(vec![
+                "\x1b[31m",
+                "\x1b[2J",
+                "\x1b]0;title\x07",
+                "\x1b[0",
+                "\u{9b}31m",
+                "\u{202e}",
+                "\r",
+                "\r\n",
+                "\n",
+                "\t",
+                "##",
+                "[",
+                "##[error]",
+                "::",
+                "::error::x",
+                " ",
+                "漢字",
+                "e\u{301}",
+                "a-long-word-without-any-space",
+            ])
+            .prop_map(str::to_owned),
+        ];
+        proptest::collection::vec(piece, 0..12).prop_map(|pieces| pieces.concat())
+    }
+
+    #[track_caller]
+    fn check(text: &str, expected: &str) {
+        assert_eq!(plain(text), expected);
+    }
+
+    #[test]
+    fn what_a_terminal_would_obey_becomes_visible() {
+        check("plain text, [1, 2] and ünïcode", "plain text, [1, 2] and ünïcode");
+        check("\x1b[2Jgone", "\\x1b[2Jgone");
+        check("\x1b]0;title\x07", "\\x1b]0;title\\x07");
+        check("\u{9b}2J", "\\x9b2J");
+        check("12 %\r13 %", "12 %\\r13 %");
+        check("a\tb\r\nc", "a    b\nc");
+        check("user\u{202e}txt.exe", "user<U+202E>txt.exe");
+    }
+
+    #[test]
+    fn colours_are_dropped() {
+        check("\x1b[1;31mE   assert\x1b[0m 1 == 2", "E   assert 1 == 2");
+        check("\x1b[31", "\\x1b[31");
+    }
+
+    #[test]
+    fn a_ci_command_is_pulled_apart_even_when_a_colour_hides_it() {
+        check("##[error]no", "## [error]no");
+        check("##\x1b[0m[error]no", "## [error]no");
+    }
+
+    #[test]
+    fn one_line_stays_one_line() {
+        assert_eq!(one_line("test_a[x\ny]"), "test_a[x\\ny]");
+    }
+
+    #[test]
+    fn shortened_text_keeps_the_end_that_tells_most() {
+        assert_eq!(keep_start("AssertionError: 9.89", 10, "…"), "Assertion…");
+        assert_eq!(keep_end("tests/test_x.py::test_y", 10, "…"), "…y::test_y");
+        assert_eq!(keep_end("漢字漢字", 5, "…"), "…漢字");
+        assert_eq!(keep_end("same", 4, "…"), "same");
+    }
+
+    #[test]
+    fn wrapping_keeps_words_and_chopping_keeps_spaces() {
+        assert_eq!(
+            wrap("run tests/test_cart.py::test_total again", 12),
+            ["run", "tests/test_cart.py::test_total", "again"]
+        );
+        assert_eq!(chop("  + where x", 7).collect::<Vec<_>>(), ["  +", "where x"]);
+        assert_eq!(chop("", 7).collect::<Vec<_>>(), [""]);
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_that_a_terminal_obeys_survives(text in hostile()) {
+            let safe = plain(&text);
+            prop_assert!(safe.chars().all(|c| c == '\n' || !c.is_control() && !is_hidden(c)));
+            prop_assert!(!safe.contains("##["));
+            prop_assert_eq!(plain(&safe), safe.clone());
+            let line = one_line(&text);
+            prop_assert!(!line.chars().any(char::is_control));
+        }
+
+        #[test]
+        fn shortened_text_fits(text in hostile(), columns in 1usize..40) {
+            let text = one_line(&text);
+            prop_assert!(width(&keep_start(&text, columns, "…")) <= columns);
+            prop_assert!(width(&keep_end(&text, columns, "…")) <= columns);
+        }
+
+        #[test]
+        fn chopped_text_fits_and_loses_only_spaces(text in hostile(), columns in 2usize..40) {
+            let text = one_line(&text);
+            let pieces: Vec<&str> = chop(&text, columns).collect();
+            prop_assert!(pieces.iter().all(|piece| width(piece) <= columns));
+            let letters = |s: &str| s.chars().filter(|c| !c.is_whitespace()).collect::<String>();
+            prop_assert_eq!(letters(&pieces.concat()), letters(&text));
+        }
+    }
+}

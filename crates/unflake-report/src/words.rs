@@ -1,0 +1,70 @@
+//! Numbers in the words that people use.
+
+use std::borrow::Cow;
+
+use crate::text;
+
+/// `0.04 s`, `14.2 s`, `2 min 5 s`, `1 h 2 min`.
+pub(crate) fn duration(seconds: f64) -> String {
+    let seconds = if seconds.is_finite() { seconds.max(0.0) } else { 0.0 };
+    match seconds {
+        s if s < 0.1 => format!("{s:.2} s"),
+        s if s < 59.95 => format!("{s:.1} s"),
+        s => rough_duration(s),
+    }
+}
+
+/// The same without fractions, for what is still running: `8 s`, `2 min 5 s`.
+pub(crate) fn rough_duration(seconds: f64) -> String {
+    // A float that is too large or negative becomes the nearest whole number, and NaN becomes 0.
+    let seconds = seconds.round() as u64;
+    match (seconds / 3600, seconds / 60 % 60, seconds % 60) {
+        (0, 0, s) => format!("{s} s"),
+        (0, m, s) => format!("{m} min {s} s"),
+        (h, m, _) => format!("{h} h {m} min"),
+    }
+}
+
+/// `1 test`, `909 tests`.
+pub(crate) fn count(number: usize, noun: &str) -> String {
+    if number == 1 { format!("1 {noun}") } else { format!("{number} {noun}s") }
+}
+
+/// The first line that says something, safe to print, with its end marked where more follows.
+pub(crate) fn first_line<'a>(text: &'a str, ellipsis: &str) -> Cow<'a, str> {
+    let text = text.trim();
+    match text.split_once('\n') {
+        None => text::one_line(text),
+        Some((first, _)) => Cow::Owned(format!("{} {ellipsis}", text::one_line(first.trim_end()))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_are_told_as_people_do() {
+        let told: Vec<String> =
+            [0.0, 0.044, 1.06, 14.21, 59.97, 125.0, 3725.0, f64::NAN, -1.0, f64::INFINITY].map(duration).to_vec();
+        let expected = [
+            "0.00 s",
+            "0.04 s",
+            "1.1 s",
+            "14.2 s",
+            "1 min 0 s",
+            "2 min 5 s",
+            "1 h 2 min",
+            "0.00 s",
+            "0.00 s",
+            "0.00 s",
+        ];
+        assert_eq!(told, expected);
+    }
+
+    #[test]
+    fn the_first_line_says_that_more_follows() {
+        assert_eq!(first_line("\nassert 1\n +  where 1", "…"), "assert 1 …");
+        assert_eq!(first_line("assert 1\n", "…"), "assert 1");
+    }
+}
