@@ -1,0 +1,1 @@
+"""A little shop. Its tests are flaky, each in its own way; `unflake demo` shows which is which."""

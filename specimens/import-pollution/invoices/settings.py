@@ -1,0 +1,1 @@
+tax_per_cent = 19

@@ -1,0 +1,3 @@
+from filestore.store import FileStore
+
+__all__ = ["FileStore"]

@@ -1,0 +1,8 @@
+import pytest
+
+from filestore import FileStore
+
+
+@pytest.fixture
+def store():
+    return FileStore()
