@@ -1,1 +1,24 @@
+//! The techniques, one file each: pure conversations that ask for sessions, hear what happened, ask again, and end
+//! with findings.
+//!
+//! Deliberately absent: processes, files, clocks, SQL, drawing. So their tests are literals.
 
+mod excuse;
+mod ladder;
+
+use unflake_model::{Finding, Observation, Session};
+
+pub use excuse::{BadPattern, NeverExcuse};
+pub use ladder::{Ladder, Rungs};
+
+/// A technique in the middle of its conversation.
+pub trait Inquiry {
+    /// Told everything that is observed, in the order in which it happened.
+    fn hear(&mut self, observation: &Observation);
+
+    /// What to run next. Called when every session asked for before has ended; nothing to run means the end.
+    fn ask(&mut self) -> Vec<Session>;
+
+    /// What can be said now. At any moment, so that a run that is cut short can still say what it knows.
+    fn findings(&self) -> Vec<Finding>;
+}

@@ -55,7 +55,7 @@ impl<R: BufRead> LineReader<R> {
     }
 
     /// Waits for the next message. A last line without newline counts as cut off, not as a message.
-    pub fn next<T: DeserializeOwned>(&mut self) -> io::Result<Line<T>> {
+    pub fn read<T: DeserializeOwned>(&mut self) -> io::Result<Line<T>> {
         self.line.clear();
         let mut too_long = false;
         loop {
@@ -108,7 +108,7 @@ mod tests {
         let mut reader = LineReader::new(bytes);
         let mut lines = Vec::new();
         loop {
-            match reader.next().unwrap() {
+            match reader.read().unwrap() {
                 Line::End => return lines,
                 line => lines.push(line),
             }
@@ -150,7 +150,7 @@ mod tests {
             let order = Order::Run { tests, again };
             let line = to_line(&order);
             prop_assert_eq!(line.iter().filter(|byte| **byte == b'\n').count(), 1);
-            match LineReader::new(&line[..]).next().unwrap() {
+            match LineReader::new(&line[..]).read().unwrap() {
                 Line::Message(back) => prop_assert_eq!(order, back),
                 other => panic!("{other:?}"),
             }

@@ -1,0 +1,129 @@
+//! A process in which tests run, as the executor sees it.
+
+use std::collections::HashMap;
+use std::io::{self, Write};
+use std::os::unix::net::UnixStream;
+use std::rc::Rc;
+use std::time::Instant;
+
+use nix::sys::signal::{Signal, kill, killpg};
+use nix::unistd::Pid;
+use unflake_model::{Death, Origin, Test, TestId};
+use unflake_protocol::{Order, to_line};
+
+use crate::keeper::Kept;
+use crate::output::Output;
+
+pub(crate) struct Environment {
+    pub(crate) id: u32,
+    pub(crate) role: Role,
+    /// What a runner process has of its own; a fork has none.
+    pub(crate) root: Option<Root>,
+    /// The environment it was forked from.
+    pub(crate) parent: Option<u32>,
+    pub(crate) connection: Option<(u64, UnixStream)>,
+    pub(crate) pid: Option<u32>,
+    pub(crate) stack_signal: Option<i32>,
+    pub(crate) listing: Rc<Listing>,
+    pub(crate) state: State,
+    /// How many attempts it has made.
+    pub(crate) attempts: u32,
+    /// The tests it has listed so far, while it starts.
+    pub(crate) gathering: Vec<Test>,
+    /// Since when its connection is gone. Either it has died, or a test closed its descriptor and it will connect again.
+    pub(crate) lost: Option<Instant>,
+    /// Since when its parent has been asked how it died.
+    pub(crate) reaping: Option<Instant>,
+    /// How and when it ended, once that is known. What it said last may still be on its way.
+    pub(crate) ended: Option<(Death, Instant)>,
+}
+
+/// What an environment is for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Role {
+    /// The user's own command, in which the suite runs first.
+    Suite,
+    /// Collects tests, runs none, and is forked.
+    Nursery,
+    /// Runs one session, or takes the place of a suite environment that died.
+    Seat,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum State {
+    Starting,
+    Ready,
+    /// Carrying out a `run` order.
+    Busy,
+    /// Told to end, or about to by itself.
+    Ending,
+}
+
+pub(crate) struct Root {
+    pub(crate) kept: Kept,
+    pub(crate) output: Output,
+    /// Whether it was told to collect some files only.
+    pub(crate) narrowed: bool,
+}
+
+/// The tests that a runner process collected. Shared by all its forks.
+#[derive(Default)]
+pub(crate) struct Listing {
+    pub(crate) tests: Vec<Test>,
+    pub(crate) number_of: HashMap<TestId, u32>,
+    pub(crate) deselected: u32,
+    pub(crate) unforkable: Option<String>,
+    /// Test files are named relative to this directory.
+    pub(crate) root: String,
+}
+
+impl Listing {
+    pub(crate) fn new(tests: Vec<Test>, deselected: u32, unforkable: Option<String>, root: String) -> Self {
+        let number_of = (0..).zip(&tests).map(|(number, test)| (test.id.clone(), number)).collect();
+        Self { tests, number_of, deselected, unforkable, root }
+    }
+
+    pub(crate) fn has_all<'a>(&self, tests: impl IntoIterator<Item = &'a TestId>) -> bool {
+        tests.into_iter().all(|test| self.number_of.contains_key(test))
+    }
+}
+
+impl Environment {
+    pub(crate) fn origin(&self) -> Origin {
+        if self.parent.is_some() { Origin::Fork } else { Origin::Process }
+    }
+
+    pub(crate) fn order(&mut self, order: &Order) -> io::Result<()> {
+        match &mut self.connection {
+            Some((_, stream)) => stream.write_all(&to_line(order)),
+            None => Err(io::ErrorKind::NotConnected.into()),
+        }
+    }
+
+    /// Asks for the stacks of all threads, where the agent offers that.
+    pub(crate) fn ask_for_stack(&self) {
+        if let (Some(pid), Some(signal)) = (self.pid, self.stack_signal) {
+            send_signal(pid, signal);
+        }
+    }
+
+    /// Ends it with everything it has started.
+    pub(crate) fn kill(&mut self) {
+        if let Some(root) = &mut self.root {
+            root.kept.kill();
+        } else if let Some(pid) = self.pid {
+            let pid = Pid::from_raw(pid as i32);
+            // A child that was killed before it had made its own group has none.
+            if killpg(pid, Signal::SIGKILL).is_err() {
+                let _ = kill(pid, Signal::SIGKILL);
+            }
+        }
+    }
+}
+
+/// nix knows signals by name only, and agents choose real-time signals, which have none.
+#[allow(unsafe_code)]
+fn send_signal(pid: u32, signal: i32) {
+    // SAFETY: kill(2) takes two numbers and touches no memory of ours.
+    unsafe { nix::libc::kill(pid as i32, signal) };
+}

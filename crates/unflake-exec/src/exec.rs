@@ -1,0 +1,308 @@
+//! The executor: what the outside sees of it, and what it holds.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::fmt;
+use std::io;
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::sync::mpsc::{Receiver, Sender};
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+use unflake_model::{Death, Observation, Problem, ProblemKind, Session, TestId};
+use unflake_protocol::Order;
+
+use crate::environment::{Environment, Listing, Role, Root, State};
+use crate::inbox::{self, Letter};
+use crate::injection::{self, Injection};
+use crate::keeper::Kept;
+use crate::output::Output;
+use crate::work::Work;
+
+/// Why tests are left when the person at the keyboard ended the run.
+pub(crate) const STOPPED_BY_YOU: &str = "you stopped the run";
+
+/// How to start the user's runner, and what to allow it.
+#[derive(Clone, Debug)]
+pub struct Launch {
+    /// The user's own command.
+    pub command: Vec<String>,
+    /// The command that leads to [`crate::keep`], to which arguments are added.
+    pub keeper: Vec<String>,
+    /// Where agents may be laid out for good.
+    pub cache: Option<PathBuf>,
+    /// How many fresh environments may run at once.
+    pub jobs: usize,
+    /// How long one attempt may take.
+    pub timeout: Option<Duration>,
+    /// How many characters of one text to keep.
+    pub output_limit: usize,
+}
+
+/// unflake itself could not set up what it needs.
+#[derive(Debug)]
+pub struct CannotStart {
+    what: String,
+    why: io::Error,
+}
+
+impl fmt::Display for CannotStart {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "could not {}: {}", self.what, self.why)
+    }
+}
+
+impl std::error::Error for CannotStart {}
+
+/// Tells a running executor to stop. Can be used from any thread.
+#[derive(Clone)]
+pub struct Interrupter(Sender<Letter>);
+
+impl Interrupter {
+    /// The first time: let the runner stop as Ctrl-C would. The second time: at once.
+    pub fn interrupt(&self) {
+        let _ = self.0.send(Letter::Interrupt);
+    }
+}
+
+/// How the user's runner ended.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Closed {
+    /// None when its process died before, or had to be ended.
+    pub exit: Option<i32>,
+    /// What it printed itself, shortened in the middle.
+    pub output: String,
+}
+
+/// Runs sessions. Everything that it starts ends with it.
+pub struct Exec {
+    pub(crate) launch: Launch,
+    pub(crate) agents: PathBuf,
+    pub(crate) directory: TempDir,
+    pub(crate) sender: Sender<Letter>,
+    pub(crate) letters: Receiver<Letter>,
+    pub(crate) environments: BTreeMap<u32, Environment>,
+    pub(crate) next_environment: u32,
+    /// The environment in which `Place::Live` sessions run.
+    pub(crate) live: Option<u32>,
+    pub(crate) nursery: Option<u32>,
+    /// Why no nursery can be had.
+    pub(crate) no_nursery: Option<String>,
+    /// The tests for which the nursery was made.
+    pub(crate) nursery_tests: BTreeSet<TestId>,
+    /// A nursery that collected some files only did not do; the next collects everything.
+    pub(crate) whole_nursery: bool,
+    pub(crate) suite: Rc<Listing>,
+    pub(crate) suite_output: Output,
+    pub(crate) suite_exit: Option<Death>,
+    pub(crate) waiting: VecDeque<Session>,
+    pub(crate) works: Vec<Placed>,
+    pub(crate) interrupts: u32,
+    pub(crate) interrupted_at: Option<Instant>,
+    /// What has been seen in this turn and not been told yet.
+    pub(crate) seen: Vec<Observation>,
+    pub(crate) problems: usize,
+}
+
+/// A session under way and the environment in which it is, or for which it waits.
+pub(crate) struct Placed {
+    pub(crate) work: Work,
+    pub(crate) environment: Option<u32>,
+    /// How many processes have been started for it alone.
+    pub(crate) processes: u32,
+}
+
+/// Called with what has been seen since the last call, possibly nothing, at least ten times a second.
+pub(crate) type Tell<'a> = &'a mut dyn FnMut(&[Observation]);
+
+impl Exec {
+    pub fn new(launch: Launch) -> Result<Self, CannotStart> {
+        let failed = |what: &str| {
+            let what = what.to_owned();
+            move |why| CannotStart { what, why }
+        };
+        // The path of a socket may have about a hundred bytes; a long TMPDIR would leave no room.
+        let base = Some(std::env::temp_dir()).filter(|base| base.as_os_str().len() < 60).unwrap_or("/tmp".into());
+        let directory = tempfile::Builder::new()
+            .prefix("unflake-")
+            .tempdir_in(base)
+            .map_err(failed("make a temporary directory"))?;
+        let (sender, letters) = inbox::open(&directory.path().join("s")).map_err(failed("open a socket"))?;
+        let agents = injection::unpack(launch.cache.as_deref(), directory.path())
+            .map_err(failed("lay out the agent for the runner"))?;
+        Ok(Self {
+            launch,
+            agents,
+            directory,
+            sender,
+            letters,
+            environments: BTreeMap::new(),
+            next_environment: 0,
+            live: None,
+            nursery: None,
+            no_nursery: None,
+            nursery_tests: BTreeSet::new(),
+            whole_nursery: false,
+            suite: Rc::default(),
+            suite_output: Output::default(),
+            suite_exit: None,
+            waiting: VecDeque::new(),
+            works: Vec::new(),
+            interrupts: 0,
+            interrupted_at: None,
+            seen: Vec::new(),
+            problems: 0,
+        })
+    }
+
+    pub fn interrupter(&self) -> Interrupter {
+        Interrupter(self.sender.clone())
+    }
+
+    pub fn was_interrupted(&self) -> bool {
+        self.interrupts > 0
+    }
+
+    /// Starts the user's command and waits for its tests. False when there is none to run them; what was seen says why.
+    pub fn list(&mut self, tell: Tell<'_>) -> bool {
+        let id = match self.start_root(Role::Suite, None) {
+            Ok(id) => id,
+            Err(error) => {
+                self.cannot_start(&error.to_string(), "");
+                self.flush(tell);
+                return false;
+            }
+        };
+        self.live = Some(id);
+        loop {
+            match self.environments.get(&id).map(|environment| environment.state) {
+                Some(State::Starting) => {}
+                Some(State::Ready) => break,
+                _ => {
+                    self.flush(tell);
+                    return false;
+                }
+            }
+            self.turn(tell);
+        }
+        self.suite = self.environments[&id].listing.clone();
+        self.seen.push(Observation::Listed { tests: self.suite.tests.clone(), deselected: self.suite.deselected });
+        self.flush(tell);
+        true
+    }
+
+    /// Runs these sessions, fresh ones side by side, and returns when all have ended.
+    pub fn run(&mut self, sessions: Vec<Session>, tell: Tell<'_>) {
+        self.waiting = sessions.into();
+        loop {
+            self.dispatch();
+            if self.waiting.is_empty() && self.works.is_empty() {
+                self.flush(tell);
+                return;
+            }
+            self.turn(tell);
+        }
+    }
+
+    /// Ends every environment. `failed` is how many tests count as failed after all: the runner's exit code is made from
+    /// it, so that what it says beyond that can be heard.
+    pub fn close(mut self, failed: u32, tell: Tell<'_>) -> Closed {
+        for environment in self.environments.values_mut() {
+            let failed = (environment.role == Role::Suite).then_some(failed);
+            environment.state = State::Ending;
+            if self.interrupts > 1 || environment.order(&Order::End { failed }).is_err() {
+                environment.kill();
+            }
+        }
+        while self.environments.values().any(|environment| environment.root.is_some()) {
+            self.turn(tell);
+        }
+        let exit = match self.suite_exit {
+            Some(Death::Exit(code)) => Some(code),
+            _ => None,
+        };
+        Closed { exit, output: self.suite_output.text() }
+    }
+
+    /// Starts the user's command with an agent inside. `only` narrows collection to some files.
+    pub(crate) fn start_root(&mut self, role: Role, only: Option<Vec<String>>) -> io::Result<u32> {
+        let id = self.new_id();
+        let narrowed = only.is_some();
+        let only = match only {
+            Some(files) => {
+                let path = self.directory.path().join(format!("only-{id}"));
+                std::fs::write(&path, serde_json::to_vec(&files)?)?;
+                Some(path)
+            }
+            None => None,
+        };
+        let variables = Injection {
+            agents: &self.agents,
+            socket: &self.directory.path().join("s"),
+            side: self.directory.path(),
+            environment: id,
+            reports: role == Role::Suite,
+            output_limit: self.launch.output_limit,
+            only: only.as_deref(),
+        }
+        .variables();
+        let (pipe, output) = Output::pipe()?;
+        let ended = self.sender.clone();
+        let kept = Kept::start(
+            &self.launch.keeper,
+            self.directory.path(),
+            &self.launch.command,
+            &variables,
+            pipe.try_clone()?,
+            pipe,
+            move |how| drop(ended.send(Letter::Ended { environment: id, how })),
+        )?;
+        if role == Role::Suite {
+            self.suite_output = output.clone();
+        }
+        self.add(id, role, Some(Root { kept, output, narrowed }), None, Rc::default());
+        Ok(id)
+    }
+
+    pub(crate) fn new_id(&mut self) -> u32 {
+        self.next_environment += 1;
+        self.next_environment - 1
+    }
+
+    pub(crate) fn add(&mut self, id: u32, role: Role, root: Option<Root>, parent: Option<u32>, listing: Rc<Listing>) {
+        let environment = Environment {
+            id,
+            role,
+            root,
+            parent,
+            connection: None,
+            pid: None,
+            stack_signal: None,
+            listing,
+            state: State::Starting,
+            attempts: 0,
+            gathering: Vec::new(),
+            lost: None,
+            reaping: None,
+            ended: None,
+        };
+        self.environments.insert(id, environment);
+    }
+
+    /// The runner could not be brought to list its tests.
+    pub(crate) fn cannot_start(&mut self, why: &str, output: &str) {
+        let output = output.trim_end();
+        let text = if output.is_empty() { why.to_owned() } else { format!("{why}\n{output}") };
+        self.problem(Problem { kind: ProblemKind::Start, place: None, text });
+    }
+
+    pub(crate) fn problem(&mut self, problem: Problem) {
+        self.problems += 1;
+        self.seen.push(Observation::Problem(problem));
+    }
+
+    pub(crate) fn flush(&mut self, tell: Tell<'_>) {
+        tell(&self.seen);
+        self.seen.clear();
+    }
+}

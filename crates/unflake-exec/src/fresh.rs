@@ -1,0 +1,202 @@
+//! Finding every session its environment: the live one, a fork, or a new process.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use unflake_model::{Observation, Origin, Place, TestId};
+use unflake_protocol::Order;
+
+use crate::environment::{Role, State};
+use crate::exec::{Exec, Placed, STOPPED_BY_YOU};
+use crate::work::Work;
+
+/// Narrowing collection to the files of the wanted tests pays only if they are few.
+const NARROW_BELOW: f64 = 0.5;
+
+impl Exec {
+    /// Gives every session that can go on something to do.
+    pub(crate) fn dispatch(&mut self) {
+        if self.interrupts > 0 {
+            self.abandon_waiting();
+        }
+        while self.works.len() < self.launch.jobs.max(1)
+            && let Some(session) = self.waiting.pop_front()
+        {
+            self.works.push(Placed { work: Work::new(session), environment: None, processes: 0 });
+        }
+        let mut at = 0;
+        while at < self.works.len() {
+            let before = self.works.len();
+            if self.works[at].environment.is_none() {
+                self.place(at);
+            }
+            // A session that was given up has left the list.
+            if self.works.len() == before {
+                self.go_on(at);
+            }
+            if self.works.len() == before {
+                at += 1;
+            }
+        }
+    }
+
+    fn place(&mut self, at: usize) {
+        match self.works[at].work.session.place {
+            Place::Live if self.live.is_some() => self.works[at].environment = self.live,
+            Place::Live | Place::Fresh(Origin::Fork) => self.place_in_fork(at),
+            Place::Fresh(Origin::Process) => self.place_in_process(at),
+        }
+    }
+
+    fn place_in_fork(&mut self, at: usize) {
+        if self.no_nursery.is_some() {
+            return self.place_in_process(at);
+        }
+        let Some(nursery) = self.nursery else { return self.start_nursery() };
+        let Some(environment) = self.environments.get_mut(&nursery) else { return };
+        if environment.state != State::Ready {
+            return;
+        }
+        if let Some(why) = &environment.listing.unforkable {
+            let why = why.clone();
+            let note = format!("fresh environments are new processes, which takes longer: {why}");
+            self.seen.push(Observation::Note(note));
+            self.no_nursery = Some(why);
+            self.end_nursery();
+            return self.place_in_process(at);
+        }
+        let listing = environment.listing.clone();
+        if !listing.has_all(self.works[at].work.needed()) {
+            if environment.root.as_ref().is_some_and(|root| root.narrowed) {
+                // It was made for other sessions, or collecting some files only does not give these tests.
+                self.whole_nursery |= self.was_meant_for(at);
+                return self.end_nursery();
+            }
+            return self.give_up(at, "the runner did not list it again".to_owned());
+        }
+        let child = self.new_id();
+        let Some(environment) = self.environments.get_mut(&nursery) else { return };
+        if environment.order(&Order::Fork { environment: child }).is_ok() {
+            self.add(child, Role::Seat, None, Some(nursery), listing);
+            self.works[at].environment = Some(child);
+        }
+    }
+
+    /// Whether the nursery's files were chosen with this session in mind.
+    fn was_meant_for(&self, at: usize) -> bool {
+        self.works[at].work.needed().all(|test| self.nursery_tests.contains(test))
+    }
+
+    fn start_nursery(&mut self) {
+        let unplaced = self.works.iter().filter(|placed| placed.environment.is_none());
+        let here = unplaced.flat_map(|placed| placed.work.needed());
+        let later = self.waiting.iter().filter(|session| session.place != Place::Live).flat_map(|one| &one.tests);
+        let needed: BTreeSet<TestId> = here.chain(later).cloned().collect();
+        let few = (needed.len() as f64) < NARROW_BELOW * self.suite.tests.len() as f64;
+        let only = if self.whole_nursery || !few { None } else { self.files_of(&needed) };
+        self.nursery_tests = needed;
+        match self.start_root(Role::Nursery, only) {
+            Ok(id) => self.nursery = Some(id),
+            Err(error) => self.no_nursery = Some(error.to_string()),
+        }
+    }
+
+    fn end_nursery(&mut self) {
+        if let Some(environment) = self.nursery.take().and_then(|id| self.environments.get_mut(&id)) {
+            environment.state = State::Ending;
+            if environment.order(&Order::End { failed: None }).is_err() {
+                environment.kill();
+            }
+        }
+    }
+
+    fn place_in_process(&mut self, at: usize) {
+        let needed = self.works[at].work.needed().cloned().collect();
+        let only = match self.works[at].processes {
+            0 => self.files_of(&needed),
+            1 => None,
+            _ => return self.give_up(at, "the runner could not be started again for it".to_owned()),
+        };
+        self.works[at].processes += if only.is_some() { 1 } else { 2 };
+        match self.start_root(Role::Seat, only) {
+            Ok(id) => self.works[at].environment = Some(id),
+            Err(error) => self.give_up(at, format!("the runner could not be started again: {error}")),
+        }
+    }
+
+    /// The absolute paths of the files that these tests are in. None unless all are known.
+    fn files_of(&self, tests: &BTreeSet<TestId>) -> Option<Vec<String>> {
+        let root = Path::new(&self.suite.root);
+        let file = |test: &TestId| {
+            let number = *self.suite.number_of.get(test)?;
+            let path = root.join(self.suite.tests[number as usize].file.as_deref()?);
+            path.is_file().then(|| path.to_string_lossy().into_owned())
+        };
+        let files: Option<BTreeSet<String>> = tests.iter().map(file).collect();
+        files.filter(|files| !files.is_empty()).map(|files| files.into_iter().collect())
+    }
+
+    /// Orders the next part of a session whose environment is ready.
+    fn go_on(&mut self, at: usize) {
+        let placed = &mut self.works[at];
+        let Some(environment) = placed.environment.and_then(|id| self.environments.get_mut(&id)) else { return };
+        if environment.state != State::Ready {
+            return;
+        }
+        if !environment.listing.has_all(placed.work.needed()) {
+            placed.environment = None;
+            if environment.role == Role::Seat && environment.root.is_some() {
+                environment.state = State::Ending;
+                environment.kill();
+                return;
+            }
+            return self.give_up(at, "the runner did not list it again".to_owned());
+        }
+        let Some(part) = placed.work.next_part() else {
+            return self.finish(at);
+        };
+        let numbers = part.tests.iter().map(|test| environment.listing.number_of[test]).collect();
+        let leave = placed.work.session.place != Place::Live && !placed.work.has_more();
+        environment.state = State::Busy;
+        let mut sent = environment.order(&Order::Run { tests: numbers, again: part.again });
+        if leave && sent.is_ok() {
+            sent = environment.order(&Order::End { failed: None });
+        }
+        if placed.work.session.place == Place::Live {
+            self.live = placed.environment;
+        }
+        if sent.is_err() {
+            environment.kill();
+        }
+    }
+
+    pub(crate) fn give_up(&mut self, at: usize, why: String) {
+        self.works[at].work.stop(why);
+        self.finish(at);
+    }
+
+    /// The session is over, whatever is left of it.
+    pub(crate) fn finish(&mut self, at: usize) {
+        let Placed { work, environment, .. } = self.works.remove(at);
+        let session = work.session.id;
+        let fresh = work.session.place != Place::Live;
+        let (left, why) = work.left();
+        self.seen.push(Observation::SessionEnded { session, left, why });
+        if let Some(environment) = environment.and_then(|id| self.environments.get_mut(&id))
+            && fresh
+            && environment.state != State::Ending
+        {
+            environment.state = State::Ending;
+            if environment.order(&Order::End { failed: None }).is_err() {
+                environment.kill();
+            }
+        }
+    }
+
+    fn abandon_waiting(&mut self) {
+        while let Some(session) = self.waiting.pop_front() {
+            let why = Some(STOPPED_BY_YOU.to_owned());
+            self.seen.push(Observation::SessionEnded { session: session.id, left: session.tests, why });
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! Everything that can happen to the executor, in one queue: what agents say, processes that end, Ctrl-C.
+
+use std::io::{BufReader, Write};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::Path;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::{io, thread};
+
+use unflake_model::Death;
+use unflake_protocol::{Event, Hello, Line, LineError, LineReader};
+
+pub(crate) enum Letter {
+    Connected {
+        hello: Hello,
+        connection: u64,
+        stream: UnixStream,
+    },
+    Said {
+        environment: u32,
+        event: Event,
+    },
+    /// A line that could not be understood.
+    Garbled {
+        environment: u32,
+        error: LineError,
+    },
+    Closed {
+        environment: u32,
+        connection: u64,
+    },
+    /// A runner process has ended, or could not be started.
+    Ended {
+        environment: u32,
+        how: Result<Death, String>,
+    },
+    Interrupt,
+}
+
+/// Listens on `socket` for as long as the process lives.
+pub(crate) fn open(socket: &Path) -> io::Result<(Sender<Letter>, Receiver<Letter>)> {
+    let listener = UnixListener::bind(socket)?;
+    let (sender, receiver) = channel();
+    let to = sender.clone();
+    thread::spawn(move || {
+        for (connection, stream) in (0..).zip(listener.incoming()) {
+            let Ok(stream) = stream else { continue };
+            let to = to.clone();
+            thread::spawn(move || listen(connection, stream, &to));
+        }
+    });
+    Ok((sender, receiver))
+}
+
+/// Nobody reads the queue any more when a send fails; then there is nothing left to do.
+fn listen(connection: u64, stream: UnixStream, to: &Sender<Letter>) {
+    let Ok(from) = stream.try_clone() else { return };
+    let mut lines = LineReader::new(BufReader::with_capacity(64 << 10, from));
+    let Ok(Line::Message(Event::Hello(hello))) = lines.read() else {
+        let _ = (&stream).write_all(b"{\"order\":\"end\"}\n");
+        return;
+    };
+    let environment = hello.environment;
+    let mut sent = to.send(Letter::Connected { hello, connection, stream });
+    while sent.is_ok() {
+        sent = match lines.read() {
+            Ok(Line::Message(event)) => to.send(Letter::Said { environment, event }),
+            Ok(Line::Bad(error)) => to.send(Letter::Garbled { environment, error }),
+            Ok(Line::End) | Err(_) => {
+                let _ = to.send(Letter::Closed { environment, connection });
+                return;
+            }
+        };
+    }
+}
