@@ -1,30 +1,27 @@
 //! From a directory to a connection that is ready for use.
 
-use std::fs::{self, OpenOptions};
-use std::io::{ErrorKind, Write};
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, Result};
 
 use crate::{FILE, StoreError, schema};
 
-/// How long to wait for another process before giving up. Its transactions take milliseconds.
+/// How long to wait for another process before giving up.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Makes the directory and its `.gitignore`, and returns the path of the database. Where the database is there
-/// already, a `.gitignore` that somebody took away stays away.
+/// Makes the directory, and returns the path of the database. A directory that has nothing in it yet gets a
+/// `.gitignore` that hides it; one that has is somebody's, and stays as it is.
 pub(crate) fn prepare(dir: &Path) -> Result<PathBuf, StoreError> {
     let path = dir.join(FILE);
     if !path.exists() {
-        fs::create_dir_all(dir).map_err(|error| StoreError::of_file(dir, error))?;
-        let ignore = dir.join(".gitignore");
-        match OpenOptions::new().write(true).create_new(true).open(&ignore).and_then(|mut file| file.write_all(b"*\n"))
-        {
-            Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(StoreError::of_file(&ignore, error)),
-            _ => {}
+        let failed = |error| StoreError::of_file(dir, error);
+        fs::create_dir_all(dir).map_err(failed)?;
+        if fs::read_dir(dir).map_err(failed)?.next().is_none() {
+            fs::write(dir.join(".gitignore"), "*\n").map_err(failed)?;
         }
     }
     Ok(path)
@@ -32,11 +29,16 @@ pub(crate) fn prepare(dir: &Path) -> Result<PathBuf, StoreError> {
 
 pub(crate) fn open(path: &Path, shared: bool) -> Result<Connection, StoreError> {
     let failed = |error| StoreError::of_database(path, error);
-    let mut connection = Connection::open(path).map_err(failed)?;
-    connection.busy_timeout(PATIENCE).map_err(failed)?;
-    connection.set_prepared_statement_cache_capacity(64);
-    // Before anything is written, be it only the kind of journal.
-    let found = schema::version(&connection).map_err(failed)?;
+    let (mut connection, found, journal) = match connect(path, "NORMAL") {
+        Err(error) if lacks_shared_memory(&error) => {
+            let (connection, found) = connect(path, "EXCLUSIVE").map_err(failed)?;
+            (connection, found, Journal::Stuck)
+        }
+        answer => {
+            let (connection, found) = answer.map_err(failed)?;
+            (connection, found, if shared { Journal::Rollback } else { Journal::WriteAhead })
+        }
+    };
     if !(0..=schema::KNOWN).contains(&found) {
         // Else the last one to close a database moves its journal into it.
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).map_err(failed)?;
@@ -46,36 +48,73 @@ pub(crate) fn open(path: &Path, shared: bool) -> Result<Connection, StoreError> 
         let source = "the file is read-only".into();
         return Err(StoreError::Unwritable { path: path.to_owned(), source });
     }
-    choose_journal(&connection, shared).map_err(failed)?;
+    use_journal(&connection, journal).map_err(failed)?;
     schema::migrate(&mut connection).map_err(failed)?;
     Ok(connection)
 }
 
-/// A write-ahead log where it works: one write per transaction, and readers are not held up. Else a rollback journal,
-/// which is slower and needs nothing but locks.
-fn choose_journal(connection: &Connection, shared: bool) -> Result<()> {
-    if !shared && set_journal(connection, "wal").is_ok_and(|mode| mode == "wal") {
-        // Written in order, forced to the disk only now and then.
-        return connection.pragma_update(None, "synchronous", "NORMAL");
+/// A connection that has written nothing yet, and the version of the tables.
+fn connect(path: &Path, locking: &str) -> Result<(Connection, i32)> {
+    let connection = Connection::open(path)?;
+    connection.busy_timeout(PATIENCE)?;
+    connection.set_prepared_statement_cache_capacity(64);
+    connection.pragma_update(None, "locking_mode", locking)?;
+    let version = schema::version(&connection)?;
+    Ok((connection, version))
+}
+
+/// How a transaction becomes one.
+enum Journal {
+    /// One write per transaction, and readers are not held up. Needs memory that all users of the database share.
+    WriteAhead,
+    /// Slower, and needs nothing but locks.
+    Rollback,
+    /// There is a write-ahead log and no shared memory for it: a copy from another disk, or a disk that is full to the
+    /// last block. One process at a time can use it.
+    Stuck,
+}
+
+fn lacks_shared_memory(error: &rusqlite::Error) -> bool {
+    use rusqlite::ffi::{SQLITE_IOERR_SHMLOCK, SQLITE_IOERR_SHMMAP, SQLITE_IOERR_SHMOPEN, SQLITE_IOERR_SHMSIZE};
+    error.sqlite_error().is_some_and(|error| {
+        [SQLITE_IOERR_SHMLOCK, SQLITE_IOERR_SHMMAP, SQLITE_IOERR_SHMOPEN, SQLITE_IOERR_SHMSIZE]
+            .contains(&error.extended_code)
+    })
+}
+
+fn use_journal(connection: &Connection, journal: Journal) -> Result<()> {
+    match journal {
+        Journal::WriteAhead => match set_journal(connection, "wal") {
+            // Written in order, forced to the disk only now and then.
+            Ok(mode) if mode == "wal" => return connection.pragma_update(None, "synchronous", "NORMAL"),
+            Err(error) if is_busy(&error) => return Err(error),
+            _ => set_journal(connection, "truncate").map(drop)?,
+        },
+        Journal::Rollback => set_journal(connection, "truncate").map(drop)?,
+        // Where even that fails there is no room, and what is there can be read.
+        Journal::Stuck => {
+            if set_journal(connection, "truncate").is_ok_and(|mode| mode == "truncate") {
+                connection.pragma_update(None, "locking_mode", "NORMAL")?;
+            }
+        }
     }
-    set_journal(connection, "truncate")?;
     connection.pragma_update(None, "synchronous", "FULL")
 }
 
 /// Returns the kind that holds afterwards. While others open the database for the first time SQLite answers "busy" at
 /// once instead of waiting, so the waiting is done here.
 fn set_journal(connection: &Connection, mode: &str) -> Result<String> {
-    const STEP: Duration = Duration::from_millis(10);
-    let mut waited = Duration::ZERO;
+    let begun = Instant::now();
     loop {
         match connection.pragma_update_and_check(None, "journal_mode", mode, |row| row.get(0)) {
-            Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) && waited < PATIENCE => {
-                thread::sleep(STEP);
-                waited += STEP;
-            }
+            Err(error) if is_busy(&error) && begun.elapsed() < PATIENCE => thread::sleep(Duration::from_millis(10)),
             answer => return answer,
         }
     }
+}
+
+fn is_busy(error: &rusqlite::Error) -> bool {
+    error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy)
 }
 
 #[cfg(test)]

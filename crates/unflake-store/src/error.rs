@@ -119,3 +119,42 @@ impl Error for StoreError {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(error: StoreError, expected: &str) {
+        assert_eq!(error.to_string(), expected);
+    }
+
+    #[test]
+    fn each_says_what_happened_and_why_and_what_to_do() {
+        let path = PathBuf::from(".unflake/history.db");
+        let sqlite = |code| {
+            let text = "what SQLite says".to_owned();
+            StoreError::of_database(&path, rusqlite::Error::SqliteFailure(ffi::Error::new(code), Some(text)))
+        };
+        check(
+            sqlite(ffi::SQLITE_FULL),
+            "the history in .unflake/history.db cannot grow. The disk is full or a quota is used up. Make room and try \
+             again: everything recorded before is safe.",
+        );
+        check(
+            sqlite(ffi::SQLITE_READONLY),
+            "the history in .unflake/history.db cannot be written. The reason given is: what SQLite says. \
+             Make the file and its directory writable, or choose another directory.",
+        );
+        check(
+            sqlite(ffi::SQLITE_NOTADB),
+            "the history in .unflake/history.db cannot be read and was left as it is. It is damaged or no database at \
+             all: what SQLite says. Move the file away, with those beside it whose names begin the same, to begin \
+             a new history.",
+        );
+        check(
+            sqlite(ffi::SQLITE_BUSY),
+            "the history in .unflake/history.db is in use. Another process has kept it locked for too long. Wait for \
+             that process to end, or end it, and try again.",
+        );
+    }
+}

@@ -4,11 +4,11 @@
 //! 1. What [`Store::record`] was given is in the database when it returns. A `kill -9` of the process loses nothing of
 //!    it; a power failure may lose the newest part and never harms the rest.
 //! 2. All observations of one call are kept, or none of them.
-//! 3. Nothing that was recorded is ever changed or thrown away.
+//! 3. No attempt is ever changed or thrown away.
 //! 4. Several processes may record into the same history at once. A writer waits for another one, a reader for nobody.
 //! 5. A file that this version does not understand is left as it is.
 //!
-//! Deliberately absent: verdicts and any other opinion, a clock (times are handed in), and the drawing of anything.
+//! Deliberately absent: verdicts and any other opinion, a clock (times are handed in) and the drawing of anything.
 
 mod connect;
 mod error;
@@ -20,6 +20,7 @@ mod word;
 mod write;
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use rusqlite::Connection;
 
@@ -39,8 +40,8 @@ pub struct Store {
 }
 
 impl Store {
-    /// Opens `<dir>/history.db` and makes it where it is not there yet, with its directory and a `.gitignore` that
-    /// keeps git from seeing either.
+    /// Opens `<dir>/history.db` and makes it where it is not there yet. A directory that it makes, or finds empty, gets
+    /// a `.gitignore` that keeps git from seeing it.
     pub fn open(dir: &Path) -> Result<Self, StoreError> {
         let path = connect::prepare(dir)?;
         let connection = connect::open(&path, filesystem::is_shared(dir))?;
@@ -52,6 +53,12 @@ impl Store {
         let path = PathBuf::from(":memory:");
         let connection = connect::open(&path, false)?;
         Ok(Self { connection, path, known: write::Known::default() })
+    }
+
+    /// How long to wait for another process that writes before saying [`StoreError::Busy`]. Its transactions take
+    /// milliseconds; 20 seconds unless told otherwise.
+    pub fn patience(&self, patience: Duration) -> Result<(), StoreError> {
+        self.connection.busy_timeout(patience).map_err(|error| StoreError::of_database(&self.path, error))
     }
 
     /// Where the history is.

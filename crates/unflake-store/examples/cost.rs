@@ -1,0 +1,114 @@
+//! What it costs to keep attempts: `cargo run --release -p unflake-store --example cost [TESTS] [RUNS]`.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use unflake_model::{
+    Attempt, EnvironmentId, Observation, Origin, Outcome, Purpose, SessionId, Test, TestId, Timestamp,
+};
+use unflake_store::{Host, Revision, RunFacts, Store};
+
+const BATCH: usize = 50;
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let mut arguments = std::env::args().skip(1).map(|argument| argument.parse::<usize>());
+    let tests = arguments.next().transpose()?.unwrap_or(20_000);
+    let runs = arguments.next().transpose()?.unwrap_or(3);
+
+    let dir = tempfile::tempdir()?;
+    let listing: Vec<Test> = (0..tests).map(test).collect();
+    println!("run  listing ms  CPU µs/attempt  elapsed µs/attempt  bytes/attempt");
+    let mut size = 0;
+    for number in 1..=runs {
+        let mut store = Store::open(dir.path())?;
+        let run = store.begin(&facts())?;
+        let start = Instant::now();
+        store.record(run, &[Observation::Listed { tests: listing.clone(), deselected: 0 }])?;
+        let listed = start.elapsed();
+        if number == 1 {
+            // So that the names do not count as part of the attempts.
+            drop(store);
+            size = bytes(dir.path())?;
+            store = Store::open(dir.path())?;
+        }
+
+        let batches: Vec<Vec<Observation>> =
+            listing.chunks(BATCH).enumerate().map(|(n, tests)| batch(n, tests)).collect();
+        let (start, cpu_start) = (Instant::now(), cpu()?);
+        for batch in &batches {
+            store.record(run, batch)?;
+        }
+        let (elapsed, spent) = (start.elapsed(), cpu()? - cpu_start);
+        drop(store);
+        let grown = bytes(dir.path())? - size;
+        size += grown;
+        let each = |time: Duration| time.as_secs_f64() * 1e6 / tests as f64;
+        println!(
+            "{number:>3}  {:>10.1}  {:>14.2}  {:>18.2}  {:>13.1}",
+            listed.as_secs_f64() * 1e3,
+            each(spent),
+            each(elapsed),
+            grown as f64 / tests as f64
+        );
+    }
+
+    let store = Store::open(dir.path())?;
+    let start = Instant::now();
+    let kept = store.attempts_of(&listing[tests / 2].id, 1_000)?.len();
+    println!("{kept} attempts of one test read in {:.2} ms", start.elapsed().as_secs_f64() * 1e3);
+    let start = Instant::now();
+    let found = store.find_tests("test_case_77")?.len();
+    println!("{found} tests found in {:.2} ms", start.elapsed().as_secs_f64() * 1e3);
+    Ok(())
+}
+
+fn test(n: usize) -> Test {
+    let file = format!("tests/unit/test_module_{:03}.py", n / 50);
+    let id = TestId::new(format!("{file}::TestThing::test_case_{n}"));
+    Test { id, file: Some(file.into()), line: Some(10 + n as u32 % 50 * 7) }
+}
+
+fn batch(number: usize, tests: &[Test]) -> Vec<Observation> {
+    let attempt = |(n, test): (usize, &Test)| {
+        let position = (number * BATCH + n) as u32;
+        Observation::Attempted(Attempt {
+            test: test.id.clone(),
+            session: SessionId(0),
+            purpose: Purpose::Suite,
+            environment: EnvironmentId(position % 8),
+            origin: Origin::Process,
+            position: position / 8,
+            run: 0,
+            outcome: Outcome::Passed,
+            started: Timestamp(1_700_000_000_000_000 + i64::from(position) * 4_321),
+            seconds: 0.001_234_5 + f64::from(position) / 1e7,
+            failure: None,
+            stdout: String::new(),
+            stderr: String::new(),
+        })
+    };
+    tests.iter().enumerate().map(attempt).collect()
+}
+
+fn facts() -> RunFacts {
+    RunFacts {
+        command: vec!["pytest".into()],
+        cwd: ".".into(),
+        started: Timestamp(1_700_000_000_000_000),
+        revision: Revision::default(),
+        host: Host::default(),
+        version: env!("CARGO_PKG_VERSION").into(),
+    }
+}
+
+fn bytes(dir: &Path) -> std::io::Result<u64> {
+    Ok(std::fs::metadata(dir.join(unflake_store::FILE))?.len())
+}
+
+/// Of this process so far, user and system, in the kernel's own unit of 10 ms.
+fn cpu() -> Result<Duration, Box<dyn std::error::Error>> {
+    let stat = std::fs::read_to_string("/proc/self/stat")?;
+    let after_name = stat.rsplit_once(") ").ok_or("no process name")?.1;
+    let ticks = after_name.split(' ').skip(11).take(2).map(str::parse::<u64>).sum::<Result<u64, _>>()?;
+    Ok(Duration::from_millis(ticks * 10))
+}

@@ -1,0 +1,242 @@
+//! Disks that are full or cannot be written, and files that are not what they should be.
+
+mod common;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use common::{attempted, batch, facts, failing, passing};
+use rusqlite::config::DbConfig;
+use unflake_store::{Store, StoreError};
+
+/// A file system of its own, gone with this value. None, with a word, where this user may not mount.
+struct Mount(PathBuf, #[allow(dead_code)] tempfile::TempDir);
+
+impl Mount {
+    fn tmpfs(options: &str) -> Option<Self> {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().to_owned();
+        if run("mount", &["-t", "tmpfs", "-o", options, "tmpfs", path.to_str().unwrap()]) {
+            Some(Self(path, dir))
+        } else {
+            println!("skipped: nothing can be mounted here");
+            None
+        }
+    }
+}
+
+impl Drop for Mount {
+    fn drop(&mut self) {
+        run("umount", &["-l", self.0.to_str().unwrap()]);
+    }
+}
+
+fn run(program: &str, arguments: &[&str]) -> bool {
+    cfg!(target_os = "linux")
+        && Command::new(program).args(arguments).output().is_ok_and(|output| output.status.success())
+}
+
+#[test]
+fn a_full_disk_keeps_all_that_was_recorded() {
+    let Some(mount) = Mount::tmpfs("size=1m") else { return };
+    let ballast = mount.0.join("ballast");
+    fs::write(&ballast, [1; 200_000]).unwrap();
+    let dir = mount.0.join(".unflake");
+    let mut store = Store::open(&dir).unwrap();
+    let run = store.begin(&facts()).unwrap();
+    let mut recorded = 0;
+    let error = loop {
+        assert!(recorded < 100_000, "the disk never filled up");
+        let mut observations = batch(recorded, 49);
+        observations.extend(attempted([failing("long", recorded, &recorded.to_string().repeat(500))]));
+        match store.record(run, &observations) {
+            Ok(()) => recorded += 50,
+            Err(error) => break error,
+        }
+    };
+    assert!(matches!(error, StoreError::Full { .. }), "{error:?}");
+    assert!(recorded > 0);
+    assert_eq!(store.attempts_in(run).unwrap().len(), recorded as usize, "while the disk is full");
+    drop(store);
+    let store = Store::open(&dir).unwrap();
+    assert_eq!(store.attempts_in(run).unwrap().len(), recorded as usize, "opened again, with the disk still full");
+    drop(store);
+
+    fs::remove_file(ballast).unwrap();
+    let mut store = Store::open(&dir).unwrap();
+    store.record(run, &batch(recorded, 50)).unwrap();
+    assert_eq!(store.attempts_in(run).unwrap().len(), recorded as usize + 50, "with room again");
+}
+
+#[test]
+fn a_store_goes_on_where_room_was_made_for_it() {
+    let Some(mount) = Mount::tmpfs("size=1m") else { return };
+    let dir = mount.0.join(".unflake");
+    let mut store = Store::open(&dir).unwrap();
+    let run = store.begin(&facts()).unwrap();
+    store.record(run, &batch(0, 10)).unwrap();
+    let ballast = mount.0.join("ballast");
+    // Fills whatever is left: the write fails, and what it wrote stays.
+    fs::write(&ballast, vec![1; 2_000_000]).unwrap_err();
+    let long = "x".repeat(50_000);
+    let observations = attempted([passing("new", 10), failing("new", 11, &long)]);
+    let error = store.record(run, &observations).unwrap_err();
+    assert!(matches!(error, StoreError::Full { .. }), "{error:?}");
+    fs::remove_file(ballast).unwrap();
+    store.record(run, &observations).unwrap();
+    assert_eq!(store.attempts_in(run).unwrap().len(), 12);
+    assert_eq!(store.attempts_of(&"new".into(), 9).unwrap()[0].attempt, failing("new", 11, &long));
+}
+
+#[test]
+fn a_history_can_be_read_on_a_disk_without_any_room() {
+    let Some(mount) = Mount::tmpfs("size=1m") else { return };
+    let dir = mount.0.join(".unflake");
+    let mut store = Store::open(&dir).unwrap();
+    let run = store.begin(&facts()).unwrap();
+    store.record(run, &batch(0, 10)).unwrap();
+    drop(store);
+    fs::write(mount.0.join("ballast"), vec![1; 2_000_000]).unwrap_err();
+    let store = Store::open(&dir).unwrap();
+    assert_eq!(store.attempts_in(run).unwrap().len(), 10);
+}
+
+#[test]
+fn a_full_disk_has_no_room_for_a_new_history() {
+    let Some(mount) = Mount::tmpfs("size=64k") else { return };
+    fs::write(mount.0.join("ballast"), vec![1; 2_000_000]).unwrap_err();
+    let error = Store::open(&mount.0.join(".unflake")).unwrap_err();
+    assert!(matches!(error, StoreError::Full { .. }), "{error:?}");
+}
+
+#[test]
+fn a_directory_that_cannot_be_written_is_refused() {
+    let check = |dir: &Path| {
+        let error = Store::open(dir).unwrap_err();
+        assert!(matches!(error, StoreError::Unwritable { .. }), "{error:?}");
+    };
+    if let Some(mount) = Mount::tmpfs("size=1m") {
+        let dir = mount.0.join(".unflake");
+        let mut store = Store::open(&dir).unwrap();
+        let run_id = store.begin(&facts()).unwrap();
+        store.record(run_id, &batch(0, 10)).unwrap();
+        drop(store);
+        assert!(run("mount", &["-o", "remount,ro", mount.0.to_str().unwrap()]));
+        check(&dir);
+        check(&mount.0.join("elsewhere"));
+    } else {
+        let dir = tempfile::tempdir().unwrap();
+        let mut permissions = fs::metadata(dir.path()).unwrap().permissions();
+        permissions.set_readonly(true);
+        fs::set_permissions(dir.path(), permissions).unwrap();
+        if fs::write(dir.path().join("probe"), "").is_ok() {
+            println!("skipped: permissions do not bind this user");
+            return;
+        }
+        check(dir.path());
+        check(&dir.path().join(".unflake"));
+    }
+}
+
+#[test]
+fn a_directory_that_is_a_file_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join(".unflake");
+    fs::write(&path, "a file").unwrap();
+    let error = Store::open(&path).unwrap_err();
+    assert!(matches!(error, StoreError::Unwritable { .. }), "{error:?}");
+}
+
+#[test]
+fn git_does_not_see_a_history_unless_somebody_wants_it_to() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path().join("project/.unflake");
+    drop(Store::open(&dir).unwrap());
+    let ignore = dir.join(".gitignore");
+    assert_eq!(fs::read_to_string(&ignore).unwrap(), "*\n");
+    fs::remove_file(&ignore).unwrap();
+    drop(Store::open(&dir).unwrap());
+    assert!(!ignore.exists());
+
+    let project = dir.parent().unwrap();
+    drop(Store::open(project).unwrap());
+    assert!(!project.join(".gitignore").exists(), "what was there before is not hidden");
+}
+
+/// The names and contents of all files of a directory, but for the shared memory, which is made anew each time.
+fn contents(dir: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+    let mut files: Vec<_> = fs::read_dir(dir)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| !path.to_string_lossy().ends_with("-shm"))
+        .map(|path| (path.clone(), fs::read(path).unwrap()))
+        .collect();
+    files.sort();
+    files
+}
+
+#[test]
+fn a_newer_history_is_refused_and_left_as_it_is() {
+    let dir = tempfile::tempdir().unwrap();
+    drop(Store::open(dir.path()).unwrap());
+    let path = dir.path().join(unflake_store::FILE);
+    let connection = rusqlite::Connection::open(&path).unwrap();
+    // As a newer unflake leaves it that was killed: the version is in the log, and not yet in the database.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).unwrap();
+    connection.pragma_update(None, "user_version", 12).unwrap();
+    drop(connection);
+    let before = contents(dir.path());
+
+    let error = Store::open(dir.path()).unwrap_err();
+    assert!(matches!(error, StoreError::Newer { found: 12, known: 1, .. }), "{error:?}");
+    assert_eq!(
+        error.to_string().replace(path.to_str().unwrap(), "history.db"),
+        "the history in history.db was written by a newer unflake and was left as it is. Its tables have version 12, \
+         and this unflake knows them up to 1. Use the newer unflake, or move the file away to begin a new history."
+    );
+    assert!(contents(dir.path()) == before);
+}
+
+#[test]
+fn what_is_no_database_is_refused_and_left_as_it_is() {
+    for junk in ["no database".to_owned(), "no database ".repeat(10_000)] {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join(unflake_store::FILE), &junk).unwrap();
+        let before = contents(dir.path());
+        let error = Store::open(dir.path()).unwrap_err();
+        assert!(matches!(error, StoreError::Corrupt { .. }), "{error:?}");
+        assert!(error.to_string().contains("Move the file away"), "{error}");
+        assert!(contents(dir.path()) == before);
+    }
+}
+
+#[test]
+fn a_damaged_history_is_told_as_such_and_never_deleted() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut store = Store::open(dir.path()).unwrap();
+    let run = store.begin(&facts()).unwrap();
+    store.record(run, &batch(0, 2_000)).unwrap();
+    drop(store);
+    let path = dir.path().join(unflake_store::FILE);
+    let mut bytes = fs::read(&path).unwrap();
+    // All but the first page, which has the tables' names.
+    bytes[4096..].fill(0x55);
+    fs::write(&path, &bytes).unwrap();
+    let error = Store::open(dir.path()).and_then(|store| store.attempts_in(run)).unwrap_err();
+    assert!(matches!(error, StoreError::Corrupt { .. }), "{error:?}");
+    assert!(fs::read(&path).unwrap() == bytes);
+}
+
+#[test]
+fn a_history_that_another_process_never_lets_go_of_is_told_as_busy() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut store = Store::open(dir.path()).unwrap();
+    let other = rusqlite::Connection::open(store.path()).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    store.patience(std::time::Duration::from_millis(50)).unwrap();
+    let error = store.begin(&facts()).unwrap_err();
+    assert!(matches!(error, StoreError::Busy { .. }), "{error:?}");
+    other.execute_batch("ROLLBACK").unwrap();
+    store.begin(&facts()).unwrap();
+}
