@@ -5,6 +5,7 @@ use std::io;
 use unflake_model::{Attempt, Failure, Outcome, Phase};
 
 use crate::page::{Keep, Page, Tone};
+use crate::text::keep_start;
 use crate::{Look, one_line, words};
 
 const MESSAGE_LINES: usize = 20;
@@ -17,26 +18,41 @@ pub(crate) fn show(page: &mut Page, attempt: &Attempt) -> io::Result<()> {
     let failure = attempt.failure.as_ref();
     let place = failure.and_then(place).unwrap_or_default();
     let how = how(attempt);
-    let gap = if place.is_empty() || how.is_empty() { "" } else { "  " };
-    if !(place.is_empty() && how.is_empty()) {
-        let blank = " ".repeat(indent);
-        page.line(&[(Tone::Usual, &blank), (Tone::Bold, &place), (Tone::Usual, gap), (Tone::Usual, &how)])?;
-    }
+    page.beside(indent, (Tone::Bold, &place), (Tone::Usual, &how))?;
     if let Some(failure) = failure {
         let message = failure.message.trim();
         // What killed a process is said in the line above.
         if !matches!(attempt.outcome, Outcome::Crashed(death) if death.to_string() == message) {
-            page.quote(indent, message, MESSAGE_LINES, Keep::Start)?;
+            page.quote(indent, message, MESSAGE_LINES, Keep::Ends)?;
         }
         // Where unflake itself had to end it, or nothing else was said, the stack is all there is to go by.
         if failure.phase == Phase::Process || message.is_empty() {
-            page.quote(indent, &failure.trace, STACK_LINES, Keep::End)?;
+            page.quote(indent, &failure.trace, STACK_LINES, Keep::Ends)?;
         }
     }
     for (name, text) in [("stdout", &attempt.stdout), ("stderr", &attempt.stderr)] {
         if !text.trim().is_empty() {
             page.prose(indent, Tone::Faint, &format!("it printed to {name}:"))?;
             page.quote(indent, text, OUTPUT_LINES, Keep::End)?;
+        }
+    }
+    Ok(())
+}
+
+/// Says which other ways of failing there were, by kind: texts differ from attempt to attempt by an address or a time.
+pub(crate) fn show_other_ways<'a>(page: &mut Page, mut failures: impl Iterator<Item = &'a Attempt>) -> io::Result<()> {
+    let way = |attempt: &'a Attempt| {
+        (attempt.outcome.word(), attempt.failure.as_ref().map_or("", |failure| failure.kind.as_str()))
+    };
+    let mut seen: Vec<_> = failures.next().map(way).into_iter().collect();
+    for attempt in failures {
+        if !seen.contains(&way(attempt)) {
+            seen.push(way(attempt));
+            let text = format!("another time: {}", in_one_line(attempt, &page.look));
+            let indent = page.indent() + 2;
+            let room = page.look.width.saturating_sub(indent);
+            let text = keep_start(&text, room, page.look.sign("…"));
+            page.line(&[(Tone::Usual, &" ".repeat(indent)), (Tone::Usual, &text)])?;
         }
     }
     Ok(())

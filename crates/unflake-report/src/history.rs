@@ -50,24 +50,44 @@ pub fn attempts_table(
     let heads = ["when", "outcome", "took", "revision", "where"].map(str::to_owned);
     let widths: [usize; 5] =
         std::array::from_fn(|column| cells.iter().chain([&heads]).map(|row| width(&row[column])).max().unwrap_or(0));
-    page.line(&[(Tone::Faint, aligned(&heads, &widths).trim_end())])?;
+    if 2 + widths.iter().sum::<usize>() + 2 * (widths.len() - 1) > page.look.width {
+        return newest_first.iter().zip(&cells).try_for_each(|(row, cells)| stacked(page, row, cells));
+    }
+    page.line(&[(Tone::Faint, &aligned(&heads, &widths))])?;
     for (row, cells) in newest_first.iter().zip(&cells) {
         let line = aligned(cells, &widths);
-        let tone = if row.outcome.is_failure() { Tone::Bad } else { Tone::Usual };
         let message = words::first_line(row.message, look.sign("…"));
         let room = page.look.width.saturating_sub(width(&line) + 2);
-        if message.is_empty() {
-            page.line(&[(tone, line.trim_end())])?;
-        } else if room >= 30 || room >= width(&message) {
+        if room >= 30 || room >= width(&message) {
             let message = keep_start(&message, room, look.sign("…"));
-            page.line(&[(tone, &line), (Tone::Usual, "  "), (Tone::Usual, &message)])?;
+            page.line(&[(tone(row), &line), (Tone::Usual, "  "), (Tone::Usual, &message)])?;
         } else {
-            page.line(&[(tone, line.trim_end())])?;
-            let message = keep_start(&message, page.look.width - 6, look.sign("…"));
-            page.line(&[(Tone::Usual, "      "), (Tone::Faint, &message)])?;
+            page.line(&[(tone(row), &line)])?;
+            under(page, &message)?;
         }
     }
     Ok(())
+}
+
+/// A row where the table is too wide for the page.
+fn stacked(page: &mut Page, row: &HistoryRow, [when, outcome, took, revision, place]: &[String; 5]) -> io::Result<()> {
+    page.line(&[(Tone::Usual, "  "), (tone(row), outcome), (Tone::Usual, "  "), (Tone::Usual, when)])?;
+    let rest = [took, revision, place].map(String::as_str);
+    let rest: Vec<&str> = rest.into_iter().filter(|part| !part.is_empty()).collect();
+    under(page, &rest.join(page.look.sign(" · ")))?;
+    under(page, &words::first_line(row.message, page.look.sign("…")))
+}
+
+fn under(page: &mut Page, text: &str) -> io::Result<()> {
+    if text.is_empty() {
+        return Ok(());
+    }
+    let text = keep_start(text, page.look.width - 6, page.look.sign("…"));
+    page.line(&[(Tone::Usual, "      "), (Tone::Faint, &text)])
+}
+
+fn tone(row: &HistoryRow) -> Tone {
+    if row.outcome.is_failure() { Tone::Bad } else { Tone::Usual }
 }
 
 fn cells(row: &HistoryRow, zone: &TimeZone, look: &Look) -> [String; 5] {

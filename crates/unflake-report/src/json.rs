@@ -1,6 +1,6 @@
 //! The document that `--json` writes. Its fields are described in `SCHEMA.md`.
 
-use std::io::{self, Write};
+use std::io::{self, BufWriter, Write};
 
 use serde::Serialize;
 use serde_json::ser::Formatter;
@@ -16,7 +16,7 @@ const SCHEMA: u32 = 1;
 struct Document<'a> {
     schema: u32,
     command: &'a str,
-    runs: &'a [String],
+    runner_command: &'a [String],
     runner: Option<&'a str>,
     language: Option<&'a str>,
     seed: Option<u64>,
@@ -37,7 +37,7 @@ pub fn json(run: &Run, command: &str, out: &mut dyn Write) -> io::Result<()> {
     let document = Document {
         schema: SCHEMA,
         command,
-        runs: run.command,
+        runner_command: run.command,
         runner: run.runner,
         language: run.language,
         seed: run.seed,
@@ -52,8 +52,10 @@ pub fn json(run: &Run, command: &str, out: &mut dyn Write) -> io::Result<()> {
         tests: run.tests,
         attempts: run.attempts,
     };
-    document.serialize(&mut serde_json::Serializer::with_formatter(&mut *out, Lines::default()))?;
-    writeln!(out)
+    let mut out = BufWriter::new(out);
+    document.serialize(&mut serde_json::Serializer::with_formatter(&mut out, Lines::default()))?;
+    writeln!(out)?;
+    out.flush()
 }
 
 /// One line for each field of the document and for each element of its lists, so that `grep` and `diff` are of use.

@@ -1,4 +1,4 @@
-//! JUnit XML with every attempt in it, as Surefire writes reruns and as CI systems read them.
+//! JUnit XML with every failing attempt in it, as Surefire writes reruns and as CI systems read them.
 //!
 //! | what happened | elements of its `<testcase>` |
 //! |---|---|
@@ -6,160 +6,270 @@
 //! | failed, passed later | `flakyFailure` or `flakyError` for every failing attempt |
 //! | never passed | `failure` or `error` for the first attempt, `rerunFailure` or `rerunError` for the others |
 //! | failed, passed later, and counts as failed | `failure` or `error`, and `flaky…` for every failing attempt |
-//! | skipped, or planned and not run | `skipped` |
+//! | skipped, failed as expected, or not run | `skipped` with one of these as its type |
 //!
 //! The last but one is a flaky test where flaky tests gate, or a failure that no later pass excuses, such as a crash.
 //! There the first attempt appears twice: most readers know `failure` alone and shall see its text, and those that know
 //! `flaky…` take its presence for "has passed". Hence also: never `flaky…` and `rerun…` in one `<testcase>`.
 
-use std::io::{self, Write};
-use std::time::Duration;
+use std::borrow::Cow;
+use std::fmt::Display;
+use std::io::{self, BufWriter, Write};
 
-use quick_junit::{FlakyOrRerun, NonSuccessKind, Property, Report, TestCase, TestCaseStatus, TestRerun, TestSuite};
-use unflake_model::{Attempt, Outcome, Problem};
+use unflake_model::{Attempt, Outcome};
 
 use crate::Run;
 use crate::cases::{Case, Cases};
-use crate::summary::problem_in_words;
+use crate::words::problem_in_words;
+use crate::xml::Xml;
 
 /// Writes the run as JUnit XML.
 pub fn junit(run: &Run, out: &mut dyn Write) -> io::Result<()> {
-    let mut report = Report::new("unflake");
-    report.set_time(duration(run.totals.seconds));
-    report.add_test_suite(tests(run));
+    let mut out = BufWriter::new(out);
+    let cases = Cases::of(run);
+    let fates: Vec<Fate> = cases.list.iter().map(|case| Fate::of(case, run)).collect();
+    let tests = Counts::of(&cases, &fates);
+    let problems = Counts { tests: run.problems.len(), errors: run.problems.len(), ..Counts::default() };
+
+    let mut xml = Xml::new(&mut out)?;
+    tests.plus(&problems).open(&mut xml, "testsuites", "unflake", run.totals.seconds, None)?;
+    let began = run.attempts.iter().map(|attempt| attempt.started.0).min();
+    let began = began.and_then(|began| jiff::Timestamp::from_microsecond(began).ok());
+    tests.open(&mut xml, "testsuite", "tests", run.totals.seconds, began)?;
+    about_the_run(&mut xml, run)?;
+    for (case, fate) in cases.list.iter().zip(&fates) {
+        test_case(&mut xml, case, *fate, run)?;
+    }
+    xml.close()?;
     if !run.problems.is_empty() {
-        let mut suite = TestSuite::new("problems");
-        suite.add_test_cases(run.problems.iter().map(problem));
-        report.add_test_suite(suite);
+        problems.open(&mut xml, "testsuite", "problems", 0.0, None)?;
+        for problem in run.problems {
+            // An error, so that a CI system that reads nothing else sees that something is wrong.
+            let name = problem.place.as_deref().unwrap_or("runner");
+            xml.open("testcase", &[("name", &name), ("classname", &"problems"), ("time", &seconds(0.0))])?;
+            let attributes: [(_, &dyn Display); 2] =
+                [("message", &problem_in_words(problem.kind)), ("type", &word(&problem.kind))];
+            xml.text("error", &attributes, &problem.text)?;
+            xml.close()?;
+        }
+        xml.close()?;
     }
-    report.serialize(out).map_err(io::Error::other)
+    xml.close()?;
+    out.flush()
 }
 
-fn tests(run: &Run) -> TestSuite {
-    let mut suite = TestSuite::new("tests");
-    suite.set_time(duration(run.totals.seconds));
-    let properties = [
-        ("command", Some(run.command.join(" "))),
-        ("runner", run.runner.map(str::to_owned)),
-        ("language", run.language.map(str::to_owned)),
-        ("seed", run.seed.map(|seed| seed.to_string())),
-    ];
+/// What a test counts as. How its attempts are written follows from it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    Passed,
+    Flaky,
+    Failed,
+    FlakyAndFailed,
+    Skipped,
+    NotRun,
+}
+
+impl Fate {
+    fn of(case: &Case, run: &Run) -> Self {
+        match (case.has_failed(), case.has_passed()) {
+            (true, false) => Self::Failed,
+            (true, true) if run.flaky_gates || case.is_real() => Self::FlakyAndFailed,
+            (true, true) => Self::Flaky,
+            (false, _) => match case.attempts.last().map(|attempt| attempt.outcome) {
+                None => Self::NotRun,
+                Some(Outcome::Skipped | Outcome::ExpectedFailure) => Self::Skipped,
+                Some(_) => Self::Passed,
+            },
+        }
+    }
+
+    fn is_failed(self) -> bool {
+        matches!(self, Self::Failed | Self::FlakyAndFailed)
+    }
+}
+
+#[derive(Default)]
+struct Counts {
+    tests: usize,
+    failures: usize,
+    errors: usize,
+    skipped: usize,
+}
+
+impl Counts {
+    fn of(cases: &Cases, fates: &[Fate]) -> Self {
+        let mut counts = Self { tests: fates.len(), ..Self::default() };
+        for (case, fate) in cases.list.iter().zip(fates) {
+            counts.skipped += usize::from(matches!(fate, Fate::Skipped | Fate::NotRun));
+            if let Some(first) = case.failures().next().filter(|_| fate.is_failed()) {
+                *(if is_error(first) { &mut counts.errors } else { &mut counts.failures }) += 1;
+            }
+        }
+        counts
+    }
+
+    fn plus(&self, other: &Self) -> Self {
+        Self {
+            tests: self.tests + other.tests,
+            failures: self.failures + other.failures,
+            errors: self.errors + other.errors,
+            skipped: self.skipped + other.skipped,
+        }
+    }
+
+    fn open(
+        &self,
+        xml: &mut Xml,
+        element: &'static str,
+        name: &str,
+        took: f64,
+        began: Option<jiff::Timestamp>,
+    ) -> io::Result<()> {
+        let took = seconds(took);
+        let mut attributes: Vec<(&str, &dyn Display)> = vec![
+            ("name", &name),
+            ("tests", &self.tests),
+            ("failures", &self.failures),
+            ("errors", &self.errors),
+            ("skipped", &self.skipped),
+            ("time", &took),
+        ];
+        attributes.extend(began.as_ref().map(|began| ("timestamp", began as &dyn Display)));
+        xml.open(element, &attributes)
+    }
+}
+
+fn about_the_run(xml: &mut Xml, run: &Run) -> io::Result<()> {
+    let command = run.command.join(" ");
+    properties(
+        xml,
+        &[
+            ("command", Some(&command)),
+            ("runner", run.runner.as_ref().map(|runner| runner as &dyn Display)),
+            ("language", run.language.as_ref().map(|language| language as &dyn Display)),
+            ("seed", run.seed.as_ref().map(|seed| seed as &dyn Display)),
+        ],
+    )
+}
+
+fn properties(xml: &mut Xml, properties: &[(&str, Option<&dyn Display>)]) -> io::Result<()> {
+    xml.open("properties", &[])?;
     for (name, value) in properties {
-        suite.add_properties(value.map(|value| Property::new(name, legal(&value))));
+        if let Some(value) = value {
+            xml.empty("property", &[("name", name), ("value", value)])?;
+        }
     }
-    suite.add_test_cases(Cases::of(run).list.iter().map(|case| test_case(case, run)));
-    suite
+    xml.close()
 }
 
-fn test_case(case: &Case, run: &Run) -> TestCase {
-    let id = legal(case.id.as_str());
-    let (class, name) = id.rsplit_once("::").unwrap_or(("", &id));
-    let mut junit = TestCase::new(name, status(case, run));
-    junit.set_classname(class);
+fn test_case(xml: &mut Xml, case: &Case, fate: Fate, run: &Run) -> io::Result<()> {
+    let (class, name) = class_and_name(case.id.as_str());
     // The time of the attempt that counts: the pass where there is one, the first otherwise.
     let counts = case.attempts.iter().find(|attempt| attempt.outcome.is_pass()).or(case.attempts.first());
-    junit.set_time(duration(counts.map_or(0.0, |attempt| attempt.seconds)));
-    if let Some(file) = case.file {
-        junit.extra.insert("file".into(), legal(file).into());
+    let took = seconds(counts.map_or(0.0, |attempt| attempt.seconds));
+    let mut attributes: Vec<(&str, &dyn Display)> = vec![("name", &name), ("classname", &class), ("time", &took)];
+    attributes.extend(case.file.as_ref().map(|file| ("file", file as &dyn Display)));
+    attributes.extend(case.line.as_ref().map(|line| ("line", line as &dyn Display)));
+    if fate == Fate::Passed && case.finding.is_none() {
+        return xml.empty("testcase", &attributes);
     }
-    if let Some(line) = case.line {
-        junit.extra.insert("line".into(), line.to_string().into());
-    }
+    xml.open("testcase", &attributes)?;
     if let Some(finding) = case.finding {
         let verdict = finding.verdict();
-        junit.add_property(Property::new("unflake.verdict", word(&verdict.kind)));
-        junit.add_properties(verdict.rung.map(|rung| Property::new("unflake.rung", word(&rung))));
-        junit.add_property(Property::new("unflake.sentence", legal(&finding.sentence)));
-        junit.add_properties(finding.repeat.as_ref().map(|command| Property::new("unflake.repeat", legal(command))));
+        let rung = verdict.rung.map(|rung| word(&rung));
+        properties(
+            xml,
+            &[
+                ("unflake.verdict", Some(&word(&verdict.kind))),
+                ("unflake.rung", rung.as_ref().map(|rung| rung as &dyn Display)),
+                ("unflake.sentence", Some(&finding.sentence)),
+                ("unflake.repeat", finding.repeat.as_ref().map(|command| command as &dyn Display)),
+            ],
+        )?;
     }
-    // What the other failing attempts printed is in their own elements.
-    if let (TestCaseStatus::NonSuccess { .. }, Some(first)) = (&junit.status, case.failures().next()) {
-        junit.system_out = (!first.stdout.is_empty()).then(|| legal(&first.stdout).into());
-        junit.system_err = (!first.stderr.is_empty()).then(|| legal(&first.stderr).into());
-    }
-    junit
+    result(xml, case, fate, run)?;
+    xml.close()
 }
 
-fn status(case: &Case, run: &Run) -> TestCaseStatus {
-    let Some(first) = case.failures().next() else { return status_without_failure(case, run) };
-    let passed = case.has_passed();
-    if passed && !run.flaky_gates && !case.is_real() {
-        let mut status = TestCaseStatus::success();
-        status.add_reruns(case.failures().map(rerun));
-        return status;
+/// Splits an id at its last `::`, but not inside the parameters that many runners put into brackets at its end.
+fn class_and_name(id: &str) -> (&str, &str) {
+    let parameters = id.find('[').unwrap_or(id.len());
+    match id[..parameters].rfind("::") {
+        Some(at) => (&id[..at], &id[at + 2..]),
+        None => ("", id),
     }
-    let mut status = TestCaseStatus::non_success(kind(first));
-    status.set_message(message(first)).set_type(type_of(first)).set_description(trace(first));
-    if passed {
-        status.set_rerun_kind(FlakyOrRerun::Flaky).add_reruns(case.failures().map(rerun));
+}
+
+fn result(xml: &mut Xml, case: &Case, fate: Fate, run: &Run) -> io::Result<()> {
+    let Some(first) = case.failures().next() else { return skipped(xml, case, fate, run) };
+    if !fate.is_failed() {
+        return case.failures().try_for_each(|attempt| rerun(xml, attempt, ["flakyFailure", "flakyError"]));
+    }
+    let element = if is_error(first) { "error" } else { "failure" };
+    xml.text(element, &[("message", &message(first)), ("type", &type_of(first))], &trace(first))?;
+    if fate == Fate::FlakyAndFailed {
+        case.failures().try_for_each(|attempt| rerun(xml, attempt, ["flakyFailure", "flakyError"]))?;
     } else {
-        status.add_reruns(case.failures().skip(1).map(rerun));
+        case.failures().skip(1).try_for_each(|attempt| rerun(xml, attempt, ["rerunFailure", "rerunError"]))?;
     }
-    status
+    output(xml, first)
 }
 
-fn status_without_failure(case: &Case, run: &Run) -> TestCaseStatus {
-    let mut skipped = TestCaseStatus::skipped();
-    match case.attempts.last() {
-        None => skipped.set_type("not-run").set_message(match run.left_why {
-            Some(why) => format!("not run: {}", legal(why)),
-            None => "not run".to_owned(),
-        }),
-        Some(last) if matches!(last.outcome, Outcome::Skipped | Outcome::ExpectedFailure) => {
-            skipped.set_type(last.outcome.word()).set_message(message(last))
+fn skipped(xml: &mut Xml, case: &Case, fate: Fate, run: &Run) -> io::Result<()> {
+    match (fate, case.attempts.last()) {
+        (Fate::NotRun, _) => {
+            let why = run.left_why.map_or(Cow::Borrowed("not run"), |why| Cow::Owned(format!("not run: {why}")));
+            xml.empty("skipped", &[("message", &why), ("type", &"not-run")])
         }
-        Some(_) => return TestCaseStatus::success(),
-    };
-    skipped
+        (Fate::Skipped, Some(last)) => {
+            xml.empty("skipped", &[("message", &message(last)), ("type", &last.outcome.word())])
+        }
+        _ => Ok(()),
+    }
 }
 
-fn rerun(attempt: &Attempt) -> TestRerun {
-    let mut rerun = TestRerun::new(kind(attempt));
-    rerun.set_time(duration(attempt.seconds)).set_message(message(attempt)).set_type(type_of(attempt));
-    rerun.set_stack_trace(trace(attempt));
-    rerun.system_out = (!attempt.stdout.is_empty()).then(|| legal(&attempt.stdout).into());
-    rerun.system_err = (!attempt.stderr.is_empty()).then(|| legal(&attempt.stderr).into());
-    rerun
+/// A failing attempt beside the one that gave the result.
+fn rerun(xml: &mut Xml, attempt: &Attempt, [failure, error]: [&'static str; 2]) -> io::Result<()> {
+    let element = if is_error(attempt) { error } else { failure };
+    let took = seconds(attempt.seconds);
+    xml.open(element, &[("message", &message(attempt)), ("type", &type_of(attempt)), ("time", &took)])?;
+    xml.text("stackTrace", &[], &trace(attempt))?;
+    output(xml, attempt)?;
+    xml.close()
 }
 
-/// A problem is an error, so that a CI system that reads nothing else sees that something is wrong.
-fn problem(problem: &Problem) -> TestCase {
-    let mut status = TestCaseStatus::non_success(NonSuccessKind::Error);
-    status
-        .set_type(word(&problem.kind))
-        .set_message(problem_in_words(problem.kind))
-        .set_description(legal(&problem.text));
-    let mut case = TestCase::new(legal(problem.place.as_deref().unwrap_or("runner")), status);
-    case.set_classname("problems").set_time(Duration::ZERO);
-    case
+fn output(xml: &mut Xml, attempt: &Attempt) -> io::Result<()> {
+    for (element, text) in [("system-out", &attempt.stdout), ("system-err", &attempt.stderr)] {
+        if !text.is_empty() {
+            xml.text(element, &[], text)?;
+        }
+    }
+    Ok(())
 }
 
 /// An error is what went wrong around the test. A crash or a time-out is the test's own.
-fn kind(attempt: &Attempt) -> NonSuccessKind {
-    match attempt.outcome {
-        Outcome::Error => NonSuccessKind::Error,
-        _ => NonSuccessKind::Failure,
-    }
+fn is_error(attempt: &Attempt) -> bool {
+    attempt.outcome == Outcome::Error
 }
 
-fn message(attempt: &Attempt) -> String {
+fn message(attempt: &Attempt) -> Cow<'_, str> {
     match (&attempt.failure, attempt.outcome) {
-        (Some(failure), _) if !failure.message.is_empty() => legal(&failure.message),
-        (_, Outcome::Crashed(death)) => death.to_string(),
-        (_, outcome) => outcome.word().to_owned(),
+        (Some(failure), _) if !failure.message.is_empty() => Cow::Borrowed(&failure.message),
+        (_, Outcome::Crashed(death)) => Cow::Owned(death.to_string()),
+        (_, outcome) => Cow::Borrowed(outcome.word()),
     }
 }
 
-fn type_of(attempt: &Attempt) -> String {
+fn type_of(attempt: &Attempt) -> &str {
     match &attempt.failure {
-        Some(failure) if !failure.kind.is_empty() => legal(&failure.kind),
-        _ => attempt.outcome.word().to_owned(),
+        Some(failure) if !failure.kind.is_empty() => &failure.kind,
+        _ => attempt.outcome.word(),
     }
 }
 
-fn trace(attempt: &Attempt) -> String {
+fn trace(attempt: &Attempt) -> Cow<'_, str> {
     match &attempt.failure {
-        Some(failure) if !failure.trace.is_empty() => legal(&failure.trace),
+        Some(failure) if !failure.trace.is_empty() => Cow::Borrowed(&failure.trace),
         _ => message(attempt),
     }
 }
@@ -172,16 +282,6 @@ fn word(word: &impl serde::Serialize) -> String {
     }
 }
 
-/// The text in characters that XML 1.0 allows. Escape sequences become visible before quick-junit would drop them
-/// together with what follows them.
-fn legal(text: &str) -> String {
-    let mut legal = crate::plain(text).into_owned();
-    if legal.contains(['\u{fffe}', '\u{ffff}']) {
-        legal = legal.replace(['\u{fffe}', '\u{ffff}'], "\u{fffd}");
-    }
-    legal
-}
-
-fn duration(seconds: f64) -> Duration {
-    Duration::try_from_secs_f64(seconds).unwrap_or_default()
+fn seconds(seconds: f64) -> String {
+    format!("{:.3}", if seconds.is_finite() { seconds.clamp(0.0, 1e12) } else { 0.0 })
 }

@@ -14,6 +14,7 @@ mod status;
 mod summary;
 mod text;
 mod words;
+mod xml;
 
 use unflake_model::{Attempt, Finding, Problem, Test, TestId, Totals};
 

@@ -63,8 +63,10 @@ impl Look {
 /// Which part of a text is shown where it is too long.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Keep {
-    Start,
+    /// The end: what was printed last.
     End,
+    /// Both ends: of a stack, some languages print the last call first, others last.
+    Ends,
 }
 
 pub(crate) struct Page<'a> {
@@ -95,12 +97,23 @@ impl<'a> Page<'a> {
     /// its text happens to land in a line, so the colons are pulled apart here.
     pub(crate) fn line(&mut self, parts: &[(Tone, &str)]) -> io::Result<()> {
         let mut opening = true;
+        // Blanks wait for something to follow them, so that no line ends in them.
+        let mut blanks = String::new();
         for &(tone, text) in parts {
-            let (blank, text) = text.split_at(text.len() - text.trim_start().len());
-            self.out.write_all(blank.as_bytes())?;
-            let guarded = text.strip_prefix("::").filter(|_| opening).map(|rest| format!(": :{rest}"));
-            opening &= text.is_empty();
-            self.out.write_all(self.look.paint(tone, guarded.as_deref().unwrap_or(text)).as_bytes())?;
+            let core = text.trim();
+            if core.is_empty() {
+                blanks.push_str(text);
+                continue;
+            }
+            let (before, after) = text.split_once(core).expect("it is a part of the text");
+            let core = match core.strip_prefix("::") {
+                Some(rest) if opening => Cow::Owned(format!(": :{rest}")),
+                _ => Cow::Borrowed(core),
+            };
+            write!(self.out, "{blanks}{before}{}", self.look.paint(tone, &core))?;
+            opening = false;
+            blanks.clear();
+            blanks.push_str(after);
         }
         writeln!(self.out)
     }
@@ -121,26 +134,35 @@ impl<'a> Page<'a> {
 
     /// A paragraph of safe text.
     pub(crate) fn prose(&mut self, indent: usize, tone: Tone, text: &str) -> io::Result<()> {
-        for line in wrap(text, self.look.width.saturating_sub(indent)) {
+        self.words(indent, tone, text.split_whitespace())
+    }
+
+    /// A paragraph of parts, each of which stays in one line.
+    pub(crate) fn words<'w>(
+        &mut self,
+        indent: usize,
+        tone: Tone,
+        words: impl Iterator<Item = &'w str>,
+    ) -> io::Result<()> {
+        for line in wrap(words, self.look.width.saturating_sub(indent)) {
             self.line(&[(Tone::Usual, &" ".repeat(indent)), (tone, &line)])?;
         }
         Ok(())
     }
 
-    /// A command to copy: never wrapped, under its label where it does not fit beside it.
-    pub(crate) fn command(&mut self, indent: usize, label: &str, command: &str) -> io::Result<()> {
-        let blank = " ".repeat(indent);
-        let command = crate::one_line(command);
-        if indent + width(label) + 2 + width(&command) <= self.look.width {
-            return self.line(&[
-                (Tone::Usual, &blank),
-                (Tone::Faint, label),
-                (Tone::Usual, "  "),
-                (Tone::Usual, &command),
-            ]);
+    /// Two things side by side, or the second under the first where it does not fit. Neither is broken.
+    pub(crate) fn beside(&mut self, indent: usize, first: (Tone, &str), second: (Tone, &str)) -> io::Result<()> {
+        let blank = (Tone::Usual, &*" ".repeat(indent));
+        let gap = (Tone::Usual, "  ");
+        if first.1.is_empty() && second.1.is_empty() {
+            return Ok(());
         }
-        self.line(&[(Tone::Usual, &blank), (Tone::Faint, label)])?;
-        self.line(&[(Tone::Usual, &blank), (Tone::Usual, "  "), (Tone::Usual, &command)])
+        if first.1.is_empty() || indent + width(first.1) + 2 + width(second.1) <= self.look.width {
+            let gap = if first.1.is_empty() { "" } else { gap.1 };
+            return self.line(&[blank, first, (Tone::Usual, gap), second]);
+        }
+        self.line(&[blank, first])?;
+        self.line(&[blank, gap, second])
     }
 
     /// Untrusted text behind a rule, at most `limit` lines of it. What is missing is said.
@@ -151,15 +173,14 @@ impl<'a> Page<'a> {
         }
         let total = text.split('\n').count();
         let hidden = total.saturating_sub(limit);
-        let skipped = if keep == Keep::End { hidden } else { 0 };
-        if skipped > 0 {
-            self.cut(indent, &format!("{} before this", words::count(skipped, "line")))?;
-        }
-        for line in text.split('\n').skip(skipped).take(limit) {
-            self.quoted_line(indent, line)?;
-        }
-        if hidden > skipped {
-            self.cut(indent, &format!("{} more", words::count(hidden, "line")))?;
+        let before = if keep == Keep::Ends { limit / 2 } else { 0 };
+        for (at, line) in text.split('\n').enumerate() {
+            if at == before && hidden > 0 {
+                self.cut(indent, &words::count(hidden, "line"))?;
+            }
+            if !(before..before + hidden).contains(&at) {
+                self.quoted_line(indent, line)?;
+            }
         }
         Ok(())
     }
@@ -174,8 +195,7 @@ impl<'a> Page<'a> {
         let bound = keep_start(&line, columns.saturating_mul(FOLDS), self.look.sign("…"));
         self.shortened |= matches!(bound, Cow::Owned(_));
         for piece in chop(bound.trim_end(), columns) {
-            let rule = if piece.is_empty() { rule.trim_end() } else { &rule };
-            self.line(&[(Tone::Faint, rule), (Tone::Usual, piece)])?;
+            self.line(&[(Tone::Faint, &rule), (Tone::Usual, piece)])?;
         }
         Ok(())
     }

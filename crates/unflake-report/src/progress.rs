@@ -87,7 +87,10 @@ impl Progress {
             let line = status::phase_line(&self.state, &self.look);
             Page::new(self.look, out).line(&[(Tone::Usual, "  "), (Tone::Usual, &line)])?;
         }
-        self.tick(now, out)
+        // Between the end of a test and the start of the next nothing is running. Drawing then would make the name of
+        // the test flicker.
+        let between = matches!(event, Event::Observed(Observation::Attempted(_)));
+        if between && matches!(self.place, Place::Terminal { .. }) { Ok(()) } else { self.tick(now, out) }
     }
 
     /// Called now and then while nothing happens.
@@ -141,8 +144,11 @@ impl Progress {
                 state.phase = Phase::Running;
             }
             Observation::Problem(problem) => {
-                let text = words::first_line(&problem.text, self.look.sign("…"));
-                self.permanent(problem.place.as_deref().unwrap_or("problem"), &text, out)?;
+                let what = words::problem_in_words(problem.kind);
+                match &problem.place {
+                    Some(place) => self.permanent(place, what, out)?,
+                    None => self.permanent(what, "", out)?,
+                }
             }
             Observation::Note(_) => {}
             Observation::Started { session, environment, test, .. } => {

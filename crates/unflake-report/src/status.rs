@@ -38,7 +38,15 @@ pub(crate) fn line(state: &State, now: f64, look: &Look) -> String {
         if look.unicode { &["⠋", "⠙", "⠸", "⠴", "⠦", "⠇"] } else { &["|", "/", "-", "\\"] };
     let frame = frames[(now * 10.0) as usize % frames.len()];
     let room = look.width.max(20) - 1;
-    let mut text = keep_start(&facts(state, now, look).join(look.sign(" · ")), room - 2, look.sign("…")).into_owned();
+    let mut text = String::new();
+    for fact in facts(state, now, look) {
+        let separator = if text.is_empty() { "" } else { look.sign(" · ") };
+        // What comes first matters most. Half a fact is none.
+        if 2 + width(&text) + width(separator) + width(&fact) > room {
+            break;
+        }
+        text = text + separator + &fact;
+    }
     if let Some((test, seconds)) = longest(state, now) {
         let since =
             if seconds >= LONG_SECONDS { format!(" {}", words::rough_duration(seconds)) } else { String::new() };
@@ -72,7 +80,9 @@ pub(crate) fn phase_line(state: &State, look: &Look) -> String {
 fn facts(state: &State, now: f64, look: &Look) -> Vec<String> {
     let mut facts = match &state.phase {
         Phase::Waiting | Phase::Over => Vec::new(),
-        Phase::Starting(command) => vec![format!("starting {}", keep_start(&one_line(command), 60, look.sign("…")))],
+        Phase::Starting(command) => {
+            vec![format!("starting {}", keep_start(&one_line(command), look.width.clamp(30, 80) - 15, look.sign("…")))]
+        }
         Phase::Collecting => vec!["collecting tests".to_owned()],
         Phase::Running => vec![format!("{}/{}", state.done, state.total)],
         Phase::Again { done, of } => vec![format!("running failures again {done}/{of}")],

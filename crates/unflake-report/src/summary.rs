@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use unflake_model::{Finding, Outcome, Problem, ProblemKind};
+use unflake_model::{Finding, Outcome, Problem};
 
 use crate::cases::{Case, Cases};
 use crate::page::{Keep, Page, Tone};
@@ -35,7 +35,7 @@ pub fn summary(run: &Run, look: &Look, quiet: bool, out: &mut dyn Write) -> io::
     not_run(page, run)?;
     if page.shortened {
         page.blank()?;
-        page.prose(2, Tone::Faint, "Texts cut short here are complete in --json FILE and in unflake history TEST.")?;
+        page.prose(2, Tone::Faint, "what is cut short here is complete with --json FILE")?;
     }
     if !quiet || run.exit.code != 0 {
         page.blank()?;
@@ -61,21 +61,21 @@ fn head(page: &mut Page, run: &Run, cases: &Cases, &[real, unjudged, flaky]: &[u
     let unexpected = ended(Outcome::UnexpectedPass);
     let passed = ended(Outcome::Passed);
 
-    let mut counts = vec![if ran == 0 { nothing_ran(run).to_owned() } else { words::count(ran, "test") }];
+    let all = cases.list.len();
+    let mut counts = vec![if ran == 0 { nothing_ran(run).to_owned() } else { words::count(all, "test") }];
     let mut tell = |number: usize, text: String| counts.extend((number > 0).then_some(text));
     tell(run.problems.len(), words::count(run.problems.len(), "problem"));
     tell(real, words::count(real, "real failure"));
     tell(unjudged, format!("{} without a verdict", words::count(unjudged, "failure")));
     tell(flaky, format!("{flaky} flaky"));
-    if real + unjudged + flaky == 0 {
-        tell(passed, if passed == ran { "all passed".to_owned() } else { format!("{passed} passed") });
+    match passed {
+        _ if real + unjudged + flaky > 0 => {}
+        _ if passed == all && run.problems.is_empty() => tell(passed, "all passed".to_owned()),
+        _ => tell(passed, format!("{passed} passed")),
     }
     tell(skipped, format!("{skipped} skipped"));
     tell(expected, words::count(expected, "expected failure"));
-    tell(
-        unexpected,
-        format!("{unexpected} passed that {} expected to fail", if unexpected == 1 { "was" } else { "were" }),
-    );
+    tell(unexpected, format!("{unexpected} passed unexpectedly"));
     tell(run.left.len(), format!("{} not run", run.left.len()));
     tell(run.deselected as usize, format!("{} deselected", run.deselected));
     let reruns = match run.totals.rerun_seconds {
@@ -83,7 +83,10 @@ fn head(page: &mut Page, run: &Run, cases: &Cases, &[real, unjudged, flaky]: &[u
         _ => String::new(),
     };
     counts.push(format!("{}{reruns}", words::duration(run.totals.seconds)));
-    page.prose(2, Tone::Bold, &counts.join(page.look.sign(" · ")))
+    let separator = page.look.sign(" · ").trim_end();
+    let last = counts.len() - 1;
+    counts[..last].iter_mut().for_each(|count| count.push_str(separator));
+    page.words(2, Tone::Bold, counts.iter().map(String::as_str))
 }
 
 fn nothing_ran(run: &Run) -> &'static str {
@@ -96,26 +99,23 @@ fn nothing_ran(run: &Run) -> &'static str {
 
 fn problems(page: &mut Page, problems: &[Problem]) -> io::Result<()> {
     for (at, problem) in problems.iter().enumerate() {
-        page.blank()?;
-        page.head(Tone::Bad, "✗", "ERROR", &one_line(problem.place.as_deref().unwrap_or("")))?;
+        let what = words::problem_in_words(problem.kind);
         let indent = page.indent();
-        page.prose(indent, Tone::Usual, problem_in_words(problem.kind))?;
+        page.blank()?;
+        match &problem.place {
+            Some(place) => {
+                page.head(Tone::Bad, "✗", "ERROR", &one_line(place))?;
+                page.prose(indent, Tone::Usual, what)?;
+            }
+            None => page.head(Tone::Bad, "✗", "ERROR", what)?,
+        }
         if at < IN_FULL {
-            page.quote(indent + 2, &problem.text, PROBLEM_LINES, Keep::End)?;
+            page.quote(indent + 2, &problem.text, PROBLEM_LINES, Keep::Ends)?;
         } else {
             page.cut(indent + 2, &words::count(problem.text.trim_end().split('\n').count(), "line"))?;
         }
     }
     Ok(())
-}
-
-pub(crate) fn problem_in_words(kind: ProblemKind) -> &'static str {
-    match kind {
-        ProblemKind::Collection => "could not be loaded, so none of its tests were run",
-        ProblemKind::Usage => "the runner did not accept its command line or its configuration",
-        ProblemKind::Start => "the runner ended before it had listed its tests",
-        ProblemKind::Internal => "the runner, or unflake's agent in it, failed inside",
-    }
 }
 
 fn real_failures(page: &mut Page, cases: &Cases, real: &[&Finding]) -> io::Result<()> {
@@ -124,8 +124,9 @@ fn real_failures(page: &mut Page, cases: &Cases, real: &[&Finding]) -> io::Resul
         page.head(Tone::Bad, "✗", "REAL", &one_line(finding.test.as_str()))?;
         let indent = page.indent();
         page.prose(indent, Tone::Usual, &one_line(&finding.sentence))?;
-        if let Some(attempt) = cases.get(&finding.test).and_then(|case| case.failures().next()) {
-            failure::show(page, attempt)?;
+        if let Some(case) = cases.get(&finding.test) {
+            case.failures().next().map_or(Ok(()), |first| failure::show(page, first))?;
+            failure::show_other_ways(page, case.failures())?;
         }
         repeat(page, finding)?;
     }
@@ -172,10 +173,8 @@ fn flaky_tests(page: &mut Page, flaky: &[&Finding]) -> io::Result<()> {
 }
 
 fn repeat(page: &mut Page, finding: &Finding) -> io::Result<()> {
-    match &finding.repeat {
-        Some(command) => page.command(page.indent(), "see it yourself", command),
-        None => Ok(()),
-    }
+    let Some(command) = &finding.repeat else { return Ok(()) };
+    page.beside(page.indent(), (Tone::Faint, "see it yourself"), (Tone::Usual, &one_line(command)))
 }
 
 fn notes(page: &mut Page, notes: &[String]) -> io::Result<()> {
@@ -189,7 +188,8 @@ fn notes(page: &mut Page, notes: &[String]) -> io::Result<()> {
 }
 
 fn not_run(page: &mut Page, run: &Run) -> io::Result<()> {
-    if run.left.is_empty() {
+    // After a stop the first line says how many, and which ones is of no interest.
+    if run.left.is_empty() || run.totals.interrupted {
         return Ok(());
     }
     page.blank()?;

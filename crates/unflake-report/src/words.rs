@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use unflake_model::ProblemKind;
+
 use crate::text;
 
 /// `0.04 s`, `14.2 s`, `2 min 5 s`, `1 h 2 min`.
@@ -20,6 +22,7 @@ pub(crate) fn rough_duration(seconds: f64) -> String {
     let seconds = seconds.round() as u64;
     match (seconds / 3600, seconds / 60 % 60, seconds % 60) {
         (0, 0, s) => format!("{s} s"),
+        (0, m, 0) => format!("{m} min"),
         (0, m, s) => format!("{m} min {s} s"),
         (h, m, _) => format!("{h} h {m} min"),
     }
@@ -28,6 +31,16 @@ pub(crate) fn rough_duration(seconds: f64) -> String {
 /// `1 test`, `909 tests`.
 pub(crate) fn count(number: usize, noun: &str) -> String {
     if number == 1 { format!("1 {noun}") } else { format!("{number} {noun}s") }
+}
+
+/// What kept tests from being run. Follows the name of the file it is about, where there is one.
+pub(crate) fn problem_in_words(kind: ProblemKind) -> &'static str {
+    match kind {
+        ProblemKind::Collection => "could not be loaded, so none of its tests were run",
+        ProblemKind::Usage => "the runner did not accept its command line or its configuration",
+        ProblemKind::Start => "the runner ended before it had listed its tests",
+        ProblemKind::Internal => "the runner, or unflake's agent in it, failed inside",
+    }
 }
 
 /// The first line that says something, safe to print, with its end marked where more follows.
@@ -47,18 +60,8 @@ mod tests {
     fn durations_are_told_as_people_do() {
         let told: Vec<String> =
             [0.0, 0.044, 1.06, 14.21, 59.97, 125.0, 3725.0, f64::NAN, -1.0, f64::INFINITY].map(duration).to_vec();
-        let expected = [
-            "0.00 s",
-            "0.04 s",
-            "1.1 s",
-            "14.2 s",
-            "1 min 0 s",
-            "2 min 5 s",
-            "1 h 2 min",
-            "0.00 s",
-            "0.00 s",
-            "0.00 s",
-        ];
+        let expected =
+            ["0.00 s", "0.04 s", "1.1 s", "14.2 s", "1 min", "2 min 5 s", "1 h 2 min", "0.00 s", "0.00 s", "0.00 s"];
         assert_eq!(told, expected);
     }
 

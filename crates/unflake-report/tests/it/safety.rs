@@ -1,0 +1,89 @@
+//! No test may speak to the terminal or to the CI system through what unflake prints.
+
+use proptest::prelude::*;
+use unflake_model::{Event, Observation, Timestamp};
+use unflake_report::{HistoryRow, Look, Progress, TimeZone, attempts_table, one_line, plain};
+
+use crate::samples::*;
+
+fn check(page: &str) {
+    assert!(page.chars().all(|c| c == '\n' || !c.is_control()), "a control character in {page:?}");
+    assert!(!page.contains('\u{202e}') && !page.contains('\u{2066}'), "a bidi override in {page:?}");
+    for line in page.lines() {
+        assert!(!line.trim_start().starts_with("::"), "a command to GitHub: {line:?}");
+        assert!(!line.contains("##["), "a command to Azure: {line:?}");
+        assert_eq!(line, line.trim_end(), "blanks at the end");
+    }
+}
+
+fn any_look() -> impl Strategy<Value = Look> {
+    let width = prop_oneof![0usize..130, Just(usize::MAX)];
+    (width, any::<bool>()).prop_map(|(width, unicode)| Look { colour: false, width, unicode })
+}
+
+proptest! {
+    #[test]
+    fn plain_text_is_plain(text in hostile()) {
+        let safe = plain(&text);
+        prop_assert!(safe.chars().all(|c| c == '\n' || !c.is_control()));
+        prop_assert!(!safe.contains("##["));
+        prop_assert_eq!(plain(&safe), safe.clone());
+        prop_assert!(!one_line(&text).chars().any(char::is_control));
+    }
+
+    #[test]
+    fn the_summary_is_plain(sample in any_run(), look in any_look(), quiet in any::<bool>()) {
+        check(&sample.summary(&look, quiet));
+    }
+
+    #[test]
+    fn the_log_is_plain_and_the_terminal_obeys_only_us(sample in any_run(), look in any_look()) {
+        let mut events = vec![Event::Began { command: vec![sample.notes.concat()] }];
+        events.push(Event::Observed(Observation::Listed { tests: sample.tests.clone(), deselected: 0 }));
+        for problem in &sample.problems {
+            events.push(Event::Observed(Observation::Problem(problem.clone())));
+        }
+        for attempt in &sample.attempts {
+            events.push(Event::Observed(Observation::Started {
+                session: attempt.session,
+                environment: attempt.environment,
+                test: attempt.test.clone(),
+                run: attempt.run,
+            }));
+            events.push(Event::Observed(Observation::Attempted(attempt.clone())));
+        }
+        let play = |mut progress: Progress| {
+            written(|out| {
+                for (at, event) in events.iter().enumerate() {
+                    progress.event(at as f64 * 7.0, event, out)?;
+                }
+                progress.clear(out)
+            })
+        };
+        check(&play(Progress::plain(look)));
+        let terminal = play(Progress::terminal(look)).replace("\x1b[K", "");
+        prop_assert!(terminal.chars().all(|c| matches!(c, '\n' | '\r') || !c.is_control()));
+        prop_assert_eq!(play(Progress::silent()), "");
+    }
+
+    #[test]
+    fn the_history_is_plain(sample in any_run(), look in any_look(), revision in hostile(), when in any::<i64>()) {
+        let rows: Vec<HistoryRow> = sample
+            .attempts
+            .iter()
+            .map(|attempt| HistoryRow {
+                when: Timestamp(when),
+                outcome: attempt.outcome,
+                seconds: attempt.seconds,
+                revision: Some(&revision),
+                purpose: attempt.purpose,
+                origin: attempt.origin,
+                position: attempt.position,
+                run: attempt.run,
+                message: &attempt.stdout,
+            })
+            .collect();
+        let id = unflake_model::TestId::new(&revision);
+        check(&written(|out| attempts_table(&id, &rows, &TimeZone::UTC, &look, out)));
+    }
+}

@@ -1,0 +1,300 @@
+//! Runs to report on, and text as an enemy would write it.
+
+use proptest::prelude::*;
+use unflake_model::{
+    Attempt, Detail, EnvironmentId, Evidence, Failure, Finding, Origin, Outcome, Phase, Problem, ProblemKind, Purpose,
+    Rung, SessionId, Test, TestId, Timestamp, Totals, Verdict, VerdictKind,
+};
+use unflake_report::{Exit, Look, Run};
+
+pub(crate) const WIDE: Look = Look { colour: false, width: 100, unicode: true };
+pub(crate) const NARROW: Look = Look { colour: false, width: 40, unicode: true };
+pub(crate) const ASCII: Look = Look { colour: false, width: 100, unicode: false };
+pub(crate) const COLOUR: Look = Look { colour: true, width: 100, unicode: true };
+
+pub(crate) const TOTAL: &str = "tests/test_cart.py::test_total";
+pub(crate) const RETRY: &str = "tests/test_mail.py::TestSending::test_retry";
+pub(crate) const COLD: &str = "tests/test_cache.py::test_cold";
+
+/// What the binary would hold when a run is over.
+#[derive(Clone, Debug)]
+pub(crate) struct Sample {
+    pub(crate) command: Vec<String>,
+    pub(crate) tests: Vec<Test>,
+    pub(crate) deselected: u32,
+    pub(crate) attempts: Vec<Attempt>,
+    pub(crate) findings: Vec<Finding>,
+    pub(crate) problems: Vec<Problem>,
+    pub(crate) notes: Vec<String>,
+    pub(crate) left: Vec<TestId>,
+    pub(crate) left_why: Option<String>,
+    pub(crate) totals: Totals,
+    pub(crate) flaky_gates: bool,
+    pub(crate) exit: (u8, String),
+}
+
+impl Sample {
+    pub(crate) fn new(code: u8, meaning: &str) -> Self {
+        Self {
+            command: vec!["pytest".into(), "tests/".into()],
+            tests: Vec::new(),
+            deselected: 0,
+            attempts: Vec::new(),
+            findings: Vec::new(),
+            problems: Vec::new(),
+            notes: Vec::new(),
+            left: Vec::new(),
+            left_why: None,
+            totals: Totals { seconds: 14.21, rerun_seconds: 0.0, interrupted: false },
+            flaky_gates: false,
+            exit: (code, meaning.into()),
+        }
+    }
+
+    /// So many tests that pass.
+    pub(crate) fn passing(mut self, number: usize) -> Self {
+        for at in 0..number {
+            let id = format!("tests/test_shop.py::test_{at}");
+            self.list(&id);
+            self.attempts.push(attempt(&id, Outcome::Passed));
+        }
+        self
+    }
+
+    pub(crate) fn list(&mut self, id: &str) {
+        let file = id.split("::").next().filter(|file| *file != id).map(Into::into);
+        let line = file.is_some().then_some(12);
+        self.tests.push(Test { id: TestId::new(id), file, line });
+    }
+
+    /// A test with what happened to it.
+    pub(crate) fn with(mut self, id: &str, attempts: impl IntoIterator<Item = Attempt>) -> Self {
+        self.list(id);
+        self.attempts
+            .extend(attempts.into_iter().enumerate().map(|(run, attempt)| Attempt { run: run as u32, ..attempt }));
+        self
+    }
+
+    pub(crate) fn found(mut self, finding: Finding) -> Self {
+        self.findings.push(finding);
+        self
+    }
+
+    pub(crate) fn run(&self) -> Run<'_> {
+        Run {
+            command: &self.command,
+            runner: Some("pytest 8.3.4"),
+            language: Some("CPython 3.11.7"),
+            seed: Some(417),
+            tests: &self.tests,
+            deselected: self.deselected,
+            attempts: &self.attempts,
+            findings: &self.findings,
+            problems: &self.problems,
+            notes: &self.notes,
+            left: &self.left,
+            left_why: self.left_why.as_deref(),
+            totals: &self.totals,
+            flaky_gates: self.flaky_gates,
+            exit: Exit { code: self.exit.0, meaning: &self.exit.1 },
+        }
+    }
+
+    pub(crate) fn summary(&self, look: &Look, quiet: bool) -> String {
+        written(|out| unflake_report::summary(&self.run(), look, quiet, out))
+    }
+}
+
+pub(crate) fn written(write: impl FnOnce(&mut dyn std::io::Write) -> std::io::Result<()>) -> String {
+    let mut out = Vec::new();
+    write(&mut out).unwrap();
+    String::from_utf8(out).unwrap()
+}
+
+pub(crate) fn attempt(id: &str, outcome: Outcome) -> Attempt {
+    Attempt {
+        test: TestId::new(id),
+        session: SessionId(0),
+        purpose: Purpose::Suite,
+        environment: EnvironmentId(0),
+        origin: Origin::Process,
+        position: 0,
+        run: 0,
+        outcome,
+        started: Timestamp(1_794_740_866_000_000),
+        seconds: 0.25,
+        failure: None,
+        stdout: String::new(),
+        stderr: String::new(),
+    }
+}
+
+pub(crate) fn failing(id: &str, kind: &str, message: &str) -> Attempt {
+    let failure = Failure {
+        phase: Phase::Call,
+        kind: kind.into(),
+        message: message.into(),
+        trace: format!("    def {}():\n>       {message}\nE       {kind}", id.rsplit("::").next().unwrap()),
+        file: id.split("::").next().map(Into::into),
+        line: Some(14),
+    };
+    Attempt { failure: Some(failure), ..attempt(id, Outcome::Failed) }
+}
+
+pub(crate) fn finding(id: &str, kind: VerdictKind, rung: Option<Rung>, sentence: &str) -> Finding {
+    let evidence = Evidence { attempts: 2, failed: 1, fresh: None, after: 411, never_excuse: None, not_rerun: None };
+    Finding {
+        test: TestId::new(id),
+        detail: Detail::Verdict(Verdict { kind, rung, evidence }),
+        sentence: sentence.into(),
+        repeat: Some(format!("pytest {id}")),
+        replay: Vec::new(),
+    }
+}
+
+pub(crate) fn real(id: &str) -> Finding {
+    finding(id, VerdictKind::Real, None, "failed 4 of 4 times, fresh environment included")
+}
+
+pub(crate) fn collection_error() -> Problem {
+    Problem {
+        kind: ProblemKind::Collection,
+        place: Some("tests/test_pay.py".into()),
+        text: "tests/test_pay.py:3: in <module>\n    import payments\nE   ModuleNotFoundError: No module named 'payments'\n"
+            .into(),
+    }
+}
+
+/// The run of the sketch: one real failure, two flaky tests of different kinds.
+pub(crate) fn mixed() -> Sample {
+    let message = "assert Decimal('9.89') == Decimal('9.90')\n +  where Decimal('9.89') = total([Item('tea', 2)])";
+    let total = || Attempt { stdout: "adding tea\nadding VAT\n".into(), ..failing(TOTAL, "AssertionError", message) };
+    let mut sample = Sample::new(1, "one real failure")
+        .passing(3)
+        .with(TOTAL, [total(), total(), total(), total()])
+        .with(RETRY, [failing(RETRY, "TimeoutError", "gave up after 2 s"), attempt(RETRY, Outcome::Passed)])
+        .with(
+            COLD,
+            [failing(COLD, "KeyError", "'vat'"), failing(COLD, "KeyError", "'vat'"), attempt(COLD, Outcome::Passed)],
+        )
+        .with("tests/test_os.py::test_windows", [attempt("tests/test_os.py::test_windows", Outcome::Skipped)])
+        .with("tests/test_os.py::test_todo", [attempt("tests/test_os.py::test_todo", Outcome::ExpectedFailure)])
+        .found(real(TOTAL))
+        .found(finding(RETRY, VerdictKind::FlakyIndependent, Some(Rung::Immediate), "passed when run again at once"))
+        .found(finding(
+            COLD,
+            VerdictKind::FlakyStateDependent,
+            Some(Rung::Fresh),
+            "passes only in a fresh environment: an earlier test leaves something behind",
+        ));
+    sample.findings[2].repeat = Some("pytest tests/test_shop.py::test_0 tests/test_cache.py::test_cold".into());
+    sample.totals.rerun_seconds = 1.1;
+    sample
+}
+
+/// Text as an enemy would write it: what terminals, CI logs and XML readers trip over, mixed with anything.
+pub(crate) fn hostile() -> impl Strategy<Value = String> {
+    let known = [
+        "\x1b[31m",
+        "\x1b[2J",
+        "\x1b]0;title\x07",
+        "\x1b[0",
+        "\u{9b}31m",
+        "\u{202e}",
+        "\u{2066}",
+        "\r",
+        "\r\n",
+        "\n",
+        "\t",
+        "\0",
+        "\u{fffe}",
+        "\u{ffff}",
+        "##",
+        "[",
+        "##[error]",
+        "::",
+        "\n::error::x",
+        " ",
+        "漢字",
+        "e\u{301}",
+        "]]>",
+        "<&\"'",
+        "tests/a.py::test_b",
+        "a-long-word-without-any-space-that-is-wider-than-forty-columns",
+    ];
+    let piece = prop_oneof![any::<String>(), proptest::sample::select(known.to_vec()).prop_map(str::to_owned)];
+    proptest::collection::vec(piece, 0..8).prop_map(|pieces| pieces.concat())
+}
+
+fn outcome() -> impl Strategy<Value = Outcome> {
+    use unflake_model::Death;
+    proptest::sample::select(vec![
+        Outcome::Passed,
+        Outcome::Passed,
+        Outcome::Failed,
+        Outcome::Failed,
+        Outcome::Error,
+        Outcome::Skipped,
+        Outcome::ExpectedFailure,
+        Outcome::UnexpectedPass,
+        Outcome::TimedOut,
+        Outcome::Crashed(Death::Signal(11)),
+        Outcome::Crashed(Death::Exit(3)),
+    ])
+}
+
+fn any_failure() -> impl Strategy<Value = Option<Failure>> {
+    let phase = proptest::sample::select(vec![Phase::SetUp, Phase::Call, Phase::TearDown, Phase::Process]);
+    let texts = (hostile(), hostile(), hostile(), proptest::option::of(hostile()), proptest::option::of(any::<u32>()));
+    let failure = (phase, texts).prop_map(|(phase, (kind, message, trace, file, line))| Failure {
+        phase,
+        kind,
+        message,
+        trace,
+        file,
+        line,
+    });
+    proptest::option::of(failure)
+}
+
+/// Any run at all, sensible or not, of a few tests whose names come from anywhere.
+pub(crate) fn any_run() -> impl Strategy<Value = Sample> {
+    let attempts = (0usize..6, outcome(), any_failure(), hostile(), hostile(), any::<f64>());
+    let verdict =
+        proptest::sample::select(vec![VerdictKind::Real, VerdictKind::FlakyBursty, VerdictKind::UnaffectedByChange]);
+    let problem = (proptest::option::of(hostile()), hostile());
+    (
+        proptest::collection::vec(hostile(), 6),
+        proptest::collection::vec(attempts, 0..14),
+        proptest::collection::vec((0usize..6, verdict, hostile()), 0..4),
+        proptest::collection::vec(problem, 0..3),
+        proptest::collection::vec(hostile(), 0..2),
+        (0usize..7, 0usize..3, any::<bool>(), any::<bool>(), proptest::option::of(hostile())),
+    )
+        .prop_map(|(names, attempts, findings, problems, notes, (listed, left, gates, interrupted, why))| {
+            let mut sample = Sample::new(1, "something");
+            names.iter().take(listed).for_each(|name| sample.list(name));
+            sample.attempts = attempts
+                .into_iter()
+                .map(|(at, outcome, failure, stdout, stderr, seconds)| Attempt {
+                    failure,
+                    stdout,
+                    stderr,
+                    seconds,
+                    ..attempt(&names[at], outcome)
+                })
+                .collect();
+            sample.findings =
+                findings.into_iter().map(|(at, kind, sentence)| finding(&names[at], kind, None, &sentence)).collect();
+            sample.problems = problems
+                .into_iter()
+                .map(|(place, text)| Problem { kind: ProblemKind::Internal, place, text })
+                .collect();
+            sample.notes = notes;
+            sample.left = names.iter().take(left).map(TestId::new).collect();
+            sample.left_why = why;
+            sample.flaky_gates = gates;
+            sample.totals.interrupted = interrupted;
+            sample
+        })
+}
