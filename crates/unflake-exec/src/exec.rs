@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::mpsc::{Receiver, Sender};
 use std::time::{Duration, Instant};
@@ -157,6 +157,16 @@ impl Exec {
 
     pub fn interrupter(&self) -> Interrupter {
         Interrupter(self.sender.clone())
+    }
+
+    /// The directory that names of tests are relative to, once they have been listed.
+    pub fn root(&self) -> Option<&Path> {
+        Some(Path::new(&self.suite.root)).filter(|root| !root.as_os_str().is_empty())
+    }
+
+    /// Why fresh environments cannot be forks, where they cannot.
+    pub fn unforkable(&self) -> Option<&str> {
+        self.suite.unforkable.as_deref()
     }
 
     pub fn was_interrupted(&self) -> bool {

@@ -74,7 +74,7 @@ fn stacked(page: &mut Page, row: &HistoryRow, [when, outcome, took, revision, pl
     page.line(&[(Tone::Usual, "  "), (tone(row), outcome), (Tone::Usual, "  "), (Tone::Usual, when)])?;
     let rest = [took, revision, place].map(String::as_str);
     let rest: Vec<&str> = rest.into_iter().filter(|part| !part.is_empty()).collect();
-    under(page, &rest.join(page.look.sign(" · ")))?;
+    page.prose(6, Tone::Faint, &rest.join(page.look.sign(" · ")))?;
     under(page, &words::first_line(row.message, page.look.sign("…")))
 }
 

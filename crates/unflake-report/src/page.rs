@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::io::{self, Write};
 
-use crate::text::{chop, keep_start, plain, width, wrap};
+use crate::text::{chop, keep_start, plain, pulled_apart, width, wrap};
 use crate::{Look, words};
 
 /// Where the text of an entry begins: after its symbol and its label.
@@ -93,8 +93,7 @@ impl<'a> Page<'a> {
 
     /// One line from parts that are safe already.
     ///
-    /// A line that begins with `::`, indented or not, is a command to GitHub's runner. No test may give one, wherever
-    /// its text happens to land in a line, so the colons are pulled apart here.
+    /// Safe text can still become a command to a CI system where it is wrapped, so the beginning is looked at again.
     pub(crate) fn line(&mut self, parts: &[(Tone, &str)]) -> io::Result<()> {
         let mut opening = true;
         // Blanks wait for something to follow them, so that no line ends in them.
@@ -106,10 +105,7 @@ impl<'a> Page<'a> {
                 continue;
             }
             let (before, after) = text.split_once(core).expect("it is a part of the text");
-            let core = match core.strip_prefix("::") {
-                Some(rest) if opening => Cow::Owned(format!(": :{rest}")),
-                _ => Cow::Borrowed(core),
-            };
+            let core = if opening { pulled_apart(core) } else { Cow::Borrowed(core) };
             write!(self.out, "{blanks}{before}{}", self.look.paint(tone, &core))?;
             opening = false;
             blanks.clear();
@@ -176,7 +172,7 @@ impl<'a> Page<'a> {
         let before = if keep == Keep::Ends { limit / 2 } else { 0 };
         for (at, line) in text.split('\n').enumerate() {
             if at == before && hidden > 0 {
-                self.cut(indent, &words::count(hidden, "line"))?;
+                self.cut(indent, &format!("{} left out", words::count(hidden, "line")))?;
             }
             if !(before..before + hidden).contains(&at) {
                 self.quoted_line(indent, line)?;

@@ -38,22 +38,28 @@ pub(crate) fn line(state: &State, now: f64, look: &Look) -> String {
         if look.unicode { &["⠋", "⠙", "⠸", "⠴", "⠦", "⠇"] } else { &["|", "/", "-", "\\"] };
     let frame = frames[(now * 10.0) as usize % frames.len()];
     let room = look.width.max(20) - 1;
+    let separator = look.sign(" · ");
+    let running = longest(state, now);
+    let since = match running {
+        Some((_, seconds)) if seconds >= LONG_SECONDS => format!(" {}", words::rough_duration(seconds)),
+        _ => String::new(),
+    };
+    // A test that takes long is what people look for; otherwise its name comes last.
+    let reserved = if since.is_empty() { 0 } else { width(separator) + LEAST_ID + since.len() };
     let mut text = String::new();
     for fact in facts(state, now, look) {
-        let separator = if text.is_empty() { "" } else { look.sign(" · ") };
+        let joint = if text.is_empty() { "" } else { separator };
         // What comes first matters most. Half a fact is none.
-        if 2 + width(&text) + width(separator) + width(&fact) > room {
+        if 2 + width(&text) + width(joint) + width(&fact) + reserved > room {
             break;
         }
-        text = text + separator + &fact;
+        text = text + joint + &fact;
     }
-    if let Some((test, seconds)) = longest(state, now) {
-        let since =
-            if seconds >= LONG_SECONDS { format!(" {}", words::rough_duration(seconds)) } else { String::new() };
-        let used = 2 + width(&text) + width(look.sign(" · ")) + since.len();
-        if used + LEAST_ID <= room {
-            text = format!("{text}{}{}{since}", look.sign(" · "), keep_end(&test, room - used, look.sign("…")));
-        }
+    let used = 2 + width(&text) + width(separator) + since.len();
+    if let Some((test, _)) = running
+        && used + LEAST_ID <= room
+    {
+        text = format!("{text}{separator}{}{since}", keep_end(&test, room - used, look.sign("…")));
     }
     format!("{} {text}", look.paint(Tone::Faint, frame))
 }

@@ -112,7 +112,7 @@ fn problems(page: &mut Page, problems: &[Problem]) -> io::Result<()> {
         if at < IN_FULL {
             page.quote(indent + 2, &problem.text, PROBLEM_LINES, Keep::Ends)?;
         } else {
-            page.cut(indent + 2, &words::count(problem.text.trim_end().split('\n').count(), "line"))?;
+            page.cut(indent + 2, "its text is left out")?;
         }
     }
     Ok(())

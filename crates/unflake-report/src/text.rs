@@ -6,20 +6,20 @@ use std::fmt::Write;
 /// Makes untrusted text safe for a terminal and for a CI log. Newlines are kept.
 ///
 /// Control characters, and those that reorder or hide text, become visible. Colours are dropped: they are the runner's
-/// decoration and say nothing. Tabs become spaces. `##[`, which GitHub and Azure take for a command anywhere in a line,
-/// is pulled apart; for `::`, see `Page`.
+/// decoration and say nothing. Tabs become spaces. What CI systems take for a command is pulled apart: `##[` anywhere,
+/// and `::` where a line begins.
 pub fn plain(text: &str) -> Cow<'_, str> {
-    escape(text, &['\n'])
+    unobeyed(escape(text, &['\n']))
 }
 
 /// Like [`plain`], and newlines become visible too.
 pub fn one_line(text: &str) -> Cow<'_, str> {
-    escape(text, &[])
+    unobeyed(escape(text, &[]))
 }
 
-/// Like [`plain`], with those of the control characters kept that are named.
+/// The text with all control characters made visible but those named, and without colours.
 pub(crate) fn escape<'a>(text: &'a str, keep: &[char]) -> Cow<'a, str> {
-    let harmless = |c: char| c != '[' && !c.is_control() && !is_hidden(c) || keep.contains(&c);
+    let harmless = |c: char| !c.is_control() && !is_hidden(c) || keep.contains(&c);
     if text.chars().all(harmless) {
         return Cow::Borrowed(text);
     }
@@ -33,18 +33,34 @@ pub(crate) fn escape<'a>(text: &'a str, keep: &[char]) -> Cow<'a, str> {
         }
         rest = &rest[c.len_utf8()..];
         match c {
-            c if keep.contains(&c) => safe.push(c),
+            c if harmless(c) => safe.push(c),
             '\r' if keep.contains(&'\n') && rest.starts_with('\n') => {}
             '\n' => safe.push_str("\\n"),
             '\r' => safe.push_str("\\r"),
             '\t' => safe.push_str("    "),
-            '[' if safe.ends_with("##") => safe.push_str(" ["),
             c if c.is_control() => write!(safe, "\\x{:02x}", u32::from(c)).expect("a String takes everything"),
-            c if is_hidden(c) => write!(safe, "<U+{:04X}>", u32::from(c)).expect("a String takes everything"),
-            c => safe.push(c),
+            c => write!(safe, "<U+{:04X}>", u32::from(c)).expect("a String takes everything"),
         }
     }
     Cow::Owned(safe)
+}
+
+/// The text without what GitHub and Azure take for commands. The first wants them where a line begins, blanks aside.
+fn unobeyed(text: Cow<'_, str>) -> Cow<'_, str> {
+    let text = if text.contains("##[") { Cow::Owned(text.replace("##[", "## [")) } else { text };
+    if !text.split('\n').any(|line| line.trim_start().starts_with("::")) {
+        return text;
+    }
+    let lines: Vec<Cow<str>> = text.split('\n').map(pulled_apart).collect();
+    Cow::Owned(lines.join("\n"))
+}
+
+/// A line that does not begin with `::`.
+pub(crate) fn pulled_apart(line: &str) -> Cow<'_, str> {
+    match line.trim_start().strip_prefix("::") {
+        Some(rest) => Cow::Owned(format!("{}: :{rest}", &line[..line.len() - line.trim_start().len()])),
+        None => Cow::Borrowed(line),
+    }
 }
 
 /// How many bytes the text's opening colour sequence has (`ESC [ digits m`), 0 where it does not open with one.
@@ -175,6 +191,7 @@ mod tests {
     fn a_ci_command_is_pulled_apart_even_when_a_colour_hides_it() {
         check("##[error]no", "## [error]no");
         check("##\x1b[0m[error]no", "## [error]no");
+        check("a::b\n  ::set-env::x", "a::b\n  : :set-env::x");
     }
 
     #[test]

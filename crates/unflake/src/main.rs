@@ -1,1 +1,110 @@
-fn main() {}
+//! unflake: says which test failures are real and which are flaky, and how it knows.
+
+mod args;
+mod campaign;
+mod console;
+mod demo;
+mod doctor;
+mod exit;
+mod history;
+mod memory;
+mod plain;
+mod project;
+mod revision;
+mod run;
+mod settings;
+mod trouble;
+
+use std::env;
+use std::io::{self, Write};
+use std::path::Path;
+use std::process::ExitCode;
+
+use clap::{CommandFactory, Parser};
+
+use crate::args::{Cli, Command};
+use crate::exit::Exit;
+use crate::settings::{Settings, Sources, Typed};
+use crate::trouble::Trouble;
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    if let Command::Keep { arguments } = &cli.command {
+        return unflake_exec::keep(arguments);
+    }
+    match obey(cli) {
+        Ok(exit) => exit.into(),
+        Err(trouble) => {
+            let _ = writeln!(io::stderr(), "{trouble}");
+            trouble.exit.into()
+        }
+    }
+}
+
+fn obey(cli: Cli) -> Result<Exit, Trouble> {
+    let here = env::current_dir().map_err(Trouble::internal("find the current directory"))?;
+    match cli.command {
+        Command::Run(mut args) => {
+            let typed = std::mem::take(&mut args.typed);
+            let settings = settle(typed, std::mem::take(&mut args.command.command), &here)?;
+            need_command(&settings)?;
+            run::run(args, &settings, &here, cli.color)
+        }
+        Command::History(args) => {
+            let settings = settle(Typed::default(), Vec::new(), &here)?;
+            history::show(&args, &settings.store.value, &console::look(cli.color, &io::stdout()))?;
+            Ok(Exit::Success)
+        }
+        Command::Doctor(args) => {
+            let settings = settle(Typed::default(), args.command, &here)?;
+            doctor::examine(&settings, &here, cli.color)
+        }
+        Command::Settings(args) => {
+            let settings = settle(args.typed, args.command.command, &here)?;
+            print_settings(&settings);
+            Ok(Exit::Success)
+        }
+        Command::Demo(args) => demo::show(&args, cli.color),
+        Command::Completions { shell } => {
+            clap_complete::generate(shell, &mut Cli::command(), "unflake", &mut io::stdout());
+            Ok(Exit::Success)
+        }
+        Command::Keep { .. } => unreachable!("the keeper has left before"),
+    }
+}
+
+/// From what was typed to what holds.
+fn settle(typed: Typed, command: Vec<String>, here: &Path) -> Result<Settings, Trouble> {
+    let project = project::find(here);
+    let file = project::settings_file(&project)?;
+    let sources = Sources {
+        file: file.as_ref(),
+        variable: &|name| env::var(name).ok(),
+        cores: std::thread::available_parallelism().map_or(1, |cores| cores.get()),
+        project: &project,
+    };
+    let mut settings = Settings::resolve(typed, command, &sources)?;
+    if settings.command.value.is_empty()
+        && let Some(guess) = project::guess_command(&project)
+    {
+        settings.command = guess;
+    }
+    Ok(settings)
+}
+
+fn need_command(settings: &Settings) -> Result<(), Trouble> {
+    if settings.command.value.is_empty() {
+        let what = "there is no test command, and none can be guessed from the files here";
+        return Err(Trouble::usage(what).hint("give it after two dashes: `unflake run -- pytest tests/`"));
+    }
+    Ok(())
+}
+
+fn print_settings(settings: &Settings) {
+    let rows = settings.rows();
+    let name = rows.iter().map(|row| row.0.len()).max().unwrap_or(0);
+    let mut out = io::stdout().lock();
+    for (setting, value, from) in rows {
+        let _ = writeln!(out, "  {setting:<name$}  {value}\n  {:<name$}    {from}", "");
+    }
+}

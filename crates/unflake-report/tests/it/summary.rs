@@ -160,6 +160,33 @@ fn more_failures_than_anybody_reads() {
 }
 
 #[test]
+fn a_failure_that_is_not_always_the_same() {
+    let sample = Sample::new(1, "one real failure")
+        .passing(3)
+        .with(
+            RETRY,
+            [
+                failing(RETRY, "TimeoutError", "gave up after 2 s"),
+                failing(RETRY, "ConnectionError", "refused\n  by 127.0.0.1"),
+                failing(RETRY, "TimeoutError", "gave up after 2.1 s"),
+            ],
+        )
+        .found(real(RETRY));
+    assert_snapshot!(sample.summary(&WIDE, false));
+}
+
+#[test]
+fn a_megabyte_of_text_is_shown_in_a_few_lines() {
+    let mut attempt = failing(TOTAL, "AssertionError", &"x".repeat(1 << 20));
+    attempt.stdout = "y\n".repeat(1 << 20);
+    let mut sample = Sample::new(1, "one real failure").with(TOTAL, [attempt]).found(real(TOTAL));
+    sample.problems = vec![Problem { text: "z ".repeat(1 << 20), ..collection_error() }];
+    let page = sample.summary(&WIDE, false);
+    assert!(page.lines().count() < 50, "{page}");
+    assert!(page.contains("1048566 lines left out"), "{page}");
+}
+
+#[test]
 fn text_that_means_harm() {
     let id = "tests/test_evil.py::test_a[\x1b[2J\n::set-env name=PATH::/evil]";
     let message = "::error file=a.py::fooled\n##[add-mask]x\n\x1b[31mred\x1b[0m \x1b]0;title\x07 user\u{202e}txt.exe";

@@ -1,0 +1,119 @@
+//! What was typed. What holds is in `settings`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
+
+use crate::settings::Typed;
+
+/// Says which test failures are real and which are flaky, and how it knows.
+///
+/// Point it at the test command you already use: `unflake run -- pytest tests/`. Nothing is added to your project and
+/// nothing has to be installed beside your packages.
+#[derive(Debug, Parser)]
+#[command(name = "unflake", version, max_term_width = 100, disable_help_subcommand = true)]
+#[command(after_help = "New here? `unflake demo` shows it on a small project of its own, with nothing to set up.")]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+
+    /// Use colour: auto, always or never. NO_COLOR is honoured.
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto", hide_default_value = true)]
+    pub(crate) color: When,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, ValueEnum)]
+pub(crate) enum When {
+    Auto,
+    Always,
+    Never,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run the suite and say of every failure whether it is real or flaky.
+    Run(RunArgs),
+    /// List what is known of a test: every attempt in every run, newest first.
+    History(HistoryArgs),
+    /// Check what is here: runner, agent, forking, git, history; what will work and what will not.
+    Doctor(CommandArgs),
+    /// Print the settings that hold, and where each comes from.
+    Settings(SettingsArgs),
+    /// Show unflake on a small sample project, with nothing to set up.
+    Demo(DemoArgs),
+    /// Print a completion script for a shell.
+    Completions {
+        shell: Shell,
+    },
+    /// The keeper of one runner process. Started by unflake itself.
+    #[command(hide = true)]
+    Keep {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<String>,
+    },
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Exit codes: 0 passed or only flaky tests failed, 1 real failures, 2 wrong usage, 3 not all tests ran,
+4 the runner could not run, 5 no tests, 70 unflake's own trouble, 130 stopped by you.")]
+pub(crate) struct RunArgs {
+    #[command(flatten)]
+    pub(crate) typed: Typed,
+
+    /// Say only what has to be acted upon.
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+
+    /// Write everything found as JSON to FILE (`-`: standard output).
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+
+    /// Write a JUnit report to FILE, every attempt included.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) junit: Option<PathBuf>,
+
+    /// Show at the end what the runner itself printed.
+    #[arg(long)]
+    pub(crate) runner_output: bool,
+
+    #[command(flatten)]
+    pub(crate) command: CommandArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CommandArgs {
+    /// Your own test command, after `--`. Where it is left out, it is taken from the settings or guessed.
+    #[arg(last = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct HistoryArgs {
+    /// The test, or part of its name. Left out: the latest runs.
+    pub(crate) test: Option<String>,
+
+    /// How many lines to show.
+    #[arg(long, default_value_t = 40, value_name = "N")]
+    pub(crate) limit: usize,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SettingsArgs {
+    #[command(flatten)]
+    pub(crate) typed: Typed,
+
+    #[command(flatten)]
+    pub(crate) command: CommandArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DemoArgs {
+    /// Make the sample project in DIR and leave it there. Otherwise it is removed afterwards.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) keep: Option<PathBuf>,
+
+    /// The Python to make the sample's virtual environment with.
+    #[arg(long, default_value = "python3", value_name = "PROGRAM")]
+    pub(crate) python: String,
+}

@@ -1,0 +1,158 @@
+//! The loop: an inquiry asks for sessions, exec runs them, and what is observed is kept, shown and heard, until the
+//! inquiry has nothing more to ask. Closed here and nowhere else.
+
+use std::io::{self, Write};
+use std::path::Path;
+use std::time::Instant;
+
+use unflake_exec::{Closed, Exec};
+use unflake_inquiry::Inquiry;
+use unflake_model::{Attempt, Event, Finding, Observation, Problem, Purpose, Test, TestId, Totals};
+use unflake_report::Progress;
+
+use crate::memory::Memory;
+use crate::plain;
+
+/// Of more failing attempts than this only the beginnings of their texts stay in memory. The history has them whole.
+const WHOLE_FAILURES: usize = 300;
+const BEGINNING: usize = 2000;
+
+/// Everything that a campaign has gathered.
+#[derive(Default)]
+pub(crate) struct Gathered {
+    pub(crate) runner: Option<String>,
+    pub(crate) language: Option<String>,
+    pub(crate) tests: Vec<Test>,
+    pub(crate) deselected: u32,
+    pub(crate) attempts: Vec<Attempt>,
+    pub(crate) problems: Vec<Problem>,
+    pub(crate) notes: Vec<String>,
+    pub(crate) left: Vec<TestId>,
+    pub(crate) left_why: Option<String>,
+    pub(crate) findings: Vec<Finding>,
+    pub(crate) totals: Totals,
+    pub(crate) listed: bool,
+    pub(crate) closed: Option<Closed>,
+    failures: usize,
+    rerun_seconds: f64,
+    suite_ended: Option<f64>,
+}
+
+pub(crate) struct Campaign<'a> {
+    pub(crate) inquiry: &'a mut dyn Inquiry,
+    pub(crate) memory: &'a mut Memory,
+    pub(crate) progress: Progress,
+    pub(crate) began: Instant,
+    pub(crate) gathered: Gathered,
+}
+
+impl Campaign<'_> {
+    /// Runs the whole conversation. `gates` says of a finding whether it makes the run fail.
+    pub(crate) fn run(
+        mut self,
+        mut exec: Exec,
+        command: &[String],
+        here: &Path,
+        gates: impl Fn(&Finding) -> bool,
+    ) -> Gathered {
+        self.show(&Event::Began { command: command.to_vec() });
+        self.gathered.listed = exec.list(&mut |batch| self.hear(batch));
+        if self.gathered.listed && !self.gathered.tests.is_empty() {
+            while !exec.was_interrupted() {
+                let sessions = self.inquiry.ask();
+                if sessions.is_empty() {
+                    break;
+                }
+                exec.run(sessions, &mut |batch| self.hear(batch));
+            }
+        }
+        let root = exec.root().map(Path::to_owned);
+        for mut finding in self.inquiry.findings() {
+            finding.repeat = Some(plain::command_for(command, &finding.replay, root.as_deref(), here));
+            self.show(&Event::Found(finding.clone()));
+            self.gathered.findings.push(finding);
+        }
+        let now = self.now();
+        let after_suite = self.gathered.suite_ended.map_or(0.0, |ended| now - ended);
+        let interrupted = exec.was_interrupted();
+        let failed = self.gathered.findings.iter().filter(|finding| gates(finding)).count() as u32;
+        self.gathered.closed = Some(exec.close(failed, &mut |batch| self.hear(batch)));
+        self.gathered.totals =
+            Totals { seconds: self.now(), rerun_seconds: self.gathered.rerun_seconds + after_suite, interrupted };
+        let ended = Event::Ended(self.gathered.totals.clone());
+        self.show(&ended);
+        self.gathered
+    }
+
+    fn now(&self) -> f64 {
+        self.began.elapsed().as_secs_f64()
+    }
+
+    /// Kept before it is heard, heard before it is shown.
+    fn hear(&mut self, batch: &[Observation]) {
+        self.memory.record(batch);
+        for observation in batch {
+            self.inquiry.hear(observation);
+            self.gather(observation);
+            self.show(&Event::Observed(observation.clone()));
+        }
+        let now = self.now();
+        let _ = self.progress.tick(now, &mut io::stderr());
+    }
+
+    /// A display that fails is no reason to stop.
+    fn show(&mut self, event: &Event) {
+        let now = self.now();
+        let mut out = io::stderr();
+        let _ = self.progress.event(now, event, &mut out);
+        let _ = out.flush();
+    }
+
+    fn gather(&mut self, observation: &Observation) {
+        let now = self.now();
+        let gathered = &mut self.gathered;
+        match observation {
+            Observation::EnvironmentUp(environment) => {
+                gathered.runner.get_or_insert_with(|| environment.runner.clone());
+                gathered.language.get_or_insert_with(|| environment.language.clone());
+            }
+            Observation::Listed { tests, deselected } => {
+                gathered.tests = tests.clone();
+                gathered.deselected = *deselected;
+            }
+            Observation::Problem(problem) => gathered.problems.push(problem.clone()),
+            Observation::Note(note) => {
+                if !gathered.notes.contains(note) {
+                    gathered.notes.push(note.clone());
+                }
+            }
+            Observation::Started { .. } => {}
+            Observation::Attempted(attempt) => {
+                if attempt.purpose == Purpose::Suite && attempt.run > 0 {
+                    gathered.rerun_seconds += attempt.seconds;
+                }
+                gathered.failures += usize::from(attempt.outcome.is_failure());
+                let whole = attempt.outcome.is_failure() && gathered.failures <= WHOLE_FAILURES;
+                gathered.attempts.push(if whole { attempt.clone() } else { beginning_of(attempt) });
+            }
+            Observation::SessionEnded { session, left, why } => {
+                // Only what the suite left out was planned; a rerun that could not be made is told in its verdict.
+                if session.0 == 0 {
+                    gathered.suite_ended = Some(now);
+                    gathered.left.extend(left.iter().cloned());
+                    gathered.left_why = gathered.left_why.take().or_else(|| why.clone());
+                }
+            }
+        }
+    }
+}
+
+fn beginning_of(attempt: &Attempt) -> Attempt {
+    let cut = |text: &str| text.chars().take(BEGINNING).collect::<String>();
+    let mut short = Attempt { stdout: cut(&attempt.stdout), stderr: cut(&attempt.stderr), ..attempt.clone() };
+    if let Some(failure) = &mut short.failure {
+        failure.message = cut(&failure.message);
+        failure.trace = cut(&failure.trace);
+    }
+    short
+}

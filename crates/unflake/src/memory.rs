@@ -1,0 +1,115 @@
+//! The run's place in the project's history. Trouble with it is told, and never ends a run.
+
+use std::env;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::{Path, PathBuf};
+use std::thread::JoinHandle;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use unflake_model::{Observation, Timestamp};
+use unflake_store::{Host, Revision, RunFacts, RunId, Store, StoreError};
+
+use crate::revision;
+use crate::settings::{Setting, Source};
+
+pub(crate) struct Memory {
+    store: Option<(Store, RunId)>,
+    revision: Option<JoinHandle<Revision>>,
+    /// What a person should know about it.
+    pub(crate) notes: Vec<String>,
+    missed: usize,
+}
+
+impl Memory {
+    /// Begins a run. Fails only where a history is there and must not be touched.
+    pub(crate) fn begin(place: &Setting<PathBuf>, command: &[String], here: &Path) -> Result<Self, StoreError> {
+        let mut notes = Vec::new();
+        let store = match Store::open(&place.value) {
+            Ok(store) => Some(store),
+            Err(error @ (StoreError::Newer { .. } | StoreError::Corrupt { .. })) => return Err(error),
+            Err(error) => {
+                let elsewhere = elsewhere(&place.value).filter(|_| place.from == Source::Default);
+                match elsewhere.and_then(|elsewhere| Store::open(&elsewhere).ok()) {
+                    Some(store) => {
+                        let place = store.path().display();
+                        notes.push(format!("the project directory cannot be written, so its history is kept in {place}"));
+                        Some(store)
+                    }
+                    None => {
+                        notes.push(format!("this run is not kept: {error}"));
+                        None
+                    }
+                }
+            }
+        };
+        let mut memory = Self { store: None, revision: Some(revision::look_up(here)), notes, missed: 0 };
+        if let Some(mut store) = store {
+            let facts = RunFacts {
+                command: command.to_vec(),
+                cwd: here.to_string_lossy().into_owned(),
+                started: now(),
+                revision: Revision::default(),
+                host: host(),
+                version: env!("CARGO_PKG_VERSION").to_owned(),
+            };
+            match store.begin(&facts) {
+                Ok(run) => memory.store = Some((store, run)),
+                Err(error) => memory.notes.push(format!("this run is not kept: {error}")),
+            }
+        }
+        Ok(memory)
+    }
+
+    /// When it returns, what was observed is kept, or it is known that it is not.
+    pub(crate) fn record(&mut self, observations: &[Observation]) {
+        if observations.is_empty() {
+            return;
+        }
+        let attempts = observations.iter().filter(|one| matches!(one, Observation::Attempted(_))).count();
+        let Some((store, run)) = &mut self.store else {
+            self.missed += attempts;
+            return;
+        };
+        if let Err(error) = store.record(*run, observations) {
+            self.notes.push(error.to_string());
+            self.store = None;
+            self.missed += attempts;
+        }
+    }
+
+    pub(crate) fn finish(&mut self, exit: u8) {
+        if let Some((store, run)) = &mut self.store {
+            let revision = self.revision.take().and_then(|thread| thread.join().ok()).unwrap_or_default();
+            let kept = store.revision(*run, &revision).and_then(|()| store.finish(*run, now(), exit));
+            if let Err(error) = kept {
+                self.notes.push(error.to_string());
+            }
+        }
+        if self.missed > 0 {
+            let missed = self.missed;
+            self.notes.push(format!("{missed} attempts of this run are not in the history; what is said here is complete"));
+        }
+    }
+}
+
+/// Where a project that cannot be written has its history.
+pub(crate) fn elsewhere(place: &Path) -> Option<PathBuf> {
+    let state = env::var_os("XDG_STATE_HOME").filter(|state| !state.is_empty()).map(PathBuf::from);
+    let state = state.or_else(|| env::home_dir().map(|home| home.join(".local/state")))?;
+    let mut hasher = DefaultHasher::new();
+    place.hash(&mut hasher);
+    Some(state.join("unflake").join(format!("{:016x}", hasher.finish())))
+}
+
+fn host() -> Host {
+    Host {
+        name: nix::unistd::gethostname().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default(),
+        os: env::consts::OS.to_owned(),
+        arch: env::consts::ARCH.to_owned(),
+        cpus: std::thread::available_parallelism().map_or(0, |cores| cores.get() as u32),
+    }
+}
+
+fn now() -> Timestamp {
+    Timestamp(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_micros() as i64)
+}

@@ -1,0 +1,127 @@
+//! The plain runner's command that shows a finding again, ready to be pasted into a shell.
+
+use std::path::Path;
+
+use unflake_model::TestId;
+
+/// Options of pytest and its common plugins that take their value from the next word.
+const TAKES_VALUE: [&str; 22] = [
+    "-c", "-k", "-m", "-n", "-o", "-p", "-r", "-W", "--basetemp", "--confcutdir", "--cov", "--cov-config", "--cov-report",
+    "--deselect", "--ignore", "--ignore-glob", "--import-mode", "--junitxml", "--maxfail", "--rootdir", "--tb", "--timeout",
+];
+
+/// The user's command with its paths replaced by these tests; as it is when there are none. `root` is the directory that
+/// names of tests are relative to, `here` the one the command is run in.
+pub(crate) fn command_for(command: &[String], tests: &[TestId], root: Option<&Path>, here: &Path) -> String {
+    let mut words: Vec<String> = command.to_vec();
+    if !tests.is_empty() {
+        words = without_paths(command, here);
+        words.extend(tests.iter().map(|test| seen_from(test.as_str(), root, here)));
+    }
+    words.iter().map(|word| quote(word)).collect::<Vec<_>>().join(" ")
+}
+
+/// The command up to its runner and its options, without what names files to be tested.
+fn without_paths(command: &[String], here: &Path) -> Vec<String> {
+    let is_runner = |word: &String| {
+        let name = Path::new(word).file_name().and_then(|name| name.to_str()).unwrap_or(word);
+        name == "pytest" || name == "py.test"
+    };
+    let Some(runner) = command.iter().position(is_runner) else {
+        // Something that leads to a runner, such as `make test`: its words cannot be told apart.
+        return vec!["pytest".to_owned()];
+    };
+    let mut words = command[..=runner].to_vec();
+    let mut rest = command[runner + 1..].iter();
+    while let Some(word) = rest.next() {
+        if TAKES_VALUE.contains(&word.as_str()) {
+            words.push(word.clone());
+            words.extend(rest.next().cloned());
+        } else if word == "--pyargs" {
+            // The names that go with it are dropped, and tests are named by path.
+        } else if word.starts_with('-') {
+            words.push(word.clone());
+        } else {
+            let path = word.split("::").next().unwrap_or(word);
+            let names_tests = here.join(path).exists() || command.iter().any(|word| word == "--pyargs");
+            if !names_tests {
+                words.push(word.clone());
+            }
+        }
+    }
+    words
+}
+
+/// The name of a test as the runner wants it when started in `here`.
+fn seen_from(test: &str, root: Option<&Path>, here: &Path) -> String {
+    match root.and_then(|root| here.strip_prefix(root).ok()) {
+        Some(below) => "../".repeat(below.components().count()) + test,
+        None => test.to_owned(),
+    }
+}
+
+/// One word of a POSIX shell, quoted only where it has to be.
+pub(crate) fn quote(word: &str) -> String {
+    let plain = |character: char| character.is_ascii_alphanumeric() || "%+,-./:=@_^".contains(character);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else if word.chars().any(char::is_control) {
+        let mut quoted = String::from("$'");
+        for character in word.chars() {
+            match character {
+                '\n' => quoted.push_str("\\n"),
+                '\t' => quoted.push_str("\\t"),
+                '\'' | '\\' => quoted.extend(['\\', character]),
+                control if control.is_control() && (control as u32) < 0x80 => {
+                    quoted.push_str(&format!("\\x{:02x}", control as u32));
+                }
+                control if control.is_control() => quoted.push_str(&format!("\\u{:04x}", control as u32)),
+                other => quoted.push(other),
+            }
+        }
+        quoted.push('\'');
+        quoted
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(command: &[&str], tests: &[&str], expected: &str) {
+        let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let command: Vec<String> = command.iter().map(|word| (*word).to_owned()).collect();
+        let tests: Vec<TestId> = tests.iter().map(|test| TestId::from(*test)).collect();
+        assert_eq!(command_for(&command, &tests, Some(here), here), expected);
+    }
+
+    #[test]
+    fn paths_give_way_to_the_test_and_options_stay() {
+        check(&["pytest", "src/", "-q", "-p", "no:cacheprovider"], &["t.py::a"], "pytest -q -p no:cacheprovider t.py::a");
+        check(&["python", "-m", "pytest", "src", "-k", "src"], &["t.py::a"], "python -m pytest -k src t.py::a");
+        check(&["uv", "run", "pytest"], &["t.py::a"], "uv run pytest t.py::a");
+        check(&["make", "test"], &["t.py::a"], "pytest t.py::a");
+    }
+
+    #[test]
+    fn without_a_test_it_is_the_users_command() {
+        check(&["pytest", "src"], &[], "pytest src");
+    }
+
+    #[test]
+    fn odd_names_are_quoted_for_a_shell() {
+        check(&["pytest"], &["t.py::a[x y]"], "pytest 't.py::a[x y]'");
+        check(&["pytest"], &["t.py::a[it's]"], "pytest 't.py::a[it'\\''s]'");
+        check(&["pytest"], &["t.py::a[1\n2]"], "pytest $'t.py::a[1\\n2]'");
+        check(&["pytest"], &["t.py::a[$(rm -r x)]"], "pytest 't.py::a[$(rm -r x)]'");
+    }
+
+    #[test]
+    fn names_are_relative_to_where_the_command_runs() {
+        let root = Path::new("/p");
+        assert_eq!(seen_from("tests/t.py::a", Some(root), Path::new("/p/tests/unit")), "../../tests/t.py::a");
+        assert_eq!(seen_from("tests/t.py::a", Some(root), root), "tests/t.py::a");
+    }
+}

@@ -1,0 +1,205 @@
+//! `unflake run`: the suite, the ladder, and what they came to.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+use std::{env, thread};
+
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+use unflake_exec::{Exec, Launch};
+use unflake_inquiry::{Ladder, NeverExcuse, Rungs};
+use unflake_model::Finding;
+use unflake_report as report;
+
+use crate::args::{RunArgs, When};
+use crate::campaign::{Campaign, Gathered};
+use crate::console;
+use crate::exit::Exit;
+use crate::memory::Memory;
+use crate::settings::{FlakyResult, Settings};
+use crate::trouble::Trouble;
+
+pub(crate) fn run(args: RunArgs, settings: &Settings, here: &Path, colour: When) -> Result<Exit, Trouble> {
+    let command = &settings.command.value;
+    let outputs = Outputs::open(&args)?;
+    let mut memory = Memory::begin(&settings.store, command, here)?;
+    let exec = Exec::new(launch(settings))?;
+    stop_on_signals(&exec)?;
+    let mut ladder = Ladder::new(rungs(settings), NeverExcuse::new(&settings.never_excuse.value)?);
+    let flaky_gates = settings.flaky_result.value == FlakyResult::Fail;
+    let gates = |finding: &Finding| flaky_gates || !finding.verdict().kind.is_flaky();
+    let campaign = Campaign {
+        inquiry: &mut ladder,
+        memory: &mut memory,
+        progress: console::progress(colour, args.quiet),
+        began: Instant::now(),
+        gathered: Gathered::default(),
+    };
+    let mut gathered = campaign.run(exec, command, here, gates);
+    let (exit, meaning) = judge(&gathered, gates);
+    memory.finish(exit.code());
+    gathered.notes.append(&mut memory.notes);
+    outputs.write(&gathered, &args, command, flaky_gates, report::Exit { code: exit.code(), meaning: &meaning }, colour)?;
+    Ok(exit)
+}
+
+pub(crate) fn launch(settings: &Settings) -> Launch {
+    let myself = env::current_exe().map(|path| path.to_string_lossy().into_owned()).unwrap_or("unflake".to_owned());
+    Launch {
+        command: settings.command.value.clone(),
+        keeper: vec![myself, "keep".to_owned()],
+        cache: cache(),
+        jobs: settings.jobs.value,
+        timeout: settings.timeout.value,
+        output_limit: settings.output_limit.value,
+    }
+}
+
+/// Where files may stay from run to run.
+pub(crate) fn cache() -> Option<PathBuf> {
+    let cache = env::var_os("XDG_CACHE_HOME").filter(|cache| !cache.is_empty()).map(PathBuf::from);
+    cache.or_else(|| env::home_dir().map(|home| home.join(".cache"))).map(|cache| cache.join("unflake"))
+}
+
+fn rungs(settings: &Settings) -> Rungs {
+    Rungs {
+        immediate: settings.immediate.value,
+        at_end: settings.at_end.value,
+        fresh: settings.fresh.value,
+        fresh_by: settings.fresh_by.value,
+        too_many: settings.too_many.value,
+    }
+}
+
+pub(crate) fn stop_on_signals(exec: &Exec) -> Result<(), Trouble> {
+    let interrupter = exec.interrupter();
+    let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP]).map_err(Trouble::internal("listen to signals"))?;
+    thread::spawn(move || {
+        for _ in signals.forever() {
+            interrupter.interrupt();
+        }
+    });
+    Ok(())
+}
+
+/// What the run comes to, and why in words.
+fn judge(gathered: &Gathered, gates: impl Fn(&Finding) -> bool) -> (Exit, String) {
+    let real = gathered.findings.iter().filter(|finding| !finding.verdict().kind.is_flaky()).count();
+    let gating = gathered.findings.iter().filter(|finding| gates(finding)).count();
+    let failures = |count: usize, kind: &str| match count {
+        1 => format!("one {kind} failure"),
+        _ => format!("{count} {kind} failures"),
+    };
+    if gathered.totals.interrupted {
+        return (Exit::Interrupted, "you stopped the run".to_owned());
+    }
+    if real > 0 {
+        return (Exit::RealFailures, failures(real, "real"));
+    }
+    if !gathered.problems.is_empty() {
+        let what = if gathered.listed { "some tests could not be loaded" } else { "the tests could not be run" };
+        return (Exit::Runner, what.to_owned());
+    }
+    if !gathered.listed {
+        return (Exit::Runner, "the tests could not be run".to_owned());
+    }
+    if gathered.tests.is_empty() {
+        return (Exit::NoTests, "no tests were found".to_owned());
+    }
+    if gating > 0 {
+        return (Exit::RealFailures, failures(gating, "flaky") + ", and --flaky-result is fail");
+    }
+    if !gathered.left.is_empty() {
+        return (Exit::Incomplete, format!("{} tests did not run", gathered.left.len()));
+    }
+    // It has been told that no test failed. If it fails all the same, something else did.
+    if let Some(code @ 1..) = gathered.closed.as_ref().and_then(|closed| closed.exit) {
+        return (Exit::Runner, format!("no test failed for real, but the runner itself left with exit code {code}"));
+    }
+    let flaky = gathered.findings.len();
+    let only_flaky = || format!("only {} failed", if flaky == 1 { "one flaky test" } else { "flaky tests" });
+    let meaning = if flaky > 0 { only_flaky() } else { "everything passed".to_owned() };
+    (Exit::Success, meaning)
+}
+
+/// Files to write at the end, opened at the beginning: a path that cannot be written is better known before.
+struct Outputs {
+    json: Option<Box<dyn Write>>,
+    junit: Option<Box<dyn Write>>,
+    /// Whether standard output belongs to a machine.
+    stdout_taken: bool,
+}
+
+impl Outputs {
+    fn open(args: &RunArgs) -> Result<Self, Trouble> {
+        let open = |path: &Option<PathBuf>| -> Result<Option<Box<dyn Write>>, Trouble> {
+            match path {
+                None => Ok(None),
+                Some(path) if path.as_os_str() == "-" => Ok(Some(Box::new(BufWriter::new(io::stdout())))),
+                Some(path) => match File::create(path) {
+                    Ok(file) => Ok(Some(Box::new(BufWriter::new(file)))),
+                    Err(error) => Err(Trouble::usage(format!("{} cannot be written: {error}", path.display()))),
+                },
+            }
+        };
+        let is_stdout = |path: &Option<PathBuf>| path.as_deref() == Some(Path::new("-"));
+        Ok(Self {
+            json: open(&args.json)?,
+            junit: open(&args.junit)?,
+            stdout_taken: is_stdout(&args.json) || is_stdout(&args.junit),
+        })
+    }
+
+    fn write(
+        mut self,
+        gathered: &Gathered,
+        args: &RunArgs,
+        command: &[String],
+        flaky_gates: bool,
+        exit: report::Exit<'_>,
+        colour: When,
+    ) -> Result<(), Trouble> {
+        let run = report::Run {
+            command,
+            runner: gathered.runner.as_deref(),
+            language: gathered.language.as_deref(),
+            seed: None,
+            tests: &gathered.tests,
+            deselected: gathered.deselected,
+            attempts: &gathered.attempts,
+            findings: &gathered.findings,
+            problems: &gathered.problems,
+            notes: &gathered.notes,
+            left: &gathered.left,
+            left_why: gathered.left_why.as_deref(),
+            totals: &gathered.totals,
+            flaky_gates,
+            exit,
+        };
+        if let Some(out) = &mut self.json {
+            report::json(&run, "run", out).and_then(|()| out.flush()).map_err(Trouble::internal("write the JSON file"))?;
+        }
+        if let Some(out) = &mut self.junit {
+            report::junit(&run, out).and_then(|()| out.flush()).map_err(Trouble::internal("write the JUnit file"))?;
+        }
+        let (mut out, look): (Box<dyn Write>, _) = if self.stdout_taken {
+            (Box::new(BufWriter::new(io::stderr())), console::look(colour, &io::stderr()))
+        } else {
+            (Box::new(BufWriter::new(io::stdout())), console::look(colour, &io::stdout()))
+        };
+        // A reader that has gone away (`| head`) is no trouble.
+        let _ = write_runner_output(gathered, args.runner_output, &mut out)
+            .and_then(|()| report::summary(&run, &look, args.quiet, &mut out))
+            .and_then(|()| out.flush());
+        Ok(())
+    }
+}
+
+fn write_runner_output(gathered: &Gathered, wanted: bool, out: &mut dyn Write) -> io::Result<()> {
+    match &gathered.closed {
+        Some(closed) if wanted => writeln!(out, "{}\n", report::plain(closed.output.trim_end())),
+        _ => Ok(()),
+    }
+}
