@@ -1,0 +1,41 @@
+import os
+import sys
+import tempfile
+import textwrap
+
+import pytest
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+from driver import Unflake  # noqa: E402
+
+
+def pytest_addoption(parser):
+    parser.addoption("--record", action="store_true", help="write the golden transcripts anew")
+
+
+@pytest.fixture
+def project():
+    """Makes a project of files, and starts pytest with the agent in it: project({"test_a.py": "…"}, "-q")."""
+    started = []
+
+    # Not tmp_path: a path to a socket must be short.
+    with tempfile.TemporaryDirectory(prefix="uf") as directory:
+
+        def start(files, *args, **options):
+            if isinstance(files, str):
+                files = {"test_it.py": files}
+            for name, text in files.items():
+                path = os.path.join(directory, name)
+                os.makedirs(os.path.dirname(path), exist_ok=True)
+                if isinstance(text, str):
+                    text = textwrap.dedent(text).encode("utf-8", "surrogatepass")
+                with open(path, "wb") as file:
+                    file.write(text)
+            started.append(Unflake(os.path.realpath(directory), *args, **options))
+            return started[-1]
+
+        start.directory = os.path.realpath(directory)
+        yield start
+        for unflake in started:
+            unflake.close()

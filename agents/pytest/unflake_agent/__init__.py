@@ -1,0 +1,40 @@
+"""unflake's agent inside pytest: lists tests, runs what it is told, reports. It keeps agents/README.md.
+
+It comes in by PYTHONPATH and PYTEST_PLUGINS, puts both back at once, and without UNFLAKE_SOCKET does nothing.
+One job a file: `wire` speaks, `plugin` listens to pytest and obeys orders, `items` makes distinct copies of tests,
+`reports` tells how a test ended, `forks` copies the process, `stacks` shows where it hangs or crashed.
+
+PYTEST_DONT_REWRITE
+"""
+
+import os
+import sys
+
+
+def _come_in():
+    """What unflake said in the environment, which afterwards looks as if unflake were not there."""
+    told = {key[8:].lower(): os.environ.pop(key) for key in list(os.environ) if key.startswith("UNFLAKE_")}
+    if "restore" in told:
+        import json
+
+        for name, value in json.loads(told["restore"]).items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+    home = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    sys.path[:] = [entry for entry in sys.path if os.path.abspath(entry or os.curdir) != home]
+    return told
+
+
+# A project that tests itself under another unflake must not lose the variables meant for that one.
+_told = _come_in() if "UNFLAKE_SOCKET" in os.environ else {}
+
+
+def pytest_addoption(parser, pluginmanager):
+    # The first hook that a plugin sees; it is called as soon as this module is registered. The agent is an object and
+    # not this module because tests (freezegun) replace attributes of modules.
+    if _told:
+        from .plugin import Agent
+
+        pluginmanager.register(Agent(_told), "unflake")

@@ -1,0 +1,415 @@
+"""The agent itself: what it hears from pytest, and the orders it obeys. PYTEST_DONT_REWRITE"""
+
+import os
+import sys
+import time
+
+import pytest
+
+from .forks import Forker
+from .items import Items, listing
+from .reports import Shortener, Teller, outcome_of, passed
+from .stacks import Stacks, free_signal
+from .wire import PROTOCOL, Wire
+
+LISTED_AT_ONCE = 200
+LISTED_CHARACTERS = 200_000
+# A line may have 4 MiB; it has up to four texts, and JSON may need six bytes for a character.
+MOST_CHARACTERS = 160_000
+# Options with which pytest and common plugins are told to write a report. A process that exists to be forked writes none.
+REPORT_OPTIONS = "xmlpath", "report_log", "resultlog", "htmlpath", "allure_report_dir", "json_report", "csv_path", "pastebin"
+
+
+class Agent:
+    def __init__(self, told):
+        self._environment = int(told.get("environment", 0))
+        self._writes_reports = told.get("reports", "yes") != "no"
+        self._is_copy = False
+        self._text = Shortener(min(int(told.get("output_limit", 65536)), MOST_CHARACTERS))
+        self._socket_path = told["socket"]
+        self._stacks = Stacks(told.get("side"))
+        self._forker = Forker()
+        self._clock = time.perf_counter
+        self._exit = os._exit
+        self._wire = None
+        self._problems = []
+        self._deselected = 0
+        # Of the attempt that is going on:
+        self._reports = []
+        self._kinds = {}
+        self._unsent = b""
+        # What would have ended the run if pytest had been alone; it does at `end` if no other order comes first.
+        self._ending = None
+        self._noted_reruns = False
+
+    # -- Coming in ----------------------------------------------------------------------------------------------------
+
+    def _connect(self, config):
+        if self._wire is None:
+            hello = {
+                "protocol": PROTOCOL,
+                "agent": "pytest",
+                "environment": self._environment,
+                "pid": os.getpid(),
+                "runner": "pytest " + pytest.__version__,
+                "language": "%s %d.%d.%d" % ((_language(),) + sys.version_info[:3]),
+                "root": str(config.rootpath),
+            }
+            if free_signal():
+                hello["stack_signal"] = free_signal()
+            self._wire = Wire(self._socket_path, hello)
+            self._wire.connect()
+
+    @pytest.hookimpl(hookwrapper=True, tryfirst=True)
+    def pytest_load_initial_conftests(self, early_config):
+        self._connect(early_config)
+        if not self._writes_reports:
+            known = early_config.known_args_namespace
+            if hasattr(known, "cov_source"):
+                known.cov_source, known.no_cov = [], True
+        outcome = yield
+        if outcome.excinfo is not None:
+            self._problem("usage", None, _words(outcome.excinfo[1]))
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_cmdline_main(self, config):
+        option = config.option
+        self._connect(config)
+        if getattr(option, "looponfail", False):
+            self._problem("usage", None, "--looponfail runs tests for ever; unflake cannot be used with it")
+        workers, dist = getattr(option, "numprocesses", None), getattr(option, "dist", "no")
+        if workers or dist != "no" or getattr(option, "tx", None):
+            option.numprocesses, option.dist, option.tx = None, "no", []
+            asked = "-n %s" % workers if workers else "--dist %s" % dist
+            self._wire.tell(
+                "note",
+                text="%s is not used: the first pass keeps one process and your order; "
+                "unflake runs fresh environments in parallel with --jobs" % asked,
+            )
+        if not self._writes_reports:
+            for name in REPORT_OPTIONS:
+                if getattr(option, name, None):
+                    setattr(option, name, None)
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionstart(self, session):
+        # After pytest's own faulthandler plugin, which would otherwise take the handlers for its file.
+        self._stacks.open(self._environment)
+
+    # -- Collection ---------------------------------------------------------------------------------------------------
+
+    def pytest_deselected(self, items):
+        self._deselected += len(items)
+
+    def pytest_collectreport(self, report):
+        if report.failed:
+            self._problems.append((report.nodeid, report.longreprtext))
+
+    @pytest.hookimpl(hookwrapper=True, tryfirst=True)
+    def pytest_collection(self, session):
+        outcome = yield
+        if outcome.excinfo is not None:
+            error = outcome.excinfo[1]
+            if isinstance(error, pytest.UsageError):
+                self._problem("usage", None, _words(error))
+            elif isinstance(error, (KeyboardInterrupt, pytest.exit.Exception, session.Failed)):
+                self._tell_collection_problems()
+                self._problem("collection", None, _words(error))
+            if not self._writes_reports:
+                self._leave(session.config)
+
+    def pytest_internalerror(self, excrepr):
+        if self._wire is not None:
+            self._problem("internal", None, str(excrepr))
+            if not self._writes_reports:
+                self._exit(3)
+
+    def _problem(self, kind, place, text):
+        self._wire.tell("problem", kind=kind, place=place, text=self._text(text))
+
+    def _tell_collection_problems(self):
+        for nodeid, text in self._problems:
+            self._problem("collection", self._text(nodeid), text)
+        del self._problems[:]
+
+    # -- The loop -----------------------------------------------------------------------------------------------------
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session):
+        option = session.config.option
+        self._tell_collection_problems()
+        if session.testsfailed and not option.continue_on_collection_errors:
+            if not self._writes_reports:
+                self._leave(session.config)
+            errors = session.testsfailed
+            raise session.Interrupted("%d error%s during collection" % (errors, "s" if errors != 1 else ""))
+        if option.collectonly:
+            self._problem("usage", None, "--collect-only runs no tests")
+            return True
+        self._session = session
+        self._limits = Limits(session)
+        self._items = Items(session.items)
+        self._teller = Teller(session.config.rootpath, self._text)
+        self._list(session.items)
+        self._wire.tell(
+            "ready", tests=len(session.items), deselected=self._deselected, unforkable=self._forker.obstacle()
+        )
+        try:
+            while self._obey(self._wire.next_order()):
+                pass
+        except KeyboardInterrupt as interrupt:
+            self._ending = interrupt
+            self._tear_down_all()
+        if self._is_copy or not self._writes_reports:
+            self._leave(session.config)
+        if self._ending is not None:
+            raise self._ending
+        return True
+
+    def _list(self, items):
+        batch, characters = [], 0
+        for listed in listing(items, self._text):
+            batch.append(listed)
+            characters += len(listed["id"]) + len(listed.get("file", ""))
+            if len(batch) == LISTED_AT_ONCE or characters > LISTED_CHARACTERS:
+                self._wire.tell("listed", tests=batch)
+                batch, characters = [], 0
+        if batch:
+            self._wire.tell("listed", tests=batch)
+
+    def _obey(self, order):
+        """Carries out one order; whether to wait for another."""
+        kind = order.get("order")
+        if kind == "run":
+            self._run(order["tests"], order["again"])
+        elif kind == "fork":
+            self._fork(order["environment"])
+        elif kind == "reap":
+            self._wire.tell("reaped", environment=order["environment"], **self._forker.reap(order["environment"]))
+        elif kind == "end":
+            return False
+        else:
+            self._problem("internal", None, "the agent does not know the order %r" % (kind,))
+        return True
+
+    # -- Running ------------------------------------------------------------------------------------------------------
+
+    def _run(self, numbers, again):
+        self._ending = None
+        self._limits.lift()
+        self._stacks.keep()
+        unknown = [n for n in numbers if not 0 <= n < len(self._items)]
+        if unknown:
+            self._problem("internal", None, "there is no test number %s" % unknown[0])
+            numbers = []
+        following = self._items.take(numbers[0]) if numbers else None
+        for place, n in enumerate(numbers, 1):
+            item = following
+            # Taken before the test runs: a test that follows itself has to be another item already.
+            following = self._items.take(numbers[place]) if place < len(numbers) else None
+            stopped = self._run_until_passed(n, item, following, again)
+            if stopped is not None:
+                self._unsent += self._wire.line("stopped", **stopped)
+                self._tear_down_all()
+                break
+        self._wire.send(self._unsent + b'{"event":"idle"}\n')
+        self._unsent = b""
+
+    def _run_until_passed(self, n, item, following, again):
+        """Runs a test, and as distinct items at most `again` times more; why to stop, if pytest wants to stop."""
+        outcome, phase, cut = self._attempt(n, 0, item, following)
+        first = self._limits.read()
+        if self._session.shouldfail or self._session.shouldstop:
+            following = None
+        run = 0
+        while cut is None and outcome in ("failed", "error") and run < again:
+            run += 1
+            if phase == "set-up":
+                self._tear_down_all()  # Otherwise the fixture that failed would only be told to have failed.
+            self._limits.lift()
+            outcome, phase, cut = self._attempt(n, run, self._items.take(n), following)
+        if run:
+            self._limits.write(first)  # They count tests, not attempts.
+        if cut is not None:
+            self._ending = cut
+            return {"cause": "exit", "why": self._teller.cut_short(cut)["failure"]["message"]}
+        if self._session.shouldfail:
+            self._ending = self._session.Failed(self._session.shouldfail)
+        elif self._session.shouldstop:
+            self._ending = self._session.Interrupted(self._session.shouldstop)
+        else:
+            return None
+        return {"cause": "limit", "why": self._text(str(self._ending))}
+
+    def _attempt(self, n, run, item, following):
+        """Outcome, phase of the failure if any, and the exception that cut the whole run short if any."""
+        reports, cut = self._reports, None
+        reports.clear()
+        self._kinds.clear()
+        self._wire.send(self._unsent + b'{"event":"start","n":%d,"run":%d}\n' % (n, run))
+        self._unsent = b""
+        begin = self._clock()
+        try:
+            item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+        except (KeyboardInterrupt, pytest.exit.Exception) as error:
+            cut = error
+        seconds = self._clock() - begin
+        if cut is None and passed(reports):
+            # By hand, because it is the frequent case. Sent with the next line, to save a write.
+            self._unsent = b'{"event":"done","n":%d,"run":%d,"outcome":"passed","seconds":%.6f}\n' % (n, run, seconds)
+            return "passed", None, None
+        outcome = "failed" if cut is not None else outcome_of(reports)
+        details = {}
+        if cut is not None:
+            details = self._teller.cut_short(cut)
+        elif outcome in ("failed", "error"):
+            details = self._teller.details(reports, self._kinds)
+        self._unsent = self._wire.line("done", n=n, run=run, outcome=outcome, seconds=round(seconds, 6), **details)
+        return outcome, details.get("failure", {}).get("phase"), cut
+
+    def pytest_runtest_logreport(self, report):
+        if report.outcome == "rerun":
+            # pytest-rerunfailures: what came before was an attempt of the user's own plugin.
+            del self._reports[:]
+            if not self._noted_reruns:
+                self._noted_reruns = True
+                self._wire.tell(
+                    "note", text="pytest-rerunfailures runs failing tests again by itself; unflake sees only the last time"
+                )
+        else:
+            self._reports.append(report)
+
+    def pytest_exception_interact(self, call, report):
+        # Called for failures only, so a passing test does not pay for knowing the exception's name.
+        when = getattr(report, "when", None)
+        if when is not None and call.excinfo is not None:
+            self._kinds[when] = call.excinfo.typename
+
+    def _tear_down_all(self):
+        state = self._session._setupstate
+        stack = list(state.stack)
+        try:
+            if hasattr(state, "prepare"):  # pytest 6.2
+                state.teardown_exact(None, None)
+            else:
+                state.teardown_exact(None)
+        except (Exception, pytest.fail.Exception, pytest.skip.Exception, pytest.exit.Exception, KeyboardInterrupt) as error:
+            self._wire.tell("note", text=self._text("a tear-down failed: " + _words(error)))
+        for node in stack:
+            node.__dict__.pop("_prepare_exc", None)  # pytest 6.2 keeps the failure of a set-up on its node.
+
+    # -- Copies and the end -------------------------------------------------------------------------------------------
+
+    def _fork(self, environment):
+        why = self._forker.obstacle()
+        config = self._session.config
+        if why is None:
+            factory = getattr(config, "_tmp_path_factory", None)
+            if factory is not None:
+                factory.getbasetemp()  # One for all copies; made by each of them they would delete each other's.
+            _flush(config)
+            try:
+                pid = self._forker.fork(environment)
+            except OSError as error:
+                why = "the system refuses: %s" % error
+        if why is not None:
+            self._wire.tell("unforkable", environment=environment, why=self._text(why))
+        elif pid:
+            self._wire.tell("forked", environment=environment, pid=pid)
+        else:
+            parent, self._environment = self._environment, environment
+            self._is_copy = True
+            self._wire.connect(environment=environment, parent=parent)
+            self._stacks.open(environment)
+            _own_output(config)
+
+    def _leave(self, config):
+        """Ends a process that writes no reports."""
+        if self._is_copy:
+            self._wire.tell("bye")
+        else:
+            try:
+                config._ensure_unconfigure()  # What plugins opened is closed; it also says bye.
+            except BaseException:
+                pass
+            _unlock(config)
+        _flush(config)
+        self._exit(0)
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_unconfigure(self):
+        if self._wire is not None:
+            self._wire.tell("bye")
+            self._wire.drop()
+            self._wire = None
+
+
+class Limits:
+    """What pytest counts towards --maxfail and what it wants to stop for."""
+
+    def __init__(self, session):
+        self._session = session
+        # From pytest 8 on the public names cannot be unset.
+        self._fail = "_shouldfail" if hasattr(session, "_shouldfail") else "shouldfail"
+        self._stop = "_shouldstop" if hasattr(session, "_shouldstop") else "shouldstop"
+
+    def read(self):
+        return self._session.testsfailed, self._session.shouldfail, self._session.shouldstop
+
+    def write(self, limits):
+        """Puts counts back as they were; a wish to stop that came since then stays."""
+        self._session.testsfailed = limits[0]
+        setattr(self._session, self._fail, limits[1])
+        setattr(self._session, self._stop, limits[2] or self._session.shouldstop)
+
+    def lift(self):
+        setattr(self._session, self._fail, False)
+        setattr(self._session, self._stop, False)
+
+
+def _language():
+    return {"cpython": "CPython", "pypy": "PyPy"}.get(sys.implementation.name, sys.implementation.name)
+
+
+def _words(error):
+    try:
+        return str(error) or type(error).__name__
+    except Exception:
+        return type(error).__name__
+
+
+def _flush(config):
+    """What is buffered is written now, by this process, and not once more by its copies."""
+    reporter = config.pluginmanager.getplugin("terminalreporter")
+    for file in (sys.stdout, sys.stderr, getattr(getattr(reporter, "_tw", None), "_file", None)):
+        try:
+            file.flush()
+        except Exception:
+            pass
+
+
+def _own_output(config, open=open):
+    """A copy captures into files of its own, and does not write into the progress of the first process."""
+    capture = config.pluginmanager.getplugin("capturemanager")
+    if capture is not None:
+        for stream in ("out", "err"):
+            captured = getattr(getattr(capture, "_global_capturing", None), stream, None)
+            if captured is not None:
+                nothing = captured.EMPTY_BUFFER
+                captured.snap = lambda: nothing  # Reading would move the place where the first process writes.
+        capture.stop_global_capturing()
+        capture.start_global_capturing()
+        capture.suspend_global_capture()
+    reporter = config.pluginmanager.getplugin("terminalreporter")
+    if reporter is not None:
+        reporter._tw._file = open(os.devnull, "w")
+
+
+def _unlock(config):
+    """Without the lock, later runs of pytest clear this run's temporary directory away as they do with their own."""
+    base = getattr(getattr(config, "_tmp_path_factory", None), "_basetemp", None)
+    if base is not None:
+        try:
+            os.unlink(str(base / ".lock"))
+        except OSError:
+            pass
