@@ -73,6 +73,11 @@ impl<'a> Cases<'a> {
         self.index.get(id).map(|&at| &self.list[at])
     }
 
+    /// How many were tried at all.
+    pub(crate) fn ran(&self) -> usize {
+        self.list.iter().filter(|case| !case.attempts.is_empty()).count()
+    }
+
     fn entry(&mut self, id: &'a TestId) -> &mut Case<'a> {
         let at = *self.index.entry(id).or_insert_with(|| {
             self.list.push(Case::new(id));

@@ -4,7 +4,7 @@ use std::io;
 
 use unflake_model::{Attempt, Failure, Outcome, Phase};
 
-use crate::page::{Keep, Page, Tone};
+use crate::page::{Keep, LONGEST, Page, Tone};
 use crate::text::keep_start;
 use crate::{Look, one_line, words};
 
@@ -12,16 +12,19 @@ const MESSAGE_LINES: usize = 20;
 const STACK_LINES: usize = 20;
 const OUTPUT_LINES: usize = 10;
 
-/// Shows where and how an attempt failed, and the end of what it printed.
-pub(crate) fn show(page: &mut Page, attempt: &Attempt) -> io::Result<()> {
+/// Shows where and how an attempt failed, and the end of what it printed. What was `said` just before is not repeated.
+pub(crate) fn show(page: &mut Page, attempt: &Attempt, said: &str) -> io::Result<()> {
     let indent = page.indent() + 2;
     let failure = attempt.failure.as_ref();
     let place = failure.and_then(place).unwrap_or_default();
-    let how = how(attempt);
+    let how = match attempt.outcome {
+        Outcome::Crashed(death) if said.contains(&death.to_string()) => String::new(),
+        _ => how(attempt),
+    };
     page.beside(indent, (Tone::Bold, &place), (Tone::Usual, &how))?;
     if let Some(failure) = failure {
         let message = failure.message.trim();
-        // What killed a process is said in the line above.
+        // What killed a process has been said in the lines above.
         if !matches!(attempt.outcome, Outcome::Crashed(death) if death.to_string() == message) {
             page.quote(indent, message, MESSAGE_LINES, Keep::Ends)?;
         }
@@ -50,7 +53,7 @@ pub(crate) fn show_other_ways<'a>(page: &mut Page, mut failures: impl Iterator<I
             seen.push(way(attempt));
             let text = format!("another time: {}", in_one_line(attempt, &page.look));
             let indent = page.indent() + 2;
-            let room = page.look.width.saturating_sub(indent);
+            let room = page.look.width.saturating_sub(indent).min(LONGEST);
             let text = keep_start(&text, room, page.look.sign("…"));
             page.line(&[(Tone::Usual, &" ".repeat(indent)), (Tone::Usual, &text)])?;
         }
@@ -88,6 +91,7 @@ fn how(attempt: &Attempt) -> String {
     let phase = match phase {
         Phase::SetUp => "in its set-up",
         Phase::TearDown => "in its tear-down",
+        Phase::SharedTearDown => "in a tear-down that it shares with other tests",
         Phase::Call | Phase::Process => "",
     };
     match attempt.outcome {

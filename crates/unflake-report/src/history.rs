@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use jiff::tz::TimeZone;
 use unflake_model::{Origin, Outcome, Purpose, TestId, Timestamp};
 
-use crate::page::{Page, Tone};
+use crate::page::{LONGEST, Page, Tone};
 use crate::text::{keep_start, width};
 use crate::{Look, one_line, words};
 
@@ -57,7 +57,7 @@ pub fn attempts_table(
     for (row, cells) in newest_first.iter().zip(&cells) {
         let line = aligned(cells, &widths);
         let message = words::first_line(row.message, look.sign("…"));
-        let room = page.look.width.saturating_sub(width(&line) + 2);
+        let room = page.look.width.saturating_sub(width(&line) + 2).min(LONGEST);
         if room >= 30 || room >= width(&message) {
             let message = keep_start(&message, room, look.sign("…"));
             page.line(&[(tone(row), &line), (Tone::Usual, "  "), (Tone::Usual, &message)])?;

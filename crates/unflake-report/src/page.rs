@@ -10,6 +10,8 @@ use crate::{Look, words};
 pub(crate) const INDENT: usize = 9;
 const NARROW_INDENT: usize = 2;
 const NARROW: usize = 60;
+/// No text that a test wrote gets more columns than this in one line, however wide the page is.
+pub(crate) const LONGEST: usize = 400;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tone {
@@ -187,8 +189,7 @@ impl<'a> Page<'a> {
         let rule = format!("{}{} ", " ".repeat(indent), self.look.sign("│"));
         let columns = self.look.width.saturating_sub(width(&rule)).max(10);
         let line = plain(line);
-        // Nothing behind the last fold is looked at again, however long the line is.
-        let bound = keep_start(&line, columns.saturating_mul(FOLDS), self.look.sign("…"));
+        let bound = keep_start(&line, columns.min(LONGEST).saturating_mul(FOLDS), self.look.sign("…"));
         self.shortened |= matches!(bound, Cow::Owned(_));
         for piece in chop(bound.trim_end(), columns) {
             self.line(&[(Tone::Faint, &rule), (Tone::Usual, piece)])?;

@@ -6,7 +6,7 @@ use std::mem::discriminant;
 
 use unflake_model::{Attempt, EnvironmentId, Event, Observation, Purpose, SessionId, TestId};
 
-use crate::page::{Page, Tone};
+use crate::page::{LONGEST, Page, Tone};
 use crate::status::{self, Phase};
 use crate::text::{keep_start, width};
 use crate::{Look, failure, one_line, words};
@@ -174,7 +174,7 @@ impl Progress {
         self.clear(out)?;
         let subject = one_line(subject);
         let sign = self.look.sign("✗");
-        let room = self.look.width.saturating_sub(width(&subject) + 4);
+        let room = self.look.width.saturating_sub(width(&subject) + 4).min(LONGEST);
         let mut page = Page::new(self.look, out);
         if room >= 30 || room >= width(text) {
             let text = keep_start(text, room, self.look.sign("…"));

@@ -17,12 +17,17 @@ const NAMED: usize = 10;
 /// Writes the summary of a run. `quiet` leaves out what nobody has to act upon.
 pub fn summary(run: &Run, look: &Look, quiet: bool, out: &mut dyn Write) -> io::Result<()> {
     let cases = Cases::of(run);
-    let real: Vec<&Finding> = run.findings.iter().filter(|finding| !finding.verdict().kind.is_flaky()).collect();
-    let flaky: Vec<&Finding> = run.findings.iter().filter(|finding| finding.verdict().kind.is_flaky()).collect();
+    let (flaky, real): (Vec<&Finding>, Vec<&Finding>) =
+        run.findings.iter().partition(|finding| finding.verdict().kind.is_flaky());
     let unjudged: Vec<&Case> = cases.list.iter().filter(|case| case.has_failed() && case.finding.is_none()).collect();
 
     let page = &mut Page::new(*look, out);
-    head(page, run, &cases, &[real.len(), unjudged.len(), flaky.len()])?;
+    stopped(page, run, &cases)?;
+    let mut counts = counts(run, &cases, [real.len(), unjudged.len(), flaky.len()]);
+    let separator = look.sign(" · ").trim_end();
+    counts.iter_mut().for_each(|count| count.push_str(separator));
+    counts.push(time(run));
+    page.words(2, Tone::Bold, counts.iter().map(String::as_str))?;
     problems(page, run.problems)?;
     real_failures(page, &cases, &real)?;
     unjudged_failures(page, run, &unjudged)?;
@@ -45,48 +50,50 @@ pub fn summary(run: &Run, look: &Look, quiet: bool, out: &mut dyn Write) -> io::
     Ok(())
 }
 
-/// The line with the counts; before it, that the run was stopped.
-fn head(page: &mut Page, run: &Run, cases: &Cases, &[real, unjudged, flaky]: &[usize; 3]) -> io::Result<()> {
-    let ran = cases.list.iter().filter(|case| !case.attempts.is_empty()).count();
-    if run.totals.interrupted {
-        let how_far = match cases.list.len() {
-            0 => "no tests had been found yet".to_owned(),
-            all => format!("{ran} of {} had run", words::count(all, "test")),
-        };
-        page.prose(2, Tone::Odd, &format!("stopped by you: {how_far}"))?;
+fn stopped(page: &mut Page, run: &Run, cases: &Cases) -> io::Result<()> {
+    if !run.totals.interrupted {
+        return Ok(());
     }
-    let ended = |outcome| cases.list.iter().filter(|case| case.outcome() == Some(outcome)).count();
-    let skipped = ended(Outcome::Skipped);
-    let expected = ended(Outcome::ExpectedFailure);
-    let unexpected = ended(Outcome::UnexpectedPass);
-    let passed = ended(Outcome::Passed);
+    let how_far = match cases.list.len() {
+        0 => "no tests had been found yet".to_owned(),
+        all => format!("{} of {} had run", cases.ran(), words::count(all, "test")),
+    };
+    page.prose(2, Tone::Odd, &format!("stopped by you: {how_far}"))
+}
 
+/// How many tests there were, and how many of each sort that a person wants to know of.
+fn counts(run: &Run, cases: &Cases, [real, unjudged, flaky]: [usize; 3]) -> Vec<String> {
     let all = cases.list.len();
-    let mut counts = vec![if ran == 0 { nothing_ran(run).to_owned() } else { words::count(all, "test") }];
+    let mut counts = vec![if cases.ran() == 0 { nothing_ran(run).to_owned() } else { words::count(all, "test") }];
     let mut tell = |number: usize, text: String| counts.extend((number > 0).then_some(text));
     tell(run.problems.len(), words::count(run.problems.len(), "problem"));
     tell(real, words::count(real, "real failure"));
     tell(unjudged, format!("{} without a verdict", words::count(unjudged, "failure")));
     tell(flaky, format!("{flaky} flaky"));
-    match passed {
-        _ if real + unjudged + flaky > 0 => {}
-        _ if passed == all && run.problems.is_empty() => tell(passed, "all passed".to_owned()),
-        _ => tell(passed, format!("{passed} passed")),
+
+    let ended = |outcome| cases.list.iter().filter(|case| case.outcome() == Some(outcome)).count();
+    let passed = ended(Outcome::Passed);
+    if passed == all && run.problems.is_empty() {
+        tell(passed, "all passed".to_owned());
+    } else if real + unjudged + flaky == 0 {
+        tell(passed, format!("{passed} passed"));
     }
+    let (skipped, expected) = (ended(Outcome::Skipped), ended(Outcome::ExpectedFailure));
     tell(skipped, format!("{skipped} skipped"));
     tell(expected, words::count(expected, "expected failure"));
+    let unexpected = ended(Outcome::UnexpectedPass);
     tell(unexpected, format!("{unexpected} passed unexpectedly"));
     tell(run.left.len(), format!("{} not run", run.left.len()));
     tell(run.deselected as usize, format!("{} deselected", run.deselected));
-    let reruns = match run.totals.rerun_seconds {
-        s if s >= 0.05 => format!(" (of which reruns {})", words::duration(s)),
-        _ => String::new(),
-    };
-    counts.push(format!("{}{reruns}", words::duration(run.totals.seconds)));
-    let separator = page.look.sign(" · ").trim_end();
-    let last = counts.len() - 1;
-    counts[..last].iter_mut().for_each(|count| count.push_str(separator));
-    page.words(2, Tone::Bold, counts.iter().map(String::as_str))
+    counts
+}
+
+fn time(run: &Run) -> String {
+    let all = words::duration(run.totals.seconds);
+    match run.totals.rerun_seconds {
+        reruns if reruns >= 0.05 => format!("{all} (of which reruns {})", words::duration(reruns)),
+        _ => all,
+    }
 }
 
 fn nothing_ran(run: &Run) -> &'static str {
@@ -102,15 +109,22 @@ fn problems(page: &mut Page, problems: &[Problem]) -> io::Result<()> {
         let what = words::problem_in_words(problem.kind);
         let indent = page.indent();
         page.blank()?;
+        let mut text = problem.text.as_str();
         match &problem.place {
             Some(place) => {
                 page.head(Tone::Bad, "✗", "ERROR", &one_line(place))?;
                 page.prose(indent, Tone::Usual, what)?;
             }
-            None => page.head(Tone::Bad, "✗", "ERROR", what)?,
+            None => {
+                // Some texts begin by saying the same, more precisely.
+                let (first, rest) = text.split_once('\n').unwrap_or((text, ""));
+                let same = first.starts_with(what);
+                text = if same { rest } else { text };
+                page.head(Tone::Bad, "✗", "ERROR", &one_line(if same { first } else { what }))?;
+            }
         }
         if at < IN_FULL {
-            page.quote(indent + 2, &problem.text, PROBLEM_LINES, Keep::Ends)?;
+            page.quote(indent + 2, text, PROBLEM_LINES, Keep::Ends)?;
         } else {
             page.cut(indent + 2, "its text is left out")?;
         }
@@ -125,7 +139,7 @@ fn real_failures(page: &mut Page, cases: &Cases, real: &[&Finding]) -> io::Resul
         let indent = page.indent();
         page.prose(indent, Tone::Usual, &one_line(&finding.sentence))?;
         if let Some(case) = cases.get(&finding.test) {
-            case.failures().next().map_or(Ok(()), |first| failure::show(page, first))?;
+            case.failures().next().map_or(Ok(()), |first| failure::show(page, first, &finding.sentence))?;
             failure::show_other_ways(page, case.failures())?;
         }
         repeat(page, finding)?;
@@ -153,7 +167,7 @@ fn unjudged_failures(page: &mut Page, run: &Run, unjudged: &[&Case]) -> io::Resu
         page.head(Tone::Bad, "✗", "FAIL", &one_line(case.id.as_str()))?;
         if let Some(attempt) = case.failures().next().filter(|_| at < IN_FULL) {
             page.prose(page.indent(), Tone::Usual, &format!("no verdict: {why}"))?;
-            failure::show(page, attempt)?;
+            failure::show(page, attempt, "")?;
         }
     }
     page.shortened |= unjudged.len() > IN_FULL;

@@ -1,6 +1,8 @@
 use insta::assert_snapshot;
 use unflake_model::{Attempt, Death, Failure, Outcome, Phase, Problem, ProblemKind, TestId, VerdictKind};
 
+use unflake_report::Look;
+
 use crate::samples::*;
 
 fn killed(id: &str, outcome: Outcome, seconds: f64, message: &str, trace: &str) -> Attempt {
@@ -59,7 +61,7 @@ fn a_crash() {
                  \"shop/fast.py\", line 88 in blend\n  File \"tests/test_image.py\", line 9 in test_blend";
     let id = "tests/test_image.py::test_blend";
     let crash = killed(id, Outcome::Crashed(Death::Signal(11)), 0.1, "killed by SIGSEGV", trace);
-    let sentence = "crashed 1 of 2 times; a crash is never excused by a later pass";
+    let sentence = "crashed (killed by SIGSEGV) 1 of 2 times; a crash is never excused by a later pass";
     let sample = Sample::new(1, "one real failure")
         .passing(3)
         .with(id, [crash, attempt(id, Outcome::Passed)])
@@ -107,6 +109,18 @@ fn a_runner_that_does_not_start() {
         kind: ProblemKind::Usage,
         place: None,
         text: "ERROR: usage: pytest [options] [file_or_dir]\npytest: error: unrecognized arguments: --nope".into(),
+    }];
+    assert_snapshot!(sample.summary(&WIDE, false));
+}
+
+#[test]
+fn a_runner_that_ends_early() {
+    let mut sample = Sample::new(4, "the tests could not be run");
+    sample.problems = vec![Problem {
+        kind: ProblemKind::Start,
+        place: None,
+        text: "the runner ended before it had listed its tests (the process left with exit code 1)\nNo module named pytest"
+            .into(),
     }];
     assert_snapshot!(sample.summary(&WIDE, false));
 }
@@ -181,9 +195,11 @@ fn a_megabyte_of_text_is_shown_in_a_few_lines() {
     attempt.stdout = "y\n".repeat(1 << 20);
     let mut sample = Sample::new(1, "one real failure").with(TOTAL, [attempt]).found(real(TOTAL));
     sample.problems = vec![Problem { text: "z ".repeat(1 << 20), ..collection_error() }];
-    let page = sample.summary(&WIDE, false);
-    assert!(page.lines().count() < 50, "{page}");
-    assert!(page.contains("1048566 lines left out"), "{page}");
+    for look in [WIDE, Look { width: usize::MAX, ..WIDE }] {
+        let page = sample.summary(&look, false);
+        assert!(page.lines().count() < 50 && page.len() < 10_000, "{page}");
+        assert!(page.contains("1048566 lines left out"), "{page}");
+    }
 }
 
 #[test]
