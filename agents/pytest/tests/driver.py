@@ -103,7 +103,7 @@ class Unflake:
         self._connections = []
         self._start(args, **options)
 
-    def _start(self, args, reports="yes", limit=None, environment=0, variables=None, command=None, own_group=True):
+    def _start(self, args, reports="yes", limit=None, environment=0, variables=None, command=None):
         env = dict(os.environ, **(variables or {}))
         for name in ("PYTEST_ADDOPTS", "PYTEST_CURRENT_TEST", "PYTEST_XDIST_WORKER", "COV_CORE_SOURCE"):
             env.pop(name, None)
@@ -128,7 +128,7 @@ class Unflake:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            preexec_fn=os.setpgrp if own_group else None,
+            preexec_fn=os.setpgrp,
         )
 
     def accept(self, log=None):
@@ -177,17 +177,16 @@ class Unflake:
         return self.process.returncode
 
     def output(self):
-        if self.process.poll() is None:
-            os.killpg(self.process.pid, signal.SIGKILL)
-        return self.process.communicate()[0].decode(errors="replace")
+        self.process.kill()
+        return self.process.communicate(timeout=PATIENCE)[0].decode(errors="replace")
 
     def close(self):
         for connection in self._connections:
             connection.close()
         self._listener.close()
-        if self.process.poll() is None:
-            try:
-                os.killpg(self.process.pid, signal.SIGKILL)
-            except ProcessLookupError:
-                pass
-        self.process.communicate()
+        try:
+            os.killpg(self.process.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        self.process.stdout.close()
+        self.process.wait()

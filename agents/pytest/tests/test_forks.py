@@ -1,5 +1,9 @@
 """Copies of a collected process."""
 
+import os
+
+import pytest
+
 
 def test_a_copy_runs_tests_and_a_copy_of_a_copy_keeps_what_it_did(project):
     unflake = project(
@@ -34,3 +38,137 @@ def test_a_copy_runs_tests_and_a_copy_of_a_copy_keeps_what_it_did(project):
     agent.order("reap", environment=99)
     assert agent.event("reaped") == {"event": "reaped", "environment": 99}
     assert unflake.end(agent) == 1
+
+
+def test_output_of_copies_is_their_own(project):
+    unflake = project(
+        """
+        import time
+        def test_a():
+            for n in range(200):
+                print("a%d" % n)
+                time.sleep(0.0005)
+            assert 0
+        """
+    )
+    agent = unflake.ready()
+    children = [unflake.fork(agent, n) for n in (1, 2, 3)]
+    for one in [agent] + children:
+        one.order("run", tests=[0], again=1)
+    expected = "".join("a%d\n" % n for n in range(200))
+    for one in [agent] + children:
+        assert [event["stdout"] == expected for event in one.until("idle") if event["event"] == "done"] == [True, True]
+    assert unflake.end(agent) == 1
+    assert unflake.out.count("test_it.py") < 12  # Copies do not write into the progress of the first process.
+
+
+def test_copies_have_temporary_directories_of_their_own(project):
+    unflake = project("def test_a(tmp_path):\n    (tmp_path / 'x').mkdir()\n    assert 0, str(tmp_path)")
+    agent = unflake.ready()
+    children = [unflake.fork(agent, n) for n in (1, 2)]
+    for child in children:
+        child.order("run", tests=[0], again=1)
+    said = [event for child in children for event in child.until("idle") if event["event"] == "done"]
+    messages = {event["failure"]["message"].split("\n")[0] for event in said}
+    assert len(messages) == 4 and not [message for message in messages if "FileExists" in message]
+
+
+@pytest.mark.parametrize(
+    "start, named",
+    [
+        ("threading.Thread(target=time.sleep, args=(60,), daemon=True, name='pump').start()", "pump"),
+        ("_thread.start_new_thread(time.sleep, (60,))", "without a name"),
+    ],
+)
+def test_live_threads_forbid_a_copy(project, start, named):
+    unflake = project(
+        """
+        import _thread, threading, time
+        def test_start():
+            %s
+            time.sleep(0.05)
+        """
+        % start
+    )
+    agent = unflake.ready()
+    assert agent.ready["unforkable"] is None
+    agent.run(0)
+    agent.order("fork", environment=2)
+    answer = agent.next()
+    assert answer["event"] == "unforkable" and answer["environment"] == 2
+    assert "threads are alive" in answer["why"] and named in answer["why"]
+    child = None
+    assert agent.outcomes(0) == ["passed"] and child is None
+
+
+def test_threads_that_collection_leaves_are_told_with_ready(project):
+    agent = project(
+        """
+        import threading, time
+        threading.Thread(target=time.sleep, args=(60,), daemon=True, name="pump").start()
+        def test_a(): pass
+        """
+    ).ready()
+    assert agent.ready["unforkable"] == "threads are alive: pump"
+
+
+def drawn(agent):
+    return agent.run(0)[0]["failure"]["message"].split("\n")[0]
+
+
+@pytest.mark.parametrize(
+    "before, same",
+    [
+        ("", False),
+        ("random.random()", False),
+        ("[random.random() for _ in range(5000)]", False),
+        ("random.seed(5)", True),
+        ("random.seed(5); [random.random() for _ in range(5000)]", True),
+        ("random.setstate(random.Random('x').getstate())", True),
+    ],
+)
+def test_randomness_of_python(project, before, same):
+    unflake = project("import random\n%s\ndef test_draw(): assert 0, random.random()" % before)
+    agent = unflake.ready()
+    children = [unflake.fork(agent, n) for n in (1, 2)]
+    children.append(unflake.fork(children[0], 3))
+    numbers = {drawn(one) for one in children + [agent]}
+    assert len(numbers) == (1 if same else 4)
+
+
+@pytest.mark.parametrize(
+    "before, same",
+    [
+        ("", False),
+        ("numpy.random.random(5000)", False),
+        ("numpy.random.seed(5)", True),
+        ("numpy.random.seed(5); numpy.random.random(5000)", True),
+    ],
+)
+def test_randomness_of_numpy(project, before, same):
+    pytest.importorskip("numpy")
+    unflake = project("import numpy, numpy.random\n%s\ndef test_draw(): assert 0, numpy.random.random()" % before)
+    agent = unflake.ready()
+    assert agent.ready["unforkable"] is None
+    children = [unflake.fork(agent, n) for n in (1, 2)]
+    assert len({drawn(one) for one in children + [agent]}) == (1 if same else 3)
+
+
+def test_a_copy_has_its_own_process_group_and_leaves_without_reports(project):
+    unflake = project("def test_a(): pass", "--junitxml=report.xml")
+    agent = unflake.ready()
+    child = unflake.fork(agent, 1)
+    assert os.getpgid(child.hello["pid"]) == child.hello["pid"]
+    child.run(0)
+    child.order("end")
+    assert child.rest() == [{"event": "bye"}]
+    assert not os.path.exists(os.path.join(unflake.directory, "report.xml"))
+
+
+def test_a_copy_leaves_when_its_connection_ends(project):
+    unflake = project("def test_a(): pass")
+    agent = unflake.ready()
+    child = unflake.fork(agent, 1)
+    child.close()
+    agent.order("reap", environment=1)
+    assert agent.event("reaped") == {"event": "reaped", "environment": 1, "exit": 1}

@@ -1,5 +1,6 @@
 """The agent itself: what it hears from pytest, and the orders it obeys. PYTEST_DONT_REWRITE"""
 
+import json
 import os
 import sys
 import time
@@ -8,7 +9,7 @@ import pytest
 
 from .forks import Forker
 from .items import Items, listing
-from .reports import Shortener, Teller, outcome_of, passed
+from .reports import Shortener, Teller, is_shared_tear_down, outcome_of, passed
 from .stacks import Stacks, free_signal
 from .wire import PROTOCOL, Wire
 
@@ -27,7 +28,9 @@ class Agent:
         self._is_copy = False
         self._text = Shortener(min(int(told.get("output_limit", 65536)), MOST_CHARACTERS))
         self._socket_path = told["socket"]
-        self._stacks = Stacks(told.get("side"))
+        self._side = told.get("side")
+        self._only = told.get("only")
+        self._stacks = Stacks(self._side)
         self._forker = Forker()
         self._clock = time.perf_counter
         self._exit = os._exit
@@ -90,6 +93,12 @@ class Agent:
             for name in REPORT_OPTIONS:
                 if getattr(option, name, None):
                     setattr(option, name, None)
+            if self._side and hasattr(option, "basetemp"):
+                option.basetemp = os.path.join(self._side, "tmp-%d" % self._environment)
+        if self._only:
+            # The command line has led to its configuration already; only what is collected becomes less.
+            with open(self._only, encoding="utf-8") as files:
+                config.args = json.load(files)
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionstart(self, session):
@@ -108,15 +117,18 @@ class Agent:
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_collection(self, session):
         outcome = yield
-        if outcome.excinfo is not None:
-            error = outcome.excinfo[1]
-            if isinstance(error, pytest.UsageError):
-                self._problem("usage", None, _words(error))
-            elif isinstance(error, (KeyboardInterrupt, pytest.exit.Exception, session.Failed)):
-                self._tell_collection_problems()
-                self._problem("collection", None, _words(error))
-            if not self._writes_reports:
-                self._leave(session.config)
+        if outcome.excinfo is None:
+            return
+        error = outcome.excinfo[1]
+        if isinstance(error, pytest.UsageError):
+            self._problem("usage", None, _words(error))
+        elif isinstance(error, (KeyboardInterrupt, pytest.exit.Exception, session.Failed)):
+            self._tell_collection_problems()
+            self._problem("collection", None, _words(error))
+        else:
+            return  # pytest calls it an internal error, and us below.
+        if not self._writes_reports:
+            self._leave(session.config)
 
     def pytest_internalerror(self, excrepr):
         if self._wire is not None:
@@ -187,6 +199,8 @@ class Agent:
         elif kind == "reap":
             self._wire.tell("reaped", environment=order["environment"], **self._forker.reap(order["environment"]))
         elif kind == "end":
+            if order.get("failed") is not None:
+                self._session.testsfailed = order["failed"]
             return False
         else:
             self._problem("internal", None, "the agent does not know the order %r" % (kind,))
@@ -284,6 +298,8 @@ class Agent:
         when = getattr(report, "when", None)
         if when is not None and call.excinfo is not None:
             self._kinds[when] = call.excinfo.typename
+            if when == "teardown" and is_shared_tear_down(call.excinfo.value):
+                self._kinds["shared"] = True
 
     def _tear_down_all(self):
         state = self._session._setupstate

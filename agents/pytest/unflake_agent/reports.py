@@ -61,7 +61,7 @@ class Teller:
         if not isinstance(message, str):
             message = trace.strip().rsplit("\n", 1)[-1]
         failure = {
-            "phase": PHASES.get(first.when, "call"),
+            "phase": "shared-tear-down" if "shared" in kinds else PHASES.get(first.when, "call"),
             "kind": self._text(kinds.get(first.when) or _kind(message)),
             "message": self._text(message),
             "trace": self._text(trace),
@@ -84,6 +84,19 @@ class Teller:
         message = str(getattr(error, "msg", None) or error) or type(error).__name__
         text = self._text(message)
         return {"failure": {"phase": "call", "kind": type(error).__name__, "message": text, "trace": text}}
+
+
+def is_shared_tear_down(error):
+    """Whether a failing tear-down belongs to a fixture that other tests share. The test that happened to run last is
+    blamed for it, and would pass alone."""
+    trace = error.__traceback__
+    while trace is not None:
+        frame = trace.tb_frame
+        if frame.f_code.co_name == "finish" and getattr(frame.f_locals.get("self"), "scope", "function") != "function":
+            return True
+        trace = trace.tb_next
+    # From pytest 8 on several failing tear-downs come as a group.
+    return any(map(is_shared_tear_down, getattr(error, "exceptions", ())))
 
 
 def _trace(report):

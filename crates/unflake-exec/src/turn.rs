@@ -157,6 +157,7 @@ impl Exec {
                         wire::Phase::SetUp => Phase::SetUp,
                         wire::Phase::Call => Phase::Call,
                         wire::Phase::TearDown => Phase::TearDown,
+                        wire::Phase::SharedTearDown => Phase::SharedTearDown,
                     },
                     kind: failure.kind,
                     message: failure.message,

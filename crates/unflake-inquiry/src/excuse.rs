@@ -3,10 +3,11 @@
 use std::fmt;
 
 use regex_lite::Regex;
-use unflake_model::{Attempt, Outcome};
+use unflake_model::{Attempt, Outcome, Phase};
 
-/// Rules for failures that stay real whatever happens afterwards. A crash always is one; the rest are patterns that
-/// are looked for in what the failing attempt said and printed.
+/// Rules for failures that stay real whatever happens afterwards. A crash always is one, and so is an error in a
+/// tear-down that tests share, because a pass of the test alone says nothing about it. The rest are patterns that are
+/// looked for in what the failing attempt said and printed.
 #[derive(Debug)]
 pub struct NeverExcuse {
     patterns: Vec<Regex>,
@@ -52,6 +53,9 @@ impl NeverExcuse {
         }
         if matches!(attempt.outcome, Outcome::Crashed(_)) {
             return Some("a crash".to_owned());
+        }
+        if attempt.failure.as_ref().is_some_and(|failure| failure.phase == Phase::SharedTearDown) {
+            return Some("an error in a tear-down that tests share".to_owned());
         }
         let mut texts = vec![attempt.stdout.as_str(), attempt.stderr.as_str()];
         if let Some(failure) = &attempt.failure {

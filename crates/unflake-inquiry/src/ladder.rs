@@ -63,6 +63,8 @@ struct Case {
     test: TestId,
     tries: Vec<Try>,
     never_excuse: Option<String>,
+    /// Why an attempt that was asked for could not be made.
+    not_rerun: Option<String>,
 }
 
 /// The part of an attempt that the verdict rests on.
@@ -93,7 +95,12 @@ impl Ladder {
             Some(at) => *at,
             None if attempt.outcome.is_failure() => {
                 self.case_of.insert(attempt.test.clone(), self.cases.len());
-                self.cases.push(Case { test: attempt.test.clone(), tries: Vec::new(), never_excuse: None });
+                self.cases.push(Case {
+                    test: attempt.test.clone(),
+                    tries: Vec::new(),
+                    never_excuse: None,
+                    not_rerun: None,
+                });
                 self.cases.len() - 1
             }
             None => return,
@@ -133,6 +140,13 @@ impl Inquiry for Ladder {
         match observation {
             Observation::Listed { tests, .. } => self.suite = tests.iter().map(|test| test.id.clone()).collect(),
             Observation::Attempted(attempt) => self.hear_attempt(attempt),
+            Observation::SessionEnded { left, why: Some(why), .. } => {
+                for test in left {
+                    if let Some(at) = self.case_of.get(test) {
+                        self.cases[*at].not_rerun = Some(format!("could not be run again: {why}"));
+                    }
+                }
+            }
             _ => {}
         }
     }
@@ -177,7 +191,9 @@ impl Inquiry for Ladder {
                 self.suite.len()
             )),
             Stage::Over => None,
-            Stage::Suite | Stage::AtEnd | Stage::Fresh(_) => Some("the run ended before".to_owned()),
+            Stage::Suite | Stage::AtEnd | Stage::Fresh(_) => {
+                Some("the run ended before it could be run again".to_owned())
+            }
         };
         self.cases.iter().map(|case| case.finding(not_rerun.as_deref())).collect()
     }
@@ -212,7 +228,11 @@ impl Case {
             fresh: fresh.max_by_key(|origin| *origin == Origin::Process),
             after: first.position,
             never_excuse: self.never_excuse.clone(),
-            not_rerun: if pass.is_none() { not_rerun.map(str::to_owned) } else { None },
+            not_rerun: if pass.is_none() {
+                self.not_rerun.clone().or_else(|| not_rerun.map(str::to_owned))
+            } else {
+                None
+            },
         };
         let sentence = match (pass, kind) {
             (Some(pass), kind) if kind.is_flaky() => self.flaky_sentence(pass, kind),
@@ -246,7 +266,7 @@ impl Case {
             _ => "passed only in a fresh environment: an earlier test leaves something behind".to_owned(),
         };
         if first.outcome == Outcome::TimedOut {
-            sentence.push_str("; timed out before");
+            sentence.insert_str(0, "timed out, and ");
         }
         // The rung promises the same environment. Where that one had to be ended, say so.
         if kind != VerdictKind::FlakyStateDependent && pass.environment != first.environment {
@@ -265,15 +285,10 @@ impl Case {
             _ => "failed".to_owned(),
         };
         let same = self.tries.iter().filter(|one| one.outcome.is_failure()).all(|one| one.outcome == first);
-        let how = if same { how } else { format!("{how} at first and did not succeed later") };
-        let times = match (evidence.failed, evidence.attempts) {
-            (1, 1) => "the one time it ran".to_owned(),
-            (failed, attempts) => format!("{failed} of {attempts} times"),
-        };
-        let mut sentence = if same || evidence.failed < evidence.attempts {
-            format!("{how} {times}")
-        } else {
-            format!("{how} ({times})")
+        let mut sentence = match (evidence.failed, evidence.attempts) {
+            (1, 1) => format!("{how} the one time it ran"),
+            (failed, attempts) if same => format!("{how} {failed} of {attempts} times"),
+            (failed, attempts) => format!("{how} at first, and went wrong {failed} of {attempts} times"),
         };
         match evidence.fresh {
             _ if evidence.failed < evidence.attempts => {}

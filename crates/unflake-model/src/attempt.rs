@@ -53,6 +53,8 @@ pub enum Phase {
     SetUp,
     Call,
     TearDown,
+    /// The tear-down of something that other tests share. Whoever ran last is blamed for it and would pass alone.
+    SharedTearDown,
     /// Told by unflake, not by the runner: the process died or ran out of time.
     Process,
 }
@@ -63,6 +65,7 @@ impl Phase {
             Self::SetUp => "set-up",
             Self::Call => "call",
             Self::TearDown => "tear-down",
+            Self::SharedTearDown => "shared-tear-down",
             Self::Process => "process",
         }
     }

@@ -133,6 +133,8 @@ pub enum Phase {
     SetUp,
     Call,
     TearDown,
+    /// The tear-down of something that other tests share: whoever ran last is blamed for it.
+    SharedTearDown,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -43,9 +43,7 @@ pub(crate) enum Command {
     /// Show unflake on a small sample project, with nothing to set up.
     Demo(DemoArgs),
     /// Print a completion script for a shell.
-    Completions {
-        shell: Shell,
-    },
+    Completions { shell: Shell },
     /// The keeper of one runner process. Started by unflake itself.
     #[command(hide = true)]
     Keep {
@@ -55,8 +53,10 @@ pub(crate) enum Command {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "Exit codes: 0 passed or only flaky tests failed, 1 real failures, 2 wrong usage, 3 not all tests ran,
-4 the runner could not run, 5 no tests, 70 unflake's own trouble, 130 stopped by you.")]
+#[command(
+    after_help = "Exit codes: 0 passed or only flaky tests failed, 1 real failures, 2 wrong usage, 3 not all tests ran,
+4 the runner could not run, 5 no tests, 70 unflake's own trouble, 130 stopped by you."
+)]
 pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) typed: Typed,

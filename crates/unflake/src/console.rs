@@ -23,7 +23,8 @@ pub(crate) fn look(colour: When, stream: &impl IsTerminal) -> Look {
     let measured = || terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
     let width = if terminal { width.or_else(measured).unwrap_or(80) } else { width.unwrap_or(LOG_WIDTH) };
     // The first of these that is set decides, as for every other program.
-    let locale = ["LC_ALL", "LC_CTYPE", "LANG"].iter().find_map(|name| env::var(name).ok().filter(|one| !one.is_empty()));
+    let locale =
+        ["LC_ALL", "LC_CTYPE", "LANG"].iter().find_map(|name| env::var(name).ok().filter(|one| !one.is_empty()));
     let unicode = match locale {
         Some(locale) => locale.to_uppercase().replace('-', "").contains("UTF8"),
         None => !terminal,

@@ -59,7 +59,9 @@ pub(crate) fn show(args: &DemoArgs, colour: When) -> Result<Exit, Trouble> {
     };
     let myself = std::env::current_exe().map_err(Trouble::internal("find the unflake program"))?;
     let path = std::env::join_paths(
-        [place.join(".venv/bin")].into_iter().chain(std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default())),
+        [place.join(".venv/bin")]
+            .into_iter()
+            .chain(std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default())),
     )
     .unwrap_or_default();
     let status = Command::new(myself)
@@ -109,9 +111,12 @@ fn make_environment(place: &Path, python: &str) -> Result<(), Trouble> {
             Ok(output) => {
                 let said = String::from_utf8_lossy(&output.stderr);
                 let said = unflake_report::plain(said.trim_end());
-                Err(Trouble::runner(format!("`{} {}` failed:\n{said}", program.display(), arguments.join(" "))).hint(hint))
+                Err(Trouble::runner(format!("`{} {}` failed:\n{said}", program.display(), arguments.join(" ")))
+                    .hint(hint))
             }
-            Err(error) => Err(Trouble::runner(format!("`{}` could not be started: {error}", program.display())).hint(hint)),
+            Err(error) => {
+                Err(Trouble::runner(format!("`{}` could not be started: {error}", program.display())).hint(hint))
+            }
         }
     };
     run(

@@ -54,10 +54,18 @@ pub(crate) fn examine(settings: &Settings, here: &Path, colour: When) -> Result<
 fn say_machine(say: &mut impl FnMut(Health, &str, &str)) {
     let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
     if cfg!(target_os = "linux") {
-        say(Health::Good, "machine", &format!("Linux, {cores} cores; whatever tests leave running is ended afterwards"));
+        say(
+            Health::Good,
+            "machine",
+            &format!("Linux, {cores} cores; whatever tests leave running is ended afterwards"),
+        );
     } else {
         let os = std::env::consts::OS;
-        say(Health::Lacking, "machine", &format!("{os}, {cores} cores; processes that tests leave running are not found here"));
+        say(
+            Health::Lacking,
+            "machine",
+            &format!("{os}, {cores} cores; processes that tests leave running are not found here"),
+        );
     }
 }
 
@@ -69,7 +77,11 @@ fn say_git(here: &Path, say: &mut impl FnMut(Health, &str, &str)) {
     match (git(&["--version"]), git(&["rev-parse", "--short", "HEAD"])) {
         (Some(version), Some(commit)) => say(Health::Good, "git", &format!("{version}, at {commit}")),
         (Some(version), None) => {
-            say(Health::Lacking, "git", &format!("{version}, but this is no repository: attempts are kept without revision"));
+            say(
+                Health::Lacking,
+                "git",
+                &format!("{version}, but this is no repository: attempts are kept without revision"),
+            );
         }
         (None, _) => say(Health::Lacking, "git", "not found: attempts are kept without revision"),
     }

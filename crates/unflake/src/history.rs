@@ -28,11 +28,18 @@ pub(crate) fn show(args: &HistoryArgs, place: &Path, look: &Look) -> Result<(), 
         Some(test) => show_test(&store, test, args.limit, look, &mut out)?,
         None => show_runs(&store, args.limit, &mut out)?,
     };
-    written.or_else(|error| if error.kind() == io::ErrorKind::BrokenPipe { Ok(()) } else { Err(error) })
+    written
+        .or_else(|error| if error.kind() == io::ErrorKind::BrokenPipe { Ok(()) } else { Err(error) })
         .map_err(Trouble::internal("print the history"))
 }
 
-fn show_test(store: &Store, name: &str, limit: usize, look: &Look, out: &mut dyn Write) -> Result<io::Result<()>, Trouble> {
+fn show_test(
+    store: &Store,
+    name: &str,
+    limit: usize,
+    look: &Look,
+    out: &mut dyn Write,
+) -> Result<io::Result<()>, Trouble> {
     let tests = store.find_tests(name)?;
     if tests.is_empty() {
         return Err(Trouble::usage(format!("no test in the history has `{name}` in its name"))

@@ -32,7 +32,9 @@ impl Memory {
                 match elsewhere.and_then(|elsewhere| Store::open(&elsewhere).ok()) {
                     Some(store) => {
                         let place = store.path().display();
-                        notes.push(format!("the project directory cannot be written, so its history is kept in {place}"));
+                        notes.push(format!(
+                            "the project directory cannot be written, so its history is kept in {place}"
+                        ));
                         Some(store)
                     }
                     None => {
@@ -87,7 +89,8 @@ impl Memory {
         }
         if self.missed > 0 {
             let missed = self.missed;
-            self.notes.push(format!("{missed} attempts of this run are not in the history; what is said here is complete"));
+            self.notes
+                .push(format!("{missed} attempts of this run are not in the history; what is said here is complete"));
         }
     }
 }

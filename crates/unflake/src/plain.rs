@@ -6,8 +6,28 @@ use unflake_model::TestId;
 
 /// Options of pytest and its common plugins that take their value from the next word.
 const TAKES_VALUE: [&str; 22] = [
-    "-c", "-k", "-m", "-n", "-o", "-p", "-r", "-W", "--basetemp", "--confcutdir", "--cov", "--cov-config", "--cov-report",
-    "--deselect", "--ignore", "--ignore-glob", "--import-mode", "--junitxml", "--maxfail", "--rootdir", "--tb", "--timeout",
+    "-c",
+    "-k",
+    "-m",
+    "-n",
+    "-o",
+    "-p",
+    "-r",
+    "-W",
+    "--basetemp",
+    "--confcutdir",
+    "--cov",
+    "--cov-config",
+    "--cov-report",
+    "--deselect",
+    "--ignore",
+    "--ignore-glob",
+    "--import-mode",
+    "--junitxml",
+    "--maxfail",
+    "--rootdir",
+    "--tb",
+    "--timeout",
 ];
 
 /// The user's command with its paths replaced by these tests; as it is when there are none. `root` is the directory that
@@ -99,7 +119,11 @@ mod tests {
 
     #[test]
     fn paths_give_way_to_the_test_and_options_stay() {
-        check(&["pytest", "src/", "-q", "-p", "no:cacheprovider"], &["t.py::a"], "pytest -q -p no:cacheprovider t.py::a");
+        check(
+            &["pytest", "src/", "-q", "-p", "no:cacheprovider"],
+            &["t.py::a"],
+            "pytest -q -p no:cacheprovider t.py::a",
+        );
         check(&["python", "-m", "pytest", "src", "-k", "src"], &["t.py::a"], "python -m pytest -k src t.py::a");
         check(&["uv", "run", "pytest"], &["t.py::a"], "uv run pytest t.py::a");
         check(&["make", "test"], &["t.py::a"], "pytest t.py::a");

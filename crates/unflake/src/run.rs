@@ -41,7 +41,14 @@ pub(crate) fn run(args: RunArgs, settings: &Settings, here: &Path, colour: When)
     let (exit, meaning) = judge(&gathered, gates);
     memory.finish(exit.code());
     gathered.notes.append(&mut memory.notes);
-    outputs.write(&gathered, &args, command, flaky_gates, report::Exit { code: exit.code(), meaning: &meaning }, colour)?;
+    outputs.write(
+        &gathered,
+        &args,
+        command,
+        flaky_gates,
+        report::Exit { code: exit.code(), meaning: &meaning },
+        colour,
+    )?;
     Ok(exit)
 }
 
@@ -179,7 +186,9 @@ impl Outputs {
             exit,
         };
         if let Some(out) = &mut self.json {
-            report::json(&run, "run", out).and_then(|()| out.flush()).map_err(Trouble::internal("write the JSON file"))?;
+            report::json(&run, "run", out)
+                .and_then(|()| out.flush())
+                .map_err(Trouble::internal("write the JSON file"))?;
         }
         if let Some(out) = &mut self.junit {
             report::junit(&run, out).and_then(|()| out.flush()).map_err(Trouble::internal("write the JUnit file"))?;

@@ -144,7 +144,10 @@ impl Settings {
             && let Some(unknown) = file.table.keys().find(|key| !NAMES.contains(&key.as_str()))
         {
             let known = NAMES.join(", ");
-            return Err(BadSetting(format!("{}: there is no setting `{unknown}`. There are: {known}", file.path.display())));
+            return Err(BadSetting(format!(
+                "{}: there is no setting `{unknown}`. There are: {known}",
+                file.path.display()
+            )));
         }
         let patterns = NeverExcuse::DEFAULT_PATTERNS.map(str::to_owned).to_vec();
         let command = if command.is_empty() { None } else { Some(command) };
@@ -169,10 +172,16 @@ impl Settings {
 
     /// Name, value and source of each, for people.
     pub(crate) fn rows(&self) -> Vec<(&'static str, String, String)> {
-        fn row<T>(name: &'static str, setting: &Setting<T>, show: impl Fn(&T) -> String) -> (&'static str, String, String) {
+        fn row<T>(
+            name: &'static str,
+            setting: &Setting<T>,
+            show: impl Fn(&T) -> String,
+        ) -> (&'static str, String, String) {
             (name, show(&setting.value), setting.from.to_string())
         }
-        let list = |values: &Vec<String>| format!("[{}]", values.iter().map(|one| format!("{one:?}")).collect::<Vec<_>>().join(", "));
+        let list = |values: &Vec<String>| {
+            format!("[{}]", values.iter().map(|one| format!("{one:?}")).collect::<Vec<_>>().join(", "))
+        };
         vec![
             row("command", &self.command, list),
             row("immediate", &self.immediate, u32::to_string),
@@ -229,7 +238,9 @@ impl Sources<'_> {
             Some(toml::Value::Float(number)) => Some((number.to_string(), from)),
             Some(other) => {
                 let what = other.type_str();
-                return Err(BadSetting(format!("{name}: {from} has a value of type {what}; a text or a number is wanted")));
+                return Err(BadSetting(format!(
+                    "{name}: {from} has a value of type {what}; a text or a number is wanted"
+                )));
             }
         })
     }
