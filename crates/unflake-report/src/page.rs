@@ -107,7 +107,7 @@ impl<'a> Page<'a> {
                 continue;
             }
             let (before, after) = text.split_once(core).expect("it is a part of the text");
-            let core = if false { pulled_apart(core) } else { Cow::Borrowed(core) };
+            let core = if opening { pulled_apart(core) } else { Cow::Borrowed(core) };
             write!(self.out, "{blanks}{before}{}", self.look.paint(tone, &core))?;
             opening = false;
             blanks.clear();
