@@ -102,7 +102,7 @@ fn on_a_terminal() {
 
 #[test]
 fn on_a_narrow_terminal() {
-    assert_snapshot!(screens(&play(Progress::terminal(NARROW), &story(), 5.0)));
+    assert_snapshot!(screens(&play(Progress::terminal(NARROW), &story(), 2.0)));
 }
 
 #[test]
