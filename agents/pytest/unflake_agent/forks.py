@@ -111,7 +111,8 @@ class Chance:
 
     def __init__(self):
         self._getstate, self._setstate = random.getstate, random.setstate
-        self._python = Orbit(random.getstate()[1])
+        self._orbit = lambda start, engine=random.Random: Orbit(start, engine)
+        self._python = self._orbit(random.getstate()[1])
         self._numpy = None
         self._kept = None
         self._numpy_afresh = None
@@ -132,13 +133,21 @@ class Chance:
         if self._numpy is None:
             # Seeding by hand changes the state but not the entropy with which the generator was made.
             made_of = getattr(generator, "seed_seq", None) or generator._seed_seq
-            self._numpy = Orbit(_vector(numpy.MT19937(made_of)))
+            self._numpy = self._orbit(_vector(numpy.MT19937(made_of)))
         if not self._numpy.left_by(_vector(generator)):
-            self._numpy_afresh = numpy.mtrand._rand.seed
+
+            def afresh():
+                numpy.mtrand._rand.seed()
+                self._numpy = self._orbit(_vector(generator))
+
+            self._numpy_afresh = afresh
 
     def in_child(self):
+        """CPython has already seeded its generator; both begin orbits of their own."""
         if self._kept is not None:
             self._setstate(self._kept)
+        else:
+            self._python = self._orbit(self._getstate()[1])
         if self._numpy_afresh is not None:
             self._numpy_afresh()
 
@@ -150,8 +159,8 @@ def _vector(generator):
 class Orbit:
     """The states that follow from a first one when numbers are drawn from a Mersenne Twister."""
 
-    def __init__(self, start):
-        self._engine = random.Random
+    def __init__(self, start, engine):
+        self._engine = engine
         self._start = start
         self._left = False
 

@@ -4,6 +4,7 @@ import json
 import os
 import sys
 import time
+import traceback
 
 import pytest
 
@@ -34,6 +35,7 @@ class Agent:
         self._forker = Forker()
         self._clock = time.perf_counter
         self._exit = os._exit
+        self._traceback = traceback.format_exc
         self._wire = None
         self._problems = []
         self._deselected = 0
@@ -172,7 +174,13 @@ class Agent:
         except KeyboardInterrupt as interrupt:
             self._ending = interrupt
             self._tear_down_all()
-        if self._is_copy or not self._writes_reports:
+        except BaseException:
+            if self._writes_reports:
+                raise
+            # Not through pytest, which would write its reports now.
+            self._problem("internal", None, self._traceback())
+            self._exit(3)
+        if not self._writes_reports:
             self._leave(session.config)
         if self._ending is not None:
             raise self._ending
@@ -320,9 +328,7 @@ class Agent:
         why = self._forker.obstacle()
         config = self._session.config
         if why is None:
-            factory = getattr(config, "_tmp_path_factory", None)
-            if factory is not None:
-                factory.getbasetemp()  # One for all copies; made by each of them they would delete each other's.
+            _make_base_temp(config)
             _flush(config)
             try:
                 pid = self._forker.fork(environment)
@@ -334,7 +340,7 @@ class Agent:
             self._wire.tell("forked", environment=environment, pid=pid)
         else:
             parent, self._environment = self._environment, environment
-            self._is_copy = True
+            self._is_copy, self._writes_reports = True, False
             self._wire.connect(environment=environment, parent=parent)
             self._stacks.open(environment)
             _own_output(config)
@@ -413,12 +419,25 @@ def _own_output(config, open=open):
             if captured is not None:
                 nothing = captured.EMPTY_BUFFER
                 captured.snap = lambda: nothing  # Reading would move the place where the first process writes.
-        capture.stop_global_capturing()
-        capture.start_global_capturing()
+        try:
+            capture.stop_global_capturing()
+            capture.start_global_capturing()
+        except Exception:
+            # A test has closed descriptors or replaced `open`: from here on as with -s.
+            capture._global_capturing, capture._method = None, "no"
+            capture.start_global_capturing()
         capture.suspend_global_capture()
     reporter = config.pluginmanager.getplugin("terminalreporter")
     if reporter is not None:
         reporter._tw._file = open(os.devnull, "w")
+
+
+def _make_base_temp(config):
+    """One temporary directory for all copies; made by each of them they would clear each other's away."""
+    try:
+        config._tmp_path_factory.getbasetemp()
+    except Exception:
+        pass
 
 
 def _unlock(config):

@@ -11,14 +11,14 @@ PROTOCOL = 1
 HIGH_DESCRIPTORS = 900, 200, 10
 
 
-def raised(descriptor):
+def raised(descriptor, control=fcntl.fcntl, duplicate=fcntl.F_DUPFD_CLOEXEC, close=os.close):
     """The same open file under a high number, closed on exec. The given descriptor is closed."""
     for lowest in HIGH_DESCRIPTORS:
         try:
-            high = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, lowest)
+            high = control(descriptor, duplicate, lowest)
         except OSError:
             continue
-        os.close(descriptor)
+        close(descriptor)
         return high
     return descriptor
 
