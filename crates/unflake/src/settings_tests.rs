@@ -1,1 +1,83 @@
+use std::collections::HashMap;
 
+use super::*;
+
+fn resolve(typed: Typed, variables: &[(&str, &str)], file: &str) -> Result<Settings, BadSetting> {
+    let variables: HashMap<_, _> = variables.iter().copied().collect();
+    let file = File { path: "unflake.toml".into(), table: file.parse().unwrap() };
+    let sources = Sources {
+        file: Some(&file),
+        variable: &|name| variables.get(name).map(|value| (*value).to_owned()),
+        cores: 8,
+        project: Path::new("/project"),
+    };
+    Settings::resolve(typed, Vec::new(), &sources)
+}
+
+fn complaint(variables: &[(&str, &str)], file: &str) -> String {
+    resolve(Typed::default(), variables, file).unwrap_err().to_string()
+}
+
+#[test]
+fn a_flag_goes_before_a_variable_before_the_file_before_the_default() {
+    let typed = || Typed { fresh: Some("4".to_owned()), ..Typed::default() };
+    let variables = [("UNFLAKE_FRESH", "3"), ("UNFLAKE_AT_END", "3")];
+    let settings = resolve(typed(), &variables, "fresh = 2\nat-end = 2\nimmediate = 2").unwrap();
+    assert_eq!(settings.fresh, Setting { value: 4, from: Source::Flag });
+    assert_eq!(settings.at_end, Setting { value: 3, from: Source::Variable("UNFLAKE_AT_END".to_owned()) });
+    assert_eq!(settings.immediate, Setting { value: 2, from: Source::File("unflake.toml".into()) });
+    assert_eq!(settings.jobs, Setting { value: 8, from: Source::Default });
+    assert_eq!(settings.store.value, Path::new("/project/.unflake"));
+}
+
+#[test]
+fn every_setting_can_stand_in_the_file() {
+    let file = r#"
+        command = ["pytest", "-q"]
+        immediate = 0
+        at-end = 0
+        fresh = 0
+        fresh-by = "process"
+        too-many = 2.5
+        flaky-result = "fail"
+        never-excuse = ["boom"]
+        jobs = 3
+        timeout = "2m"
+        output-limit = 100
+        store = "/elsewhere"
+    "#;
+    let settings = resolve(Typed::default(), &[], file).unwrap();
+    let rows = settings.rows();
+    assert_eq!(rows.iter().map(|row| row.0).collect::<Vec<_>>(), NAMES);
+    assert!(rows.iter().all(|row| row.2 == "unflake.toml"), "{rows:?}");
+    assert_eq!(settings.timeout.value, Some(Duration::from_secs(120)));
+    assert_eq!(settings.command.value, ["pytest", "-q"]);
+}
+
+#[test]
+fn what_cannot_hold_is_told_with_what_could() {
+    assert_eq!(
+        complaint(&[("UNFLAKE_JOBS", "0")], ""),
+        "jobs: `0` (variable UNFLAKE_JOBS) is not a whole number from 1 on"
+    );
+    assert_eq!(complaint(&[], "flaky-result = 'ignore'"), "flaky-result: `ignore` (unflake.toml) is not `pass` or `fail`");
+    assert_eq!(
+        complaint(&[], "timeout = 'soon'"),
+        "timeout: `soon` (unflake.toml) is not a time such as `90`, `1.5s`, `2m` or `1h`, or `0` for none"
+    );
+    assert!(complaint(&[], "imediate = 1").starts_with("unflake.toml: there is no setting `imediate`. There are: command, "));
+    assert!(complaint(&[], "jobs = true").contains("a text or a number is wanted"));
+    assert!(complaint(&[], "command = 'pytest -q'").contains("a list of texts"));
+    assert!(complaint(&[], "never-excuse = ['(']").starts_with("never-excuse: `(` is not a regular expression"));
+}
+
+#[test]
+fn times_are_read_with_and_without_unit() {
+    for (text, seconds) in [("90", 90.0), ("1.5", 1.5), ("1.5s", 1.5), ("2m", 120.0), ("1h", 3600.0)] {
+        assert_eq!(duration(text), Ok(Some(Duration::from_secs_f64(seconds))), "{text}");
+    }
+    assert_eq!(duration("0"), Ok(None));
+    for text in ["", "m", "-1", "inf", "nan", "1e99"] {
+        assert!(duration(text).is_err(), "{text}");
+    }
+}
