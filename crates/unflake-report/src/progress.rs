@@ -31,8 +31,6 @@ pub(crate) struct State {
     pub(crate) flaky: usize,
     pub(crate) first_start: Option<f64>,
     pub(crate) running: HashMap<EnvironmentId, (TestId, f64)>,
-    /// Environments in which the suite ran.
-    suite: HashSet<EnvironmentId>,
     purposes: HashMap<SessionId, Purpose>,
 }
 
@@ -197,17 +195,16 @@ impl State {
     fn started(&mut self, now: f64, session: SessionId, environment: EnvironmentId, test: &TestId) {
         self.first_start.get_or_insert(now);
         self.running.insert(environment, (test.clone(), now));
-        // A session says why it was asked for only with its first attempt. Until then: while the suite is not through,
-        // it is the suite; after it, an environment that the suite did not use is a fresh one.
-        let purpose = self.purposes.get(&session).copied().unwrap_or_else(|| match () {
-            () if self.done < self.total => Purpose::Suite,
-            () if self.suite.contains(&environment) => Purpose::AtEnd,
-            () => Purpose::Fresh,
-        });
+        // A session says why it was asked for only with its first attempt. Until then it is taken for the next thing
+        // that is due: the suite, then its failures again, then fresh environments.
+        let purpose = match (self.purposes.get(&session), &self.phase) {
+            (Some(purpose), _) => *purpose,
+            (None, _) if self.done < self.total => Purpose::Suite,
+            (None, Phase::Again { done, of }) if done >= of => Purpose::Fresh,
+            (None, Phase::Fresh { .. }) => Purpose::Fresh,
+            (None, _) => Purpose::AtEnd,
+        };
         self.enter(purpose);
-        if purpose == Purpose::Suite {
-            self.suite.insert(environment);
-        }
     }
 
     /// Whether this is the first failure of its test.

@@ -126,13 +126,19 @@ fn fitting(chars: impl Iterator<Item = char>, columns: usize) -> usize {
 /// Words in lines of at most `columns`. None is ever split: among them are ids and paths that people copy.
 pub(crate) fn wrap<'a>(words: impl Iterator<Item = &'a str>, columns: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
+    let mut used = 0;
     for word in words {
+        let needed = width(word);
         match lines.last_mut() {
-            Some(line) if width(line) + 1 + width(word) <= columns => {
+            Some(line) if used + 1 + needed <= columns => {
                 line.push(' ');
                 line.push_str(word);
+                used += 1 + needed;
             }
-            _ => lines.push(word.to_owned()),
+            _ => {
+                lines.push(word.to_owned());
+                used = needed;
+            }
         }
     }
     lines
