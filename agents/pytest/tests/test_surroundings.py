@@ -206,7 +206,7 @@ def test_workers_of_xdist_are_not_used(project, where):
     files = {"test_it.py": "import os\ndef test_a(): assert 'PYTEST_XDIST_WORKER' not in os.environ"}
     if where == "file":
         files["pytest.ini"] = "[pytest]\naddopts = -n auto --dist loadscope"
-    unflake = project(files, *(["-n", "4"] if where == "option" else []))
+    unflake = project(files, *(["-n", "4"] if where == "option" else []), plugins=True)
     agent = unflake.ready()
     assert len(agent.notes) == 1 and ("-n 4" if where == "option" else "-n ") in agent.notes[0]
     assert "is not used" in agent.notes[0]
@@ -219,6 +219,7 @@ def test_the_users_own_reruns_count_as_one_attempt(project):
     agent = project(
         "tries = []\ndef test_a():\n    tries.append(1)\n    assert len(tries) > 1\ndef test_b():\n    assert 0",
         "--reruns=1",
+        plugins=True,
     ).ready()
     events = agent.events_of_run(0, 1, again=1)
     assert [event["outcome"] for event in events if event["event"] == "done"] == ["passed", "failed", "failed"]
@@ -264,6 +265,7 @@ def test_a_process_that_is_only_forked_overwrites_no_report(project):
         "--cov=shop",
         "--cov-report=xml",
         reports="no",
+        plugins=True,
     )
     agent = unflake.ready()
     child = unflake.fork(agent, 1)
@@ -284,6 +286,7 @@ def test_coverage_of_a_process_that_writes_reports(project):
     unflake = project(
         {"shop.py": "def f():\n    return 1\n", "test_it.py": "import shop\ndef test_a(): assert shop.f() == 1"},
         "--cov=shop",
+        plugins=True,
     )
     agent = unflake.ready()
     agent.run(0)

@@ -1,0 +1,104 @@
+#!/usr/bin/env python3
+"""Runs the agent's tests on every interpreter that is here, with pytest versions from 6.2 to the newest.
+
+    matrix.py [--quick] [--venvs DIR] [--only TEXT] [pytest arguments…]
+
+Makes virtual environments (default: `.venvs` at the root of the repository) and keeps them for the next time. Prints a
+line for each combination; the exit status is 1 if any of them fails. `--quick`: the oldest combination and this
+interpreter with the newest pytest. Standard library only; pip fetches the rest.
+"""
+
+import argparse
+import glob
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+# Interpreter, pytest and what only this combination tries. None: the newest that pip finds for it.
+COMBINATIONS = [
+    ("3.8", "6.2.5", []),
+    ("3.8", "7.4.4", []),
+    ("3.9", "7.0.1", []),
+    ("3.10", "8.0.2", []),
+    ("3.11", "8.3.4", ["freezegun"]),
+    ("3.12", "8.3.4", []),
+    ("3.13", "9.0.1", ["numpy", "freezegun"]),
+    ("3.14", None, []),
+]
+PLUGINS = ["pytest-asyncio", "pytest-xdist", "pytest-cov", "pytest-rerunfailures"]
+
+
+def interpreters():
+    """Paths by version such as "3.11", from PATH and pyenv."""
+    found = {}
+    pyenv = os.environ.get("PYENV_ROOT") or os.path.expanduser("~/.pyenv")
+    for path in sorted(glob.glob(os.path.join(pyenv, "versions", "3.*", "bin", "python"))):
+        version = re.search(r"versions/(3\.\d+)", path)
+        if version:
+            found[version.group(1)] = path
+    for minor in range(8, 20):
+        path = shutil.which("python3.%d" % minor)
+        if path and "shims" not in path:
+            found.setdefault("3.%d" % minor, path)
+    found.setdefault("%d.%d" % sys.version_info[:2], sys.executable)
+    return found
+
+
+def environment(directory, python, version, pytest, extra):
+    """The interpreter of a virtual environment with these packages, made if it is not there; or why it cannot be."""
+    name = "py%s-pytest%s" % (version, pytest or "-newest")
+    inside = os.path.join(directory, name, "bin", "python")
+    done = os.path.join(directory, name, "unflake-ready")
+    wanted = " ".join(["pytest" + ("==" + pytest if pytest else "")] + PLUGINS + extra)
+    if os.path.exists(done) and open(done).read() == wanted:
+        return name, inside, None
+    steps = [[python, "-m", "venv", os.path.join(directory, name)]]
+    steps.append([inside, "-m", "pip", "install", "-q", "--disable-pip-version-check"] + wanted.split())
+    for step in steps:
+        ran = subprocess.run(step, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        if ran.returncode != 0:
+            return name, inside, ran.stdout.decode(errors="replace")
+    with open(done, "w") as file:
+        file.write(wanted)
+    return name, inside, None
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--venvs", default=os.path.join(HERE, "..", "..", ".venvs"), metavar="DIR")
+    parser.add_argument("--only", default="", metavar="TEXT", help="combinations whose name contains this")
+    options, arguments = parser.parse_known_args()
+    found = interpreters()
+    here = "%d.%d" % sys.version_info[:2]
+    combinations = [one for one in COMBINATIONS if one[0] in found]
+    combinations = (combinations[:1] if options.quick else combinations) + [(here, None, [])]
+    env = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    failed = False
+    for version, pytest, extra in combinations:
+        if options.only not in "py%s-pytest%s" % (version, pytest or "-newest"):
+            continue
+        name, python, why = environment(os.path.abspath(options.venvs), found[version], version, pytest, extra)
+        if why is not None:
+            print("%-22s cannot be made:\n%s" % (name, why), flush=True)
+            failed = True
+            continue
+        begin = time.monotonic()
+        command = [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", os.path.join(HERE, "tests")] + arguments
+        ran = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=env, cwd=HERE)
+        output = ran.stdout.decode(errors="replace")
+        counts = [line for line in output.splitlines() if re.search(r"\d+ (passed|failed|error)", line)] or ["?"]
+        print("%-22s %s" % (name, re.sub(r" in [\d.]+s.*| *=+ *", "", counts[-1])), end="", flush=True)
+        print(", %.0f s" % (time.monotonic() - begin), flush=True)
+        if ran.returncode != 0:
+            failed = True
+            print(output[-6000:], flush=True)
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()

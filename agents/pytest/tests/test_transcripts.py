@@ -1,0 +1,96 @@
+"""The golden transcripts: what was once said is still said. `pytest test_transcripts.py --record` writes them anew."""
+
+import json
+import os
+import re
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+TRANSCRIPTS = os.path.join(HERE, "..", "..", "..", "crates", "unflake-protocol", "transcripts")
+
+
+def normal(value, directory):
+    """Without what differs from one run, machine or version to the next."""
+    if isinstance(value, list):
+        return [normal(one, directory) for one in value]
+    if not isinstance(value, dict):
+        return value
+    value = {key: normal(one, directory) for key, one in value.items()}
+    for key, always in (("pid", 1), ("seconds", 0.25), ("stack_signal", 61), ("root", "/project")):
+        if key in value:
+            value[key] = always
+    for key in ("runner", "language"):
+        if key in value:
+            value[key] = re.sub(r"\d.*", "0", value[key])
+    if value.get("event") == "problem":
+        value["text"] = value["text"].strip().splitlines()[-1]
+    return value
+
+
+def check(request, name, log, unflake):
+    path = os.path.join(TRANSCRIPTS, name + ".jsonl")
+    said = [normal(one, unflake.directory) for one in log]
+    if request.config.getoption("--record"):
+        os.makedirs(TRANSCRIPTS, exist_ok=True)
+        with open(path, "w") as file:
+            file.writelines(json.dumps(one, ensure_ascii=False) + "\n" for one in said)
+    with open(path) as file:
+        assert said == [json.loads(line) for line in file]
+
+
+FLAKY = """
+tries = []
+
+def test_passes():
+    pass
+
+def test_flaky():
+    tries.append(1)
+    print("attempt", len(tries))
+    if len(tries) == 1:
+        raise ValueError("not yet")
+
+class TestCart:
+    def test_total(self):
+        pass
+"""
+
+
+def test_a_failing_test_that_passes_when_run_again(project, request):
+    unflake = project(FLAKY, plugins=True)
+    log = []
+    agent = unflake.ready(log)
+    agent.run(0, 1, 2, again=2)
+    unflake.end(agent)
+    check(request, "rerun", log, unflake)
+
+
+def test_a_fork(project, request):
+    unflake = project(FLAKY, plugins=True)
+    log, childs_log = [], []
+    agent = unflake.ready(log)
+    child = unflake.fork(agent, 7, childs_log)
+    child.run(2, 1, again=0)
+    child.order("end")
+    child.rest()
+    agent.order("reap", environment=7)
+    agent.event("reaped")
+    unflake.end(agent)
+    check(request, "fork-parent", log, unflake)
+    check(request, "fork-child", childs_log, unflake)
+
+
+def test_a_collection_error(project, request):
+    unflake = project({"test_bad.py": "1 / 0", "test_good.py": "def test_good(): pass"}, plugins=True)
+    log = []
+    agent = unflake.accept(log)
+    agent.rest()
+    check(request, "collection-error", log, unflake)
+
+
+def test_a_stop_by_a_limit(project, request):
+    unflake = project(FLAKY, "--maxfail=1", plugins=True)
+    log = []
+    agent = unflake.ready(log)
+    agent.run(0, 1, 2, again=1)
+    unflake.end(agent)
+    check(request, "maxfail", log, unflake)
