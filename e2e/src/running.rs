@@ -26,7 +26,8 @@ pub struct Running<'a> {
 
 impl<'a> Running<'a> {
     pub(crate) fn new(mut call: Call<'a>) -> Self {
-        let mut child = call.command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("unflake can be started");
+        let mut child =
+            call.command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("unflake can be started");
         let stdout = child.stdout.take().map(read_in_background);
         let stderr = child.stderr.take().map(read_in_background);
         Self { story: call.story, child, stdout, stderr, began: Instant::now() }
@@ -119,5 +120,8 @@ fn processes_in(place: &Path) -> Vec<String> {
 
 fn directories_in(temporary: &Path) -> Vec<String> {
     let entries = fs::read_dir(temporary).into_iter().flatten().flatten();
-    entries.filter_map(|entry| entry.file_name().into_string().ok()).filter(|name| name.starts_with("unflake-")).collect()
+    entries
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .filter(|name| name.starts_with("unflake-"))
+        .collect()
 }

@@ -263,7 +263,13 @@ impl Case {
                 "passed only in a fresh environment, though no test had run before it: loading the other files may do it"
                     .to_owned()
             }
-            _ => "passed only in a fresh environment: an earlier test leaves something behind".to_owned(),
+            _ if first.position == 1 => {
+                "passed only in a fresh environment: the test before it leaves something behind".to_owned()
+            }
+            _ => format!(
+                "passed only in a fresh environment: one of the {} attempts before it leaves something behind",
+                first.position
+            ),
         };
         if first.outcome == Outcome::TimedOut {
             sentence.insert_str(0, "timed out, and ");

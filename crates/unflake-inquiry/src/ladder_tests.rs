@@ -135,7 +135,7 @@ fn a_pass_only_when_fresh_depends_on_state() {
     check(
         &[Failed, Failed, Failed, Passed],
         &["suite a t +1", "at-end t +0", "fresh t +0"],
-        "t flaky-state-dependent fresh: passed only in a fresh environment: an earlier test leaves something behind",
+        "t flaky-state-dependent fresh: passed only in a fresh environment: the test before it leaves something behind",
     );
 }
 

@@ -84,7 +84,7 @@ fn place(failure: &Failure) -> Option<String> {
 /// What sort of failure it was. Empty where the message says so itself.
 fn how(attempt: &Attempt) -> String {
     let (kind, phase) = match &attempt.failure {
-        Some(failure) if failure.message.trim_start().starts_with(&failure.kind) => ("", failure.phase),
+        Some(failure) if names_kind(&failure.message, &failure.kind) => ("", failure.phase),
         Some(failure) => (failure.kind.as_str(), failure.phase),
         None => ("", Phase::Call),
     };
@@ -99,4 +99,11 @@ fn how(attempt: &Attempt) -> String {
         Outcome::TimedOut => format!("timed out after {}", words::duration(attempt.seconds)),
         _ => [&*one_line(kind), phase].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" "),
     }
+}
+
+/// Whether a message begins with the name of its kind, bare or with the path that leads to it: `shop.mail.GaveUp: …`.
+fn names_kind(message: &str, kind: &str) -> bool {
+    let first = message.trim_start();
+    let name = first.split([':', ' ', '\n']).next().unwrap_or(first);
+    first.starts_with(kind) || name.strip_suffix(kind).is_some_and(|path| path.ends_with('.'))
 }

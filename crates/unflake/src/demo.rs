@@ -87,12 +87,13 @@ pub(crate) fn show(args: &DemoArgs, colour: When) -> Result<Exit, Trouble> {
 }
 
 const AFTERWARDS: &str = "
-  What you have seen: the suite ran once, as pytest runs it. Each failing test was then run again at once, after the whole
-  suite, and in a fresh environment, until it passed. Where it first passed says what kind of flaky it is; what never
-  passed is real. A build server would have been told exit code 1, for the real failure alone.
+  What you have seen: the suite ran once, as pytest runs it. Each failing test was then run
+  again at once, after the whole suite, and in a fresh environment, until it passed. Where it
+  first passed says what kind of flaky it is; what never passed is real. A build server
+  would have been told exit code 1, for the real failure alone.
 
-  On your own project:   unflake run -- pytest tests/
-  Before that:           unflake doctor";
+  Before you use it:     unflake doctor
+  On your own project:   unflake run -- pytest tests/";
 
 fn lay_out(place: &Path) -> Result<(), Trouble> {
     for (name, text) in SAMPLE {

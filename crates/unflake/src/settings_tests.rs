@@ -60,12 +60,18 @@ fn what_cannot_hold_is_told_with_what_could() {
         complaint(&[("UNFLAKE_JOBS", "0")], ""),
         "jobs: `0` (variable UNFLAKE_JOBS) is not a whole number from 1 on"
     );
-    assert_eq!(complaint(&[], "flaky-result = 'ignore'"), "flaky-result: `ignore` (unflake.toml) is not `pass` or `fail`");
+    assert_eq!(
+        complaint(&[], "flaky-result = 'ignore'"),
+        "flaky-result: `ignore` (unflake.toml) is not `pass` or `fail`"
+    );
     assert_eq!(
         complaint(&[], "timeout = 'soon'"),
         "timeout: `soon` (unflake.toml) is not a time such as `90`, `1.5s`, `2m` or `1h`, or `0` for none"
     );
-    assert!(complaint(&[], "imediate = 1").starts_with("unflake.toml: there is no setting `imediate`. There are: command, "));
+    assert!(
+        complaint(&[], "imediate = 1")
+            .starts_with("unflake.toml: there is no setting `imediate`. There are: command, ")
+    );
     assert!(complaint(&[], "jobs = true").contains("a text or a number is wanted"));
     assert!(complaint(&[], "command = 'pytest -q'").contains("a list of texts"));
     assert!(complaint(&[], "never-excuse = ['(']").starts_with("never-excuse: `(` is not a regular expression"));

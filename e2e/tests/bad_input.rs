@@ -1,0 +1,250 @@
+//! Whatever is wrong with what unflake is given, it says so in words that help, leaves with the right code, and loses
+//! nothing.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use e2e::{Mount, Ran, Story, python};
+use insta::assert_snapshot;
+
+const PASSES: &str = "def test_a(): pass\n";
+const FAILS: &str = "def test_a(): pass\ndef test_b(): assert 1 == 2\n";
+
+/// What a person reads at the end, or instead.
+fn told(story: &Story, ran: &Ran) -> String {
+    story.plain(if ran.stdout.is_empty() { &ran.stderr } else { &ran.stdout })
+}
+
+// -- Commands that cannot be run ------------------------------------------------------------------------------------
+
+#[test]
+fn a_file_of_tests_that_is_not_there() {
+    let story = Story::of(PASSES);
+    let ran = story.run("", "pytest nosuch.py").exits(4);
+    assert_snapshot!(told(&story, &ran), @"");
+}
+
+#[test]
+fn an_empty_directory_and_no_command() {
+    let story = Story::new();
+    let ran = story.run("", "").exits(2);
+    assert_snapshot!(told(&story, &ran), @"");
+}
+
+#[test]
+fn a_project_without_tests() {
+    let story = Story::of("x = 1\n");
+    let ran = story.run("", "pytest").exits(5);
+    assert_snapshot!(told(&story, &ran), @"");
+}
+
+#[test]
+fn a_conftest_with_a_syntax_error() {
+    let story = Story::of(PASSES).with("conftest.py", "def broken(:\n");
+    let ran = story.run("", "pytest").exits(4);
+    assert_snapshot!(told(&story, &ran), @"");
+}
+
+#[test]
+fn a_conftest_that_raises() {
+    let story = Story::of(PASSES).with("conftest.py", "raise RuntimeError('no database')\n");
+    let ran = story.run("", "pytest").exits(4);
+    assert_snapshot!(told(&story, &ran), @"");
+}
+
+#[test]
+fn an_option_that_pytest_does_not_know() {
+    let story = Story::of(PASSES);
+    let ran = story.run("", "pytest --no-such-option").exits(4);
+    assert_snapshot!(told(&story, &ran), @"");
+}
+
+#[test]
+fn an_interpreter_that_is_not_there() {
+    let story = Story::of(PASSES);
+    let ran = story.run("", "/no/such/python -m pytest").exits(4);
+    assert_snapshot!(told(&story, &ran), @"");
+}
+
+#[test]
+fn programs_that_are_no_runner() {
+    let story = Story::of(PASSES);
+    assert_snapshot!(told(&story, &story.run("", "true").exits(4)), @"");
+    assert_snapshot!(told(&story, &story.run("", "sleep 0.1").exits(4)), @"");
+    let ran = story.running("", "").args(["--", "sh", "-c", "echo wrong door >&2; exit 3"]).end().exits(4);
+    assert_snapshot!(told(&story, &ran), @"");
+}
+
+#[test]
+fn a_python_without_pytest() {
+    let story = Story::of(PASSES);
+    // Isolated from its site-packages, the same Python has none.
+    let ran = story.run("", &format!("{} -S -m pytest", python().display())).exits(4);
+    assert_snapshot!(told(&story, &ran), @"");
+}
+
+#[test]
+fn a_file_of_tests_that_cannot_be_loaded() {
+    let story = Story::of(PASSES).with("test_broken.py", "import no_such_module\n");
+    let ran = story.run("", "pytest -p no:cacheprovider").exits(4);
+    assert_snapshot!(told(&story, &ran), @"");
+    let ran = story.run("", "pytest --continue-on-collection-errors").exits(4);
+    assert_eq!(ran.attempts(), ["test_it.py::test_a passed suite process"], "what can be loaded is run all the same");
+}
+
+// -- Settings ---------------------------------------------------------------------------------------------------------
+
+#[test]
+fn settings_that_cannot_be_read() {
+    let story = Story::of(PASSES).with("unflake.toml", "immediate = = 2\n");
+    assert_snapshot!(told(&story, &story.run("", "pytest").exits(2)), @"");
+}
+
+#[test]
+fn a_setting_that_does_not_exist() {
+    let story = Story::of(PASSES).with("unflake.toml", "imediate = 2\n");
+    assert_snapshot!(told(&story, &story.run("", "pytest").exits(2)), @"");
+}
+
+#[test]
+fn values_that_cannot_hold() {
+    let story = Story::of(PASSES).with("unflake.toml", "immediate = [1]\n");
+    assert_snapshot!(told(&story, &story.run("", "pytest").exits(2)), @"");
+    let story = Story::of(PASSES).with("unflake.toml", "command = 'pytest'\n");
+    assert_snapshot!(told(&story, &story.run("", "").exits(2)), @"");
+    let story = Story::of(PASSES);
+    assert_snapshot!(told(&story, &story.run("--immediate=-1", "pytest").exits(2)), @"");
+    assert_snapshot!(told(&story, &story.run("--timeout=soon", "pytest").exits(2)), @"");
+    assert_snapshot!(told(&story, &story.run("--too-many=101", "pytest").exits(2)), @"");
+    assert_snapshot!(told(&story, &story.run("--jobs=0", "pytest").exits(2)), @"");
+    assert_snapshot!(told(&story, &story.run("--never-excuse=(", "pytest").exits(2)), @"");
+    let ran = story.running("", "pytest").env("UNFLAKE_FLAKY_RESULT", "maybe").end().exits(2);
+    assert_snapshot!(told(&story, &ran), @"");
+}
+
+#[test]
+fn a_report_where_there_is_no_directory() {
+    let story = Story::of("open('ran', 'w').write('yes')\n");
+    let ran = story.unflake(["run", "--json", "no/such/dir/a.json", "--", "pytest"]).end().exits(2);
+    assert_snapshot!(told(&story, &ran), @"");
+    let ran = story.unflake(["run", "--junit", "no/such/dir/a.xml", "--", "pytest"]).end().exits(2);
+    assert_snapshot!(told(&story, &ran), @"");
+    assert!(!story.project().join("ran").exists(), "told before anything ran");
+}
+
+// -- Histories --------------------------------------------------------------------------------------------------------
+
+#[test]
+fn a_history_of_a_newer_unflake_is_left_as_it_is() {
+    let story = Story::of(FAILS);
+    story.run("", "pytest").exits(1);
+    let file = story.project().join(".unflake/history.db");
+    let database = rusqlite::Connection::open(&file).unwrap();
+    database.pragma_update(None, "user_version", 99).unwrap();
+    drop(database);
+    let before = fs::read(&file).unwrap();
+    let ran = story.run("", "pytest").exits(70);
+    assert_snapshot!(told(&story, &ran), @"");
+    assert_eq!(fs::read(&file).unwrap(), before);
+}
+
+#[test]
+fn a_history_that_is_damaged_is_left_as_it_is() {
+    let story = Story::of(FAILS).with(".unflake/history.db", "this is no database, and longer than a header is");
+    let ran = story.run("", "pytest").exits(70);
+    assert_snapshot!(told(&story, &ran), @"");
+    assert!(fs::read_to_string(story.project().join(".unflake/history.db")).unwrap().starts_with("this is no"));
+    let ran = story.unflake(["history"]).end().exits(70);
+    assert_snapshot!(told(&story, &ran), @"");
+}
+
+#[test]
+fn a_project_that_cannot_be_written_has_its_history_elsewhere() {
+    let story = Story::of(FAILS);
+    let project = story.project();
+    // Permissions do not hold root back; a mount does.
+    let mount = Mount::read_only(&project);
+    fs::set_permissions(&project, fs::Permissions::from_mode(0o555)).ok();
+    let ran = story.run("", "pytest").exits(1);
+    assert_eq!(ran.findings(), ["test_it.py::test_b real"]);
+    assert_snapshot!(story.plain(&ran.remarks()), @"");
+    let ran = story.unflake(["history", "test_b"]).end().exits(0);
+    assert!(ran.stdout.contains("failed"), "the history is found again: {}", ran.stdout);
+    drop(mount);
+    fs::set_permissions(&project, fs::Permissions::from_mode(0o755)).unwrap();
+    assert!(!project.join(".unflake").exists());
+}
+
+#[test]
+fn a_full_disk_costs_the_history_and_nothing_else() {
+    let story = Story::of(
+        "import pytest\n\
+         @pytest.mark.parametrize('n', range(400))\n\
+         def test_long(n):\n    print(str(n) * 2000)\n    assert n % 100\n",
+    );
+    let store = story.project().join("store");
+    fs::create_dir(&store).unwrap();
+    let Some(_mount) = Mount::tmpfs(&store, "size=200k") else {
+        return eprintln!("not tried: nothing can be mounted here");
+    };
+    let ran = story.run("--store store --at-end 0 --fresh 0", "pytest").exits(1);
+    assert_eq!(ran.list("attempts").len(), 404, "all is told");
+    assert_eq!(ran.findings().len(), 4);
+    assert_snapshot!(story.plain(&regular(&ran.remarks())), @"");
+}
+
+/// How many attempts fit on a disk is no matter of ours.
+fn regular(text: &str) -> String {
+    regex_lite::Regex::new(r"\d+ attempts").unwrap().replace_all(text, "[N] attempts").into_owned()
+}
+
+// -- Tests that say too much, or in no known tongue ---------------------------------------------------------------------
+
+#[test]
+fn a_message_of_a_hundred_megabytes() {
+    let story = Story::of("def test_loud():\n    raise ValueError('begin' + 'x' * 100_000_000 + 'end')\n");
+    let ran = story.run("--at-end 0 --fresh 0", "pytest").exits(1);
+    assert_eq!(ran.findings(), ["test_it.py::test_loud real"]);
+    let message = ran.list("attempts")[0]["failure"]["message"].as_str().unwrap();
+    assert!(message.contains("begin") && message.ends_with("end"), "both ends are kept");
+    assert!(message.len() < 70_000 && ran.stdout.len() < 20_000, "{} and {}", message.len(), ran.stdout.len());
+}
+
+#[test]
+fn a_flood_of_output_captured_and_not() {
+    let story = Story::of(
+        "def test_flood():\n    for _ in range(500):\n        print('y' * 100_000)\n    print('done')\n    assert 0\n",
+    );
+    let ran = story.run("--immediate 0 --at-end 0 --fresh 0", "pytest").exits(1);
+    let stdout = ran.list("attempts")[0]["stdout"].as_str().unwrap();
+    assert!(stdout.len() < 70_000 && stdout.trim_end().ends_with("done"), "{}", stdout.len());
+    let loud = Story::of("def test_flood():\n    for _ in range(3000):\n        print('y' * 100_000)\n    assert 0\n");
+    let ran = loud.run("--immediate 0 --at-end 0 --fresh 0 --runner-output", "pytest -s").exits(1);
+    assert_eq!(ran.findings(), ["test_it.py::test_flood real"]);
+    assert!(ran.stdout.len() < 500_000 && ran.stdout.contains("bytes left out"), "{}", ran.stdout.len());
+}
+
+#[test]
+fn output_that_is_no_text() {
+    let tests = "import os\ndef test_bytes():\n    os.write(1, b'caf\\xe9 \\xff\\x00\\x1b[31m ok\\n')\n    assert 0, '\\udcff'\n";
+    for command in ["pytest", "pytest -s"] {
+        let story = Story::of(tests);
+        let ran = story.run("--junit report.xml --runner-output", command).exits(1);
+        assert_eq!(ran.findings(), ["test_it.py::test_bytes real"], "{command}");
+        assert!(!ran.stdout.contains('\x1b'), "an escape of a test reaches the terminal with {command}");
+        assert!(fs::read_to_string(story.project().join("report.xml")).unwrap().contains("test_bytes"));
+    }
+}
+
+#[test]
+fn names_with_line_breaks_in_them() {
+    let story = Story::of(
+        "import pytest\n\
+         @pytest.mark.parametrize('x', [1], ids=['two\\nlines'])\n\
+         def test_name(x): assert 0\n",
+    )
+    .with("pytest.ini", "[pytest]\ndisable_test_id_escaping_and_forfeit_all_rights_to_community_support = true\n");
+    let ran = story.run("--junit report.xml", "pytest").exits(1);
+    assert_eq!(ran.findings(), ["test_it.py::test_name[two\nlines] real"]);
+    assert_snapshot!(told(&story, &ran), @"");
+}
