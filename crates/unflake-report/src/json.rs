@@ -1,4 +1,4 @@
-//! The document that `--json` writes. Its fields are described in `SCHEMA.md`.
+//! The document that `--json` writes. Its fields are described in `docs/book/machine-output.md`.
 
 use std::io::{self, BufWriter, Write};
 
