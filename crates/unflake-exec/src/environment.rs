@@ -28,6 +28,8 @@ pub(crate) struct Environment {
     pub(crate) state: State,
     /// How many attempts it has made.
     pub(crate) attempts: u32,
+    /// Whether it has been told that it is up.
+    pub(crate) announced: bool,
     /// The tests it has listed so far, while it starts.
     pub(crate) gathering: Vec<Test>,
     /// Since when its connection is gone. Either it has died, or a test closed its descriptor and it will connect again.
@@ -91,6 +93,11 @@ impl Listing {
 impl Environment {
     pub(crate) fn origin(&self) -> Origin {
         if self.parent.is_some() { Origin::Fork } else { Origin::Process }
+    }
+
+    /// Whether a death would not be noticed by what it says.
+    pub(crate) fn is_silent(&self) -> bool {
+        self.lost.is_some() || self.state == State::Starting && self.connection.is_none()
     }
 
     pub(crate) fn order(&mut self, order: &Order) -> io::Result<()> {

@@ -291,6 +291,7 @@ impl Exec {
             listing,
             state: State::Starting,
             attempts: 0,
+            announced: false,
             gathering: Vec::new(),
             lost: None,
             reaping: None,

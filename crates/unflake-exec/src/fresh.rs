@@ -17,7 +17,7 @@ impl Exec {
     /// Gives every session that can go on something to do.
     pub(crate) fn dispatch(&mut self) {
         if self.interrupts > 0 {
-            self.abandon_waiting();
+            return self.abandon();
         }
         while self.works.len() < self.launch.jobs.max(1)
             && let Some(session) = self.waiting.pop_front()
@@ -193,7 +193,11 @@ impl Exec {
         }
     }
 
-    fn abandon_waiting(&mut self) {
+    /// Nothing is begun any more. What runs is ended by others.
+    fn abandon(&mut self) {
+        while let Some(at) = self.works.iter().position(|placed| placed.environment.is_none()) {
+            self.give_up(at, STOPPED_BY_YOU.to_owned());
+        }
         while let Some(session) = self.waiting.pop_front() {
             let why = Some(STOPPED_BY_YOU.to_owned());
             self.seen.push(Observation::SessionEnded { session: session.id, left: session.tests, why });

@@ -10,7 +10,7 @@ use unflake_model::{
 };
 use unflake_protocol::{self as wire, Event, Hello, Order};
 
-use crate::environment::{Listing, Role, State};
+use crate::environment::{Environment, Listing, Role, State};
 use crate::exec::{Exec, STOPPED_BY_YOU, Tell};
 use crate::inbox::Letter;
 use crate::keeper::is_alive;
@@ -45,7 +45,7 @@ impl Exec {
     }
 
     fn patience(&self) -> Duration {
-        let watching = |one: &crate::environment::Environment| one.lost.is_some() || one.ended.is_some();
+        let watching = |one: &Environment| one.lost.is_some() || one.ended.is_some();
         if self.environments.values().any(watching) { WATCH } else { BEAT }
     }
 
@@ -98,7 +98,6 @@ impl Exec {
             let text = "the command starts a runner more than once; unflake looks at one at a time".to_owned();
             return self.problem(Problem { kind: ProblemKind::Usage, place: None, text });
         }
-        let again = environment.pid.is_some();
         let _ = stream.set_write_timeout(Some(Duration::from_secs(20)));
         environment.connection = Some((connection, stream));
         environment.lost = None;
@@ -111,7 +110,7 @@ impl Exec {
         } else if environment.state == State::Starting {
             environment.listing = Rc::new(Listing { root: hello.root, ..Listing::default() });
         }
-        if !again || environment.parent.is_some() && environment.attempts == 0 {
+        if !std::mem::replace(&mut environment.announced, true) {
             let facts = Facts {
                 id: EnvironmentId(environment.id),
                 origin: environment.origin(),
@@ -309,7 +308,7 @@ impl Exec {
                 }
             } else if environment.reaping.is_some_and(|since| now - since > LAST_WORDS) {
                 buried.push((id, Death::Unknown));
-            } else if environment.reaping.is_none() && environment.lost.is_some() && !is_alive(pid) {
+            } else if environment.reaping.is_none() && environment.is_silent() && !is_alive(pid) {
                 environment.reaping = Some(now);
                 to_reap.push((id, environment.parent));
             }
@@ -385,6 +384,7 @@ impl Exec {
                 self.cannot_start(&format!("the runner ended before it had listed its tests ({death})"), &text);
             }
         }
+        self.orphan_unborn(id);
         if self.nursery == Some(id) {
             self.nursery = None;
             match (state, narrowed) {
@@ -392,6 +392,15 @@ impl Exec {
                 (State::Starting, false) => self.no_nursery = Some("the runner did not start a second time".to_owned()),
                 _ => {}
             }
+        }
+    }
+
+    /// Copies that an environment was to make, and will not any more.
+    fn orphan_unborn(&mut self, parent: u32) {
+        let unborn = |child: &Environment| child.parent == Some(parent) && child.pid.is_none();
+        let ids: Vec<u32> = self.environments.values().filter(|child| unborn(child)).map(|child| child.id).collect();
+        for id in ids {
+            self.bury(id, Death::Unknown);
         }
     }
 
