@@ -239,9 +239,10 @@ impl Exec {
         let Some(at) = self.work_in(id) else { return };
         let Some(current) = self.works[at].work.current.take() else { return };
         // What Ctrl-C did to the test in flight says nothing about the test.
-        if self.interrupts == 0 {
-            self.attempted(at, id, current, outcome, seconds, failure, stdout, stderr);
+        if self.interrupts > 0 {
+            return self.works[at].work.disregard(current);
         }
+        self.attempted(at, id, current, outcome, seconds, failure, stdout, stderr);
     }
 
     #[allow(clippy::too_many_arguments)]
@@ -356,18 +357,22 @@ impl Exec {
         let Some(environment) = self.environments.get(&id) else { return };
         let (role, state) = (environment.role, environment.state);
         if let Some(at) = self.work_in(id) {
-            if let Some(current) = self.works[at].work.environment_died()
-                && self.interrupts == 0
-            {
-                self.died_in_test(at, id, current, death);
-            }
             self.works[at].environment = None;
+            let work = &mut self.works[at].work;
             if self.interrupts > 0 {
+                if let Some(current) = work.current.take() {
+                    work.disregard(current);
+                }
                 self.give_up(at, STOPPED_BY_YOU.to_owned());
-            } else if self.works[at].work.is_hopeless() {
-                self.give_up(at, "its environment kept ending before it began".to_owned());
-            } else if self.works[at].work.is_over() {
-                self.finish(at);
+            } else {
+                if let Some(current) = work.environment_died() {
+                    self.died_in_test(at, id, current, death);
+                }
+                if self.works[at].work.is_hopeless() {
+                    self.give_up(at, "its environment kept ending before it began".to_owned());
+                } else if self.works[at].work.is_over() {
+                    self.finish(at);
+                }
             }
         }
         let Some(environment) = self.environments.remove(&id) else { return };

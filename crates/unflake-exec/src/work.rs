@@ -102,6 +102,13 @@ impl Work {
         current
     }
 
+    /// The attempt does not count: nobody knows how it would have ended. A test that had none before is left.
+    pub(crate) fn disregard(&mut self, current: Current) {
+        if current.run == 0 {
+            self.ordered.push_front(current.test);
+        }
+    }
+
     /// Environments keep dying before they begin a test: there is no use in making more.
     pub(crate) fn is_hopeless(&self) -> bool {
         self.barren_deaths >= 3
