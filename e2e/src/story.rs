@@ -84,13 +84,13 @@ impl Story {
     pub fn running(&self, options: &str, command: &str) -> Call<'_> {
         let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
         let found = self.place.path().join("found.json");
-        let _ = fs::remove_file(&found);
         let call = self.unflake(["run", "--json"]).arg(found).args(words(options));
         if command.is_empty() { call } else { call.arg("--").args(words(command)) }
     }
 
     /// Any command of unflake, run in the project.
     pub fn unflake<S: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = S>) -> Call<'_> {
+        let _ = fs::remove_file(self.place.path().join("found.json"));
         let mut command = self.command(unflake());
         command.args(arguments);
         Call { story: self, command }

@@ -138,7 +138,10 @@ pub fn keep(arguments: &[String]) -> ExitCode {
         }
     }
     end_all_below();
-    ExitCode::SUCCESS
+    // The thread that listens ends this process: unflake may have been killed, and then its directory is still there.
+    loop {
+        thread::park();
+    }
 }
 
 /// Ends every process below this one. Those that appear meanwhile are met in the next round.
