@@ -42,8 +42,10 @@ class Wire:
         self._lost = errno.EBADF, errno.ENOTSOCK, errno.ENOTCONN
 
     def connect(self, **changes):
-        """Connects, again if need be, and says hello."""
+        """Connects, again if need be, and says hello. With changes it is as somebody else: a copy of the process."""
         self.drop()
+        if changes:
+            self._buffer = b""  # Orders that came before the copy was made are not for it.
         self._hello.update(changes)
         self._pid = self._hello["pid"] = self._getpid()
         try:

@@ -1,0 +1,80 @@
+"""Orders that come together, collection of some files only, and how the end counts."""
+
+import json
+import os
+
+import pytest
+
+BROKEN_SHARED = """
+    import pytest
+
+    @pytest.fixture(scope="%s")
+    def printer():
+        yield
+        raise RuntimeError("still busy")
+
+    class TestPrinter:
+        def test_uses_it(self, printer):
+            pass
+
+        def test_does_not(self):
+            pass
+"""
+
+
+def test_orders_that_came_before_a_copy_was_made_are_not_for_the_copy(project):
+    unflake = project("def test_a(): pass")
+    agent = unflake.ready()
+    orders = [{"order": "fork", "environment": n} for n in (1, 2, 3)] + [{"order": "run", "tests": [0], "again": 0}]
+    agent._socket.sendall(b"".join(json.dumps(order).encode() + b"\n" for order in orders))
+    events = [event["event"] for event in agent.until("idle")]
+    assert events.count("forked") == 3
+    copies = [unflake.accept() for _ in (1, 2, 3)]
+    assert sorted(copy.environment for copy in copies) == [1, 2, 3]
+    for copy in copies:
+        assert copy.outcomes(0) == ["passed"]
+        copy.order("end")
+        assert copy.rest() == [{"event": "bye"}]
+
+
+def test_only_some_files_are_collected_with_the_configuration_of_the_whole_command(project, tmp_path):
+    only = tmp_path / "only.json"
+    only.write_text(json.dumps([os.path.join(project.directory, "tests", "test_b.py")]))
+    unflake = project(
+        {
+            "conftest.py": "def pytest_addoption(parser): parser.addoption('--colour')",
+            "tests/test_a.py": "def test_a(): pass",
+            "tests/test_b.py": "def test_b(request): assert request.config.getoption('--colour') == 'red'",
+        },
+        "tests",
+        "--colour=red",
+        variables={"UNFLAKE_ONLY": str(only)},
+    )
+    agent = unflake.ready()
+    assert agent.ids == ["tests/test_b.py::test_b"]
+    assert agent.outcomes(0) == ["passed"]
+
+
+@pytest.mark.parametrize("counted, status", [(0, 0), (1, 1)])
+def test_the_exit_code_is_made_from_what_counts_as_failed(project, counted, status):
+    unflake = project("def test_a(): assert 0")
+    agent = unflake.ready()
+    assert agent.outcomes(0) == ["failed"]
+    agent.order("end", failed=counted)
+    assert agent.rest() == [{"event": "bye"}]
+    assert unflake.wait() == status
+
+
+@pytest.mark.parametrize("scope", ["class", "module", "session"])
+def test_an_error_in_a_shared_tear_down_is_told_apart(project, scope):
+    agent = project(BROKEN_SHARED % scope).ready()
+    used, not_used = agent.run(0, 1)
+    assert used["outcome"] == "passed"
+    assert (not_used["outcome"], not_used["failure"]["phase"]) == ("error", "shared-tear-down")
+
+
+def test_an_error_in_its_own_tear_down_is_the_tests_own(project):
+    agent = project(BROKEN_SHARED % "function").ready()
+    used, not_used = agent.run(0, 1)
+    assert (used["outcome"], used["failure"]["phase"]) == ("error", "tear-down")
+    assert not_used["outcome"] == "passed"
