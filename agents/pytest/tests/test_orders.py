@@ -56,8 +56,9 @@ def test_only_some_files_are_collected_with_the_configuration_of_the_whole_comma
 
 
 @pytest.mark.parametrize("counted, status", [(0, 0), (1, 1)])
-def test_the_exit_code_is_made_from_what_counts_as_failed(project, counted, status):
-    unflake = project("def test_a(): assert 0")
+@pytest.mark.parametrize("option", ["-q", "-x"])
+def test_the_exit_code_is_made_from_what_counts_as_failed(project, counted, status, option):
+    unflake = project("def test_a(): assert 0", option)
     agent = unflake.ready()
     assert agent.outcomes(0) == ["failed"]
     agent.order("end", failed=counted)

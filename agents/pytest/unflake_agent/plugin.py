@@ -209,6 +209,8 @@ class Agent:
         elif kind == "end":
             if order.get("failed") is not None:
                 self._session.testsfailed = order["failed"]
+                if not order["failed"] and isinstance(self._ending, self._session.Failed):
+                    self._ending = None  # The failures for which pytest wanted to stop do not count any more.
             return False
         else:
             self._problem("internal", None, "the agent does not know the order %r" % (kind,))
