@@ -134,7 +134,10 @@ pub fn keep(arguments: &[String]) -> ExitCode {
                 break;
             }
             Ok(_) | Err(nix::errno::Errno::EINTR) => {}
-            Err(_) => break,
+            Err(_) => {
+                let _ = writeln!(answers, "gone");
+                break;
+            }
         }
     }
     end_all_below();
@@ -144,7 +147,8 @@ pub fn keep(arguments: &[String]) -> ExitCode {
     }
 }
 
-/// Ends every process below this one. Those that appear meanwhile are met in the next round.
+/// Ends every process below this one. Those that appear meanwhile are met in the next round. Waits for none of them: how
+/// the runner ended is for [`keep`] to hear.
 fn end_all_below() {
     let myself = std::process::id() as i32;
     for _ in 0..100 {
@@ -154,11 +158,6 @@ fn end_all_below() {
         }
         for pid in below {
             let _ = kill(Pid::from_raw(pid), Signal::SIGKILL);
-        }
-        while let Ok(status) = waitpid(None, Some(nix::sys::wait::WaitPidFlag::WNOHANG)) {
-            if status == WaitStatus::StillAlive {
-                break;
-            }
         }
         thread::sleep(std::time::Duration::from_millis(2));
     }
