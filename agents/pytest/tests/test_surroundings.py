@@ -214,6 +214,14 @@ def test_workers_of_xdist_are_not_used(project, where):
     assert unflake.end(agent) == 0
 
 
+def test_an_endless_loop_is_refused(project):
+    pytest.importorskip("xdist.looponfail")
+    unflake = project("def test_a(): pass", "--looponfail", plugins=True)
+    events = unflake.accept().rest()
+    assert [(event["event"], event["kind"]) for event in events if event["event"] == "problem"] == [("problem", "usage")]
+    assert unflake.wait() == 4
+
+
 def test_the_users_own_reruns_count_as_one_attempt(project):
     pytest.importorskip("pytest_rerunfailures")
     agent = project(

@@ -82,6 +82,7 @@ class Agent:
         self._connect(config)
         if getattr(option, "looponfail", False):
             self._problem("usage", None, "--looponfail runs tests for ever; unflake cannot be used with it")
+            return pytest.ExitCode.USAGE_ERROR
         workers, dist = getattr(option, "numprocesses", None), getattr(option, "dist", "no")
         if workers or dist != "no" or getattr(option, "tx", None):
             option.numprocesses, option.dist, option.tx = None, "no", []
@@ -95,6 +96,7 @@ class Agent:
             for name in REPORT_OPTIONS:
                 if getattr(option, name, None):
                     setattr(option, name, None)
+        return None
             if self._side and hasattr(option, "basetemp"):
                 option.basetemp = os.path.join(self._side, "tmp-%d" % self._environment)
         if self._only:
