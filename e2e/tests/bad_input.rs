@@ -21,58 +21,122 @@ fn told(story: &Story, ran: &Ran) -> String {
 fn a_file_of_tests_that_is_not_there() {
     let story = Story::of(PASSES);
     let ran = story.run("", "pytest nosuch.py").exits(4);
-    assert_snapshot!(told(&story, &ran), @"");
+    assert_snapshot!(told(&story, &ran), @r"
+      no tests were run · 1 problem · [TIME]
+
+    ✗ ERROR  the runner did not accept its command line or its configuration
+               │ file or directory not found: nosuch.py
+
+    exit 4: the tests could not be run
+    ");
 }
 
 #[test]
 fn an_empty_directory_and_no_command() {
     let story = Story::new();
     let ran = story.run("", "").exits(2);
-    assert_snapshot!(told(&story, &ran), @"");
+    assert_snapshot!(told(&story, &ran), @r"
+    unflake: there is no test command, and none can be guessed from the files here
+      → give it after two dashes: `unflake run -- pytest tests/`
+    ");
 }
 
 #[test]
 fn a_project_without_tests() {
     let story = Story::of("x = 1\n");
     let ran = story.run("", "pytest").exits(5);
-    assert_snapshot!(told(&story, &ran), @"");
+    assert_snapshot!(told(&story, &ran), @r"
+      no tests were found · [TIME]
+
+    exit 5: no tests were found
+    ");
 }
 
 #[test]
 fn a_conftest_with_a_syntax_error() {
     let story = Story::of(PASSES).with("conftest.py", "def broken(:\n");
     let ran = story.run("", "pytest").exits(4);
-    assert_snapshot!(told(&story, &ran), @"");
+    assert_snapshot!(told(&story, &ran), @r"
+      no tests were run · 1 problem · [TIME]
+
+    ✗ ERROR  the runner did not accept its command line or its configuration
+               │ SyntaxError: invalid syntax (conftest.py, line 1) (from [PLACE]/project/conftest.py)
+
+    exit 4: the tests could not be run
+    ");
 }
 
 #[test]
 fn a_conftest_that_raises() {
     let story = Story::of(PASSES).with("conftest.py", "raise RuntimeError('no database')\n");
     let ran = story.run("", "pytest").exits(4);
-    assert_snapshot!(told(&story, &ran), @"");
+    assert_snapshot!(told(&story, &ran), @r"
+      no tests were run · 1 problem · [TIME]
+
+    ✗ ERROR  the runner did not accept its command line or its configuration
+               │ RuntimeError: no database (from [PLACE]/project/conftest.py)
+
+    exit 4: the tests could not be run
+    ");
 }
 
 #[test]
 fn an_option_that_pytest_does_not_know() {
     let story = Story::of(PASSES);
     let ran = story.run("", "pytest --no-such-option").exits(4);
-    assert_snapshot!(told(&story, &ran), @"");
+    assert_snapshot!(told(&story, &ran), @r"
+      no tests were run · 1 problem · [TIME]
+
+    ✗ ERROR  the runner ended before it had listed its tests (the process left with exit code 4)
+               │ ERROR: usage: pytest [options] [file_or_dir] [file_or_dir] [...]
+               │ pytest: error: unrecognized arguments: --no-such-option
+               │   inifile: None
+               │   rootdir: [PLACE]/project
+
+    exit 4: the tests could not be run
+    ");
 }
 
 #[test]
 fn an_interpreter_that_is_not_there() {
     let story = Story::of(PASSES);
     let ran = story.run("", "/no/such/python -m pytest").exits(4);
-    assert_snapshot!(told(&story, &ran), @"");
+    assert_snapshot!(told(&story, &ran), @r"
+      no tests were run · 1 problem · [TIME]
+
+    ✗ ERROR  the runner ended before it had listed its tests
+               │ `/no/such/python` could not be started: No such file or directory (os error 2)
+
+    exit 4: the tests could not be run
+    ");
 }
 
 #[test]
 fn programs_that_are_no_runner() {
     let story = Story::of(PASSES);
-    assert_snapshot!(told(&story, &story.run("", "true").exits(4)), @"");
-    assert_snapshot!(told(&story, &story.run("", "sleep 0.1").exits(4)), @"");
+    assert_snapshot!(told(&story, &story.run("", "true").exits(4)), @r"
+      no tests were run · 1 problem · [TIME]
+
+    ✗ ERROR  the runner ended before it had listed its tests (the process left with exit code 0)
+
+    exit 4: the tests could not be run
+    ");
+    assert_snapshot!(told(&story, &story.run("", "sleep 0.1").exits(4)), @r"
+      no tests were run · 1 problem · [TIME]
+
+    ✗ ERROR  the runner ended before it had listed its tests (the process left with exit code 0)
+
+    exit 4: the tests could not be run
+    ");
     let ran = story.running("", "").args(["--", "sh", "-c", "echo wrong door >&2; exit 3"]).end().exits(4);
-    assert_snapshot!(told(&story, &ran), @"");
+    assert_snapshot!(told(&story, &ran), @r"
+      no tests were run · 1 problem · [TIME]
+
+    ✗ ERROR  the runner ended before it had listed its tests (the process left with exit code 3)
+               │ wrong door
+
+    exit 4: the tests could not be run
+    ");
 }
 
 #[test]
@@ -80,14 +144,32 @@ fn a_python_without_pytest() {
     let story = Story::of(PASSES);
     // Isolated from its site-packages, the same Python has none.
     let ran = story.run("", &format!("{} -S -m pytest", python().display())).exits(4);
-    assert_snapshot!(told(&story, &ran), @"");
+    assert_snapshot!(told(&story, &ran), @r"
+      no tests were run · 1 problem · [TIME]
+
+    ✗ ERROR  the runner ended before it had listed its tests (the process left with exit code 1)
+               │ [PYTHON]: No module named pytest
+
+    exit 4: the tests could not be run
+    ");
 }
 
 #[test]
 fn a_file_of_tests_that_cannot_be_loaded() {
-    let story = Story::of(PASSES).with("test_broken.py", "import no_such_module\n");
+    let story = Story::of(PASSES).with("test_broken.py", "prices = 1 / 0\n");
     let ran = story.run("", "pytest -p no:cacheprovider").exits(4);
-    assert_snapshot!(told(&story, &ran), @"");
+    assert_snapshot!(told(&story, &ran), @r"
+      no tests were run · 1 problem · [TIME]
+
+    ✗ ERROR  test_broken.py
+             could not be loaded, so none of its tests were run
+               │ test_broken.py:1: in <module>
+               │     prices = 1 / 0
+               │              ^^^^^
+               │ E   ZeroDivisionError: division by zero
+
+    exit 4: the tests could not be run
+    ");
     let ran = story.run("", "pytest --continue-on-collection-errors").exits(4);
     assert_eq!(ran.attempts(), ["test_it.py::test_a passed suite process"], "what can be loaded is run all the same");
 }
@@ -97,38 +179,73 @@ fn a_file_of_tests_that_cannot_be_loaded() {
 #[test]
 fn settings_that_cannot_be_read() {
     let story = Story::of(PASSES).with("unflake.toml", "immediate = = 2\n");
-    assert_snapshot!(told(&story, &story.run("", "pytest").exits(2)), @"");
+    assert_snapshot!(told(&story, &story.run("", "pytest").exits(2)), @r"
+    unflake: [PLACE]/project/unflake.toml cannot be read: TOML parse error at line 1, column 13
+      |
+    1 | immediate = = 2
+      |             ^
+    extra `=`, expected nothing
+
+      → `unflake settings` prints what holds and where it comes from
+    ");
 }
 
 #[test]
 fn a_setting_that_does_not_exist() {
     let story = Story::of(PASSES).with("unflake.toml", "imediate = 2\n");
-    assert_snapshot!(told(&story, &story.run("", "pytest").exits(2)), @"");
+    assert_snapshot!(told(&story, &story.run("", "pytest").exits(2)), @r"
+    unflake: [PLACE]/project/unflake.toml: there is no setting `imediate`. There are: command, immediate, at-end, fresh, fresh-by, too-many, flaky-result, never-excuse, jobs, timeout, output-limit, store
+      → `unflake settings` prints what holds and where it comes from
+    ");
 }
 
 #[test]
 fn values_that_cannot_hold() {
     let story = Story::of(PASSES).with("unflake.toml", "immediate = [1]\n");
-    assert_snapshot!(told(&story, &story.run("", "pytest").exits(2)), @"");
+    assert_snapshot!(told(&story, &story.run("", "pytest").exits(2)), @r"
+    unflake: immediate: [PLACE]/project/unflake.toml has a value of type array; a text or a number is wanted
+      → `unflake settings` prints what holds and where it comes from
+    ");
     let story = Story::of(PASSES).with("unflake.toml", "command = 'pytest'\n");
-    assert_snapshot!(told(&story, &story.run("", "").exits(2)), @"");
+    assert_snapshot!(told(&story, &story.run("", "").exits(2)), @r"
+    unflake: command: [PLACE]/project/unflake.toml must have a list of texts here
+      → `unflake settings` prints what holds and where it comes from
+    ");
     let story = Story::of(PASSES);
-    assert_snapshot!(told(&story, &story.run("--immediate=-1", "pytest").exits(2)), @"");
-    assert_snapshot!(told(&story, &story.run("--timeout=soon", "pytest").exits(2)), @"");
-    assert_snapshot!(told(&story, &story.run("--too-many=101", "pytest").exits(2)), @"");
-    assert_snapshot!(told(&story, &story.run("--jobs=0", "pytest").exits(2)), @"");
-    assert_snapshot!(told(&story, &story.run("--never-excuse=(", "pytest").exits(2)), @"");
+    assert_snapshot!(told(&story, &story.run("--immediate=-1", "pytest").exits(2)), @r"
+    unflake: immediate: `-1` (command line) is not a whole number from 0 on
+      → `unflake settings` prints what holds and where it comes from
+    ");
+    assert_snapshot!(told(&story, &story.run("--timeout=soon", "pytest").exits(2)), @r"
+    unflake: timeout: `soon` (command line) is not a time such as `90`, `1.5s`, `2m` or `1h`, or `0` for none
+      → `unflake settings` prints what holds and where it comes from
+    ");
+    assert_snapshot!(told(&story, &story.run("--too-many=101", "pytest").exits(2)), @r"
+    unflake: too-many: `101` (command line) is not a number from 0 to 100
+      → `unflake settings` prints what holds and where it comes from
+    ");
+    assert_snapshot!(told(&story, &story.run("--jobs=0", "pytest").exits(2)), @r"
+    unflake: jobs: `0` (command line) is not a whole number from 1 on
+      → `unflake settings` prints what holds and where it comes from
+    ");
+    assert_snapshot!(told(&story, &story.run("--never-excuse=(", "pytest").exits(2)), @r"
+    unflake: never-excuse: `(` is not a regular expression: found open group without closing ')'
+      → `unflake settings` prints what holds and where it comes from
+    ");
     let ran = story.running("", "pytest").env("UNFLAKE_FLAKY_RESULT", "maybe").end().exits(2);
-    assert_snapshot!(told(&story, &ran), @"");
+    assert_snapshot!(told(&story, &ran), @r"
+    unflake: flaky-result: `maybe` (variable UNFLAKE_FLAKY_RESULT) is not `pass` or `fail`
+      → `unflake settings` prints what holds and where it comes from
+    ");
 }
 
 #[test]
 fn a_report_where_there_is_no_directory() {
     let story = Story::of("open('ran', 'w').write('yes')\n");
     let ran = story.unflake(["run", "--json", "no/such/dir/a.json", "--", "pytest"]).end().exits(2);
-    assert_snapshot!(told(&story, &ran), @"");
+    assert_snapshot!(told(&story, &ran), @"unflake: no/such/dir/a.json cannot be written: No such file or directory (os error 2)");
     let ran = story.unflake(["run", "--junit", "no/such/dir/a.xml", "--", "pytest"]).end().exits(2);
-    assert_snapshot!(told(&story, &ran), @"");
+    assert_snapshot!(told(&story, &ran), @"unflake: no/such/dir/a.xml cannot be written: No such file or directory (os error 2)");
     assert!(!story.project().join("ran").exists(), "told before anything ran");
 }
 
@@ -144,7 +261,7 @@ fn a_history_of_a_newer_unflake_is_left_as_it_is() {
     drop(database);
     let before = fs::read(&file).unwrap();
     let ran = story.run("", "pytest").exits(70);
-    assert_snapshot!(told(&story, &ran), @"");
+    assert_snapshot!(told(&story, &ran), @"unflake: the history in [PLACE]/project/.unflake/history.db was written by a newer unflake and was left as it is. Its tables have version 99, and this unflake knows them up to 1. Use the newer unflake, or move the file away to begin a new history.");
     assert_eq!(fs::read(&file).unwrap(), before);
 }
 
@@ -152,10 +269,10 @@ fn a_history_of_a_newer_unflake_is_left_as_it_is() {
 fn a_history_that_is_damaged_is_left_as_it_is() {
     let story = Story::of(FAILS).with(".unflake/history.db", "this is no database, and longer than a header is");
     let ran = story.run("", "pytest").exits(70);
-    assert_snapshot!(told(&story, &ran), @"");
+    assert_snapshot!(told(&story, &ran), @"unflake: the history in [PLACE]/project/.unflake/history.db cannot be read and was left as it is. It is damaged or no database at all: file is not a database. Move the file away, with those beside it whose names begin the same, to begin a new history.");
     assert!(fs::read_to_string(story.project().join(".unflake/history.db")).unwrap().starts_with("this is no"));
     let ran = story.unflake(["history"]).end().exits(70);
-    assert_snapshot!(told(&story, &ran), @"");
+    assert_snapshot!(told(&story, &ran), @"unflake: the history in [PLACE]/project/.unflake/history.db cannot be read and was left as it is. It is damaged or no database at all: file is not a database. Move the file away, with those beside it whose names begin the same, to begin a new history.");
 }
 
 #[test]
@@ -167,7 +284,10 @@ fn a_project_that_cannot_be_written_has_its_history_elsewhere() {
     fs::set_permissions(&project, fs::Permissions::from_mode(0o555)).ok();
     let ran = story.run("", "pytest").exits(1);
     assert_eq!(ran.findings(), ["test_it.py::test_b real"]);
-    assert_snapshot!(story.plain(&ran.remarks()), @"");
+    assert_snapshot!(story.plain(&ran.remarks()), @r"
+    note: the project directory cannot be written, so its history is kept in [PLACE]/home/state/unflake/[HASH]/history.db
+    exit 1: one real failure
+    ");
     let ran = story.unflake(["history", "test_b"]).end().exits(0);
     assert!(ran.stdout.contains("failed"), "the history is found again: {}", ran.stdout);
     drop(mount);
@@ -190,7 +310,11 @@ fn a_full_disk_costs_the_history_and_nothing_else() {
     let ran = story.run("--store store --at-end 0 --fresh 0", "pytest").exits(1);
     assert_eq!(ran.list("attempts").len(), 404, "all is told");
     assert_eq!(ran.findings().len(), 4);
-    assert_snapshot!(story.plain(&regular(&ran.remarks())), @"");
+    assert_snapshot!(story.plain(&regular(&ran.remarks())), @r"
+    note: the history in store/history.db cannot grow. The disk is full or a quota is used up. Make room and try again: everything recorded before is safe.
+    note: [N] attempts of this run are not in the history; what is said here is complete
+    exit 1: 4 real failures
+    ");
 }
 
 /// How many attempts fit on a disk is no matter of ours.
@@ -246,5 +370,15 @@ fn names_with_line_breaks_in_them() {
     .with("pytest.ini", "[pytest]\ndisable_test_id_escaping_and_forfeit_all_rights_to_community_support = true\n");
     let ran = story.run("--junit report.xml", "pytest").exits(1);
     assert_eq!(ran.findings(), ["test_it.py::test_name[two\nlines] real"]);
-    assert_snapshot!(told(&story, &ran), @"");
+    assert_snapshot!(told(&story, &ran), @r"
+      1 test · 1 real failure · [TIME]
+
+    ✗ REAL   test_it.py::test_name[two\nlines]
+             failed 4 of 4 times, in a fresh environment too
+               test_it.py:3  AssertionError
+               │ assert 0
+             see it yourself  pytest $'test_it.py::test_name[two\nlines]'
+
+    exit 1: one real failure
+    ");
 }

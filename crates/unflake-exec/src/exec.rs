@@ -22,6 +22,9 @@ use crate::work::Work;
 /// Why tests are left when the person at the keyboard ended the run.
 pub(crate) const STOPPED_BY_YOU: &str = "you stopped the run";
 
+/// How long helpers may take to leave at the end.
+const HELPERS_LEAVE: Duration = Duration::from_secs(5);
+
 /// How to start the user's runner, and what to allow it.
 #[derive(Clone, Debug)]
 pub struct Launch {
@@ -224,14 +227,34 @@ impl Exec {
                 environment.kill();
             }
         }
+        let told = Instant::now();
         while self.environments.values().any(|environment| environment.root.is_some()) {
             self.turn(tell);
+            self.hurry(told);
         }
         let exit = match self.suite_exit {
             Some(Death::Exit(code)) => Some(code),
             _ => None,
         };
         Closed { exit, output: self.suite_output.text() }
+    }
+
+    /// Ends what has been told to end and does not. A helper has nothing more to do; the user's own runner may have reports
+    /// to write, and has as much time for that as for one attempt.
+    fn hurry(&mut self, told: Instant) {
+        let limit = |role| if role == Role::Suite { self.launch.timeout } else { Some(HELPERS_LEAVE) };
+        let slow = |environment: &&mut Environment| {
+            environment.state == State::Ending && limit(environment.role).is_some_and(|limit| told.elapsed() > limit)
+        };
+        for environment in self.environments.values_mut().filter(slow) {
+            // Killed once; how it ended is heard in one of the next turns.
+            environment.state = State::Ready;
+            environment.kill();
+            if environment.role == Role::Suite {
+                let note = "the runner did not end after its last test within the time limit, and was ended";
+                self.seen.push(Observation::Note(note.to_owned()));
+            }
+        }
     }
 
     /// Starts the user's command with an agent inside. `only` narrows collection to some files.

@@ -74,6 +74,9 @@ impl Exec {
                     self.cannot_start(&format!("`{program}` could not be started: {why}"), "");
                 }
                 if let Some(environment) = self.environments.get_mut(&id) {
+                    if how.is_err() {
+                        environment.lost = Some(Instant::now());
+                    }
                     environment.ended = Some((how.unwrap_or(Death::Unknown), Instant::now()));
                 }
             }
@@ -295,7 +298,8 @@ impl Exec {
         for environment in self.environments.values_mut() {
             let id = environment.id;
             if let Some((death, since)) = environment.ended {
-                if environment.connection.is_none() || now - since > LAST_WORDS {
+                // One that never connected may have, and its words are on their way.
+                if environment.lost.is_some() || now - since > LAST_WORDS {
                     buried.push((id, death));
                 }
                 continue;
