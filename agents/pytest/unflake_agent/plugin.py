@@ -96,13 +96,13 @@ class Agent:
             for name in REPORT_OPTIONS:
                 if getattr(option, name, None):
                     setattr(option, name, None)
-        return None
             if self._side and hasattr(option, "basetemp"):
                 option.basetemp = os.path.join(self._side, "tmp-%d" % self._environment)
         if self._only:
             # The command line has led to its configuration already; only what is collected becomes less.
             with open(self._only, encoding="utf-8") as files:
                 config.args = json.load(files)
+        return None
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionstart(self, session):
