@@ -10,7 +10,7 @@ import pytest
 
 from .forks import Forker
 from .items import Items, listing
-from .reports import Shortener, Teller, is_shared_tear_down, outcome_of, passed
+from .reports import Shortener, Teller, is_shared_tear_down, outcome_of, passed, warm_up
 from .stacks import Stacks, free_signal
 from .wire import PROTOCOL, Wire
 
@@ -46,6 +46,7 @@ class Agent:
         # What would have ended the run if pytest had been alone; it does at `end` if no other order comes first.
         self._ending = None
         self._noted_reruns = False
+        self._is_warm = False
 
     # -- Coming in ----------------------------------------------------------------------------------------------------
 
@@ -334,6 +335,9 @@ class Agent:
         if why is None:
             _make_base_temp(config)
             _flush(config)
+            if not self._is_warm:
+                self._is_warm = True
+                warm_up()
             try:
                 pid = self._forker.fork(environment)
             except OSError as error:

@@ -2,6 +2,8 @@
 
 import os
 
+from _pytest._code import ExceptionInfo
+
 PHASES = {"setup": "set-up", "call": "call", "teardown": "tear-down"}
 
 
@@ -97,6 +99,18 @@ def is_shared_tear_down(error):
         trace = trace.tb_next
     # From pytest 8 on several failing tear-downs come as a group.
     return any(map(is_shared_tear_down, getattr(error, "exceptions", ())))
+
+
+def warm_up():
+    """Writes a failure down, because the first one in a process takes tens of milliseconds: all modules are searched for
+    its source. Done before copies are made, so that not each of them pays for it."""
+    try:
+        raise LookupError
+    except LookupError:
+        try:
+            str(ExceptionInfo.from_current().getrepr())
+        except Exception:
+            pass  # Some code of the project cannot be looked at; then it is slow and no worse.
 
 
 def _trace(report):
