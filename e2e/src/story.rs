@@ -139,10 +139,11 @@ impl Story {
             (r"(pytest|CPython|git version|unflake) \d+(\.\d+)+", "$1 [VERSION]"),
             (r"state/unflake/[0-9a-f]{16}", "state/unflake/[HASH]"),
         ];
-        rules.iter().fold(text, |text, (pattern, with)| {
+        let text = rules.iter().fold(text, |text, (pattern, with)| {
             let pattern = regex_lite::Regex::new(pattern).expect("the rules are regular expressions");
             pattern.replace_all(&text, *with).into_owned()
-        })
+        });
+        text.lines().map(str::trim_end).collect::<Vec<_>>().join("\n")
     }
 }
 

@@ -370,15 +370,15 @@ fn names_with_line_breaks_in_them() {
     .with("pytest.ini", "[pytest]\ndisable_test_id_escaping_and_forfeit_all_rights_to_community_support = true\n");
     let ran = story.run("--junit report.xml", "pytest").exits(1);
     assert_eq!(ran.findings(), ["test_it.py::test_name[two\nlines] real"]);
-    assert_snapshot!(told(&story, &ran), @r"
+    assert_snapshot!(told(&story, &ran), @r#"
       1 test · 1 real failure · [TIME]
 
     ✗ REAL   test_it.py::test_name[two\nlines]
              failed 4 of 4 times, in a fresh environment too
                test_it.py:3  AssertionError
                │ assert 0
-             see it yourself  pytest $'test_it.py::test_name[two\nlines]'
+             see it yourself  pytest "$(printf 'test_it.py::test_name[two\nlines]')"
 
     exit 1: one real failure
-    ");
+    "#);
 }

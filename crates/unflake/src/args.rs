@@ -54,7 +54,7 @@ pub(crate) enum Command {
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Exit codes: 0 passed or only flaky tests failed, 1 real failures, 2 wrong usage, 3 not all tests ran,
+    after_help = "Exit codes: 0 passed or only flaky tests failed, 1 real failures, 2 wrong usage, 3 not all tests ran, \
 4 the runner could not run, 5 no tests, 70 unflake's own trouble, 130 stopped by you."
 )]
 pub(crate) struct RunArgs {

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use unflake_model::TestId;
+use unflake_report::one_line;
 
 /// Options of pytest and its common plugins that take their value from the next word.
 const TAKES_VALUE: [&str; 22] = [
@@ -85,22 +86,20 @@ pub(crate) fn quote(word: &str) -> String {
     let plain = |character: char| character.is_ascii_alphanumeric() || "%+,-./:=@_^".contains(character);
     if !word.is_empty() && word.chars().all(plain) {
         word.to_owned()
-    } else if word.chars().any(char::is_control) {
-        let mut quoted = String::from("$'");
+    } else if one_line(word) != word {
+        // What a terminal would obey or hide is spelled in octal, which printf of every shell understands.
+        let mut spelled = String::new();
         for character in word.chars() {
             match character {
-                '\n' => quoted.push_str("\\n"),
-                '\t' => quoted.push_str("\\t"),
-                '\'' | '\\' => quoted.extend(['\\', character]),
-                control if control.is_control() && (control as u32) < 0x80 => {
-                    quoted.push_str(&format!("\\x{:02x}", control as u32));
-                }
-                control if control.is_control() => quoted.push_str(&format!("\\u{:04x}", control as u32)),
-                other => quoted.push(other),
+                '\n' => spelled.push_str("\\n"),
+                '\'' => spelled.push_str("'\\''"),
+                '\\' => spelled.push_str("\\\\"),
+                '%' => spelled.push_str("%%"),
+                shown if one_line(shown.encode_utf8(&mut [0; 4])) == shown.to_string() => spelled.push(shown),
+                hidden => hidden.encode_utf8(&mut [0; 4]).bytes().for_each(|byte| spelled += &format!("\\{byte:03o}")),
             }
         }
-        quoted.push('\'');
-        quoted
+        format!("\"$(printf '{spelled}')\"")
     } else {
         format!("'{}'", word.replace('\'', "'\\''"))
     }
@@ -138,7 +137,8 @@ mod tests {
     fn odd_names_are_quoted_for_a_shell() {
         check(&["pytest"], &["t.py::a[x y]"], "pytest 't.py::a[x y]'");
         check(&["pytest"], &["t.py::a[it's]"], "pytest 't.py::a[it'\\''s]'");
-        check(&["pytest"], &["t.py::a[1\n2]"], "pytest $'t.py::a[1\\n2]'");
+        check(&["pytest"], &["t.py::a[1\n2]"], "pytest \"$(printf 't.py::a[1\\n2]')\"");
+        check(&["pytest"], &["a[\x1b'%\\\u{202e}é]"], "pytest \"$(printf 'a[\\033'\\''%%\\\\\\342\\200\\256é]')\"");
         check(&["pytest"], &["t.py::a[$(rm -r x)]"], "pytest 't.py::a[$(rm -r x)]'");
     }
 

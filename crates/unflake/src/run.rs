@@ -123,7 +123,8 @@ fn judge(gathered: &Gathered, gates: impl Fn(&Finding) -> bool) -> (Exit, String
     }
     // It has been told that no test failed. If it fails all the same, something else did.
     if let Some(code @ 1..) = gathered.closed.as_ref().and_then(|closed| closed.exit) {
-        return (Exit::Runner, format!("no test failed for real, but the runner itself left with exit code {code}"));
+        let what = format!("no test failed for real, but the runner itself left with exit code {code}");
+        return (Exit::Runner, what + "; --runner-output shows what it said");
     }
     let flaky = gathered.findings.len();
     let only_flaky = || format!("only {} failed", if flaky == 1 { "one flaky test" } else { "flaky tests" });

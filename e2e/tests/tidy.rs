@@ -1,0 +1,199 @@
+//! What ARCHITECTURE.md and the README promise of the sources, checked.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use e2e::repository;
+use regex_lite::Regex;
+
+const ROOMS: [(&str, &[&str]); 7] = [
+    ("unflake-protocol", &[]),
+    ("unflake-model", &[]),
+    ("unflake-inquiry", &["unflake-model"]),
+    ("unflake-exec", &["unflake-model", "unflake-protocol"]),
+    ("unflake-store", &["unflake-model"]),
+    ("unflake-report", &["unflake-model"]),
+    ("unflake", &["unflake-exec", "unflake-inquiry", "unflake-model", "unflake-report", "unflake-store"]),
+];
+
+/// Longer files are asking to be two. Each exception says why it is one.
+const LONGEST: usize = 600;
+const MAY_BE_LONGER: [&str; 0] = [];
+
+/// Words that the rooms above any runner do not know, and where one of them stands all the same.
+const RUNNERS: [&str; 12] = [
+    "pytest", "conftest", "unittest", "python", "junit", "surefire", "java", "maven", "gradle", "cargo", "gtest",
+    "xdist",
+];
+const NOT_A_RUNNER: [(&str, &str, &str); 6] = [
+    ("unflake-report/src/junit.rs", "junit", "the format of a file that many tools read"),
+    ("unflake-report/src/junit.rs", "surefire", "the dialect of that format"),
+    ("unflake-report/src/lib.rs", "junit", "the module of that format"),
+    ("unflake-report/src/xml.rs", "junit", "the one reader of this writer"),
+    ("unflake-inquiry/src/excuse.rs", "python", "what an interpreter prints when it dies, as a default pattern"),
+    ("unflake-inquiry/src/ladder_tests.rs", "python", "the same pattern, tested"),
+];
+
+/// What a room does without, by the names under which it would come in.
+const ABSENT: [(&str, &[&str]); 3] = [
+    ("unflake-model", &["std::fs", "std::process", "std::env", "std::net", "Instant::now", "SystemTime", "println!"]),
+    ("unflake-inquiry", &["std::fs", "std::process", "std::env", "std::net", "Instant", "SystemTime", "println!"]),
+    ("unflake-report", &["std::fs", "std::process", "std::env", "std::net", "Instant", "SystemTime", "println!"]),
+];
+
+/// Variables that only a test hands to its own child.
+const OF_ONE_TEST: &str = "UNFLAKE_STORE_TEST_";
+
+#[test]
+fn crates_see_only_what_they_may() {
+    let mut found = BTreeMap::new();
+    for (name, path) in crates() {
+        let manifest: toml::Table = read(&path.join("Cargo.toml")).parse().unwrap();
+        let mut seen = BTreeSet::new();
+        for table in ["dependencies", "dev-dependencies", "build-dependencies"] {
+            let table = manifest.get(table).and_then(toml::Value::as_table);
+            seen.extend(
+                table.into_iter().flat_map(toml::Table::keys).filter(|one| one.starts_with("unflake")).cloned(),
+            );
+        }
+        found.insert(name, seen);
+    }
+    let allowed = ROOMS.map(|(name, sees)| (name.to_owned(), sees.iter().map(|one| (*one).to_owned()).collect()));
+    assert_eq!(found, BTreeMap::from(allowed));
+}
+
+#[test]
+fn the_architecture_names_every_crate_and_no_other() {
+    let named = matches(&read(&repository().join("ARCHITECTURE.md")), r"\bunflake-[a-z]+\b");
+    let there = crates().into_keys().filter(|name| name != "unflake").collect();
+    assert_eq!(named, there);
+}
+
+#[test]
+fn every_exit_code_is_in_the_readme_and_no_other_way_out_is_taken() {
+    let readme = read(&repository().join("README.md"));
+    let codes = matches(&read(&repository().join("crates/unflake/src/exit.rs")), r"(?m)^    [A-Z]\w+ = \d+,$");
+    assert!(codes.len() >= 8, "{codes:?}");
+    for code in codes {
+        let number = code.trim_end_matches(',').rsplit(' ').next().unwrap();
+        assert!(readme.contains(&format!("| {number} |")), "the README does not tell exit code {number}");
+    }
+    for (name, text) in sources(&["crates/unflake/src"], &["rs"]).filter(|(name, _)| !name.ends_with("exit.rs")) {
+        assert!(!text.contains("process::exit") && !text.contains("ExitCode::from("), "{name} leaves by itself");
+    }
+}
+
+#[test]
+fn every_variable_is_documented() {
+    let read_all = |paths: &[&str], endings: &[&str]| sources(paths, endings).map(|(_, text)| text).collect::<String>();
+    let documents = read_all(&["README.md", "CONTRIBUTING.md", "docs", "agents/README.md", "e2e/README.md"], &["md"]);
+    let sources = read_all(&["crates", "agents", "e2e", "test"], &["rs", "py", "test"]);
+    let names = matches(&sources, r"\bUNFLAKE_[A-Z][A-Z_]*[A-Z]\b");
+    assert!(names.contains("UNFLAKE_SOCKET") && names.contains("UNFLAKE_TEST_PYTHON"), "{names:?}");
+    let known = matches(&documents, r"\bUNFLAKE_[A-Z][A-Z_]*[A-Z]\b");
+    let missing: Vec<_> = names.difference(&known).filter(|name| !name.starts_with(OF_ONE_TEST)).collect();
+    assert!(missing.is_empty(), "neither the README nor docs/ nor CONTRIBUTING.md knows {missing:?}");
+
+    let settings = read(&repository().join("crates/unflake/src/settings.rs"));
+    let list = settings.split("const NAMES").nth(1).and_then(|rest| rest.split("];").next()).unwrap();
+    for name in matches(list, r#""[a-z-]+""#) {
+        let name = name.trim_matches('"');
+        let variable = format!("UNFLAKE_{}", name.replace('-', "_").to_uppercase());
+        assert!(documents.contains(&format!("`{name}`")) && documents.contains(&variable), "{name} is not documented");
+    }
+}
+
+#[test]
+fn nothing_is_left_half_done() {
+    let marks =
+        ["to".to_owned() + "do!(", "db".to_owned() + "g!(", "unimple".to_owned() + "mented!(", "TO".to_owned() + "DO"];
+    for (name, text) in sources(&["crates", "agents", "e2e", "specimens", "bench", "fuzz"], &["rs", "py"]) {
+        for mark in &marks {
+            assert!(!text.contains(mark), "{name} has a {mark}");
+        }
+    }
+}
+
+#[test]
+fn the_rooms_above_any_runner_name_none() {
+    for (name, text) in
+        sources(&["crates/unflake-inquiry/src", "crates/unflake-store/src", "crates/unflake-report/src"], &["rs"])
+    {
+        let text = text.to_lowercase();
+        for word in RUNNERS.iter().filter(|word| text.contains(**word)) {
+            let excused = NOT_A_RUNNER.iter().any(|(file, excused, _)| name.ends_with(file) && excused == word);
+            assert!(excused, "{name} names {word}");
+        }
+    }
+}
+
+#[test]
+fn what_is_deliberately_absent_is_absent() {
+    for (room, absent) in ABSENT {
+        for (name, text) in sources(&[&format!("crates/{room}/src")], &["rs"]) {
+            for one in absent {
+                assert!(!text.contains(one), "{name} has {one}");
+            }
+        }
+    }
+}
+
+#[test]
+fn files_fit_in_the_head() {
+    for (name, text) in sources(&["crates", "agents", "e2e", "specimens", "bench", "fuzz", "docs"], &["rs", "py"]) {
+        let lines = text.lines().count();
+        assert!(lines <= LONGEST || MAY_BE_LONGER.contains(&name.as_str()), "{name} has {lines} lines");
+    }
+}
+
+#[test]
+fn no_file_knows_the_machine_it_was_written_on() {
+    // `/home/ann` is everybody's neighbour.
+    let paths = Regex::new(r#"(?m)(^|[\s"'`=(:])/(root|work|home)/([\w.-]+)"#).unwrap();
+    for (name, text) in sources(&["."], &["rs", "py", "toml", "md", "json", "snap", "sh", "svg", "test", "lock"]) {
+        let found = paths.captures_iter(&text).find(|found| &found[3] != "ann");
+        assert!(found.is_none(), "{name} has {:?}", found.map(|found| found[0].to_owned()));
+    }
+}
+
+// -- Reading ------------------------------------------------------------------------------------------------------------
+
+fn read(path: &Path) -> String {
+    fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+fn crates() -> BTreeMap<String, PathBuf> {
+    let entries = fs::read_dir(repository().join("crates")).unwrap().map(|entry| entry.unwrap());
+    entries.map(|entry| (entry.file_name().into_string().unwrap(), entry.path())).collect()
+}
+
+fn matches(text: &str, pattern: &str) -> BTreeSet<String> {
+    Regex::new(pattern).unwrap().find_iter(text).map(|found| found.as_str().to_owned()).collect()
+}
+
+/// Names, relative to the repository, and texts of all files below `places` with one of these endings.
+fn sources(places: &[&str], endings: &[&str]) -> impl Iterator<Item = (String, String)> {
+    fn walk(path: &Path, found: &mut Vec<PathBuf>) {
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        let not_ours = name.starts_with('.') && name.len() > 1 || ["target", "__pycache__"].contains(&name);
+        if path.is_dir() && !not_ours {
+            let mut entries: Vec<_> = fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path()).collect();
+            entries.sort();
+            entries.iter().for_each(|entry| walk(entry, found));
+        } else if path.is_file() {
+            found.push(path.to_owned());
+        }
+    }
+    let mut found = Vec::new();
+    places.iter().for_each(|place| walk(&repository().join(place), &mut found));
+    let has_ending = |path: &PathBuf| {
+        let ending = path.extension().or(path.file_name()).and_then(|ending| ending.to_str()).unwrap_or_default();
+        endings.contains(&ending)
+    };
+    found.retain(has_ending);
+    found.into_iter().filter_map(|path| {
+        let name = path.strip_prefix(repository()).ok()?.to_str()?.trim_start_matches("./").to_owned();
+        Some((name, fs::read_to_string(&path).ok()?))
+    })
+}
