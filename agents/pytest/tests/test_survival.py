@@ -122,7 +122,7 @@ def test_a_descriptor_that_has_become_another_file_is_not_written_to(project):
     assert agent.rest() == [{"event": "start", "n": 0, "run": 0}]
     again = unflake.accept()
     assert [event["event"] for event in again.until("idle")] == ["done", "start", "done", "idle"]
-    assert again.hello == agent.hello
+    assert again.hello == dict(agent.hello, connection=1)
     assert os.path.getsize(os.path.join(unflake.directory, "mine")) == 0
     assert again.outcomes(1) == ["passed"]
     assert unflake.end(again) == 0

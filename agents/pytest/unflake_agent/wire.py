@@ -30,6 +30,7 @@ class Wire:
         self._path = path
         self._hello = hello
         self._buffer = b""
+        self._connections = 0
         self._socket = None
         self._identity = None
         self._new_socket, self._kind = _socket.socket, (_socket.AF_UNIX, _socket.SOCK_STREAM)
@@ -46,7 +47,13 @@ class Wire:
         self.drop()
         if changes:
             self._buffer = b""  # Orders that came before the copy was made are not for it.
+            self._connections = 0
         self._hello.update(changes)
+        if self._connections:
+            self._hello["connection"] = self._connections
+        else:
+            self._hello.pop("connection", None)
+        self._connections += 1
         self._pid = self._hello["pid"] = self._getpid()
         try:
             plain = self._new_socket(*self._kind)

@@ -11,6 +11,7 @@ use nix::unistd::Pid;
 use unflake_model::{Death, Origin, Test, TestId};
 use unflake_protocol::{Order, to_line};
 
+use crate::inbox::Letter;
 use crate::keeper::Kept;
 use crate::output::Output;
 
@@ -26,8 +27,16 @@ pub(crate) struct Environment {
     pub(crate) stack_signal: Option<i32>,
     pub(crate) listing: Rc<Listing>,
     pub(crate) state: State,
+    /// When it was asked for.
+    pub(crate) since: Instant,
     /// How many attempts it has made.
     pub(crate) attempts: u32,
+    /// How many of its connections have been heard.
+    pub(crate) connections: u32,
+    /// What came on a later connection than the one that is being heard, in the order in which it came.
+    pub(crate) held: Vec<Letter>,
+    /// Since when letters are held.
+    pub(crate) holding: Option<Instant>,
     /// Whether it has been told that it is up.
     pub(crate) announced: bool,
     /// The tests it has listed so far, while it starts.
@@ -93,6 +102,23 @@ impl Listing {
 impl Environment {
     pub(crate) fn origin(&self) -> Origin {
         if self.parent.is_some() { Origin::Fork } else { Origin::Process }
+    }
+
+    /// Whether what came on this connection is to be heard now, and not after what came on another.
+    pub(crate) fn hears(&self, connection: u64) -> bool {
+        self.connection.as_ref().is_some_and(|(heard, _)| *heard == connection)
+    }
+
+    /// Whether this is a connection that will be heard later.
+    pub(crate) fn awaits(&self, connection: u64) -> bool {
+        let is_it =
+            |letter: &Letter| matches!(letter, Letter::Connected { connection: held, .. } if *held == connection);
+        self.held.iter().any(is_it)
+    }
+
+    pub(crate) fn hold(&mut self, letter: Letter) {
+        self.holding.get_or_insert_with(Instant::now);
+        self.held.push(letter);
     }
 
     /// Whether a death would not be noticed by what it says.

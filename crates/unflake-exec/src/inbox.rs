@@ -17,11 +17,13 @@ pub(crate) enum Letter {
     },
     Said {
         environment: u32,
+        connection: u64,
         event: Event,
     },
     /// A line that could not be understood.
     Garbled {
         environment: u32,
+        connection: u64,
         error: LineError,
     },
     Closed {
@@ -63,8 +65,8 @@ fn listen(connection: u64, stream: UnixStream, to: &Sender<Letter>) {
     let mut sent = to.send(Letter::Connected { hello, connection, stream });
     while sent.is_ok() {
         sent = match lines.read() {
-            Ok(Line::Message(event)) => to.send(Letter::Said { environment, event }),
-            Ok(Line::Bad(error)) => to.send(Letter::Garbled { environment, error }),
+            Ok(Line::Message(event)) => to.send(Letter::Said { environment, connection, event }),
+            Ok(Line::Bad(error)) => to.send(Letter::Garbled { environment, connection, error }),
             Ok(Line::End) | Err(_) => {
                 let _ = to.send(Letter::Closed { environment, connection });
                 return;

@@ -24,6 +24,9 @@ const WATCH: Duration = Duration::from_millis(2);
 const STACK: Duration = Duration::from_millis(250);
 /// How long to wait for the last words of a process that has ended, or for word of how it ended.
 const LAST_WORDS: Duration = Duration::from_millis(500);
+/// How long a copy may take to say that it is there: as long as one attempt, within these bounds.
+const BIRTH: Duration = Duration::from_secs(20);
+const LEAST_BIRTH: Duration = Duration::from_secs(2);
 /// How long a runner may take to stop after Ctrl-C.
 const GRACE: Duration = Duration::from_secs(5);
 /// More letters than this are left for the next turn, so that the display does not freeze.
@@ -45,24 +48,21 @@ impl Exec {
     }
 
     fn patience(&self) -> Duration {
-        let watching = |one: &Environment| one.lost.is_some() || one.ended.is_some();
+        let watching = |one: &Environment| one.lost.is_some() || one.ended.is_some() || one.holding.is_some();
         if self.environments.values().any(watching) { WATCH } else { BEAT }
     }
 
     fn open(&mut self, letter: Letter) {
         match letter {
             Letter::Connected { hello, connection, stream } => self.connected(hello, connection, stream),
-            Letter::Said { environment, event } => self.said(environment, event),
-            Letter::Garbled { environment, error } => {
-                let what = format!("environment {environment} sent {error}; it is ignored");
-                self.seen.push(Observation::Note(what));
-            }
-            Letter::Closed { environment, connection } => {
-                if let Some(environment) = self.environments.get_mut(&environment)
-                    && environment.connection.as_ref().is_some_and(|(number, _)| *number == connection)
-                {
-                    environment.connection = None;
-                    environment.lost = Some(Instant::now());
+            Letter::Said { environment: id, connection, .. }
+            | Letter::Garbled { environment: id, connection, .. }
+            | Letter::Closed { environment: id, connection } => {
+                let Some(environment) = self.environments.get_mut(&id) else { return };
+                if environment.hears(connection) {
+                    self.hear(letter);
+                } else if environment.awaits(connection) {
+                    environment.hold(letter);
                 }
             }
             Letter::Ended { environment: id, how } => {
@@ -84,6 +84,35 @@ impl Exec {
         }
     }
 
+    /// What came on the connection of an environment that is being heard.
+    fn hear(&mut self, letter: Letter) {
+        match letter {
+            Letter::Said { environment, event, .. } => self.said(environment, event),
+            Letter::Garbled { environment, error, .. } => {
+                let what = format!("environment {environment} sent {error}; it is ignored");
+                self.seen.push(Observation::Note(what));
+            }
+            Letter::Closed { environment: id, .. } => {
+                if let Some(environment) = self.environments.get_mut(&id) {
+                    environment.connection = None;
+                    environment.lost = Some(Instant::now());
+                }
+                self.open_held(id);
+            }
+            Letter::Connected { .. } | Letter::Ended { .. } | Letter::Interrupt => {}
+        }
+    }
+
+    /// Connections are read side by side, so what was said on a later one may be here first. It is heard when the
+    /// earlier one has been heard to its end.
+    fn open_held(&mut self, id: u32) {
+        let Some(environment) = self.environments.get_mut(&id) else { return };
+        environment.holding = None;
+        for letter in std::mem::take(&mut environment.held) {
+            self.open(letter);
+        }
+    }
+
     fn connected(&mut self, hello: Hello, connection: u64, stream: std::os::unix::net::UnixStream) {
         let Some(environment) = self.environments.get_mut(&hello.environment) else { return };
         if hello.protocol != wire::VERSION {
@@ -101,7 +130,11 @@ impl Exec {
             let text = "the command starts a runner more than once; unflake looks at one at a time".to_owned();
             return self.problem(Problem { kind: ProblemKind::Usage, place: None, text });
         }
+        if environment.connection.is_some() || hello.connection > environment.connections {
+            return environment.hold(Letter::Connected { hello, connection, stream });
+        }
         let _ = stream.set_write_timeout(Some(Duration::from_secs(20)));
+        environment.connections = hello.connection.saturating_add(1);
         environment.connection = Some((connection, stream));
         environment.lost = None;
         environment.pid = Some(hello.pid);
@@ -153,7 +186,7 @@ impl Exec {
                 }
             }
             Event::Start { n, run } => self.started(id, n, run),
-            Event::Done { outcome, seconds, failure, stdout, stderr, .. } => {
+            Event::Done { n, outcome, seconds, failure, stdout, stderr, .. } => {
                 let failure = failure.map(|failure| Failure {
                     phase: match failure.phase {
                         wire::Phase::SetUp => Phase::SetUp,
@@ -167,7 +200,9 @@ impl Exec {
                     file: failure.file,
                     line: failure.line,
                 });
-                self.done(id, outcome_of(outcome), seconds, failure, stdout, stderr);
+                if self.is_current(id, n) {
+                    self.done(id, outcome_of(outcome), seconds, failure, stdout, stderr);
+                }
             }
             Event::Stopped { why, .. } => {
                 if let Some(at) = self.work_in(id) {
@@ -218,6 +253,13 @@ impl Exec {
 
     fn work_in(&self, environment: u32) -> Option<usize> {
         self.works.iter().position(|placed| placed.environment == Some(environment))
+    }
+
+    /// Whether it is this test that runs there now. An answer is never taken for another test's.
+    fn is_current(&self, id: u32, n: u32) -> bool {
+        let running = self.work_in(id).and_then(|at| self.works[at].work.current.as_ref());
+        let named = self.environments.get(&id).and_then(|one| one.listing.tests.get(n as usize));
+        running.zip(named).is_some_and(|(current, test)| current.test == test.id)
     }
 
     fn started(&mut self, id: u32, n: u32, run: u32) {
@@ -293,6 +335,8 @@ impl Exec {
 
     fn look_at_clocks(&mut self, now: Instant) {
         self.look_at_time_limits(now);
+        self.look_at_held(now);
+        self.look_at_births(now);
         let mut buried = Vec::new();
         let mut to_reap = Vec::new();
         for environment in self.environments.values_mut() {
@@ -332,6 +376,41 @@ impl Exec {
         if self.interrupted_at.is_some_and(|since| now - since > GRACE) {
             self.interrupted_at = Some(now);
             self.environments.values_mut().for_each(|environment| environment.kill());
+        }
+    }
+
+    /// A copy that does not come up hangs in what the project does after a fork, or in a lock that a thread held. It is
+    /// given up, and no more copies are made.
+    fn look_at_births(&mut self, now: Instant) {
+        let limit = self.launch.timeout.map_or(BIRTH, |limit| limit.clamp(LEAST_BIRTH, BIRTH));
+        let late = |one: &&Environment| {
+            one.parent.is_some() && one.state == State::Starting && one.reaping.is_none() && now - one.since > limit
+        };
+        let late: Vec<u32> = self.environments.values().filter(late).map(|one| one.id).collect();
+        for id in late {
+            if let Some(mut copy) = self.environments.remove(&id) {
+                copy.kill();
+            }
+            if let Some(at) = self.work_in(id) {
+                self.works[at].environment = None;
+            }
+            let why = "a copy of the runner's process did not come up".to_owned();
+            self.seen
+                .push(Observation::Note(format!("fresh environments are new processes, which takes longer: {why}")));
+            self.no_nursery = Some(why);
+        }
+    }
+
+    /// A connection that a test gave on to another process does not close. Nothing more is said on it.
+    fn look_at_held(&mut self, now: Instant) {
+        let late = |one: &&Environment| one.holding.is_some_and(|since| now - since > LAST_WORDS);
+        let late: Vec<u32> = self.environments.values().filter(late).map(|one| one.id).collect();
+        for id in late {
+            if let Some(environment) = self.environments.get_mut(&id) {
+                environment.connection = None;
+                environment.connections = u32::MAX;
+            }
+            self.open_held(id);
         }
     }
 

@@ -80,6 +80,9 @@ pub struct Hello {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<u32>,
     pub pid: u32,
+    /// How many connections this environment has had before: what was said on those goes before what is said on this.
+    #[serde(default, skip_serializing_if = "is_first")]
+    pub connection: u32,
     /// The runner's name and version.
     pub runner: String,
     /// The language's name and version.
@@ -90,6 +93,10 @@ pub struct Hello {
     /// directory, without help from the code that hangs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stack_signal: Option<i32>,
+}
+
+fn is_first(connection: &u32) -> bool {
+    *connection == 0
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
