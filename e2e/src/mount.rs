@@ -7,16 +7,16 @@ pub struct Mount(PathBuf);
 impl Mount {
     /// A small file system in memory. None where this user may not mount.
     pub fn tmpfs(place: &Path, options: &str) -> Option<Self> {
-        Self::mount(&["-t", "tmpfs", "-o", options, "tmpfs"], place)
+        Self::at(&["-t", "tmpfs", "-o", options, "tmpfs"], place)
     }
 
     /// Makes `place` read-only, for root too. None where this user may not mount.
     pub fn read_only(place: &Path) -> Option<Self> {
-        let bound = Self::mount(&["--bind", place.to_str()?], place)?;
+        let bound = Self::at(&["--bind", place.to_str()?], place)?;
         run("mount", &["-o", "remount,bind,ro", place.to_str()?]).then_some(bound)
     }
 
-    fn mount(arguments: &[&str], place: &Path) -> Option<Self> {
+    fn at(arguments: &[&str], place: &Path) -> Option<Self> {
         let arguments = [arguments, &[place.to_str()?]].concat();
         run("mount", &arguments).then(|| Self(place.to_owned()))
     }

@@ -193,14 +193,15 @@ fn without_a_command_the_one_in_the_settings_or_a_guess_is_taken() {
 
 #[test]
 fn threads_make_fresh_environments_new_processes() {
-    let threads = "import threading\nthreading.Thread(target=threading.Event().wait, daemon=True).start()\n";
+    let threads =
+        "import threading\nthreading.Thread(target=threading.Event().wait, name='ticker', daemon=True).start()\n";
     let story = Story::of_specimen("polluted-cache").with("conftest.py", threads);
     let ran = story.run("", "python -m pytest").exits(0);
     let [finding] = ran.list("findings") else { panic!("{:?}", ran.findings()) };
     assert_eq!(finding["kind"], "flaky-state-dependent");
     assert_eq!(finding["evidence"]["fresh"], "process");
     assert_snapshot!(ran.remarks(), @r"
-    note: fresh environments are new processes, which takes longer: threads are alive: Thread-1 (wait)
+    note: fresh environments are new processes, which takes longer: threads are alive: ticker
     exit 0: only one flaky test failed
     ");
 }
@@ -283,6 +284,30 @@ fn the_revision_of_the_code_is_kept() {
     assert_eq!(story.history()[0].facts.revision.dirty, Some(true));
     let history = story.unflake(["history", "test_two"]).end().exits(0).stdout;
     assert!(history.contains(&format!("{}+", &git(&["rev-parse", "HEAD"])[..8])), "{history}");
+}
+
+// -- Where nobody sits at a terminal ----------------------------------------------------------------------------------------
+
+/// Runs `unflake` by this line of a shell, in which it is `$0`.
+fn by_shell(story: &Story, line: &str) -> String {
+    let output = story.command("sh").args(["-c", line]).arg(e2e::unflake()).output().unwrap();
+    assert!(output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn standard_input_is_not_needed() {
+    let story = Story::of("def test_a(): pass\n");
+    assert!(by_shell(&story, "\"$0\" run --quiet -- pytest <&- && echo well").ends_with("well\n"));
+    let story = Story::of("def test_a(): assert open(0).read() == ''\n");
+    assert!(by_shell(&story, "yes | \"$0\" run --quiet -- pytest -s && echo well").ends_with("well\n"));
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_trouble() {
+    let story = shop();
+    let line = "{ \"$0\" run --quiet -- python -m pytest; echo $? > code; } | true; cat code";
+    assert_eq!(by_shell(&story, line), "1\n");
 }
 
 // -- What people read ---------------------------------------------------------------------------------------------------
@@ -437,6 +462,29 @@ fn doctor_says_what_is_here() {
     assert_eq!(story.unflake(["doctor", "--", "true"]).end().code, 4);
     assert_eq!(story.unflake(["doctor", "--", "pytest", "-k", "nothing"]).end().code, 5);
     assert!(!story.project().join(".unflake").exists(), "looking changes nothing");
+}
+
+#[test]
+fn the_demo_shows_every_verdict_and_leaves_nothing() {
+    // A Python whose virtual environments need no network: they hold the pytest that is here.
+    let pytest = format!("#!/bin/sh\nexec {} -m pytest \"$@\"\n", e2e::python().display());
+    let make = "mkdir -p .venv/bin && cp \"$(dirname \"$0\")/pytest\" .venv/bin/ && ln -s /bin/true .venv/bin/python";
+    let story = Story::new().with("python", format!("#!/bin/sh\n{make}\n")).with("pytest", pytest);
+    for name in ["python", "pytest"] {
+        let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        fs::set_permissions(story.project().join(name), executable).unwrap();
+    }
+    let ran = story.unflake(["demo", "--python"]).arg(story.project().join("python")).end().exits(0);
+    for word in
+        ["REAL", "passed when run again at once", "after the whole suite", "only in a fresh environment", "exit 1"]
+    {
+        assert!(ran.stdout.contains(word), "{word} is missing:\n{}", ran.stdout);
+    }
+    let ran = story.unflake(["demo", "--python", "/no/such/python"]).end().exits(4);
+    assert_snapshot!(story.plain(&ran.stderr), @r"
+    unflake: `/no/such/python` could not be started: No such file or directory (os error 2)
+      → the demo needs Python 3.8 or later with venv; name another one with --python
+    ");
 }
 
 #[test]
