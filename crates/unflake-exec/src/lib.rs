@@ -3,6 +3,7 @@
 //!
 //! Deliberately absent: history, verdicts, drawing. What is Linux-only here says so.
 
+mod clocks;
 mod environment;
 mod exec;
 mod fresh;
