@@ -11,7 +11,7 @@ use nix::unistd::Pid;
 use crate::{Call, Ran, Story};
 
 /// Against hanging only. Nothing here takes a tenth of it.
-const DEADLINE: Duration = Duration::from_secs(60);
+const DEADLINE: Duration = Duration::from_secs(150);
 /// How long the system may take to clear away what has been killed.
 const CLEARING: Duration = Duration::from_secs(15);
 

@@ -326,7 +326,7 @@ fn regular(text: &str) -> String {
 #[test]
 fn a_message_of_a_hundred_megabytes() {
     let story = Story::of("def test_loud():\n    raise ValueError('begin' + 'x' * 100_000_000 + 'end')\n");
-    let ran = story.run("--at-end 0 --fresh 0", "pytest").exits(1);
+    let ran = story.run("--immediate 0 --at-end 0 --fresh 0", "pytest").exits(1);
     assert_eq!(ran.findings(), ["test_it.py::test_loud real"]);
     let message = ran.list("attempts")[0]["failure"]["message"].as_str().unwrap();
     assert!(message.contains("begin") && message.ends_with("end"), "both ends are kept");
