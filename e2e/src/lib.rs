@@ -2,6 +2,7 @@
 //! certainty that nothing of it is left behind.
 
 mod mount;
+mod projects;
 mod ran;
 mod running;
 mod story;
@@ -11,6 +12,7 @@ use std::process::Command;
 use std::sync::OnceLock;
 
 pub use mount::Mount;
+pub use projects::{flaky, shop};
 pub use ran::Ran;
 pub use running::Running;
 pub use story::{Call, Story};

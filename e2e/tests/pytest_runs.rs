@@ -2,31 +2,10 @@
 
 use std::fs;
 
-use e2e::{Ran, Story};
+use e2e::{Ran, Story, flaky, shop};
 use insta::assert_snapshot;
 use quick_xml::Reader;
 use quick_xml::events::Event;
-
-const SHOP: &str = "def price(n):\n    if n > 10:\n        return n - 1\n    return n\n";
-const TESTS: &str = "\
-from shop import price
-def test_one(): assert price(1) == 1
-def test_two(): assert price(2) == 3
-def test_three(): assert price(3) == 3
-";
-
-fn shop() -> Story {
-    Story::new().with("shop.py", SHOP).with("tests/test_shop.py", TESTS).with("conftest.py", "")
-}
-
-/// A test that fails the first time it is run in a project, and another that always passes.
-fn flaky() -> Story {
-    Story::of(
-        "import os\n\
-         def test_flaky():\n    first = not os.path.exists('mark')\n    open('mark', 'w')\n    assert not first\n\
-         def test_sound(): pass\n",
-    )
-}
 
 fn read(story: &Story, name: &str) -> String {
     fs::read_to_string(story.project().join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
@@ -72,7 +51,7 @@ fn reports_of_the_runner_are_written_once_and_by_the_whole_suite() {
 
 #[test]
 fn a_runner_that_fails_for_another_reason_than_a_test_is_heard() {
-    let story = Story::new().with("shop.py", SHOP).with("test_it.py", "import shop\ndef test_a(): pass\n");
+    let story = shop().with("tests/test_shop.py", "import shop\ndef test_a(): pass\n");
     let ran = story.run("", "python -m pytest --cov=shop --cov-fail-under=100").exits(4);
     assert_snapshot!(story.plain(&ran.remarks()), @"exit 4: no test failed for real, but the runner itself left with exit code 1; --runner-output shows what it said");
 }
@@ -129,6 +108,45 @@ fn a_suite_that_ends_itself_is_incomplete() {
         test_it.py::test_c
 
     exit 1: one real failure
+    ");
+}
+
+// -- What comes after the last test ----------------------------------------------------------------------------------------
+
+fn by_sh(story: &Story, line: &str) -> Ran {
+    story.running("", "").args(["--", "sh", "-c", line]).end()
+}
+
+#[test]
+fn a_command_may_go_on_after_its_runner_and_does_so_once() {
+    let story = Story::of("def test_a(): assert 0\n");
+    by_sh(&story, "pytest; sleep 1; echo once >> after").exits(1);
+    assert_eq!(read(&story, "after"), "once\n", "helpers do not do it again");
+    let story = Story::of("def test_a(): pass\n");
+    let ran = by_sh(&story, "pytest; sleep 1; exit 3").exits(4);
+    assert_snapshot!(ran.remarks(), @"exit 4: no test failed for real, but the runner itself left with exit code 3; --runner-output shows what it said");
+}
+
+#[test]
+fn a_command_with_two_runners_is_refused_and_never_green() {
+    let story = Story::of("def test_a(): pass\n").with("test_other.py", "def test_b(): assert 0\n");
+    let ran = by_sh(&story, "pytest test_it.py; pytest test_other.py").exits(4);
+    assert_snapshot!(ran.remarks(), @r"
+    usage: the command starts a runner more than once; unflake looks at one at a time
+    exit 4: no test failed for real, but the runner did not run as it should
+    ");
+}
+
+#[test]
+fn a_runner_that_dies_or_hangs_at_its_end_is_not_taken_for_success() {
+    let ending = |what: &str| {
+        let hook = format!("import os, time\ndef pytest_unconfigure(): {what}\n");
+        Story::of("def test_a(): pass\n").with("conftest.py", hook).run("--timeout 2", "pytest").exits(4).remarks()
+    };
+    assert_snapshot!(ending("os.abort()"), @"exit 4: no test failed for real, but the runner itself was killed by SIGABRT; --runner-output shows what it said");
+    assert_snapshot!(ending("time.sleep(1000)"), @r"
+    internal: the runner did not end after its last test within the time limit, and was ended
+    exit 4: no test failed for real, but the runner did not run as it should
     ");
 }
 
@@ -308,276 +326,4 @@ fn a_reader_that_goes_away_is_no_trouble() {
     let story = shop();
     let line = "{ \"$0\" run --quiet -- python -m pytest; echo $? > code; } | true; cat code";
     assert_eq!(by_shell(&story, line), "1\n");
-}
-
-// -- What people read ---------------------------------------------------------------------------------------------------
-
-#[test]
-fn a_run_is_told_in_words() {
-    let story = Story::of_specimen("polluted-cache").with("tests/test_more.py", "def test_bad():\n    assert 1 == 2\n");
-    let ran = story.run("", "python -m pytest").exits(1);
-    assert_snapshot!(told(&story, &ran), @r"
-      6 tests · 1 real failure · 1 flaky · [TIME]
-
-    ✗ REAL   tests/test_more.py::test_bad
-             failed 4 of 4 times, in a fresh environment too
-               tests/test_more.py:2  AssertionError
-               │ assert 1 == 2
-             see it yourself  python -m pytest tests/test_more.py::test_bad
-
-    ≈ FLAKY  tests/test_compatibility.py::test_new_client_and_old_server
-             passed only in a fresh environment: the test before it leaves something behind
-             see it yourself  python -m pytest
-
-    exit 1: one real failure
-    ");
-}
-
-#[test]
-fn a_narrow_terminal_has_room_for_everything() {
-    let story = shop();
-    let ran = story.running("", "python -m pytest").env("COLUMNS", "40").end().exits(1);
-    assert_snapshot!(told(&story, &ran), @r"
-      3 tests · 1 real failure ·
-      [TIME]
-
-    ✗ REAL   tests/test_shop.py::test_two
-      failed 4 of 4 times, in a fresh
-      environment too
-        tests/test_shop.py:3  AssertionError
-        │ assert 2 == 3
-        │  +  where 2 = price(2)
-      see it yourself
-        python -m pytest tests/test_shop.py::test_two
-
-    exit 1: one real failure
-    ");
-}
-
-#[test]
-fn quiet_says_only_what_has_to_be_acted_upon() {
-    let story = flaky();
-    let ran = story.run("--quiet", "pytest").exits(0);
-    assert_snapshot!(told(&story, &ran), @"  2 tests · 1 flaky · [TIME]");
-    assert_eq!(ran.stderr, "");
-    let story = shop();
-    let ran = story.run("--quiet", "python -m pytest").exits(1);
-    assert!(ran.stdout.contains("REAL") && ran.stderr.is_empty());
-}
-
-#[test]
-fn colour_is_used_only_where_it_is_wanted() {
-    let story = shop();
-    let coloured = |option: &str, variable: &str| {
-        let call = story.running(option, "python -m pytest").env(variable, "1");
-        call.end().exits(1).stdout.contains("\x1b[")
-    };
-    assert!(!coloured("", "SOMETHING"), "nobody sees colours in a file");
-    assert!(coloured("--color always", "SOMETHING"));
-    assert!(coloured("--color always", "NO_COLOR"), "what is typed comes first");
-    assert!(!coloured("--color never", "SOMETHING"));
-}
-
-#[test]
-fn history_lists_runs_and_attempts() {
-    let story = flaky();
-    story.run("", "pytest").exits(0);
-    let clean = |text: &str| {
-        let when = regex_lite::Regex::new(r"\d{4}-\d\d-\d\d \d\d:\d\d(:\d\d)?").unwrap();
-        when.replace_all(&story.plain(text), "[WHEN]").into_owned()
-    };
-    let ran = story.unflake(["history"]).end().exits(0);
-    assert_snapshot!(clean(&ran.stdout), @"  [WHEN]        3 attempts  exit 0       pytest");
-    let ran = story.unflake(["history", "flaky"]).end().exits(0);
-    assert_snapshot!(clean(&ran.stdout), @r"
-    test_it.py::test_flaky
-    failed 1 of 2 times
-
-    when                 outcome     took  revision  where
-    [WHEN]  ✓ passed  [TIME]            again at once
-    [WHEN]  ✗ failed  [TIME]            suite, as the first  assert not True
-    ");
-    let ran = story.unflake(["history", "nothing-like-it"]).end().exits(2);
-    assert_snapshot!(clean(&ran.stderr), @r"
-    unflake: no test in the history has `nothing-like-it` in its name
-      → `unflake history` lists the runs that are known
-    ");
-    let empty = Story::new();
-    let ran = empty.unflake(["history"]).end().exits(2);
-    assert_snapshot!(empty.plain(&ran.stderr), @r"
-    unflake: there is no history in [PLACE]/project/.unflake
-      → `unflake run -- pytest` begins one
-    ");
-}
-
-#[test]
-fn settings_say_what_holds_and_where_it_comes_from() {
-    let story = shop().with("pyproject.toml", "[tool.unflake]\nimmediate = 3\njobs = 7\n");
-    let call = story.unflake(["settings", "--fresh-by", "process", "--jobs", "2"]).env("UNFLAKE_AT_END", "5");
-    assert_snapshot!(told(&story, &call.end().exits(0)), @r#"
-    command       ["pytest"]
-                    guessed: this looks like a pytest project
-    immediate     3
-                    [PLACE]/project/pyproject.toml
-    at-end        5
-                    variable UNFLAKE_AT_END
-    fresh         1
-                    default
-    fresh-by      process
-                    command line
-    too-many      1
-                    default
-    flaky-result  pass
-                    default
-    never-excuse  ["WARNING: ThreadSanitizer: ", "ERROR: (Address|Leak|Memory|HWAddress)Sanitizer: ", "SUMMARY: UndefinedBehaviorSanitizer: ", "WARNING: DATA RACE", "Fatal Python error: "]
-                    default
-    jobs          2
-                    command line
-    timeout       900s
-                    default
-    output-limit  65536
-                    default
-    store         [PLACE]/project/.unflake
-                    default
-    "#);
-}
-
-#[test]
-fn doctor_says_what_is_here() {
-    let story = shop();
-    let clean = |text: &str| {
-        let cores = regex_lite::Regex::new(r"\d+ cores").unwrap();
-        cores.replace_all(&story.plain(text), "[N] cores").into_owned()
-    };
-    let ran = story.unflake(["doctor", "--", "python", "-m", "pytest"]).end().exits(0);
-    assert_snapshot!(clean(&ran.stdout), @r"
-    ✓ machine   Linux, [N] cores; whatever tests leave running is ended afterwards
-    – git       git version [VERSION], but this is no repository: attempts are kept without revision
-    ✓ history   none yet; it will be kept in [PLACE]/project/.unflake
-    ✓ command   python -m pytest (command line)
-    ✓ runner    pytest [VERSION] on CPython [VERSION], agent inside
-    ✓ tests     3 collected
-    ✓ fresh     by fork of a collected process: milliseconds each
-    ");
-    assert_eq!(story.unflake(["doctor", "--", "true"]).end().code, 4);
-    assert_eq!(story.unflake(["doctor", "--", "pytest", "-k", "nothing"]).end().code, 5);
-    assert!(!story.project().join(".unflake").exists(), "looking changes nothing");
-}
-
-#[test]
-fn the_demo_shows_every_verdict_and_leaves_nothing() {
-    // A Python whose virtual environments need no network: they hold the pytest that is here.
-    let pytest = format!("#!/bin/sh\nexec {} -m pytest \"$@\"\n", e2e::python().display());
-    let make = "mkdir -p .venv/bin && cp \"$(dirname \"$0\")/pytest\" .venv/bin/ && ln -s /bin/true .venv/bin/python";
-    let story = Story::new().with("python", format!("#!/bin/sh\n{make}\n")).with("pytest", pytest);
-    for name in ["python", "pytest"] {
-        let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-        fs::set_permissions(story.project().join(name), executable).unwrap();
-    }
-    let ran = story.unflake(["demo", "--python"]).arg(story.project().join("python")).end().exits(0);
-    for word in
-        ["REAL", "passed when run again at once", "after the whole suite", "only in a fresh environment", "exit 1"]
-    {
-        assert!(ran.stdout.contains(word), "{word} is missing:\n{}", ran.stdout);
-    }
-    let ran = story.unflake(["demo", "--python", "/no/such/python"]).end().exits(4);
-    assert_snapshot!(story.plain(&ran.stderr), @r"
-    unflake: `/no/such/python` could not be started: No such file or directory (os error 2)
-      → the demo needs Python 3.8 or later with venv; name another one with --python
-    ");
-}
-
-#[test]
-fn completions_are_scripts_that_a_shell_accepts() {
-    let story = Story::new();
-    let script = story.unflake(["completions", "bash"]).end().exits(0).stdout;
-    assert!(!script.contains("unflake__keep"), "what is hidden is not offered");
-    fs::write(story.project().join("completions"), script).unwrap();
-    assert!(story.command("bash").args(["-n", "completions"]).status().unwrap().success());
-    for shell in ["zsh", "fish", "elvish", "powershell"] {
-        assert!(story.unflake(["completions", shell]).end().exits(0).stdout.contains("unflake"));
-    }
-}
-
-#[test]
-fn help_says_what_there_is() {
-    let story = Story::new();
-    let help = |arguments: &[&str]| told(&story, &story.unflake(arguments).env("COLUMNS", "100").end().exits(0));
-    assert_snapshot!(help(&["--help"]), @r"
-    Says which test failures are real and which are flaky, and how it knows.
-
-    Point it at the test command you already use: `unflake run -- pytest tests/`. Nothing is added to
-    your project and nothing has to be installed beside your packages.
-
-    Usage: unflake [OPTIONS] <COMMAND>
-
-    Commands:
-      run          Run the suite and say of every failure whether it is real or flaky
-      history      List what is known of a test: every attempt in every run, newest first
-      doctor       Check what is here: runner, agent, forking, git, history; what will work and what
-                   will not
-      settings     Print the settings that hold, and where each comes from
-      demo         Show unflake on a small sample project, with nothing to set up
-      completions  Print a completion script for a shell
-
-    Options:
-          --color <WHEN>
-              Use colour: auto, always or never. NO_COLOR is honoured
-
-              [possible values: auto, always, never]
-
-      -h, --help
-              Print help (see a summary with '-h')
-
-      -V, --version
-              Print version
-
-    New here? `unflake demo` shows it on a small project of its own, with nothing to set up.
-    ");
-    assert_snapshot!(help(&["run", "-h"]), @r"
-    Run the suite and say of every failure whether it is real or flaky
-
-    Usage: unflake run [OPTIONS] [-- <COMMAND>...]
-
-    Arguments:
-      [COMMAND]...  Your own test command, after `--`. Where it is left out, it is taken from the
-                    settings or guessed
-
-    Options:
-          --color <WHEN>   Use colour: auto, always or never. NO_COLOR is honoured [possible values:
-                           auto, always, never]
-      -q, --quiet          Say only what has to be acted upon
-          --json <FILE>    Write everything found as JSON to FILE (`-`: standard output)
-          --junit <FILE>   Write a JUnit report to FILE, every attempt included
-          --runner-output  Show at the end what the runner itself printed
-      -h, --help           Print help
-
-    Reruns:
-          --immediate <N>          Attempts right after a failure, in the same process [default: 1]
-          --at-end <N>             Attempts after the whole suite, in the same process [default: 1]
-          --fresh <N>              Attempts in fresh environments, one each [default: 1]
-          --fresh-by <HOW>         What a fresh environment is: `fork` of a process that has collected
-                                   the tests and run none, or a new `process` [default: fork]
-          --too-many <PER CENT>    From this share of failing tests on, in per cent, only the immediate
-                                   attempts are made. Never with fewer than ten failing tests [default:
-                                   1]
-          --flaky-result <RESULT>  Whether flaky tests `pass` or `fail` the run [default: pass]
-          --never-excuse <REGEX>   A regular expression; a failure that says or prints it is never
-                                   excused by a later pass. Can be given several times; takes the place
-                                   of the defaults (sanitizers and race detectors). Crashes are never
-                                   excused
-
-    Limits:
-      -j, --jobs <N>          Fresh environments at the same time [default: number of cores]
-          --timeout <TIME>    Time limit of one attempt: `90`, `2m`, `1h`, or `0` for none [default:
-                              15m]
-          --output-limit <N>  Characters of one text (what a test prints, a trace) to keep [default:
-                              65536]
-          --store <DIR>       Directory for the history of the project [default: .unflake in the
-                              project]
-
-    Exit codes: 0 passed or only flaky tests failed, 1 real failures, 2 wrong usage, 3 not all tests
-    ran, 4 the runner could not run, 5 no tests, 70 unflake's own trouble, 130 stopped by you.
-    ");
-    assert_snapshot!(help(&["--version"]), @"unflake [VERSION]");
 }

@@ -41,8 +41,13 @@ impl Exec {
             }
             let Some(pid) = environment.pid else { continue };
             if environment.root.is_some() {
-                // Its keeper will tell, unless the user's command goes on without its runner.
-                if environment.lost.is_some_and(|since| now - since > LAST_WORDS) && !is_alive(pid) {
+                // Its keeper will tell, unless the user's command goes on without its runner. After the suite that is as
+                // it should be; what a helper would do there has no business being done again.
+                let (patience, may_go_on) = match environment.role {
+                    Role::Suite => (LAST_WORDS, environment.state == State::Ending),
+                    Role::Nursery | Role::Seat => (Duration::ZERO, false),
+                };
+                if !may_go_on && environment.lost.is_some_and(|since| now - since > patience) && !is_alive(pid) {
                     environment.kill();
                     environment.lost = Some(now);
                 }
@@ -157,7 +162,7 @@ impl Exec {
             self.live = None;
         }
         if role == Role::Suite {
-            self.suite_exit = Some(death);
+            self.suite_exit = (state == State::Ending).then_some(death);
             if state == State::Starting && self.problems == 0 && self.interrupts == 0 {
                 let text = output.map(|output| output.settled_text()).unwrap_or_default();
                 self.cannot_start(&format!("the runner ended before it had listed its tests ({death})"), &text);

@@ -71,8 +71,8 @@ impl Interrupter {
 /// How the user's runner ended.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Closed {
-    /// None when its process died before, or had to be ended.
-    pub exit: Option<i32>,
+    /// None when its process died before it was told to end, or had to be ended.
+    pub end: Option<Death>,
     /// What it printed itself, shortened in the middle.
     pub output: String,
 }
@@ -232,11 +232,7 @@ impl Exec {
             self.turn(tell);
             self.hurry(told);
         }
-        let exit = match self.suite_exit {
-            Some(Death::Exit(code)) => Some(code),
-            _ => None,
-        };
-        Closed { exit, output: self.suite_output.text() }
+        Closed { end: self.suite_exit, output: self.suite_output.text() }
     }
 
     /// Ends what has been told to end and does not. A helper has nothing more to do; the user's own runner may have reports
@@ -251,8 +247,8 @@ impl Exec {
             environment.state = State::Ready;
             environment.kill();
             if environment.role == Role::Suite {
-                let note = "the runner did not end after its last test within the time limit, and was ended";
-                self.seen.push(Observation::Note(note.to_owned()));
+                let text = "the runner did not end after its last test within the time limit, and was ended".to_owned();
+                self.seen.push(Observation::Problem(Problem { kind: ProblemKind::Internal, place: None, text }));
             }
         }
     }

@@ -10,7 +10,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use unflake_exec::{Exec, Launch};
 use unflake_inquiry::{Ladder, NeverExcuse, Rungs};
-use unflake_model::Finding;
+use unflake_model::{Death, Finding, ProblemKind};
 use unflake_report as report;
 
 use crate::args::{RunArgs, When};
@@ -106,7 +106,12 @@ fn judge(gathered: &Gathered, gates: impl Fn(&Finding) -> bool) -> (Exit, String
         return (Exit::RealFailures, failures(real, "real"));
     }
     if !gathered.problems.is_empty() {
-        let what = if gathered.listed { "some tests could not be loaded" } else { "the tests could not be run" };
+        let unloaded = gathered.problems.iter().any(|problem| problem.kind == ProblemKind::Collection);
+        let what = match (gathered.listed, unloaded) {
+            (false, _) => "the tests could not be run",
+            (true, true) => "some tests could not be loaded",
+            (true, false) => "no test failed for real, but the runner did not run as it should",
+        };
         return (Exit::Runner, what.to_owned());
     }
     if !gathered.listed {
@@ -122,9 +127,14 @@ fn judge(gathered: &Gathered, gates: impl Fn(&Finding) -> bool) -> (Exit, String
         return (Exit::Incomplete, format!("{} tests did not run", gathered.left.len()));
     }
     // It has been told that no test failed. If it fails all the same, something else did.
-    if let Some(code @ 1..) = gathered.closed.as_ref().and_then(|closed| closed.exit) {
-        let what = format!("no test failed for real, but the runner itself left with exit code {code}");
-        return (Exit::Runner, what + "; --runner-output shows what it said");
+    if let Some(end) = gathered.closed.as_ref().and_then(|closed| closed.end).filter(|end| *end != Death::Exit(0)) {
+        let how = match end {
+            Death::Exit(code) => format!("left with exit code {code}"),
+            Death::Signal(_) => format!("was {end}"),
+            Death::Unknown => "ended without a word".to_owned(),
+        };
+        let what = format!("no test failed for real, but the runner itself {how}; --runner-output shows what it said");
+        return (Exit::Runner, what);
     }
     let flaky = gathered.findings.len();
     let only_flaky = || format!("only {} failed", if flaky == 1 { "one flaky test" } else { "flaky tests" });
