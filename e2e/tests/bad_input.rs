@@ -101,11 +101,10 @@ fn an_option_that_pytest_does_not_know() {
 fn an_interpreter_that_is_not_there() {
     let story = Story::of(PASSES);
     let ran = story.run("", "/no/such/python -m pytest").exits(4);
-    assert_snapshot!(told(&story, &ran), @r"
+    assert_snapshot!(told(&story, &ran), @"
       no tests were run · 1 problem · [TIME]
 
-    ✗ ERROR  the runner ended before it had listed its tests
-               │ `/no/such/python` could not be started: No such file or directory (os error 2)
+    ✗ ERROR  `/no/such/python` could not be started: No such file or directory (os error 2)
 
     exit 4: the tests could not be run
     ");
@@ -114,26 +113,29 @@ fn an_interpreter_that_is_not_there() {
 #[test]
 fn programs_that_are_no_runner() {
     let story = Story::of(PASSES);
-    assert_snapshot!(told(&story, &story.run("", "true").exits(4)), @r"
+    assert_snapshot!(told(&story, &story.run("", "true").exits(4)), @"
       no tests were run · 1 problem · [TIME]
 
-    ✗ ERROR  the runner ended before it had listed its tests (the process left with exit code 0)
+    ✗ ERROR  no test runner showed itself in the command before it ended (the process left with exit code 0)
+               │ It has to lead to pytest, 6 or later; `env -i`, and `-E` or `-I` of Python, keep unflake out.
 
     exit 4: the tests could not be run
     ");
-    assert_snapshot!(told(&story, &story.run("", "sleep 0.1").exits(4)), @r"
+    assert_snapshot!(told(&story, &story.run("", "sleep 0.1").exits(4)), @"
       no tests were run · 1 problem · [TIME]
 
-    ✗ ERROR  the runner ended before it had listed its tests (the process left with exit code 0)
+    ✗ ERROR  no test runner showed itself in the command before it ended (the process left with exit code 0)
+               │ It has to lead to pytest, 6 or later; `env -i`, and `-E` or `-I` of Python, keep unflake out.
 
     exit 4: the tests could not be run
     ");
     let ran = story.running("", "").args(["--", "sh", "-c", "echo wrong door >&2; exit 3"]).end().exits(4);
-    assert_snapshot!(told(&story, &ran), @r"
+    assert_snapshot!(told(&story, &ran), @"
       no tests were run · 1 problem · [TIME]
 
-    ✗ ERROR  the runner ended before it had listed its tests (the process left with exit code 3)
+    ✗ ERROR  no test runner showed itself in the command before it ended (the process left with exit code 3)
                │ wrong door
+               │ It has to lead to pytest, 6 or later; `env -i`, and `-E` or `-I` of Python, keep unflake out.
 
     exit 4: the tests could not be run
     ");
@@ -144,11 +146,12 @@ fn a_python_without_pytest() {
     let story = Story::of(PASSES);
     // Isolated from its site-packages, the same Python has none.
     let ran = story.run("", &format!("{} -S -m pytest", python().display())).exits(4);
-    assert_snapshot!(told(&story, &ran), @r"
+    assert_snapshot!(told(&story, &ran), @"
       no tests were run · 1 problem · [TIME]
 
-    ✗ ERROR  the runner ended before it had listed its tests (the process left with exit code 1)
+    ✗ ERROR  no test runner showed itself in the command before it ended (the process left with exit code 1)
                │ [PYTHON]: No module named pytest
+               │ It has to lead to pytest, 6 or later; `env -i`, and `-E` or `-I` of Python, keep unflake out.
 
     exit 4: the tests could not be run
     ");

@@ -259,7 +259,7 @@ class Agent:
             self._limits.write(first)  # They count tests, not attempts.
         if cut is not None:
             self._ending = cut
-            return {"cause": "exit", "why": self._teller.cut_short(cut)["failure"]["message"]}
+            return {"cause": "exit", "why": self._text(str(getattr(cut, "msg", None) or cut) or type(cut).__name__)}
         if self._session.shouldfail:
             self._ending = self._session.Failed(self._session.shouldfail)
         elif self._session.shouldstop:
@@ -269,7 +269,7 @@ class Agent:
         return {"cause": "limit", "why": self._text(str(self._ending))}
 
     def _attempt(self, n, run, item, following):
-        """Outcome, phase of the failure if any, and the exception that cut the whole run short if any."""
+        """Outcome and phase of the failure if any; or else the exception that cut the whole run short."""
         reports, cut = self._reports, None
         reports.clear()
         self._kinds.clear()
@@ -285,12 +285,10 @@ class Agent:
             # By hand, because it is the frequent case. Sent with the next line, to save a write.
             self._unsent = b'{"event":"done","n":%d,"run":%d,"outcome":"passed","seconds":%.6f}\n' % (n, run, seconds)
             return "passed", None, None
-        outcome = "failed" if cut is not None else outcome_of(reports)
-        details = {}
         if cut is not None:
-            details = self._teller.cut_short(cut)
-        elif outcome in ("failed", "error"):
-            details = self._teller.details(reports, self._kinds)
+            return None, None, cut  # Nobody knows how it would have ended.
+        outcome = outcome_of(reports)
+        details = self._teller.details(reports, self._kinds) if outcome in ("failed", "error") else {}
         self._unsent = self._wire.line("done", n=n, run=run, outcome=outcome, seconds=round(seconds, 6), **details)
         return outcome, details.get("failure", {}).get("phase"), cut
 

@@ -81,12 +81,6 @@ class Teller:
                 details[stream] = self._text(output)
         return details
 
-    def cut_short(self, error):
-        """The same for a test out of which an exception came that ends the whole run."""
-        message = str(getattr(error, "msg", None) or error) or type(error).__name__
-        text = self._text(message)
-        return {"failure": {"phase": "call", "kind": type(error).__name__, "message": text, "trace": text}}
-
 
 def is_shared_tear_down(error):
     """Whether a failing tear-down belongs to a fixture that other tests share. The test that happened to run last is

@@ -20,6 +20,8 @@ const LAST_WORDS: Duration = Duration::from_millis(500);
 /// How long a copy may take to say that it is there: as long as one attempt, within these bounds.
 const BIRTH: Duration = Duration::from_secs(20);
 const LEAST_BIRTH: Duration = Duration::from_secs(2);
+/// What to say of a command in which no agent came up.
+const NO_RUNNER: &str = "It has to lead to pytest, 6 or later; `env -i`, and `-E` or `-I` of Python, keep unflake out.";
 /// How long a runner may take to stop after Ctrl-C.
 const GRACE: Duration = Duration::from_secs(5);
 
@@ -134,7 +136,7 @@ impl Exec {
     /// goes on elsewhere.
     pub(crate) fn bury(&mut self, id: u32, death: Death) {
         let Some(environment) = self.environments.get(&id) else { return };
-        let (role, state) = (environment.role, environment.state);
+        let (role, state, announced) = (environment.role, environment.state, environment.announced);
         if let Some(at) = self.work_in(id) {
             self.works[at].environment = None;
             let work = &mut self.works[at].work;
@@ -165,7 +167,13 @@ impl Exec {
             self.suite_exit = (state == State::Ending).then_some(death);
             if state == State::Starting && self.problems == 0 && self.interrupts == 0 {
                 let text = output.map(|output| output.settled_text()).unwrap_or_default();
-                self.cannot_start(&format!("the runner ended before it had listed its tests ({death})"), &text);
+                if announced {
+                    let why = format!("the runner ended before it had listed its tests ({death})");
+                    self.cannot_start(&why, &text);
+                } else {
+                    let why = format!("no test runner showed itself in the command before it ended ({death})");
+                    self.cannot_start(&why, format!("{}\n{NO_RUNNER}", text.trim_end()).trim_start());
+                }
             }
         }
         self.orphan_unborn(id);

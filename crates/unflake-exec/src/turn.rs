@@ -204,7 +204,7 @@ impl Exec {
             }
             Event::Stopped { why, .. } => {
                 if let Some(at) = self.work_in(id) {
-                    self.works[at].work.stop(why);
+                    self.works[at].work.cut_short(why);
                 }
             }
             Event::Idle => self.idle(id),

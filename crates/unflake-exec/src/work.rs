@@ -102,6 +102,14 @@ impl Work {
         current
     }
 
+    /// The runner ends itself, in the middle of an attempt perhaps.
+    pub(crate) fn cut_short(&mut self, why: String) {
+        if let Some(current) = self.current.take() {
+            self.disregard(current);
+        }
+        self.stop(why);
+    }
+
     /// The attempt does not count: nobody knows how it would have ended. A test that had none before is left.
     pub(crate) fn disregard(&mut self, current: Current) {
         if current.run == 0 {

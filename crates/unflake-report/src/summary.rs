@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use unflake_model::{Finding, Outcome, Problem};
+use unflake_model::{Finding, Outcome, Problem, ProblemKind};
 
 use crate::cases::{Case, Cases};
 use crate::page::{Keep, Page, Tone};
@@ -116,11 +116,11 @@ fn problems(page: &mut Page, problems: &[Problem]) -> io::Result<()> {
                 page.prose(indent, Tone::Usual, what)?;
             }
             None => {
-                // Some texts begin by saying the same, more precisely.
+                // What kept the runner from starting is unflake's own word, and begins by saying it more precisely.
                 let (first, rest) = text.split_once('\n').unwrap_or((text, ""));
-                let same = first.starts_with(what);
-                text = if same { rest } else { text };
-                page.head(Tone::Bad, "✗", "ERROR", &one_line(if same { first } else { what }))?;
+                let precise = problem.kind == ProblemKind::Start;
+                text = if precise { rest } else { text };
+                page.head(Tone::Bad, "✗", "ERROR", &one_line(if precise { first } else { what }))?;
             }
         }
         if at < IN_FULL {

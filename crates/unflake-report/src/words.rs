@@ -38,7 +38,7 @@ pub(crate) fn problem_in_words(kind: ProblemKind) -> &'static str {
     match kind {
         ProblemKind::Collection => "could not be loaded, so none of its tests were run",
         ProblemKind::Usage => "the runner did not accept its command line or its configuration",
-        ProblemKind::Start => "the runner ended before it had listed its tests",
+        ProblemKind::Start => "the tests could not be listed",
         ProblemKind::Internal => "the runner, or unflake's agent in it, failed inside",
     }
 }
