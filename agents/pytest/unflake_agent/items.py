@@ -4,6 +4,11 @@
 OF_ONE_RUN = "_instance", "_testcase", "_request", "funcargs", "_excinfo", "_prepare_exc", "_explicit_tearDown"
 LISTS = "own_markers", "user_properties", "_report_sections"
 STASHES = "stash", "_store"
+# Lists that are empty before the first run, unless a plugin filled them.
+GROWN = "user_properties", "_report_sections"
+CHANGED = frozenset(OF_ONE_RUN + ("_obj",))
+# Of a test that a run has changed in the usual way only.
+USUAL = object()
 
 
 class Items:
@@ -20,10 +25,44 @@ class Items:
     def take(self, n):
         """An item for test `n` on which no run has left anything."""
         before = self._before.get(n)
-        if before is not None:
-            return self._copy(self._items[n], before)
-        self._before[n] = self._look(self._items[n])
-        return self._items[n]
+        if before is None:
+            self._before[n] = self._look(self._items[n])
+            return self._items[n]
+        if before is USUAL:
+            before = self._look(self._items[n])
+            for name in GROWN:
+                if name in before:
+                    before[name] = []
+            for name in STASHES:
+                if name in before:
+                    before[name] = before[name][0], {}
+        return self._copy(self._items[n], before)
+
+    def put_back(self, n):
+        """Test `n` need not be run again soon. What it was before is forgotten where it can be told from what it is
+        now: remembered for every test of a large suite, it would make each garbage collection longer."""
+        before = self._before.get(n)
+        if before is not None and before is not USUAL and self._is_usual(self._items[n], before):
+            self._before[n] = USUAL
+
+    def _is_usual(self, item, before):
+        now = item.__dict__
+        for name, was in before.items():
+            if name in GROWN:
+                if was:
+                    return False
+            elif name in STASHES:
+                if was[1]:
+                    return False
+            elif name == "own_markers":
+                if len(was) != len(now.get(name, ())):
+                    return False
+            elif name == "keywords":
+                if type(was) is tuple and len(was[1]) != len(now[name]._markers):
+                    return False
+            elif name in now and now[name] is not was and name not in CHANGED:
+                return False
+        return "dtest" not in before and not (now.keys() - before.keys() - CHANGED)
 
     def _look(self, item):
         """What the item is made of before it is first run, with all that a run changes in place copied."""

@@ -235,6 +235,7 @@ class Agent:
             # Taken before the test runs: a test that follows itself has to be another item already.
             following = self._items.take(numbers[place]) if place < len(numbers) else None
             stopped = self._run_until_passed(n, item, following, again)
+            self._items.put_back(n)
             if stopped is not None:
                 self._unsent += self._wire.line("stopped", **stopped)
                 self._tear_down_all()

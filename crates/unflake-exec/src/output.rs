@@ -5,10 +5,13 @@ use std::fs::File;
 use std::io::Read;
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
 use std::{io, thread};
 
 const HEAD: usize = 64 << 10;
 const TAIL: usize = 64 << 10;
+/// Less than this at a time is not worth being woken for. The pipe has room for more.
+const TRICKLE: usize = 4 << 10;
 
 /// The first and the last of what came through a pipe, which is read for as long as anybody can write to it.
 #[derive(Clone, Default)]
@@ -33,6 +36,10 @@ impl Output {
             let mut chunk = [0; 16 << 10];
             while let Ok(count @ 1..) = read.read(&mut chunk) {
                 to.kept().add(&chunk[..count]);
+                // A dot for each test would wake this thread for each test, at the cost of the runner.
+                if count < TRICKLE {
+                    thread::sleep(Duration::from_millis(5));
+                }
             }
             to.kept().ended = true;
         });
@@ -45,7 +52,7 @@ impl Output {
             if self.kept().ended {
                 break;
             }
-            thread::sleep(std::time::Duration::from_millis(2));
+            thread::sleep(Duration::from_millis(2));
         }
         self.text()
     }

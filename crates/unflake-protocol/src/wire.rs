@@ -1,5 +1,5 @@
 use std::fmt;
-use std::io::{self, BufRead};
+use std::io::{self, BufRead, BufReader, Read};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -45,13 +45,18 @@ impl fmt::Display for LineError {
 
 /// Reads messages line by line, never holding more than [`MAX_LINE`] bytes.
 pub struct LineReader<R> {
-    from: R,
+    from: BufReader<R>,
     line: Vec<u8>,
 }
 
-impl<R: BufRead> LineReader<R> {
+impl<R: Read> LineReader<R> {
     pub fn new(from: R) -> Self {
-        Self { from, line: Vec::new() }
+        Self { from: BufReader::with_capacity(64 << 10, from), line: Vec::new() }
+    }
+
+    /// Whether everything that has come was read, so that the next read asks the other side.
+    pub fn is_drained(&self) -> bool {
+        self.from.buffer().is_empty()
     }
 
     /// Waits for the next message. A last line without newline counts as cut off, not as a message.
