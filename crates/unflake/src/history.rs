@@ -59,12 +59,9 @@ fn show_test(
     for (at, test) in tests.iter().enumerate() {
         let kept = store.attempts_of(test, limit)?;
         let revisions: Vec<Option<String>> = kept.iter().map(|kept| short(&kept.revision)).collect();
-        let row = |(kept, revision): (&unflake_store::Kept, &Option<String>)| -> (unflake_store::Kept, Option<String>) {
-            (kept.clone(), revision.clone())
-        };
-        let owned: Vec<_> = kept.iter().zip(&revisions).map(row).collect();
-        let rows: Vec<HistoryRow<'_>> = owned
+        let rows: Vec<HistoryRow<'_>> = kept
             .iter()
+            .zip(&revisions)
             .map(|(kept, revision)| HistoryRow {
                 when: kept.attempt.started,
                 outcome: kept.attempt.outcome,
