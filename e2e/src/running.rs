@@ -49,6 +49,14 @@ impl<'a> Running<'a> {
         }
     }
 
+    /// Waits until something is so.
+    pub fn wait_until(&self, what: &str, is_so: impl Fn() -> bool) {
+        while !is_so() {
+            assert!(self.began.elapsed() < DEADLINE, "never came: {what}");
+            thread::sleep(Duration::from_millis(5));
+        }
+    }
+
     /// Waits for its end, and sees to it that nothing is left.
     pub fn end(self) -> Ran {
         self.finish(true)

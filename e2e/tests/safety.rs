@@ -111,6 +111,7 @@ fn when_unflake_is_killed_everything_below_it_ends_and_all_that_was_seen_is_kept
     let story = story(HAS_DAEMONS);
     let running = story.running("", "pytest").start();
     running.wait_for("daemons");
+    running.wait_until("everything has been observed", || story.remembered() == WITH_REST);
     running.signal(Signal::SIGKILL);
     let ran = running.end().exits(-9);
     assert!(ran.json.is_none());

@@ -40,7 +40,7 @@ pub(crate) enum Letter {
 }
 
 /// Messages that follow each other faster than this are read together.
-const GATHER: Duration = Duration::from_millis(4);
+pub(crate) const GATHER: Duration = Duration::from_millis(4);
 
 /// Listens on `socket` for as long as the process lives.
 pub(crate) fn open(socket: &Path) -> io::Result<(Sender<Letter>, Receiver<Letter>)> {

@@ -1,6 +1,7 @@
 //! One turn of the executor: what has come in is heard, and what was seen is told.
 
 use std::rc::Rc;
+use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use unflake_model::{
@@ -11,7 +12,7 @@ use unflake_protocol::{self as wire, Event, Hello, Order};
 
 use crate::environment::{Environment, Listing, Role, State};
 use crate::exec::{Exec, Tell};
-use crate::inbox::Letter;
+use crate::inbox::{GATHER, Letter};
 use crate::work::Current;
 
 /// The display wants to hear from us this often.
@@ -78,7 +79,20 @@ impl Exec {
                     environment.ended = Some((how.unwrap_or(Death::Unknown), Instant::now()));
                 }
             }
-            Letter::Interrupt => self.interrupt(),
+            Letter::Interrupt => {
+                if self.interrupts == 0 {
+                    self.catch_up();
+                }
+                self.interrupt();
+            }
+        }
+    }
+
+    /// Hears what has been said up to now: tests that ended before Ctrl-C have ended.
+    fn catch_up(&mut self) {
+        thread::sleep(2 * GATHER);
+        while let Ok(letter) = self.letters.try_recv() {
+            self.open(letter);
         }
     }
 
