@@ -70,8 +70,11 @@ class Watch:
 
     def _look(self):
         while True:
-            with open("/proc/%d/status" % self._pid) as file:
-                marks = [line for line in file if line.startswith("VmHWM")]
+            try:
+                with open("/proc/%d/status" % self._pid) as file:
+                    marks = [line for line in file if line.startswith("VmHWM")]
+            except OSError:
+                return
             if not marks:  # A zombie has no memory.
                 return
             self._peak = int(marks[0].split()[1]) * 1024

@@ -59,7 +59,7 @@ def overhead(quick):
             Contender("pytest-rerunfailures", suite.pytest("--reruns", "1"), suite.directory, rerun),
             Contender("pytest-retry", suite.pytest("--retries", "1"), suite.directory, retry),
         ]
-        times = 3 if quick else 3 if name == "packaging" else 15
+        times = 2 if name == "packaging" else 3 if quick else 11
         costs = alternate(contenders, times)
         for contender, its in costs.items():
             base = costs["pytest"]
@@ -109,7 +109,7 @@ def fresh(quick):
             for how, jobs in (("fork", 1), ("fork", 2))
             for count in (few, many)
         ]
-        times = 2 if quick else 7
+        times = 2 if quick else 5
         costs = alternate(contenders, times)
         base = costs["new pytest"]
         shares = {name: its for name, its in costs.items() if name.startswith("new pytest")}
@@ -152,12 +152,12 @@ def forked(quick):
         together = Contender("pytest, one process", suite.pytest(), suite.directory, suite.variables())
         rival = Contender("pytest-forked", suite.pytest("--forked"), suite.directory, suite.variables("pytest-forked"), (0, 1))
         for contender in (together, rival):
-            costs = [once(contender) for _ in range(1 if quick else 3)]
+            costs = [once(contender) for _ in range(1 if quick else 2)]
             parts = (1000 * least(costs, what) / len(plain) for what in ("wall", "cpu"))
             table.row(name, contender.name, len(plain), "", *("%.2f" % part for part in parts))
         for at_once in (1, 2):
             best = None
-            for _ in range(1 if quick else 3):
+            for _ in range(1 if quick else 2):
                 warm = Warm(suite)
                 seen, *spent = warm.every_test_in_its_own_fork(at_once)
                 warm.close()
@@ -166,7 +166,7 @@ def forked(quick):
                 table.notes += ["%s: %s" % (name, difference) for difference in differ[:3]]
             parts = (1000 * part / len(plain) for part in best)
             table.row(name, "agent, %d at once" % at_once, len(plain), len(differ), *("%.2f" % part for part in parts))
-    table.notes.append("Least of three. The two pytests include their start, the agent does not.")
+    table.notes.append("Least of two. The two pytests include their start, the agent does not.")
     return table
 
 
@@ -188,7 +188,7 @@ def scale(quick):
                 Contender("pytest", suite.pytest(), suite.directory, suite.variables(), exits),
                 Contender("unflake", suite.unflake("--quiet"), suite.directory, suite.variables(), exits, watched=True),
             ]
-            times = 3 if quick else 15 if count <= 1000 else 5
+            times = 3 if quick else 15 if count <= 1000 else 3
             costs = alternate(contenders, times)
             plain, ours = costs["pytest"], costs["unflake"]
             cells = []
