@@ -121,6 +121,8 @@ def test_collection_errors_that_are_to_be_passed_over(project):
         ({"conftest.py": "import nothing_here"}, [], "usage", "nothing_here", 4),
         ({}, ["no_such_file.py"], "usage", "no_such_file.py", 4),
         ({"test_a.py": "def test_a(): pass"}, ["--collect-only"], "usage", "--collect-only", 0),
+        ({"test_a.py": "def test_a(): pass"}, ["--setup-plan"], "usage", "--setup-plan", 0),
+        ({"test_a.py": "def test_a(): pass"}, ["--setup-only"], "usage", "--setup-only", 0),
         (
             {"conftest.py": "def pytest_collection_modifyitems(items): 1/0", "test_a.py": "def test_a(): pass"},
             [],
@@ -329,3 +331,10 @@ def test_the_agent_leaves_when_unflake_does(project):
     agent = unflake.ready()
     agent.close()
     assert unflake.wait() == 1
+
+
+@pytest.mark.parametrize("option", ["--pdb", "--trace"])
+def test_a_debugger_has_nobody_to_talk_to(project, option):
+    agent = project("def test_a(): assert 0", option).ready()
+    assert agent.notes == ["%s is not used: there is nobody at the keyboard of a test here" % option]
+    assert agent.outcomes(0) == ["failed"]

@@ -21,6 +21,7 @@ MOST_CHARACTERS = 160_000
 # Options with which pytest and common plugins are told to write a report. A process that exists to be forked writes none.
 REPORT_OPTIONS = "xmlpath", "report_log", "resultlog", "htmlpath", "allure_report_dir", "json_report", "csv_path", "pastebin"
 
+RUNS_NOTHING = {"collectonly": "--collect-only", "setupplan": "--setup-plan", "setuponly": "--setup-only"}
 
 class Agent:
     def __init__(self, told):
@@ -93,6 +94,10 @@ class Agent:
                 text="%s is not used: the first pass keeps one process and your order; "
                 "unflake runs fresh environments in parallel with --jobs" % asked,
             )
+        for name, asked in (("usepdb", "--pdb"), ("trace", "--trace")):
+            if getattr(option, name, False):
+                setattr(option, name, False)
+                self._wire.tell("note", text="%s is not used: there is nobody at the keyboard of a test here" % asked)
         if not self._writes_reports:
             for name in REPORT_OPTIONS:
                 if getattr(option, name, None):
@@ -160,9 +165,10 @@ class Agent:
                 self._leave(session.config)
             errors = session.testsfailed
             raise session.Interrupted("%d error%s during collection" % (errors, "s" if errors != 1 else ""))
-        if option.collectonly:
-            self._problem("usage", None, "--collect-only runs no tests")
-            return True
+        for name, asked in RUNS_NOTHING.items():
+            if getattr(option, name, False):
+                self._problem("usage", None, "%s runs no tests" % asked)
+                return True
         self._session = session
         self._limits = Limits(session)
         self._items = Items(session.items)
