@@ -88,7 +88,7 @@ def main():
             failed = True
             continue
         begin = time.monotonic()
-        command = [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", os.path.join(HERE, "tests")] + arguments
+        command = [python, "-m", "pytest", "-q", "-n", "2", "-p", "no:cacheprovider", os.path.join(HERE, "tests")] + arguments
         ran = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=env, cwd=HERE)
         output = ran.stdout.decode(errors="replace")
         counts = [line for line in output.splitlines() if re.search(r"\d+ (passed|failed|error)", line)] or ["?"]

@@ -79,3 +79,54 @@ def test_an_error_in_its_own_tear_down_is_the_tests_own(project):
     used, not_used = agent.run(0, 1)
     assert (used["outcome"], used["failure"]["phase"]) == ("error", "tear-down")
     assert not_used["outcome"] == "passed"
+
+
+def test_what_a_shared_node_was_given_to_finalize_is_shared(project):
+    agent = project(
+        """
+        import pytest
+        left = []
+
+        @pytest.fixture(scope="module", autouse=True)
+        def checked(request):
+            def check(): assert not left
+            request.node.addfinalizer(check)
+
+        def test_leaves(): left.append(1)
+        def test_is_blamed(): pass
+        """
+    ).ready()
+    assert agent.run(0, 1)[1]["failure"]["phase"] == "shared-tear-down"
+
+
+def test_a_shared_fixture_that_failed_again_is_not_built_for_every_test(project):
+    unflake = project(
+        """
+        import pytest
+
+        @pytest.fixture(scope="session")
+        def service():
+            open("built", "a").write("x")
+            raise RuntimeError("no answer")
+
+        @pytest.mark.parametrize("n", range(8))
+        def test_it(service, n): pass
+        """
+    )
+    agent = unflake.ready()
+    assert agent.outcomes(*range(8), again=1) == ["error"] * 16
+    with open(os.path.join(unflake.directory, "built")) as built:
+        assert len(built.read()) == 3  # The first time, again for the first test, and after the last tear-down.
+
+
+def test_the_agent_is_not_taken_for_a_part_of_the_project(project):
+    agent = project(
+        """
+        import sys
+
+        def test_a():
+            ours = [module for name, module in sys.modules.items() if name.startswith("unflake_agent.")]
+            assert ours and all(module.warm_up.__code__.co_filename[0] == "<" for module in ours if hasattr(module, "warm_up"))
+        """
+    ).ready()
+    assert agent.outcomes(0) == ["passed"]

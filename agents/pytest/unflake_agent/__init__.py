@@ -7,8 +7,29 @@ One job a file: `wire` speaks, `plugin` listens to pytest and obeys orders, `ite
 PYTEST_DONT_REWRITE
 """
 
+import _imp
 import os
 import sys
+from importlib.machinery import PathFinder, SourceFileLoader
+
+
+class _Unseen(SourceFileLoader):
+    """Loads the agent's files so that they are not taken for the project's: coverage without a `source` measures every
+    file that is not installed, but none that has a name in brackets; Hypothesis takes constants from such files."""
+
+    def get_code(self, fullname):
+        code = super().get_code(fullname)
+        if hasattr(_imp, "_fix_co_filename"):
+            _imp._fix_co_filename(code, "<%s>" % fullname)
+        return code
+
+    @classmethod
+    def find_spec(cls, fullname, path=None, target=None):
+        if not fullname.startswith(__name__ + "."):
+            return None
+        spec = PathFinder.find_spec(fullname, path)
+        spec.loader = cls(spec.loader.name, spec.loader.path)
+        return spec
 
 
 def _come_in():
@@ -38,8 +59,10 @@ def pytest_addoption(parser, pluginmanager):
         # Compiled files are kept, beside the agent, even where the project wants none of its own: without them every
         # start would take 25 ms longer.
         wanted, sys.dont_write_bytecode = sys.dont_write_bytecode, False
+        sys.meta_path.insert(0, _Unseen)
         try:
             from .plugin import Agent
         finally:
+            sys.meta_path.remove(_Unseen)
             sys.dont_write_bytecode = wanted
         pluginmanager.register(Agent(_told), "unflake")

@@ -48,6 +48,9 @@ class Agent:
         self._ending = None
         self._noted_reruns = False
         self._is_warm = False
+        # Why a set-up failed last, and why it failed again after everything had been torn down for it.
+        self._set_up_error = None
+        self._failed_again = None
 
     # -- Coming in ----------------------------------------------------------------------------------------------------
 
@@ -248,6 +251,7 @@ class Agent:
                 break
         self._wire.send(self._unsent + b'{"event":"idle"}\n')
         self._unsent = b""
+        self._set_up_error = self._failed_again = None
 
     def _run_until_passed(self, n, item, following, again):
         """Runs a test, and as distinct items at most `again` times more; why to stop, if pytest wants to stop."""
@@ -258,10 +262,15 @@ class Agent:
         run = 0
         while cut is None and outcome in ("failed", "error") and run < again:
             run += 1
-            if phase == "set-up":
-                self._tear_down_all()  # Otherwise the fixture that failed would only be told to have failed.
+            # Otherwise the fixture that failed would only be told to have failed. Where pytest has told just that, of a
+            # fixture that was built anew for another test already and failed again, once more would be once too often:
+            # a service that is waited for in vain would be waited for by every test.
+            if phase == "set-up" and (self._failed_again is None or self._set_up_error is not self._failed_again):
+                self._tear_down_all()
             self._limits.lift()
             outcome, phase, cut = self._attempt(n, run, self._items.take(n), following)
+        if run and phase == "set-up":
+            self._failed_again = self._set_up_error
         if run:
             self._limits.write(first)  # They count tests, not attempts.
         if cut is not None:
@@ -316,6 +325,8 @@ class Agent:
         when = getattr(report, "when", None)
         if when is not None and call.excinfo is not None:
             self._kinds[when] = call.excinfo.typename
+            if when == "setup":
+                self._set_up_error = call.excinfo.value
             if when == "teardown" and is_shared_tear_down(call.excinfo.value):
                 self._kinds["shared"] = True
 

@@ -3,6 +3,7 @@
 import os
 
 from _pytest._code import ExceptionInfo
+from _pytest.outcomes import fail
 
 PHASES = {"setup": "set-up", "call": "call", "teardown": "tear-down"}
 
@@ -83,24 +84,27 @@ class Teller:
 
 
 def is_shared_tear_down(error):
-    """Whether a failing tear-down belongs to a fixture that other tests share. The test that happened to run last is
-    blamed for it, and would pass alone."""
+    """Whether a failing tear-down may belong to something that other tests share. The test that happened to run last is
+    blamed for it, and would pass alone. Only what a fixture of the test alone raises surely does not: what nodes were
+    given to finalize and what hooks look after (leaks of a module) cannot be told from what tests share."""
+    scopes = set()
     trace = error.__traceback__
     while trace is not None:
         frame = trace.tb_frame
-        if frame.f_code.co_name == "finish" and getattr(frame.f_locals.get("self"), "scope", "function") != "function":
-            return True
+        if frame.f_code.co_name == "finish":
+            scopes.add(getattr(frame.f_locals.get("self"), "scope", None))
         trace = trace.tb_next
-    # From pytest 8 on several failing tear-downs come as a group.
-    return any(map(is_shared_tear_down, getattr(error, "exceptions", ())))
+    if not scopes and hasattr(error, "exceptions"):
+        return any(map(is_shared_tear_down, error.exceptions))  # From pytest 8 on several failing ones come as a group.
+    return scopes != {"function"}
 
 
 def warm_up():
     """Writes a failure down, because the first one in a process takes tens of milliseconds: all modules are searched for
     its source. Done before copies are made, so that not each of them pays for it."""
     try:
-        raise LookupError
-    except LookupError:
+        fail("not at all")  # Through a file whose source is there to be read.
+    except fail.Exception:
         try:
             str(ExceptionInfo.from_current().getrepr())
         except Exception:

@@ -65,7 +65,8 @@ impl Injection<'_> {
 pub(crate) fn unpack(cache: Option<&Path>, otherwise: &Path) -> io::Result<PathBuf> {
     let mut hasher = DefaultHasher::new();
     PYTEST_AGENT.hash(&mut hasher);
-    let name = format!("pytest-{:016x}", hasher.finish());
+    // Below a directory of this name nothing is taken for code of the project (Hypothesis draws constants from that).
+    let name = format!("pytest-{:016x}/site-packages", hasher.finish());
     if let Some(cache) = cache
         && let Ok(there) = unpack_into(&cache.join(&name))
     {
