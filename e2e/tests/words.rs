@@ -126,7 +126,7 @@ fn settings_say_what_holds_and_where_it_comes_from() {
                     default
     flaky-result  pass
                     default
-    never-excuse  ["WARNING: ThreadSanitizer: ", "ERROR: (Address|Leak|Memory|HWAddress)Sanitizer: ", "SUMMARY: UndefinedBehaviorSanitizer: ", "WARNING: DATA RACE", "Fatal Python error: "]
+    never-excuse  ["WARNING: ThreadSanitizer: ", "ERROR: (Address|Leak|Memory|HWAddress)Sanitizer: ", "SUMMARY: UndefinedBehaviorSanitizer: ", "WARNING: DATA RACE", "Fatal Python error: ", "(UnraisableException|UnhandledThreadException)Warning: "]
                     default
     jobs          2
                     command line
