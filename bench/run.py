@@ -22,6 +22,7 @@ class Table:
 
     def row(self, *cells):
         self.rows.append([str(cell) for cell in cells])
+        print("  …", *self.rows[-1], sep="  ", file=sys.stderr, flush=True)  # What is known is not lost if the rest is.
 
     def markdown(self):
         lines = [self.columns, ["---"] * len(self.columns), *self.rows]
