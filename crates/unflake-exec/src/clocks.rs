@@ -115,19 +115,21 @@ impl Exec {
     fn look_at_time_limits(&mut self, now: Instant) {
         let Some(limit) = self.launch.timeout else { return };
         for placed in &mut self.works {
-            let Some(current) = &mut placed.work.current else { continue };
             let Some(environment) = placed.environment.and_then(|id| self.environments.get_mut(&id)) else { continue };
-            match &mut current.overdue {
-                None if now - current.began > limit => {
-                    environment.ask_for_stack();
-                    current.overdue = Some(Overdue { since: now, killed: false, stack: String::new() });
+            // Of processes that it has started itself, the agent sees to the time.
+            for current in placed.work.running.iter_mut().filter(|current| current.process.is_none()) {
+                match &mut current.overdue {
+                    None if now - current.began > limit => {
+                        environment.ask_for_stack();
+                        current.overdue = Some(Overdue { since: now, killed: false, stack: String::new() });
+                    }
+                    Some(overdue) if !overdue.killed && now - overdue.since > STACK => {
+                        overdue.stack = stack(self.directory.path(), environment.id, self.launch.output_limit);
+                        overdue.killed = true;
+                        environment.kill();
+                    }
+                    _ => {}
                 }
-                Some(overdue) if !overdue.killed && now - overdue.since > STACK => {
-                    overdue.stack = stack(self.directory.path(), environment.id, self.launch.output_limit);
-                    overdue.killed = true;
-                    environment.kill();
-                }
-                _ => {}
             }
         }
     }
@@ -141,12 +143,10 @@ impl Exec {
             self.works[at].environment = None;
             let work = &mut self.works[at].work;
             if self.interrupts > 0 {
-                if let Some(current) = work.current.take() {
-                    work.disregard(current);
-                }
+                work.disregard_running();
                 self.give_up(at, STOPPED_BY_YOU.to_owned());
             } else {
-                if let Some(current) = work.environment_died() {
+                for current in work.environment_died() {
                     self.died_in_test(at, id, current, death);
                 }
                 if self.works[at].work.is_hopeless() {

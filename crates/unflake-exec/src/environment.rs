@@ -14,6 +14,7 @@ use unflake_protocol::{Order, to_line};
 use crate::inbox::Letter;
 use crate::keeper::Kept;
 use crate::output::Output;
+use crate::work::Process;
 
 pub(crate) struct Environment {
     pub(crate) id: u32,
@@ -31,6 +32,8 @@ pub(crate) struct Environment {
     pub(crate) since: Instant,
     /// How many attempts it has made.
     pub(crate) attempts: u32,
+    /// The processes that it has started for tests, by its own numbers, with how many attempts were begun in each.
+    pub(crate) processes: HashMap<u32, Process>,
     /// How many of its connections have been heard.
     pub(crate) connections: u32,
     /// What came on a later connection than the one that is being heard, in the order in which it came.
@@ -84,6 +87,8 @@ pub(crate) struct Listing {
     pub(crate) number_of: HashMap<TestId, u32>,
     pub(crate) deselected: u32,
     pub(crate) unforkable: Option<String>,
+    /// Whether tests run in processes of their own, so that an environment that has run some is as good as new.
+    pub(crate) isolated: bool,
     /// Test files are named relative to this directory.
     pub(crate) root: String,
 }
@@ -91,7 +96,7 @@ pub(crate) struct Listing {
 impl Listing {
     pub(crate) fn new(tests: Vec<Test>, deselected: u32, unforkable: Option<String>, root: String) -> Self {
         let number_of = (0..).zip(&tests).map(|(number, test)| (test.id.clone(), number)).collect();
-        Self { tests, number_of, deselected, unforkable, root }
+        Self { tests, number_of, deselected, unforkable, isolated: false, root }
     }
 
     pub(crate) fn has_all<'a>(&self, tests: impl IntoIterator<Item = &'a TestId>) -> bool {

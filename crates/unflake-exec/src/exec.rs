@@ -1,6 +1,6 @@
 //! The executor: what the outside sees of it, and what it holds.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -30,6 +30,9 @@ const HELPERS_LEAVE: Duration = Duration::from_secs(5);
 pub struct Launch {
     /// The user's own command.
     pub command: Vec<String>,
+    /// The command that leads to an agent which starts the user's tests itself, to which the user's command is added.
+    /// None: the user's command is started, and an agent is brought into it.
+    pub driver: Option<Vec<String>>,
     /// The command that leads to [`crate::keep`], to which arguments are added.
     pub keeper: Vec<String>,
     /// Where agents may be laid out for good.
@@ -275,12 +278,14 @@ impl Exec {
             only: only.as_deref(),
         }
         .variables();
+        let driver = self.launch.driver.iter().flatten();
+        let command: Vec<String> = driver.chain(&self.launch.command).cloned().collect();
         let (pipe, output) = Output::pipe()?;
         let ended = self.sender.clone();
         let kept = Kept::start(
             &self.launch.keeper,
             self.directory.path(),
-            &self.launch.command,
+            &command,
             &variables,
             pipe.try_clone()?,
             pipe,
@@ -311,6 +316,7 @@ impl Exec {
             state: State::Starting,
             since: Instant::now(),
             attempts: 0,
+            processes: HashMap::new(),
             connections: 0,
             held: Vec::new(),
             holding: None,

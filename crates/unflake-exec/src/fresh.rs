@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use unflake_model::{Observation, Origin, Place, TestId};
+use unflake_model::{Observation, Origin, Place, Purpose, TestId};
 use unflake_protocol::Order;
 
 use crate::environment::{Role, State};
@@ -44,6 +44,8 @@ impl Exec {
         match self.works[at].work.session.place {
             Place::Live if self.live.is_some() => self.works[at].environment = self.live,
             Place::Live | Place::Fresh(Origin::Fork) => self.place_in_fork(at),
+            // Its tests have processes of their own anyway.
+            Place::Fresh(Origin::Process) if self.suite.isolated => self.place_in_fork(at),
             Place::Fresh(Origin::Process) => self.place_in_process(at),
         }
     }
@@ -52,7 +54,8 @@ impl Exec {
         if self.no_nursery.is_some() {
             return self.place_in_process(at);
         }
-        let Some(nursery) = self.nursery else { return self.start_nursery() };
+        let as_good_as_new = self.live.filter(|_| self.suite.isolated);
+        let Some(nursery) = as_good_as_new.or(self.nursery) else { return self.start_nursery() };
         let Some(environment) = self.environments.get_mut(&nursery) else { return };
         if environment.state != State::Ready {
             return;
@@ -158,7 +161,12 @@ impl Exec {
         let numbers = part.tests.iter().map(|test| environment.listing.number_of[test]).collect();
         let leave = placed.work.session.place != Place::Live && !placed.work.has_more();
         environment.state = State::Busy;
-        let mut sent = environment.order(&Order::Run { tests: numbers, again: part.again });
+        let jobs = if placed.work.session.purpose == Purpose::Suite { self.launch.jobs as u32 } else { 1 };
+        let limit = self.launch.timeout.map(|limit| limit.as_millis() as u64);
+        let mut sent = environment.order(&match environment.listing.isolated {
+            true => Order::Run { tests: numbers, again: part.again, jobs, limit },
+            false => Order::Run { tests: numbers, again: part.again, jobs: 1, limit: None },
+        });
         if leave && sent.is_ok() {
             sent = environment.order(&Order::End { failed: None });
         }

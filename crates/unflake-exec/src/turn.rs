@@ -5,15 +5,15 @@ use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use unflake_model::{
-    Attempt, Death, Environment as Facts, EnvironmentId, Failure, Observation, Outcome, Phase, Problem, ProblemKind,
-    Test, TestId, Timestamp,
+    Attempt, Death, Environment as Facts, EnvironmentId, Failure, Observation, Origin, Outcome, Phase, Problem,
+    ProblemKind, Test, TestId, Timestamp,
 };
 use unflake_protocol::{self as wire, Event, Hello, Order};
 
 use crate::environment::{Environment, Listing, Role, State};
 use crate::exec::{Exec, Tell};
 use crate::inbox::{GATHER, Letter};
-use crate::work::Current;
+use crate::work::{Current, Process};
 
 /// The display wants to hear from us this often.
 const BEAT: Duration = Duration::from_millis(100);
@@ -185,26 +185,29 @@ impl Exec {
                         id: TestId::new(listed.id),
                         file: listed.file.map(Into::into),
                         line: listed.line,
+                        command: listed.command,
                     };
                     environment.gathering.extend(tests.into_iter().map(test));
                 }
             }
-            Event::Ready { deselected, unforkable, .. } => {
+            Event::Ready { deselected, unforkable, isolated, .. } => {
                 if let Some(environment) = self.environments.get_mut(&id) {
                     let tests = std::mem::take(&mut environment.gathering);
                     let root = environment.listing.root.clone();
-                    environment.listing = Rc::new(Listing::new(tests, deselected, unforkable, root));
+                    environment.listing =
+                        Rc::new(Listing { isolated, ..Listing::new(tests, deselected, unforkable, root) });
                     environment.state = State::Ready;
                 }
             }
-            Event::Start { n, run } => self.started(id, n, run),
-            Event::Done { n, outcome, seconds, failure, stdout, stderr, .. } => {
+            Event::Start { n, run, process } => self.started(id, n, run, process),
+            Event::Done { n, outcome, signal, exit, seconds, failure, stdout, stderr, .. } => {
                 let failure = failure.map(|failure| Failure {
                     phase: match failure.phase {
                         wire::Phase::SetUp => Phase::SetUp,
                         wire::Phase::Call => Phase::Call,
                         wire::Phase::TearDown => Phase::TearDown,
                         wire::Phase::SharedTearDown => Phase::SharedTearDown,
+                        wire::Phase::Process => Phase::Process,
                     },
                     kind: failure.kind,
                     message: failure.message,
@@ -212,9 +215,8 @@ impl Exec {
                     file: failure.file,
                     line: failure.line,
                 });
-                if self.is_current(id, n) {
-                    self.done(id, Ending { outcome: outcome_of(outcome), seconds, failure, stdout, stderr });
-                }
+                let outcome = outcome_of(outcome, death_of(signal, exit));
+                self.done(id, n, Ending { outcome, seconds, failure, stdout, stderr });
             }
             Event::Stopped { why, .. } => {
                 if let Some(at) = self.work_in(id) {
@@ -236,12 +238,7 @@ impl Exec {
                 }
             }
             Event::Reaped { environment, signal, exit } => {
-                let death = match (signal, exit) {
-                    (Some(signal), _) => Death::Signal(signal),
-                    (_, Some(code)) => Death::Exit(code),
-                    _ => Death::Unknown,
-                };
-                self.bury(environment, death);
+                self.bury(environment, death_of(signal, exit));
             }
             Event::Bye => {
                 if let Some(environment) = self.environments.get_mut(&id) {
@@ -267,26 +264,31 @@ impl Exec {
         self.works.iter().position(|placed| placed.environment == Some(environment))
     }
 
-    /// Whether it is this test that runs there now. An answer is never taken for another test's.
-    fn is_current(&self, id: u32, n: u32) -> bool {
-        let running = self.work_in(id).and_then(|at| self.works[at].work.current.as_ref());
-        let named = self.environments.get(&id).and_then(|one| one.listing.tests.get(n as usize));
-        running.zip(named).is_some_and(|(current, test)| current.test == test.id)
-    }
-
-    fn started(&mut self, id: u32, n: u32, run: u32) {
+    fn started(&mut self, id: u32, n: u32, run: u32, process: Option<u32>) {
         let Some(at) = self.work_in(id) else { return };
-        let Some(environment) = self.environments.get(&id) else { return };
+        let Some(environment) = self.environments.get_mut(&id) else { return };
         let Some(test) = environment.listing.tests.get(n as usize).map(|test| test.id.clone()) else { return };
+        let process = process.map(|number| {
+            let next = &mut self.next_environment;
+            let process = environment.processes.entry(number).or_insert_with(|| {
+                *next += 1;
+                Process { id: *next - 1, position: 0 }
+            });
+            process.position += 1;
+            Process { position: process.position - 1, ..*process }
+        });
         let work = &mut self.works[at].work;
-        let run = work.begin(test.clone(), run, Instant::now(), now()).run;
+        let run = work.begin(test.clone(), run, Instant::now(), now(), process);
         let session = work.session.id;
-        self.seen.push(Observation::Started { session, environment: EnvironmentId(id), test, run });
+        let environment = EnvironmentId(process.map_or(id, |process| process.id));
+        self.seen.push(Observation::Started { session, environment, test, run });
     }
 
-    fn done(&mut self, id: u32, ending: Ending) {
+    /// An answer is never taken for another test's.
+    fn done(&mut self, id: u32, n: u32, ending: Ending) {
         let Some(at) = self.work_in(id) else { return };
-        let Some(current) = self.works[at].work.current.take() else { return };
+        let Some(test) = self.environments.get(&id).and_then(|one| one.listing.tests.get(n as usize)) else { return };
+        let Some(current) = self.works[at].work.ended(&test.id) else { return };
         // What Ctrl-C did to the test in flight says nothing about the test.
         if self.interrupts > 0 {
             return self.works[at].work.disregard(current);
@@ -297,13 +299,17 @@ impl Exec {
     pub(crate) fn attempted(&mut self, at: usize, id: u32, current: Current, ending: Ending) {
         let Some(environment) = self.environments.get_mut(&id) else { return };
         let session = &self.works[at].work.session;
+        let (in_environment, origin, position) = match current.process {
+            Some(process) => (process.id, Origin::Process, process.position),
+            None => (id, environment.origin(), environment.attempts),
+        };
         self.seen.push(Observation::Attempted(Attempt {
             test: current.test,
             session: session.id,
             purpose: session.purpose,
-            environment: EnvironmentId(id),
-            origin: environment.origin(),
-            position: environment.attempts,
+            environment: EnvironmentId(in_environment),
+            origin,
+            position,
             run: current.run,
             outcome: ending.outcome,
             started: current.started,
@@ -327,7 +333,15 @@ impl Exec {
     }
 }
 
-fn outcome_of(outcome: wire::Outcome) -> Outcome {
+fn death_of(signal: Option<i32>, exit: Option<i32>) -> Death {
+    match (signal, exit) {
+        (Some(signal), _) => Death::Signal(signal),
+        (_, Some(code)) => Death::Exit(code),
+        _ => Death::Unknown,
+    }
+}
+
+fn outcome_of(outcome: wire::Outcome, death: Death) -> Outcome {
     match outcome {
         wire::Outcome::Passed => Outcome::Passed,
         wire::Outcome::Failed => Outcome::Failed,
@@ -335,6 +349,8 @@ fn outcome_of(outcome: wire::Outcome) -> Outcome {
         wire::Outcome::Skipped => Outcome::Skipped,
         wire::Outcome::ExpectedFailure => Outcome::ExpectedFailure,
         wire::Outcome::UnexpectedPass => Outcome::UnexpectedPass,
+        wire::Outcome::TimedOut => Outcome::TimedOut,
+        wire::Outcome::Crashed => Outcome::Crashed(death),
     }
 }
 

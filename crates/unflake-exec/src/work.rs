@@ -11,7 +11,8 @@ pub(crate) struct Work {
     /// Of the part that has been ordered: the tests that have not begun.
     ordered: VecDeque<TestId>,
     base: u32,
-    pub(crate) current: Option<Current>,
+    /// The attempts that are being made. More than one only where the agent runs tests side by side.
+    pub(crate) running: Vec<Current>,
     why_left: Option<String>,
     barren_deaths: u32,
 }
@@ -32,6 +33,16 @@ pub(crate) struct Current {
     pub(crate) began: Instant,
     pub(crate) started: Timestamp,
     pub(crate) overdue: Option<Overdue>,
+    /// The process in which it is made, where that is not the environment itself.
+    pub(crate) process: Option<Process>,
+}
+
+/// A process that an agent has started for tests.
+#[derive(Clone, Copy)]
+pub(crate) struct Process {
+    pub(crate) id: u32,
+    /// How many attempts it had made before.
+    pub(crate) position: u32,
 }
 
 /// An attempt that has run out of time.
@@ -49,7 +60,7 @@ impl Work {
             parts: VecDeque::from([whole]),
             ordered: VecDeque::new(),
             base: 0,
-            current: None,
+            running: Vec::new(),
             why_left: None,
             barren_deaths: 0,
         }
@@ -68,14 +79,37 @@ impl Work {
         self.ordered.iter().chain(self.parts.iter().flat_map(|part| &part.tests))
     }
 
-    pub(crate) fn begin(&mut self, test: TestId, run: u32, began: Instant, started: Timestamp) -> &Current {
+    /// An attempt has begun; which of the attempts at its test in this session it is.
+    pub(crate) fn begin(
+        &mut self,
+        test: TestId,
+        run: u32,
+        began: Instant,
+        started: Timestamp,
+        process: Option<Process>,
+    ) -> u32 {
         if run == 0
             && let Some(at) = self.ordered.iter().position(|ordered| *ordered == test)
         {
-            self.ordered.drain(..=at);
+            match process {
+                // Side by side, tests may begin in another order.
+                Some(_) => drop(self.ordered.remove(at)),
+                None => drop(self.ordered.drain(..=at)),
+            }
+        }
+        if process.is_none() {
+            self.running.clear();
         }
         self.barren_deaths = 0;
-        self.current.insert(Current { test, run: self.base + run, began, started, overdue: None })
+        let run = self.base + run;
+        self.running.push(Current { test, run, began, started, overdue: None, process });
+        run
+    }
+
+    /// Takes out the attempt at this test that is being made.
+    pub(crate) fn ended(&mut self, test: &TestId) -> Option<Current> {
+        let at = self.running.iter().position(|current| current.test == *test)?;
+        Some(self.running.remove(at))
     }
 
     /// The runner will not begin the tests that are still ordered.
@@ -83,31 +117,34 @@ impl Work {
         self.why_left.get_or_insert(why);
     }
 
-    /// Its environment has died, and so has the attempt that was being made, which is handed back. What is left is to
-    /// be ordered in another environment, the interrupted test first if it may be run again.
-    pub(crate) fn environment_died(&mut self) -> Option<Current> {
-        let current = self.current.take();
+    /// Its environment has died, and so have the attempts that were being made, which are handed back. What is left is to
+    /// be ordered in another environment, the interrupted tests first if they may be run again.
+    pub(crate) fn environment_died(&mut self) -> Vec<Current> {
+        let dead = std::mem::take(&mut self.running);
         if let Some(rest) = Some(self.ordered.drain(..).collect::<Vec<_>>()).filter(|rest| !rest.is_empty()) {
             self.parts.push_front(Part { tests: rest, again: self.session.again, base: 0 });
         }
-        match &current {
-            Some(dead) if dead.run < self.session.again => self.parts.push_front(Part {
-                tests: vec![dead.test.clone()],
-                again: self.session.again - dead.run - 1,
-                base: dead.run + 1,
-            }),
-            Some(_) => {}
-            None => self.barren_deaths += 1,
+        for current in dead.iter().filter(|current| current.run < self.session.again) {
+            self.parts.push_front(Part {
+                tests: vec![current.test.clone()],
+                again: self.session.again - current.run - 1,
+                base: current.run + 1,
+            });
         }
-        current
+        self.barren_deaths += u32::from(dead.is_empty());
+        dead
     }
 
     /// The runner ends itself, in the middle of an attempt perhaps.
     pub(crate) fn cut_short(&mut self, why: String) {
-        if let Some(current) = self.current.take() {
+        self.disregard_running();
+        self.stop(why);
+    }
+
+    pub(crate) fn disregard_running(&mut self) {
+        for current in std::mem::take(&mut self.running) {
             self.disregard(current);
         }
-        self.stop(why);
     }
 
     /// The attempt does not count: nobody knows how it would have ended. A test that had none before is left.
@@ -132,7 +169,7 @@ impl Work {
     }
 
     pub(crate) fn is_over(&self) -> bool {
-        self.parts.is_empty() && self.current.is_none()
+        self.parts.is_empty() && self.running.is_empty()
     }
 
     /// What was planned and not run, and why.
@@ -163,7 +200,7 @@ mod tests {
     }
 
     fn begin(work: &mut Work, test: &str, run: u32) {
-        work.begin(test.into(), run, Instant::now(), Timestamp(0));
+        work.begin(test.into(), run, Instant::now(), Timestamp(0), None);
     }
 
     #[test]
@@ -171,17 +208,17 @@ mod tests {
         let mut work = work(&["a", "b", "c"], 1);
         assert_eq!(names(work.next_part()), ["a", "b", "c"]);
         begin(&mut work, "a", 0);
-        work.current = None;
+        work.running.clear();
         begin(&mut work, "b", 0);
-        assert_eq!(work.environment_died().unwrap().test, "b".into());
+        assert_eq!(work.environment_died()[0].test, "b".into());
         let again = work.next_part().unwrap();
         assert_eq!((names(Some(again)), work.base), (vec!["b".to_owned()], 1));
         begin(&mut work, "b", 0);
-        assert_eq!(work.current.as_ref().unwrap().run, 1);
-        assert_eq!(work.environment_died().unwrap().run, 1);
+        assert_eq!(work.running[0].run, 1);
+        assert_eq!(work.environment_died()[0].run, 1);
         assert_eq!(names(work.next_part()), ["c"]);
         begin(&mut work, "c", 0);
-        work.current = None;
+        work.running.clear();
         assert!(work.next_part().is_none());
         assert!(work.is_over());
     }
@@ -192,10 +229,23 @@ mod tests {
         for _ in 0..3 {
             assert!(!work.is_hopeless());
             work.next_part();
-            assert!(work.environment_died().is_none());
+            assert!(work.environment_died().is_empty());
         }
         assert!(work.is_hopeless());
         assert_eq!(work.left().0, ["a".into()]);
+    }
+
+    #[test]
+    fn tests_that_run_side_by_side_may_begin_and_end_in_any_order() {
+        let mut work = work(&["a", "b", "c"], 0);
+        work.next_part();
+        let aside = |id| Some(Process { id, position: 0 });
+        work.begin("b".into(), 0, Instant::now(), Timestamp(0), aside(7));
+        work.begin("a".into(), 0, Instant::now(), Timestamp(0), aside(8));
+        assert_eq!(work.ended(&"b".into()).unwrap().process.unwrap().id, 7);
+        assert!(work.ended(&"b".into()).is_none());
+        assert_eq!(work.needed().collect::<Vec<_>>(), [&TestId::from("c")]);
+        assert_eq!(work.environment_died().len(), 1);
     }
 
     #[test]
@@ -203,7 +253,7 @@ mod tests {
         let mut work = work(&["a", "b", "c"], 0);
         work.next_part();
         begin(&mut work, "a", 0);
-        work.current = None;
+        work.running.clear();
         work.stop("--maxfail".to_owned());
         assert_eq!(work.left(), (vec!["b".into(), "c".into()], Some("--maxfail".to_owned())));
     }

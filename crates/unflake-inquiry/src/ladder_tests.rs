@@ -16,7 +16,7 @@ impl World {
     fn new(rungs: Rungs, outcomes: &[(&str, &[Outcome])]) -> Self {
         let mut ladder = Ladder::new(rungs, NeverExcuse::default());
         let outcomes: Vec<_> = outcomes.iter().map(|(test, all)| (TestId::from(*test), all.to_vec())).collect();
-        let test = |(id, _): &(TestId, Vec<Outcome>)| Test { id: id.clone(), file: None, line: None };
+        let test = |(id, _): &(TestId, Vec<Outcome>)| Test { id: id.clone(), file: None, line: None, command: Vec::new() };
         ladder.hear(&Observation::Listed { tests: outcomes.iter().map(test).collect(), deselected: 0 });
         Self { ladder, outcomes, asked: Vec::new(), next_environment: 1 }
     }

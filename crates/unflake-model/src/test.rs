@@ -55,4 +55,7 @@ pub struct Test {
     pub file: Option<Arc<str>>,
     /// Counted from 1.
     pub line: Option<u32>,
+    /// The words of a command that runs it alone with the plain runner, where that does not follow from its id.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub command: Vec<String>,
 }

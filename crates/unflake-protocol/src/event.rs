@@ -20,20 +20,33 @@ pub enum Event {
     Listed {
         tests: Vec<Listed>,
     },
-    /// All tests are listed; the agent waits for orders. `unforkable` says why forking would be unsafe.
+    /// All tests are listed; the agent waits for orders. `unforkable` says why forking would be unsafe. `isolated`: tests
+    /// run in processes that the agent starts for each order, so that it is itself as fresh after an order as before.
     Ready {
         tests: u32,
+        #[serde(default)]
         deselected: u32,
+        #[serde(default)]
         unforkable: Option<String>,
+        #[serde(default, skip_serializing_if = "is_false")]
+        isolated: bool,
     },
+    /// `process` is the agent's own number for the process in which the test runs, where that is not the agent's.
     Start {
         n: u32,
         run: u32,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        process: Option<u32>,
     },
+    /// `signal` or `exit` say how the process ended in which a test `crashed`.
     Done {
         n: u32,
         run: u32,
         outcome: Outcome,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        signal: Option<i32>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        exit: Option<i32>,
         seconds: f64,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         failure: Option<Box<Failed>>,
@@ -99,6 +112,10 @@ fn is_first(connection: &u32) -> bool {
     *connection == 0
 }
 
+fn is_false(yes: &bool) -> bool {
+    !yes
+}
+
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Listed {
     /// Its number in every order and answer, counted from 0 over all `listed` events.
@@ -109,6 +126,9 @@ pub struct Listed {
     pub file: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line: Option<u32>,
+    /// The words of a command that runs it alone with the plain runner, where that does not follow from its id.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub command: Vec<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -120,6 +140,10 @@ pub enum Outcome {
     Skipped,
     ExpectedFailure,
     UnexpectedPass,
+    /// The process that the agent had started for it took longer than the order allowed.
+    TimedOut,
+    /// The process that the agent had started for it died.
+    Crashed,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -142,6 +166,8 @@ pub enum Phase {
     TearDown,
     /// The tear-down of something that other tests share: whoever ran last is blamed for it.
     SharedTearDown,
+    /// The process as a whole: it died, or ran out of time.
+    Process,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

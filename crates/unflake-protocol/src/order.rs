@@ -6,8 +6,16 @@ use serde::{Deserialize, Serialize};
 pub enum Order {
     /// Run these tests, by their numbers, in this order. A test that fails is run again at once as a distinct item, at
     /// most `again` times, until it passes. Everything is torn down after the last. Answered by `start` and `done` for
-    /// each attempt, then `idle`.
-    Run { tests: Vec<u32>, again: u32 },
+    /// each attempt, then `idle`. For an isolated agent: `jobs` processes may run at once, and one attempt may take
+    /// `limit` milliseconds.
+    Run {
+        tests: Vec<u32>,
+        again: u32,
+        #[serde(default = "one", skip_serializing_if = "is_one")]
+        jobs: u32,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        limit: Option<u64>,
+    },
     /// Make a copy of this process which connects by itself as `environment` and takes orders of its own. Answered by
     /// `forked` or `unforkable`.
     Fork { environment: u32 },
@@ -19,4 +27,12 @@ pub enum Order {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         failed: Option<u32>,
     },
+}
+
+fn one() -> u32 {
+    1
+}
+
+fn is_one(jobs: &u32) -> bool {
+    *jobs == 1
 }

@@ -141,7 +141,7 @@ mod tests {
     #[test]
     fn fields_of_a_later_minor_version_are_ignored() {
         let lines = read_all(b"{\"event\":\"start\",\"n\":3,\"run\":0,\"colour\":\"blue\"}\n");
-        assert!(matches!(lines[..], [Line::Message(Event::Start { n: 3, run: 0 })]));
+        assert!(matches!(lines[..], [Line::Message(Event::Start { n: 3, run: 0, .. })]));
     }
 
     proptest! {
@@ -152,7 +152,7 @@ mod tests {
 
         #[test]
         fn orders_survive_the_wire(tests in prop::collection::vec(any::<u32>(), 0..50), again in 0u32..9) {
-            let order = Order::Run { tests, again };
+            let order = Order::Run { tests, again, jobs: 1, limit: None };
             let line = to_line(&order);
             prop_assert_eq!(line.iter().filter(|byte| **byte == b'\n').count(), 1);
             match LineReader::new(&line[..]).read().unwrap() {

@@ -65,7 +65,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 fn test(n: usize) -> Test {
     let file = format!("tests/unit/test_module_{:03}.py", n / 50);
     let id = TestId::new(format!("{file}::TestThing::test_case_{n}"));
-    Test { id, file: Some(file.into()), line: Some(10 + n as u32 % 50 * 7) }
+    Test { id, file: Some(file.into()), line: Some(10 + n as u32 % 50 * 7), command: Vec::new() }
 }
 
 fn batch(number: usize, tests: &[Test]) -> Vec<Observation> {

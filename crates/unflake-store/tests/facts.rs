@@ -19,7 +19,7 @@ fn a_run_comes_back_with_all_that_became_known_of_it() {
     assert_eq!(begun.facts.revision, Revision::default());
 
     store.revision(run, &facts().revision).unwrap();
-    let tests = vec![Test { id: "a".into(), file: Some("a.py".into()), line: Some(3) }];
+    let tests = vec![Test { id: "a".into(), file: Some("a.py".into()), line: Some(3), command: Vec::new() }];
     store.record(run, &[Observation::Listed { tests, deselected: 4 }]).unwrap();
     store.record(run, &attempted([passing("a", 0), passing("b", 1)])).unwrap();
     store.finish(run, Timestamp(99), 130).unwrap();
@@ -102,7 +102,7 @@ fn a_test_is_found_by_what_people_type() {
         "test_totally",
         "100%_sure",
     ];
-    let tests = tests.map(|id| Test { id: id.into(), file: None, line: None }).to_vec();
+    let tests = tests.map(|id| Test { id: id.into(), file: None, line: None, command: Vec::new() }).to_vec();
     store.record(run, &[Observation::Listed { tests, deselected: 0 }]).unwrap();
     let check = |pattern: &str, expected: &[&str]| {
         assert_eq!(names(&store.find_tests(pattern).unwrap()), expected, "{pattern}");

@@ -57,6 +57,7 @@ pub(crate) fn launch(settings: &Settings) -> Launch {
     Launch {
         command: settings.command.value.clone(),
         keeper: vec![myself, "keep".to_owned()],
+        driver: None,
         cache: cache(),
         jobs: settings.jobs.value,
         timeout: settings.timeout.value,

@@ -190,7 +190,7 @@ fn what_became_of_a_test_decides_its_elements() {
         sample().with("t", [failed(), failed()]).found(finding("t", VerdictKind::UnaffectedByChange, None, ""));
     assert_eq!(results(&unaffected), ["failure", "rerunFailure"]);
     // Listed, and never heard of again.
-    let test = Test { id: TestId::new("t"), file: None, line: None };
+    let test = Test { id: TestId::new("t"), file: None, line: None, command: Vec::new() };
     assert_eq!(results(&Sample { tests: vec![test], ..sample() }), ["skipped"]);
 }
 

@@ -64,7 +64,7 @@ impl Sample {
     pub(crate) fn list(&mut self, id: &str) {
         let file = id.split("::").next().filter(|file| *file != id).map(Into::into);
         let line = file.is_some().then_some(12);
-        self.tests.push(Test { id: TestId::new(id), file, line });
+        self.tests.push(Test { id: TestId::new(id), file, line, command: Vec::new() });
     }
 
     /// A test with what happened to it.
