@@ -34,4 +34,7 @@ pub mod variables {
     pub const ONLY: &str = "UNFLAKE_ONLY";
     /// A JSON object: variables that were changed to bring the agent in, with the values they had (null: unset).
     pub const RESTORE: &str = "UNFLAKE_RESTORE";
+
+    /// All of them.
+    pub const ALL: [&str; 7] = [SOCKET, ENVIRONMENT, SIDE, REPORTS, OUTPUT_LIMIT, ONLY, RESTORE];
 }

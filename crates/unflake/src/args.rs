@@ -44,6 +44,12 @@ pub(crate) enum Command {
     Demo(DemoArgs),
     /// Print a completion script for a shell.
     Completions { shell: Shell },
+    /// The driver of a command that no agent can be brought into. Started by unflake itself.
+    #[command(hide = true)]
+    Drive {
+        #[arg(last = true)]
+        command: Vec<String>,
+    },
     /// The keeper of one runner process. Started by unflake itself.
     #[command(hide = true)]
     Keep {

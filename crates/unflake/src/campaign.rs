@@ -38,6 +38,14 @@ pub(crate) struct Gathered {
     suite_ended: Option<f64>,
 }
 
+impl Gathered {
+    /// The plain runner's command for one test, where the agent gave it.
+    fn command_of(&self, test: &TestId) -> Option<&[String]> {
+        let found = self.tests.iter().find(|one| one.id == *test)?;
+        Some(&found.command[..]).filter(|words| !words.is_empty())
+    }
+}
+
 pub(crate) struct Campaign<'a> {
     pub(crate) inquiry: &'a mut dyn Inquiry,
     pub(crate) memory: &'a mut Memory,
@@ -68,7 +76,12 @@ impl Campaign<'_> {
         }
         let root = exec.root().map(Path::to_owned);
         for mut finding in self.inquiry.findings() {
-            finding.repeat = Some(plain::command_for(command, &finding.replay, root.as_deref(), here));
+            let alone = finding.replay.first().and_then(|test| self.gathered.command_of(test));
+            finding.repeat = Some(match (alone, finding.replay.len()) {
+                (Some(alone), 1) => plain::in_shell(alone),
+                (Some(_), _) => plain::in_shell(command),
+                (None, _) => plain::command_for(command, &finding.replay, root.as_deref(), here),
+            });
             self.show(&Event::Found(finding.clone()));
             self.gathered.findings.push(finding);
         }

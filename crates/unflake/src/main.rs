@@ -28,9 +28,14 @@ use crate::settings::{Settings, Sources, Typed};
 use crate::trouble::Trouble;
 
 fn main() -> ExitCode {
+    if let Some(code) = unflake_drivers::hand_over() {
+        return code;
+    }
     let cli = Cli::parse();
-    if let Command::Keep { arguments } = &cli.command {
-        return unflake_exec::keep(arguments);
+    match &cli.command {
+        Command::Keep { arguments } => return unflake_exec::keep(arguments),
+        Command::Drive { command } => return unflake_drivers::drive(command),
+        _ => {}
     }
     match obey(cli) {
         Ok(exit) => exit.into(),
@@ -69,7 +74,7 @@ fn obey(cli: Cli) -> Result<Exit, Trouble> {
             clap_complete::generate(shell, &mut Cli::command(), "unflake", &mut io::stdout());
             Ok(Exit::Success)
         }
-        Command::Keep { .. } => unreachable!("the keeper has left before"),
+        Command::Keep { .. } | Command::Drive { .. } => unreachable!("keepers and drivers have left before"),
     }
 }
 

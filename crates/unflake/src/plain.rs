@@ -39,6 +39,11 @@ pub(crate) fn command_for(command: &[String], tests: &[TestId], root: Option<&Pa
         words = without_paths(command, here);
         words.extend(tests.iter().map(|test| seen_from(test.as_str(), root, here)));
     }
+    in_shell(&words)
+}
+
+/// Words as they are typed.
+pub(crate) fn in_shell(words: &[String]) -> String {
     words.iter().map(|word| quote(word)).collect::<Vec<_>>().join(" ")
 }
 

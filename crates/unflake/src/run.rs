@@ -56,8 +56,9 @@ pub(crate) fn launch(settings: &Settings) -> Launch {
     let myself = env::current_exe().map(|path| path.to_string_lossy().into_owned()).unwrap_or("unflake".to_owned());
     Launch {
         command: settings.command.value.clone(),
-        keeper: vec![myself, "keep".to_owned()],
-        driver: None,
+        keeper: vec![myself.clone(), "keep".to_owned()],
+        driver: unflake_drivers::drives(&settings.command.value)
+            .then(|| vec![myself, "drive".to_owned(), "--".to_owned()]),
         cache: cache(),
         jobs: settings.jobs.value,
         timeout: settings.timeout.value,

@@ -1,0 +1,181 @@
+//! The driver as an agent: what it says, and the orders it obeys.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::atomic::AtomicU32;
+use std::time::Duration;
+
+use nix::sys::wait::{WaitStatus, waitpid};
+use nix::unistd::{ForkResult, Pid, fork, setpgid};
+use unflake_protocol::{Event, Hello, Listed, Order, VERSION};
+
+use crate::process::Limits;
+use crate::run::Floor;
+use crate::suite::{CannotList, Suite};
+use crate::told::Told;
+use crate::wire::Wire;
+
+/// A `listed` event has at most this many tests.
+const LISTED_AT_ONCE: usize = 200;
+/// An exit code for "tests failed", as most runners have it.
+const FAILED: u8 = 1;
+
+/// What a driver may use while it lists.
+pub(crate) struct Workshop<'a> {
+    /// A place for files, gone with the run.
+    pub(crate) side: &'a Path,
+    /// What the project's processes are to see differently from us.
+    pub(crate) world: &'a std::collections::BTreeMap<String, Option<String>>,
+    /// The directory the user's command was given in.
+    pub(crate) here: PathBuf,
+}
+
+struct Driver {
+    names: (&'static str, &'static str),
+    told: Told,
+    wire: Wire,
+    environment: u32,
+    suite: Suite,
+    processes: AtomicU32,
+    copies: HashMap<u32, Pid>,
+}
+
+/// Lists, obeys, and leaves with the exit code of the runner in whose place it stands.
+pub(crate) fn obey(
+    names: (&'static str, &'static str),
+    list: impl FnOnce(&Workshop<'_>) -> Result<Suite, CannotList>,
+) -> ExitCode {
+    let Some(told) = Told::read() else {
+        eprintln!("a driver is started by unflake and by nobody else");
+        return ExitCode::from(2);
+    };
+    let Ok(wire) = Wire::connect(&told.socket) else { return ExitCode::from(3) };
+    let Ok(here) = std::env::current_dir() else { return ExitCode::from(3) };
+    let environment = told.environment;
+    // Listing may take as long as a build. That somebody is here is told before.
+    wire.tell(&hello(environment, None, names, &here));
+    let workshop = Workshop { side: &told.side, world: &told.restore, here };
+    let suite = match list(&workshop) {
+        Ok(suite) => suite,
+        Err(CannotList { kind, place, text }) => {
+            wire.tell(&Event::Problem { kind, place, text });
+            wire.tell(&Event::Bye);
+            return ExitCode::from(FAILED);
+        }
+    };
+    let processes = AtomicU32::new(0);
+    let mut driver = Driver { names, told, wire, environment, suite, processes, copies: HashMap::new() };
+    driver.list();
+    driver.take_orders()
+}
+
+fn hello(environment: u32, parent: Option<u32>, (runner, language): (&str, &str), root: &Path) -> Event {
+    Event::Hello(Hello {
+        protocol: VERSION,
+        agent: "driver".to_owned(),
+        environment,
+        parent,
+        pid: std::process::id(),
+        connection: 0,
+        runner: runner.to_owned(),
+        language: language.to_owned(),
+        root: root.to_string_lossy().into_owned(),
+        stack_signal: None,
+    })
+}
+
+impl Driver {
+    fn list(&mut self) {
+        let mut seen: HashMap<String, u32> = HashMap::new();
+        for case in &mut self.suite.cases {
+            let times = seen.entry(case.id.clone()).or_default();
+            *times += 1;
+            if *times > 1 {
+                case.id = format!("{} ({times})", case.id);
+            }
+        }
+        let listed: Vec<Listed> = (0..)
+            .zip(&self.suite.cases)
+            .map(|(n, case)| Listed {
+                n,
+                id: case.id.clone(),
+                file: case.file.clone(),
+                line: case.line,
+                command: case.command.clone(),
+            })
+            .collect();
+        for note in self.suite.notes.drain(..) {
+            self.wire.tell(&Event::Note { text: note });
+        }
+        for tests in listed.chunks(LISTED_AT_ONCE) {
+            self.wire.tell(&Event::Listed { tests: tests.to_vec() });
+        }
+        self.wire.tell(&Event::Ready {
+            tests: listed.len() as u32,
+            deselected: self.suite.deselected,
+            unforkable: None,
+            isolated: true,
+        });
+    }
+
+    fn take_orders(&mut self) -> ExitCode {
+        while let Some(order) = self.wire.next_order() {
+            match order {
+                Order::Run { tests, again, jobs, limit } => {
+                    let floor = Floor {
+                        cases: &self.suite.cases,
+                        wire: &self.wire,
+                        world: &self.told.restore,
+                        limits: Limits { time: limit.map(Duration::from_millis), output: self.told.output_limit },
+                        processes: &self.processes,
+                    };
+                    floor.run(&tests, again, self.suite.at_once.map_or(jobs, |most| most.min(jobs)));
+                    self.wire.tell(&Event::Idle);
+                }
+                Order::Fork { environment } => self.fork(environment),
+                Order::Reap { environment } => self.reap(environment),
+                Order::End { failed } => {
+                    self.wire.tell(&Event::Bye);
+                    return ExitCode::from(if failed.unwrap_or(0) > 0 { FAILED } else { 0 });
+                }
+            }
+        }
+        ExitCode::from(3)
+    }
+
+    /// Nothing of an order stays in this process, and its threads end with the order: a copy is as good as the first.
+    fn fork(&mut self, environment: u32) {
+        #[allow(unsafe_code)]
+        // SAFETY: no thread runs besides this one between two orders, so the copy holds no lock of another.
+        match unsafe { fork() } {
+            Ok(ForkResult::Parent { child }) => {
+                self.copies.insert(environment, child);
+                self.wire.tell(&Event::Forked { environment, pid: child.as_raw() as u32 });
+            }
+            Ok(ForkResult::Child) => {
+                let _ = setpgid(Pid::from_raw(0), Pid::from_raw(0));
+                self.copies.clear();
+                let parent = std::mem::replace(&mut self.environment, environment);
+                match Wire::connect(&self.told.socket) {
+                    Ok(wire) => self.wire = wire,
+                    Err(_) => std::process::exit(3),
+                }
+                self.wire.tell(&hello(environment, Some(parent), self.names, &self.suite.root));
+            }
+            Err(error) => {
+                let why = format!("the system refuses: {error}");
+                self.wire.tell(&Event::Unforkable { environment, why });
+            }
+        }
+    }
+
+    fn reap(&mut self, environment: u32) {
+        let (signal, exit) = match self.copies.remove(&environment).map(|pid| waitpid(pid, None)) {
+            Some(Ok(WaitStatus::Exited(_, code))) => (None, Some(code)),
+            Some(Ok(WaitStatus::Signaled(_, signal, _))) => (Some(signal as i32), None),
+            _ => (None, None),
+        };
+        self.wire.tell(&Event::Reaped { environment, signal, exit });
+    }
+}

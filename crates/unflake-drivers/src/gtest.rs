@@ -1,0 +1,498 @@
+//! GoogleTest programs: several tests in one process, in the order of the program.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::time::Instant;
+
+use serde::Deserialize;
+use unflake_protocol::{Failed, Outcome, Phase};
+
+use crate::capture::{Capture, lossless};
+use crate::driver::Workshop;
+use crate::sanitizers;
+use crate::suite::{CannotList, Case, End, How, Judged, Listener, Program, Said, Start, Suite, failed, file_has};
+
+/// Flags that would change what is run, or what is said of it.
+const OURS: [&str; 13] = [
+    "filter",
+    "repeat",
+    "recreate_environments_when_repeating",
+    "shuffle",
+    "random_seed",
+    "output",
+    "color",
+    "brief",
+    "print_time",
+    "break_on_failure",
+    "fail_fast",
+    "stream_result_to",
+    "list_tests",
+];
+/// An argument may have 128 KiB; longer filters travel in a file.
+const LONGEST_FILTER: usize = 60_000;
+const OUTPUT: usize = 64 << 10;
+
+/// Whether a program has GoogleTest inside, or is linked with it.
+pub(crate) fn is_one(path: &Path) -> bool {
+    file_has(path, &[b"gtest_list_tests", b"libgtest.so"])
+}
+
+pub(crate) fn list(command: &[String], workshop: &Workshop<'_>) -> Result<Suite, CannotList> {
+    let mut suite = Suite { root: workshop.here.clone(), ..Suite::default() };
+    let (arguments, dropped) = arguments_of(&command[1..]);
+    let named = |flag: &str| dropped.iter().any(|word| word.contains(flag));
+    for (flag, why) in [
+        ("shuffle", "a GoogleTest program is run in its own order"),
+        ("repeat", "unflake runs again what failed"),
+        ("break_on_failure", "there is no debugger"),
+    ] {
+        if named(flag) {
+            suite.notes.push(format!("--gtest_{flag} is not used: {why}"));
+        }
+    }
+    let filter = dropped.iter().find(|word| flag_of(word) == Some("filter"));
+    let output = listing_of(&command[0], &arguments, filter, workshop)?;
+    let places = output.places;
+    let program = Arc::new(GoogleTest {
+        path: command[0].clone(),
+        arguments,
+        side: workshop.side.to_owned(),
+        runs_disabled: command.iter().any(|word| flag_of(word) == Some("also_run_disabled_tests")),
+    });
+    let name_of_program = Path::new(&command[0]).file_name().unwrap_or_default().to_string_lossy().into_owned();
+    for name in output.names {
+        let disabled = name.split(['.', '/']).any(|part| part.starts_with("DISABLED_")) && !program.runs_disabled;
+        let (file, line) = places.get(&name).cloned().unzip();
+        suite.cases.push(Case {
+            id: format!("{name_of_program} {name}"),
+            program: program.clone(),
+            file,
+            line,
+            command: program.words(&[&name], 1),
+            skipped: disabled.then(|| "disabled".to_owned()),
+            name,
+        });
+    }
+    Ok(suite)
+}
+
+struct Listed {
+    names: Vec<String>,
+    places: HashMap<String, (String, u32)>,
+}
+
+fn listing_of(
+    program: &str,
+    arguments: &[String],
+    filter: Option<&String>,
+    workshop: &Workshop<'_>,
+) -> Result<Listed, CannotList> {
+    let json = workshop.side.join("gtest-list.json");
+    let mut command = Command::new(program);
+    command
+        .args(arguments)
+        .args(filter)
+        .arg("--gtest_list_tests")
+        .arg(format!("--gtest_output=json:{}", json.display()));
+    for (name, value) in workshop.world {
+        match value {
+            Some(value) => command.env(name, value),
+            None => command.env_remove(name),
+        };
+    }
+    for name in without_our_variables() {
+        command.env_remove(name);
+    }
+    let output = command.stdin(Stdio::null()).output();
+    let output = output.map_err(|error| CannotList::usage(format!("`{program}` cannot be started: {error}")))?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    if !output.status.success() {
+        let mut said = Capture::new(OUTPUT);
+        said.add(&output.stdout);
+        said.add(&output.stderr);
+        let what = format!("`{program}` does not list its tests ({}):\n{}", output.status, said.text().trim());
+        return Err(CannotList::collection(what));
+    }
+    let places = std::fs::read(&json).ok().and_then(|text| serde_json::from_slice(&text).ok()).map(places_in);
+    let _ = std::fs::remove_file(json);
+    Ok(Listed { names: names_in(&text), places: places.unwrap_or_default() })
+}
+
+/// Names from the indented list that `--gtest_list_tests` prints.
+fn names_in(text: &str) -> Vec<String> {
+    let mut names = Vec::new();
+    let mut suite = None;
+    for line in text.lines() {
+        let name = line.split("  # ").next().unwrap_or(line).trim_end();
+        if let Some(test) = name.strip_prefix("  ") {
+            names.extend(suite.map(|suite| format!("{suite}{test}")));
+        } else {
+            // Programs may print words of their own before the list.
+            suite = Some(name).filter(|name| name.ends_with('.') && !name.contains(' '));
+        }
+    }
+    names
+}
+
+#[derive(Deserialize)]
+struct Json {
+    #[serde(default)]
+    testsuites: Vec<JsonSuite>,
+}
+
+#[derive(Deserialize)]
+struct JsonSuite {
+    name: String,
+    #[serde(default)]
+    testsuite: Vec<JsonTest>,
+}
+
+#[derive(Deserialize)]
+struct JsonTest {
+    name: String,
+    file: Option<String>,
+    line: Option<u32>,
+}
+
+fn places_in(json: Json) -> HashMap<String, (String, u32)> {
+    let mut places = HashMap::new();
+    for suite in json.testsuites {
+        for test in suite.testsuite {
+            if let (Some(file), Some(line)) = (test.file, test.line) {
+                places.insert(format!("{}.{}", suite.name, test.name), (file, line));
+            }
+        }
+    }
+    places
+}
+
+/// The name of a GoogleTest flag, without what comes before and after it.
+fn flag_of(word: &str) -> Option<&str> {
+    let rest = word.strip_prefix("--gtest_").or_else(|| word.strip_prefix("-gtest_"))?;
+    rest.split('=').next()
+}
+
+/// The user's arguments without those that are ours to give, and those.
+fn arguments_of(words: &[String]) -> (Vec<String>, Vec<String>) {
+    let ours = |word: &&String| flag_of(word).is_some_and(|flag| OURS.contains(&flag));
+    let (ours, theirs): (Vec<&String>, Vec<&String>) = words.iter().partition(ours);
+    (theirs.into_iter().cloned().collect(), ours.into_iter().cloned().collect())
+}
+
+fn without_our_variables() -> impl Iterator<Item = String> {
+    let but_the_filter = OURS.iter().filter(|flag| **flag != "filter");
+    but_the_filter.map(|flag| format!("GTEST_{}", flag.to_uppercase()))
+}
+
+/// One program, whose tests share a process.
+struct GoogleTest {
+    path: String,
+    arguments: Vec<String>,
+    side: std::path::PathBuf,
+    runs_disabled: bool,
+}
+
+impl GoogleTest {
+    fn words(&self, names: &[&str], repeat: usize) -> Vec<String> {
+        let mut words = vec![self.path.clone()];
+        words.extend(self.arguments.iter().cloned());
+        words.push(format!("--gtest_filter={}", names.join(":")));
+        if repeat > 1 {
+            words.push(format!("--gtest_repeat={repeat}"));
+        }
+        words
+    }
+}
+
+impl Program for GoogleTest {
+    fn is_shared(&self) -> bool {
+        true
+    }
+
+    /// The same tests again are a repetition; any other order but its own is not to be had in one process.
+    fn start(&self, cases: &[&Case]) -> Result<Start, String> {
+        let names: Vec<&str> = cases.iter().map(|case| case.name.as_str()).collect();
+        let period = names.iter().skip(1).position(|name| *name == names[0]).map_or(names.len(), |at| at + 1);
+        let mut words = self.words(&names[..period], names.len().div_ceil(period));
+        let filter = words.iter().position(|word| word.starts_with("--gtest_filter=")).unwrap_or(0);
+        if words[filter].len() > LONGEST_FILTER {
+            let unique = format!("gtest-{}-{:?}", std::process::id(), std::thread::current().id());
+            let path = self.side.join(unique.replace(['(', ')'], ""));
+            std::fs::write(&path, &words[filter]).map_err(|error| error.to_string())?;
+            words[filter] = format!("--gtest_flagfile={}", path.display());
+        }
+        words.push("--gtest_color=no".to_owned());
+        let variables = without_our_variables().map(|name| (name, None)).collect();
+        Ok(Start { words, variables, merged: true, ..Start::default() })
+    }
+
+    fn listener(&self, cases: &[&Case]) -> Box<dyn Listener> {
+        Box::new(Follower {
+            names: cases.iter().map(|case| case.name.clone()).collect(),
+            next: 0,
+            current: None,
+            last: None,
+            failures: 0,
+            since: Instant::now(),
+            said: Capture::new(OUTPUT),
+        })
+    }
+
+    fn may_follow(&self, numbers: &[u32], next: u32) -> bool {
+        let (Some(first), Some(last)) = (numbers.first(), numbers.last()) else { return true };
+        match numbers.iter().skip(1).position(|number| number == first) {
+            Some(before_second_round) => next == numbers[numbers.len() % (before_second_round + 1)],
+            None => next > *last || next == *first,
+        }
+    }
+}
+
+/// Reads what GoogleTest prints. Tests come in the order in which they were asked for.
+struct Follower {
+    names: Vec<String>,
+    /// Of those, the first that has not begun.
+    next: usize,
+    current: Option<usize>,
+    /// The outcome of the very last test is told when the process has ended: what goes wrong after it is its affair.
+    last: Option<(usize, Judged)>,
+    failures: usize,
+    since: Instant,
+    said: Capture,
+}
+
+impl Follower {
+    fn begun(&mut self, at: usize) -> Vec<Said> {
+        self.current = Some(at);
+        self.next = at + 1;
+        self.since = Instant::now();
+        self.said = Capture::new(OUTPUT);
+        vec![Said::Start(at)]
+    }
+
+    fn over(&mut self, at: usize, judged: Judged) -> Vec<Said> {
+        self.current = None;
+        self.since = Instant::now();
+        self.failures += usize::from(judged.outcome == Outcome::Failed);
+        if at + 1 == self.names.len() {
+            self.last = Some((at, judged));
+            return Vec::new();
+        }
+        vec![Said::Done(at, judged)]
+    }
+
+    fn result(&self, at: usize, text: &str) -> Option<Judged> {
+        let name = &self.names[at];
+        let seconds = self.since.elapsed().as_secs_f64();
+        for (mark, outcome) in [
+            ("[       OK ] ", Outcome::Passed),
+            ("[  FAILED  ] ", Outcome::Failed),
+            ("[  SKIPPED ] ", Outcome::Skipped),
+        ] {
+            let Some(place) = text.find(&format!("{mark}{name}")) else { continue };
+            let rest = &text[place + mark.len() + name.len()..];
+            // Otherwise it is the beginning of another test's name.
+            if !rest.starts_with(" (") && !rest.starts_with(", where ") && !rest.is_empty() {
+                continue;
+            }
+            let before = text[..place].to_owned();
+            let said = format!("{}{before}", self.said.text());
+            let judged = Judged::new(outcome, seconds);
+            return Some(match outcome {
+                Outcome::Failed => judged.failed(failure_in(&said)).said(before_failure(&said), ""),
+                Outcome::Skipped => judged.failed(failed("Skipped", skip_reason(&said))),
+                _ => judged,
+            });
+        }
+        None
+    }
+}
+
+impl Listener for Follower {
+    fn line(&mut self, line: &[u8]) -> Vec<Said> {
+        let text = lossless(line);
+        let text = text.trim_end_matches('\r');
+        if let Some(at) = self.current {
+            if let Some(judged) = self.result(at, text) {
+                return self.over(at, judged);
+            }
+        } else if let Some(place) = text.rfind("[ RUN      ] ") {
+            let name = &text[place + "[ RUN      ] ".len()..];
+            let found = (self.next..self.names.len()).find(|at| self.names[*at] == name);
+            if let Some(at) = found {
+                return self.begun(at);
+            }
+        }
+        self.said.add(text.as_bytes());
+        self.said.add(b"\n");
+        Vec::new()
+    }
+
+    fn since(&self) -> Option<Instant> {
+        Some(self.since)
+    }
+
+    fn end(&mut self, end: &End) -> Vec<Said> {
+        let mut told = Vec::new();
+        let seconds = self.since.elapsed().as_secs_f64();
+        let said = self.said.text();
+        let died = |said: &str| match end.how {
+            How::TimedOut => Judged::timed_out(seconds, said.trim()),
+            how => Judged::crashed(how, seconds, sanitizers::report(said), said.trim()),
+        };
+        if let Some(at) = self.current {
+            told.push(Said::Done(at, died(&said).said(said, "")));
+        } else if let Some((at, judged)) = self.last.take() {
+            let expected = if self.failures > 0 { How::Exit(1) } else { How::Exit(0) };
+            let as_expected = end.how == expected && sanitizers::report(&said).is_none();
+            told.push(Said::Done(at, if as_expected { judged } else { ended_badly(judged, end, &said, died(&said)) }));
+        } else if self.next < self.names.len() {
+            // Between two tests: in the set-up of the next one's suite, or in the tear-down of the last one's.
+            told.push(Said::Start(self.next));
+            told.push(Said::Done(self.next, died(&said).said(said, "")));
+        }
+        told
+    }
+}
+
+/// All tests were over when something went wrong. A failure of the last test stays what it is.
+fn ended_badly(judged: Judged, end: &End, said: &str, died: Judged) -> Judged {
+    if judged.outcome == Outcome::Failed {
+        return judged;
+    }
+    if end.how == How::Exit(1) && sanitizers::report(said).is_none() {
+        let message =
+            "no test failed, but the program left with exit code 1: a tear-down, or a failure outside of tests";
+        let failure =
+            Failed { phase: Phase::SharedTearDown, trace: said.trim().to_owned(), ..failed("Failed", message) };
+        return Judged::new(Outcome::Error, judged.seconds).failed(failure).said(said, "");
+    }
+    let mut died = died.said(said, "");
+    if let Some(failure) = &mut died.failure {
+        failure.phase = Phase::SharedTearDown;
+        failure.message = format!("after its last test: {}", failure.message);
+    }
+    died
+}
+
+/// What a test printed from its first failure on.
+pub(crate) fn failure_in(text: &str) -> Failed {
+    let text = text.trim_end();
+    let lines: Vec<&str> = text.lines().collect();
+    let Some(at) = lines.iter().position(|line| line.ends_with(": Failure")) else {
+        let message = lines.last().map_or("the test failed and did not say why", |line| line);
+        return Failed { trace: text.to_owned(), ..failed("Failure", message) };
+    };
+    let place = lines[at].strip_suffix(": Failure").unwrap_or_default();
+    let (file, line) = match place.rsplit_once(':') {
+        Some((file, line)) => (Some(file.to_owned()), line.parse().ok()),
+        None => (None, None),
+    };
+    let message: Vec<&str> = lines[at + 1..].iter().copied().take_while(|line| !line.ends_with(": Failure")).collect();
+    let kind =
+        if message.first().is_some_and(|line| line.starts_with("C++ exception")) { "exception" } else { "Failure" };
+    let message = message.join("\n");
+    Failed { file: line.and(file), line, trace: text.to_owned(), ..failed(kind, message.trim()) }
+}
+
+/// What a test printed before it failed for the first time.
+pub(crate) fn before_failure(text: &str) -> &str {
+    let mut end = 0;
+    for line in text.split_inclusive('\n') {
+        if line.trim_end().ends_with(": Failure") {
+            return &text[..end];
+        }
+        end += line.len();
+    }
+    text
+}
+
+fn skip_reason(text: &str) -> &str {
+    let after = text.split_once(": Skipped\n").map_or("", |(_, reason)| reason);
+    match after.trim() {
+        "" => "skipped",
+        reason => reason,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_read_from_the_list() {
+        let text = "Running main() from gtest_main.cc\nA.\n  Ok\n  DISABLED_No\nTy/0.  # TypeParam = int\n  S\nX/P.\n  V/0  # \
+                    GetParam() = 1\n";
+        assert_eq!(names_in(text), ["A.Ok", "A.DISABLED_No", "Ty/0.S", "X/P.V/0"]);
+    }
+
+    fn follow(names: &[&str], lines: &[&str], how: How) -> Vec<String> {
+        let mut follower = Follower {
+            names: names.iter().map(|name| (*name).to_owned()).collect(),
+            next: 0,
+            current: None,
+            last: None,
+            failures: 0,
+            since: Instant::now(),
+            said: Capture::new(1000),
+        };
+        let mut said: Vec<Said> = lines.iter().flat_map(|line| follower.line(line.as_bytes())).collect();
+        said.extend(follower.end(&End { how, stdout: String::new(), stderr: String::new(), seconds: 0.0 }));
+        let word = |said: Said| match said {
+            Said::Start(at) => format!("start {at}"),
+            Said::Done(at, judged) => {
+                let message = judged.failure.map(|failure| format!(" {}", failure.message)).unwrap_or_default();
+                format!("{at} {:?}{message}", judged.outcome)
+            }
+        };
+        said.into_iter().map(word).collect()
+    }
+
+    #[test]
+    fn outcomes_are_read_although_tests_print_in_between() {
+        let lines = [
+            "[ RUN      ] A.Ok",
+            "abc[       OK ] A.Ok (0 ms)",
+            "[ RUN      ] A.Bad",
+            "xyzt.cc:4: Failure",
+            "Expected equality of these values:",
+            "  1",
+            "[       OK ] A.Ok (0 ms)",
+            "t.cc:5: Failure",
+            "more",
+            "[  FAILED  ] A.Bad (0 ms)",
+            "[ RUN      ] P/V.X/1",
+            "[  SKIPPED ] P/V.X/1, where GetParam() = 7 (0 ms)",
+        ];
+        let said = follow(&["A.Ok", "A.Bad", "P/V.X/1"], &lines, How::Exit(1));
+        let failed =
+            "1 Failed Expected equality of these values:\n  1\n[       OK ] A.Ok (0 ms)\nt.cc:5: Failure\nmore";
+        assert_eq!(said, ["start 0", "0 Passed", "start 1", failed, "start 2", "2 Skipped skipped"]);
+    }
+
+    #[test]
+    fn a_death_belongs_to_the_test_that_ran_or_was_about_to() {
+        let said = follow(&["A.A", "A.B"], &["[ RUN      ] A.A"], How::Signal(11));
+        assert_eq!(said, ["start 0", "0 Crashed killed by SIGSEGV"]);
+        let said = follow(&["A.A", "A.B"], &["[ RUN      ] A.A", "[       OK ] A.A (0 ms)"], How::Signal(6));
+        assert_eq!(said, ["start 0", "0 Passed", "start 1", "1 Crashed killed by SIGABRT"]);
+    }
+
+    #[test]
+    fn what_goes_wrong_after_the_last_test_is_not_lost() {
+        let lines = ["[ RUN      ] A.A", "[       OK ] A.A (0 ms)"];
+        let said = follow(&["A.A"], &lines, How::Signal(11));
+        assert_eq!(said, ["start 0", "0 Crashed after its last test: killed by SIGSEGV"]);
+        assert!(follow(&["A.A"], &lines, How::Exit(1))[1].starts_with("0 Error no test failed"));
+        assert_eq!(follow(&["A.A"], &lines, How::Exit(0)), ["start 0", "0 Passed"]);
+    }
+
+    #[test]
+    fn repetitions_are_told_apart() {
+        let round = ["[ RUN      ] A.A", "[       OK ] A.A (0 ms)", "[ RUN      ] A.B", "[       OK ] A.B (0 ms)"];
+        let said = follow(&["A.A", "A.B", "A.A", "A.B"], &[round, round].concat(), How::Exit(0));
+        assert_eq!(said.iter().filter(|word| word.starts_with("start")).count(), 4);
+        assert_eq!(said.last().unwrap(), "3 Passed");
+    }
+}

@@ -1,0 +1,116 @@
+//! Agents for runners that nothing can be brought into: they start the tests as processes of their own.
+//!
+//! unflake starts itself once more as the driver of such a command. The driver keeps the contract in `agents/README.md` as
+//! an agent inside a runner does: it lists tests, runs what it is told, observes and reports, and decides nothing.
+//! Deliberately absent: any knowledge of what unflake does with the answers.
+
+mod capture;
+mod cargo;
+mod ctest;
+mod driver;
+mod gtest;
+mod libtest;
+mod nextest;
+mod panics;
+mod process;
+mod run;
+mod sanitizers;
+mod suite;
+mod told;
+mod wire;
+
+use std::path::Path;
+use std::process::ExitCode;
+
+pub use cargo::hand_over;
+
+/// The runners that are driven.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    CargoTest,
+    Nextest,
+    Ctest,
+    GoogleTest,
+    Libtest,
+}
+
+impl Kind {
+    /// The runner and its language.
+    fn names(self) -> (&'static str, &'static str) {
+        match self {
+            Self::CargoTest => ("cargo test", "Rust"),
+            Self::Nextest => ("cargo nextest", "Rust"),
+            Self::Ctest => ("CTest", "C++"),
+            Self::GoogleTest => ("GoogleTest", "C++"),
+            Self::Libtest => ("libtest", "Rust"),
+        }
+    }
+}
+
+/// Whether a command is one of those that are driven and not entered.
+pub fn drives(command: &[String]) -> bool {
+    kind_of(command).is_some()
+}
+
+/// The driver's own main. `command` is the user's.
+pub fn drive(command: &[String]) -> ExitCode {
+    let Some(kind) = kind_of(command) else {
+        eprintln!("this command has no driver: {}", command.join(" "));
+        return ExitCode::from(2);
+    };
+    driver::obey(kind.names(), |workshop| match kind {
+        Kind::CargoTest => cargo::list(command, workshop),
+        Kind::Nextest => nextest::list(command, workshop),
+        Kind::Ctest => ctest::list(command, workshop),
+        Kind::GoogleTest => gtest::list(command, workshop),
+        Kind::Libtest => libtest::list(command),
+    })
+}
+
+fn kind_of(command: &[String]) -> Option<Kind> {
+    let program = command.first()?;
+    match Path::new(program).file_name()?.to_str()? {
+        "cargo" => match command[1..].iter().map(String::as_str).find(|word| !word.starts_with('+'))? {
+            "test" | "t" => Some(Kind::CargoTest),
+            "nextest" => Some(Kind::Nextest),
+            _ => None,
+        },
+        "ctest" | "ctest3" => Some(Kind::Ctest),
+        _ => {
+            let binary = suite::found(program)?;
+            if libtest::is_one(&binary) {
+                Some(Kind::Libtest)
+            } else if gtest::is_one(&binary) {
+                Some(Kind::GoogleTest)
+            } else {
+                None
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kind(command: &[&str]) -> Option<Kind> {
+        kind_of(&command.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn commands_are_known_by_their_words() {
+        assert_eq!(kind(&["cargo", "test", "--workspace"]), Some(Kind::CargoTest));
+        assert_eq!(kind(&["cargo", "+nightly", "t"]), Some(Kind::CargoTest));
+        assert_eq!(kind(&["/usr/bin/cargo", "nextest", "run"]), Some(Kind::Nextest));
+        assert_eq!(kind(&["ctest", "--test-dir", "build"]), Some(Kind::Ctest));
+        assert_eq!(kind(&["cargo", "build"]), None);
+        assert_eq!(kind(&["pytest"]), None);
+        assert_eq!(kind(&[]), None);
+    }
+
+    #[test]
+    fn this_very_test_is_a_libtest_binary() {
+        let myself = std::env::current_exe().unwrap();
+        assert_eq!(kind(&[myself.to_str().unwrap()]), Some(Kind::Libtest));
+    }
+}

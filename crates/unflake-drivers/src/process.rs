@@ -1,0 +1,273 @@
+//! One process: started, heard, limited in time, and ended with everything that it started.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::signal::{Signal, killpg};
+use nix::unistd::Pid;
+
+use crate::capture::Capture;
+use crate::suite::{End, How, Listener, Said, Start};
+
+/// How often to look whether a process has ended whose output somebody else still holds, and at the clock.
+const LOOK: Duration = Duration::from_millis(20);
+/// How long output may still come after the process has ended.
+const AFTERWARDS: Duration = Duration::from_millis(100);
+/// A longer line is heard in pieces.
+const LONGEST_LINE: usize = 64 << 10;
+
+pub(crate) struct Limits {
+    pub(crate) time: Option<Duration>,
+    /// Characters of one text.
+    pub(crate) output: usize,
+}
+
+/// Runs a process to its end and hands on what its listener says.
+pub(crate) fn follow(
+    start: &Start,
+    world: &BTreeMap<String, Option<String>>,
+    limits: &Limits,
+    listener: &mut dyn Listener,
+    mut say: impl FnMut(Said),
+) -> io::Result<()> {
+    listener.begin().into_iter().for_each(&mut say);
+    let began = Instant::now();
+    let limit = limits.time.into_iter().chain(start.limit).min();
+    let (mut child, mut streams) = spawn(start, world, limits.output)?;
+    let mut timed_out = false;
+    let mut status = None;
+    let mut ended_at: Option<Instant> = None;
+    while streams.iter().any(|stream| stream.pipe.is_some()) {
+        wait_for_output(&mut streams)?;
+        for stream in &mut streams {
+            for line in stream.read() {
+                listener.line(&line).into_iter().for_each(&mut say);
+            }
+        }
+        if status.is_none() && streams.iter().all(|stream| stream.pipe.is_some()) {
+            status = child.try_wait()?;
+            ended_at = status.map(|_| Instant::now());
+        }
+        if ended_at.is_some_and(|at| at.elapsed() > AFTERWARDS) {
+            break; // Somebody whom it has left behind holds its output.
+        }
+        let late = |since: Instant| limit.is_some_and(|limit| since.elapsed() > limit);
+        if !timed_out && status.is_none() && listener.since().is_some_and(late) {
+            timed_out = true;
+            end_group(&child);
+        }
+    }
+    let status = match status {
+        Some(status) => status,
+        None => wait(&mut child, limit, began, &mut timed_out)?,
+    };
+    end_group(&child);
+    for stream in &mut streams {
+        if let Some(line) = stream.last_line() {
+            listener.line(&line).into_iter().for_each(&mut say);
+        }
+    }
+    let text = |at: usize| streams.get(at).map(|stream| stream.kept.text()).unwrap_or_default();
+    let end = End {
+        how: if timed_out { How::TimedOut } else { how(status) },
+        stdout: text(0),
+        stderr: text(1),
+        seconds: began.elapsed().as_secs_f64(),
+    };
+    listener.end(&end).into_iter().for_each(&mut say);
+    Ok(())
+}
+
+/// It has closed its output and may go on all the same.
+fn wait(child: &mut Child, limit: Option<Duration>, began: Instant, timed_out: &mut bool) -> io::Result<ExitStatus> {
+    let mut pause = Duration::from_micros(50);
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(status);
+        }
+        if !*timed_out && limit.is_some_and(|limit| began.elapsed() > limit) {
+            *timed_out = true;
+            end_group(child);
+        }
+        std::thread::sleep(pause);
+        pause = (pause * 2).min(LOOK);
+    }
+}
+
+fn spawn(
+    start: &Start,
+    world: &BTreeMap<String, Option<String>>,
+    output_limit: usize,
+) -> io::Result<(Child, Vec<Stream>)> {
+    let Some((program, arguments)) = start.words.split_first() else {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "there is nothing to start"));
+    };
+    let (from_out, out) = io::pipe()?;
+    let mut command = Command::new(program);
+    command.args(arguments).stdin(Stdio::null()).stdout(out.try_clone()?);
+    // A group of its own, so that it can be ended with all it started.
+    command.process_group(0);
+    for (name, value) in world.iter().chain(&start.variables) {
+        match value {
+            Some(value) => command.env(name, value),
+            None => command.env_remove(name),
+        };
+    }
+    if let Some(directory) = &start.directory {
+        command.current_dir(directory);
+    }
+    let mut streams = vec![Stream::new(from_out.into(), output_limit, true)];
+    if start.merged {
+        command.stderr(out);
+    } else {
+        let (from_err, err) = io::pipe()?;
+        command.stderr(err);
+        streams.push(Stream::new(from_err.into(), output_limit, false));
+    }
+    let child = command.spawn()?;
+    // With the command, our copies of the ends that it writes to are closed.
+    drop(command);
+    Ok((child, streams))
+}
+
+fn end_group(child: &Child) {
+    let _ = killpg(Pid::from_raw(child.id() as i32), Signal::SIGKILL);
+}
+
+pub(crate) fn how(status: ExitStatus) -> How {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => How::Exit(code),
+        (_, Some(signal)) => How::Signal(signal),
+        _ => How::Exit(-1),
+    }
+}
+
+fn wait_for_output(streams: &mut [Stream]) -> io::Result<()> {
+    let open = streams.iter().filter_map(|stream| stream.pipe.as_ref());
+    let mut waiting: Vec<PollFd<'_>> = open.map(|pipe| PollFd::new(pipe.as_fd(), PollFlags::POLLIN)).collect();
+    match poll(&mut waiting, PollTimeout::try_from(LOOK).unwrap_or(PollTimeout::MAX)) {
+        Ok(_) | Err(nix::errno::Errno::EINTR) => {}
+        Err(error) => return Err(error.into()),
+    }
+    let ready: Vec<bool> = waiting
+        .iter()
+        .map(|one| one.revents().is_some_and(|events| events.intersects(PollFlags::POLLIN | PollFlags::POLLHUP)))
+        .collect();
+    drop(waiting);
+    for (stream, ready) in streams.iter_mut().filter(|stream| stream.pipe.is_some()).zip(ready) {
+        stream.ready = ready;
+    }
+    Ok(())
+}
+
+/// One of the outputs of a process.
+struct Stream {
+    pipe: Option<File>,
+    ready: bool,
+    kept: Capture,
+    /// Where lines are wanted: the beginning of one that has not ended.
+    line: Option<Vec<u8>>,
+}
+
+impl Stream {
+    fn new(pipe: OwnedFd, limit: usize, lines: bool) -> Self {
+        Self { pipe: Some(pipe.into()), ready: false, kept: Capture::new(limit), line: lines.then(Vec::new) }
+    }
+
+    /// What has come, in lines.
+    fn read(&mut self) -> Vec<Vec<u8>> {
+        let mut lines = Vec::new();
+        if !std::mem::take(&mut self.ready) {
+            return lines;
+        }
+        let mut chunk = [0; 16 << 10];
+        let count = self.pipe.as_mut().map_or(Ok(0), |pipe| pipe.read(&mut chunk)).unwrap_or(0);
+        if count == 0 {
+            self.pipe = None;
+            return lines;
+        }
+        self.kept.add(&chunk[..count]);
+        let Some(begun) = &mut self.line else { return lines };
+        for piece in chunk[..count].split_inclusive(|byte| *byte == b'\n') {
+            begun.extend_from_slice(piece);
+            if begun.ends_with(b"\n") {
+                begun.pop();
+                lines.push(std::mem::take(begun));
+            } else if begun.len() > LONGEST_LINE {
+                lines.push(std::mem::take(begun));
+            }
+        }
+        lines
+    }
+
+    fn last_line(&mut self) -> Option<Vec<u8>> {
+        self.line.take().filter(|line| !line.is_empty())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::suite::Alone;
+    use crate::suite::Judged;
+
+    fn run(script: &str, limit: Option<Duration>) -> End {
+        let start = Start { words: vec!["sh".into(), "-c".into(), script.into()], ..Start::default() };
+        let end = std::cell::RefCell::new(None);
+        let mut listener = Alone::new(|end_of: &End| {
+            let copy =
+                End { how: end_of.how, stdout: end_of.stdout.clone(), stderr: end_of.stderr.clone(), seconds: 0.0 };
+            *end.borrow_mut() = Some(copy);
+            Judged::new(unflake_protocol::Outcome::Passed, 0.0)
+        });
+        let limits = Limits { time: limit, output: 1000 };
+        let mut judged = None;
+        follow(&start, &BTreeMap::new(), &limits, &mut listener, |said| {
+            if let Said::Done(_, one) = said {
+                judged = Some(one);
+            }
+        })
+        .unwrap();
+        drop(listener);
+        end.into_inner().unwrap_or_else(|| {
+            let judged = judged.unwrap();
+            End { how: How::TimedOut, stdout: judged.stdout, stderr: judged.stderr, seconds: judged.seconds }
+        })
+    }
+
+    #[test]
+    fn both_outputs_and_the_end_are_heard() {
+        let end = run("echo out; echo err >&2; exit 3", None);
+        assert_eq!((end.how, end.stdout.as_str(), end.stderr.as_str()), (How::Exit(3), "out\n", "err\n"));
+        assert_eq!(run("kill -SEGV $$", None).how, How::Signal(11));
+    }
+
+    #[test]
+    fn time_runs_out_for_it_and_for_its_children() {
+        let end = run("echo begun; sleep 600 & sleep 600", Some(Duration::from_millis(200)));
+        assert_eq!((end.how, end.stdout.as_str()), (How::TimedOut, "begun\n"));
+    }
+
+    #[test]
+    fn one_that_closes_its_output_and_goes_on_is_limited_too() {
+        assert_eq!(run("exec >&- 2>&-; sleep 600", Some(Duration::from_millis(200))).how, How::TimedOut);
+    }
+
+    #[test]
+    fn what_it_leaves_behind_does_not_keep_us() {
+        let end = run("sleep 600 & echo done", None);
+        assert_eq!((end.how, end.stdout.as_str()), (How::Exit(0), "done\n"));
+    }
+
+    #[test]
+    fn a_flood_is_kept_in_bounds() {
+        let end = run("head -c 3000000 /dev/zero | tr '\\0' x; echo; echo end", None);
+        assert!(end.stdout.len() < 1100 && end.stdout.ends_with("x\nend\n"), "{}", end.stdout.len());
+    }
+}

@@ -1,0 +1,173 @@
+//! Carrying out a `run` order: which processes it takes, and who starts them.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+use unflake_protocol::{Event, Outcome};
+
+use crate::capture::shortened;
+use crate::process::{self, Limits};
+use crate::suite::{Case, How, Judged, Program, Said, failed};
+use crate::wire::Wire;
+
+pub(crate) struct Floor<'a> {
+    pub(crate) cases: &'a [Case],
+    pub(crate) wire: &'a Wire,
+    /// What the project's processes are to see differently from us.
+    pub(crate) world: &'a BTreeMap<String, Option<String>>,
+    pub(crate) limits: Limits,
+    /// How many processes have been started.
+    pub(crate) processes: &'a AtomicU32,
+}
+
+/// Tests that go into one process.
+struct Unit {
+    program: Arc<dyn Program>,
+    numbers: Vec<u32>,
+}
+
+impl Floor<'_> {
+    pub(crate) fn run(&self, numbers: &[u32], again: u32, jobs: u32) {
+        let units = Mutex::new(self.units(numbers));
+        let next = || units.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).pop_front();
+        let work = || {
+            while let Some(unit) = next() {
+                if unit.program.is_shared() {
+                    self.run_shared(unit);
+                } else {
+                    unit.numbers.iter().for_each(|number| self.run_alone(*number, again));
+                }
+            }
+        };
+        if jobs <= 1 {
+            return work();
+        }
+        thread::scope(|scope| {
+            for _ in 0..jobs {
+                scope.spawn(work);
+            }
+        });
+    }
+
+    /// Neighbours of one program share a process where it can run several. What is not to be run is told at once.
+    fn units(&self, numbers: &[u32]) -> VecDeque<Unit> {
+        let mut units: VecDeque<Unit> = VecDeque::new();
+        for number in numbers {
+            let Some(case) = self.cases.get(*number as usize) else { continue };
+            if let Some(why) = &case.skipped {
+                self.skip(*number, why);
+                continue;
+            }
+            match units.back_mut() {
+                Some(unit) if case.program.is_shared() && self.may_follow(unit, *number) => {
+                    unit.numbers.push(*number);
+                }
+                _ => units.push_back(Unit { program: case.program.clone(), numbers: vec![*number] }),
+            }
+        }
+        units
+    }
+
+    /// Whether a test can go into the process of those before it.
+    fn may_follow(&self, unit: &Unit, number: u32) -> bool {
+        let program = &self.cases[number as usize].program;
+        Arc::ptr_eq(&unit.program, program) && program.may_follow(&unit.numbers, number)
+    }
+
+    /// Listed, but not to be run.
+    fn skip(&self, number: u32, why: &str) {
+        let process = self.processes.fetch_add(1, Ordering::Relaxed);
+        self.wire.tell(&Event::Start { n: number, run: 0, process: Some(process) });
+        let judged = Judged::new(Outcome::Skipped, 0.0).failed(failed("Skipped", why));
+        self.wire.tell(&self.done(number, 0, judged));
+    }
+
+    fn run_alone(&self, number: u32, again: u32) {
+        for run in 0..=again {
+            let mut failing = false;
+            let left = self.follow(&[number], run, |judged| failing = is_failure(judged.outcome));
+            // What never began has been told to have crashed.
+            if !(failing || left == 1) {
+                return;
+            }
+        }
+    }
+
+    /// Where the process ends before its tests do, the rest goes on in another.
+    fn run_shared(&self, unit: Unit) {
+        let mut left = unit.numbers;
+        while !left.is_empty() {
+            let not_done = self.follow(&left, 0, |_| {});
+            left.drain(..left.len() - not_done);
+        }
+    }
+
+    /// Runs these tests in one process; how many of them, the last ones, it did not come to.
+    fn follow(&self, numbers: &[u32], run: u32, mut heard: impl FnMut(&Judged)) -> usize {
+        let process = self.processes.fetch_add(1, Ordering::Relaxed);
+        let cases: Vec<&Case> = numbers.iter().map(|number| &self.cases[*number as usize]).collect();
+        let start = |at: usize| self.wire.tell(&Event::Start { n: numbers[at], run, process: Some(process) });
+        let done = |at: usize, judged: Judged| self.wire.tell(&self.done(numbers[at], run, judged));
+        let mut begun = 0;
+        let mut over = 0;
+        let mut say = |said: Said| match said {
+            Said::Start(at) => {
+                begun = at + 1;
+                start(at);
+            }
+            Said::Done(at, judged) => {
+                over = at + 1;
+                heard(&judged);
+                done(at, judged);
+            }
+        };
+        let program = &cases[0].program;
+        let ended = program.start(&cases).and_then(|start| {
+            let mut listener = program.listener(&cases);
+            let world = self.world;
+            process::follow(&start, world, &self.limits, listener.as_mut(), &mut say).map_err(|error| error.to_string())
+        });
+        // Nothing is passed over in silence: a process that did nothing for its first test has failed it.
+        if over == 0 {
+            if begun == 0 {
+                start(0);
+            }
+            let message = match ended {
+                Ok(()) => "its process ended before it had begun".to_owned(),
+                Err(why) => format!("its process could not be started: {why}"),
+            };
+            let judged = Judged::crashed(How::Exit(0), 0.0, Some(message), "");
+            heard(&judged);
+            done(0, judged);
+            over = 1;
+        }
+        numbers.len() - over
+    }
+
+    fn done(&self, n: u32, run: u32, judged: Judged) -> Event {
+        let (signal, exit) = match judged.how {
+            Some(How::Signal(number)) => (Some(number), None),
+            Some(How::Exit(code)) => (None, Some(code)),
+            _ => (None, None),
+        };
+        let short = |text: &str| shortened(text, self.limits.output);
+        let failure = judged.failure.map(|mut failure| {
+            failure.message = short(&failure.message);
+            failure.trace = short(&failure.trace);
+            Box::new(failure)
+        });
+        // What a passing test prints is of no use to anybody.
+        let (stdout, stderr) = match failure {
+            Some(_) => (short(&judged.stdout), short(&judged.stderr)),
+            None => Default::default(),
+        };
+        let Judged { outcome, seconds, .. } = judged;
+        Event::Done { n, run, outcome, signal, exit, seconds, failure, stdout, stderr }
+    }
+}
+
+fn is_failure(outcome: Outcome) -> bool {
+    matches!(outcome, Outcome::Failed | Outcome::Error | Outcome::TimedOut | Outcome::Crashed)
+}

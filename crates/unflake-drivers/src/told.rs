@@ -1,0 +1,35 @@
+//! What a driver is told by unflake, and a world in which the project cannot see it.
+
+use std::collections::BTreeMap;
+use std::env;
+use std::path::PathBuf;
+
+use unflake_protocol::variables;
+
+pub(crate) struct Told {
+    pub(crate) socket: PathBuf,
+    pub(crate) environment: u32,
+    pub(crate) side: PathBuf,
+    /// How many characters of one text to keep.
+    pub(crate) output_limit: usize,
+    /// What the variables of unflake change for a process of the project: values to set, or to remove.
+    pub(crate) restore: BTreeMap<String, Option<String>>,
+}
+
+impl Told {
+    /// None without unflake on the other side.
+    pub(crate) fn read() -> Option<Self> {
+        let mut restore: BTreeMap<String, Option<String>> =
+            env::var(variables::RESTORE).ok().and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
+        for name in variables::ALL {
+            restore.insert(name.to_owned(), None);
+        }
+        Some(Self {
+            socket: env::var_os(variables::SOCKET)?.into(),
+            environment: env::var(variables::ENVIRONMENT).ok()?.parse().ok()?,
+            side: env::var_os(variables::SIDE)?.into(),
+            output_limit: env::var(variables::OUTPUT_LIMIT).ok().and_then(|text| text.parse().ok()).unwrap_or(65_536),
+            restore,
+        })
+    }
+}

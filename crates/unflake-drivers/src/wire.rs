@@ -1,0 +1,42 @@
+//! The driver's end of the socket.
+
+use std::io::{self, BufReader, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::sync::Mutex;
+
+use unflake_protocol::{Event, Order, to_line};
+
+pub(crate) struct Wire {
+    stream: Mutex<UnixStream>,
+    orders: BufReader<UnixStream>,
+}
+
+impl Wire {
+    pub(crate) fn connect(socket: &Path) -> io::Result<Self> {
+        let stream = UnixStream::connect(socket)?;
+        let orders = BufReader::new(stream.try_clone()?);
+        Ok(Self { stream: Mutex::new(stream), orders })
+    }
+
+    /// Several threads may speak. Without anybody who listens there is nothing left to do.
+    pub(crate) fn tell(&self, event: &Event) {
+        let mut stream = self.stream.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        if stream.write_all(&to_line(event)).is_err() {
+            std::process::exit(3);
+        }
+    }
+
+    /// None when unflake has gone.
+    pub(crate) fn next_order(&mut self) -> Option<Order> {
+        let mut line = Vec::new();
+        // Byte by byte from a buffer: an order is short.
+        for byte in self.orders.by_ref().bytes() {
+            match byte.ok()? {
+                b'\n' => return serde_json::from_slice(&line).ok(),
+                byte => line.push(byte),
+            }
+        }
+        None
+    }
+}
