@@ -256,7 +256,7 @@ impl Rules {
             ([], None) => end.how == How::Exit(0),
             (pass, None) => matching(pass, said).is_some(),
         };
-        if good != self.will_fail && !(crashed && !self.will_fail) {
+        if good != self.will_fail && (self.will_fail || !crashed) {
             return Judged::new(Outcome::Passed, end.seconds);
         }
         if crashed {

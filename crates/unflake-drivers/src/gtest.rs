@@ -389,10 +389,9 @@ pub(crate) fn failure_in(text: &str) -> Failed {
         Some((file, line)) => (Some(file.to_owned()), line.parse().ok()),
         None => (None, None),
     };
-    let message: Vec<&str> = lines[at + 1..].iter().copied().take_while(|line| !line.ends_with(": Failure")).collect();
-    let kind =
-        if message.first().is_some_and(|line| line.starts_with("C++ exception")) { "exception" } else { "Failure" };
-    let message = message.join("\n");
+    let is_exception = lines.get(at + 1).is_some_and(|line| line.starts_with("C++ exception"));
+    let kind = if is_exception { "exception" } else { "Failure" };
+    let message = lines[at + 1..].join("\n");
     Failed { file: line.and(file), line, trace: text.to_owned(), ..failed(kind, message.trim()) }
 }
 

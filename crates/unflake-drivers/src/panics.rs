@@ -53,7 +53,7 @@ fn panic_of(test: &str, stderr: &str) -> Option<Failed> {
     let lines: Vec<&str> = stderr.lines().collect();
     let panics = || lines.iter().enumerate().filter(|(_, line)| heading(line).is_some());
     let own = panics().find(|(_, line)| heading(line).is_some_and(|(thread, _)| thread == test));
-    let (at, line) = own.or_else(|| panics().last())?;
+    let (at, line) = own.or_else(|| panics().next_back())?;
     let (_, place) = heading(line)?;
     let mut parts = place.rsplitn(3, ':');
     let (_column, number, file) = (parts.next(), parts.next(), parts.next());

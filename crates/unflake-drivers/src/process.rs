@@ -214,60 +214,59 @@ impl Stream {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::suite::Alone;
-    use crate::suite::Judged;
 
-    fn run(script: &str, limit: Option<Duration>) -> End {
+    /// Follows a process and keeps how it ended.
+    struct Witness {
+        since: Instant,
+        end: Option<(How, String, String)>,
+    }
+
+    impl Listener for Witness {
+        fn since(&self) -> Option<Instant> {
+            Some(self.since)
+        }
+
+        fn end(&mut self, end: &End) -> Vec<Said> {
+            self.end = Some((end.how, end.stdout.clone(), end.stderr.clone()));
+            Vec::new()
+        }
+    }
+
+    fn run(script: &str, limit: Option<Duration>) -> (How, String, String) {
         let start = Start { words: vec!["sh".into(), "-c".into(), script.into()], ..Start::default() };
-        let end = std::cell::RefCell::new(None);
-        let mut listener = Alone::new(|end_of: &End| {
-            let copy =
-                End { how: end_of.how, stdout: end_of.stdout.clone(), stderr: end_of.stderr.clone(), seconds: 0.0 };
-            *end.borrow_mut() = Some(copy);
-            Judged::new(unflake_protocol::Outcome::Passed, 0.0)
-        });
+        let mut witness = Witness { since: Instant::now(), end: None };
         let limits = Limits { time: limit, output: 1000 };
-        let mut judged = None;
-        follow(&start, &BTreeMap::new(), &limits, &mut listener, |said| {
-            if let Said::Done(_, one) = said {
-                judged = Some(one);
-            }
-        })
-        .unwrap();
-        drop(listener);
-        end.into_inner().unwrap_or_else(|| {
-            let judged = judged.unwrap();
-            End { how: How::TimedOut, stdout: judged.stdout, stderr: judged.stderr, seconds: judged.seconds }
-        })
+        follow(&start, &BTreeMap::new(), &limits, &mut witness, |_| {}).unwrap();
+        witness.end.unwrap()
     }
 
     #[test]
     fn both_outputs_and_the_end_are_heard() {
         let end = run("echo out; echo err >&2; exit 3", None);
-        assert_eq!((end.how, end.stdout.as_str(), end.stderr.as_str()), (How::Exit(3), "out\n", "err\n"));
-        assert_eq!(run("kill -SEGV $$", None).how, How::Signal(11));
+        assert_eq!(end, (How::Exit(3), "out\n".to_owned(), "err\n".to_owned()));
+        assert_eq!(run("kill -SEGV $$", None).0, How::Signal(11));
     }
 
     #[test]
     fn time_runs_out_for_it_and_for_its_children() {
         let end = run("echo begun; sleep 600 & sleep 600", Some(Duration::from_millis(200)));
-        assert_eq!((end.how, end.stdout.as_str()), (How::TimedOut, "begun\n"));
+        assert_eq!((end.0, end.1.as_str()), (How::TimedOut, "begun\n"));
     }
 
     #[test]
     fn one_that_closes_its_output_and_goes_on_is_limited_too() {
-        assert_eq!(run("exec >&- 2>&-; sleep 600", Some(Duration::from_millis(200))).how, How::TimedOut);
+        assert_eq!(run("exec >&- 2>&-; sleep 600", Some(Duration::from_millis(200))).0, How::TimedOut);
     }
 
     #[test]
     fn what_it_leaves_behind_does_not_keep_us() {
         let end = run("sleep 600 & echo done", None);
-        assert_eq!((end.how, end.stdout.as_str()), (How::Exit(0), "done\n"));
+        assert_eq!((end.0, end.1.as_str()), (How::Exit(0), "done\n"));
     }
 
     #[test]
     fn a_flood_is_kept_in_bounds() {
-        let end = run("head -c 3000000 /dev/zero | tr '\\0' x; echo; echo end", None);
-        assert!(end.stdout.len() < 1100 && end.stdout.ends_with("x\nend\n"), "{}", end.stdout.len());
+        let (_, stdout, _) = run("head -c 3000000 /dev/zero | tr '\\0' x; echo; echo end", None);
+        assert!(stdout.len() < 1100 && stdout.ends_with("x\nend\n"), "{}", stdout.len());
     }
 }
