@@ -1,6 +1,7 @@
 """Copies of a collected process."""
 
 import os
+import re
 
 import pytest
 
@@ -175,3 +176,175 @@ def test_a_copy_leaves_when_its_connection_ends(project):
     child.close()
     agent.order("reap", environment=1)
     assert agent.event("reaped") == {"event": "reaped", "environment": 1, "exit": 1}
+
+
+LONG = """
+import pytest
+
+def deeper(value):
+    if value:
+        try:
+            raise ValueError(
+                "no: %s"
+                % value,
+            )
+        finally:
+            value = None
+
+# A comment that belongs to nobody.
+
+class TestIt:
+    @pytest.mark.parametrize(
+        "value",
+        [1, 2],
+    )
+    def test_a(self, value):
+        '''With a
+        long text.'''
+
+        deeper(
+            value
+        )
+
+    @pytest.fixture
+    def broken(self):
+        assert [
+            1,
+            2,
+        ] == [1]
+
+    def test_b(self, broken):
+        pass
+
+def test_last():
+    for n in range(3):
+        assert n < 2, (
+            n)
+    else:
+        pass
+    # The end."""
+
+
+@pytest.mark.parametrize("style", ["long", "short", "auto", "native"])
+def test_what_copies_say_of_a_failure_does_not_depend_on_what_the_nursery_has_read(project, style):
+    unflake = project({"test_it.py": LONG}, "--tb=" + style, reports="no")
+    agent = unflake.ready()
+    tests = range(len(agent.ids))
+    everyone = [unflake.fork(agent, n) for n in (1, 2, 3)] + [agent]  # The file is read before the second copy.
+    told = []
+    for one in everyone:
+        failures = [done["failure"] for done in one.run(*tests)]
+        told.append([dict(failure, trace=re.sub("0x[0-9a-f]+", "0x", failure["trace"])) for failure in failures])
+    assert len(told[0]) == 4 and told[0] == told[1] == told[2] == told[3]
+
+
+def test_a_file_that_the_nursery_has_read_is_not_parsed_again(project):
+    unflake = project(
+        """
+        import ast, os
+        parse = ast.parse
+        def noted(text, *args, **named):
+            if "def noted" in text:  # And not only the lines that are shown.
+                os.mkdir("parsed-by-%d" % os.getpid())
+            return parse(text, *args, **named)
+        def test_a():
+            ast.parse = noted
+            assert 0
+        """,
+        reports="no",
+    )
+    agent = unflake.ready()
+    children = [unflake.fork(agent, n) for n in (1, 2, 3)]
+    traces = [child.run(0)[0]["failure"]["trace"] for child in children]
+    assert traces[0] == traces[1] == traces[2] and "def test_a" in traces[0]
+    parsed = [name for name in os.listdir(unflake.directory) if name.startswith("parsed-by")]
+    assert parsed == ["parsed-by-%d" % children[0].hello["pid"]]
+
+
+def test_a_file_that_changes_after_the_nursery_has_read_it_is_shown_as_it_is(project):
+    unflake = project("def test_a():\n    assert 0, 'old'\n", reports="no")
+    agent = unflake.ready()
+    unflake.fork(agent, 1)
+    child = unflake.fork(agent, 2)
+    with open(os.path.join(unflake.directory, "test_it.py"), "w") as file:
+        file.write("def test_a():\n    assert 0, 'something new'\n")
+    assert "something new" in child.run(0)[0]["failure"]["trace"]
+
+
+def test_a_nursery_with_many_files_reads_none_of_them(project):
+    files = {"test_%d.py" % n: "def test_a():\n    assert 0\n" for n in range(17)}
+    files["conftest.py"] = """
+        import linecache
+        def pytest_runtest_setup(item):
+            print(sorted(name for name in linecache.cache if "test_0.py" in name))
+        """
+    unflake = project(files, reports="no")
+    agent = unflake.ready()
+    unflake.fork(agent, 1)
+    assert unflake.fork(agent, 2).run(0)[0]["stdout"] == "[]\n"
+
+
+@pytest.mark.parametrize("capture", ["fd", "sys", "tee-sys", "no"])
+def test_every_way_to_capture_in_copies(project, capture):
+    unflake = project(
+        """
+        import os, sys
+        def test_a():
+            print("said")
+            print("warned", file=sys.stderr)
+            os.write(1, b"below\\n")
+            assert 0
+        """,
+        "--capture=" + capture,
+        reports="no",
+    )
+    agent = unflake.ready()
+    children = [unflake.fork(agent, n) for n in (1, 2)]
+    children.append(unflake.fork(children[0], 3))
+    below = "below\n" if capture == "fd" else ""
+    for child in children:
+        for done in child.run(0, again=1):
+            if capture == "no":
+                assert "stdout" not in done
+            else:
+                assert (done["stdout"], done["stderr"]) == ("said\n" + below, "warned\n")
+
+
+def test_what_was_said_before_a_copy_was_made_is_not_the_copys(project):
+    unflake = project(
+        {
+            "conftest.py": """
+                import os
+                def pytest_collection_modifyitems(config):
+                    capture = config.pluginmanager.getplugin("capturemanager")
+                    capture.resume_global_capture()
+                    os.write(1, b"while collecting\\n")
+                    capture.suspend_global_capture()
+                """,
+            "test_it.py": "def test_a():\n    print('said')\n    assert 0",
+        },
+        reports="no",
+    )
+    agent = unflake.ready()
+    assert unflake.fork(agent, 1).run(0)[0]["stdout"] == "said\n"
+
+
+def test_a_descriptor_that_a_test_took_over_from_pytest_is_left_alone(project):
+    unflake = project(
+        """
+        import os
+        def test_take(request):
+            capture = request.config.pluginmanager.getplugin("capturemanager")._global_capturing
+            with open("mine", "w") as mine:
+                pass
+            os.dup2(os.open("mine", os.O_RDWR), capture.err.tmpfile.fileno())
+        def test_write():
+            os.write(2, b"x")
+        """,
+        reports="no",
+    )
+    agent = unflake.ready()
+    child = unflake.fork(agent, 1)
+    assert child.outcomes(0) == ["passed"]
+    assert unflake.fork(child, 2).outcomes(1) == ["passed"]
+    assert os.path.getsize(os.path.join(unflake.directory, "mine")) == 0

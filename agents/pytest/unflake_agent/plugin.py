@@ -1,8 +1,10 @@
 """The agent itself: what it hears from pytest, and the orders it obeys. PYTEST_DONT_REWRITE"""
 
+import io
 import json
 import os
 import sys
+import tempfile
 import time
 import traceback
 
@@ -10,7 +12,7 @@ import pytest
 
 from .forks import Forker
 from .items import Items, listing
-from .reports import Shortener, Teller, is_shared_tear_down, outcome_of, passed, warm_up
+from .reports import Shortener, Sources, Teller, is_shared_tear_down, outcome_of, passed, warm_up
 from .stacks import Stacks, free_signal
 from .wire import PROTOCOL, Wire
 
@@ -20,8 +22,23 @@ LISTED_CHARACTERS = 200_000
 MOST_CHARACTERS = 160_000
 # Options with which pytest and common plugins are told to write a report. A process that exists to be forked writes none.
 REPORT_OPTIONS = "xmlpath", "report_log", "resultlog", "htmlpath", "allure_report_dir", "json_report", "csv_path", "pastebin"
+# A nursery has the files of failing tests only. With more than this it has the whole suite, and reads none of them ahead.
+MOST_FILES = 16
+# How to open a file that has no name, where the system can.
+NAMELESS = os.O_TMPFILE | os.O_RDWR | os.O_EXCL | os.O_CLOEXEC if hasattr(os, "O_TMPFILE") else None
 
 RUNS_NOTHING = {"collectonly": "--collect-only", "setupplan": "--setup-plan", "setuponly": "--setup-only"}
+
+
+class Nowhere(io.TextIOBase):
+    """A file without a descriptor, so that tests that close and reuse descriptors do not get what is written to it."""
+
+    def write(self, text):
+        return len(text)
+
+
+NOWHERE = Nowhere()
+
 
 class Agent:
     def __init__(self, told):
@@ -47,7 +64,8 @@ class Agent:
         # What would have ended the run if pytest had been alone; it does at `end` if no other order comes first.
         self._ending = None
         self._noted_reruns = False
-        self._is_warm = False
+        self._sources = Sources()
+        self._unread = None  # Files of tests that copies may have to show, before the first copy is made.
         # Why a set-up failed last, and why it failed again after everything had been torn down for it.
         self._set_up_error = None
         self._failed_again = None
@@ -351,9 +369,7 @@ class Agent:
         if why is None:
             _make_base_temp(config)
             _flush(config)
-            if not self._is_warm:
-                self._is_warm = True
-                warm_up()
+            self._prepare_for_failures()
             try:
                 pid = self._forker.fork(environment)
             except OSError as error:
@@ -368,6 +384,16 @@ class Agent:
             self._wire.connect(environment=environment, parent=parent)
             self._stacks.open(environment)
             _own_output(config)
+
+    def _prepare_for_failures(self):
+        """What copies would each do again when a test fails is done here, one file a copy from the second copy on: it
+        costs no more than it could save. A process that has collected everything is left alone."""
+        if self._unread is None:
+            files = _files(self._session.items)
+            self._unread = [] if self._writes_reports or len(files) > MOST_FILES else files
+            warm_up()
+        elif self._unread:
+            self._sources.learn(self._unread.pop(0))
 
     def _leave(self, config):
         """Ends a process that writes no reports."""
@@ -424,6 +450,13 @@ def _words(error):
         return type(error).__name__
 
 
+def _files(items):
+    try:
+        return list(dict.fromkeys(str(getattr(item, "path", None) or item.fspath) for item in items))
+    except Exception:
+        return []
+
+
 def _flush(config):
     """What is buffered is written now, by this process, and not once more by its copies."""
     reporter = config.pluginmanager.getplugin("terminalreporter")
@@ -434,10 +467,10 @@ def _flush(config):
             pass
 
 
-def _own_output(config, open=open):
+def _own_output(config):
     """A copy captures into files of its own, and does not write into the progress of the first process."""
     capture = config.pluginmanager.getplugin("capturemanager")
-    if capture is not None:
+    if capture is not None and not _own_files(capture):
         for stream in ("out", "err"):
             captured = getattr(getattr(capture, "_global_capturing", None), stream, None)
             if captured is not None:
@@ -453,7 +486,27 @@ def _own_output(config, open=open):
         capture.suspend_global_capture()
     reporter = config.pluginmanager.getplugin("terminalreporter")
     if reporter is not None:
-        reporter._tw._file = open(os.devnull, "w")
+        reporter._tw._file = NOWHERE
+
+
+def _own_files(capture, new=os.open, put=os.dup2, close=os.close, look=os.fstat, how=NAMELESS):
+    """Puts new files below the descriptors into which pytest captures while it is not capturing and they are empty. That
+    is so in a copy that was made between tests, and costs a fifth of what it costs to let pytest begin anew."""
+    try:
+        streams = capture._global_capturing.out, capture._global_capturing.err
+        for stream in streams:
+            if type(stream).__name__ != "FDCapture" or stream._state != "suspended" or how is None:
+                return False
+            file = look(stream.tmpfile.fileno())
+            if file.st_nlink or file.st_size:  # Somebody else's, or something is in it.
+                return False
+        for stream in streams:
+            file = new(tempfile.tempdir, how, 0o600)
+            put(file, stream.tmpfile.fileno(), False)
+            close(file)
+        return True
+    except Exception:
+        return False
 
 
 def _make_base_temp(config):

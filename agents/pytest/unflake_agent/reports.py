@@ -1,9 +1,16 @@
 """From the reports that pytest makes of a test's phases to the one outcome that unflake is told. PYTEST_DONT_REWRITE"""
 
+import bisect
+import linecache
 import os
 
 from _pytest._code import ExceptionInfo
 from _pytest.outcomes import fail
+
+try:
+    from _pytest._code import code, source
+except ImportError:
+    code = source = None
 
 PHASES = {"setup": "set-up", "call": "call", "teardown": "tear-down"}
 
@@ -109,6 +116,87 @@ def warm_up():
             str(ExceptionInfo.from_current().getrepr())
         except Exception:
             pass  # Some code of the project cannot be looked at; then it is slow and no worse.
+
+
+class Statements:
+    """Stands for a parsed file: `starts` are the lines on which its statements begin."""
+
+    starts = ()
+
+
+class Sources:
+    """Where the statements of a file begin, found once for all copies of the process.
+
+    pytest parses a whole file and walks its whole tree for each traceback that leads through it: tens of milliseconds
+    for a long one, in every copy anew. What it looks for there is a sorted list of line numbers. Where a version of pytest
+    does not have what is replaced here, it goes on as it always does.
+    """
+
+    def __init__(self):
+        self._known = {}  # The lines as linecache has them, and pytest's Source of them, by file name.
+        self._is_in = False
+        self._check, self._cached, self._right = linecache.checkcache, linecache.cache, bisect.bisect_right
+
+    def learn(self, file):
+        """From now on this file is not parsed again, in this process and its copies, as long as it stays as it is."""
+        try:
+            if not self._is_in:
+                self._come_in()
+                self._is_in = True
+            text, _ = source.findsource(compile("0", file, "exec"))
+            text.statements = _statements(text)
+            self._known[file] = self._cached[file][2], text
+        except Exception:
+            pass
+
+    def _come_in(self):
+        """Puts what is known before pytest's own ways to find it."""
+        known, check, cached, right = self._known, self._check, self._cached, self._right
+        full, ranges, bounds = code.Code.fullsource.fget, source.getstatementrange_ast, source.get_statement_startend2
+        if _parameters(ranges) != ("lineno", "source", "assertion", "astnode") or _parameters(bounds) != ("lineno", "node"):
+            raise NotImplementedError
+
+        def fullsource(self):
+            lines, text = known.get(self.raw.co_filename, (None, None))
+            if lines is not None:
+                check(self.raw.co_filename)
+                entry = cached.get(self.raw.co_filename)
+                if entry is not None and entry[2] is lines:
+                    return text
+            return full(self)
+
+        def getstatementrange_ast(lineno, source, assertion=False, astnode=None):
+            return ranges(lineno, source, assertion, astnode or getattr(source, "statements", None))
+
+        def get_statement_startend2(lineno, node):
+            if type(node) is not Statements:
+                return bounds(lineno, node)
+            at = right(node.starts, lineno)
+            return node.starts[at - 1], node.starts[at] if at < len(node.starts) else None
+
+        code.Code.fullsource = property(fullsource)
+        code.getstatementrange_ast = source.getstatementrange_ast = getstatementrange_ast
+        source.get_statement_startend2 = get_statement_startend2
+
+
+def _parameters(function):
+    return function.__code__.co_varnames[: function.__code__.co_argcount]
+
+
+def _statements(text):
+    """pytest collects the lines on which statements begin to look for one of them: what it has collected is kept."""
+    statements = Statements()
+
+    def look(values, lineno):
+        statements.starts = values
+        return 1
+
+    kept, source.bisect_right = source.bisect_right, look
+    try:
+        source.getstatementrange_ast(0, text)
+    finally:
+        source.bisect_right = kept
+    return statements if statements.starts else None
 
 
 def _trace(report):
