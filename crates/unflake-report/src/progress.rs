@@ -23,15 +23,19 @@ const LOG_ANYWAY_SECONDS: f64 = 30.0;
 pub(crate) struct State {
     pub(crate) phase: Phase,
     pub(crate) total: usize,
-    /// Tests of the suite that had their first attempt, or will not have any.
+    /// Tests of the suite that had their first attempt.
     pub(crate) done: usize,
+    /// Tests of the suite that will not have any.
+    pub(crate) left: usize,
     /// Tests that failed and have not passed since.
     pub(crate) failing: HashSet<TestId>,
-    /// Tests that failed and passed later.
-    pub(crate) flaky: usize,
+    /// Tests that failed and passed later, whatever they did after that.
+    pub(crate) flaky: HashSet<TestId>,
     pub(crate) first_start: Option<f64>,
     pub(crate) running: HashMap<EnvironmentId, (TestId, f64)>,
     purposes: HashMap<SessionId, Purpose>,
+    /// Environments that have run something.
+    used: HashSet<EnvironmentId>,
 }
 
 enum Place {
@@ -160,7 +164,7 @@ impl Progress {
             }
             Observation::SessionEnded { session, left, .. } => {
                 if state.purposes.get(session).is_none_or(|purpose| *purpose == Purpose::Suite) {
-                    state.done = (state.done + left.len()).min(state.total);
+                    state.left += left.len();
                 }
             }
         }
@@ -195,13 +199,16 @@ impl State {
     fn started(&mut self, now: f64, session: SessionId, environment: EnvironmentId, test: &TestId) {
         self.first_start.get_or_insert(now);
         self.running.insert(environment, (test.clone(), now));
+        // Where the suite kept to one environment, another one is a fresh one.
+        let is_second = self.used.insert(environment) && self.used.len() == 2;
         // A session says why it was asked for only with its first attempt. Until then it is taken for the next thing
         // that is due: the suite, then its failures again, then fresh environments.
         let purpose = match (self.purposes.get(&session), &self.phase) {
             (Some(purpose), _) => *purpose,
-            (None, _) if self.done < self.total => Purpose::Suite,
+            (None, _) if self.done + self.left < self.total => Purpose::Suite,
             (None, Phase::Again { done, of }) if done >= of => Purpose::Fresh,
             (None, Phase::Fresh { .. }) => Purpose::Fresh,
+            (None, _) if self.failing.is_empty() || is_second => Purpose::Fresh,
             (None, _) => Purpose::AtEnd,
         };
         self.enter(purpose);
@@ -214,15 +221,15 @@ impl State {
         self.enter(attempt.purpose);
         match (&mut self.phase, attempt.purpose) {
             (_, Purpose::Suite) if attempt.run == 0 => self.done = (self.done + 1).min(self.total),
-            (Phase::Again { done, .. }, Purpose::AtEnd) | (Phase::Fresh { done, .. }, Purpose::Fresh) => {
+            (Phase::Again { done, .. } | Phase::Fresh { done }, Purpose::AtEnd | Purpose::Fresh) => {
                 *done += usize::from(attempt.run == 0);
             }
             _ => {}
         }
-        if attempt.outcome.is_pass() {
-            self.flaky += usize::from(self.failing.remove(&attempt.test));
+        if attempt.outcome.is_pass() && self.failing.remove(&attempt.test) {
+            self.flaky.insert(attempt.test.clone());
         }
-        attempt.outcome.is_failure() && self.failing.insert(attempt.test.clone())
+        attempt.outcome.is_failure() && !self.flaky.contains(&attempt.test) && self.failing.insert(attempt.test.clone())
     }
 
     fn enter(&mut self, purpose: Purpose) {
@@ -231,7 +238,7 @@ impl State {
             (Purpose::AtEnd, Phase::Again { .. }) | (Purpose::Fresh, Phase::Fresh { .. }) => {}
             (Purpose::Suite, _) => self.phase = Phase::Running,
             (Purpose::AtEnd, _) => self.phase = Phase::Again { done: 0, of },
-            (Purpose::Fresh, _) => self.phase = Phase::Fresh { done: 0, of },
+            (Purpose::Fresh, _) => self.phase = Phase::Fresh { done: 0 },
         }
     }
 }

@@ -25,9 +25,10 @@ pub(crate) enum Phase {
         done: usize,
         of: usize,
     },
+    /// Failing tests, and those that passed later, in fresh environments: so many so far. How many there will be
+    /// depends on what happens in them.
     Fresh {
         done: usize,
-        of: usize,
     },
     Over,
 }
@@ -78,7 +79,7 @@ pub(crate) fn phase_line(state: &State, look: &Look) -> String {
     match &state.phase {
         Phase::Running => format!("running {}", words::count(state.total, "test")),
         Phase::Again { of, .. } => format!("running {} again", words::count(*of, "failing test")),
-        Phase::Fresh { of, .. } => format!("running {} in fresh environments", words::count(*of, "failing test")),
+        Phase::Fresh { .. } => "running failing tests in fresh environments".to_owned(),
         _ => facts(state, 0.0, look).concat(),
     }
 }
@@ -92,11 +93,11 @@ fn facts(state: &State, now: f64, look: &Look) -> Vec<String> {
         Phase::Collecting => vec!["collecting tests".to_owned()],
         Phase::Running => vec![format!("{}/{}", state.done, state.total)],
         Phase::Again { done, of } => vec![format!("running failures again {done}/{of}")],
-        Phase::Fresh { done, of } => vec![format!("fresh environments {done}/{of}")],
+        Phase::Fresh { done } => vec![format!("fresh environments: {done} done")],
     };
     let mut tell = |number: usize, word: &str| facts.extend((number > 0).then(|| format!("{number} {word}")));
     tell(state.failing.len(), "failing");
-    tell(state.flaky, "flaky");
+    tell(state.flaky.len(), "flaky");
     facts.extend(if state.phase == Phase::Running { speed(state, now) } else { Vec::new() });
     facts
 }
@@ -112,7 +113,7 @@ fn speed(state: &State, now: f64) -> Vec<String> {
     if rate >= 1.0 {
         told.push(format!("{rate:.0}/s"));
     }
-    if state.done < state.total {
+    if state.done < state.total && state.left == 0 {
         told.push(format!("{} left", words::rough_duration((state.total - state.done) as f64 / rate)));
     }
     told

@@ -128,6 +128,47 @@ fn a_long_silence_is_explained_in_a_log() {
 }
 
 #[test]
+fn what_was_not_run_is_not_counted_as_done() {
+    let mut story = story();
+    story.0.truncate(4 + 10);
+    let left = (5..40).map(|at| TestId::new(format!("tests/test_shop.py::test_{at}"))).collect();
+    let why = Some("you stopped the run".to_owned());
+    story.tell(40.0, Observation::SessionEnded { session: SessionId(0), left, why });
+    story.tell(80.0, Observation::Note("on and on".into()));
+    let told = play(Progress::plain(WIDE), &story, 1.0);
+    assert!(told.contains("5/40") && !told.contains("40/40"), "{told}");
+}
+
+/// A test that passed at once, and is run in fresh environments so that its pass can be trusted.
+#[test]
+fn a_test_whose_pass_is_confirmed_is_told_once() {
+    let mut story = Story(Vec::new());
+    let sample = Sample::new(0, "").passing(2);
+    story.tell(0.0, Observation::Listed { tests: sample.tests, deselected: 0 });
+    let id = "tests/test_shop.py::test_1";
+    let of = |session, environment, run, purpose, attempt: Attempt| Attempt {
+        session: SessionId(session),
+        environment: EnvironmentId(environment),
+        run,
+        purpose,
+        ..attempt
+    };
+    let failed = || failing(id, "KeyError", "'vat'");
+    let passed = || attempt(id, Outcome::Passed);
+    story.attempt(1.0, 2.0, sample.attempts[0].clone());
+    story.attempt(2.0, 3.0, failed());
+    story.attempt(3.0, 4.0, of(0, 0, 1, Purpose::Suite, passed()));
+    story.tell(4.0, Observation::SessionEnded { session: SessionId(0), left: vec![], why: None });
+    for round in 1..4 {
+        let at = 4.0 + 10.0 * f64::from(round);
+        story.attempt(at, at + 1.0, of(round, round, 0, Purpose::Fresh, failed()));
+        story.attempt(at + 1.0, at + 2.0, of(round, round, 1, Purpose::Fresh, passed()));
+    }
+    story.tell(80.0, Observation::Note("on and on".into()));
+    assert_snapshot!(play(Progress::plain(WIDE), &story, 1.0));
+}
+
+#[test]
 fn a_problem_is_shown_at_once() {
     let mut story = Story(vec![(0.0, Event::Began { command: vec!["pytest".into()] })]);
     story.tell(0.5, Observation::Problem(collection_error()));
