@@ -20,7 +20,8 @@ list of steps, one after the other. After the last it leaves with status 0.
 one repeats. Outcomes are those of the protocol, and "crash" (SIGSEGV in the test), "hang", "exit" (the process ends
 with status 3), "stop" (passes, then the runner wants to stop) and "pgroup" (leaves a `sleep 1000` in the agent's process
 group, then passes). A copy starts again with the first outcomes, as a fresh environment would, unless "shared": true
-says that it goes on where its parent was. Further fields of `serve`: "unforkable": "why", "seconds": 0.1 (how long a
+says that it goes on where its parent was; "fresh": {"a": "passed"} gives a test other outcomes in every process but
+the first. Further fields of `serve`: "unforkable": "why", "seconds": 0.1 (how long a
 test takes, slept), "deselected": 2, "stdout": "text" (of failures), "bye": false (leave without it).
 """
 
@@ -138,6 +139,8 @@ class Server:
     def attempt(self, n, run):
         name = self.names[n]
         outcomes = self.script["tests"][name]
+        if self.agent.environment != 0:
+            outcomes = self.script.get("fresh", {}).get(name, outcomes)
         outcomes = [outcomes] if isinstance(outcomes, str) else outcomes
         times = self.times.get(name, 0)
         self.times[name] = times + 1

@@ -41,7 +41,8 @@ fn where_a_test_first_passes_says_what_kind_of_flaky_it_is() {
         "sound": "passed",
     });
     // A copy starts with the first outcomes again: what fails there fails for good.
-    let ran = serve("", tests).exits(1);
+    let fresh = json!({ "at once": "passed", "at the end": "passed" });
+    let ran = serve_with("--jobs 1", json!({ "tests": tests, "fresh": fresh })).exits(1);
     assert_eq!(ran.findings(), ["at once flaky-independent", "at the end flaky-bursty", "fresh real"]);
     assert_eq!(
         ran.attempts(),
@@ -56,13 +57,48 @@ fn where_a_test_first_passes_says_what_kind_of_flaky_it_is() {
             "at the end passed at-end process",
             "fresh failed at-end process",
             "fresh failed fresh fork",
+            "at once passed fresh fork",
+            "at the end passed fresh fork",
         ]
     );
 }
 
 #[test]
+fn a_test_that_fails_the_first_time_in_every_process_is_real() {
+    let tests = json!({ "a": "passed", "at once": ["failed", "passed"], "at the end": ["error", "error", "passed"] });
+    for fresh_by in ["fork", "process"] {
+        let ran = serve(&format!("--fresh-by {fresh_by}"), tests.clone()).exits(1);
+        assert_eq!(ran.findings(), ["at once real", "at the end real"]);
+        for (test, attempts) in [("at once", 2 + 3 * 2), ("at the end", 3 + 3 * 3)] {
+            let finding = ran.finding(test);
+            assert_eq!(finding["evidence"]["attempts"], attempts);
+            assert_eq!(finding["evidence"]["confirmed"], false);
+            let sentence = finding["sentence"].as_str().unwrap();
+            assert!(sentence.starts_with("fails the first time in every process (4 of 4)"), "{sentence}");
+        }
+    }
+    let ran = serve("--fresh 0", tests).exits(0);
+    assert_eq!(ran.findings(), ["at once flaky-independent", "at the end flaky-bursty"]);
+    let sentence = "passed when run again at once; it may still fail the first time in every process: \
+                    fresh environments are not wanted";
+    assert_eq!(ran.finding("at once")["sentence"], sentence);
+}
+
+#[test]
+fn a_pass_is_confirmed_however_many_tests_fail() {
+    let tests: Value = (0..12).map(|n| (format!("t{n:02}"), json!(["failed", "passed"]))).collect();
+    let ran = serve("", tests.clone()).exits(1);
+    assert_eq!(ran.list("attempts").len(), 12 * 2 + 12 * 3 * 2);
+    assert!(ran.findings().iter().all(|finding| finding.ends_with(" real")), "{:?}", ran.findings());
+    let fresh: Value = (0..12).map(|n| (format!("t{n:02}"), json!("passed"))).collect();
+    let ran = serve_with("", json!({ "tests": tests, "fresh": fresh })).exits(0);
+    assert_eq!(ran.list("attempts").len(), 12 * 2 + 12);
+}
+
+#[test]
 fn a_later_attempt_at_the_end_counts_like_the_first() {
-    let ran = serve("--at-end 2", json!({ "a": ["error", "error", "error", "passed"] })).exits(0);
+    let tests = json!({ "a": ["error", "error", "error", "passed"] });
+    let ran = serve_with("--at-end 2", json!({ "tests": tests, "fresh": { "a": "passed" } })).exits(0);
     assert_eq!(ran.findings(), ["a flaky-bursty"]);
 }
 
@@ -101,7 +137,8 @@ fn attempts_are_made_as_often_as_wanted_and_no_oftener() {
 
 #[test]
 fn the_third_attempt_at_once_is_told_as_such() {
-    let ran = serve("--immediate 3", json!({ "a": ["failed", "failed", "failed", "passed"] })).exits(0);
+    let tests = json!({ "a": ["failed", "failed", "failed", "passed"] });
+    let ran = serve_with("--immediate 3", json!({ "tests": tests, "fresh": { "a": "passed" } })).exits(0);
     assert_eq!(ran.finding("a")["sentence"], "passed when run again at once, the third time");
 }
 
@@ -121,9 +158,10 @@ fn too_many_failures_are_not_run_again_later() {
 #[test]
 fn flaky_tests_fail_the_run_where_that_is_wanted() {
     let tests = json!({ "a": ["failed", "passed"], "b": "passed" });
-    let ran = serve("", tests.clone()).exits(0);
+    let script = json!({ "tests": tests, "fresh": { "a": "passed" } });
+    let ran = serve_with("", script.clone()).exits(0);
     assert_snapshot!(ran.remarks(), @"exit 0: only one flaky test failed");
-    let ran = serve("--flaky-result fail", tests).exits(1);
+    let ran = serve_with("--flaky-result fail", script).exits(1);
     assert_eq!(ran.findings(), ["a flaky-independent"]);
     assert_snapshot!(ran.remarks(), @"exit 1: one flaky failure, and --flaky-result is fail");
 }
@@ -131,7 +169,7 @@ fn flaky_tests_fail_the_run_where_that_is_wanted() {
 #[test]
 fn a_failure_that_is_never_to_be_excused_stays_real() {
     let tests = json!({ "a": ["failed", "passed"] });
-    let race = json!({ "tests": tests, "stdout": "WARNING: DATA RACE\nWrite at 0x0" });
+    let race = json!({ "tests": tests, "fresh": { "a": "passed" }, "stdout": "WARNING: DATA RACE\nWrite at 0x0" });
     let ran = serve_with("", race.clone()).exits(1);
     assert_eq!(ran.findings(), ["a real"]);
     assert_eq!(

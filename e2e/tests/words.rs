@@ -84,13 +84,14 @@ fn history_lists_runs_and_attempts() {
         when.replace_all(&story.plain(text), "[WHEN]").into_owned()
     };
     let ran = story.unflake(["history"]).end().exits(0);
-    assert_snapshot!(clean(&ran.stdout), @"  [WHEN]        3 attempts  exit 0       pytest");
+    assert_snapshot!(clean(&ran.stdout), @"  [WHEN]        4 attempts  exit 0       pytest");
     let ran = story.unflake(["history", "flaky"]).end().exits(0);
     assert_snapshot!(clean(&ran.stdout), @r"
     test_it.py::test_flaky
-    failed 1 of 2 times
+    failed 1 of 3 times
 
     when                 outcome     took  revision  where
+    [WHEN]  ✓ passed  [TIME]            fresh fork
     [WHEN]  ✓ passed  [TIME]            again at once
     [WHEN]  ✗ failed  [TIME]            suite, as the first  assert not True
     ");

@@ -3,6 +3,8 @@
 //!
 //! Deliberately absent: processes, files, clocks, SQL, drawing. So their tests are literals.
 
+mod case;
+mod confirmation;
 mod excuse;
 mod ladder;
 

@@ -44,6 +44,11 @@ pub struct Evidence {
     pub after: u32,
     /// Which `never-excuse` rule forbids to call it flaky although it passed later.
     pub never_excuse: Option<String>,
+    /// Whether the pass holds beyond the process in which the test had failed before. True: there is a process in which
+    /// it did not first fail and then pass. False: it failed first and passed later in every process. None: there is
+    /// nothing to confirm, or nobody knows; then `not_rerun` says why.
+    #[serde(default)]
+    pub confirmed: Option<bool>,
     /// Why reruns that were asked for did not happen.
     pub not_rerun: Option<String>,
 }

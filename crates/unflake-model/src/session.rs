@@ -34,7 +34,7 @@ pub enum Purpose {
     Suite,
     /// Tests that failed in the suite, once more after all of it.
     AtEnd,
-    /// Tests that failed so far, in an environment in which nothing else has run.
+    /// Tests that failed before, in an environment in which nothing else has run.
     Fresh,
 }
 

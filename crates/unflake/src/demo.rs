@@ -22,6 +22,7 @@ const SAMPLE: &[(&str, &str)] = &[
     ("shop/stock.py", include_str!("../sample/shop/stock.py")),
     ("shop/tax.py", include_str!("../sample/shop/tax.py")),
     ("tests/conftest.py", include_str!("../sample/tests/conftest.py")),
+    ("tests/next_seed", include_str!("../sample/tests/next_seed")),
     ("tests/test_admin.py", include_str!("../sample/tests/test_admin.py")),
     ("tests/test_cache.py", include_str!("../sample/tests/test_cache.py")),
     ("tests/test_cart.py", include_str!("../sample/tests/test_cart.py")),
@@ -89,7 +90,8 @@ pub(crate) fn show(args: &DemoArgs, colour: When) -> Result<Exit, Trouble> {
 const AFTERWARDS: &str = "
   What you have seen: the suite ran once, as pytest runs it. Each failing test was then run
   again at once, after the whole suite, and in a fresh environment, until it passed. Where it
-  first passed says what kind of flaky it is; what never passed is real. A build server
+  first passed says what kind of flaky it is, once a fresh environment has shown that it does
+  not just fail the first time in every process; what never passed is real. A build server
   would have been told exit code 1, for the real failure alone.
 
   Before you use it:     unflake doctor

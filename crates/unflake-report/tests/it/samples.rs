@@ -142,7 +142,15 @@ pub(crate) fn failing(id: &str, kind: &str, message: &str) -> Attempt {
 }
 
 pub(crate) fn finding(id: &str, kind: VerdictKind, rung: Option<Rung>, sentence: &str) -> Finding {
-    let evidence = Evidence { attempts: 2, failed: 1, fresh: None, after: 411, never_excuse: None, not_rerun: None };
+    let evidence = Evidence {
+        attempts: 2,
+        failed: 1,
+        fresh: None,
+        after: 411,
+        never_excuse: None,
+        confirmed: None,
+        not_rerun: None,
+    };
     Finding {
         test: TestId::new(id),
         detail: Detail::Verdict(Verdict { kind, rung, evidence }),
