@@ -1,0 +1,26 @@
+use std::fmt;
+use std::io;
+use std::path::Path;
+
+/// What went wrong, in words for a person. There is nothing to decide on: whoever meets it passes it on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Error(String);
+
+impl Error {
+    pub(crate) fn new(words: impl Into<String>) -> Error {
+        Error(words.into())
+    }
+
+    /// An error of the system at this path.
+    pub(crate) fn at(path: &Path) -> impl FnOnce(io::Error) -> Error {
+        move |error| Error(format!("{}: {error}", path.display()))
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Error {}

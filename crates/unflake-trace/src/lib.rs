@@ -1,0 +1,72 @@
+//! The ordered trace: what each thread of a test went through, place after place.
+//!
+//! This crate has the format, a reader, and all it takes to have native programs (Rust, C, C++) write it: the runtime that
+//! they call, the flags that make them call it, and the way from addresses back to lines. Deliberately absent: sessions,
+//! verdicts, comparison of traces. The decisions are in `docs/design/8-native-traces.md`.
+//!
+//! # The format, version 1
+//!
+//! An attempt is a directory. Each process that took part has a directory in it, named by its pid and how often that
+//! pid came by (`4711-1`), with these files:
+//!
+//! - `process`, text, one fact a line: `unflake-trace 1`, then `pid`, `parent`, `started` (monotonic, nanoseconds), `executable`;
+//!   for the copy that a fork made `forked PART THREAD WAY ORDINAL FIRST` (whose copy, by which of its threads, how
+//!   many that thread had made before, and the first id that does not mean what it means there); `lost WHY ERRNO` where
+//!   threads could not be kept. Words that a reader does not know are skipped.
+//! - `thread-N`, binary: a head of 256 bytes (`agents/native/format.rs`), then place ids, u32 little-endian, in the order they
+//!   were come to. Ids begin at 1. A zero means that nothing was written there: files grow in pieces, and that of a
+//!   thread that did not come to its end has zeros behind its last event. The head says how the thread was started (at
+//!   each step from the first thread the ordinal among the children of the thread before, which is the same from run to run,
+//!   as numbers are not), its name, whether it came to its end, and whether, why and how far before its end the file
+//!   stops.
+//! - `places`, text: `unflake-places 1`, then a line for every id that occurs, fields parted by tabs: the id, and for each
+//!   frame from the outermost to the innermost file, line and function. An empty file or line 0: not known. `note` and a
+//!   text say what else is not known. Tab, line ends and backslash are written `\t`, `\n`, `\r`, `\\`.
+//!
+//! A tracer that knows its lines writes `places` itself. The native runtime knows only addresses; it adds to `process` lines
+//! `module FIRST COUNT guards 0 SIZE SECONDS NANOSECONDS PATH` with a table `places-FIRST` of u64 addresses, or `module FIRST
+//! COUNT addresses FROM …` where ids are distances from an address, and [`Symboliser`] makes `places` of them after the run.
+//! `budget` in the attempt's directory is a page that the processes share: how much of the limit is taken.
+
+mod attempt;
+mod binary;
+mod cargo;
+mod cxx;
+mod error;
+mod executed;
+mod files;
+#[path = "../../../agents/native/format.rs"]
+#[allow(dead_code, unreachable_pub)] // The runtime uses the rest of it.
+mod format;
+mod lines;
+mod places;
+mod runtime;
+mod symbols;
+mod thread;
+
+pub use attempt::{Attempt, Process};
+pub use binary::{Instrumented, instrumented};
+pub use cargo::{cargo_variables, rustc_wrapper};
+pub use cxx::{Flags, clang, gcc};
+pub use error::Error;
+pub use executed::Executed;
+pub use lines::{Line, Lines, LinesOf, Project};
+pub use places::{Frame, Place, Places};
+pub use runtime::{Limits, Runtime};
+pub use symbols::Symboliser;
+pub use thread::{Head, PlaceIds, Thread, Truncated, Why, write_thread};
+
+/// The environment variables that the runtime and the wrapper are told by.
+pub mod variables {
+    /// The directory of the attempt. Without it the runtime does nothing. It stays in the environment: programs that the
+    /// test starts are traced too, if they were built for it.
+    pub const TRACE: &str = "UNFLAKE_TRACE";
+    /// How many events of one thread are kept.
+    pub const TRACE_THREAD_EVENTS: &str = "UNFLAKE_TRACE_THREAD_EVENTS";
+    /// How many events of the whole attempt are kept.
+    pub const TRACE_EVENTS: &str = "UNFLAKE_TRACE_EVENTS";
+    /// Set where cargo starts unflake in place of rustc: the directory of the runtime.
+    pub const RUSTC: &str = "UNFLAKE_RUSTC";
+    /// The wrapper that would have been started otherwise.
+    pub const RUSTC_INNER: &str = "UNFLAKE_RUSTC_INNER";
+}
