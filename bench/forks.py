@@ -39,15 +39,16 @@ class Line:
 class Warm:
     """A pytest that has collected a suite and waits for orders."""
 
-    def __init__(self, suite):
+    def __init__(self, suite, plugins=(), only=None):
         self._place = tempfile.TemporaryDirectory()
+        self._environments = 0
         path = os.path.join(self._place.name, "s")
         self._listener = socket.socket(socket.AF_UNIX)
         self._listener.bind(path)
         self._listener.listen(16)
         self._selector = selectors.DefaultSelector()
         self._selector.register(self._listener, selectors.EVENT_READ)
-        self.process = self._start(suite, path)
+        self.process = self._start(suite, path, plugins, only)
         self._waiting = []
         self.tests = []
         while True:
@@ -62,8 +63,8 @@ class Warm:
         if event["unforkable"]:
             raise SystemExit("%s cannot be forked: %s" % (suite.name, event["unforkable"]))
 
-    def _start(self, suite, path):
-        plain = suite.variables()
+    def _start(self, suite, path, plugins, only):
+        plain = suite.variables(*plugins)
         told = {
             "PYTHONPATH": str(AGENT) + os.pathsep + plain["PYTHONPATH"],
             "PYTEST_PLUGINS": "unflake_agent",
@@ -73,6 +74,10 @@ class Warm:
             "UNFLAKE_REPORTS": "no",
             "UNFLAKE_RESTORE": json.dumps({"PYTHONPATH": plain["PYTHONPATH"], "PYTEST_PLUGINS": None}),
         }
+        if only:
+            told["UNFLAKE_ONLY"] = os.path.join(self._place.name, "only")
+            with open(told["UNFLAKE_ONLY"], "w") as files:
+                json.dump(only, files)
         quiet = subprocess.DEVNULL
         command = suite.pytest()
         return subprocess.Popen(
@@ -101,29 +106,41 @@ class Warm:
 
     def every_test_in_its_own_fork(self, at_once):
         """Outcomes by test, and wall and CPU seconds of it all."""
-        outcomes, ahead, alive = {}, list(range(len(self.tests)))[::-1], 0
+        seen, wall, cpu = self._each_in_its_own_fork(range(len(self.tests)), at_once)
+        return {self.tests[n]: outcome for n, outcome in seen}, wall, cpu
+
+    def one_test(self, test, times, at_once, outcome):
+        """Wall and CPU seconds of a test that runs so often, each time in a fork of its own."""
+        seen, wall, cpu = self._each_in_its_own_fork([self.tests.index(test)] * times, at_once)
+        if {kind for _, kind in seen} != {outcome}:
+            raise SystemExit("%s did not come out as %s" % (test, outcome))
+        return wall, cpu
+
+    def _each_in_its_own_fork(self, numbers, at_once):
+        outcomes, ahead, under_way, done = {}, list(numbers)[::-1], {}, []
         began, cpu = time.perf_counter(), self._cpu()
-        while len(outcomes) < len(self.tests) or alive:
-            while ahead and alive < at_once:
-                self._root.order(order="fork", environment=ahead.pop() + 1)
-                alive += 1
+        while ahead or under_way:
+            while ahead and len(under_way) < at_once:
+                self._environments += 1
+                under_way[self._environments] = ahead.pop()
+                self._root.order(order="fork", environment=self._environments)
             line, event = self._next()
             kind = event and event["event"]
             if line is self._root:
                 if kind in (None, "unforkable"):
                     raise SystemExit("the warm pytest said %s" % event)
                 if kind == "reaped":
-                    alive -= 1
-                    outcomes.setdefault(self.tests[event["environment"] - 1], "crashed")
+                    number = under_way.pop(event["environment"])
+                    done.append((number, outcomes.pop(event["environment"], "crashed")))
             elif kind == "hello":
                 line.environment = event["environment"]
-                line.order(order="run", tests=[line.environment - 1], again=0)
+                line.order(order="run", tests=[under_way[line.environment]], again=0)
                 line.order(order="end")
             elif kind == "done":
-                outcomes[self.tests[event["n"]]] = event["outcome"]
+                outcomes[line.environment] = event["outcome"]
             elif kind is None:
                 self._root.order(order="reap", environment=line.environment)
-        return outcomes, time.perf_counter() - began, self._cpu() - cpu
+        return done, time.perf_counter() - began, self._cpu() - cpu
 
     def _cpu(self):
         """Of the process and of the children it has waited for."""

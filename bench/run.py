@@ -13,7 +13,7 @@ import tempfile
 import outcomes
 import suites
 from forks import Warm
-from measure import Contender, alternate, least, median, once
+from measure import Contender, Cost, alternate, least, median, once
 
 
 class Table:
@@ -90,9 +90,58 @@ FORKS = 200
 
 
 def fresh(quick):
-    """One test in a fresh environment, through `unflake run --fresh`, against a new pytest for it."""
+    """One test in a fresh environment: a fork of a pytest that has collected its file, against a new pytest for it."""
     table = Table(
         "One test in a fresh environment (bar: 30 times cheaper than a new pytest)",
+        "suite", "plugins", "test", "new pytest ms: wall, CPU", "fork, one at a time ms: wall, CPU", "× cheaper",
+        "two at a time ms: wall, CPU", "× cheaper",
+    )
+    for name in ["click"] if quick else ["click", "jinja2", "marshmallow"]:
+        suite = suites.real(name)
+        file = suite.one.split("::")[0]
+        failing = suites.copy_with(suite, "failing", {file: ALWAYS_FAILS + ALSO})
+        fails = "%s::test_bench_one_that_always_fails" % file
+        for plugins in ((), ("usual",)):
+            for test, outcome in ((suite.one, "passed"), (fails, "failed")):
+                costs = fork_or_new(failing, file, test, outcome, plugins, 3 if quick else 6)
+                new, *forks = map(in_short, costs)
+                cells = ["%.0f, %.0f" % new]
+                for fork in forks:
+                    cells.append("%.1f, %.1f" % fork)
+                    cells.append("%.0f, %.0f" % tuple(a / b for a, b in zip(new, fork)))
+                table.row(name, plugins[0] if plugins else "none", outcome, *cells)
+    table.notes.append(
+        "Least wall time and median CPU time of six measurements, each of a new pytest and of 25 forks in a row; two at a "
+        "time, wall time is the time for all divided by their number."
+    )
+    return table
+
+
+def fork_or_new(suite, file, test, outcome, plugins, rounds, forks=25):
+    """Costs of a new pytest, of a fork one at a time and two at a time, measured in turn."""
+    new = Contender("new pytest", suite.pytest(test), suite.directory, suite.variables(*plugins), (outcome == "failed",))
+    costs = [], [], []
+    once(new)
+    warm = Warm(suite, plugins, [file])
+    warm.one_test(test, 3, 1, outcome)
+    for _ in range(rounds):
+        costs[0].append(once(new))
+        for at_once in (1, 2):
+            wall, cpu = warm.one_test(test, forks, at_once, outcome)
+            costs[at_once].append(Cost(wall / forks, cpu / forks, 0))
+    warm.close()
+    return costs
+
+
+def in_short(costs):
+    """Milliseconds of wall and CPU time."""
+    return 1000 * least(costs, "wall"), 1000 * median(costs, "cpu")
+
+
+def binary(quick):
+    """The same through `unflake run --fresh`, with all that the binary does around it."""
+    table = Table(
+        "A failing test in a fresh environment, through the binary",
         "suite", "contender", "wall ms median / min", "new pytest ÷", "CPU ms median / min", "new pytest ÷", "times",
     )
     for name in ["click"] if quick else ["click", "jinja2", "marshmallow"]:
@@ -101,19 +150,11 @@ def fresh(quick):
         failing = suites.copy_with(suite, "failing", {file: ALWAYS_FAILS + ALSO})
         fails = "%s::test_bench_one_that_always_fails" % file
         few, many = 1, 1 + (20 if quick else FORKS) // 2
-        contenders = [
-            Contender("new pytest", suite.pytest(suite.one), suite.directory, suite.variables()),
-            Contender("new pytest, failing test", failing.pytest(fails), failing.directory, failing.variables(), (1,)),
-        ]
-        contenders += [
-            reruns(failing, how, jobs, count)
-            for how, jobs in (("fork", 1), ("fork", 2))
-            for count in (few, many)
-        ]
-        times = 2 if quick else 5
+        contenders = [Contender("new pytest", failing.pytest(fails), failing.directory, failing.variables(), (1,))]
+        contenders += [reruns(failing, "fork", jobs, count) for jobs in (1, 2) for count in (few, many)]
+        times = 2 if quick else 4
         costs = alternate(contenders, times)
-        base = costs["new pytest"]
-        shares = {name: its for name, its in costs.items() if name.startswith("new pytest")}
+        shares = {"new pytest": costs["new pytest"]}
         for jobs in (1, 2):
             one, more = (costs[reruns(failing, "fork", jobs, count).name] for count in (few, many))
             shares["fork, --jobs %d" % jobs] = [each(a, b, 2 * (many - few)) for a, b in zip(one, more)]
@@ -121,7 +162,8 @@ def fresh(quick):
             cells = []
             for what in ("wall", "cpu"):
                 middle, lowest = median(its, what), least(its, what)
-                cells += ["%.1f / %.1f" % (1000 * middle, 1000 * lowest), "%.0f" % (median(base, what) / middle)]
+                cells += ["%.1f / %.1f" % (1000 * middle, 1000 * lowest)]
+                cells += ["%.0f" % (median(shares["new pytest"], what) / middle)]
             table.row(name, contender, *cells, times)
     table.notes.append(
         "A fork is the difference between two runs of the whole suite with two failing tests, one with %d more reruns "
@@ -234,6 +276,7 @@ BENCHES = {
     "overhead": overhead,
     "outcomes": same_outcomes,
     "fresh": fresh,
+    "binary": binary,
     "forked": forked,
     "scale": scale,
     "reruns": rerun_cost,

@@ -17,6 +17,7 @@ PYTHON = str(VENV / "bin" / "python")
 FROZEN = ROOT / ".venvs" / "bench-frozen"
 UNFLAKE = str(FROZEN / "unflake")
 AGENT = FROZEN / "agent"
+TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
 
 # pytest 9 refuses to collect the released suites of click and packaging: they parametrize over iterators.
 PACKAGES = ["pytest==8.4.2", "trio==0.31.0", "simplejson==3.20.2", "pretend==1.0.9", "markupsafe==3.0.3"]
@@ -26,6 +27,11 @@ OPPONENTS = {
     "pytest-rerunfailures": ["pytest-rerunfailures==16.7"],
     "pytest-retry": ["pytest-retry==1.7.0"],
     "pytest-forked": ["pytest-forked==1.7.5", "py==1.11.0"],
+    # What many a project has installed, loaded and not used.
+    "usual": [
+        "pytest-cov==7.1.0", "coverage==7.17.2", "pytest-xdist==3.8.0", "execnet==2.1.2", "hypothesis==6.170.15",
+        "pytest-asyncio==1.4.1.post1", "pytest-mock==3.17.0", "typing_extensions==4.16.0",
+    ],
 }
 
 
@@ -134,7 +140,7 @@ def prepare():
     subprocess.run(["cargo", "build", "--quiet", "--release", "-p", "unflake"], cwd=ROOT, check=True)
     shutil.rmtree(FROZEN, ignore_errors=True)
     shutil.copytree(ROOT / "agents" / "pytest" / "unflake_agent", AGENT / "unflake_agent")
-    shutil.copy(ROOT / "target" / "release" / "unflake", UNFLAKE)
+    shutil.copy(TARGET / "release" / "unflake", UNFLAKE)
 
 
 def pip(*words):
