@@ -43,6 +43,8 @@ struct Part {
     text: Text,
     said_lost: bool,
     budget: AtomicPtr<AtomicU64>,
+    /// `UNFLAKE_TRACE_OWN`, then `/`; empty where all places are wanted.
+    own: Text,
     thread_limit: usize,
     attempt_limit: u64,
     origin: Option<Origin>,
@@ -101,6 +103,7 @@ impl Part {
             text: Text::new(),
             said_lost: false,
             budget: AtomicPtr::new(core::ptr::null_mut()),
+            own: Text::new(),
             thread_limit: THREAD_EVENTS,
             attempt_limit: ATTEMPT_EVENTS as u64,
             origin: None,
@@ -153,6 +156,9 @@ unsafe fn come() -> bool {
         system::make_directory(part.path.closed()).ok();
         part.path.add(b"/");
         part.attempt = part.path.len();
+        if let Some(own) = system::variable(b"UNFLAKE_TRACE_OWN\0").filter(|own| !own.is_empty()) {
+            part.own.add(own).add(b"/");
+        }
         part.thread_limit = limit(b"UNFLAKE_TRACE_THREAD_EVENTS\0", THREAD_EVENTS);
         part.attempt_limit = limit(b"UNFLAKE_TRACE_EVENTS\0", ATTEMPT_EVENTS) as u64;
         !part.path.is_full() && open_budget(part).is_ok()
@@ -357,10 +363,16 @@ unsafe extern "C" fn visit(loaded: *mut Loaded, _: usize, search: *mut c_void) -
         } else if !search.guards.0.is_null() {
             let count = search.guards.1.offset_from(search.guards.0) as usize;
             if *search.guards.0 == 0
-                && let Some(first) = add(loaded, 0..0, count)
+                && let Some((first, stamp)) = add(loaded, 0..0, count)
             {
+                let own = own_places(stamp, count);
                 for at in 0..count {
-                    *search.guards.0.add(at) = first + at as u32;
+                    if own.is_null() || *own.add(at / 8) >> (at % 8) & 1 == 1 {
+                        *search.guards.0.add(at) = first + at as u32;
+                    }
+                }
+                if !own.is_null() {
+                    system::unmap(own, count.div_ceil(8));
                 }
             }
         } else if hit.flags & EXECUTABLE != 0
@@ -373,7 +385,7 @@ unsafe extern "C" fn visit(loaded: *mut Loaded, _: usize, search: *mut c_void) -
 }
 
 /// Gives out ids and writes down what they belong to.
-unsafe fn add(loaded: &Loaded, addresses: core::ops::Range<usize>, count: usize) -> Option<u32> {
+unsafe fn add(loaded: &Loaded, addresses: core::ops::Range<usize>, count: usize) -> Option<(u32, system::Stamp)> {
     let part = part();
     let at = MODULE_COUNT.load(Ordering::Relaxed);
     let first = NEXT_ID.load(Ordering::Relaxed);
@@ -401,7 +413,7 @@ unsafe fn add(loaded: &Loaded, addresses: core::ops::Range<usize>, count: usize)
         Some(b'/') => file.add(name),
         Some(_) => file.add(system::directory(&mut buffer)).add(b"/").add(name),
     };
-    let (size, seconds, nanoseconds) = system::stamp(file.closed());
+    let stamp = system::stamp(file.closed());
     let text = &mut part.text;
     text.cut(0);
     text.add(b"module ").number(first).add(b" ").number(count as u64);
@@ -411,10 +423,28 @@ unsafe fn add(loaded: &Loaded, addresses: core::ops::Range<usize>, count: usize)
     } else {
         text.add(b" addresses ").number((addresses.start - loaded.bias) as u64);
     }
-    text.add(b" ").number(size).add(b" ").number(seconds).add(b" ").number(nanoseconds);
+    text.add(b" ").number(stamp.size).add(b" ").number(stamp.seconds).add(b" ").number(stamp.nanoseconds);
     text.add(b" ").escaped(file.all()).add(b"\n");
     say(part);
-    Some(first as u32)
+    Some((first as u32, stamp))
+}
+
+/// Which places of a file in this state are wanted, one bit each; null where nobody said. A guard that stays 0 costs next to
+/// nothing, and most places of an unoptimised program are generic code of libraries.
+unsafe fn own_places(stamp: system::Stamp, count: usize) -> *mut u8 {
+    let own = &mut part().own;
+    let length = own.len();
+    if length == 0 {
+        return core::ptr::null_mut();
+    }
+    own.number(stamp.size).add(b"-").number(stamp.seconds).add(b"-").number(stamp.nanoseconds);
+    own.add(b"-").number(count as u64);
+    let size = count.div_ceil(8);
+    // A file of another length would be a fault at the first touch behind its end.
+    let fits = system::stamp(own.closed()).size == size as u64;
+    let table = if fits { File::old(own.closed()).and_then(|file| file.map(0, size, true)) } else { Err(0) };
+    own.cut(length);
+    table.unwrap_or(core::ptr::null_mut())
 }
 
 /// For each guard the address of its place as the file has it; the highest bit marks the beginning of a function.

@@ -239,13 +239,23 @@ pub fn directory(into: &mut [u8]) -> &[u8] {
     &into[..(length - 1).max(0) as usize]
 }
 
-/// Size and time of last change (seconds, nanoseconds) of a file; zeros if there is none.
-pub fn stamp(path: &[u8]) -> (u64, u64, u64) {
+/// Which state of a file it is: its size and when it was last changed. Zeros if there is none.
+#[derive(Clone, Copy, Default)]
+pub struct Stamp {
+    pub size: u64,
+    pub seconds: u64,
+    pub nanoseconds: u64,
+}
+
+pub fn stamp(path: &[u8]) -> Stamp {
     let mut found = [0u64; 32]; // struct statx: 256 bytes
     // SAFETY: statx writes its 256 bytes.
     let done = unsafe { syscall(STATX, HERE, path.as_ptr(), 0, 0x7ff, found.as_mut_ptr()) };
+    if done != 0 {
+        return Stamp::default();
+    }
     // stx_size is at 40, stx_mtime at 112: seconds, then nanoseconds in 32 bits.
-    if done == 0 { (found[5], found[14], found[15] & 0xffff_ffff) } else { (0, 0, 0) }
+    Stamp { size: found[5], seconds: found[14], nanoseconds: found[15] & 0xffff_ffff }
 }
 
 pub fn clock() -> u64 {

@@ -7,11 +7,12 @@ use std::path::{Path, PathBuf};
 use e2e::repository;
 use regex_lite::Regex;
 
-const ROOMS: [(&str, &[&str]); 7] = [
+const ROOMS: [(&str, &[&str]); 8] = [
     ("unflake-protocol", &[]),
     ("unflake-model", &[]),
     ("unflake-inquiry", &["unflake-model"]),
     ("unflake-exec", &["unflake-model", "unflake-protocol"]),
+    ("unflake-trace", &[]),
     ("unflake-store", &["unflake-model"]),
     ("unflake-report", &["unflake-model"]),
     ("unflake", &["unflake-exec", "unflake-inquiry", "unflake-model", "unflake-report", "unflake-store"]),

@@ -99,7 +99,8 @@ impl Attempt {
         for process in &mut attempt.processes {
             for path in entries(&process.directory)? {
                 let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-                if name.strip_prefix("thread-").is_none_or(|number| number.parse::<u32>().is_err()) {
+                let regular = path.symlink_metadata().is_ok_and(|found| found.is_file());
+                if !regular || name.strip_prefix("thread-").is_none_or(|number| number.parse::<u32>().is_err()) {
                     continue;
                 }
                 if threads == MOST_THREADS {

@@ -1,5 +1,4 @@
 use std::borrow::Cow;
-use std::fmt;
 use std::fs::File;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -9,6 +8,8 @@ use object::read::ReadCache;
 use object::{Object, ObjectSection, ObjectSymbol};
 
 use crate::Error;
+use crate::cxx::{Flags, clang, gcc};
+use crate::runtime::Runtime;
 
 /// Whether and by whom a program or library was prepared for tracing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,21 +23,27 @@ pub enum Instrumented {
     No,
 }
 
-impl fmt::Display for Instrumented {
-    /// What is so, and what to do where that is not enough.
-    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        f.write_str(match self {
-            Instrumented::Guards => "built for tracing",
-            Instrumented::Addresses => "built for tracing, with gcc: slower than with clang, and as exact",
-            Instrumented::OtherRuntime => {
-                "this binary was built for tracing, but with the compiler's own runtime linked in; give \
+impl Instrumented {
+    /// What to do before it can be traced, in words; nothing if it can.
+    pub fn advice(self, runtime: &Runtime) -> Option<String> {
+        match self {
+            Instrumented::Guards | Instrumented::Addresses => None,
+            Instrumented::OtherRuntime => Some(
+                "this binary was built for tracing, but with the compiler's own runtime in it; give \
                  -fsanitize-coverage to the compiler only and not to the linker, or add -fno-sanitize-link-runtime"
-            }
+                    .to_owned(),
+            ),
             Instrumented::No => {
-                "this binary was not built for tracing; build it with the flags of `unflake trace --flags clang` (or \
-                 gcc), for a cargo project let unflake build it"
+                let Flags { compile, link } = clang(runtime);
+                let (compile, link) = (compile.join(" "), link.join(" "));
+                let gcc = gcc(runtime);
+                let (slow_compile, slow_link) = (gcc.compile.join(" "), gcc.link.join(" "));
+                Some(format!(
+                    "this binary was not built for tracing; build it with clang and `{compile}` for compiling, `{link}` \
+                     for linking; or, slower, with gcc and `{slow_compile}` for compiling, `{slow_link}` for linking"
+                ))
             }
-        })
+        }
     }
 }
 
@@ -82,7 +89,7 @@ impl Debug {
             let mut debug = Debug { build_id, ..Debug::default() };
             let wrong = |error: gimli::Error| Error::new(format!("{}: debug information: {error}", path.display()));
             debug.read_units(object, path).map_err(wrong)?;
-            debug.covered.extend(rust_main(object));
+            debug.covered.extend(made_up(object));
             debug.covered.sort_by_key(|range| range.start);
             debug.merge();
             Ok(debug)
@@ -132,12 +139,14 @@ impl Debug {
     }
 }
 
-/// The function `main` that rustc makes up, and that no line stands for.
-fn rust_main<'a>(object: &impl Object<'a>) -> Option<Range<u64>> {
-    let is_rust = |symbol: &_| ObjectSymbol::name(symbol).is_ok_and(|name| name.contains("3std2rt10lang_start"));
-    object.symbols().find(is_rust)?;
-    let main = object.symbols().find(|symbol| symbol.name() == Ok("main"))?;
-    Some(main.address()..main.address().checked_add(main.size())?)
+/// The functions that rustc makes up, and that no line stands for.
+fn made_up<'a>(object: &impl Object<'a>) -> Vec<Range<u64>> {
+    let name = |symbol: &_| ObjectSymbol::name(symbol).unwrap_or_default();
+    if !object.symbols().any(|symbol| name(&symbol).contains("3std2rt10lang_start")) {
+        return Vec::new();
+    }
+    let made_up = object.symbols().filter(|symbol| ["main", "__rust_try"].contains(&name(symbol)));
+    made_up.filter_map(|symbol| Some(symbol.address()..symbol.address().checked_add(symbol.size())?)).collect()
 }
 
 fn with_object<T>(

@@ -15,8 +15,9 @@ const INSTRUMENT: [&str; 9] = [
     "-Cllvm-args=-sanitizer-coverage-pc-table",
     // Also places that follow from others, without which lines, and the turns of endless loops, would be missing.
     "-Cllvm-args=-sanitizer-coverage-prune-blocks=0",
-    // Release builds leave out what lines are found by, and what is left is stripped.
-    "-Cdebuginfo=line-tables-only",
+    // Release builds leave out what lines are found by, and what is left is stripped. Less than this has lines, too, but of
+    // functions only the last part of their names.
+    "-Cdebuginfo=limited",
     "-Cstrip=none",
     "-ldylib=unflake_trace",
     "-Csplit-debuginfo=off",

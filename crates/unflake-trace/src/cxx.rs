@@ -11,9 +11,8 @@ pub struct Flags {
 
 /// For clang, from version 6.
 pub fn clang(runtime: &Runtime) -> Flags {
-    let mut link = link(runtime);
-    // For build systems that hand the compiler's flags to the linker too.
-    link.push("-fno-sanitize-link-runtime".to_owned());
+    // First: build systems may hand the compiler's flags to the linker too. And gcc has no such flag.
+    let link = ["-fno-sanitize-link-runtime".to_owned()].into_iter().chain(link(runtime)).collect();
     let compile = ["-g", "-fsanitize-coverage=trace-pc-guard,pc-table,no-prune"].map(str::to_owned).into();
     Flags { compile, link }
 }

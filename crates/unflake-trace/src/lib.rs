@@ -65,6 +65,8 @@ pub mod variables {
     pub const TRACE_THREAD_EVENTS: &str = "UNFLAKE_TRACE_THREAD_EVENTS";
     /// How many events of the whole attempt are kept.
     pub const TRACE_EVENTS: &str = "UNFLAKE_TRACE_EVENTS";
+    /// A directory of tables that say which places of a program are the project's own; others are then not traced.
+    pub const TRACE_OWN: &str = "UNFLAKE_TRACE_OWN";
     /// Set where cargo starts unflake in place of rustc: the directory of the runtime.
     pub const RUSTC: &str = "UNFLAKE_RUSTC";
     /// The wrapper that would have been started otherwise.

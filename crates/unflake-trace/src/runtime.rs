@@ -7,7 +7,7 @@ use crate::files::replace;
 use crate::variables;
 
 const BYTES: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/libunflake_trace.so"));
-const HASH: &str = env!("UNFLAKE_TRACE_RUNTIME_HASH");
+const HASH: &str = env!("TRACE_RUNTIME_HASH");
 const LIBRARY: &str = "libunflake_trace.so";
 
 /// The tracing runtime, laid out as a file that traced programs are linked with and load when they start.
@@ -75,13 +75,20 @@ impl Runtime {
     }
 
     /// The variables that make a traced program write its trace below `attempt`, which is a path of its own for every
-    /// attempt and is made by the program if its parent is there.
-    pub fn tracing(attempt: &Path, limits: Limits) -> Result<Vec<(&'static str, OsString)>, Error> {
-        let attempt = std::path::absolute(attempt).map_err(Error::at(attempt))?;
-        Ok(vec![
-            (variables::TRACE, attempt.into()),
+    /// attempt and is made by the program if its parent is there. `own` is a directory that [`Symboliser::own`] filled
+    /// after an earlier attempt: of programs it knows only the project's own places are traced.
+    ///
+    /// [`Symboliser::own`]: crate::Symboliser::own
+    pub fn tracing(attempt: &Path, limits: Limits, own: Option<&Path>) -> Result<Vec<(&'static str, OsString)>, Error> {
+        let absolute = |path: &Path| std::path::absolute(path).map_err(Error::at(path));
+        let mut variables = vec![
+            (variables::TRACE, absolute(attempt)?.into()),
             (variables::TRACE_THREAD_EVENTS, limits.thread.to_string().into()),
             (variables::TRACE_EVENTS, limits.attempt.to_string().into()),
-        ])
+        ];
+        if let Some(own) = own {
+            variables.push((variables::TRACE_OWN, absolute(own)?.into()));
+        }
+        Ok(variables)
     }
 }

@@ -8,7 +8,8 @@ use addr2line::Loader;
 use crate::Error;
 use crate::attempt::{Attempt, Kind, Module, Process, Stamp};
 use crate::binary::Debug;
-use crate::files::read_bounded;
+use crate::files::{read_bounded, replace};
+use crate::lines::Project;
 use crate::places::{Frame, Place, Places, Texts};
 
 /// The highest bit of an entry in a table of addresses marks the beginning of a function.
@@ -53,6 +54,44 @@ impl Symboliser {
         Ok(())
     }
 
+    /// Writes down, for every program and library of an attempt, which of its places are the project's own, so that later
+    /// attempts trace only those ([`Runtime::tracing`]). Where a place comes from is not known, it counts as own. Code
+    /// that gcc compiled has no table of places, and is traced whole.
+    ///
+    /// [`Runtime::tracing`]: crate::Runtime::tracing
+    pub fn own(&mut self, attempt: &Attempt, project: &Project, directory: &Path) -> Result<(), Error> {
+        fs::create_dir_all(directory).map_err(Error::at(directory))?;
+        for module in attempt.processes.iter().flat_map(|process| &process.modules) {
+            let Stamp { size, seconds, nanoseconds } = module.stamp;
+            let path = directory.join(format!("{size}-{seconds}-{nanoseconds}-{}", module.count));
+            if module.kind != Kind::Guards || path.exists() {
+                continue;
+            }
+            let Ok(addresses) = addresses(module, module.first..module.first + module.count) else {
+                continue;
+            };
+            let (binary, texts) = self.binary(module);
+            let mut bits = vec![0u8; module.count.div_ceil(8) as usize];
+            for (id, address) in addresses {
+                let place = binary.place(address, texts);
+                let own = place.iter().any(|frame| project.own(&frame.file).is_some());
+                let at = (id - module.first) as usize;
+                bits[at / 8] |= u8::from(own || !binary.debug.covers(address)) << (at % 8);
+            }
+            if binary.closed.is_none() && binary.debug.missing.is_empty() {
+                replace(&path, &bits)?;
+            }
+        }
+        self.keep();
+        Ok(())
+    }
+
+    fn binary(&mut self, module: &Module) -> (&mut Binary, &mut Texts) {
+        let key = (module.path.clone(), module.stamp);
+        let open = || Binary::open(&module.path, module.stamp, &self.cache);
+        (self.binaries.entry(key).or_insert_with(open), &mut self.texts)
+    }
+
     fn process(&mut self, process: &Process) -> Places {
         let mut places = Places::default();
         let (used, problems) = used(process);
@@ -81,11 +120,7 @@ impl Symboliser {
 
     /// Looks up the addresses of one module, and says what is missing.
     fn module(&mut self, module: &Module, addresses: Vec<(u32, u64)>, places: &mut Places) -> Vec<String> {
-        let (cache, texts) = (&self.cache, &mut self.texts);
-        let binary = self
-            .binaries
-            .entry((module.path.clone(), module.stamp))
-            .or_insert_with(|| Binary::open(&module.path, module.stamp, cache));
+        let (binary, texts) = self.binary(module);
         let name = module.path.display();
         let mut without = 0;
         for (id, address) in &addresses {

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
 use support::{Place, assert_lines_exist, lines, marked, short, succeed, traced};
-use unflake_trace::{Attempt, Executed, Flags, Instrumented, Limits, Project, clang, gcc, instrumented};
+use unflake_trace::{Attempt, Executed, Flags, Instrumented, Limits, Lines, Project, clang, gcc, instrumented};
 
 struct Built {
     place: Place,
@@ -183,7 +183,15 @@ fn the_ways_of_threads_and_signals_survive() {
                     assert_eq!(has("main.0", "destructor"), 1, "destructors of keys are traced: {lines:#?}");
                     assert!(attempt.threads().all(|(_, thread)| thread.head.ended));
                 }
-                "signals" => assert_eq!(has("main", "handles"), 200, "{name}"),
+                "signals" => {
+                    // As events: two signals in a row are one line.
+                    let process = &attempt.processes[0];
+                    let lines = Lines::new(&process.places().unwrap(), &built.project());
+                    let main = process.threads.iter().find(|thread| thread.key == "main").unwrap();
+                    let ids = main.places().unwrap().filter_map(|id| lines.get(id.unwrap()).cloned());
+                    let mark = marked(&built.root, "main.cpp", "handles");
+                    assert_eq!(ids.filter(|line| short(std::slice::from_ref(line))[0] == mark).count(), 200, "{name}");
+                }
                 "closes" => assert!(has("main", "after") > 0 && has("main", "turns") > 0, "{name}"),
                 "many" => {
                     assert_eq!(lines.len(), 1001);
@@ -206,7 +214,8 @@ fn a_binary_says_whether_it_can_be_traced() {
     succeed(compiler("clang++").arg(built.root.join("main.cpp")).arg("-o").arg(&plain).args(["-pthread", "-ldl"]));
     let answer = instrumented(&plain).unwrap();
     assert_eq!(answer, Instrumented::No);
-    assert!(answer.to_string().starts_with("this binary was not built for tracing; build it with "));
+    let advice = answer.advice(&built.place.runtime).unwrap();
+    assert!(advice.starts_with("this binary was not built for tracing; build it with clang and `-g -f"), "{advice}");
     let error = instrumented(&built.root.join("main.cpp")).unwrap_err();
     assert!(error.to_string().contains("neither a program nor a library"), "{error}");
 
@@ -223,6 +232,35 @@ fn a_binary_says_whether_it_can_be_traced() {
     link.args(&flags.compile).args(&flags.link).arg(&object).arg("-o").arg(&freed).args(["-pthread", "-ldl"]);
     succeed(&mut link);
     assert_eq!(instrumented(&freed), Ok(Instrumented::Guards));
+}
+
+#[test]
+fn a_process_that_becomes_another_is_both() {
+    let built = built();
+    for (name, program) in &built.programs {
+        let attempt = format!("becomes-{name}");
+        succeed(&mut built.run(program, "becomes", &attempt));
+        let attempt = read(built, &attempt);
+        let lines = lines(&attempt, &built.project());
+        assert_eq!(lines.keys().collect::<Vec<_>>(), ["/became main: main", "main"], "{name}");
+        let last = short(&lines["main"]).last().cloned();
+        assert_eq!(last, Some(marked(&built.root, "main.cpp", "becomes")), "{name}");
+    }
+}
+
+#[test]
+fn optimised_code_keeps_to_lines_that_exist() {
+    let built = built();
+    for (name, mut flags) in [("clang++", clang(&built.place.runtime)), ("g++", gcc(&built.place.runtime))] {
+        flags.compile.push("-O2".to_owned());
+        let program = built.place.root.join(format!("optimised-{name}"));
+        compile(name, &built.root.join("main.cpp"), &flags, &program, &[]);
+        for what in ["threads", "templates"] {
+            let attempt = format!("{what}-optimised-{name}");
+            succeed(&mut built.run(&program, what, &attempt));
+            assert!(assert_lines_exist(&read(built, &attempt), &built.project(), &built.root) > 3);
+        }
+    }
 }
 
 #[test]
@@ -501,6 +539,9 @@ int main(int count, char** words) {
   if (!strcmp(what, "closes")) return closes();
   if (!strcmp(what, "many")) return many();
   if (!strcmp(what, "errno")) return errors();
+  if (!strcmp(what, "becomes") && always) {
+    execl("/proc/self/exe", words[0], "templates", nullptr);  // becomes
+  }
   ends(what);
   return 2;
 }

@@ -8,7 +8,9 @@ use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use support::{Place, assert_lines_exist, lines, marked, short, succeed, text, traced};
-use unflake_trace::{Executed, Instrumented, Limits, Project, Runtime, Symboliser, Why, cargo_variables, instrumented};
+use unflake_trace::{
+    Attempt, Executed, Instrumented, Limits, Project, Runtime, Symboliser, Why, cargo_variables, instrumented,
+};
 
 /// A workspace with all that stands in the way: a build script and a macro that use a library which is also traced, a
 /// dependency outside the workspace with a generic function, a program that a test starts.
@@ -139,6 +141,26 @@ fn only_the_projects_own_lines_are_shown_and_all_exist() {
 }
 
 #[test]
+fn from_the_second_run_on_only_own_places_are_traced() {
+    let workspace = workspace();
+    succeed(&mut workspace.unit_test("threads", "own-1"));
+    let first = workspace.place.read(&workspace.place.attempt("own-1"));
+    let own = workspace.place.root.join("own");
+    Symboliser::new(&workspace.place.cache()).own(&first, &workspace.project(), &own).unwrap();
+    succeed(workspace.unit_test("threads", "own-2").env("UNFLAKE_TRACE_OWN", &own));
+    let second = workspace.place.read(&workspace.place.attempt("own-2"));
+    let first_lines = lines(&first, &workspace.project());
+    let mut second_lines = lines(&second, &workspace.project());
+    // The first thread runs nothing of the project but the harness: it need not be there.
+    second_lines.entry("main".to_owned()).or_default();
+    assert_eq!(first_lines, second_lines);
+    let events = |attempt: &Attempt| attempt.threads().map(|(_, one)| one.places().unwrap().count()).sum::<usize>();
+    assert!(events(&second) * 2 < events(&first), "{} {}", events(&second), events(&first));
+    let executed = [&first, &second].map(|attempt| Executed::of(attempt, &workspace.project()));
+    assert_eq!(executed[0], executed[1]);
+}
+
+#[test]
 fn a_release_build_shows_what_was_inlined() {
     let workspace = workspace();
     let mut cargo = cargo(&workspace.place, &workspace.root, true, &["--release", "-p", "app", "--lib"]);
@@ -189,7 +211,7 @@ fn limits_end_in_truncated_here() {
     let whole = Limits::default();
     succeed(&mut workspace.test(&workspace.unit, "tests::long", "long", whole));
     let attempt = workspace.place.read(&workspace.place.attempt("long"));
-    let ids = |attempt: &unflake_trace::Attempt| {
+    let ids = |attempt: &Attempt| {
         let (_, thread) = attempt.threads().find(|(_, thread)| thread.key == "main.0").unwrap();
         (thread.places().unwrap().map(Result::unwrap).collect::<Vec<_>>(), thread.head.truncated.clone())
     };
@@ -276,7 +298,7 @@ fn a_binary_is_symbolised_once() {
         succeed(&mut workspace.unit_test("generic", name));
     }
     let cache = workspace.place.root.join("cache-once");
-    let open = |name: &str| unflake_trace::Attempt::open(&workspace.place.attempt(name)).unwrap();
+    let open = |name: &str| Attempt::open(&workspace.place.attempt(name)).unwrap();
     let first = open("once-1");
     Symboliser::new(&cache).symbolise(&first).unwrap();
     let table = std::fs::read_dir(&cache).unwrap().next().unwrap().unwrap().path();
@@ -284,7 +306,7 @@ fn a_binary_is_symbolised_once() {
     std::fs::write(&table, text.replace("app::total", "app::remembered")).unwrap();
     let second = open("once-2");
     Symboliser::new(&cache).symbolise(&second).unwrap();
-    let functions = |attempt: &unflake_trace::Attempt| {
+    let functions = |attempt: &Attempt| {
         let places = attempt.processes[0].places().unwrap();
         let mut all: Vec<_> =
             places.iter().flat_map(|(_, place)| place.to_vec()).map(|frame| frame.function.to_string()).collect();

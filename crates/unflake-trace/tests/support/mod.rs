@@ -54,7 +54,7 @@ impl Place {
 /// A command that is traced into `attempt`.
 pub(crate) fn traced(program: &Path, attempt: &Path, limits: Limits) -> Command {
     let mut command = Command::new(program);
-    command.envs(Runtime::tracing(attempt, limits).unwrap());
+    command.envs(Runtime::tracing(attempt, limits, None).unwrap());
     command
 }
 

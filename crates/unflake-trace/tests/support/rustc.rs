@@ -1,12 +1,13 @@
 //! What the unflake binary does when cargo starts it in place of rustc; and, started by hand, what the benchmark needs:
-//! `lay-out CACHE` prints the directory of the runtime, `read ATTEMPT CACHE` symbolises an attempt and counts what is in it.
+//! `lay-out CACHE` prints the directory of the runtime, `read ATTEMPT CACHE` symbolises an attempt and counts what is in it,
+//! `own ATTEMPT CACHE ROOT OWN` writes down for later attempts which places are the project's own.
 
 use std::env::{args_os, var_os};
 use std::error::Error;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 
-use unflake_trace::{Attempt, Runtime, Symboliser, rustc_wrapper, variables};
+use unflake_trace::{Attempt, Project, Runtime, Symboliser, rustc_wrapper, variables};
 
 fn main() -> Result<(), Box<dyn Error>> {
     if let Some(runtime) = var_os(variables::RUSTC) {
@@ -27,6 +28,9 @@ fn main() -> Result<(), Box<dyn Error>> {
                 events += thread.places()?.count();
             }
             println!("{events}");
+        }
+        [word, attempt, cache, root, own] if word.as_os_str() == "own" => {
+            Symboliser::new(cache).own(&Attempt::open(attempt)?, &Project::new(root), own)?;
         }
         _ => return Err(format!("{} is not set", variables::RUSTC).into()),
     }
