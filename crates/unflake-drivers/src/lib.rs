@@ -9,6 +9,8 @@ mod cargo;
 mod ctest;
 mod driver;
 mod gtest;
+mod junit;
+mod junit_xml;
 mod libtest;
 mod nextest;
 mod panics;
@@ -16,13 +18,16 @@ mod process;
 mod run;
 mod sanitizers;
 mod suite;
+mod template;
 mod told;
 mod wire;
+mod written;
 
 use std::path::Path;
 use std::process::ExitCode;
 
 pub use cargo::hand_over;
+pub use junit::Reports;
 
 /// The runners that are driven.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,6 +70,21 @@ pub fn drive(command: &[String]) -> ExitCode {
         Kind::GoogleTest => gtest::list(command, workshop),
         Kind::Libtest => libtest::list(command),
     })
+}
+
+/// The same for a command that is followed by the reports it writes.
+pub fn drive_by_reports(reports: &Reports, command: &[String]) -> ExitCode {
+    driver::obey(("JUnit XML", "any language"), |workshop| junit::list(reports, command, workshop))
+}
+
+/// Whether a command for one test can be used, or why not.
+pub fn check_one_test(template: &str) -> Result<(), String> {
+    template::Template::parse(template).map(|_| ())
+}
+
+/// How many tests a JUnit report has, or why it is none. Any bytes may be given.
+pub fn count_reported(bytes: &[u8]) -> Result<usize, String> {
+    junit_xml::read(bytes).map(|report| report.tests.len())
 }
 
 fn kind_of(command: &[String]) -> Option<Kind> {

@@ -202,7 +202,9 @@ impl Exec {
             self.turn(tell);
         }
         self.suite = self.environments[&id].listing.clone();
-        self.seen.push(Observation::Listed { tests: self.suite.tests.clone(), deselected: self.suite.deselected });
+        let Listing { tests, deselected, isolated, .. } = &*self.suite;
+        let listed = Observation::Listed { tests: tests.clone(), deselected: *deselected, isolated: *isolated };
+        self.seen.push(listed);
         self.flush(tell);
         true
     }

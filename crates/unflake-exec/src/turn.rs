@@ -279,9 +279,9 @@ impl Exec {
         });
         let work = &mut self.works[at].work;
         let run = work.begin(test.clone(), run, Instant::now(), now(), process);
-        let session = work.session.id;
+        let (session, purpose) = (work.session.id, work.session.purpose);
         let environment = EnvironmentId(process.map_or(id, |process| process.id));
-        self.seen.push(Observation::Started { session, environment, test, run });
+        self.seen.push(Observation::Started { session, purpose, environment, test, run });
     }
 
     /// An answer is never taken for another test's.

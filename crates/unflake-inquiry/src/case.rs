@@ -26,7 +26,7 @@ pub(crate) struct Try {
     run: u32,
     pub(crate) environment: EnvironmentId,
     origin: Origin,
-    position: u32,
+    pub(crate) position: u32,
     pub(crate) outcome: Outcome,
 }
 
@@ -68,15 +68,21 @@ impl Case {
         self.tries.iter().skip(1).position(|one| one.outcome.is_pass()).map(|at| at + 1)
     }
 
-    pub(crate) fn finding(&self, not_made: &NotMade) -> Finding {
+    /// Whether it was tried once only, in a process that others had used before it.
+    pub(crate) fn follows_others_and_stands_alone(&self) -> bool {
+        self.tries.len() == 1 && self.tries[0].position > 0
+    }
+
+    pub(crate) fn finding(&self, not_made: &NotMade, isolated: bool) -> Finding {
         let first = &self.tries[0];
         let pass = self.pass();
         let standing = pass.filter(|_| self.never_excuse.is_none()).map(|pass| Standing::of(self, pass));
         let pass = pass.map(|at| &self.tries[at]);
         let rung = pass.map(|one| match one.purpose {
             Purpose::Suite => Rung::Immediate,
+            Purpose::Again if one.position == first.position => Rung::Immediate,
             Purpose::AtEnd => Rung::AtEnd,
-            Purpose::Fresh => Rung::Fresh,
+            Purpose::Fresh | Purpose::Again | Purpose::Stress => Rung::Fresh,
         });
         let kind = match rung {
             _ if self.never_excuse.is_some() => VerdictKind::Real,
@@ -87,7 +93,8 @@ impl Case {
             Some(Rung::Intersect) => VerdictKind::UnaffectedByChange,
             None => VerdictKind::Real,
         };
-        let fresh = self.tries.iter().filter(|one| one.purpose == Purpose::Fresh).map(|one| one.origin);
+        let is_fresh = |one: &&Try| one.purpose == Purpose::Fresh || isolated && one.environment != first.environment;
+        let fresh = self.tries.iter().filter(is_fresh).map(|one| one.origin);
         let evidence = Evidence {
             attempts: self.tries.len() as u32,
             failed: self.tries.iter().filter(|one| one.outcome.is_failure()).count() as u32,
@@ -132,6 +139,9 @@ impl Case {
         let mut sentence = match kind {
             VerdictKind::FlakyIndependent if pass.run > 1 => {
                 format!("passed when run again at once, the {} time", ordinal(pass.run))
+            }
+            VerdictKind::FlakyIndependent if pass.purpose == Purpose::Again => {
+                "passed when the same tests were run again before it".to_owned()
             }
             VerdictKind::FlakyIndependent => "passed when run again at once".to_owned(),
             VerdictKind::FlakyBursty => "passed when run again after the whole suite, in the same process".to_owned(),

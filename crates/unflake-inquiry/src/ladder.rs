@@ -3,9 +3,9 @@
 //! RERUN at once, POSTPONE to the end of the suite, FORK a fresh environment. The rung on which a failing test first
 //! passes names the kind of its flakiness. A pass in the process of the failure is confirmed before it excuses anything.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
-use unflake_model::{Attempt, Finding, Observation, Origin, Place, Purpose, Session, SessionId, TestId};
+use unflake_model::{Attempt, EnvironmentId, Finding, Observation, Origin, Place, Purpose, Session, SessionId, TestId};
 
 use crate::case::{Case, NotMade};
 use crate::confirmation::Confirmation;
@@ -40,6 +40,10 @@ pub struct Ladder {
     rungs: Rungs,
     never_excuse: NeverExcuse,
     suite: Vec<TestId>,
+    /// Whether every session has processes of its own, which end with it.
+    isolated: bool,
+    /// Where it has: what ran in each process of the suite, in its order.
+    processes: BTreeMap<EnvironmentId, Vec<TestId>>,
     stage: Stage,
     /// Whether there were too many failures for any rung but the first.
     too_many: bool,
@@ -54,6 +58,8 @@ pub struct Ladder {
 #[derive(Clone, Copy, PartialEq)]
 enum Stage {
     Suite,
+    /// All of a process once more, where a test could not be run again in it.
+    Again,
     AtEnd,
     /// How many rounds of fresh environments have been asked for, be it for a first pass or to confirm one.
     Fresh(u32),
@@ -66,6 +72,8 @@ impl Ladder {
             rungs,
             never_excuse,
             suite: Vec::new(),
+            isolated: false,
+            processes: BTreeMap::new(),
             stage: Stage::Suite,
             too_many: false,
             asked: 0,
@@ -76,9 +84,13 @@ impl Ladder {
     }
 
     fn hear_attempt(&mut self, attempt: &Attempt) {
+        if self.isolated && attempt.purpose == Purpose::Suite {
+            self.processes.entry(attempt.environment).or_default().push(attempt.test.clone());
+        }
         let at = match self.case_of.get(&attempt.test) {
             Some(at) => *at,
-            None if attempt.outcome.is_failure() => {
+            // What passed in the suite and fails beside a failure that is looked into is no failure of the suite.
+            None if attempt.outcome.is_failure() && attempt.purpose == Purpose::Suite => {
                 self.case_of.insert(attempt.test.clone(), self.cases.len());
                 self.cases.push(Case::new(attempt.test.clone()));
                 self.cases.len() - 1
@@ -118,12 +130,54 @@ impl Ladder {
         Session { id, purpose, place, tests, again }
     }
 
+    /// For every test that failed after others and could not be run again in their process: a new process in which the
+    /// same tests come before it.
+    fn processes_again(&mut self) -> Vec<Session> {
+        let mut upto: BTreeMap<EnvironmentId, TestId> = BTreeMap::new();
+        for case in self.cases.iter().filter(|case| case.follows_others_and_stands_alone()) {
+            upto.insert(case.tries[0].environment, case.test.clone());
+        }
+        let processes = std::mem::take(&mut self.processes);
+        if self.rungs.immediate == 0 {
+            return Vec::new();
+        }
+        upto.into_iter()
+            .filter_map(|(environment, last)| {
+                let ran = processes.get(&environment)?;
+                let end = ran.iter().rposition(|test| *test == last)?;
+                Some(self.session(Purpose::Again, Place::Fresh(Origin::Process), ran[..=end].to_vec(), 0))
+            })
+            .collect()
+    }
+
+    /// Once more after the suite: where it ran, or where that is over in a process of its own each.
+    fn sessions_at_end(&mut self) -> Vec<Session> {
+        if self.rungs.at_end == 0 || self.too_many {
+            return Vec::new();
+        }
+        let again = self.rungs.at_end - 1;
+        if self.isolated {
+            // Where others had come before it, alone is not the same state.
+            let alone = |case: &&Case| case.pass().is_none() && case.tries[0].position == 0;
+            let tests: Vec<TestId> = self.cases.iter().filter(alone).map(|case| case.test.clone()).collect();
+            let place = Place::Fresh(Origin::Process);
+            return tests.into_iter().map(|test| self.session(Purpose::AtEnd, place, vec![test], again)).collect();
+        }
+        match self.undecided() {
+            tests if tests.is_empty() => Vec::new(),
+            tests => vec![self.session(Purpose::AtEnd, Place::Live, tests, again)],
+        }
+    }
+
     /// Sessions of one test each: those that may give it its first pass, and those that confirm one.
     fn fresh_sessions(&mut self, round: u32) -> Vec<Session> {
         let place = Place::Fresh(self.rungs.fresh_by);
         let mut sessions = Vec::new();
         if round <= self.rungs.fresh && !self.too_many {
-            for test in self.undecided() {
+            // A test that had a process to itself has been in a fresh environment from the first.
+            let wanted = |case: &&Case| case.pass().is_none() && !(self.isolated && case.tries[0].position == 0);
+            let tests: Vec<TestId> = self.cases.iter().filter(wanted).map(|case| case.test.clone()).collect();
+            for test in tests {
                 sessions.push(self.session(Purpose::Fresh, place, vec![test], 0));
             }
         }
@@ -143,7 +197,10 @@ impl Ladder {
 impl Inquiry for Ladder {
     fn hear(&mut self, observation: &Observation) {
         match observation {
-            Observation::Listed { tests, .. } => self.suite = tests.iter().map(|test| test.id.clone()).collect(),
+            Observation::Listed { tests, isolated, .. } => {
+                self.suite = tests.iter().map(|test| test.id.clone()).collect();
+                self.isolated = *isolated;
+            }
             Observation::Attempted(attempt) => self.hear_attempt(attempt),
             Observation::SessionEnded { session, left, why } => {
                 self.hear_end(*session, left, why.as_deref());
@@ -161,22 +218,23 @@ impl Inquiry for Ladder {
             self.stage = match self.stage {
                 Stage::Suite => {
                     self.too_many = self.are_too_many();
-                    Stage::AtEnd
+                    Stage::Again
                 }
+                Stage::Again => Stage::AtEnd,
                 Stage::AtEnd => Stage::Fresh(1),
                 Stage::Fresh(round) => Stage::Fresh(round + 1),
                 Stage::Over => return Vec::new(),
             };
-            if self.stage == Stage::AtEnd {
-                let undecided = self.undecided();
-                if self.rungs.at_end > 0 && !self.too_many && !undecided.is_empty() {
-                    return vec![self.session(Purpose::AtEnd, Place::Live, undecided, self.rungs.at_end - 1)];
-                }
-            } else if let Stage::Fresh(round) = self.stage {
-                let sessions = self.fresh_sessions(round);
-                if !sessions.is_empty() {
-                    return sessions;
-                }
+            let sessions = match self.stage {
+                Stage::Again => self.processes_again(),
+                Stage::AtEnd => self.sessions_at_end(),
+                Stage::Fresh(round) => self.fresh_sessions(round),
+                Stage::Suite | Stage::Over => Vec::new(),
+            };
+            if !sessions.is_empty() {
+                return sessions;
+            }
+            if let Stage::Fresh(_) = self.stage {
                 self.stage = Stage::Over;
             }
         }
@@ -200,10 +258,14 @@ impl Inquiry for Ladder {
                 false => Some("the run ended before it could be run in a fresh environment"),
             },
         };
-        self.cases.iter().map(|case| case.finding(&not_made)).collect()
+        self.cases.iter().map(|case| case.finding(&not_made, self.isolated)).collect()
     }
 }
 
 #[cfg(test)]
 #[path = "ladder_tests.rs"]
 mod tests;
+
+#[cfg(test)]
+#[path = "isolated_tests.rs"]
+mod isolated_tests;

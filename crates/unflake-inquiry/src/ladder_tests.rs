@@ -20,7 +20,11 @@ impl World {
         let outcomes: Vec<_> = outcomes.iter().map(|(test, all)| (TestId::from(*test), all.to_vec())).collect();
         let test =
             |(id, _): &(TestId, Vec<Outcome>)| Test { id: id.clone(), file: None, line: None, command: Vec::new() };
-        ladder.hear(&Observation::Listed { tests: outcomes.iter().map(test).collect(), deselected: 0 });
+        ladder.hear(&Observation::Listed {
+            tests: outcomes.iter().map(test).collect(),
+            deselected: 0,
+            isolated: false,
+        });
         Self { ladder, outcomes, tried: None, asked: Vec::new(), next_environment: 1 }
     }
 

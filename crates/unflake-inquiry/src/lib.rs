@@ -7,11 +7,13 @@ mod case;
 mod confirmation;
 mod excuse;
 mod ladder;
+mod stress;
 
 use unflake_model::{Finding, Observation, Session};
 
 pub use excuse::{BadPattern, NeverExcuse};
 pub use ladder::{Ladder, Rungs};
+pub use stress::{Pressure, Stress};
 
 /// A technique in the middle of its conversation.
 pub trait Inquiry {

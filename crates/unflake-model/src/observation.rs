@@ -1,6 +1,6 @@
 use serde::{Deserialize, Serialize};
 
-use crate::{Attempt, EnvironmentId, Finding, Origin, SessionId, Test, TestId};
+use crate::{Attempt, EnvironmentId, Finding, Origin, Purpose, SessionId, Test, TestId};
 
 /// What the world told us. Techniques hear these and nothing else; the store keeps them.
 #[derive(Clone, Debug, PartialEq)]
@@ -10,6 +10,9 @@ pub enum Observation {
     Listed {
         tests: Vec<Test>,
         deselected: u32,
+        /// Tests run in processes that are started for each session and end with it: nothing lives on from one to the
+        /// next, and a test cannot be run again in the process in which it failed.
+        isolated: bool,
     },
     /// Something kept tests from being run at all.
     Problem(Problem),
@@ -17,6 +20,7 @@ pub enum Observation {
     Note(String),
     Started {
         session: SessionId,
+        purpose: Purpose,
         environment: EnvironmentId,
         test: TestId,
         run: u32,

@@ -36,6 +36,11 @@ pub enum Purpose {
     AtEnd,
     /// Tests that failed before, in an environment in which nothing else has run.
     Fresh,
+    /// Everything that ran in one process, in the same order, in a new one. Where a test cannot be run again in the process
+    /// in which it failed, this brings it into the same state.
+    Again,
+    /// A test beside copies of itself, until it fails.
+    Stress,
 }
 
 /// Where a session runs.
@@ -64,6 +69,8 @@ impl Purpose {
             Self::Suite => "suite",
             Self::AtEnd => "at-end",
             Self::Fresh => "fresh",
+            Self::Again => "again",
+            Self::Stress => "stress",
         }
     }
 }

@@ -116,6 +116,8 @@ fn place(row: &HistoryRow) -> String {
         (Purpose::Suite, 0) => format!("suite{after}"),
         (Purpose::Suite, _) => "again at once".to_owned(),
         (Purpose::AtEnd, _) => "again after the suite".to_owned(),
+        (Purpose::Again, _) => format!("all of its process again{after}"),
+        (Purpose::Stress, _) => "under stress".to_owned(),
         (Purpose::Fresh, 0) => format!("fresh {}", row.origin.word()),
         (Purpose::Fresh, _) => format!("again in the fresh {}", row.origin.word()),
     }

@@ -34,8 +34,6 @@ pub(crate) struct State {
     pub(crate) first_start: Option<f64>,
     pub(crate) running: HashMap<EnvironmentId, (TestId, f64)>,
     purposes: HashMap<SessionId, Purpose>,
-    /// Environments that have run something.
-    used: HashSet<EnvironmentId>,
 }
 
 enum Place {
@@ -153,8 +151,9 @@ impl Progress {
                 }
             }
             Observation::Note(_) => {}
-            Observation::Started { session, environment, test, .. } => {
-                state.started(now, *session, *environment, test);
+            Observation::Started { session, purpose, environment, test, .. } => {
+                state.purposes.insert(*session, *purpose);
+                state.started(now, *purpose, *environment, test);
             }
             Observation::Attempted(attempt) => {
                 if state.attempted(attempt) {
@@ -196,34 +195,20 @@ impl Progress {
 }
 
 impl State {
-    fn started(&mut self, now: f64, session: SessionId, environment: EnvironmentId, test: &TestId) {
+    fn started(&mut self, now: f64, purpose: Purpose, environment: EnvironmentId, test: &TestId) {
         self.first_start.get_or_insert(now);
         self.running.insert(environment, (test.clone(), now));
-        // Where the suite kept to one environment, another one is a fresh one.
-        let is_second = self.used.insert(environment) && self.used.len() == 2;
-        // A session says why it was asked for only with its first attempt. Until then it is taken for the next thing
-        // that is due: the suite, then its failures again, then fresh environments.
-        let purpose = match (self.purposes.get(&session), &self.phase) {
-            (Some(purpose), _) => *purpose,
-            (None, _) if self.done + self.left < self.total => Purpose::Suite,
-            (None, Phase::Again { done, of }) if done >= of => Purpose::Fresh,
-            (None, Phase::Fresh { .. }) => Purpose::Fresh,
-            (None, _) if self.failing.is_empty() || is_second => Purpose::Fresh,
-            (None, _) => Purpose::AtEnd,
-        };
         self.enter(purpose);
     }
 
     /// Whether this is the first failure of its test.
     fn attempted(&mut self, attempt: &Attempt) -> bool {
         self.running.remove(&attempt.environment);
-        self.purposes.insert(attempt.session, attempt.purpose);
         self.enter(attempt.purpose);
-        match (&mut self.phase, attempt.purpose) {
-            (_, Purpose::Suite) if attempt.run == 0 => self.done = (self.done + 1).min(self.total),
-            (Phase::Again { done, .. } | Phase::Fresh { done }, Purpose::AtEnd | Purpose::Fresh) => {
-                *done += usize::from(attempt.run == 0);
-            }
+        match &mut self.phase {
+            Phase::Running if attempt.run == 0 => self.done = (self.done + 1).min(self.total),
+            Phase::Again { done, .. } | Phase::Fresh { done } => *done += usize::from(attempt.run == 0),
+            Phase::Stress { done } => *done += 1,
             _ => {}
         }
         if attempt.outcome.is_pass() && self.failing.remove(&attempt.test) {
@@ -235,10 +220,13 @@ impl State {
     fn enter(&mut self, purpose: Purpose) {
         let of = self.failing.len();
         match (purpose, &self.phase) {
-            (Purpose::AtEnd, Phase::Again { .. }) | (Purpose::Fresh, Phase::Fresh { .. }) => {}
+            (Purpose::AtEnd, Phase::Again { .. })
+            | (Purpose::Fresh | Purpose::Again, Phase::Fresh { .. })
+            | (Purpose::Stress, Phase::Stress { .. }) => {}
             (Purpose::Suite, _) => self.phase = Phase::Running,
             (Purpose::AtEnd, _) => self.phase = Phase::Again { done: 0, of },
-            (Purpose::Fresh, _) => self.phase = Phase::Fresh { done: 0 },
+            (Purpose::Fresh | Purpose::Again, _) => self.phase = Phase::Fresh { done: 0 },
+            (Purpose::Stress, _) => self.phase = Phase::Stress { done: 0 },
         }
     }
 }

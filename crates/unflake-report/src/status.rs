@@ -30,6 +30,10 @@ pub(crate) enum Phase {
     Fresh {
         done: usize,
     },
+    /// Tests beside copies of themselves: so many attempts.
+    Stress {
+        done: usize,
+    },
     Over,
 }
 
@@ -80,6 +84,7 @@ pub(crate) fn phase_line(state: &State, look: &Look) -> String {
         Phase::Running => format!("running {}", words::count(state.total, "test")),
         Phase::Again { of, .. } => format!("running {} again", words::count(*of, "failing test")),
         Phase::Fresh { .. } => "running failing tests in fresh environments".to_owned(),
+        Phase::Stress { .. } => format!("running {} under stress", words::count(state.total, "test")),
         _ => facts(state, 0.0, look).concat(),
     }
 }
@@ -94,6 +99,7 @@ fn facts(state: &State, now: f64, look: &Look) -> Vec<String> {
         Phase::Running => vec![format!("{}/{}", state.done, state.total)],
         Phase::Again { done, of } => vec![format!("running failures again {done}/{of}")],
         Phase::Fresh { done } => vec![format!("fresh environments: {done} done")],
+        Phase::Stress { done } => vec![format!("under stress: {done} attempts")],
     };
     let mut tell = |number: usize, word: &str| facts.extend((number > 0).then(|| format!("{number} {word}")));
     tell(state.failing.len(), "failing");

@@ -23,7 +23,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let mut store = Store::open(dir.path())?;
         let run = store.begin(&facts())?;
         let start = Instant::now();
-        store.record(run, &[Observation::Listed { tests: listing.clone(), deselected: 0 }])?;
+        store.record(run, &[Observation::Listed { tests: listing.clone(), deselected: 0, isolated: false }])?;
         let listed = start.elapsed();
         if number == 1 {
             // So that the names do not count as part of the attempts.

@@ -60,7 +60,7 @@ impl Store {
                         writer.attempt(run, attempt)?;
                         attempts += 1;
                     }
-                    Observation::Listed { tests, deselected } => writer.listing(run, tests, *deselected)?,
+                    Observation::Listed { tests, deselected, .. } => writer.listing(run, tests, *deselected)?,
                     Observation::EnvironmentUp(environment) => {
                         writer.tell(run, &Told::Environment(environment.clone()))?;
                     }

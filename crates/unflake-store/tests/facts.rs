@@ -20,7 +20,7 @@ fn a_run_comes_back_with_all_that_became_known_of_it() {
 
     store.revision(run, &facts().revision).unwrap();
     let tests = vec![Test { id: "a".into(), file: Some("a.py".into()), line: Some(3), command: Vec::new() }];
-    store.record(run, &[Observation::Listed { tests, deselected: 4 }]).unwrap();
+    store.record(run, &[Observation::Listed { tests, deselected: 4, isolated: false }]).unwrap();
     store.record(run, &attempted([passing("a", 0), passing("b", 1)])).unwrap();
     store.finish(run, Timestamp(99), 130).unwrap();
 
@@ -103,7 +103,7 @@ fn a_test_is_found_by_what_people_type() {
         "100%_sure",
     ];
     let tests = tests.map(|id| Test { id: id.into(), file: None, line: None, command: Vec::new() }).to_vec();
-    store.record(run, &[Observation::Listed { tests, deselected: 0 }]).unwrap();
+    store.record(run, &[Observation::Listed { tests, deselected: 0, isolated: false }]).unwrap();
     let check = |pattern: &str, expected: &[&str]| {
         assert_eq!(names(&store.find_tests(pattern).unwrap()), expected, "{pattern}");
     };
@@ -165,7 +165,8 @@ fn failures() -> impl Strategy<Value = Failure> {
 }
 
 fn attempts() -> impl Strategy<Value = Attempt> {
-    let purposes = prop::sample::select(vec![Purpose::Suite, Purpose::AtEnd, Purpose::Fresh]);
+    let purposes =
+        prop::sample::select(vec![Purpose::Suite, Purpose::AtEnd, Purpose::Fresh, Purpose::Again, Purpose::Stress]);
     let origins = prop::sample::select(vec![Origin::Process, Origin::Fork]);
     let numbers = (any::<u32>(), any::<u32>(), any::<u32>(), any::<u32>(), any::<i64>(), any::<f64>());
     (texts(), purposes, origins, numbers, outcomes(), prop::option::of(failures()), texts(), texts()).prop_map(

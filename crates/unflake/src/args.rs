@@ -47,6 +47,10 @@ pub(crate) enum Command {
     /// The driver of a command that no agent can be brought into. Started by unflake itself.
     #[command(hide = true)]
     Drive {
+        #[arg(long, requires = "one_test")]
+        results: Option<String>,
+        #[arg(long, requires = "results")]
+        one_test: Option<String>,
         #[arg(last = true)]
         command: Vec<String>,
     },

@@ -129,7 +129,7 @@ impl Campaign<'_> {
                 gathered.runner.get_or_insert_with(|| environment.runner.clone());
                 gathered.language.get_or_insert_with(|| environment.language.clone());
             }
-            Observation::Listed { tests, deselected } => {
+            Observation::Listed { tests, deselected, .. } => {
                 gathered.tests = tests.clone();
                 gathered.deselected = *deselected;
             }

@@ -34,7 +34,11 @@ fn main() -> ExitCode {
     let cli = Cli::parse();
     match &cli.command {
         Command::Keep { arguments } => return unflake_exec::keep(arguments),
-        Command::Drive { command } => return unflake_drivers::drive(command),
+        Command::Drive { results: Some(results), one_test: Some(one_test), command } => {
+            let reports = unflake_drivers::Reports { results: results.clone(), one_test: one_test.clone() };
+            return unflake_drivers::drive_by_reports(&reports, command);
+        }
+        Command::Drive { command, .. } => return unflake_drivers::drive(command),
         _ => {}
     }
     match obey(cli) {

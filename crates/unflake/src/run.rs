@@ -57,13 +57,25 @@ pub(crate) fn launch(settings: &Settings) -> Launch {
     Launch {
         command: settings.command.value.clone(),
         keeper: vec![myself.clone(), "keep".to_owned()],
-        driver: unflake_drivers::drives(&settings.command.value)
-            .then(|| vec![myself, "drive".to_owned(), "--".to_owned()]),
+        driver: driver(settings, myself),
         cache: cache(),
         jobs: settings.jobs.value,
         timeout: settings.timeout.value,
         output_limit: settings.output_limit.value,
     }
+}
+
+/// The words that go before the command where it is driven.
+fn driver(settings: &Settings, myself: String) -> Option<Vec<String>> {
+    let mut words = vec![myself, "drive".to_owned()];
+    if let (Some(results), Some(one_test)) = (&settings.results.value, &settings.one_test.value) {
+        // In one word each: they may begin with a dash.
+        words.extend([format!("--results={results}"), format!("--one-test={one_test}")]);
+    } else if !unflake_drivers::drives(&settings.command.value) {
+        return None;
+    }
+    words.push("--".to_owned());
+    Some(words)
 }
 
 /// Where files may stay from run to run.

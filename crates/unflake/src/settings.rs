@@ -55,6 +55,16 @@ pub(crate) struct Typed {
     #[arg(long, value_name = "N", help_heading = "Limits")]
     pub(crate) output_limit: Option<String>,
 
+    /// Where your command writes its results as JUnit XML: a path, or a pattern such as `build/**/*.xml`. For runners that
+    /// unflake does not know; goes with --one-test
+    #[arg(long, value_name = "FILE", help_heading = "Other runners")]
+    pub(crate) results: Option<String>,
+
+    /// The command that runs a single test, with {name}, {name_regex}, {classname}, {suite}, {file} or {id} in it, and
+    /// {results} for a report of its own. Split into words as a shell would; none is started
+    #[arg(long, value_name = "COMMAND", help_heading = "Other runners")]
+    pub(crate) one_test: Option<String>,
+
     /// Directory for the history of the project [default: .unflake in the project]
     #[arg(long, value_name = "DIR", help_heading = "Limits")]
     pub(crate) store: Option<String>,
@@ -95,6 +105,8 @@ pub(crate) struct Settings {
     pub(crate) jobs: Setting<usize>,
     pub(crate) timeout: Setting<Option<Duration>>,
     pub(crate) output_limit: Setting<usize>,
+    pub(crate) results: Setting<Option<String>>,
+    pub(crate) one_test: Setting<Option<String>>,
     pub(crate) store: Setting<PathBuf>,
 }
 
@@ -123,7 +135,7 @@ pub(crate) struct Sources<'a> {
     pub(crate) project: &'a Path,
 }
 
-const NAMES: [&str; 12] = [
+const NAMES: [&str; 14] = [
     "command",
     "immediate",
     "at-end",
@@ -135,6 +147,8 @@ const NAMES: [&str; 12] = [
     "jobs",
     "timeout",
     "output-limit",
+    "results",
+    "one-test",
     "store",
 ];
 
@@ -164,10 +178,30 @@ impl Settings {
             jobs: sources.one("jobs", typed.jobs, sources.cores, at_least_one)?,
             timeout: sources.one("timeout", typed.timeout, Some(Duration::from_secs(900)), duration)?,
             output_limit: sources.one("output-limit", typed.output_limit, 65536, at_least_one)?,
+            results: sources.one("results", typed.results, None, some_text)?,
+            one_test: sources.one("one-test", typed.one_test, None, some_text)?,
             store: sources.one("store", typed.store, sources.project.join(".unflake"), |text| Ok(text.into()))?,
         };
         NeverExcuse::new(&settings.never_excuse.value).map_err(|bad| BadSetting(format!("never-excuse: {bad}")))?;
+        settings.check_reports()?;
         Ok(settings)
+    }
+
+    /// Whoever names reports has to say how one test is run, and the other way round.
+    fn check_reports(&self) -> Result<(), BadSetting> {
+        match (&self.results, &self.one_test) {
+            (Setting { value: Some(_), .. }, Setting { value: Some(template), from }) => {
+                unflake_drivers::check_one_test(template)
+                    .map_err(|why| BadSetting(format!("one-test: `{template}` ({from}) cannot be used: {why}")))
+            }
+            (Setting { value: Some(_), from }, _) => Err(BadSetting(format!(
+                "results ({from}) is of no use without one-test, the command that runs a single test"
+            ))),
+            (_, Setting { value: Some(_), from }) => Err(BadSetting(format!(
+                "one-test ({from}) is of no use without results, where your command writes its JUnit XML"
+            ))),
+            _ => Ok(()),
+        }
     }
 
     /// Name, value and source of each, for people.
@@ -199,6 +233,8 @@ impl Settings {
                 None => "0".to_owned(),
             }),
             row("output-limit", &self.output_limit, usize::to_string),
+            row("results", &self.results, |text| text.clone().unwrap_or_default()),
+            row("one-test", &self.one_test, |text| text.clone().unwrap_or_default()),
             row("store", &self.store, |path| path.display().to_string()),
         ]
     }
@@ -286,6 +322,10 @@ impl fmt::Display for Source {
 
 fn variable_of(name: &str) -> String {
     format!("UNFLAKE_{}", name.replace('-', "_").to_uppercase())
+}
+
+fn some_text(text: &str) -> Result<Option<String>, String> {
+    if text.trim().is_empty() { Err("a text with something in it".to_owned()) } else { Ok(Some(text.to_owned())) }
 }
 
 fn whole(text: &str) -> Result<u32, String> {

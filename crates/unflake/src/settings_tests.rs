@@ -44,6 +44,8 @@ fn every_setting_can_stand_in_the_file() {
         jobs = 3
         timeout = "2m"
         output-limit = 100
+        results = "out/*.xml"
+        one-test = "run {name}"
         store = "/elsewhere"
     "#;
     let settings = resolve(Typed::default(), &[], file).unwrap();
@@ -75,6 +77,23 @@ fn what_cannot_hold_is_told_with_what_could() {
     assert!(complaint(&[], "jobs = true").contains("a text or a number is wanted"));
     assert!(complaint(&[], "command = 'pytest -q'").contains("a list of texts"));
     assert!(complaint(&[], "never-excuse = ['(']").starts_with("never-excuse: `(` is not a regular expression"));
+}
+
+#[test]
+fn reports_and_the_command_for_one_test_go_together() {
+    assert_eq!(
+        complaint(&[], "results = 'a.xml'"),
+        "results (unflake.toml) is of no use without one-test, the command that runs a single test"
+    );
+    assert_eq!(
+        complaint(&[("UNFLAKE_ONE_TEST", "run {name}")], ""),
+        "one-test (variable UNFLAKE_ONE_TEST) is of no use without results, where your command writes its JUnit XML"
+    );
+    assert!(
+        complaint(&[("UNFLAKE_RESULTS", "a.xml")], "one-test = 'run {nmae}'")
+            .starts_with("one-test: `run {nmae}` (unflake.toml) cannot be used: there is no {nmae}, there are {id}, ")
+    );
+    assert!(complaint(&[("UNFLAKE_RESULTS", " ")], "").ends_with("is not a text with something in it"));
 }
 
 #[test]

@@ -26,9 +26,9 @@ impl Story {
     }
 
     fn attempt(&mut self, from: f64, to: f64, attempt: Attempt) {
-        let (session, environment) = (attempt.session, attempt.environment);
+        let (session, purpose, environment) = (attempt.session, attempt.purpose, attempt.environment);
         let test = attempt.test.clone();
-        self.tell(from, Observation::Started { session, environment, test, run: attempt.run });
+        self.tell(from, Observation::Started { session, purpose, environment, test, run: attempt.run });
         self.tell(to, Observation::Attempted(attempt));
     }
 }
@@ -38,7 +38,7 @@ fn story() -> Story {
     let mut story = Story(vec![(0.0, Event::Began { command: vec!["pytest".into(), "tests/".into()] })]);
     story.up(0.4, 0, Origin::Process);
     let sample = Sample::new(0, "").passing(40);
-    story.tell(0.9, Observation::Listed { tests: sample.tests, deselected: 0 });
+    story.tell(0.9, Observation::Listed { tests: sample.tests, deselected: 0, isolated: false });
     let failed = |id: &str| failing(id, "AssertionError", "assert Decimal('9.89') == Decimal('9.90')\n +  where");
     let mut now = 1.0;
     for (at, passed) in sample.attempts.into_iter().enumerate() {
@@ -109,7 +109,7 @@ fn on_a_narrow_terminal() {
 fn a_terminal_is_redrawn_ten_times_a_second_at_most() {
     let mut story = Story(Vec::new());
     let sample = Sample::new(0, "").passing(20_000);
-    story.tell(0.0, Observation::Listed { tests: sample.tests, deselected: 0 });
+    story.tell(0.0, Observation::Listed { tests: sample.tests, deselected: 0, isolated: false });
     for (at, attempt) in sample.attempts.into_iter().enumerate() {
         story.attempt(at as f64 / 10_000.0, (at + 1) as f64 / 10_000.0, attempt);
     }
@@ -122,7 +122,8 @@ fn a_long_silence_is_explained_in_a_log() {
     let mut story = story();
     let id = TestId::new("tests/test_slow.py::test_all");
     story.0.truncate(4);
-    story.tell(1.0, Observation::Started { session: SessionId(0), environment: EnvironmentId(0), test: id, run: 0 });
+    let (session, purpose, environment) = (SessionId(0), Purpose::Suite, EnvironmentId(0));
+    story.tell(1.0, Observation::Started { session, purpose, environment, test: id, run: 0 });
     story.0.push((100.0, Event::Ended(Totals::default())));
     assert_snapshot!(play(Progress::plain(WIDE), &story, 1.0));
 }
@@ -144,7 +145,7 @@ fn what_was_not_run_is_not_counted_as_done() {
 fn a_test_whose_pass_is_confirmed_is_told_once() {
     let mut story = Story(Vec::new());
     let sample = Sample::new(0, "").passing(2);
-    story.tell(0.0, Observation::Listed { tests: sample.tests, deselected: 0 });
+    story.tell(0.0, Observation::Listed { tests: sample.tests, deselected: 0, isolated: false });
     let id = "tests/test_shop.py::test_1";
     let of = |session, environment, run, purpose, attempt: Attempt| Attempt {
         session: SessionId(session),

@@ -39,12 +39,13 @@ proptest! {
     #[test]
     fn the_log_is_plain_and_the_terminal_obeys_only_us(sample in any_run(), look in any_look()) {
         let mut events = vec![Event::Began { command: vec![sample.notes.concat()] }];
-        events.push(Event::Observed(Observation::Listed { tests: sample.tests.clone(), deselected: 0 }));
+        events.push(Event::Observed(Observation::Listed { tests: sample.tests.clone(), deselected: 0, isolated: false }));
         for problem in &sample.problems {
             events.push(Event::Observed(Observation::Problem(problem.clone())));
         }
         for attempt in &sample.attempts {
             events.push(Event::Observed(Observation::Started {
+                purpose: attempt.purpose,
                 session: attempt.session,
                 environment: attempt.environment,
                 test: attempt.test.clone(),

@@ -1,0 +1,184 @@
+//! A command with places to be filled in, split into words as a shell would, though none is started.
+
+/// What can stand in a place.
+const PLACES: [&str; 7] = ["id", "name", "name_regex", "classname", "suite", "file", "results"];
+
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Template {
+    words: Vec<Vec<Piece>>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Piece {
+    Text(String),
+    Place(&'static str),
+}
+
+impl Template {
+    /// Why it cannot be used is told in words.
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+        let words = split(text)?.iter().map(|word| pieces(word)).collect::<Result<Vec<_>, _>>()?;
+        if words.is_empty() {
+            return Err("it is empty".to_owned());
+        }
+        let template = Self { words };
+        if !PLACES.iter().any(|place| *place != "results" && template.has(place)) {
+            return Err("nothing in it says which test to run: {name}, {id}, {file}, {suite} or {classname}".to_owned());
+        }
+        Ok(template)
+    }
+
+    pub(crate) fn has(&self, place: &str) -> bool {
+        self.words.iter().flatten().any(|piece| matches!(piece, Piece::Place(found) if *found == place))
+    }
+
+    /// The words of the command, or the name of a place for which there is nothing.
+    pub(crate) fn filled(&self, value: impl Fn(&str) -> Option<String>) -> Result<Vec<String>, &'static str> {
+        let fill = |word: &Vec<Piece>| {
+            let text = |piece: &Piece| match piece {
+                Piece::Text(text) => Ok(text.clone()),
+                Piece::Place(name) => value(name).ok_or(*name),
+            };
+            word.iter().map(text).collect::<Result<String, _>>()
+        };
+        self.words.iter().map(fill).collect()
+    }
+}
+
+/// Words as a POSIX shell splits them: quotes and backslashes are honoured, nothing is expanded.
+fn split(text: &str) -> Result<Vec<String>, String> {
+    let mut words = Vec::new();
+    let mut word: Option<String> = None;
+    let mut rest = text.chars().peekable();
+    while let Some(character) = rest.next() {
+        match character {
+            ' ' | '\t' | '\n' | '\r' => words.extend(word.take()),
+            '\'' => loop {
+                let word = word.get_or_insert_default();
+                match rest.next() {
+                    Some('\'') => break,
+                    Some(inside) => word.push(inside),
+                    None => return Err("a ' is not closed".to_owned()),
+                }
+            },
+            '"' => loop {
+                let word = word.get_or_insert_default();
+                match rest.next() {
+                    Some('"') => break,
+                    Some('\\') => match rest.next_if(|next| "\"\\$`".contains(*next)) {
+                        Some(escaped) => word.push(escaped),
+                        None => word.push('\\'),
+                    },
+                    Some(inside) => word.push(inside),
+                    None => return Err("a \" is not closed".to_owned()),
+                }
+            },
+            '\\' => match rest.next() {
+                Some('\n') => {}
+                Some(escaped) => word.get_or_insert_default().push(escaped),
+                None => return Err("it ends with a backslash".to_owned()),
+            },
+            plain => word.get_or_insert_default().push(plain),
+        }
+    }
+    words.extend(word);
+    Ok(words)
+}
+
+/// `{name}` is a place and `{{` a brace. Braces around anything but a word, as in `${1%.t}`, are left alone.
+fn pieces(word: &str) -> Result<Vec<Piece>, String> {
+    let mut pieces = Vec::new();
+    let mut text = String::new();
+    let mut rest = word;
+    while let Some(at) = rest.find('{') {
+        text.push_str(&rest[..at]);
+        rest = &rest[at + 1..];
+        if let Some(after) = rest.strip_prefix('{') {
+            text.push('{');
+            rest = after;
+            continue;
+        }
+        let name = rest.split('}').next().unwrap_or_default();
+        let is_word = !name.is_empty()
+            && name.len() < rest.len()
+            && name.chars().all(|one| one.is_ascii_lowercase() || one == '_');
+        if !is_word {
+            text.push('{');
+            continue;
+        }
+        let Some(place) = PLACES.iter().find(|place| **place == name) else {
+            let known: Vec<String> = PLACES.iter().map(|place| format!("{{{place}}}")).collect();
+            return Err(format!("there is no {{{name}}}, there are {}; write {{{{ for a brace", known.join(", ")));
+        };
+        if !text.is_empty() {
+            pieces.push(Piece::Text(std::mem::take(&mut text)));
+        }
+        pieces.push(Piece::Place(place));
+        rest = &rest[name.len() + 1..];
+    }
+    text.push_str(rest);
+    if !text.is_empty() {
+        pieces.push(Piece::Text(text));
+    }
+    Ok(pieces)
+}
+
+/// A regular expression for a name, in the notation that all runners share. Reports put ` > ` between the names of groups
+/// where patterns are held against names without it.
+pub(crate) fn regex_of(name: &str) -> String {
+    let special = |character: char| r"\^$.[]|()*+?{}".contains(character);
+    let escaped: String = name.chars().flat_map(|one| special(one).then_some('\\').into_iter().chain([one])).collect();
+    escaped.replace(" > ", " (> )?")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn filled(template: &str) -> Vec<String> {
+        let value = |name: &str| (name != "file").then(|| format!("<{name}>"));
+        Template::parse(template).unwrap().filled(value).unwrap()
+    }
+
+    #[test]
+    fn words_are_split_as_a_shell_does() {
+        assert_eq!(filled(r#"a  'b c' "d \"e\" \n" f\ g '' {name}"#), ["a", "b c", r#"d "e" \n"#, "f g", "", "<name>"]);
+        assert_eq!(filled("-run='^{name}$' x"), ["-run=^<name>$", "x"]);
+    }
+
+    #[test]
+    fn what_is_filled_in_stays_in_its_word() {
+        let template = Template::parse("run {name}").unwrap();
+        let words = template.filled(|_| Some("it's; rm -r \"x\" {id}".to_owned())).unwrap();
+        assert_eq!(words, ["run", "it's; rm -r \"x\" {id}"]);
+    }
+
+    #[test]
+    fn braces_that_are_no_places_stay() {
+        assert_eq!(
+            filled("sh -c '${1%_t} ${{name} {} {a b}' {suite}"),
+            ["sh", "-c", "${1%_t} ${name} {} {a b}", "<suite>"]
+        );
+        assert_eq!(filled("{{{name}} {name"), ["{<name>}", "{name"]);
+    }
+
+    #[test]
+    fn what_cannot_be_used_is_told() {
+        let complaint = |text: &str| Template::parse(text).unwrap_err();
+        assert_eq!(complaint("run '{name}"), "a ' is not closed");
+        assert_eq!(complaint("run \"{name}"), "a \" is not closed");
+        assert_eq!(complaint("run {name} \\"), "it ends with a backslash");
+        assert_eq!(complaint(" "), "it is empty");
+        assert!(complaint("run {nmae}").starts_with("there is no {nmae}, there are {id}, {name}, "));
+        assert!(complaint("run all {results}").starts_with("nothing in it says which test to run"));
+        assert_eq!(Template::parse("run {file}").unwrap().filled(|_| None), Err("file"));
+    }
+
+    #[test]
+    fn names_become_patterns() {
+        assert_eq!(regex_of("a.b (c) [1]? {x}"), r"a\.b \(c\) \[1\]\? \{x\}");
+        assert_eq!(regex_of("shop > has a price"), "shop (> )?has a price");
+        let pattern = regex_lite::Regex::new(&format!("^{}$", regex_of("1 > 0 (really)"))).unwrap();
+        assert!(pattern.is_match("1 > 0 (really)") && pattern.is_match("1 0 (really)"));
+    }
+}
