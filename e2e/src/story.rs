@@ -42,7 +42,7 @@ impl Story {
             fs::create_dir_all(to).expect("the copy can be written");
             for entry in fs::read_dir(from).expect("the project can be read").flatten() {
                 let (path, name) = (entry.path(), entry.file_name());
-                let leftover = [".unflake", ".pytest_cache", "__pycache__"].iter().any(|left| name == *left);
+                let leftover = [".unflake", ".pytest_cache", "__pycache__", "target"].iter().any(|left| name == *left);
                 if path.is_dir() && !leftover {
                     copy(&path, &to.join(name));
                 } else if path.is_file() {
@@ -113,6 +113,11 @@ impl Story {
             .env("TMPDIR", below("tmp"))
             .env("LC_ALL", "C.UTF-8")
             .env("PYTHONDONTWRITEBYTECODE", "1");
+        // Rust's tools are found through the home that the tests have, and not the story's.
+        for (name, place) in [("CARGO_HOME", ".cargo"), ("RUSTUP_HOME", ".rustup")] {
+            let home = || std::env::home_dir().map(|home| home.join(place).into_os_string());
+            command.envs(std::env::var_os(name).or_else(home).map(|path| (name, path)));
+        }
         command
     }
 

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::capture::Capture;
 use crate::driver::Workshop;
-use crate::libtest::{self, Binary, WholeProgram};
+use crate::libtest::{self, Binary, Harness, WholeProgram};
 use crate::suite::{CannotList, Case, Suite, relative};
 
 /// Names the directory in which programs are handed over. Where it is set, unflake was started by cargo.
@@ -231,9 +231,10 @@ fn add(
     let mut whole = without_choice(cargo, true);
     whole.extend(["-p".to_owned(), package]);
     whole.extend(selecting);
-    let is_libtest = libtest::is_one(&path);
-    let binary = Binary { path, directory: Some(handed.directory), variables: differing(handed.variables, workshop) };
-    if !is_libtest {
+    let harness = Harness::of(&path);
+    let binary =
+        Binary { path, harness, directory: Some(handed.directory), variables: differing(handed.variables, workshop) };
+    if harness == Harness::Own {
         suite.notes.push(format!("{name} has a test harness of its own: it is run as one test"));
         suite.cases.push(Case {
             id: name.clone(),

@@ -1,7 +1,8 @@
 //! Any command that writes JUnit XML, where another command runs a single test.
 //!
 //! Nothing can be listed without running it: the first run of the whole command is the list, and its results are told when
-//! all tests are ordered for the first time. After that each test runs alone, in a process of its own.
+//! all tests are ordered for the first time. After that a test runs alone, in a process of its own; the first so many of
+//! the report, in its order, are run by the whole command once more. No other order is to be had in one process.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -59,6 +60,7 @@ pub(crate) fn list(reports: &Reports, command: &[String], workshop: &Workshop<'_
         suite.notes.push(format!("{what}: the report does not say in which file they are, and {{file}} asks for it"));
     }
     let program = Arc::new(Command {
+        whole: command.to_vec(),
         template,
         results: reports.results.clone(),
         here: workshop.here.clone(),
@@ -234,15 +236,20 @@ impl Known {
         self.name == reported.name && self.group() == group
     }
 
-    /// What a report says of it. Of several with its name that are not as many as in the first report, the worst.
-    fn found_in<'a>(&self, tests: &'a [Reported]) -> Option<&'a Reported> {
-        let same: Vec<&Reported> = tests.iter().filter(|one| self.is(one)).collect();
-        let rank = |one: &&&Reported| match one.result {
+    /// Its place in a report. Of several with its name, where there are fewer than in the first report, the worst.
+    fn found_in(&self, tests: &[Reported]) -> Option<usize> {
+        let same: Vec<usize> = (0..tests.len()).filter(|at| self.is(&tests[*at])).collect();
+        let rank = |at: &&usize| match tests[**at].result {
             Told::Failed(_) => 2,
             Told::Passed => 1,
             Told::Skipped(_) => 0,
         };
         same.get(self.nth).or_else(|| same.iter().max_by_key(rank)).copied()
+    }
+
+    /// Whether it is what went wrong outside of the tests of a suite, and this time nothing did.
+    fn is_outside(&self, tests: &[Reported]) -> bool {
+        self.name == OUTSIDE && tests.iter().any(|test| test.suite == self.suite)
     }
 }
 
@@ -315,6 +322,7 @@ fn place_in(text: &str, here: &Path) -> Option<(String, u32)> {
 
 /// The user's command, and the one for a single test.
 struct Command {
+    whole: Vec<String>,
     template: Template,
     results: String,
     here: PathBuf,
@@ -350,10 +358,15 @@ impl Command {
         cases.len() == self.known.len() && !self.is_told.load(Ordering::Relaxed)
     }
 
-    /// A thread follows one process at a time.
+    /// Where it writes the report of one test, if it asks. A thread follows one process at a time.
     fn results_of_its_own(&self) -> PathBuf {
         let thread = format!("{:?}", std::thread::current().id()).replace(['(', ')'], "");
         self.side.join(format!("report-{}-{thread}.xml", std::process::id()))
+    }
+
+    /// Whether the process for these has a report that no other writes.
+    fn has_its_own(&self, cases: &[&Case]) -> bool {
+        cases.len() == 1 && self.template.has("results")
     }
 
     /// Two that write the same report must not run at once, in copies of this process neither.
@@ -366,11 +379,11 @@ impl Command {
 }
 
 impl Program for Command {
-    /// The first run had all tests in one process.
     fn is_shared(&self) -> bool {
-        !self.is_told.load(Ordering::Relaxed)
+        true
     }
 
+    /// Only the whole command runs several tests, in its own order.
     fn may_follow(&self, numbers: &[u32], next: u32) -> bool {
         numbers.first() == Some(&0) && numbers.last().is_some_and(|last| next == last + 1)
     }
@@ -380,11 +393,11 @@ impl Program for Command {
         if self.is_first(cases) {
             return Ok(Start::default());
         }
-        let results = self.results_of_its_own();
-        let Ok(words) = self.words(self.known(cases[0]), &results.to_string_lossy()) else {
-            return Ok(Start::default());
+        let words = match cases {
+            [one] => self.words(self.known(one), &self.results_of_its_own().to_string_lossy()).unwrap_or_default(),
+            _ => self.whole.clone(),
         };
-        if !self.template.has("results") {
+        if !words.is_empty() && !self.has_its_own(cases) {
             self.take_turn()?;
         }
         Ok(Start { words, ..Start::default() })
@@ -396,28 +409,23 @@ impl Program for Command {
             let told = |(at, judged): (usize, &Judged)| [Said::Start(at), Said::Done(at, judged.clone())];
             return Box::new(AtOnce(self.first.iter().enumerate().flat_map(told).collect()));
         }
-        let one = self.known(cases[0]);
-        if let Err(place) = self.words(one, "") {
-            let message =
-                format!("it cannot be run alone: the report does not say its {place}, and {{{place}}} asks for it");
-            let judged = Judged::new(Outcome::Error, 0.0).failed(failed("NotRun", &message));
+        if let [one] = cases
+            && let Err(place) = self.words(self.known(one), "")
+        {
+            let asked = format!("the report does not say its {place}, and {{{place}}} asks for it");
+            let judged =
+                Judged::new(Outcome::Error, 0.0).failed(failed("NotRun", &format!("it cannot be run alone: {asked}")));
             return Box::new(AtOnce(vec![Said::Start(0), Said::Done(0, judged)]));
         }
-        let results = match self.template.has("results") {
-            true => self.results_of_its_own(),
-            false => self.here.join(&self.results),
-        };
-        let turn = self.turn.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).take();
-        let one = Known {
-            name: one.name.clone(),
-            suite: one.suite.clone(),
-            classname: one.classname.clone(),
-            file: None,
-            line: None,
-            nth: one.nth,
-        };
-        let here = self.here.clone();
-        Box::new(Single { one, here, results, before: None, begun: Instant::now(), _turn: turn })
+        let results = if self.has_its_own(cases) { self.results_of_its_own() } else { self.here.join(&self.results) };
+        Box::new(Follower {
+            known: cases.iter().map(|case| self.known(case).clone()).collect(),
+            here: self.here.clone(),
+            results,
+            before: None,
+            begun: Instant::now(),
+            _turn: self.turn.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).take(),
+        })
     }
 }
 
@@ -438,9 +446,9 @@ impl Listener for AtOnce {
     }
 }
 
-/// Follows the process of one test, and reads its report.
-struct Single {
-    one: Known,
+/// Follows the process of one test or of the whole command, and reads its report.
+struct Follower {
+    known: Vec<Known>,
     here: PathBuf,
     results: PathBuf,
     before: Option<Before>,
@@ -448,32 +456,60 @@ struct Single {
     _turn: Option<Flock<File>>,
 }
 
-impl Listener for Single {
+impl Listener for Follower {
     fn begin(&mut self) -> Vec<Said> {
         self.before = Some(Before::now(&self.results));
         self.begun = Instant::now();
         vec![Said::Start(0)]
     }
 
+    /// The limit is one for single tests.
     fn since(&self) -> Option<Instant> {
-        Some(self.begun)
+        Some(self.begun).filter(|_| self.known.len() == 1)
     }
 
     fn end(&mut self, end: &End) -> Vec<Said> {
         let Some(before) = self.before.take() else { return Vec::new() };
-        let judged = match read_written(&before) {
-            _ if end.how == How::TimedOut => Judged::timed_out(end.seconds, &printed(end)),
-            _ if !matches!(end.how, How::Exit(_)) => Judged::crashed(end.how, end.seconds, None, &printed(end)),
-            Ok(report) => judge_alone(&self.one, &report.tests, end, &self.here),
-            Err(why) => {
-                let results = self.results.strip_prefix(&self.here).unwrap_or(&self.results);
-                not_run(&no_report(&why, &before, &results.to_string_lossy(), end), end)
+        let judged = match (read_written(&before), &self.known[..]) {
+            (Ok(report), [one]) if matches!(end.how, How::Exit(_)) => {
+                vec![judge_alone(one, &report.tests, end, &self.here)]
             }
+            (Ok(report), known) if known.len() > 1 => judge_again(known, &report.tests, end, &self.here),
+            (Err(why), known) if matches!(end.how, How::Exit(_)) => {
+                let results = self.results.strip_prefix(&self.here).unwrap_or(&self.results);
+                let message = no_report(&why, &before, &results.to_string_lossy(), end);
+                known.iter().map(|_| not_run(&message, end)).collect()
+            }
+            (_, known) => known.iter().map(|_| died(end)).collect(),
         };
-        let nothing_said = judged.stdout.is_empty() && judged.stderr.is_empty();
-        let judged = if nothing_said { judged.said(end.stdout.as_str(), end.stderr.as_str()) } else { judged };
-        vec![Said::Done(0, judged)]
+        let with_output = |judged: Judged| match judged.stdout.is_empty() && judged.stderr.is_empty() {
+            true => judged.said(end.stdout.as_str(), end.stderr.as_str()),
+            false => judged,
+        };
+        let told = |(at, judged)| {
+            let start = (at > 0).then_some(Said::Start(at));
+            start.into_iter().chain([Said::Done(at, with_output(judged))])
+        };
+        judged.into_iter().enumerate().flat_map(told).collect()
     }
+}
+
+fn died(end: &End) -> Judged {
+    match end.how {
+        How::TimedOut => Judged::timed_out(end.seconds, &printed(end)),
+        how => Judged::crashed(how, end.seconds, None, &printed(end)),
+    }
+}
+
+/// The first tests of the report, when the whole command has run once more.
+fn judge_again(known: &[Known], tests: &[Reported], end: &End, here: &Path) -> Vec<Judged> {
+    let all = judge_whole(tests, end, here);
+    let judge = |one: &Known| match one.found_in(tests) {
+        Some(at) => all[at].clone(),
+        None if one.is_outside(tests) => Judged::new(Outcome::Passed, 0.0),
+        None => not_run("it was not run: the report of the same command does not have it this time", end),
+    };
+    known.iter().map(judge).collect()
 }
 
 fn not_run(message: &str, end: &End) -> Judged {
@@ -487,9 +523,8 @@ fn not_run(message: &str, end: &End) -> Judged {
 fn judge_alone(one: &Known, tests: &[Reported], end: &End, here: &Path) -> Judged {
     let left = how_it_left(end.how);
     let any = tests.iter().any(|test| matches!(test.result, Told::Failed(_)));
-    let Some(found) = one.found_in(tests) else {
-        // Nothing went wrong outside of the tests of its suite this time.
-        if one.name == OUTSIDE && tests.iter().any(|test| test.suite == one.suite) && (any || end.how == How::Exit(0)) {
+    let Some(found) = one.found_in(tests).map(|at| &tests[at]) else {
+        if one.is_outside(tests) && (any || end.how == How::Exit(0)) {
             return Judged::new(Outcome::Passed, end.seconds);
         }
         let others = match tests.len() {

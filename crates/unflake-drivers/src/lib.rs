@@ -98,7 +98,7 @@ fn kind_of(command: &[String]) -> Option<Kind> {
         "ctest" | "ctest3" => Some(Kind::Ctest),
         _ => {
             let binary = suite::found(program)?;
-            if libtest::is_one(&binary) {
+            if libtest::Harness::of(&binary) == libtest::Harness::Libtest {
                 Some(Kind::Libtest)
             } else if gtest::is_one(&binary) {
                 Some(Kind::GoogleTest)

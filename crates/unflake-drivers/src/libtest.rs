@@ -15,8 +15,33 @@ use crate::suite::{Alone, CannotList, Case, End, How, Judged, Listener, Program,
 #[derive(Clone)]
 pub(crate) struct Binary {
     pub(crate) path: PathBuf,
+    pub(crate) harness: Harness,
     pub(crate) directory: Option<PathBuf>,
     pub(crate) variables: BTreeMap<String, Option<String>>,
+}
+
+/// Who runs the tests of a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Harness {
+    /// Rust's own. It says at the end what it has run.
+    Libtest,
+    /// One that takes the same arguments. Only how it ends is known to mean something.
+    Alike,
+    /// One that has to be run as a whole.
+    Own,
+}
+
+impl Harness {
+    /// By what a program has in it. It is not started for that.
+    pub(crate) fn of(path: &Path) -> Self {
+        if file_has(path, &[b"RUST_TEST_THREADS"]) {
+            Self::Libtest
+        } else if file_has(path, &[b"terse"]) && file_has(path, &[b": test"]) {
+            Self::Alike
+        } else {
+            Self::Own
+        }
+    }
 }
 
 /// What the arguments of a test binary say of which tests to run, and how.
@@ -48,16 +73,12 @@ pub(crate) struct WholeProgram {
     pub(crate) arguments: Vec<String>,
 }
 
-/// Whether a program has the harness, or one with its command line.
-pub(crate) fn is_one(path: &Path) -> bool {
-    file_has(path, &[b"RUST_TEST_THREADS", b"libtest-mimic", b"libtest_mimic"])
-}
-
 /// The tests of one binary that the user started by hand.
 pub(crate) fn list(command: &[String]) -> Result<Suite, CannotList> {
     let here = std::env::current_dir().unwrap_or_default();
     let wishes = wishes(&command[1..]).map_err(CannotList::usage)?;
-    let binary = Binary { path: PathBuf::from(&command[0]), directory: None, variables: BTreeMap::new() };
+    let path = PathBuf::from(&command[0]);
+    let binary = Binary { path, harness: Harness::Libtest, directory: None, variables: BTreeMap::new() };
     let name = binary.path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     let plain = |test: &str| vec![command[0].clone(), "--exact".to_owned(), test.to_owned()];
     let cases = cases(binary, &wishes, &name, None, &plain).map_err(CannotList::collection)?;
@@ -133,7 +154,11 @@ impl Program for OneTest {
 
     fn listener(&self, cases: &[&Case]) -> Box<dyn Listener> {
         let name = cases[0].name.clone();
-        Box::new(Alone::new(move |end: &End| judge(&name, end)))
+        let harness = self.binary.harness;
+        Box::new(Alone::new(move |end: &End| match harness {
+            Harness::Libtest => judge(&name, end),
+            Harness::Alike | Harness::Own => judge_program(end),
+        }))
     }
 }
 

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use crate::capture::Capture;
 use crate::cargo;
 use crate::driver::Workshop;
-use crate::libtest::{Binary, OneTest};
+use crate::libtest::{Binary, Harness, OneTest};
 use crate::suite::{CannotList, Case, Suite};
 
 const SAID: usize = 64 << 10;
@@ -129,7 +129,8 @@ fn add(
     ] {
         variables.insert(name.to_owned(), Some(value.to_owned()));
     }
-    let binary = Arc::new(Binary { path: binary_path, directory: Some(cwd), variables });
+    let harness = Harness::of(&binary_path);
+    let binary = Arc::new(Binary { path: binary_path, harness, directory: Some(cwd), variables });
     for (name, test) in testcases {
         let matches = test.filter_match.status == "matches";
         let is_ignored = test.filter_match.reason.as_deref() == Some("ignored");

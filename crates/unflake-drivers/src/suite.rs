@@ -235,7 +235,7 @@ pub(crate) fn relative(path: &Path, root: &Path) -> String {
     path.strip_prefix(root).unwrap_or(path).to_string_lossy().into_owned()
 }
 
-/// Whether a file has these bytes somewhere. It is read in pieces: programs can be large.
+/// Whether a file has one of these somewhere. It is read in pieces: programs can be large.
 pub(crate) fn file_has(path: &Path, any: &[&[u8]]) -> bool {
     use std::io::Read;
     const PIECE: usize = 1 << 20;
