@@ -71,6 +71,19 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) typed: Typed,
 
+    /// Run every test again and again beside copies of itself, more at once than there are cores, until it fails or the
+    /// time is over. A test that failed is left alone, the others go on
+    #[arg(long, help_heading = "Stress")]
+    pub(crate) stress: bool,
+
+    /// How long to go on with --stress: `90`, `2m`, `1h` [default: 1m]
+    #[arg(long = "for", value_name = "TIME", requires = "stress", help_heading = "Stress")]
+    pub(crate) stress_for: Option<String>,
+
+    /// How often to run each test with --stress at most
+    #[arg(long, value_name = "N", requires = "stress", help_heading = "Stress")]
+    pub(crate) times: Option<u32>,
+
     /// Say only what has to be acted upon.
     #[arg(long, short)]
     pub(crate) quiet: bool,

@@ -3,13 +3,13 @@
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use std::{env, thread};
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use unflake_exec::{Exec, Launch};
-use unflake_inquiry::{Ladder, NeverExcuse, Rungs};
+use unflake_inquiry::{Inquiry, Ladder, NeverExcuse, Pressure, Rungs, Stress};
 use unflake_model::{Death, Finding, ProblemKind};
 use unflake_report as report;
 
@@ -18,29 +18,47 @@ use crate::campaign::{Campaign, Gathered};
 use crate::console;
 use crate::exit::Exit;
 use crate::memory::Memory;
-use crate::settings::{FlakyResult, Settings};
+use crate::settings::{self, FlakyResult, Settings, Source};
 use crate::trouble::Trouble;
+
+/// Under stress, so many environments go at once for each core.
+const CROWD: usize = 4;
+/// How long stress lasts.
+const STRESS: Duration = Duration::from_secs(60);
 
 pub(crate) fn run(args: RunArgs, settings: &Settings, here: &Path, colour: When) -> Result<Exit, Trouble> {
     let command = &settings.command.value;
     let outputs = Outputs::open(&args)?;
     let mut memory = Memory::begin(&settings.store, command, here)?;
-    let exec = Exec::new(launch(settings))?;
-    stop_on_signals(&exec)?;
-    let mut ladder = Ladder::new(rungs(settings), NeverExcuse::new(&settings.never_excuse.value)?);
-    let flaky_gates = settings.flaky_result.value == FlakyResult::Fail;
+    let mut launch = launch(settings);
+    // Whoever looks for failures wants to know of each.
+    let flaky_gates = settings.flaky_result.value == FlakyResult::Fail || args.stress;
     let gates = |finding: &Finding| flaky_gates || !finding.verdict().kind.is_flaky();
+    let mut inquiry: Box<dyn Inquiry> = if args.stress {
+        if settings.jobs.from == Source::Default {
+            launch.jobs *= CROWD;
+        }
+        Box::new(Stress::new(pressure(&args, settings, launch.jobs)?))
+    } else {
+        Box::new(Ladder::new(rungs(settings), NeverExcuse::new(&settings.never_excuse.value)?))
+    };
+    let crowd = launch.jobs;
+    let exec = Exec::new(launch)?;
+    stop_on_signals(&exec)?;
     let campaign = Campaign {
-        inquiry: &mut ladder,
+        inquiry: inquiry.as_mut(),
         memory: &mut memory,
         progress: console::progress(colour, args.quiet),
         began: Instant::now(),
         gathered: Gathered::default(),
     };
     let mut gathered = campaign.run(exec, command, here, gates);
-    let (exit, meaning) = judge(&gathered, gates);
+    let (exit, meaning) = judge(&gathered, gates, args.stress);
     memory.finish(exit.code());
     gathered.notes.append(&mut memory.notes);
+    if args.stress {
+        gathered.notes.push(format!("{} attempts were made, up to {crowd} at once", gathered.attempts.len()));
+    }
     outputs.write(
         &gathered,
         &args,
@@ -50,6 +68,22 @@ pub(crate) fn run(args: RunArgs, settings: &Settings, here: &Path, colour: When)
         colour,
     )?;
     Ok(exit)
+}
+
+/// How long, how often and how many at once.
+fn pressure(args: &RunArgs, settings: &Settings, jobs: usize) -> Result<Pressure, Trouble> {
+    let time = match &args.stress_for {
+        None => Some(STRESS),
+        Some(text) => {
+            settings::duration(text).map_err(|why| Trouble::usage(format!("--for: `{text}` is not {why}")))?
+        }
+    };
+    Ok(Pressure {
+        seconds: time.map_or(f64::INFINITY, |time| time.as_secs_f64()),
+        times: args.times,
+        copies: jobs as u32,
+        fresh_by: settings.fresh_by.value,
+    })
 }
 
 pub(crate) fn launch(settings: &Settings) -> Launch {
@@ -106,7 +140,7 @@ pub(crate) fn stop_on_signals(exec: &Exec) -> Result<(), Trouble> {
 }
 
 /// What the run comes to, and why in words.
-fn judge(gathered: &Gathered, gates: impl Fn(&Finding) -> bool) -> (Exit, String) {
+fn judge(gathered: &Gathered, gates: impl Fn(&Finding) -> bool, stress: bool) -> (Exit, String) {
     let real = gathered.findings.iter().filter(|finding| !finding.verdict().kind.is_flaky()).count();
     let gating = gathered.findings.iter().filter(|finding| gates(finding)).count();
     let failures = |count: usize, kind: &str| match count {
@@ -135,7 +169,8 @@ fn judge(gathered: &Gathered, gates: impl Fn(&Finding) -> bool) -> (Exit, String
         return (Exit::NoTests, "no tests were found".to_owned());
     }
     if gating > 0 {
-        return (Exit::RealFailures, failures(gating, "flaky") + ", and --flaky-result is fail");
+        let why = if stress { " under stress" } else { ", and --flaky-result is fail" };
+        return (Exit::RealFailures, failures(gating, "flaky") + why);
     }
     if !gathered.left.is_empty() {
         return (Exit::Incomplete, format!("{} tests did not run", gathered.left.len()));

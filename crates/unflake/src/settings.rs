@@ -357,7 +357,7 @@ fn flaky_result(text: &str) -> Result<FlakyResult, String> {
     }
 }
 
-fn duration(text: &str) -> Result<Option<Duration>, String> {
+pub(crate) fn duration(text: &str) -> Result<Option<Duration>, String> {
     let (number, unit) = match text.char_indices().last() {
         Some((at, 's')) => (&text[..at], 1.0),
         Some((at, 'm')) => (&text[..at], 60.0),
