@@ -1,50 +1,130 @@
-"""Makes the virtual environment that the end-to-end stories use: `python3 e2e/setup.py`.
+"""Makes what the end-to-end stories use: `python3 e2e/setup.py`.
 
-It is `.venvs/e2e` at the top of the repository, with the newest pytest and what the stories need beside it. Where it is
-already there and complete, nothing is done. A half-made one (an interrupted set-up, an interpreter that has gone) is made
-anew. UNFLAKE_TEST_PYTHON names another Python to be used by the stories instead; then nothing is made.
+All of it is in `.venvs` at the top of the repository: `e2e`, with the newest pytest and what the stories need beside it, and the
+runners of `tests/other_runners.rs`: `go` (gotestsum), `vitest`, `perl` (a formatter for `prove`, which Debian has as a
+package). Whatever is already there and complete is left alone. A half-made one (an interrupted set-up, an interpreter that has gone)
+is made anew. UNFLAKE_TEST_PYTHON names another Python to be used by the stories instead; then no environment is made for it.
 """
 
 import os
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
-PLACE = Path(__file__).resolve().parent.parent / ".venvs" / "e2e"
+VENVS = Path(__file__).resolve().parent.parent / ".venvs"
 # pytest itself, an independent reader of JUnit reports, and the two plugins that change most of what a run is.
 PACKAGES = ["pytest", "junitparser", "pytest-xdist", "pytest-cov"]
-# Written last, so it is there only if everything before it went well.
-RECEIPT = PLACE / "complete"
+GOTESTSUM = "gotest.tools/gotestsum@v1.13.0"
+VITEST = "vitest@3"
+PERL = "TAP::Formatter::JUnit"
 
 
-def is_complete():
+def runs(*command):
+    """Whether a program is there and leaves with 0."""
     try:
-        made_of = RECEIPT.read_text()
+        return subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode == 0
     except OSError:
         return False
-    imports = "import pytest, junitparser, xdist, pytest_cov"
-    python = PLACE / "bin" / "python"
-    return made_of == receipt() and subprocess.run([python, "-c", imports], stderr=subprocess.DEVNULL).returncode == 0
 
 
-def receipt():
-    return "\n".join([sys.version] + PACKAGES)
+def get(program, *packages):
+    """A program that the system has, or gets by its package."""
+    if shutil.which(program) is None:
+        install(*packages)
+    if shutil.which(program) is None:
+        sys.exit("`%s` is needed; the package %s did not bring it" % (program, " ".join(packages)))
+    return program
+
+
+def install(*packages):
+    root = [] if os.geteuid() == 0 else ["sudo", "-n"]
+    apt = root + ["apt-get", "-qq", "-o", "DPkg::Lock::Timeout=120"]
+    environment = dict(os.environ, DEBIAN_FRONTEND="noninteractive")
+    try:
+        if subprocess.run(apt + ["install", "-y", *packages], env=environment, stdout=subprocess.DEVNULL).returncode == 0:
+            return
+        # A machine on which packages were never listed.
+        subprocess.run(apt + ["update"], check=True, env=environment, stdout=subprocess.DEVNULL)
+        subprocess.run(apt + ["install", "-y", *packages], check=True, env=environment, stdout=subprocess.DEVNULL)
+    except (OSError, subprocess.CalledProcessError):
+        sys.exit("%s cannot be installed by apt-get; install it by hand and start again" % " and ".join(packages))
+
+
+class Made:
+    """A directory in `.venvs` that is made once."""
+
+    def __init__(self, name, receipt, works, make):
+        self.place = VENVS / name
+        self.receipt = receipt
+        self.works = works
+        self.make = make
+
+    def is_complete(self):
+        try:
+            # Written last, so it is there only if everything before it went well.
+            return (self.place / "complete").read_text() == self.receipt and self.works(self.place)
+        except OSError:
+            return False
+
+    def ensure(self):
+        if self.is_complete():
+            return
+        print("making", os.path.relpath(self.place), end="", flush=True)
+        began = time.monotonic()
+        shutil.rmtree(self.place, ignore_errors=True)
+        self.place.mkdir(parents=True)
+        self.make(self.place)
+        if not self.works(self.place):
+            sys.exit("\n%s was made, and does not work" % os.path.relpath(self.place))
+        (self.place / "complete").write_text(self.receipt)
+        print(": %.0f s" % (time.monotonic() - began), flush=True)
+
+
+def make_python(place):
+    subprocess.run([sys.executable, "-m", "venv", str(place)], check=True)
+    pip = [str(place / "bin" / "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    subprocess.run(pip + PACKAGES, check=True)
+
+
+def make_go(place):
+    go = get("go", "golang-go")
+    environment = dict(os.environ, GOBIN=str(place / "bin"), GOFLAGS="-mod=mod", GOCACHE=str(place / "cache"))
+    subprocess.run([go, "install", GOTESTSUM], check=True, env=environment, stderr=subprocess.DEVNULL, cwd=str(place))
+
+
+def make_vitest(place):
+    npm = get("npm", "nodejs", "npm")
+    # So that npm takes this for the project, and not a directory above.
+    (place / "package.json").write_text('{"private": true}\n')
+    subprocess.run([npm, "install", "--silent", "--no-audit", "--no-fund", VITEST], check=True, cwd=str(place))
+
+
+def make_perl(place):
+    get("prove", "perl")
+    if not has_perl(place):
+        install("libtap-formatter-junit-perl")
+
+
+def has_perl(_place):
+    return runs("perl", "-M" + PERL, "-e", "1")
+
+
+def python_works(place):
+    return runs(str(place / "bin" / "python"), "-c", "import pytest, junitparser, xdist, pytest_cov")
 
 
 def main():
-    if "UNFLAKE_TEST_PYTHON" in os.environ or is_complete():
-        return
-    print("making", os.path.relpath(PLACE), flush=True)
-    shutil.rmtree(PLACE, ignore_errors=True)
-    subprocess.run([sys.executable, "-m", "venv", str(PLACE)], check=True)
-    pip = [str(PLACE / "bin" / "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    subprocess.run(pip + PACKAGES, check=True)
-    RECEIPT.write_text(receipt())
+    if "UNFLAKE_TEST_PYTHON" not in os.environ:
+        Made("e2e", "\n".join([sys.version] + PACKAGES), python_works, make_python).ensure()
+    Made("go", GOTESTSUM, lambda place: runs(str(place / "bin" / "gotestsum"), "--version"), make_go).ensure()
+    Made("vitest", VITEST, lambda place: runs(str(place / "node_modules/.bin/vitest"), "--version"), make_vitest).ensure()
+    Made("perl", PERL, has_perl, make_perl).ensure()
 
 
 if __name__ == "__main__":
     try:
         main()
     except subprocess.CalledProcessError as error:
-        sys.exit("the set-up of the end-to-end tests failed: %s" % error)
+        sys.exit("\nthe set-up of the end-to-end tests failed: %s" % error)

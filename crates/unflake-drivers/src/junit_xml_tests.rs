@@ -189,6 +189,46 @@ test_shop.py:5: OSError</error></testcase><testcase classname="test_shop" name="
     assert!(read(xml.as_bytes()).unwrap().tests[1].result != Told::Passed);
 }
 
+/// With `rerunFailingTestsCount`: what the runner itself did again is told, and is no result.
+#[test]
+fn surefire() {
+    let xml = r#"<?xml version="1.0" encoding="UTF-8"?>
+<testsuite xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" version="3.0" name="shop.ShopTest" time="0.09" tests="3">
+  <properties>
+    <property name="java.version" value="17"/>
+  </properties>
+  <testcase name="broken" classname="shop.ShopTest" time="0.375">
+    <error message="no disk" type="java.lang.IllegalStateException"><![CDATA[java.lang.IllegalStateException: no disk
+	at shop.ShopTest.broken(ShopTest.java:8)
+]]></error>
+    <rerunError message="no disk" type="java.lang.IllegalStateException">
+      <stackTrace><![CDATA[java.lang.IllegalStateException: no disk
+]]></stackTrace>
+    </rerunError>
+  </testcase>
+  <testcase name="flaky" classname="shop.ShopTest" time="0.001">
+    <flakyFailure message="expected: &lt;true&gt; but was: &lt;false&gt;" type="org.opentest4j.AssertionFailedError">
+      <stackTrace><![CDATA[org.opentest4j.AssertionFailedError: expected: <true> but was: <false>
+]]></stackTrace>
+    </flakyFailure>
+  </testcase>
+  <testcase name="sound" classname="shop.ShopTest" time="0.008"/>
+  <testcase name="skipped" classname="shop.ShopTest" time="0.0">
+    <skipped message="not here"/>
+  </testcase>
+</testsuite>"#;
+    assert_eq!(
+        told(xml),
+        [
+            "shop.ShopTest | shop.ShopTest | broken | failed: java.lang.IllegalStateException: no disk",
+            "shop.ShopTest | shop.ShopTest | flaky | passed",
+            "shop.ShopTest | shop.ShopTest | sound | passed",
+            "shop.ShopTest | shop.ShopTest | skipped | skipped: not here",
+        ]
+    );
+    assert_eq!(read(xml.as_bytes()).unwrap().rerun, 1);
+}
+
 // -- What differs elsewhere -----------------------------------------------------------------------------------------------
 
 #[test]
