@@ -4,7 +4,6 @@
 //! all tests are ordered for the first time. After that a test runs alone, in a process of its own; the first so many of
 //! the report, in its order, are run by the whole command once more. No other order is to be had in one process.
 
-use std::cell::RefCell;
 use std::collections::HashMap;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -20,9 +19,7 @@ use crate::capture::shortened;
 use crate::driver::Workshop;
 use crate::junit_xml::{self, OUTSIDE, Report, Reported, Told, Trouble};
 use crate::process::{self, Limits};
-use crate::suite::{
-    Alone, CannotList, Case, End, How, Judged, Listener, Program, Said, Start, Suite, failed, relative,
-};
+use crate::suite::{CannotList, Case, End, How, Judged, Listener, Program, Said, Start, Suite, failed, relative};
 use crate::template::{Template, regex_of};
 use crate::written::{Before, is_pattern};
 
@@ -93,16 +90,10 @@ fn plain_results(results: &str) -> String {
 /// What it prints goes where it would have gone.
 fn run_whole(command: &[String], workshop: &Workshop<'_>) -> Result<End, CannotList> {
     let start = Start { words: command.to_vec(), ..Start::default() };
-    let kept = RefCell::new(None);
-    let mut listener = Alone::new(|end: &End| {
-        *kept.borrow_mut() =
-            Some(End { how: end.how, stdout: end.stdout.clone(), stderr: end.stderr.clone(), seconds: end.seconds });
-        Judged::new(Outcome::Passed, end.seconds)
-    });
+    let mut listener = UntilTheEnd(None);
     let limits = Limits { time: None, output: OUTPUT };
     let followed = process::follow(&start, workshop.world, &limits, &mut listener, |_| {});
-    drop(listener);
-    let why = match (followed, kept.into_inner()) {
+    let why = match (followed, listener.0) {
         (Ok(()), Some(end)) => {
             print!("{}", end.stdout);
             eprint!("{}", end.stderr);
@@ -112,6 +103,21 @@ fn run_whole(command: &[String], workshop: &Workshop<'_>) -> Result<End, CannotL
         (Ok(()), None) => "it ended without a word".to_owned(),
     };
     Err(CannotList::usage(format!("`{}` cannot be started: {why}", command.join(" "))))
+}
+
+/// Keeps how a process ended.
+struct UntilTheEnd(Option<End>);
+
+impl Listener for UntilTheEnd {
+    fn since(&self) -> Option<Instant> {
+        None
+    }
+
+    fn end(&mut self, end: &End) -> Vec<Said> {
+        let (stdout, stderr) = (end.stdout.clone(), end.stderr.clone());
+        self.0 = Some(End { how: end.how, stdout, stderr, seconds: end.seconds });
+        Vec::new()
+    }
 }
 
 /// Why there is no report to be read.
