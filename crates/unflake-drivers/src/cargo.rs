@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::env;
+use std::ffi::OsString;
 use std::fs;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -23,6 +24,14 @@ use crate::suite::{CannotList, Case, Suite, relative};
 const HAND_OVER: &str = "UNFLAKE_HAND_OVER";
 /// The value that RUSTDOC had.
 const RUSTDOC: &str = "UNFLAKE_RUSTDOC";
+/// Variables that a build which can be traced is made with, and that no test is to see.
+const OF_TRACED_BUILDS: [&str; 5] = [
+    "RUSTC_WORKSPACE_WRAPPER",
+    "CARGO_TARGET_DIR",
+    "CARGO_BUILD_BUILD_DIR",
+    unflake_trace::variables::RUSTC,
+    unflake_trace::variables::RUSTC_INNER,
+];
 const TARGET: &str = env!("UNFLAKE_TARGET");
 const COMPILER_WORDS: usize = 64 << 10;
 
@@ -36,6 +45,9 @@ struct Handed {
 
 /// Main of a process that cargo has started in place of a test program, or of rustdoc. None: it was somebody else.
 pub fn hand_over() -> Option<ExitCode> {
+    if let Some(code) = in_place_of_rustc() {
+        return Some(code);
+    }
     let directory = PathBuf::from(env::var_os(HAND_OVER)?);
     let words: Vec<String> = env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
     if words.first().is_some_and(|word| word == "hand-over") && words.len() > 1 {
@@ -64,6 +76,23 @@ pub fn hand_over() -> Option<ExitCode> {
     Some(ExitCode::FAILURE)
 }
 
+/// In a build that can be traced, cargo starts us with the path of rustc and its arguments.
+fn in_place_of_rustc() -> Option<ExitCode> {
+    use unflake_trace::variables::{RUSTC, RUSTC_INNER};
+    let runtime = PathBuf::from(env::var_os(RUSTC)?);
+    let myself = env::args_os().next()?;
+    if !Path::new(&myself).ends_with("unflake-rustc") {
+        return None;
+    }
+    let inner = env::var_os(RUSTC_INNER);
+    let why = match unflake_trace::rustc_wrapper(env::args_os().skip(1), &runtime, inner.as_deref()) {
+        Ok(mut rustc) => rustc.exec().to_string(),
+        Err(error) => error.to_string(),
+    };
+    eprintln!("rustc cannot be started: {why}");
+    Some(ExitCode::FAILURE)
+}
+
 /// Files are named so that they sort by the time at which they were handed over.
 fn write(directory: &Path, handed: &Handed) -> ExitCode {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
@@ -82,7 +111,11 @@ pub(crate) fn list(command: &[String], workshop: &Workshop<'_>) -> Result<Suite,
     fs::create_dir_all(&place).map_err(|error| CannotList::usage(format!("{}: {error}", place.display())))?;
     let (before, after) = split(command);
     refuse_what_runs_nothing(&before)?;
-    let messages = build(&before, after, &place, workshop)?;
+    let variables = match workshop.tracing {
+        Some(tracing) => tracing.of_cargo(&before)?,
+        None => Vec::new(),
+    };
+    let messages = build(&before, after, &place, &variables, workshop)?;
     let artifacts: Vec<Artifact> = messages.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
     let mut suite = Suite { root: workshop.here.clone(), ..Suite::default() };
     let mut names: Vec<_> = fs::read_dir(&place).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
@@ -124,7 +157,13 @@ fn refuse_what_runs_nothing(words: &[String]) -> Result<(), CannotList> {
 }
 
 /// Has cargo build everything and hand it over. What it says of it, as JSON, a message a line.
-fn build(before: &[String], after: &[String], place: &Path, workshop: &Workshop<'_>) -> Result<String, CannotList> {
+fn build(
+    before: &[String],
+    after: &[String],
+    place: &Path,
+    variables: &[(&str, OsString)],
+    workshop: &Workshop<'_>,
+) -> Result<String, CannotList> {
     let at = 1 + before[1..].iter().position(|word| !word.starts_with('+')).unwrap_or(0);
     let mut command = Command::new(&before[0]);
     command.args(&before[1..=at]);
@@ -136,6 +175,7 @@ fn build(before: &[String], after: &[String], place: &Path, workshop: &Workshop<
         command.arg("--").args(after);
     }
     prepare(&mut command, place, workshop);
+    command.envs(variables.iter().map(|(name, value)| (name, value)));
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let cannot = |error: std::io::Error| CannotList::usage(format!("`{}` cannot be started: {error}", before[0]));
     let output = command.output().map_err(cannot)?;
@@ -168,7 +208,7 @@ pub(crate) fn prepare(command: &mut Command, place: &Path, workshop: &Workshop<'
     command.env(HAND_OVER, place).env(RUSTDOC, env::var_os("RUSTDOC").unwrap_or_default()).env("RUSTDOC", myself());
 }
 
-fn myself() -> PathBuf {
+pub(crate) fn myself() -> PathBuf {
     env::current_exe().unwrap_or("unflake".into())
 }
 
@@ -185,7 +225,7 @@ pub(crate) fn handed(place: &Path, workshop: &Workshop<'_>) -> BTreeMap<PathBuf,
         .collect()
 }
 
-fn values_of(words: &[String], option: &str) -> Vec<String> {
+pub(crate) fn values_of(words: &[String], option: &str) -> Vec<String> {
     let mut values = Vec::new();
     let mut rest = words.iter();
     while let Some(word) = rest.next() {
@@ -309,7 +349,8 @@ pub(crate) fn without_choice(cargo: &[String], subcommand: bool) -> Vec<String> 
 
 /// What cargo has changed in the environment.
 fn differing(handed: BTreeMap<String, String>, workshop: &Workshop<'_>) -> BTreeMap<String, Option<String>> {
-    let ours = |name: &str| [HAND_OVER, RUSTDOC, "RUSTDOC"].contains(&name) || workshop.world.contains_key(name);
+    let of_builds = [HAND_OVER, RUSTDOC, "RUSTDOC"].into_iter().chain(OF_TRACED_BUILDS);
+    let ours = |name: &str| of_builds.clone().any(|one| one == name) || workshop.world.contains_key(name);
     let is_new = |(name, value): &(String, String)| {
         !ours(name) && env::var_os(name).is_none_or(|there| there.to_string_lossy() != value.as_str())
     };

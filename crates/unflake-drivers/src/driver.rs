@@ -8,12 +8,13 @@ use std::time::Duration;
 
 use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::{ForkResult, Pid, fork, setpgid};
-use unflake_protocol::{Event, Hello, Listed, Order, VERSION};
+use unflake_protocol::{Event, Hello, Listed, Order, ProblemKind, VERSION};
 
 use crate::process::Limits;
 use crate::run::Floor;
 use crate::suite::{CannotList, Suite};
 use crate::told::Told;
+use crate::tracing::Tracing;
 use crate::wire::Wire;
 
 /// A `listed` event has at most this many tests.
@@ -29,6 +30,8 @@ pub(crate) struct Workshop<'a> {
     pub(crate) world: &'a std::collections::BTreeMap<String, Option<String>>,
     /// The directory the user's command was given in.
     pub(crate) here: PathBuf,
+    /// Where traces are wanted.
+    pub(crate) tracing: Option<&'a Tracing>,
 }
 
 struct Driver {
@@ -37,6 +40,7 @@ struct Driver {
     wire: Wire,
     environment: u32,
     suite: Suite,
+    tracing: Option<Tracing>,
     processes: AtomicU32,
     copies: HashMap<u32, Pid>,
 }
@@ -55,7 +59,15 @@ pub(crate) fn obey(
     let environment = told.environment;
     // Listing may take as long as a build. That somebody is here is told before.
     wire.tell(&hello(environment, None, names, &here));
-    let workshop = Workshop { side: &told.side, world: &told.restore, here };
+    let tracing = match tracing(&told) {
+        Ok(tracing) => tracing,
+        Err(text) => {
+            wire.tell(&Event::Problem { kind: ProblemKind::Internal, place: None, text });
+            wire.tell(&Event::Bye);
+            return ExitCode::from(FAILED);
+        }
+    };
+    let workshop = Workshop { side: &told.side, world: &told.restore, here, tracing: tracing.as_ref() };
     let suite = match list(&workshop) {
         Ok(suite) => suite,
         Err(CannotList { kind, place, text }) => {
@@ -65,9 +77,17 @@ pub(crate) fn obey(
         }
     };
     let processes = AtomicU32::new(0);
-    let mut driver = Driver { names, told, wire, environment, suite, processes, copies: HashMap::new() };
+    let mut driver = Driver { names, told, wire, environment, suite, tracing, processes, copies: HashMap::new() };
     driver.list();
     driver.take_orders()
+}
+
+fn tracing(told: &Told) -> Result<Option<Tracing>, String> {
+    if !told.traced {
+        return Ok(None);
+    }
+    let Some(cache) = &told.cache else { return Tracing::new(&told.side).map(Some) };
+    Tracing::new(cache).or_else(|_| Tracing::new(&told.side)).map(Some)
 }
 
 fn hello(environment: u32, parent: Option<u32>, (runner, language): (&str, &str), root: &Path) -> Event {
@@ -129,6 +149,8 @@ impl Driver {
                         world: &self.told.restore,
                         limits: Limits { time: limit.map(Duration::from_millis), output: self.told.output_limit },
                         processes: &self.processes,
+                        tracing: self.tracing.as_ref().map(|tracing| (tracing, self.told.side.as_path())),
+                        environment: self.environment,
                     };
                     floor.run(&tests, again, self.suite.at_once.map_or(jobs, |most| most.min(jobs)));
                     self.wire.tell(&Event::Idle);

@@ -40,6 +40,9 @@ pub(crate) fn is_one(path: &Path) -> bool {
 }
 
 pub(crate) fn list(command: &[String], workshop: &Workshop<'_>) -> Result<Suite, CannotList> {
+    if let Some(tracing) = workshop.tracing {
+        tracing.check(Path::new(&command[0]))?;
+    }
     let mut suite = Suite { root: workshop.here.clone(), ..Suite::default() };
     let (arguments, dropped) = arguments_of(&command[1..]);
     let named = |flag: &str| dropped.iter().any(|word| word.contains(flag));

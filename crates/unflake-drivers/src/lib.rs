@@ -20,6 +20,7 @@ mod sanitizers;
 mod suite;
 mod template;
 mod told;
+mod tracing;
 mod wire;
 mod written;
 

@@ -85,6 +85,9 @@ pub(crate) fn list(command: &[String], workshop: &Workshop<'_>) -> Result<Suite,
     nextest.args(&wanted.before).args(["nextest", "list", "--message-format", "json"]);
     nextest.args(cargo::runner_options(command)).args(&wanted.choosing);
     cargo::prepare(&mut nextest, &place, workshop);
+    if let Some(tracing) = workshop.tracing {
+        nextest.envs(tracing.of_cargo(command)?);
+    }
     nextest.stdin(Stdio::null());
     let cannot = |error: std::io::Error| CannotList::usage(format!("`{}` cannot be started: {error}", command[0]));
     let output = nextest.output().map_err(cannot)?;

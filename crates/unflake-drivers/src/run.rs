@@ -1,6 +1,7 @@
 //! Carrying out a `run` order: which processes it takes, and who starts them.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -10,6 +11,7 @@ use unflake_protocol::{Event, Outcome};
 use crate::capture::shortened;
 use crate::process::{self, Limits};
 use crate::suite::{Case, How, Judged, Program, Said, failed};
+use crate::tracing::Tracing;
 use crate::wire::Wire;
 
 pub(crate) struct Floor<'a> {
@@ -20,6 +22,9 @@ pub(crate) struct Floor<'a> {
     pub(crate) limits: Limits,
     /// How many processes have been started.
     pub(crate) processes: &'a AtomicU32,
+    /// Where traces are wanted: who sees to them, and the directory they go to.
+    pub(crate) tracing: Option<(&'a Tracing, &'a Path)>,
+    pub(crate) environment: u32,
 }
 
 /// Tests that go into one process.
@@ -81,7 +86,7 @@ impl Floor<'_> {
         let process = self.processes.fetch_add(1, Ordering::Relaxed);
         self.wire.tell(&Event::Start { n: number, run: 0, process: Some(process) });
         let judged = Judged::new(Outcome::Skipped, 0.0).failed(failed("Skipped", why));
-        self.wire.tell(&self.done(number, 0, judged));
+        self.wire.tell(&self.done(number, 0, judged, None));
     }
 
     fn run_alone(&self, number: u32, again: u32) {
@@ -109,7 +114,15 @@ impl Floor<'_> {
         let process = self.processes.fetch_add(1, Ordering::Relaxed);
         let cases: Vec<&Case> = numbers.iter().map(|number| &self.cases[*number as usize]).collect();
         let start = |at: usize| self.wire.tell(&Event::Start { n: numbers[at], run, process: Some(process) });
-        let done = |at: usize, judged: Judged| self.wire.tell(&self.done(numbers[at], run, judged));
+        // The trace of a process that runs several tests is none of theirs.
+        let trace = self
+            .tracing
+            .filter(|_| numbers.len() == 1)
+            .map(|(tracing, side)| (tracing, side.join(format!("trace-{}-{process}", self.environment))));
+        let done = |at: usize, judged: Judged| {
+            let traced = trace.as_ref().and_then(|(tracing, directory)| tracing.finish(directory));
+            self.wire.tell(&self.done(numbers[at], run, judged, traced));
+        };
         let mut begun = 0;
         let mut over = 0;
         let mut say = |said: Said| match said {
@@ -124,7 +137,10 @@ impl Floor<'_> {
             }
         };
         let program = &cases[0].program;
-        let ended = program.start(&cases).and_then(|start| {
+        let ended = program.start(&cases).and_then(|mut start| {
+            if let Some((tracing, directory)) = &trace {
+                start.variables.extend(tracing.variables(directory));
+            }
             let mut listener = program.listener(&cases);
             let world = self.world;
             process::follow(&start, world, &self.limits, listener.as_mut(), &mut say).map_err(|error| error.to_string())
@@ -146,7 +162,7 @@ impl Floor<'_> {
         numbers.len() - over
     }
 
-    fn done(&self, n: u32, run: u32, judged: Judged) -> Event {
+    fn done(&self, n: u32, run: u32, judged: Judged, trace: Option<String>) -> Event {
         let (signal, exit) = match judged.how {
             Some(How::Signal(number)) => (Some(number), None),
             Some(How::Exit(code)) => (None, Some(code)),
@@ -164,7 +180,7 @@ impl Floor<'_> {
             None => Default::default(),
         };
         let Judged { outcome, seconds, .. } = judged;
-        Event::Done { n, run, outcome, signal, exit, seconds, failure, stdout, stderr }
+        Event::Done { n, run, outcome, signal, exit, seconds, trace, failure, stdout, stderr }
     }
 }
 

@@ -12,6 +12,10 @@ pub(crate) struct Told {
     pub(crate) side: PathBuf,
     /// How many characters of one text to keep.
     pub(crate) output_limit: usize,
+    /// Where things may stay from run to run.
+    pub(crate) cache: Option<PathBuf>,
+    /// Whether to record the order in which tests run through their code.
+    pub(crate) traced: bool,
     /// What the variables of unflake change for a process of the project: values to set, or to remove.
     pub(crate) restore: BTreeMap<String, Option<String>>,
 }
@@ -29,6 +33,8 @@ impl Told {
             environment: env::var(variables::ENVIRONMENT).ok()?.parse().ok()?,
             side: env::var_os(variables::SIDE)?.into(),
             output_limit: env::var(variables::OUTPUT_LIMIT).ok().and_then(|text| text.parse().ok()).unwrap_or(65_536),
+            cache: env::var_os(variables::CACHE).map(PathBuf::from),
+            traced: env::var(variables::TRACED).is_ok_and(|text| text == "yes"),
             restore,
         })
     }

@@ -213,7 +213,7 @@ impl Exec {
             }
         };
         let (stdout, stderr) = (String::new(), String::new());
-        self.attempted(at, id, current, Ending { outcome, seconds, failure, stdout, stderr });
+        self.attempted(at, id, current, Ending { outcome, seconds, trace: None, failure, stdout, stderr });
     }
 
     pub(crate) fn interrupt(&mut self) {

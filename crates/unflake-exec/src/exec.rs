@@ -37,6 +37,8 @@ pub struct Launch {
     pub keeper: Vec<String>,
     /// Where agents may be laid out for good.
     pub cache: Option<PathBuf>,
+    /// Whether the order in which tests run through their code is to be recorded.
+    pub traced: bool,
     /// How many fresh environments may run at once.
     pub jobs: usize,
     /// How long one attempt may take.
@@ -278,6 +280,8 @@ impl Exec {
             reports: role == Role::Suite,
             output_limit: self.launch.output_limit,
             only: only.as_deref(),
+            traced: self.launch.traced,
+            cache: self.launch.cache.as_deref(),
         }
         .variables();
         let driver = self.launch.driver.iter().flatten();

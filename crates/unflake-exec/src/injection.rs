@@ -27,6 +27,8 @@ pub(crate) struct Injection<'a> {
     pub(crate) reports: bool,
     pub(crate) output_limit: usize,
     pub(crate) only: Option<&'a Path>,
+    pub(crate) traced: bool,
+    pub(crate) cache: Option<&'a Path>,
 }
 
 impl Injection<'_> {
@@ -53,6 +55,8 @@ impl Injection<'_> {
             (variables::REPORTS, Some(if self.reports { "yes" } else { "no" }.to_owned())),
             (variables::OUTPUT_LIMIT, Some(self.output_limit.to_string())),
             (variables::ONLY, self.only.map(text)),
+            (variables::TRACED, self.traced.then(|| "yes".to_owned())),
+            (variables::CACHE, self.cache.map(text)),
             (variables::RESTORE, Some(serde_json::to_string(&restore).expect("a map of strings is JSON"))),
         ];
         changed.extend(told.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))));

@@ -1,5 +1,6 @@
 //! One turn of the executor: what has come in is heard, and what was seen is told.
 
+use std::path::PathBuf;
 use std::rc::Rc;
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -26,6 +27,7 @@ const LETTERS: usize = 500;
 pub(crate) struct Ending {
     pub(crate) outcome: Outcome,
     pub(crate) seconds: f64,
+    pub(crate) trace: Option<PathBuf>,
     pub(crate) failure: Option<Failure>,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
@@ -200,7 +202,7 @@ impl Exec {
                 }
             }
             Event::Start { n, run, process } => self.started(id, n, run, process),
-            Event::Done { n, outcome, signal, exit, seconds, failure, stdout, stderr, .. } => {
+            Event::Done { n, outcome, signal, exit, seconds, trace, failure, stdout, stderr, .. } => {
                 let failure = failure.map(|failure| Failure {
                     phase: match failure.phase {
                         wire::Phase::SetUp => Phase::SetUp,
@@ -216,7 +218,8 @@ impl Exec {
                     line: failure.line,
                 });
                 let outcome = outcome_of(outcome, death_of(signal, exit));
-                self.done(id, n, Ending { outcome, seconds, failure, stdout, stderr });
+                let trace = trace.map(PathBuf::from);
+                self.done(id, n, Ending { outcome, seconds, trace, failure, stdout, stderr });
             }
             Event::Stopped { why, .. } => {
                 if let Some(at) = self.work_in(id) {
@@ -303,6 +306,10 @@ impl Exec {
             Some(process) => (process.id, Origin::Process, process.position),
             None => (id, environment.origin(), environment.attempts),
         };
+        if let Some(directory) = ending.trace {
+            let (test, environment) = (current.test.clone(), EnvironmentId(in_environment));
+            self.seen.push(Observation::Traced { test, environment, directory });
+        }
         self.seen.push(Observation::Attempted(Attempt {
             test: current.test,
             session: session.id,

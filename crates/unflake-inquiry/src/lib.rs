@@ -7,12 +7,14 @@ mod case;
 mod confirmation;
 mod excuse;
 mod ladder;
+mod once;
 mod stress;
 
 use unflake_model::{Finding, Observation, Session};
 
 pub use excuse::{BadPattern, NeverExcuse};
 pub use ladder::{Ladder, Rungs};
+pub use once::Once;
 pub use stress::{Pressure, Stress};
 
 /// A technique in the middle of its conversation.

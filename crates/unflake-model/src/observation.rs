@@ -1,3 +1,5 @@
+use std::path::PathBuf;
+
 use serde::{Deserialize, Serialize};
 
 use crate::{Attempt, EnvironmentId, Finding, Origin, Purpose, SessionId, Test, TestId};
@@ -24,6 +26,12 @@ pub enum Observation {
         environment: EnvironmentId,
         test: TestId,
         run: u32,
+    },
+    /// The trace of an attempt that is about to be told. Its directory is gone when the run is over.
+    Traced {
+        test: TestId,
+        environment: EnvironmentId,
+        directory: PathBuf,
     },
     Attempted(Attempt),
     /// The session is over. `left` were planned in it and not run, for the reason in `why`.

@@ -48,6 +48,9 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         exit: Option<i32>,
         seconds: f64,
+        /// Where its trace is, in the format of `unflake-trace`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        trace: Option<String>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         failure: Option<Box<Failed>>,
         #[serde(default, skip_serializing_if = "String::is_empty")]

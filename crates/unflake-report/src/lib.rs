@@ -13,6 +13,7 @@ mod progress;
 mod status;
 mod summary;
 mod text;
+mod trace;
 mod words;
 mod xml;
 
@@ -25,6 +26,7 @@ pub use junit::junit;
 pub use progress::Progress;
 pub use summary::summary;
 pub use text::{one_line, plain};
+pub use trace::{Step, ThreadTrace, trace};
 
 /// How text may be drawn where it is going.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

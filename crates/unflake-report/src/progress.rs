@@ -150,7 +150,7 @@ impl Progress {
                     None => self.permanent(what, "", out)?,
                 }
             }
-            Observation::Note(_) => {}
+            Observation::Note(_) | Observation::Traced { .. } => {}
             Observation::Started { session, purpose, environment, test, .. } => {
                 state.purposes.insert(*session, *purpose);
                 state.started(now, *purpose, *environment, test);

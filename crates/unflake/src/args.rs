@@ -36,6 +36,8 @@ pub(crate) enum Command {
     Run(RunArgs),
     /// List what is known of a test: every attempt in every run, newest first.
     History(HistoryArgs),
+    /// Print the lines that one run of a test goes through, in their order (Rust and C++).
+    Trace(TraceArgs),
     /// Check what is here: runner, agent, forking, git, history; what will work and what will not.
     Doctor(CommandArgs),
     /// Print the settings that hold, and where each comes from.
@@ -119,6 +121,22 @@ pub(crate) struct HistoryArgs {
     /// How many lines to show.
     #[arg(long, default_value_t = 40, value_name = "N")]
     pub(crate) limit: usize,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TraceArgs {
+    /// The test, or a part of its name that no other has.
+    pub(crate) test: String,
+
+    /// Only the project's files that were run, without the lines.
+    #[arg(long)]
+    pub(crate) files: bool,
+
+    #[command(flatten)]
+    pub(crate) typed: Typed,
+
+    #[command(flatten)]
+    pub(crate) command: CommandArgs,
 }
 
 #[derive(Debug, Args)]

@@ -12,6 +12,7 @@ use unflake_report::Progress;
 
 use crate::memory::Memory;
 use crate::plain;
+use crate::trace::{self, Traced};
 
 /// Of more failing attempts than this only the beginnings of their texts stay in memory. The history has them whole.
 const WHOLE_FAILURES: usize = 300;
@@ -25,6 +26,8 @@ pub(crate) struct Gathered {
     pub(crate) tests: Vec<Test>,
     pub(crate) deselected: u32,
     pub(crate) attempts: Vec<Attempt>,
+    /// What traces say. Their files are gone when the run is over.
+    pub(crate) traces: Vec<Traced>,
     pub(crate) problems: Vec<Problem>,
     pub(crate) notes: Vec<String>,
     pub(crate) left: Vec<TestId>,
@@ -50,19 +53,15 @@ pub(crate) struct Campaign<'a> {
     pub(crate) inquiry: &'a mut dyn Inquiry,
     pub(crate) memory: &'a mut Memory,
     pub(crate) progress: Progress,
+    /// Where the command is run.
+    pub(crate) here: &'a Path,
     pub(crate) began: Instant,
     pub(crate) gathered: Gathered,
 }
 
 impl Campaign<'_> {
     /// Runs the whole conversation. `gates` says of a finding whether it makes the run fail.
-    pub(crate) fn run(
-        mut self,
-        mut exec: Exec,
-        command: &[String],
-        here: &Path,
-        gates: impl Fn(&Finding) -> bool,
-    ) -> Gathered {
+    pub(crate) fn run(mut self, mut exec: Exec, command: &[String], gates: impl Fn(&Finding) -> bool) -> Gathered {
         self.show(&Event::Began { command: command.to_vec() });
         self.gathered.listed = exec.list(&mut |batch| self.hear(batch));
         if self.gathered.listed && !self.gathered.tests.is_empty() {
@@ -80,7 +79,7 @@ impl Campaign<'_> {
             finding.repeat = Some(match (alone, finding.replay.len()) {
                 (Some(alone), 1) => plain::in_shell(alone),
                 (Some(_), _) => plain::in_shell(command),
-                (None, _) => plain::command_for(command, &finding.replay, root.as_deref(), here),
+                (None, _) => plain::command_for(command, &finding.replay, root.as_deref(), self.here),
             });
             self.show(&Event::Found(finding.clone()));
             self.gathered.findings.push(finding);
@@ -140,6 +139,7 @@ impl Campaign<'_> {
                 }
             }
             Observation::Started { .. } => {}
+            Observation::Traced { directory, .. } => gathered.traces.push(trace::read(directory, self.here)),
             Observation::Attempted(attempt) => {
                 if attempt.purpose == Purpose::Suite && attempt.run > 0 {
                     gathered.rerun_seconds += attempt.seconds;

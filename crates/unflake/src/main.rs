@@ -13,6 +13,7 @@ mod project;
 mod revision;
 mod run;
 mod settings;
+mod trace;
 mod trouble;
 
 use std::env;
@@ -58,6 +59,12 @@ fn obey(cli: Cli) -> Result<Exit, Trouble> {
             let settings = settle(typed, std::mem::take(&mut args.command.command), &here)?;
             need_command(&settings)?;
             run::run(args, &settings, &here, cli.color)
+        }
+        Command::Trace(mut args) => {
+            let typed = std::mem::take(&mut args.typed);
+            let settings = settle(typed, std::mem::take(&mut args.command.command), &here)?;
+            need_command(&settings)?;
+            trace::run(&args, &settings, &here, cli.color)
         }
         Command::History(args) => {
             let settings = settle(Typed::default(), Vec::new(), &here)?;

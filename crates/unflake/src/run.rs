@@ -49,10 +49,11 @@ pub(crate) fn run(args: RunArgs, settings: &Settings, here: &Path, colour: When)
         inquiry: inquiry.as_mut(),
         memory: &mut memory,
         progress: console::progress(colour, args.quiet),
+        here,
         began: Instant::now(),
         gathered: Gathered::default(),
     };
-    let mut gathered = campaign.run(exec, command, here, gates);
+    let mut gathered = campaign.run(exec, command, gates);
     let (exit, meaning) = judge(&gathered, gates, args.stress);
     memory.finish(exit.code());
     gathered.notes.append(&mut memory.notes);
@@ -93,6 +94,7 @@ pub(crate) fn launch(settings: &Settings) -> Launch {
         keeper: vec![myself.clone(), "keep".to_owned()],
         driver: driver(settings, myself),
         cache: cache(),
+        traced: false,
         jobs: settings.jobs.value,
         timeout: settings.timeout.value,
         output_limit: settings.output_limit.value,

@@ -7,3 +7,4 @@ mod progress;
 mod safety;
 mod samples;
 mod summary;
+mod trace;

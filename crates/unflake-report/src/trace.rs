@@ -1,0 +1,109 @@
+//! The lines that a test ran through, in their order.
+
+use std::io::{self, Write};
+
+use crate::page::{LONGEST, Page, Tone};
+use crate::text::{keep_start, width};
+use crate::{Look, one_line, words};
+
+/// What one thread of a test ran through.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ThreadTrace {
+    pub name: String,
+    pub steps: Vec<Step>,
+    /// What is not there, and why.
+    pub gaps: Vec<String>,
+}
+
+/// A line that was run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Step {
+    pub file: String,
+    pub line: u32,
+    pub function: String,
+    /// What stands there, where it is known.
+    pub text: String,
+}
+
+/// Repetitions of more lines than this are not looked for.
+const LONGEST_TURN: usize = 12;
+/// Fewer turns than this are easier to read one by one.
+const FEWEST_TURNS: usize = 3;
+
+enum Shown<'a> {
+    Step(&'a Step),
+    /// The last lines, so many, come so many times in all.
+    Turns(usize, usize),
+}
+
+/// Writes the lines of each thread. Loops are told once, with how often they turned.
+pub fn trace(threads: &[ThreadTrace], look: &Look, out: &mut dyn Write) -> io::Result<()> {
+    let page = &mut Page::new(*look, out);
+    for (at, thread) in threads.iter().enumerate() {
+        if at > 0 {
+            page.blank()?;
+        }
+        page.line(&[(Tone::Bold, &one_line(&thread.name))])?;
+        let place = |step: &Step| format!("{}:{}", one_line(&step.file), step.line);
+        let widest =
+            |of: &dyn Fn(&Step) -> usize, most: usize| thread.steps.iter().map(of).max().unwrap_or(0).min(most);
+        let places = widest(&|step| width(&place(step)), 40);
+        let functions = widest(&|step| width(&one_line(&step.function)), 40);
+        for shown in folded(&thread.steps) {
+            match shown {
+                Shown::Step(step) => {
+                    let function = one_line(&step.function);
+                    let function = keep_start(&function, functions, look.sign("…"));
+                    let (place, text) = (place(step), one_line(step.text.trim()));
+                    let blanks = |text: &str, to: usize| " ".repeat(to.saturating_sub(width(text)) + 2);
+                    let used = 2 + places.max(width(&place)) + 2 + functions + 2;
+                    let room = page.look.width.saturating_sub(used).min(LONGEST);
+                    let text = keep_start(&text, room, look.sign("…"));
+                    let text = if room < 10 { "" } else { &*text };
+                    page.line(&[
+                        (Tone::Usual, "  "),
+                        (Tone::Usual, &place),
+                        (Tone::Usual, &blanks(&place, places)),
+                        (Tone::Faint, &function),
+                        (Tone::Usual, &blanks(&function, functions)),
+                        (Tone::Usual, text),
+                    ])?;
+                }
+                Shown::Turns(lines, times) => {
+                    let which = if lines == 1 { "this line".to_owned() } else { format!("these {lines} lines") };
+                    page.line(&[(Tone::Faint, &format!("    {which} {times} times in all"))])?;
+                }
+            }
+        }
+        if thread.steps.is_empty() {
+            page.line(&[(Tone::Faint, "  no line of the project")])?;
+        }
+        for gap in &thread.gaps {
+            page.line(&[(Tone::Odd, "  not all: "), (Tone::Usual, &one_line(gap))])?;
+        }
+    }
+    let lines: usize = threads.iter().map(|thread| thread.steps.len()).sum();
+    page.blank()?;
+    let counted = [words::count(lines, "line"), words::count(threads.len(), "thread")].join(" in ");
+    page.line(&[(Tone::Usual, "  "), (Tone::Usual, &counted)])
+}
+
+fn folded(steps: &[Step]) -> Vec<Shown<'_>> {
+    let mut shown = Vec::new();
+    let mut at = 0;
+    while at < steps.len() {
+        let turns = |length: &usize| {
+            let turn = &steps[at..at + length];
+            1 + steps[at + length..].chunks(*length).take_while(|next| next == &turn).count()
+        };
+        let lengths = 1..=LONGEST_TURN.min(steps.len() - at);
+        let best = lengths.map(|length| (length, turns(&length))).find(|(_, turns)| *turns >= FEWEST_TURNS);
+        let (length, turns) = best.unwrap_or((1, 1));
+        shown.extend(steps[at..at + length].iter().map(Shown::Step));
+        if turns > 1 {
+            shown.push(Shown::Turns(length, turns));
+        }
+        at += length * turns;
+    }
+    shown
+}
