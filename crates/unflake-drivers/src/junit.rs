@@ -211,8 +211,8 @@ fn known(tests: Vec<Reported>, here: &Path) -> Vec<Known> {
     let mut seen: HashMap<(String, String), usize> = HashMap::new();
     let mut known = Vec::new();
     for Reported { suite, classname, name, file, line, .. } in tests {
-        let group = if classname.is_empty() { &suite } else { &classname };
-        let times = seen.entry((group.clone(), name.clone())).or_default();
+        let group = group_of(&classname, &suite).to_owned();
+        let times = seen.entry((group, name.clone())).or_default();
         *times += 1;
         let nth = *times - 1;
         // Many reports name the file as the class, or as the suite.
@@ -223,9 +223,14 @@ fn known(tests: Vec<Reported>, here: &Path) -> Vec<Known> {
     known
 }
 
+/// What goes before the name of a test: its class, or its suite where it has none.
+fn group_of<'a>(classname: &'a str, suite: &'a str) -> &'a str {
+    if classname.is_empty() { suite } else { classname }
+}
+
 impl Known {
     fn group(&self) -> &str {
-        if self.classname.is_empty() { &self.suite } else { &self.classname }
+        group_of(&self.classname, &self.suite)
     }
 
     fn id(&self) -> String {
@@ -237,14 +242,15 @@ impl Known {
         }
     }
 
-    fn is(&self, reported: &Reported) -> bool {
-        let group = if reported.classname.is_empty() { &reported.suite } else { &reported.classname };
-        self.name == reported.name && self.group() == group
+    /// Its place in a report.
+    fn found_in(&self, tests: &[Reported]) -> Option<usize> {
+        let is_it = |test: &Reported| self.name == test.name && self.group() == group_of(&test.classname, &test.suite);
+        let same: Vec<usize> = (0..tests.len()).filter(|at| is_it(&tests[*at])).collect();
+        self.chosen(&same, tests)
     }
 
-    /// Its place in a report. Of several with its name, where there are fewer than in the first report, the worst.
-    fn found_in(&self, tests: &[Reported]) -> Option<usize> {
-        let same: Vec<usize> = (0..tests.len()).filter(|at| self.is(&tests[*at])).collect();
+    /// Of several with its name the one in its place; the worst, where there are fewer than in the first report.
+    fn chosen(&self, same: &[usize], tests: &[Reported]) -> Option<usize> {
         let rank = |at: &&usize| match tests[**at].result {
             Told::Failed(_) => 2,
             Told::Passed => 1,
@@ -510,7 +516,12 @@ fn died(end: &End) -> Judged {
 /// The first tests of the report, when the whole command has run once more.
 fn judge_again(known: &[Known], tests: &[Reported], end: &End, here: &Path) -> Vec<Judged> {
     let all = judge_whole(tests, end, here);
-    let judge = |one: &Known| match one.found_in(tests) {
+    let mut places: HashMap<(&str, &str), Vec<usize>> = HashMap::new();
+    for (at, test) in tests.iter().enumerate() {
+        places.entry((group_of(&test.classname, &test.suite), &test.name)).or_default().push(at);
+    }
+    let place = |one: &Known| one.chosen(places.get(&(one.group(), one.name.as_str()))?, tests);
+    let judge = |one: &Known| match place(one) {
         Some(at) => all[at].clone(),
         None if one.is_outside(tests) => Judged::new(Outcome::Passed, 0.0),
         None => not_run("it was not run: the report of the same command does not have it this time", end),

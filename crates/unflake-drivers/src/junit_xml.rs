@@ -4,10 +4,13 @@
 use quick_xml::Reader;
 use quick_xml::events::{BytesRef, BytesStart, Event};
 
-use crate::capture::lossless;
+use crate::capture::{lossless, shortened};
 
 /// Elements within elements.
 const DEEPEST: usize = 64;
+/// What a suite printed is given to so many of its tests, in so many bytes.
+const MOST_GIVEN: usize = 500;
+const OF_A_SUITE: usize = 32 << 10;
 
 /// One report: its tests in its own order.
 #[derive(Debug, Default, PartialEq)]
@@ -221,13 +224,13 @@ impl Reading {
     fn end_of_suite(&mut self) {
         let Some(suite) = self.suites.pop() else { return };
         let failing = |test: &&mut Reported| matches!(test.result, Told::Failed(_));
-        let mut any = false;
-        for test in self.report.tests.iter_mut().skip(suite.first).filter(failing) {
-            any = true;
-            if test.stdout.is_empty() && test.stderr.is_empty() {
-                test.stdout.clone_from(&suite.stdout);
-                test.stderr.clone_from(&suite.stderr);
-            }
+        let mut failing = self.report.tests.iter_mut().skip(suite.first).filter(failing).peekable();
+        let any = failing.peek().is_some();
+        let has_nothing = |test: &&mut Reported| test.stdout.is_empty() && test.stderr.is_empty();
+        let (stdout, stderr) = (shortened(&suite.stdout, OF_A_SUITE), shortened(&suite.stderr, OF_A_SUITE));
+        for test in failing.take(MOST_GIVEN).filter(has_nothing) {
+            test.stdout.clone_from(&stdout);
+            test.stderr.clone_from(&stderr);
         }
         if let Some(trouble) = suite.trouble.filter(|_| !any) {
             self.report.tests.push(Reported {
@@ -235,8 +238,8 @@ impl Reading {
                 name: OUTSIDE.to_owned(),
                 file: suite.file,
                 result: Told::Failed(trouble),
-                stdout: suite.stdout,
-                stderr: suite.stderr,
+                stdout,
+                stderr,
                 ..Reported::default()
             });
         }
