@@ -177,6 +177,11 @@ impl Exec {
         self.suite.unforkable.as_deref()
     }
 
+    /// Whether tests run in processes of their own.
+    pub fn is_isolated(&self) -> bool {
+        self.suite.isolated
+    }
+
     pub fn was_interrupted(&self) -> bool {
         self.interrupts > 0
     }

@@ -9,8 +9,8 @@ use crate::settings::Typed;
 
 /// Says which test failures are real and which are flaky, and how it knows.
 ///
-/// Point it at the test command you already use: `unflake run -- pytest tests/`. Nothing is added to your project and
-/// nothing has to be installed beside your packages.
+/// Point it at the test command you already use: `unflake run -- pytest tests/`, `unflake run -- cargo test`, `unflake run --
+/// ctest`. Nothing is added to your project and nothing has to be installed beside your packages.
 #[derive(Debug, Parser)]
 #[command(name = "unflake", version, max_term_width = 100, disable_help_subcommand = true)]
 #[command(after_help = "New here? `unflake demo` shows it on a small project of its own, with nothing to set up.")]

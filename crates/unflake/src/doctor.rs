@@ -101,7 +101,9 @@ fn say_history(place: &Path, say: &mut impl FnMut(Health, &str, &str)) {
 }
 
 fn say_runner(settings: &Settings, say: &mut impl FnMut(Health, &str, &str)) -> Result<Exit, Trouble> {
-    let mut exec = Exec::new(run::launch(settings))?;
+    let launch = run::launch(settings);
+    let driven = launch.driver.is_some();
+    let mut exec = Exec::new(launch)?;
     run::stop_on_signals(&exec)?;
     let mut problems: Vec<Problem> = Vec::new();
     let mut tests = 0;
@@ -109,7 +111,8 @@ fn say_runner(settings: &Settings, say: &mut impl FnMut(Health, &str, &str)) -> 
         for observation in batch {
             match observation {
                 Observation::EnvironmentUp(up) => {
-                    say(Health::Good, "runner", &format!("{} on {}, agent inside", up.runner, up.language));
+                    let how = if driven { "driven" } else { "agent inside" };
+                    say(Health::Good, "runner", &format!("{} on {}, {how}", up.runner, up.language));
                 }
                 Observation::Listed { tests: all, .. } => tests = all.len(),
                 Observation::Note(note) => say(Health::Lacking, "note", note),
@@ -123,6 +126,7 @@ fn say_runner(settings: &Settings, say: &mut impl FnMut(Health, &str, &str)) -> 
         say(Health::Bad, "problem", &format!("{place}{}", problem.text.trim_end()));
     }
     let forkable = exec.unforkable().map(str::to_owned);
+    let isolated = exec.is_isolated();
     exec.close(0, &mut |_| {});
     if !listed {
         return Ok(Exit::Runner);
@@ -132,6 +136,7 @@ fn say_runner(settings: &Settings, say: &mut impl FnMut(Health, &str, &str)) -> 
         _ => say(Health::Good, "tests", &format!("{tests} collected")),
     }
     match forkable {
+        None if isolated => say(Health::Good, "fresh", "by a process for each test, or for the tests that share one"),
         None => say(Health::Good, "fresh", "by fork of a collected process: milliseconds each"),
         Some(why) => say(Health::Lacking, "fresh", &format!("by a new process each, because {why}")),
     }

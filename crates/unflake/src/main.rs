@@ -111,7 +111,8 @@ fn settle(typed: Typed, command: Vec<String>, here: &Path) -> Result<Settings, T
 fn need_command(settings: &Settings) -> Result<(), Trouble> {
     if settings.command.value.is_empty() {
         let what = "there is no test command, and none can be guessed from the files here";
-        return Err(Trouble::usage(what).hint("give it after two dashes: `unflake run -- pytest tests/`"));
+        return Err(Trouble::usage(what)
+            .hint("give it after two dashes: `unflake run -- pytest tests/`, `unflake run -- cargo test`"));
     }
     Ok(())
 }

@@ -6,7 +6,8 @@ use std::{env, fs};
 use crate::settings::{BadSetting, File, Setting, Source};
 
 /// Files that mark the top of a project, besides a history or settings of our own.
-const MARKS: [&str; 7] = ["pyproject.toml", "pytest.ini", "tox.ini", "setup.cfg", "setup.py", "Cargo.toml", ".git"];
+const MARKS: [&str; 8] =
+    ["pyproject.toml", "pytest.ini", "tox.ini", "setup.cfg", "setup.py", "Cargo.toml", "CMakeLists.txt", ".git"];
 
 /// The nearest directory from `start` upwards that looks like the top of a project; `start` itself where none does.
 pub(crate) fn find(start: &Path) -> PathBuf {
@@ -41,15 +42,22 @@ pub(crate) fn guess_command(project: &Path) -> Option<Setting<Vec<String>>> {
     let is_python = ["pyproject.toml", "pytest.ini", "tox.ini", "setup.cfg", "setup.py", "conftest.py"]
         .iter()
         .any(|name| project.join(name).is_file())
-        || ["tests", "test"].iter().any(|name| project.join(name).is_dir())
+        || ["tests", "test"].iter().any(|name| has_test_files(&project.join(name)))
         || has_test_files(project);
-    if !is_python {
-        return None;
-    }
     let guess = |command: &[&str], why: &str| {
         let value = command.iter().map(|word| (*word).to_owned()).collect();
         Some(Setting { value, from: Source::Guess(why.to_owned()) })
     };
+    if !is_python {
+        let has = |name: &str| project.join(name).is_file();
+        if has("Cargo.toml") {
+            return guess(&["cargo", "test"], "there is a Cargo.toml");
+        }
+        if has("build/CTestTestfile.cmake") {
+            return guess(&["ctest", "--test-dir", "build"], "there are tests for CTest in build");
+        }
+        return None;
+    }
     for name in [".venv", "venv"] {
         let python = project.join(name).join("bin/python");
         if python.is_file() && env::var_os("VIRTUAL_ENV").is_none() {
