@@ -10,6 +10,7 @@ mod ctest;
 mod driver;
 mod gtest;
 mod junit;
+mod junit_judge;
 mod junit_xml;
 mod libtest;
 mod nextest;
