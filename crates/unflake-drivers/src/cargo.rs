@@ -319,8 +319,37 @@ pub(crate) fn without_choice(cargo: &[String], subcommand: bool) -> Vec<String> 
         ["--workspace", "--all", "--all-targets", "--lib", "--bins", "--tests", "--examples", "--benches"];
     const CHOOSE_NAMED: [&str; 10] =
         ["-p", "--package", "--exclude", "--test", "--bin", "--example", "--bench", "-E", "--filterset", "--partition"];
-    const TAKE_VALUE: [&str; 9] =
-        ["-F", "--features", "-j", "--jobs", "--target", "--target-dir", "--manifest-path", "--profile", "--config"];
+    const TAKE_VALUE: [&str; 29] = [
+        "-F",
+        "--features",
+        "-j",
+        "--jobs",
+        "--target",
+        "--target-dir",
+        "--manifest-path",
+        "--profile",
+        "--config",
+        "--color",
+        "--lockfile-path",
+        "-Z",
+        "-C",
+        "-P",
+        "--cargo-profile",
+        "--build-jobs",
+        "--run-ignored",
+        "--platform-filter",
+        "--tool-config-file",
+        "--config-file",
+        "--archive-file",
+        "--archive-format",
+        "--extract-to",
+        "--binaries-metadata",
+        "--cargo-metadata",
+        "--target-dir-remap",
+        "--workspace-remap",
+        "--user-config-file",
+        "--cargo-message-format",
+    ];
     let mut words = Vec::new();
     let mut rest = cargo.iter();
     let mut met_subcommand = !subcommand;
@@ -370,6 +399,7 @@ mod tests {
         let check = |command: &str, expected: &str| assert_eq!(without_choice(&words(command), true), words(expected));
         check("cargo +nightly test --workspace --release -F a,b parse", "cargo +nightly test --release -F a,b");
         check("cargo test --test it -p shop --target-dir t --exclude=x", "cargo test --target-dir t");
+        check("cargo test --color never parse -Z unstable-options", "cargo test --color never -Z unstable-options");
     }
 
     #[test]

@@ -256,7 +256,9 @@ impl Rules {
             ([], None) => end.how == How::Exit(0),
             (pass, None) => matching(pass, said).is_some(),
         };
-        if good != self.will_fail && (self.will_fail || !crashed) {
+        // CTest turns a failure into a pass, but not a death by a signal.
+        let turned = self.will_fail && !matches!(end.how, How::Signal(_));
+        if good != self.will_fail && (turned || !crashed) {
             return Judged::new(Outcome::Passed, end.seconds);
         }
         if crashed {
@@ -309,7 +311,9 @@ fn through_ctest(end: &End) -> Judged {
             Judged::crashed(how, end.seconds, sanitizers::report(said), said).said(said, "")
         }
         _ => {
-            let failure = Failed { trace: said.to_owned(), ..failed("Failed", "ctest says that it failed") };
+            let missing = said.lines().find(|line| line.starts_with("Unable to find executable"));
+            let message = missing.unwrap_or("ctest says that it failed");
+            let failure = Failed { trace: said.to_owned(), ..failed("Failed", message) };
             Judged::new(Outcome::Failed, end.seconds).failed(failure).said(said, "")
         }
     }
@@ -333,6 +337,7 @@ mod tests {
         let will_fail = Rules { will_fail: true, ..Rules::default() };
         assert_eq!(judged(&will_fail, How::Exit(3), ""), Outcome::Passed);
         assert_eq!(judged(&will_fail, How::Exit(0), ""), Outcome::Failed);
+        assert_eq!(judged(&will_fail, How::Signal(11), ""), Outcome::Crashed);
         let pass = Rules { pass: pattern("all good"), ..Rules::default() };
         assert_eq!(judged(&pass, How::Exit(3), "all good"), Outcome::Passed);
         assert_eq!(judged(&pass, How::Exit(0), "hm"), Outcome::Failed);

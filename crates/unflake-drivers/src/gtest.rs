@@ -33,6 +33,9 @@ const OURS: [&str; 13] = [
 /// An argument may have 128 KiB; longer filters travel in a file.
 const LONGEST_FILTER: usize = 60_000;
 const OUTPUT: usize = 64 << 10;
+/// Variables that share the tests of a program among several machines.
+const SHARDS: [&str; 2] = ["GTEST_TOTAL_SHARDS", "GTEST_SHARD_INDEX"];
+const WITHOUT_SHARDS: [&str; 3] = ["env", "-u", SHARDS[0]];
 
 /// Whether a program has GoogleTest inside, or is linked with it.
 pub(crate) fn is_one(path: &Path) -> bool {
@@ -64,21 +67,55 @@ pub(crate) fn list(command: &[String], workshop: &Workshop<'_>) -> Result<Suite,
         side: workshop.side.to_owned(),
         runs_disabled: command.iter().any(|word| flag_of(word) == Some("also_run_disabled_tests")),
     });
+    let shard = Shard::wanted(|name| std::env::var(name).ok());
     let name_of_program = Path::new(&command[0]).file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let mut runnable = 0;
     for name in output.names {
         let disabled = name.split(['.', '/']).any(|part| part.starts_with("DISABLED_")) && !program.runs_disabled;
+        if !disabled {
+            runnable += 1;
+            if shard.is_some_and(|shard| !shard.has(runnable - 1)) {
+                suite.deselected += 1;
+                continue;
+            }
+        }
         let (file, line) = places.get(&name).cloned().unzip();
         suite.cases.push(Case {
             id: format!("{name_of_program} {name}"),
             program: program.clone(),
             file,
             line,
-            command: program.words(&[&name], 1),
+            command: shard
+                .map(|_| WITHOUT_SHARDS)
+                .into_iter()
+                .flatten()
+                .map(str::to_owned)
+                .chain(program.words(&[&name], 1))
+                .collect(),
             skipped: disabled.then(|| "disabled".to_owned()),
             name,
         });
     }
     Ok(suite)
+}
+
+/// The part of a program's tests that this machine is to run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Shard {
+    index: usize,
+    of: usize,
+}
+
+impl Shard {
+    fn wanted(variable: impl Fn(&str) -> Option<String>) -> Option<Self> {
+        let [of, index] = SHARDS.map(|name| variable(name).and_then(|number| number.parse().ok()));
+        Some(Self { index: index?, of: of? }).filter(|shard| shard.index < shard.of)
+    }
+
+    /// Whether it has the test of this number. Tests that would not be run are not counted.
+    fn has(self, number: usize) -> bool {
+        number % self.of == self.index
+    }
 }
 
 struct Listed {
@@ -186,7 +223,7 @@ fn arguments_of(words: &[String]) -> (Vec<String>, Vec<String>) {
 
 fn without_our_variables() -> impl Iterator<Item = String> {
     let but_the_filter = OURS.iter().filter(|flag| **flag != "filter");
-    but_the_filter.map(|flag| format!("GTEST_{}", flag.to_uppercase()))
+    but_the_filter.map(|flag| format!("GTEST_{}", flag.to_uppercase())).chain(SHARDS.map(str::to_owned))
 }
 
 /// One program, whose tests share a process.
@@ -240,6 +277,7 @@ impl Program for GoogleTest {
             failures: 0,
             since: Instant::now(),
             said: Capture::new(OUTPUT),
+            outside: Outside::default(),
         })
     }
 
@@ -263,6 +301,37 @@ struct Follower {
     failures: usize,
     since: Instant,
     said: Capture,
+    outside: Outside,
+}
+
+/// Failures that happen while no test runs: in the set-up or tear-down of a suite, or of the whole program.
+#[derive(Default)]
+struct Outside {
+    text: String,
+    within: bool,
+}
+
+impl Outside {
+    fn hear(&mut self, line: &str) {
+        self.within = line.ends_with(": Failure") || self.within && !line.starts_with("[");
+        if self.within && self.text.len() < OUTPUT {
+            self.text.push_str(line);
+            self.text.push('\n');
+        }
+    }
+
+    /// A test is blamed for them that may have nothing to do with them, so that they are never lost: no pass excuses it.
+    fn blame(&self, judged: Judged) -> Judged {
+        let outside = Failed { phase: Phase::SharedTearDown, ..failure_in(&self.text) };
+        match judged.failure {
+            Some(failure) if judged.outcome != Outcome::Skipped => {
+                let message = format!("{}\noutside of tests: {}", failure.message, outside.message);
+                let trace = format!("{}\n{}", failure.trace, outside.trace);
+                Judged { failure: Some(Failed { phase: outside.phase, message, trace, ..failure }), ..judged }
+            }
+            _ => Judged { outcome: Outcome::Error, ..judged }.failed(outside),
+        }
+    }
 }
 
 impl Follower {
@@ -324,8 +393,12 @@ impl Listener for Follower {
             let name = &text[place + "[ RUN      ] ".len()..];
             let found = (self.next..self.names.len()).find(|at| self.names[*at] == name);
             if let Some(at) = found {
+                self.outside.within = false;
                 return self.begun(at);
             }
+            self.outside.hear(text);
+        } else {
+            self.outside.hear(text);
         }
         self.said.add(text.as_bytes());
         self.said.add(b"\n");
@@ -344,16 +417,20 @@ impl Listener for Follower {
             How::TimedOut => Judged::timed_out(seconds, said.trim()),
             how => Judged::crashed(how, seconds, sanitizers::report(said), said.trim()),
         };
+        // Where the program leaves with 0, it was no failure but something that looked like one.
+        let bad_outside = !self.outside.text.is_empty() && end.how != How::Exit(0);
+        let blame = |judged: Judged| if bad_outside { self.outside.blame(judged) } else { judged };
         if let Some(at) = self.current {
-            told.push(Said::Done(at, died(&said).said(said, "")));
+            told.push(Said::Done(at, blame(died(&said).said(said, ""))));
         } else if let Some((at, judged)) = self.last.take() {
-            let expected = if self.failures > 0 { How::Exit(1) } else { How::Exit(0) };
+            let expected = if self.failures > 0 || bad_outside { How::Exit(1) } else { How::Exit(0) };
             let as_expected = end.how == expected && sanitizers::report(&said).is_none();
-            told.push(Said::Done(at, if as_expected { judged } else { ended_badly(judged, end, &said, died(&said)) }));
+            let judged = if as_expected { judged } else { ended_badly(judged, end, &said, died(&said)) };
+            told.push(Said::Done(at, blame(judged)));
         } else if self.next < self.names.len() {
             // Between two tests: in the set-up of the next one's suite, or in the tear-down of the last one's.
             told.push(Said::Start(self.next));
-            told.push(Said::Done(self.next, died(&said).said(said, "")));
+            told.push(Said::Done(self.next, blame(died(&said).said(said, ""))));
         }
         told
     }
@@ -438,6 +515,7 @@ mod tests {
             failures: 0,
             since: Instant::now(),
             said: Capture::new(1000),
+            outside: Outside::default(),
         };
         let mut said: Vec<Said> = lines.iter().flat_map(|line| follower.line(line.as_bytes())).collect();
         said.extend(follower.end(&End { how, stdout: String::new(), stderr: String::new(), seconds: 0.0 }));
@@ -488,6 +566,34 @@ mod tests {
         assert_eq!(said, ["start 0", "0 Crashed after its last test: killed by SIGSEGV"]);
         assert!(follow(&["A.A"], &lines, How::Exit(1))[1].starts_with("0 Error no test failed"));
         assert_eq!(follow(&["A.A"], &lines, How::Exit(0)), ["start 0", "0 Passed"]);
+    }
+
+    #[test]
+    fn failures_outside_of_tests_are_never_lost() {
+        let bad = ["[ RUN      ] A.A", "t.cc:1: Failure", "one", "[  FAILED  ] A.A (0 ms)"];
+        let outside = ["t.cc:7: Failure", "Failed", "dirty", "[----------] 1 test from A (0 ms total)"];
+        let good = ["[ RUN      ] B.B", "[       OK ] B.B (0 ms)"];
+        let lines = [&bad[..], &outside, &good].concat();
+        let said = follow(&["A.A", "B.B"], &lines, How::Exit(1));
+        assert_eq!(said, ["start 0", "0 Failed one", "start 1", "1 Error Failed\ndirty"]);
+        let said = follow(&["A.A"], &[&bad[..], &outside].concat(), How::Exit(1));
+        assert_eq!(said[1], "0 Failed one\noutside of tests: Failed\ndirty");
+        let said = follow(&["A.A", "B.B"], &[&bad[..], &outside, &good[..1]].concat(), How::TimedOut);
+        assert!(said[3].starts_with("1 TimedOut") && said[3].ends_with("outside of tests: Failed\ndirty"), "{said:?}");
+        let said = follow(&["B.B"], &[&outside[..], &good].concat(), How::Exit(0));
+        assert_eq!(said, ["start 0", "0 Passed"], "it only looked like one");
+    }
+
+    #[test]
+    fn shards_count_what_would_run() {
+        let variables = |of: &str, index: &str| {
+            let values = HashMap::from([(SHARDS[0], of.to_owned()), (SHARDS[1], index.to_owned())]);
+            Shard::wanted(|name| values.get(name).cloned())
+        };
+        let shard = variables("3", "1").unwrap();
+        assert_eq!((0..6).filter(|number| shard.has(*number)).collect::<Vec<_>>(), [1, 4]);
+        assert_eq!(variables("0", "0"), None);
+        assert_eq!(variables("", "1"), None);
     }
 
     #[test]

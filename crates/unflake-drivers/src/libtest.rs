@@ -107,7 +107,7 @@ pub(crate) fn cases(
             program: Arc::new(OneTest { binary: binary.clone(), ignored: is_ignored }),
             file: file.map(str::to_owned),
             line: None,
-            command: plain(&test),
+            command: plain(&test).into_iter().chain(is_ignored.then(|| "--include-ignored".to_owned())).collect(),
             skipped,
             name: test,
         }

@@ -143,6 +143,9 @@ fn add(
         }
         let mut command = wanted.plain.clone();
         command.extend(["-E".to_owned(), format!("binary_id(={binary_id}) & test(={name})")]);
+        if test.ignored && !command.iter().any(|word| word.starts_with("--run-ignored")) {
+            command.extend(["--run-ignored", "all"].map(str::to_owned));
+        }
         suite.cases.push(Case {
             id: format!("{binary_id} {name}"),
             program: Arc::new(OneTest { binary: binary.clone(), ignored: test.ignored }),
@@ -208,13 +211,15 @@ mod tests {
     #[test]
     fn what_is_about_running_is_not_for_listing() {
         let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
-        let command = words("cargo +nightly nextest run --release -j 4 -E test(x) --retries=2 parse -- --skip slow");
+        let command = words(
+            "cargo +nightly nextest run --release -j 4 -E test(x) --retries=2 --run-ignored all parse -- --skip slow",
+        );
         let wanted = Wanted::read(&command).ok().unwrap();
         let expected = Wanted {
             before: words("+nightly"),
-            choosing: words("--release -E test(x) parse -- --skip slow"),
+            choosing: words("--release -E test(x) --run-ignored all parse -- --skip slow"),
             threads: Some(4),
-            plain: words("cargo +nightly nextest run --release"),
+            plain: words("cargo +nightly nextest run --release --run-ignored all"),
         };
         assert_eq!(wanted, expected);
         assert!(Wanted::read(&words("cargo nextest list")).is_err());
