@@ -34,7 +34,7 @@ def get(program, *packages):
     if shutil.which(program) is None:
         install(*packages)
     if shutil.which(program) is None:
-        sys.exit("`%s` is needed; the package %s did not bring it" % (program, " ".join(packages)))
+        sys.exit("\n`%s` is needed; the package %s did not bring it" % (program, " ".join(packages)))
     return program
 
 
@@ -49,7 +49,7 @@ def install(*packages):
         subprocess.run(apt + ["update"], check=True, env=environment, stdout=subprocess.DEVNULL)
         subprocess.run(apt + ["install", "-y", *packages], check=True, env=environment, stdout=subprocess.DEVNULL)
     except (OSError, subprocess.CalledProcessError):
-        sys.exit("%s cannot be installed by apt-get; install it by hand and start again" % " and ".join(packages))
+        sys.exit("\n%s cannot be installed by apt-get; install it by hand and start again" % " and ".join(packages))
 
 
 class Made:
