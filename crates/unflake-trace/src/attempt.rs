@@ -170,7 +170,7 @@ impl Attempt {
                 let way = thread.way().unwrap_or_else(|| format!("?{}", thread.head.name));
                 let time = times.entry(way.clone()).or_default();
                 let way = if *time == 0 { way } else { format!("{way} {time}") };
-                *times.entry(way.split(' ').next().unwrap_or_default().to_owned()).or_default() += 1;
+                *time += 1;
                 thread.key = if process.key.is_empty() { way } else { format!("{}: {way}", process.key) };
             }
         }

@@ -42,6 +42,12 @@ impl Runtime {
         }
         // What it is linked with is written into programs: a path that only holds here and now would not do.
         let cache = std::path::absolute(cache).map_err(Error::at(cache))?;
+        if cache.as_os_str().as_encoded_bytes().iter().any(|byte| b",:$".contains(byte)) {
+            let cache = cache.display();
+            return Err(Error::new(format!(
+                "{cache}: programs cannot be linked with a path that has a comma, colon or $"
+            )));
+        }
         let directory = cache.join(format!("trace-{HASH}"));
         let library = directory.join(LIBRARY);
         if fs::read(&library).is_ok_and(|there| there == BYTES) {
@@ -90,5 +96,27 @@ impl Runtime {
             variables.push((variables::TRACE_OWN, absolute(own)?.into()));
         }
         Ok(variables)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_that_linkers_take_apart_is_refused() {
+        let directory = tempfile::tempdir().unwrap();
+        let error = Runtime::lay_out(&directory.path().join("a,b")).unwrap_err();
+        assert!(error.to_string().ends_with("cannot be linked with a path that has a comma, colon or $"), "{error}");
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn a_runtime_that_was_damaged_is_laid_out_anew() {
+        let directory = tempfile::tempdir().unwrap();
+        let runtime = Runtime::lay_out(directory.path()).unwrap();
+        fs::write(runtime.library(), "not it").unwrap();
+        Runtime::lay_out(directory.path()).unwrap();
+        assert_eq!(fs::read(runtime.library()).unwrap(), BYTES);
     }
 }

@@ -107,7 +107,10 @@ fn threads_give_the_same_trace_each_time() {
         let lines = lines(&attempt, &workspace.project());
         let first = first.get_or_insert_with(|| lines.clone());
         assert_eq!(first, &lines, "run {time} differs");
-        assert!(attempt.threads().all(|(_, thread)| thread.head.ended && thread.head.truncated.is_none()));
+        assert!(attempt.threads().all(|(_, thread)| thread.head.truncated.is_none()));
+        // Those that are waited for to their very end: a scope waits for the closures only, and the process may be faster.
+        let joined = attempt.threads().filter(|(_, thread)| ["main.0.0", "main.0.1"].contains(&&thread.key[..]));
+        assert!(joined.inspect(|(_, thread)| assert!(thread.head.ended, "{}", thread.key)).count() == 2);
         let mut named: Vec<_> = attempt.threads().map(|(_, thread)| (&thread.key[..], &thread.head.name[..])).collect();
         named.sort();
         let keys: Vec<_> = named.iter().map(|(key, _)| *key).collect();
