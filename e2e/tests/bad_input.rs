@@ -35,9 +35,9 @@ fn a_file_of_tests_that_is_not_there() {
 fn an_empty_directory_and_no_command() {
     let story = Story::new();
     let ran = story.run("", "").exits(2);
-    assert_snapshot!(told(&story, &ran), @r"
+    assert_snapshot!(told(&story, &ran), @"
     unflake: there is no test command, and none can be guessed from the files here
-      → give it after two dashes: `unflake run -- pytest tests/`
+      → give it after two dashes: `unflake run -- pytest tests/`, `unflake run -- cargo test`
     ");
 }
 
@@ -117,7 +117,7 @@ fn programs_that_are_no_runner() {
       no tests were run · 1 problem · [TIME]
 
     ✗ ERROR  no test runner showed itself in the command before it ended (the process left with exit code 0)
-               │ It has to lead to pytest, 6 or later; `env -i`, and `-E` or `-I` of Python, keep unflake out.
+               │ It has to lead to pytest, 6 or later; `env -i`, and `-E` or `-I` of Python, keep unflake out. Or it has to be `cargo test`, `cargo nextest run`, `ctest` or a GoogleTest program itself. For other runners see --results.
 
     exit 4: the tests could not be run
     ");
@@ -125,7 +125,7 @@ fn programs_that_are_no_runner() {
       no tests were run · 1 problem · [TIME]
 
     ✗ ERROR  no test runner showed itself in the command before it ended (the process left with exit code 0)
-               │ It has to lead to pytest, 6 or later; `env -i`, and `-E` or `-I` of Python, keep unflake out.
+               │ It has to lead to pytest, 6 or later; `env -i`, and `-E` or `-I` of Python, keep unflake out. Or it has to be `cargo test`, `cargo nextest run`, `ctest` or a GoogleTest program itself. For other runners see --results.
 
     exit 4: the tests could not be run
     ");
@@ -135,7 +135,7 @@ fn programs_that_are_no_runner() {
 
     ✗ ERROR  no test runner showed itself in the command before it ended (the process left with exit code 3)
                │ wrong door
-               │ It has to lead to pytest, 6 or later; `env -i`, and `-E` or `-I` of Python, keep unflake out.
+               │ It has to lead to pytest, 6 or later; `env -i`, and `-E` or `-I` of Python, keep unflake out. Or it has to be `cargo test`, `cargo nextest run`, `ctest` or a GoogleTest program itself. For other runners see --results.
 
     exit 4: the tests could not be run
     ");
@@ -151,7 +151,7 @@ fn a_python_without_pytest() {
 
     ✗ ERROR  no test runner showed itself in the command before it ended (the process left with exit code 1)
                │ [PYTHON]: No module named pytest
-               │ It has to lead to pytest, 6 or later; `env -i`, and `-E` or `-I` of Python, keep unflake out.
+               │ It has to lead to pytest, 6 or later; `env -i`, and `-E` or `-I` of Python, keep unflake out. Or it has to be `cargo test`, `cargo nextest run`, `ctest` or a GoogleTest program itself. For other runners see --results.
 
     exit 4: the tests could not be run
     ");
@@ -195,8 +195,8 @@ fn settings_that_cannot_be_read() {
 #[test]
 fn a_setting_that_does_not_exist() {
     let story = Story::of(PASSES).with("unflake.toml", "imediate = 2\n");
-    assert_snapshot!(told(&story, &story.run("", "pytest").exits(2)), @r"
-    unflake: [PLACE]/project/unflake.toml: there is no setting `imediate`. There are: command, immediate, at-end, fresh, fresh-by, too-many, flaky-result, never-excuse, jobs, timeout, output-limit, store
+    assert_snapshot!(told(&story, &story.run("", "pytest").exits(2)), @"
+    unflake: [PLACE]/project/unflake.toml: there is no setting `imediate`. There are: command, immediate, at-end, fresh, fresh-by, too-many, flaky-result, never-excuse, jobs, timeout, output-limit, results, one-test, store
       → `unflake settings` prints what holds and where it comes from
     ");
 }

@@ -135,6 +135,10 @@ fn settings_say_what_holds_and_where_it_comes_from() {
                     default
     output-limit  65536
                     default
+    results
+                    default
+    one-test
+                    default
     store         [PLACE]/project/.unflake
                     default
     "#);
@@ -201,17 +205,19 @@ fn completions_are_scripts_that_a_shell_accepts() {
 fn help_says_what_there_is() {
     let story = Story::new();
     let help = |arguments: &[&str]| told(&story, &story.unflake(arguments).env("COLUMNS", "100").end().exits(0));
-    assert_snapshot!(help(&["--help"]), @r"
+    assert_snapshot!(help(&["--help"]), @"
     Says which test failures are real and which are flaky, and how it knows.
 
-    Point it at the test command you already use: `unflake run -- pytest tests/`. Nothing is added to
-    your project and nothing has to be installed beside your packages.
+    Point it at the test command you already use: `unflake run -- pytest tests/`, `unflake run -- cargo
+    test`, `unflake run -- ctest`. Nothing is added to your project and nothing has to be installed
+    beside your packages.
 
     Usage: unflake [OPTIONS] <COMMAND>
 
     Commands:
       run          Run the suite and say of every failure whether it is real or flaky
       history      List what is known of a test: every attempt in every run, newest first
+      trace        Print the lines that one run of a test goes through, in their order (Rust and C++)
       doctor       Check what is here: runner, agent, forking, git, history; what will work and what
                    will not
       settings     Print the settings that hold, and where each comes from
@@ -232,7 +238,7 @@ fn help_says_what_there_is() {
 
     New here? `unflake demo` shows it on a small project of its own, with nothing to set up.
     ");
-    assert_snapshot!(help(&["run", "-h"]), @r"
+    assert_snapshot!(help(&["run", "-h"]), @"
     Run the suite and say of every failure whether it is real or flaky
 
     Usage: unflake run [OPTIONS] [-- <COMMAND>...]
@@ -273,6 +279,21 @@ fn help_says_what_there_is() {
                               65536]
           --store <DIR>       Directory for the history of the project [default: .unflake in the
                               project]
+
+    Other runners:
+          --results <FILE>      Where your command writes its results as JUnit XML: a path, or a pattern
+                                such as `build/**/*.xml`. For runners that unflake does not know; goes
+                                with --one-test
+          --one-test <COMMAND>  The command that runs a single test, with {name}, {name_regex},
+                                {classname}, {suite}, {file} or {id} in it, and {results} for a report
+                                of its own. Split into words as a shell would; none is started
+
+    Stress:
+          --stress      Run every test again and again beside copies of itself, more at once than there
+                        are cores, until it fails or the time is over. A test that failed is left alone,
+                        the others go on
+          --for <TIME>  How long to go on with --stress: `90`, `2m`, `1h` [default: 1m]
+          --times <N>   How often to run each test with --stress at most
 
     Exit codes: 0 passed or only flaky tests failed, 1 real failures, 2 wrong usage, 3 not all tests
     ran, 4 the runner could not run, 5 no tests, 70 unflake's own trouble, 130 stopped by you.

@@ -7,7 +7,9 @@ use std::process::Command;
 use std::sync::Mutex;
 
 use serde::Deserialize;
-use unflake_trace::{Attempt, Limits, Runtime, Symboliser, cargo_variables, instrumented};
+use unflake_trace::{
+    Attempt, Flags, Instrumented, Limits, Runtime, Symboliser, cargo_variables, clang, gcc, instrumented,
+};
 
 use crate::suite::CannotList;
 
@@ -50,10 +52,31 @@ impl Tracing {
     /// Of a program that the user has built: nothing, if it can be traced.
     pub(crate) fn check(&self, program: &Path) -> Result<(), CannotList> {
         let how = instrumented(program).map_err(|error| CannotList::usage(error.to_string()))?;
-        match how.advice(&self.runtime) {
-            None => Ok(()),
-            Some(advice) => Err(CannotList::usage(format!("{}: {advice}", program.display()))),
+        match (how, how.advice(&self.runtime)) {
+            (_, None) => Ok(()),
+            (Instrumented::No, _) => Err(CannotList::usage(self.how_to_build(program))),
+            (_, Some(advice)) => Err(CannotList::usage(format!("{}: {advice}", program.display()))),
         }
+    }
+
+    fn how_to_build(&self, program: &Path) -> String {
+        let with = |compiler: &str, flags: Flags| {
+            let Flags { compile, link } = flags;
+            let (compile, link) = (compile.join(" "), link.join(" "));
+            format!(
+                "  CXX={compiler} cmake -S . -B build-traced \\\n    -DCMAKE_CXX_FLAGS=\"{compile}\" \\\n    -DCMAKE_EXE_LINKER_FLAGS=\"{link}\""
+            )
+        };
+        format!(
+            "{} was not built for tracing. Build it once more, beside the plain one, with these flags. With CMake and clang:\n\
+             {}\n\
+             With gcc, slower when it runs:\n\
+             {}\n\
+             Then `cmake --build build-traced`, and give the program in build-traced after `--`.",
+            program.display(),
+            with("clang++", clang(&self.runtime)),
+            with("g++", gcc(&self.runtime)),
+        )
     }
 
     /// The variables with which a process writes its trace into a directory.

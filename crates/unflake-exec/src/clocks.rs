@@ -21,8 +21,10 @@ const LAST_WORDS: Duration = Duration::from_millis(500);
 const BIRTH: Duration = Duration::from_secs(20);
 const LEAST_BIRTH: Duration = Duration::from_secs(2);
 /// What to say of a command in which no agent came up.
-const NO_RUNNER: &str = "It has to lead to pytest, 6 or later; `env -i`, and `-E` or `-I` of Python, keep unflake out. Or it \
-has to be `cargo test`, `cargo nextest run`, `ctest` or a GoogleTest program itself. For other runners see --results.";
+const NO_RUNNER: &str = "\
+It has to lead to pytest, 6 or later; `env -i`, and `-E` or `-I` of Python, keep unflake out.
+Or it has to be `cargo test`, `cargo nextest run`, `ctest` or a GoogleTest program itself.
+For other runners, `--results` and `--one-test` tell unflake how to use them.";
 /// How long a runner may take to stop after Ctrl-C.
 const GRACE: Duration = Duration::from_secs(5);
 

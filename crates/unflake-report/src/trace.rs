@@ -48,11 +48,12 @@ pub fn trace(threads: &[ThreadTrace], look: &Look, out: &mut dyn Write) -> io::R
         let widest =
             |of: &dyn Fn(&Step) -> usize, most: usize| thread.steps.iter().map(of).max().unwrap_or(0).min(most);
         let places = widest(&|step| width(&place(step)), 40);
-        let functions = widest(&|step| width(&one_line(&step.function)), 40);
+        let functions = widest(&|step| width(&one_line(&brief(&step.function))), 40);
         for shown in folded(&thread.steps) {
             match shown {
                 Shown::Step(step) => {
-                    let function = one_line(&step.function);
+                    let function = brief(&step.function);
+                    let function = one_line(&function);
                     let function = keep_start(&function, functions, look.sign("…"));
                     let (place, text) = (place(step), one_line(step.text.trim()));
                     let blanks = |text: &str, to: usize| " ".repeat(to.saturating_sub(width(text)) + 2);
@@ -88,6 +89,33 @@ pub fn trace(threads: &[ThreadTrace], look: &Look, out: &mut dyn Write) -> io::R
     page.line(&[(Tone::Usual, "  "), (Tone::Usual, &counted)])
 }
 
+/// The last words of a function's name: without parameters, and with what it belongs to where that is a plain name.
+fn brief(function: &str) -> String {
+    let function = function.replace("(anonymous namespace)::", "");
+    let (mut depth, mut from) = (0, 0);
+    let mut parts = Vec::new();
+    for (at, character) in function.char_indices() {
+        match character {
+            '<' => depth += 1,
+            '>' if depth > 0 => depth -= 1,
+            '(' if depth == 0 && at > from => {
+                parts.push(&function[from..at]);
+                from = function.len();
+                break;
+            }
+            ':' if depth == 0 && function[at..].starts_with("::") => {
+                parts.push(&function[from..at]);
+                from = at + 2;
+            }
+            _ => {}
+        }
+    }
+    parts.extend(function.get(from..).filter(|rest| !rest.is_empty()));
+    let plain = |part: &&&str| !part.starts_with('<') && !part.is_empty();
+    let last: Vec<&str> = parts.iter().rev().take(2).filter(plain).rev().copied().collect();
+    last.join("::")
+}
+
 fn folded(steps: &[Step]) -> Vec<Shown<'_>> {
     let mut shown = Vec::new();
     let mut at = 0;
@@ -106,4 +134,22 @@ fn folded(steps: &[Step]) -> Vec<Shown<'_>> {
         at += length * turns;
     }
     shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::brief;
+
+    #[test]
+    fn functions_are_named_briefly() {
+        assert_eq!(brief("semver::parse::<impl core::str::FromStr for semver::Version>::from_str"), "from_str");
+        assert_eq!(brief("(anonymous namespace)::Shop_Pays_Test::TestBody()"), "Shop_Pays_Test::TestBody");
+        assert_eq!(brief("Catalogue::contains(std::string const&)"), "Catalogue::contains");
+        assert_eq!(
+            brief("std::vector<int, std::allocator<int> >::push_back(int)"),
+            "vector<int, std::allocator<int> >::push_back"
+        );
+        assert_eq!(brief("main"), "main");
+        assert_eq!(brief("lt::thr::{{closure}}"), "thr::{{closure}}");
+    }
 }
