@@ -2,14 +2,16 @@
 
 All of it is in `.venvs` at the top of the repository: `e2e`, with the newest pytest and what the stories need beside it, and the
 runners of `tests/other_runners.rs`: `go` (gotestsum), `vitest`, `perl` (a formatter for `prove`, which Debian has as a
-package). Whatever is already there and complete is left alone. A half-made one (an interrupted set-up, an interpreter that has gone)
-is made anew. UNFLAKE_TEST_PYTHON names another Python to be used by the stories instead; then no environment is made for it.
+package), and of `tests/native_runs.rs`: `cargo` (nextest). Compilers, CMake and GoogleTest are packages of the system. Whatever is
+already there and complete is left alone. A half-made one (an interrupted set-up, an interpreter that has gone) is made anew.
+UNFLAKE_TEST_PYTHON names another Python to be used by the stories instead; then no environment is made for it.
 """
 
 import os
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -19,6 +21,8 @@ PACKAGES = ["pytest", "junitparser", "pytest-xdist", "pytest-cov"]
 GOTESTSUM = "gotest.tools/gotestsum@v1.13.0"
 VITEST = "vitest@3"
 PERL = "TAP::Formatter::JUnit"
+NEXTEST = "0.9.151"
+NATIVE = {"g++": "g++", "clang": "clang", "cmake": "cmake", "ctest": "cmake", "ninja": "ninja-build"}
 
 
 def runs(*command):
@@ -111,6 +115,43 @@ def has_perl(_place):
     return runs("perl", "-M" + PERL, "-e", "1")
 
 
+def ensure_native():
+    """Compilers, CMake and GoogleTest. Everything that is missing is installed in one go."""
+    missing = {package for program, package in NATIVE.items() if shutil.which(program) is None}
+    if not has_googletest():
+        missing.add("libgtest-dev")
+    if not missing:
+        return
+    print("installing", ", ".join(sorted(missing)), flush=True)
+    install(*sorted(missing))
+    for program, package in NATIVE.items():
+        get(program, package)
+    if not has_googletest():
+        sys.exit("a program cannot be linked with GoogleTest; the package libgtest-dev did not bring it")
+
+
+def has_googletest():
+    with tempfile.TemporaryDirectory() as place:
+        source = Path(place) / "it.cc"
+        source.write_text("#if !__has_include(<gtest/gtest.h>)\n#error\n#endif\nint main() {}\n")
+        return runs("g++", str(source), "-lgtest", "-lpthread", "-o", str(source.with_suffix("")))
+
+
+def make_nextest(place):
+    # What it makes is used for a few seconds: to be built soon is worth more than to be fast.
+    quick = {"LTO": "off", "OPT_LEVEL": "0", "CODEGEN_UNITS": "16", "DEBUG": "false", "INCREMENTAL": "false"}
+    environment = dict(os.environ, **{"CARGO_PROFILE_RELEASE_" + name: value for name, value in quick.items()})
+    target = place / "target"
+    command = ["cargo", "install", "cargo-nextest", "--version", NEXTEST, "--locked", "--quiet", "--root", str(place)]
+    command += ["--no-default-features", "--features", "default-no-update", "--target-dir", str(target)]
+    subprocess.run(command, check=True, env=environment)
+    shutil.rmtree(str(target))
+
+
+def nextest_works(place):
+    return runs(str(place / "bin" / "cargo-nextest"), "nextest", "--version")
+
+
 def python_works(place):
     return runs(str(place / "bin" / "python"), "-c", "import pytest, junitparser, xdist, pytest_cov")
 
@@ -121,6 +162,8 @@ def main():
     Made("go", GOTESTSUM, lambda place: runs(str(place / "bin" / "gotestsum"), "--version"), make_go).ensure()
     Made("vitest", VITEST, lambda place: runs(str(place / "node_modules/.bin/vitest"), "--version"), make_vitest).ensure()
     Made("perl", PERL, has_perl, make_perl).ensure()
+    ensure_native()
+    Made("cargo", NEXTEST, nextest_works, make_nextest).ensure()
 
 
 if __name__ == "__main__":
