@@ -149,11 +149,6 @@ impl Command {
         })
     }
 
-    /// Whether these are all tests, for the first time.
-    fn is_first(&self, cases: &[&Case]) -> bool {
-        cases.len() == self.known.len() && !self.is_told.load(Ordering::Relaxed)
-    }
-
     /// Where it writes the report of one test, if it asks. A thread follows one process at a time.
     fn results_of_its_own(&self) -> PathBuf {
         let thread = format!("{:?}", std::thread::current().id()).replace(['(', ')'], "");
@@ -184,11 +179,18 @@ impl Program for Command {
         numbers.first() == Some(&0) && numbers.last().is_some_and(|last| next == last + 1)
     }
 
-    /// Nothing is started for what can be told at once: the listener has said all at its beginning.
-    fn start(&self, cases: &[&Case]) -> Result<Start, String> {
-        if self.is_first(cases) {
-            return Ok(Start::default());
+    /// The first run of the whole command was made to list its tests. What a report does not say of a test cannot be filled in.
+    fn known(&self, cases: &[&Case]) -> Option<Vec<Judged>> {
+        if cases.len() == self.known.len() && !self.is_told.swap(true, Ordering::Relaxed) {
+            return Some(self.first.clone());
         }
+        let [one] = cases else { return None };
+        let place = self.words(self.known(one), "").err()?;
+        let why = format!("it cannot be run alone: the report does not say its {place}, and {{{place}}} asks for it");
+        Some(vec![Judged::new(Outcome::Error, 0.0).failed(failed("NotRun", &why))])
+    }
+
+    fn start(&self, cases: &[&Case]) -> Result<Start, String> {
         let words = match cases {
             [one] => self.words(self.known(one), &self.results_of_its_own().to_string_lossy()).unwrap_or_default(),
             _ => self.whole.clone(),
@@ -200,19 +202,6 @@ impl Program for Command {
     }
 
     fn listener(&self, cases: &[&Case]) -> Box<dyn Listener> {
-        if self.is_first(cases) {
-            self.is_told.store(true, Ordering::Relaxed);
-            let told = |(at, judged): (usize, &Judged)| [Said::Start(at), Said::Done(at, judged.clone())];
-            return Box::new(AtOnce(self.first.iter().enumerate().flat_map(told).collect()));
-        }
-        if let [one] = cases
-            && let Err(place) = self.words(self.known(one), "")
-        {
-            let asked = format!("the report does not say its {place}, and {{{place}}} asks for it");
-            let judged =
-                Judged::new(Outcome::Error, 0.0).failed(failed("NotRun", &format!("it cannot be run alone: {asked}")));
-            return Box::new(AtOnce(vec![Said::Start(0), Said::Done(0, judged)]));
-        }
         let results = if self.has_its_own(cases) { self.results_of_its_own() } else { self.here.join(&self.results) };
         Box::new(Follower {
             known: cases.iter().map(|case| self.known(case).clone()).collect(),
@@ -222,23 +211,6 @@ impl Program for Command {
             begun: Instant::now(),
             _turn: self.turn.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).take(),
         })
-    }
-}
-
-/// Says all it knows before anything is started.
-struct AtOnce(Vec<Said>);
-
-impl Listener for AtOnce {
-    fn begin(&mut self) -> Vec<Said> {
-        std::mem::take(&mut self.0)
-    }
-
-    fn since(&self) -> Option<Instant> {
-        None
-    }
-
-    fn end(&mut self, _end: &End) -> Vec<Said> {
-        Vec::new()
     }
 }
 

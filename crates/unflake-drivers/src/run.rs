@@ -123,20 +123,27 @@ impl Floor<'_> {
             let traced = trace.as_ref().and_then(|(tracing, directory)| tracing.finish(directory));
             self.wire.tell(&self.done(numbers[at], run, judged, traced));
         };
-        let mut begun = 0;
-        let mut over = 0;
+        let program = &cases[0].program;
+        if let Some(known) = program.known(&cases) {
+            for (at, judged) in known.into_iter().enumerate() {
+                start(at);
+                heard(&judged);
+                done(at, judged);
+            }
+            return 0;
+        }
+        let mut told = vec![Told::Nothing; numbers.len()];
         let mut say = |said: Said| match said {
             Said::Start(at) => {
-                begun = at + 1;
+                told[at] = Told::Start;
                 start(at);
             }
             Said::Done(at, judged) => {
-                over = at + 1;
+                told[at] = Told::Done;
                 heard(&judged);
                 done(at, judged);
             }
         };
-        let program = &cases[0].program;
         let ended = program.start(&cases).and_then(|mut start| {
             if let Some((tracing, directory)) = &trace {
                 start.variables.extend(tracing.variables(directory));
@@ -145,19 +152,21 @@ impl Floor<'_> {
             let world = self.world;
             process::follow(&start, world, &self.limits, listener.as_mut(), &mut say).map_err(|error| error.to_string())
         });
-        // Nothing is passed over in silence: a process that did nothing for its first test has failed it.
-        if over == 0 {
-            if begun == 0 {
-                start(0);
+        // Nothing is passed over in silence: a process that did nothing for its first test has failed it, and so it has one
+        // that it left out.
+        let over = told.iter().rposition(|told| *told == Told::Done).map_or(1, |at| at + 1);
+        for at in (0..over).filter(|at| told[*at] != Told::Done) {
+            if told[at] == Told::Nothing {
+                start(at);
             }
-            let message = match ended {
+            let message = match &ended {
+                Ok(()) if over > 1 => "its process did not run it, but others after it".to_owned(),
                 Ok(()) => "its process ended before it had begun".to_owned(),
                 Err(why) => format!("its process could not be started: {why}"),
             };
             let judged = Judged::crashed(How::Exit(0), 0.0, Some(message), "");
             heard(&judged);
-            done(0, judged);
-            over = 1;
+            done(at, judged);
         }
         numbers.len() - over
     }
@@ -182,6 +191,14 @@ impl Floor<'_> {
         let Judged { outcome, seconds, .. } = judged;
         Event::Done { n, run, outcome, signal, exit, seconds, trace, failure, stdout, stderr }
     }
+}
+
+/// What has been told of a test.
+#[derive(Clone, Copy, PartialEq)]
+enum Told {
+    Nothing,
+    Start,
+    Done,
 }
 
 fn is_failure(outcome: Outcome) -> bool {
