@@ -1,5 +1,5 @@
 use std::fs::File;
-use std::io::{BufReader, Read, Write};
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
 use crate::Error;
@@ -66,7 +66,8 @@ impl Thread {
         let mut file = File::open(&self.path).map_err(Error::at(&self.path))?;
         let mut head = [0; HEAD];
         file.read_exact(&mut head).map_err(Error::at(&self.path))?;
-        Ok(PlaceIds { file: BufReader::with_capacity(1 << 16, file), path: self.path.clone(), read: 0, done: false })
+        let (path, buffer) = (self.path.clone(), vec![0; 1 << 16]);
+        Ok(PlaceIds { file, path, buffer, at: 0, filled: 0, read: 0, done: false })
     }
 
     /// The last step of the way, as people would name the thread: its name, or how it was started.
@@ -79,8 +80,12 @@ impl Thread {
 /// The places of one thread, as they are read.
 #[derive(Debug)]
 pub struct PlaceIds {
-    file: BufReader<File>,
+    file: File,
     path: PathBuf,
+    buffer: Vec<u8>,
+    /// What of the buffer is still to be given out.
+    at: usize,
+    filled: usize,
     read: u64,
     done: bool,
 }
@@ -90,35 +95,43 @@ impl PlaceIds {
         self.done = true;
         Some(Err(Error::new(format!("{}: {words}", self.path.display()))))
     }
+
+    /// Reads on, and keeps what is there of a number that is not whole yet.
+    fn fill(&mut self) -> std::io::Result<usize> {
+        self.buffer.copy_within(self.at..self.filled, 0);
+        self.filled -= self.at;
+        self.at = 0;
+        loop {
+            match self.file.read(&mut self.buffer[self.filled..]) {
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                other => return other.inspect(|more| self.filled += more),
+            }
+        }
+    }
 }
 
 impl Iterator for PlaceIds {
     type Item = Result<u32, Error>;
 
     fn next(&mut self) -> Option<Result<u32, Error>> {
-        // Zeros are what nothing was written to: the rest of the last piece, or a slot that a signal handler jumped away from.
         while !self.done {
-            let mut id = [0; 4];
-            let mut have = 0;
-            while have < 4 {
-                match self.file.read(&mut id[have..]) {
-                    Ok(0) if have == 0 => {
-                        self.done = true;
-                        return None;
-                    }
-                    Ok(0) => return self.fail("ends in the middle of a number"),
-                    Ok(more) => have += more,
-                    Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-                    Err(error) => return self.fail(&error.to_string()),
+            if let Some(id) = self.buffer[self.at..self.filled].first_chunk() {
+                self.at += 4;
+                // Zeros are what nothing was written to: the rest of the last piece, or a slot that a signal handler
+                // jumped away from.
+                match u32::from_le_bytes(*id) {
+                    0 => continue,
+                    id => return Some(Ok(id)),
                 }
             }
-            self.read += 1;
-            if self.read > MOST_EVENTS {
-                return self.fail("longer than any limit allows");
+            match self.fill() {
+                Ok(0) if self.filled == 0 => self.done = true,
+                Ok(0) => return self.fail("ends in the middle of a number"),
+                Ok(more) => self.read += more as u64,
+                Err(error) => return self.fail(&error.to_string()),
             }
-            match u32::from_le_bytes(id) {
-                0 => {}
-                id => return Some(Ok(id)),
+            if self.read > MOST_EVENTS * 4 {
+                return self.fail("longer than any limit allows");
             }
         }
         None
