@@ -82,7 +82,7 @@ impl Case {
             Purpose::Suite => Rung::Immediate,
             Purpose::Again if one.position == first.position => Rung::Immediate,
             Purpose::AtEnd => Rung::AtEnd,
-            Purpose::Fresh | Purpose::Again | Purpose::Stress => Rung::Fresh,
+            Purpose::Fresh | Purpose::Again | Purpose::Stress | Purpose::Look => Rung::Fresh,
         });
         let kind = match rung {
             _ if self.never_excuse.is_some() => VerdictKind::Real,

@@ -34,7 +34,7 @@ impl Inquiry for Once {
         }
         vec![Session {
             id: SessionId(1),
-            purpose: Purpose::Fresh,
+            purpose: Purpose::Look,
             place: Place::Fresh(Origin::Fork),
             tests: vec![test.clone()],
             again: 0,

@@ -41,6 +41,8 @@ pub enum Purpose {
     Again,
     /// A test beside copies of itself, until it fails.
     Stress,
+    /// A test in a fresh environment, to be looked at while it runs.
+    Look,
 }
 
 /// Where a session runs.
@@ -71,6 +73,7 @@ impl Purpose {
             Self::Fresh => "fresh",
             Self::Again => "again",
             Self::Stress => "stress",
+            Self::Look => "look",
         }
     }
 }

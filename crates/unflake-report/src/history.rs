@@ -118,6 +118,7 @@ fn place(row: &HistoryRow) -> String {
         (Purpose::AtEnd, _) => "again after the suite".to_owned(),
         (Purpose::Again, _) => format!("all of its process again{after}"),
         (Purpose::Stress, _) => "under stress".to_owned(),
+        (Purpose::Look, _) => "to be looked at, alone".to_owned(),
         (Purpose::Fresh, 0) => format!("fresh {}", row.origin.word()),
         (Purpose::Fresh, _) => format!("again in the fresh {}", row.origin.word()),
     }

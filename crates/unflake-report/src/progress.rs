@@ -227,6 +227,7 @@ impl State {
             (Purpose::AtEnd, _) => self.phase = Phase::Again { done: 0, of },
             (Purpose::Fresh | Purpose::Again, _) => self.phase = Phase::Fresh { done: 0 },
             (Purpose::Stress, _) => self.phase = Phase::Stress { done: 0 },
+            (Purpose::Look, _) => self.phase = Phase::Looking,
         }
     }
 }

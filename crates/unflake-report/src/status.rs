@@ -34,6 +34,8 @@ pub(crate) enum Phase {
     Stress {
         done: usize,
     },
+    /// One test, to be looked at.
+    Looking,
     Over,
 }
 
@@ -85,6 +87,7 @@ pub(crate) fn phase_line(state: &State, look: &Look) -> String {
         Phase::Again { of, .. } => format!("running {} again", words::count(*of, "failing test")),
         Phase::Fresh { .. } => "running failing tests in fresh environments".to_owned(),
         Phase::Stress { .. } => format!("running {} under stress", words::count(state.total, "test")),
+        Phase::Looking => "running one test".to_owned(),
         _ => facts(state, 0.0, look).concat(),
     }
 }
@@ -100,6 +103,7 @@ fn facts(state: &State, now: f64, look: &Look) -> Vec<String> {
         Phase::Again { done, of } => vec![format!("running failures again {done}/{of}")],
         Phase::Fresh { done } => vec![format!("fresh environments: {done} done")],
         Phase::Stress { done } => vec![format!("under stress: {done} attempts")],
+        Phase::Looking => vec!["running one test".to_owned()],
     };
     let mut tell = |number: usize, word: &str| facts.extend((number > 0).then(|| format!("{number} {word}")));
     tell(state.failing.len(), "failing");

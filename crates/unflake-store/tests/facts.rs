@@ -165,8 +165,14 @@ fn failures() -> impl Strategy<Value = Failure> {
 }
 
 fn attempts() -> impl Strategy<Value = Attempt> {
-    let purposes =
-        prop::sample::select(vec![Purpose::Suite, Purpose::AtEnd, Purpose::Fresh, Purpose::Again, Purpose::Stress]);
+    let purposes = prop::sample::select(vec![
+        Purpose::Suite,
+        Purpose::AtEnd,
+        Purpose::Fresh,
+        Purpose::Again,
+        Purpose::Stress,
+        Purpose::Look,
+    ]);
     let origins = prop::sample::select(vec![Origin::Process, Origin::Fork]);
     let numbers = (any::<u32>(), any::<u32>(), any::<u32>(), any::<u32>(), any::<i64>(), any::<f64>());
     (texts(), purposes, origins, numbers, outcomes(), prop::option::of(failures()), texts(), texts()).prop_map(
