@@ -139,10 +139,7 @@ impl Progress {
                     state.phase = Phase::Collecting;
                 }
             }
-            Observation::Listed { tests, .. } => {
-                state.total = tests.len();
-                state.phase = Phase::Running;
-            }
+            Observation::Listed { tests, .. } => state.total = tests.len(),
             Observation::Problem(problem) => {
                 let what = words::problem_in_words(problem.kind);
                 match &problem.place {
