@@ -7,16 +7,19 @@ use std::time::Instant;
 
 use unflake_exec::{Closed, Exec};
 use unflake_inquiry::Inquiry;
-use unflake_model::{Attempt, Event, Finding, Observation, Problem, Purpose, Test, TestId, Totals};
+use unflake_model::{Attempt, Event, Failure, Finding, Observation, Problem, Purpose, Test, TestId, Totals};
 use unflake_report::Progress;
 
 use crate::memory::Memory;
 use crate::plain;
 use crate::trace::{self, Traced};
 
-/// Of more failing attempts than this only the beginnings of their texts stay in memory. The history has them whole.
+/// Of more failing attempts than this only the beginnings of their texts stay in memory, and of many more than that only what
+/// they said first. The history has them whole.
 const WHOLE_FAILURES: usize = 300;
 const BEGINNING: usize = 2000;
+const BEGUN_FAILURES: usize = 3000;
+const FIRST_WORDS: usize = 300;
 
 /// Everything that a campaign has gathered.
 #[derive(Default)]
@@ -145,8 +148,11 @@ impl Campaign<'_> {
                     gathered.rerun_seconds += attempt.seconds;
                 }
                 gathered.failures += usize::from(attempt.outcome.is_failure());
-                let whole = attempt.outcome.is_failure() && gathered.failures <= WHOLE_FAILURES;
-                gathered.attempts.push(if whole { attempt.clone() } else { beginning_of(attempt) });
+                gathered.attempts.push(match gathered.failures {
+                    ..=WHOLE_FAILURES if attempt.outcome.is_failure() => attempt.clone(),
+                    ..=BEGUN_FAILURES => beginning_of(attempt, BEGINNING),
+                    _ => first_words_of(attempt),
+                });
             }
             Observation::SessionEnded { session, left, why } => {
                 // Only what the suite left out was planned; a rerun that could not be made is told in its verdict.
@@ -160,12 +166,24 @@ impl Campaign<'_> {
     }
 }
 
-fn beginning_of(attempt: &Attempt) -> Attempt {
-    let cut = |text: &str| text.chars().take(BEGINNING).collect::<String>();
-    let mut short = Attempt { stdout: cut(&attempt.stdout), stderr: cut(&attempt.stderr), ..attempt.clone() };
+fn first_words_of(attempt: &Attempt) -> Attempt {
+    let mut short = beginning_of(attempt, FIRST_WORDS);
+    (short.stdout, short.stderr) = Default::default();
     if let Some(failure) = &mut short.failure {
-        failure.message = cut(&failure.message);
-        failure.trace = cut(&failure.trace);
+        failure.trace.clear();
     }
     short
+}
+
+fn beginning_of(attempt: &Attempt, length: usize) -> Attempt {
+    let cut = |text: &str| text.chars().take(length).collect::<String>();
+    let failure = attempt.failure.as_ref().map(|failure| Failure {
+        message: cut(&failure.message),
+        trace: cut(&failure.trace),
+        kind: failure.kind.clone(),
+        file: failure.file.clone(),
+        ..*failure
+    });
+    let test = attempt.test.clone();
+    Attempt { test, failure, stdout: cut(&attempt.stdout), stderr: cut(&attempt.stderr), ..*attempt }
 }
