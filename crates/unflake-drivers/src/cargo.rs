@@ -7,10 +7,12 @@ use std::collections::BTreeMap;
 use std::env;
 use std::ffi::OsString;
 use std::fs;
+use std::iter;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
+use std::thread;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
@@ -120,14 +122,17 @@ pub(crate) fn list(command: &[String], workshop: &Workshop<'_>) -> Result<Suite,
     let mut suite = Suite { root: workshop.here.clone(), ..Suite::default() };
     let mut names: Vec<_> = fs::read_dir(&place).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
     names.sort();
-    for path in names {
-        if path.ends_with("doctests") {
-            suite.notes.push("doctests are not run: `cargo test --doc` runs them".to_owned());
-            continue;
-        }
-        let handed = fs::read(&path).ok().and_then(|text| serde_json::from_slice::<Handed>(&text).ok());
-        let Some(handed) = handed else { continue };
-        add(handed, &artifacts, &before, workshop, &mut suite)?;
+    let has_doctests = names.iter().any(|path| path.ends_with("doctests"));
+    let read = |path: &PathBuf| serde_json::from_slice::<Handed>(&fs::read(path).ok()?).ok();
+    let handed: Vec<Handed> = names.iter().filter_map(read).collect();
+    for part in at_once(handed, |handed| suite_of(handed, &artifacts, &before, workshop)) {
+        let Suite { cases, notes, at_once, .. } = part?;
+        suite.cases.extend(cases);
+        suite.notes.extend(notes);
+        suite.at_once = at_once.or(suite.at_once);
+    }
+    if has_doctests {
+        suite.notes.push("doctests are not run: `cargo test --doc` runs them".to_owned());
     }
     let _ = fs::remove_dir_all(&place);
     Ok(suite)
@@ -252,14 +257,33 @@ struct Target {
     src_path: PathBuf,
 }
 
-fn add(
+/// Does something with each of many by as many threads as there are cores. The answers are in the order of the questions.
+fn at_once<T: Send, A: Send>(questions: Vec<T>, answer: impl Fn(T) -> A + Sync) -> Vec<A> {
+    let cores = thread::available_parallelism().map_or(1, usize::from);
+    let workers = cores.min(questions.len());
+    let left = Mutex::new(questions.into_iter().enumerate());
+    let next = || left.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).next();
+    let work = || iter::from_fn(next).map(|(at, question)| (at, answer(question))).collect::<Vec<_>>();
+    let mut answers: Vec<(usize, A)> = thread::scope(|scope| {
+        let workers: Vec<_> = (0..workers).map(|_| scope.spawn(work)).collect();
+        workers
+            .into_iter()
+            .flat_map(|worker| worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+            .collect()
+    });
+    answers.sort_by_key(|(at, _)| *at);
+    answers.into_iter().map(|(_, answer)| answer).collect()
+}
+
+/// The tests of one program.
+fn suite_of(
     handed: Handed,
     artifacts: &[Artifact],
     cargo: &[String],
     workshop: &Workshop<'_>,
-    suite: &mut Suite,
-) -> Result<(), CannotList> {
-    let Some((program, arguments)) = handed.words.split_first() else { return Ok(()) };
+) -> Result<Suite, CannotList> {
+    let mut suite = Suite::default();
+    let Some((program, arguments)) = handed.words.split_first() else { return Ok(suite) };
     let path = handed.directory.join(program);
     let target = artifacts.iter().find(|artifact| artifact.executable == path).map(|artifact| &artifact.target);
     let package = handed.variables.get("CARGO_PKG_NAME").cloned().unwrap_or_default();
@@ -285,7 +309,7 @@ fn add(
             command: whole,
             skipped: None,
         });
-        return Ok(());
+        return Ok(suite);
     }
     let wishes = libtest::wishes(arguments).map_err(CannotList::usage)?;
     suite.at_once = wishes.threads.or_else(|| env::var("RUST_TEST_THREADS").ok().and_then(|text| text.parse().ok()));
@@ -296,7 +320,7 @@ fn add(
     };
     let cases = libtest::cases(binary, &wishes, &name, file.as_deref(), &plain).map_err(CannotList::collection)?;
     suite.cases.extend(cases);
-    Ok(())
+    Ok(suite)
 }
 
 /// The name of a target, and the options of cargo that choose it.
@@ -400,6 +424,16 @@ mod tests {
         check("cargo +nightly test --workspace --release -F a,b parse", "cargo +nightly test --release -F a,b");
         check("cargo test --test it -p shop --target-dir t --exclude=x", "cargo test --target-dir t");
         check("cargo test --color never parse -Z unstable-options", "cargo test --color never -Z unstable-options");
+    }
+
+    #[test]
+    fn answers_come_in_the_order_of_the_questions() {
+        let answers = at_once((0..100).collect(), |number: u64| {
+            thread::sleep(std::time::Duration::from_micros(100 - number));
+            number
+        });
+        assert_eq!(answers, (0..100).collect::<Vec<_>>());
+        assert!(at_once(Vec::<u8>::new(), |one| one).is_empty());
     }
 
     #[test]

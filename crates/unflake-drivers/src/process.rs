@@ -19,6 +19,9 @@ use crate::suite::{End, How, Listener, Said, Start};
 const LOOK: Duration = Duration::from_millis(20);
 /// How long output may still come after the process has ended.
 const AFTERWARDS: Duration = Duration::from_millis(100);
+/// One that says little at a time, and often, is heard less often: each time costs both of us a switch.
+const OFTEN: u32 = 32;
+const GATHER: Duration = Duration::from_millis(1);
 /// A longer line is heard in pieces.
 const LONGEST_LINE: usize = 64 << 10;
 
@@ -43,16 +46,18 @@ pub(crate) fn follow(
     let mut timed_out = false;
     let mut status = None;
     let mut ended_at: Option<Instant> = None;
+    let mut looked = began;
     while streams.iter().any(|stream| stream.pipe.is_some()) {
-        wait_for_output(&mut streams)?;
+        let heard = wait_for_output(&mut streams)?;
         for stream in &mut streams {
             for line in stream.read() {
                 listener.line(&line).into_iter().for_each(&mut say);
             }
         }
-        if status.is_none() && streams.iter().all(|stream| stream.pipe.is_some()) {
+        if status.is_none() && (!heard || looked.elapsed() > LOOK) {
             status = child.try_wait()?;
-            ended_at = status.map(|_| Instant::now());
+            looked = Instant::now();
+            ended_at = status.map(|_| looked);
         }
         if ended_at.is_some_and(|at| at.elapsed() > AFTERWARDS) {
             break; // Somebody whom it has left behind holds its output.
@@ -61,6 +66,9 @@ pub(crate) fn follow(
         if !timed_out && status.is_none() && listener.since().is_some_and(late) {
             timed_out = true;
             end_group(&child);
+        }
+        if streams.iter().any(|stream| stream.drips > OFTEN && stream.pipe.is_some()) {
+            std::thread::sleep(GATHER);
         }
     }
     let status = match status {
@@ -87,9 +95,16 @@ pub(crate) fn follow(
 /// It has closed its output and may go on all the same.
 fn wait(child: &mut Child, limit: Option<Duration>, began: Instant, timed_out: &mut bool) -> io::Result<ExitStatus> {
     let mut pause = Duration::from_micros(50);
+    // One that leaves closes its output in the same moment.
+    let mut yields = 8;
     loop {
         if let Some(status) = child.try_wait()? {
             return Ok(status);
+        }
+        if yields > 0 {
+            yields -= 1;
+            std::thread::yield_now();
+            continue;
         }
         if !*timed_out && limit.is_some_and(|limit| began.elapsed() > limit) {
             *timed_out = true;
@@ -148,7 +163,8 @@ pub(crate) fn how(status: ExitStatus) -> How {
     }
 }
 
-fn wait_for_output(streams: &mut [Stream]) -> io::Result<()> {
+/// Whether there is some.
+fn wait_for_output(streams: &mut [Stream]) -> io::Result<bool> {
     let open = streams.iter().filter_map(|stream| stream.pipe.as_ref());
     let mut waiting: Vec<PollFd<'_>> = open.map(|pipe| PollFd::new(pipe.as_fd(), PollFlags::POLLIN)).collect();
     match poll(&mut waiting, PollTimeout::try_from(LOOK).unwrap_or(PollTimeout::MAX)) {
@@ -160,16 +176,19 @@ fn wait_for_output(streams: &mut [Stream]) -> io::Result<()> {
         .map(|one| one.revents().is_some_and(|events| events.intersects(PollFlags::POLLIN | PollFlags::POLLHUP)))
         .collect();
     drop(waiting);
+    let any = ready.contains(&true);
     for (stream, ready) in streams.iter_mut().filter(|stream| stream.pipe.is_some()).zip(ready) {
         stream.ready = ready;
     }
-    Ok(())
+    Ok(any)
 }
 
 /// One of the outputs of a process.
 struct Stream {
     pipe: Option<File>,
     ready: bool,
+    /// How often little was there to be read.
+    drips: u32,
     kept: Capture,
     /// Where lines are wanted: the beginning of one that has not ended.
     line: Option<Vec<u8>>,
@@ -177,7 +196,7 @@ struct Stream {
 
 impl Stream {
     fn new(pipe: OwnedFd, limit: usize, lines: bool) -> Self {
-        Self { pipe: Some(pipe.into()), ready: false, kept: Capture::new(limit), line: lines.then(Vec::new) }
+        Self { pipe: Some(pipe.into()), ready: false, drips: 0, kept: Capture::new(limit), line: lines.then(Vec::new) }
     }
 
     /// What has come, in lines.
@@ -192,6 +211,8 @@ impl Stream {
             self.pipe = None;
             return lines;
         }
+        // In a flood the chunk is full, and there is more.
+        self.drips = if count == chunk.len() { 0 } else { self.drips + 1 };
         self.kept.add(&chunk[..count]);
         let Some(begun) = &mut self.line else { return lines };
         for piece in chunk[..count].split_inclusive(|byte| *byte == b'\n') {
@@ -262,6 +283,21 @@ mod tests {
     fn what_it_leaves_behind_does_not_keep_us() {
         let end = run("sleep 600 & echo done", None);
         assert_eq!((end.0, end.1.as_str()), (How::Exit(0), "done\n"));
+    }
+
+    #[test]
+    fn what_it_leaves_behind_may_hold_one_output_only() {
+        let end = run("sleep 600 >/dev/null & echo done", Some(Duration::from_secs(20)));
+        assert_eq!((end.0, end.1.as_str()), (How::Exit(0), "done\n"));
+        let end = run("sleep 600 2>/dev/null & echo done", Some(Duration::from_secs(20)));
+        assert_eq!((end.0, end.1.as_str()), (How::Exit(0), "done\n"));
+    }
+
+    #[test]
+    fn nothing_of_many_small_pieces_is_lost() {
+        let (how, stdout, stderr) = run("for n in $(seq 200); do echo $n; echo $n >&2; done", None);
+        let all: String = (1..=200).map(|n| format!("{n}\n")).collect();
+        assert_eq!((how, stdout, stderr), (How::Exit(0), all.clone(), all));
     }
 
     #[test]
