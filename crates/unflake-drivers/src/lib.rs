@@ -100,7 +100,7 @@ fn kind_of(command: &[String]) -> Option<Kind> {
         "ctest" | "ctest3" => Some(Kind::Ctest),
         _ => {
             let binary = suite::found(program)?;
-            if libtest::Harness::of(&binary) == libtest::Harness::Libtest {
+            if libtest::is_one(&binary) {
                 Some(Kind::Libtest)
             } else if gtest::is_one(&binary) {
                 Some(Kind::GoogleTest)

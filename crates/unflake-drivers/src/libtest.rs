@@ -34,7 +34,7 @@ pub(crate) enum Harness {
 impl Harness {
     /// By what a program has in it. It is not started for that.
     pub(crate) fn of(path: &Path) -> Self {
-        if file_has(path, &[b"RUST_TEST_THREADS"]) {
+        if is_one(path) {
             Self::Libtest
         } else if file_has(path, &[b"terse"]) && file_has(path, &[b": test"]) {
             Self::Alike
@@ -42,6 +42,11 @@ impl Harness {
             Self::Own
         }
     }
+}
+
+/// Whether a program has Rust's own harness.
+pub(crate) fn is_one(path: &Path) -> bool {
+    file_has(path, &[b"RUST_TEST_THREADS"])
 }
 
 /// What the arguments of a test binary say of which tests to run, and how.

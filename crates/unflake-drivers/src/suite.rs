@@ -259,14 +259,14 @@ pub(crate) fn file_has(path: &Path, any: &[&[u8]]) -> bool {
 }
 
 fn has(text: &[u8], part: &[u8]) -> bool {
-    let Some(first) = part.first() else { return true };
+    use std::io::BufRead;
+    let Some((first, others)) = part.split_first() else { return true };
     let mut rest = text;
-    while let Some(at) = rest.iter().position(|byte| byte == first) {
-        rest = &rest[at..];
-        if rest.starts_with(part) {
-            return true;
+    // The fastest search for a byte that the standard library has.
+    while rest.skip_until(*first).is_ok_and(|passed| passed > 0) {
+        if rest.starts_with(others) {
+            return text[..text.len() - rest.len()].last() == Some(first);
         }
-        rest = &rest[1..];
     }
     false
 }
@@ -283,6 +283,8 @@ mod tests {
         bytes.extend(b"needle");
         std::fs::write(&path, bytes).unwrap();
         assert!(file_has(&path, &[b"needle"]));
+        assert!(has(b"an needle", b"needle") && has(b"x", b"x") && has(b"", b""));
+        assert!(!has(b"needl", b"needle") && !has(b"", b"x") && !has(b"y", b"x"));
         assert!(!file_has(&path, &[b"noodle"]));
     }
 }
