@@ -61,17 +61,20 @@ pub(crate) fn list(command: &[String], workshop: &Workshop<'_>) -> Result<Suite,
     let filter = dropped.iter().find(|word| flag_of(word) == Some("filter"));
     let output = listing_of(&command[0], &arguments, filter, workshop)?;
     let places = output.places;
+    let runs_disabled = command.iter().any(|word| flag_of(word) == Some("also_run_disabled_tests"));
+    let is_disabled = |name: &str| name.split(['.', '/']).any(|part| part.starts_with("DISABLED_")) && !runs_disabled;
     let program = Arc::new(GoogleTest {
         path: command[0].clone(),
         arguments,
         side: workshop.side.to_owned(),
-        runs_disabled: command.iter().any(|word| flag_of(word) == Some("also_run_disabled_tests")),
+        filter: filter.cloned(),
+        chosen: output.names.iter().filter(|name| !is_disabled(name)).cloned().collect(),
     });
     let shard = Shard::wanted(|name| std::env::var(name).ok());
     let name_of_program = Path::new(&command[0]).file_name().unwrap_or_default().to_string_lossy().into_owned();
     let mut runnable = 0;
     for name in output.names {
-        let disabled = name.split(['.', '/']).any(|part| part.starts_with("DISABLED_")) && !program.runs_disabled;
+        let disabled = is_disabled(&name);
         if !disabled {
             runnable += 1;
             if shard.is_some_and(|shard| !shard.has(runnable - 1)) {
@@ -231,7 +234,9 @@ struct GoogleTest {
     path: String,
     arguments: Vec<String>,
     side: std::path::PathBuf,
-    runs_disabled: bool,
+    /// The user's own, and what it chooses.
+    filter: Option<String>,
+    chosen: Vec<String>,
 }
 
 impl GoogleTest {
@@ -241,6 +246,15 @@ impl GoogleTest {
         words.push(format!("--gtest_filter={}", names.join(":")));
         if repeat > 1 {
             words.push(format!("--gtest_repeat={repeat}"));
+        }
+        words
+    }
+
+    /// A program can read its own filter. When everything is run that the user has chosen, it is left as the user gave it.
+    fn with_own_filter(&self, names: &[&str], mut words: Vec<String>) -> Vec<String> {
+        if names == self.chosen {
+            let at = words.iter().position(|word| word.starts_with("--gtest_filter=")).unwrap_or(0);
+            words.splice(at..=at, self.filter.clone());
         }
         words
     }
@@ -255,7 +269,8 @@ impl Program for GoogleTest {
     fn start(&self, cases: &[&Case]) -> Result<Start, String> {
         let names: Vec<&str> = cases.iter().map(|case| case.name.as_str()).collect();
         let period = names.iter().skip(1).position(|name| *name == names[0]).map_or(names.len(), |at| at + 1);
-        let mut words = self.words(&names[..period], names.len().div_ceil(period));
+        let words = self.words(&names[..period], names.len().div_ceil(period));
+        let mut words = self.with_own_filter(&names[..period], words);
         let filter = words.iter().position(|word| word.starts_with("--gtest_filter=")).unwrap_or(0);
         if words[filter].len() > LONGEST_FILTER {
             let unique = format!("gtest-{}-{:?}", std::process::id(), std::thread::current().id());
@@ -582,6 +597,20 @@ mod tests {
         assert!(said[3].starts_with("1 TimedOut") && said[3].ends_with("outside of tests: Failed\ndirty"), "{said:?}");
         let said = follow(&["B.B"], &[&outside[..], &good].concat(), How::Exit(0));
         assert_eq!(said, ["start 0", "0 Passed"], "it only looked like one");
+    }
+
+    #[test]
+    fn the_users_filter_stays_where_everything_it_chooses_is_run() {
+        let chosen = ["A.A", "A.B"].map(str::to_owned).to_vec();
+        let filter = Some("--gtest_filter=A.*".to_owned());
+        let mut program =
+            GoogleTest { path: "./it".to_owned(), arguments: Vec::new(), side: "/".into(), filter, chosen };
+        let words =
+            |program: &GoogleTest, names: &[&str]| program.with_own_filter(names, program.words(names, 2)).join(" ");
+        assert_eq!(words(&program, &["A.A", "A.B"]), "./it --gtest_filter=A.* --gtest_repeat=2");
+        assert_eq!(words(&program, &["A.B"]), "./it --gtest_filter=A.B --gtest_repeat=2");
+        program.filter = None;
+        assert_eq!(words(&program, &["A.A", "A.B"]), "./it --gtest_repeat=2");
     }
 
     #[test]
