@@ -5,6 +5,7 @@ use core::ffi::{c_int, c_void};
 use core::ptr::null;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
+use crate::calls;
 use crate::format::{STEPS, UNKNOWN};
 use crate::system::{self, File, Loaded};
 use crate::text::Text;
@@ -48,6 +49,8 @@ struct Part {
     thread_limit: usize,
     attempt_limit: u64,
     origin: Option<Origin>,
+    /// A function that files may be opened by and nobody here sees.
+    unseen: Option<&'static [u8]>,
 }
 
 #[derive(PartialEq)]
@@ -107,6 +110,7 @@ impl Part {
             thread_limit: THREAD_EVENTS,
             attempt_limit: ATTEMPT_EVENTS as u64,
             origin: None,
+            unseen: None,
         }
     }
 }
@@ -163,8 +167,12 @@ unsafe fn come() -> bool {
         part.attempt_limit = limit(b"UNFLAKE_TRACE_EVENTS\0", ATTEMPT_EVENTS) as u64;
         !part.path.is_full() && open_budget(part).is_ok()
     });
+    // Before anything else is called: what the loader asks for memory may open files, and comes back here.
     STATE.store(if on { ON } else { OFF }, Ordering::Relaxed);
+    calls::come();
     if on {
+        let unseen = calls::unseen();
+        locked(|| part().unseen = unseen);
         (*thread::this()).number = number();
         system::pthread_atfork(Some(before_fork), None, Some(after_fork));
         let mut key = 0;
@@ -205,6 +213,11 @@ pub unsafe fn take_budget(events: usize) -> bool {
 pub unsafe fn give_budget(events: usize) {
     let budget = &*part().budget.load(Ordering::Relaxed);
     budget.fetch_sub(events as u64, Ordering::Relaxed);
+}
+
+/// Where not even a line can be written there is still the page: its second word says that files are missing.
+pub unsafe fn say_unwritten() {
+    (*part().budget.load(Ordering::Relaxed).add(1)).store(1, Ordering::Relaxed);
 }
 
 pub unsafe fn thread_limit() -> usize {
@@ -258,6 +271,8 @@ unsafe fn introduce(part: &mut Part) {
     text.add(b"\nparent ").number(system::parent_process().into());
     text.add(b"\nstarted ").number(system::clock());
     text.add(b"\nexecutable ").escaped(system::link(b"/proc/self/exe\0", &mut executable)).add(b"\n");
+    text.add(b"files").add(if part.unseen.is_some() { b" unseen " } else { b"" });
+    text.add(part.unseen.unwrap_or_default()).add(b"\n");
     if let Some(origin) = &part.origin {
         text.add(b"forked ").add(origin.part.all()).add(b" ").number(origin.thread.into()).add(b" ");
         text.steps(if origin.depth == UNKNOWN { None } else { Some(origin.depth) }, &origin.steps);
@@ -294,6 +309,29 @@ pub unsafe fn thread_path<T>(number: u32, with: impl FnOnce(&[u8]) -> T) -> T {
     let done = with(part.path.closed());
     part.path.cut(part.whole);
     done
+}
+
+/// Lends the path of the file that accesses are written to, closed by a zero; false where there is none. A copy that has no
+/// directory of its own (yet) writes to that of whose copy it is: most only become another program. Under `LOCK`.
+pub unsafe fn files_path(with: impl FnOnce(&[u8]) -> bool) -> bool {
+    let part = part();
+    match (&part.made, &part.origin) {
+        (Made::NotYet, Some(origin)) => {
+            part.path.add(origin.part.all()).add(b"/files");
+            let done = with(part.path.closed());
+            part.path.cut(part.attempt);
+            done
+        }
+        _ => {
+            if !ready() {
+                return false;
+            }
+            part.path.add(b"files");
+            let done = with(part.path.closed());
+            part.path.cut(part.whole);
+            done
+        }
+    }
 }
 
 // -- Programs and libraries -----------------------------------------------------------------------------------------------
@@ -405,7 +443,7 @@ unsafe fn add(loaded: &Loaded, addresses: core::ops::Range<usize>, count: usize)
     MODULE_COUNT.store(at + 1, Ordering::Release);
 
     // Lent for a moment: whatever is not absolute gets the directory in front.
-    let mut file = Text::new();
+    let mut file: Text = Text::new();
     let mut buffer = [0; 1024];
     let name = if loaded.name.is_null() { &[] } else { system::text(loaded.name) };
     match name.first() {

@@ -7,6 +7,8 @@
 #![no_std]
 #![allow(unsafe_op_in_unsafe_fn)] // Every function here stands in for one of C.
 
+mod calls;
+mod files;
 mod format;
 mod part;
 mod start;

@@ -22,6 +22,7 @@ mod numbers {
     pub const OPENAT: i64 = 257;
     pub const MKDIRAT: i64 = 258;
     pub const READLINKAT: i64 = 267;
+    pub const FACCESSAT: i64 = 269;
     pub const FALLOCATE: i64 = 285;
     pub const STATX: i64 = 332;
 }
@@ -29,6 +30,7 @@ mod numbers {
 mod numbers {
     pub const GETCWD: i64 = 17;
     pub const MKDIRAT: i64 = 34;
+    pub const FACCESSAT: i64 = 48;
     pub const FTRUNCATE: i64 = 46;
     pub const FALLOCATE: i64 = 47;
     pub const OPENAT: i64 = 56;
@@ -78,6 +80,9 @@ unsafe extern "C" {
     fn syscall(number: c_long, ...) -> c_long;
     fn __errno_location() -> *mut c_int;
     fn getenv(name: *const c_char) -> *const c_char;
+    fn dladdr(address: *const c_void, into: *mut [usize; 4]) -> c_int;
+    static environ: *const *const c_char;
+    pub fn dlerror() -> *const c_char;
     pub fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut c_void;
     pub fn dl_iterate_phdr(
         visit: unsafe extern "C" fn(*mut Loaded, usize, *mut c_void) -> c_int,
@@ -151,6 +156,45 @@ pub unsafe fn text<'a>(start: *const c_char) -> &'a [u8] {
     unsafe { core::ffi::CStr::from_ptr(start).to_bytes() }
 }
 
+/// The variables as they are now, closed by a null.
+pub fn variables() -> *const *const c_char {
+    // SAFETY: the C library's.
+    unsafe { environ }
+}
+
+pub fn errno() -> c_int {
+    // SAFETY: this thread's.
+    unsafe { *__errno_location() }
+}
+
+pub fn set_errno(error: c_int) {
+    // SAFETY: this thread's.
+    unsafe { *__errno_location() = error };
+}
+
+/// Whether there is such a path, which may also point nowhere: then it is EFAULT.
+pub fn is_there(at: c_int, path: *const c_char) -> Answer<()> {
+    // SAFETY: the system looks whether it may read the path.
+    unsafe { answer(syscall(FACCESSAT, at, path, 0)).map(drop) }
+}
+
+/// `path` is closed by a zero.
+pub fn is_executable(path: &[u8]) -> bool {
+    const EXECUTE: c_int = 1;
+    // SAFETY: a closed path.
+    unsafe { syscall(FACCESSAT, HERE, path.as_ptr(), EXECUTE) == 0 }
+}
+
+/// Where the program or library begins that this address is in; 0: nowhere.
+pub fn library_of(address: usize) -> usize {
+    let mut found = [0; 4]; // Dl_info: name, beginning, and of the symbol the same.
+    // SAFETY: writes four words; the address is only compared.
+    match unsafe { dladdr(core::ptr::without_provenance(address), &mut found) } {
+        0 => 0,
+        _ => found[1],
+    }
+}
+
 pub struct File(i64);
 
 impl File {
@@ -201,9 +245,10 @@ impl File {
             .map(|at| at as *mut u8)
     }
 
-    pub fn write(&self, text: &[u8]) {
+    /// Whether all of it was written.
+    pub fn write(&self, text: &[u8]) -> bool {
         // SAFETY: reads `text` only.
-        unsafe { syscall(WRITE, self.0, text.as_ptr(), text.len()) };
+        unsafe { syscall(WRITE, self.0, text.as_ptr(), text.len()) == text.len() as c_long }
     }
 }
 

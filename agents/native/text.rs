@@ -2,15 +2,13 @@
 
 use crate::format::STEPS;
 
-const SIZE: usize = 3072;
-
-pub struct Text {
+pub struct Text<const SIZE: usize = 3072> {
     bytes: [u8; SIZE],
     length: usize,
 }
 
-impl Text {
-    pub const fn new() -> Text {
+impl<const SIZE: usize> Text<SIZE> {
+    pub const fn new() -> Text<SIZE> {
         Text { bytes: [0; SIZE], length: 0 }
     }
 
@@ -21,6 +19,10 @@ impl Text {
     /// Whether something did not fit.
     pub fn is_full(&self) -> bool {
         self.length + 1 >= SIZE
+    }
+
+    pub fn is_whole(&self) -> bool {
+        !self.is_full()
     }
 
     pub fn cut(&mut self, length: usize) {
@@ -38,14 +40,21 @@ impl Text {
     }
 
     /// What does not fit is cut off; there is always room for the closing zero.
-    pub fn add(&mut self, more: &[u8]) -> &mut Text {
+    pub fn add(&mut self, more: &[u8]) -> &mut Text<SIZE> {
         let length = more.len().min(SIZE - 1 - self.length);
         self.bytes[self.length..][..length].copy_from_slice(&more[..length]);
         self.length += length;
         self
     }
 
-    pub fn number(&mut self, mut number: u64) -> &mut Text {
+    /// Has somebody write into the room that is left, who says how much it was.
+    pub fn fill(&mut self, with: impl FnOnce(&mut [u8]) -> usize) {
+        let room = &mut self.bytes[self.length..SIZE - 1];
+        let most = room.len();
+        self.length += with(room).min(most);
+    }
+
+    pub fn number(&mut self, mut number: u64) -> &mut Text<SIZE> {
         let mut digits = [0; 20];
         let mut at = digits.len();
         loop {
@@ -59,7 +68,7 @@ impl Text {
     }
 
     /// One word or path that cannot end its line.
-    pub fn escaped(&mut self, text: &[u8]) -> &mut Text {
+    pub fn escaped(&mut self, text: &[u8]) -> &mut Text<SIZE> {
         for byte in text {
             match byte {
                 b'\n' => self.add(b"\\n"),
@@ -73,7 +82,7 @@ impl Text {
     }
 
     /// The way to a thread: `main.0.2`, or `?`.
-    pub fn steps(&mut self, depth: Option<u32>, steps: &[u32; STEPS]) -> &mut Text {
+    pub fn steps(&mut self, depth: Option<u32>, steps: &[u32; STEPS]) -> &mut Text<SIZE> {
         let Some(depth) = depth else {
             return self.add(b"?");
         };

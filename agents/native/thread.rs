@@ -150,6 +150,24 @@ unsafe fn without_room(thread: *mut Thread, id: u32) {
     }
 }
 
+/// What is not an event and yet needs the lock of the part. Nothing of it is traced, and nothing of it is visible.
+///
+/// # Safety
+/// Any thread, any time.
+pub unsafe fn apart(work: impl FnOnce()) {
+    let thread = this();
+    if (*thread).busy {
+        return;
+    }
+    system::quietly(|| {
+        (*thread).busy = true;
+        compiler_fence(Ordering::SeqCst);
+        work();
+        compiler_fence(Ordering::SeqCst);
+        (*thread).busy = false;
+    });
+}
+
 /// The next piece of the file; where there is none, the file says why.
 unsafe fn more(thread: *mut Thread) -> bool {
     if !part::ready() {

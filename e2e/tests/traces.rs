@@ -55,6 +55,96 @@ fn a_plain_program_gets_the_flags_and_built_with_them_it_is_traced() {
 }
 
 #[test]
+fn the_files_that_a_rust_test_depends_on_are_grouped() {
+    let story = Story::new()
+        .with("Cargo.toml", "[package]\nname = \"shop\"\nversion = \"0.1.0\"\nedition = \"2021\"\n[workspace]\n")
+        .with("data/prices.txt", "3\n")
+        .with("src/lib.rs", "pub fn twice(price: u32) -> u32 {\n    price * 2\n}\n")
+        .with(
+            "tests/shop.rs",
+            r#"#[test]
+fn sells() {
+    let price: u32 = std::fs::read_to_string("data/prices.txt").unwrap().trim().parse().unwrap();
+    assert_eq!(shop::twice(price), 6);
+}
+
+#[test]
+fn opens() {
+    assert!(std::fs::read("data/prices.txt").is_ok());
+    assert!(std::fs::read("data/missing.txt").is_err());
+    assert_eq!(std::fs::read_dir("data").unwrap().count(), 1);
+    assert!(std::path::Path::new("Cargo.toml").exists());
+    assert!(std::process::Command::new("sh").args(["-c", ":"]).status().unwrap().success());
+}
+"#,
+        );
+    let sells = story.unflake(["trace", "--files", "sells", "--", "cargo", "test"]).end().exits(0);
+    assert_eq!(
+        sells.stdout,
+        "  shop::shop sells passed\n\n  ran:\n    src/lib.rs\n    tests/shop.rs\n  read:\n    data/prices.txt\n"
+    );
+    let opens = story.unflake(["trace", "--files", "opens", "--", "cargo", "test"]).end().exits(0);
+    let sh = opens.stdout.lines().find(|line| line.ends_with("/sh")).expect("a shell was started").trim();
+    assert_eq!(
+        opens.stdout,
+        format!(
+            "  shop::shop opens passed\n\n  ran:\n    tests/shop.rs\n  read:\n    data/prices.txt\n  looked at:\n    Cargo.toml\n  \
+             looked for, not there:\n    data/missing.txt\n  listed:\n    data\n  started:\n    {sh}\n  \
+             not all: started {sh}: what it did is not known\n"
+        )
+    );
+}
+
+#[test]
+fn the_files_that_a_cpp_test_depends_on_are_grouped() {
+    let story = Story::new()
+        .with("data/prices.txt", "3\n")
+        .with("data/names.txt", "pear\n")
+        .with(
+            "CMakeLists.txt",
+            "cmake_minimum_required(VERSION 3.16)\nproject(shop CXX)\nset(CMAKE_CXX_STANDARD 17)\nfind_package(GTest REQUIRED)\n\
+             add_executable(shop_test shop_test.cpp)\ntarget_link_libraries(shop_test GTest::gtest_main)\n",
+        )
+        .with(
+            "shop_test.cpp",
+            r#"#include <gtest/gtest.h>
+#include <cstdio>
+#include <fstream>
+TEST(Shop, Reads) {
+  int price = 0;
+  std::ifstream("data/prices.txt") >> price;
+  EXPECT_EQ(price, 3);
+  std::FILE* names = std::fopen("data/names.txt", "r");
+  ASSERT_NE(names, nullptr);
+  std::fclose(names);
+  EXPECT_FALSE(std::ifstream("data/missing.txt").is_open());
+}
+"#,
+        );
+    let run = |program: &str, arguments: &[&str]| {
+        let output = story.command(program).args(arguments).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&[output.stdout, output.stderr].concat()));
+    };
+    // How to build it is what unflake says of a program that cannot be traced, such as this one.
+    run("cmake", &["-S", ".", "-B", "build", "-G", "Ninja"]);
+    run("cmake", &["--build", "build"]);
+    let told = story.unflake(["trace", "Reads", "--", "build/shop_test"]).end().exits(4);
+    let from = told.stderr.find("CXX=clang++").expect("the advice has a command");
+    let command = &told.stderr[from..from + told.stderr[from..].find("\nWith gcc").unwrap()];
+    run("sh", &["-c", command]);
+    run("cmake", &["--build", "build-traced"]);
+    let ran = story.unflake(["trace", "--files", "Reads", "--", "build-traced/shop_test"]).end().exits(0);
+    assert!(
+        ran.stdout.ends_with(
+            "\n\n  ran:\n    shop_test.cpp\n  read:\n    data/names.txt\n    data/prices.txt\n  \
+             looked for, not there:\n    data/missing.txt\n"
+        ),
+        "{}",
+        ran.stdout
+    );
+}
+
+#[test]
 fn a_name_that_several_tests_have_is_asked_for_again() {
     let story = Story::copy_of(&repository().join("specimens/rust-real-bug"));
     let ran = story.unflake(["trace", "s", "--", "cargo", "test"]).end().exits(2);

@@ -19,6 +19,8 @@ pub struct Attempt {
     pub processes: Vec<Process>,
     /// What could not be read, in words.
     pub problems: Vec<String>,
+    /// A process reached for files that it could not write down.
+    pub(crate) unwritten: bool,
 }
 
 /// One process of an attempt.
@@ -35,6 +37,7 @@ pub struct Process {
     pub(crate) directory: PathBuf,
     pub(crate) name: String,
     pub(crate) modules: Vec<Module>,
+    pub(crate) accesses: Accesses,
     parent: u32,
     started: u64,
     forked: Option<Forked>,
@@ -68,6 +71,15 @@ pub(crate) struct Stamp {
     pub(crate) nanoseconds: u64,
 }
 
+/// Whether the files that a process reached for are written down.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Accesses {
+    No,
+    Yes,
+    /// Calls of this function go elsewhere.
+    Without(String),
+}
+
 #[derive(Debug, Clone)]
 struct Forked {
     part: String,
@@ -80,7 +92,9 @@ impl Attempt {
     /// Reads what there is of an attempt. A process or thread that cannot be read is a problem and no error: the others
     /// still say what they say.
     pub fn open(directory: &Path) -> Result<Attempt, Error> {
-        let mut attempt = Attempt { processes: Vec::new(), problems: Vec::new() };
+        let shared = read_bounded(&directory.join("budget"), 4096).unwrap_or_default();
+        let unwritten = shared.get(8..16).is_some_and(|word| word != [0; 8]);
+        let mut attempt = Attempt { processes: Vec::new(), problems: Vec::new(), unwritten };
         let mut threads = 0;
         for entry in entries(directory)? {
             if !entry.join("process").is_file() {
@@ -201,6 +215,7 @@ impl Process {
             directory: directory.to_owned(),
             name: directory.file_name().unwrap_or_default().to_string_lossy().into_owned(),
             modules: Vec::new(),
+            accesses: Accesses::No,
             parent: 0,
             started: 0,
             forked: None,
@@ -213,6 +228,10 @@ impl Process {
                 "parent" => understood = put(rest, &mut process.parent),
                 "started" => understood = put(rest, &mut process.started),
                 "executable" => process.executable = unescape(rest).into(),
+                "files" => {
+                    let without = rest.strip_prefix("unseen ");
+                    process.accesses = without.map_or(Accesses::Yes, |name| Accesses::Without(name.to_owned()));
+                }
                 "lost" => process.lost.push(lost(rest)),
                 "forked" => {
                     process.forked = forked(rest);

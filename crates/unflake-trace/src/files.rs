@@ -49,6 +49,25 @@ pub(crate) fn unescape(text: &str) -> String {
     plain
 }
 
+/// The same for paths, which need not be text.
+pub(crate) fn unescape_bytes(text: &[u8]) -> Vec<u8> {
+    let mut plain = Vec::with_capacity(text.len());
+    let mut bytes = text.iter();
+    while let Some(byte) = bytes.next() {
+        plain.push(match byte {
+            b'\\' => match bytes.next() {
+                Some(b'n') => b'\n',
+                Some(b't') => b'\t',
+                Some(b'r') => b'\r',
+                Some(other) => *other,
+                None => break,
+            },
+            byte => *byte,
+        });
+    }
+    plain
+}
+
 pub(crate) fn escape(text: &str, into: &mut String) {
     for letter in text.chars() {
         match letter {

@@ -22,16 +22,27 @@
 //! - `places`, text: `unflake-places 1`, then a line for every id that occurs, fields parted by tabs: the id, and for each
 //!   frame from the outermost to the innermost file, line and function. An empty file or line 0: not known. `note` and a
 //!   text say what else is not known. Tab, line ends and backslash are written `\t`, `\n`, `\r`, `\\`.
+//! - `files`, text, a line for each file that the process reached for and each way it did, kind and path parted by a tab, the
+//!   path escaped as in `places`: `read`, `wrote` (also made, renamed, removed), `listed` (the names in a directory), `walked`
+//!   (a directory or pattern, by a function that does not say what it met), `seen` (there, but not opened), `missed` (looked
+//!   for and not there), `started` (a program), `alone` (a program that was not told to trace). The path is absolute, made
+//!   with the working directory of that moment, links not followed and `..` left as it is; that of a program may be a mere
+//!   name, if it was not found. `lost WHY`, also parted by a tab: not everything is here (`limit`, 16384 lines a process;
+//!   `too-long`, a path; `no-room`). A copy without a directory of its own writes to that of whose copy it is. The
+//!   file is there once there is something to say; `process` has a line `files` where such accesses are recorded at all, or
+//!   `files unseen FUNCTION` where calls of that function do not arrive. Kinds that a reader does not know are gaps.
 //!
 //! A tracer that knows its lines writes `places` itself. The native runtime knows only addresses; it adds to `process` lines
 //! `module FIRST COUNT guards 0 SIZE SECONDS NANOSECONDS PATH` with a table `places-FIRST` of u64 addresses, or `module FIRST
 //! COUNT addresses FROM …` where ids are distances from an address, and [`Symboliser`] makes `places` of them after the run.
-//! `budget` in the attempt's directory is a page that the processes share: how much of the limit is taken.
+//! `budget` in the attempt's directory is a page that the processes share: how much of the limit is taken, u64, and whether some
+//! of them could write down neither a file that they reached for nor that it is lost, u64.
 
 mod attempt;
 mod binary;
 mod cargo;
 mod cxx;
+mod depends;
 mod error;
 mod executed;
 mod files;
@@ -48,6 +59,7 @@ pub use attempt::{Attempt, Process};
 pub use binary::{Instrumented, instrumented};
 pub use cargo::{cargo_variables, rustc_wrapper};
 pub use cxx::{Flags, clang, gcc};
+pub use depends::Depends;
 pub use error::Error;
 pub use executed::Executed;
 pub use lines::{Line, Lines, LinesOf, Project};

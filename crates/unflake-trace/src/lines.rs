@@ -44,8 +44,32 @@ impl Project {
             let path = normal(path);
             self.roots[0].join(&path).is_file().then_some(path)?
         };
-        (!self.without.iter().any(|left_out| inside.starts_with(left_out))).then_some(inside)
+        self.keeps(&inside).then_some(inside)
     }
+
+    /// Where an absolute path is, which need not exist.
+    pub(crate) fn side(&self, path: &Path) -> Side {
+        let path = normal(path);
+        match self.roots.iter().find_map(|root| path.strip_prefix(root).ok()) {
+            Some(inside) if inside.as_os_str().is_empty() => Side::Inside(".".into()),
+            Some(inside) if self.keeps(inside) => Side::Inside(inside.to_owned()),
+            Some(_) => Side::LeftOut,
+            None => Side::Outside(path),
+        }
+    }
+
+    fn keeps(&self, inside: &Path) -> bool {
+        !self.without.iter().any(|left_out| inside.starts_with(left_out))
+    }
+}
+
+/// On which side of the project's border something is.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Side {
+    /// Relative to the root.
+    Inside(PathBuf),
+    LeftOut,
+    Outside(PathBuf),
 }
 
 /// A line that a person can open.

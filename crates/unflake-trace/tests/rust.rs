@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use support::{Place, assert_lines_exist, lines, marked, short, succeed, text, traced};
 use unflake_trace::{
-    Attempt, Executed, Instrumented, Limits, Project, Runtime, Symboliser, Why, cargo_variables, instrumented,
+    Attempt, Depends, Executed, Instrumented, Limits, Project, Runtime, Symboliser, Why, cargo_variables, instrumented,
 };
 
 /// A workspace with all that stands in the way: a build script and a macro that use a library which is also traced, a
@@ -256,6 +256,32 @@ fn a_program_that_the_test_starts_is_part_of_the_attempt() {
 }
 
 #[test]
+fn the_files_that_a_test_reaches_for_are_dependencies() {
+    let workspace = workspace();
+    workspace.place.write("project/data/prices.txt", "3");
+    succeed(workspace.unit_test("files", "files").current_dir(&workspace.root));
+    let attempt = workspace.place.read(&workspace.place.attempt("files"));
+    let depends = Depends::of(&attempt, &workspace.project());
+    let paths = |paths: &std::collections::BTreeSet<PathBuf>| {
+        paths.iter().map(|path| path.to_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(paths(&depends.read), ["data/prices.txt"]);
+    assert_eq!(paths(&depends.seen), ["Cargo.toml", "app"]);
+    assert_eq!(paths(&depends.missed), ["data/missing.txt", "data/none"]);
+    assert_eq!(paths(&depends.listed), ["data"]);
+    assert_eq!(paths(&depends.written), ["data/copy.txt"]);
+    // Both ways of the standard library: by itself, and by a copy of the process.
+    assert_eq!(depends.programs.len(), 2, "{depends:#?}");
+    assert!(depends.gaps.iter().all(|gap| gap.contains("/sh: ") || gap.contains("/true: ")), "{:#?}", depends.gaps);
+    assert_eq!(depends.gaps.len(), 2);
+
+    succeed(&mut workspace.test(&workspace.integration, "runs", "started-files", Limits::default()));
+    let attempt = workspace.place.read(&workspace.place.attempt("started-files"));
+    let depends = Depends::of(&attempt, &workspace.project());
+    assert_eq!((depends.programs.len(), depends.gaps), (1, vec![]), "a program that is traced is no gap");
+}
+
+#[test]
 fn several_at_once_do_not_meet() {
     let workspace = workspace();
     let start = |_| workspace.unit_test("threads", "at-once").stdout(Stdio::null()).spawn().unwrap();
@@ -455,6 +481,23 @@ mod tests {
     #[test]
     fn extra() {
         assert_eq!(super::ranked(vec![3, 1, 2]), [3, 2]);
+    }
+
+    #[test]
+    fn files() {
+        use std::os::unix::process::CommandExt;
+        use std::process::Command;
+        assert!(std::fs::read("data/missing.txt").is_err());
+        assert!(!std::path::Path::new("data/none").exists());
+        assert!(std::fs::metadata("Cargo.toml").is_ok());
+        assert!(std::fs::canonicalize("app").is_ok());
+        assert!(std::fs::copy("data/prices.txt", "data/copy.txt").is_ok());
+        assert!(std::fs::read_dir("data").unwrap().count() > 1);
+        std::fs::remove_file("data/copy.txt").unwrap();
+        assert!(Command::new("sh").args(["-c", ":"]).status().unwrap().success());
+        let mut copied = Command::new("true");
+        unsafe { copied.pre_exec(|| Ok(())) };
+        assert!(copied.status().unwrap().success());
     }
 
     #[test]

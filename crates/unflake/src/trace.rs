@@ -9,7 +9,7 @@ use std::time::Instant;
 use unflake_exec::Exec;
 use unflake_inquiry::Once;
 use unflake_report::{self as report, Step, ThreadTrace};
-use unflake_trace::{Attempt, Executed, Lines, Process, Project, Thread};
+use unflake_trace::{Attempt, Depends, Lines, Process, Project, Thread};
 
 use crate::args::{TraceArgs, When};
 use crate::campaign::{Campaign, Gathered};
@@ -29,8 +29,8 @@ const NAMED: usize = 10;
 #[derive(Default)]
 pub(crate) struct Traced {
     pub(crate) threads: Vec<ThreadTrace>,
-    /// The project's files that were run, and why there may be more.
-    pub(crate) executed: Executed,
+    /// The files that it depends on, and why there may be more.
+    pub(crate) depends: Depends,
 }
 
 pub(crate) fn run(args: &TraceArgs, settings: &Settings, here: &Path, colour: When) -> Result<Exit, Trouble> {
@@ -94,10 +94,25 @@ fn not_one(wanted: &str, matching: &[&str]) -> Trouble {
 }
 
 fn write_files(traced: &Traced, out: &mut dyn Write) -> io::Result<()> {
-    for file in &traced.executed.files {
-        writeln!(out, "  {}", report::one_line(&file.to_string_lossy()))?;
+    let depends = &traced.depends;
+    let groups = [
+        ("ran", &depends.executed),
+        ("read", &depends.read),
+        ("looked at", &depends.seen),
+        ("looked for, not there", &depends.missed),
+        ("listed", &depends.listed),
+        ("wrote", &depends.written),
+        ("started", &depends.programs),
+    ];
+    for (what, files) in groups {
+        if !files.is_empty() {
+            writeln!(out, "  {what}:")?;
+        }
+        for file in files {
+            writeln!(out, "    {}", report::one_line(&file.to_string_lossy()))?;
+        }
     }
-    for gap in &traced.executed.gaps {
+    for gap in &depends.gaps {
         writeln!(out, "  not all: {}", report::one_line(gap))?;
     }
     Ok(())
@@ -122,8 +137,8 @@ pub(crate) fn read(directory: &Path, root: &Path) -> Traced {
         };
         threads.extend(process.threads.iter().map(|thread| of_thread(process, thread, &lines, &mut sources)));
     }
-    let executed = Executed::of(&attempt, &project);
-    Traced { threads, executed }
+    let depends = Depends::of(&attempt, &project);
+    Traced { threads, depends }
 }
 
 fn gap(why: String) -> ThreadTrace {
