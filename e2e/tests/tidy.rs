@@ -7,9 +7,10 @@ use std::path::{Path, PathBuf};
 use e2e::repository;
 use regex_lite::Regex;
 
-const ROOMS: [(&str, &[&str]); 9] = [
+const ROOMS: [(&str, &[&str]); 10] = [
     ("unflake-protocol", &[]),
     ("unflake-model", &[]),
+    ("unflake-changes", &["unflake-model"]),
     ("unflake-inquiry", &["unflake-model"]),
     ("unflake-exec", &["unflake-model", "unflake-protocol"]),
     ("unflake-trace", &[]),

@@ -4,6 +4,7 @@
 //! particular test runner or language.
 
 mod attempt;
+mod change;
 mod finding;
 mod observation;
 mod outcome;
@@ -11,6 +12,7 @@ mod session;
 mod test;
 
 pub use attempt::{Attempt, Failure, Phase, Timestamp};
+pub use change::{Base, Change, ChangeKind, ChangedFunctions, Changes, Chosen};
 pub use finding::{Detail, Evidence, Finding, Rung, Verdict, VerdictKind};
 pub use observation::{Environment, Event, Observation, Problem, ProblemKind, Totals};
 pub use outcome::{Death, Outcome};

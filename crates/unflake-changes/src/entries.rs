@@ -1,0 +1,164 @@
+//! What git says of paths, as it says it: bytes, modes and hashes.
+
+use crate::Error;
+use crate::git::Git;
+
+pub(crate) const LINK: &str = "120000";
+pub(crate) const SUBMODULE: &str = "160000";
+
+/// A line of a raw diff between a commit and the working tree.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Entry {
+    pub(crate) old_mode: String,
+    pub(crate) new_mode: String,
+    pub(crate) old_hash: String,
+    /// Only zeros where the file is not as the index has it.
+    pub(crate) new_hash: String,
+    /// One letter, without the number behind it.
+    pub(crate) status: u8,
+    pub(crate) path: Vec<u8>,
+    pub(crate) from: Option<Vec<u8>>,
+}
+
+/// A path of the index.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Tracked {
+    /// git has been told not to look at the file.
+    pub(crate) hidden: bool,
+    pub(crate) mode: String,
+    pub(crate) hash: String,
+    pub(crate) path: Vec<u8>,
+}
+
+/// The working tree against a commit. The plumbing command does not refresh the index and so tells too much, never too
+/// little: files that were written anew with the same contents are among these.
+pub(crate) fn diff(git: &Git, base: &str) -> Result<Vec<Entry>, Error> {
+    let words = |renames| {
+        [
+            "diff-index",
+            "--raw",
+            "-z",
+            "--no-abbrev",
+            "--no-ext-diff",
+            "--no-textconv",
+            "--no-color",
+            "--ignore-submodules=none",
+            renames,
+            base,
+            "--",
+        ]
+    };
+    // Looking for renames reads contents, which a partial clone may not have.
+    let said = git.ask(&words("--find-renames")).or_else(|_| git.ask(&words("--no-renames")))?;
+    parse_diff(&said).ok_or_else(|| odd("diff-index"))
+}
+
+fn parse_diff(said: &[u8]) -> Option<Vec<Entry>> {
+    let mut fields = fields(said);
+    let mut entries = Vec::new();
+    while let Some(head) = fields.next() {
+        let head = str::from_utf8(head).ok()?.strip_prefix(':')?;
+        let [old_mode, new_mode, old_hash, new_hash, status] = head.split(' ').collect::<Vec<_>>()[..] else {
+            return None;
+        };
+        let status = *status.as_bytes().first()?;
+        let first = fields.next()?.to_vec();
+        let (from, path) =
+            if matches!(status, b'R' | b'C') { (Some(first), fields.next()?.to_vec()) } else { (None, first) };
+        let [old_mode, new_mode, old_hash, new_hash] = [old_mode, new_mode, old_hash, new_hash].map(str::to_owned);
+        entries.push(Entry { old_mode, new_mode, old_hash, new_hash, status, path, from });
+    }
+    Some(entries)
+}
+
+/// Every path of the index.
+pub(crate) fn tracked(git: &Git) -> Result<Vec<Tracked>, Error> {
+    let said = git.ask(&["ls-files", "-z", "-v", "--stage"])?;
+    fields(&said).map(parse_tracked).collect::<Option<_>>().ok_or_else(|| odd("ls-files"))
+}
+
+fn parse_tracked(field: &[u8]) -> Option<Tracked> {
+    let (head, path) = split(field, b'\t')?;
+    let [tag, mode, hash, _stage] = str::from_utf8(head).ok()?.split(' ').collect::<Vec<_>>()[..] else { return None };
+    let hidden = tag == "S" || tag.bytes().all(|byte| byte.is_ascii_lowercase());
+    Some(Tracked { hidden, mode: mode.to_owned(), hash: hash.to_owned(), path: path.to_vec() })
+}
+
+/// Every path of a commit with its mode and its hash.
+pub(crate) fn committed(git: &Git, revision: &str) -> Result<Vec<(Vec<u8>, String, String)>, Error> {
+    let said = git.ask(&["ls-tree", "-r", "-z", "--full-tree", revision])?;
+    let parse = |field: &[u8]| {
+        let (head, path) = split(field, b'\t')?;
+        let [mode, _kind, hash] = str::from_utf8(head).ok()?.split(' ').collect::<Vec<_>>()[..] else { return None };
+        Some((path.to_vec(), mode.to_owned(), hash.to_owned()))
+    };
+    fields(&said).map(parse).collect::<Option<_>>().ok_or_else(|| odd("ls-tree"))
+}
+
+/// What is there, not ignored and not in the index. A repository of its own is one path.
+pub(crate) fn untracked(git: &Git) -> Result<Vec<Vec<u8>>, Error> {
+    others(git, &["ls-files", "-z", "--others", "--exclude-standard"])
+}
+
+/// What is there and ignored, a directory as one path where all of it is.
+pub(crate) fn ignored(git: &Git) -> Result<Vec<Vec<u8>>, Error> {
+    others(git, &["ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory"])
+}
+
+fn others(git: &Git, words: &[&str]) -> Result<Vec<Vec<u8>>, Error> {
+    let said = git.ask(words)?;
+    Ok(fields(&said).map(|path| path.strip_suffix(b"/").unwrap_or(path).to_vec()).collect())
+}
+
+pub(crate) fn fields(said: &[u8]) -> impl Iterator<Item = &[u8]> {
+    said.split(|byte| *byte == 0).filter(|field| !field.is_empty())
+}
+
+pub(crate) fn is_zero(hash: &str) -> bool {
+    hash.bytes().all(|byte| byte == b'0')
+}
+
+fn split(field: &[u8], at: u8) -> Option<(&[u8], &[u8])> {
+    let at = field.iter().position(|byte| *byte == at)?;
+    Some((&field[..at], &field[at + 1..]))
+}
+
+fn odd(asked: &str) -> Error {
+    Error::Git { asked: asked.to_owned(), said: "its answer cannot be understood".to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn raw_diffs_are_read_to_the_end_or_not_at_all() {
+        let said = b":100644 100755 aa bb M\0a \"b\"\n\xff\0:100644 100644 aa 00 R087\0from\0to\0";
+        let entries = parse_diff(said).unwrap();
+        assert_eq!((entries[0].path.as_slice(), entries[0].status), (b"a \"b\"\n\xff".as_slice(), b'M'));
+        assert_eq!(
+            (entries[1].from.as_deref(), entries[1].path.as_slice()),
+            (Some(b"from".as_slice()), b"to".as_slice())
+        );
+        assert!(is_zero(&entries[1].new_hash));
+        assert_eq!(parse_diff(b""), Some(Vec::new()));
+        for odd in [b"M\0a\0".as_slice(), b":100644 100644 aa M\0a\0", b":100644 100644 aa bb M\0", b":1 2 3 4 R1\0a\0"]
+        {
+            assert_eq!(parse_diff(odd), None);
+        }
+    }
+
+    #[test]
+    fn tags_tell_what_git_does_not_look_at() {
+        let check = |tag: &str, expected: bool| {
+            let line = format!("{tag} 100644 aa 0\ta\tb");
+            let found = parse_tracked(line.as_bytes()).unwrap();
+            assert_eq!((found.hidden, found.path.as_slice()), (expected, b"a\tb".as_slice()), "{tag}");
+        };
+        check("H", false);
+        check("M", false);
+        check("h", true);
+        check("S", true);
+        check("s", true);
+    }
+}

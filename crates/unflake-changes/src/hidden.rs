@@ -1,0 +1,99 @@
+//! Changes that git has been told not to see (`assume-unchanged`, `skip-worktree`), looked at all the same.
+
+use std::collections::HashMap;
+use std::fs;
+
+use unflake_model::ChangeKind;
+
+use crate::Error;
+use crate::contents::{There, hash_of_link, hashes, there};
+use crate::entries::{LINK, SUBMODULE, Tracked, committed, tracked};
+use crate::git::Git;
+
+/// How deep submodules may stand in each other.
+const DEEPEST: usize = 16;
+
+/// The hidden files of the index that are not as in `base`.
+pub(crate) fn hidden(git: &Git, base: &str, all: &[Tracked]) -> Result<Vec<(Vec<u8>, ChangeKind)>, Error> {
+    let hidden: Vec<&Tracked> = all.iter().filter(|one| one.hidden).collect();
+    if hidden.is_empty() {
+        return Ok(Vec::new());
+    }
+    let committed: HashMap<_, _> =
+        committed(git, base)?.into_iter().map(|(path, mode, hash)| (path, (mode, hash))).collect();
+    let mut wanted = Vec::new();
+    for one in hidden {
+        wanted.push((one.path.clone(), committed.get(&one.path).cloned()));
+    }
+    compare(git, wanted)
+}
+
+/// Paths of submodules with changes that git does not see, at any depth.
+pub(crate) fn submodules(git: &Git, all: &[Tracked]) -> Result<Vec<Vec<u8>>, Error> {
+    let mut found = Vec::new();
+    for one in all.iter().filter(|one| one.mode == SUBMODULE) {
+        if has_hidden(&Git::at(&git.directory().join(crate::repository::path(one.path.clone()))), 0)? {
+            found.push(one.path.clone());
+        }
+    }
+    Ok(found)
+}
+
+fn has_hidden(git: &Git, depth: usize) -> Result<bool, Error> {
+    // Not checked out: git looks at nothing that is there, and would answer for the repository around it.
+    if !git.directory().join(".git").exists() {
+        return Ok(fs::read_dir(git.directory()).is_ok_and(|mut entries| entries.next().is_some()));
+    }
+    if depth > DEEPEST {
+        return Ok(true);
+    }
+    let all = tracked(git)?;
+    let as_kept = |one: &Tracked| (one.path.clone(), Some((one.mode.clone(), one.hash.clone())));
+    if !compare(git, all.iter().filter(|one| one.hidden).map(as_kept).collect())?.is_empty() {
+        return Ok(true);
+    }
+    for one in all.iter().filter(|one| one.mode == SUBMODULE) {
+        if has_hidden(&Git::at(&git.directory().join(crate::repository::path(one.path.clone()))), depth + 1)? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Which files are not what they were, each with its mode and hash then.
+type Was = Option<(String, String)>;
+
+fn compare(git: &Git, wanted: Vec<(Vec<u8>, Was)>) -> Result<Vec<(Vec<u8>, ChangeKind)>, Error> {
+    let mut changed = Vec::new();
+    let mut alike = Vec::new();
+    for (path, was) in wanted {
+        let kind = match (was, there(git.directory(), &path)?) {
+            (None, There::Nothing) => continue,
+            (None, _) => ChangeKind::Added,
+            (Some((mode, _)), _) if mode == SUBMODULE => ChangeKind::Submodule,
+            (Some(_), There::Nothing) => ChangeKind::Deleted,
+            (Some(_), There::Other) => ChangeKind::TypeChanged,
+            (Some((old, _)), There::File(new)) if (old == LINK) != (new == LINK) => ChangeKind::TypeChanged,
+            (Some((_, hash)), There::File(LINK)) => {
+                if hash_of_link(git, &path)? == hash {
+                    continue;
+                }
+                ChangeKind::Modified
+            }
+            (Some((mode, hash)), There::File(new)) => {
+                alike.push((path, hash, mode == new));
+                continue;
+            }
+        };
+        changed.push((path, kind));
+    }
+    let paths: Vec<Vec<u8>> = alike.iter().map(|(path, ..)| path.clone()).collect();
+    for ((path, hash, same_mode), now) in alike.into_iter().zip(hashes(git, &paths)?) {
+        if hash != now {
+            changed.push((path, ChangeKind::Modified));
+        } else if !same_mode {
+            changed.push((path, ChangeKind::ModeOnly));
+        }
+    }
+    Ok(changed)
+}
