@@ -2,11 +2,11 @@
 //! the program goes on, so neither a crash nor a kill takes it back.
 
 use core::cell::UnsafeCell;
-use core::ffi::{c_char, c_int};
+use core::ffi::{c_char, c_int, c_void};
 use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use crate::part;
-use crate::system::{self, File};
+use crate::system::{self, File, Loaded};
 use crate::text::Text;
 use crate::thread;
 
@@ -24,6 +24,8 @@ pub enum Kind {
     /// Looked for and not there.
     Missed,
     Started,
+    /// A library that is in the process.
+    Loaded,
     /// Started with an environment that does not say that it is to be traced.
     Alone,
 }
@@ -38,6 +40,7 @@ impl Kind {
             Kind::Seen => b"seen",
             Kind::Missed => b"missed",
             Kind::Started => b"started",
+            Kind::Loaded => b"loaded",
             Kind::Alone => b"alone",
         }
     }
@@ -160,6 +163,24 @@ pub unsafe fn note(kind: Kind, at: c_int, path: *const c_char) {
         return;
     }
     keep(kind, |whole| join(whole, at, path));
+}
+
+/// Writes down the libraries that are loaded, but ours and those of the system, which every process has.
+///
+/// # Safety
+/// The lock of the part is not held: the loader's comes first.
+pub unsafe fn loaded() {
+    unsafe extern "C" fn visit(loaded: *mut Loaded, _: usize, _: *mut c_void) -> c_int {
+        if !(*loaded).name.is_null() {
+            let name = system::text((*loaded).name);
+            let common = [&b"/lib"[..], b"/usr/"].iter().any(|start| name.starts_with(start));
+            if name.contains(&b'/') && !common && !name.ends_with(b"/libunflake_trace.so") {
+                note(Kind::Loaded, HERE, (*loaded).name);
+            }
+        }
+        0
+    }
+    system::dl_iterate_phdr(visit, core::ptr::null_mut());
 }
 
 /// A program that is started, found as the system finds it: along `PATH` if `search` and it is a mere name.

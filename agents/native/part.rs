@@ -6,6 +6,7 @@ use core::ptr::null;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use crate::calls;
+use crate::files;
 use crate::format::{STEPS, UNKNOWN};
 use crate::system::{self, File, Loaded};
 use crate::text::Text;
@@ -179,6 +180,7 @@ unsafe fn come() -> bool {
         if system::pthread_key_create(&mut key, Some(thread::at_end)) == 0 {
             KEY.store(key, Ordering::Relaxed);
         }
+        files::loaded();
     }
     on
 }

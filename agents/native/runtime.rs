@@ -114,6 +114,9 @@ unsafe extern "C" fn come() {
 }
 
 unsafe extern "C" fn leave() {
+    if part::is_on() {
+        files::loaded();
+    }
     thread::end();
 }
 

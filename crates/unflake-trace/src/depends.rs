@@ -94,6 +94,12 @@ impl Depends {
                 b"missed" => self.missed.extend(border.kept(accessed)),
                 b"listed" => self.listed.extend(border.kept(accessed)),
                 b"wrote" => self.written.extend(border.kept(accessed)),
+                b"loaded" if border.is_strange(accessed) => {
+                    self.read.extend(border.kept(accessed));
+                    self.gaps
+                        .push(format!("loaded {shown}, which was not built for tracing: what it did is not known"));
+                }
+                b"loaded" => {}
                 b"walked" => {
                     let walked = border.kept(accessed);
                     if !walked.is_empty() {
@@ -127,12 +133,20 @@ fn lost(why: &[u8]) -> String {
     format!("files were left out: {why}")
 }
 
+fn real(path: &Path) -> PathBuf {
+    fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
+}
+
 /// What is kept and what is left out.
 struct Border<'a> {
     project: &'a Project,
     left_out: Vec<PathBuf>,
+    /// So many of them, from the first on, have nothing of the project.
+    strangers: usize,
     /// Programs that wrote a trace of their own.
     traced: BTreeSet<PathBuf>,
+    /// Programs and libraries with places in them.
+    instrumented: BTreeSet<PathBuf>,
 }
 
 impl<'a> Border<'a> {
@@ -141,15 +155,18 @@ impl<'a> Border<'a> {
         let tool = |variable: &str, usual: &str| {
             var_os(variable).map(PathBuf::from).or_else(|| Some(home.as_ref()?.join(usual)))
         };
+        let modules = attempt.processes.iter().flat_map(|process| &process.modules);
+        let instrumented = modules.map(|module| real(&module.path)).collect();
         let mut left_out: Vec<PathBuf> = SYSTEM.iter().map(PathBuf::from).collect();
         left_out.extend(tool("CARGO_HOME", ".cargo"));
         left_out.extend(tool("RUSTUP_HOME", ".rustup"));
         left_out.extend(tool("TERMINFO", ".terminfo")); // Looked for by the harness of Rust's tests.
+        let strangers = left_out.len();
         let parents = attempt.processes.iter().flat_map(|one| [one.executable.parent(), one.directory.parent()]);
         left_out.extend(parents.flatten().map(Path::to_owned));
         left_out.retain(|directory| directory.parent().is_some()); // All that there is is below the root.
         let traced = attempt.processes.iter().map(|process| process.executable.clone()).collect();
-        Border { project, left_out, traced }
+        Border { project, left_out, strangers, traced, instrumented }
     }
 
     /// The path or paths that this one is kept as.
@@ -174,6 +191,17 @@ impl<'a> Border<'a> {
             Side::Inside(inside) if path.is_absolute() => inside,
             _ => path.to_owned(),
         }
+    }
+
+    /// Whether a library may have code of the project that left no trace. What is built into `target` and is not
+    /// instrumented is a dependency's.
+    fn is_strange(&self, path: &Path) -> bool {
+        let elsewhere = match self.project.side(path) {
+            Side::Inside(_) => false,
+            Side::LeftOut => true,
+            Side::Outside(path) => self.left_out[..self.strangers].iter().any(|directory| path.starts_with(directory)),
+        };
+        !elsewhere && !self.instrumented.contains(&real(path))
     }
 
     fn is_traced(&self, path: &Path) -> bool {

@@ -25,8 +25,8 @@
 //! - `files`, text, a line for each file that the process reached for and each way it did, kind and path parted by a tab, the
 //!   path escaped as in `places`: `read`, `wrote` (also made, renamed, removed), `listed` (the names in a directory), `walked`
 //!   (a directory or pattern, by a function that does not say what it met), `seen` (there, but not opened), `missed` (looked
-//!   for and not there), `started` (a program), `alone` (a program that was not told to trace). The path is absolute, made
-//!   with the working directory of that moment, links not followed and `..` left as it is; that of a program may be a mere
+//!   for and not there), `loaded` (a library, not of the system, in the process at its start or end), `started` (a program),
+//!   `alone` (a program that was not told to trace). The path is absolute, made with the working directory of that moment, links not followed and `..` left as it is; that of a program may be a mere
 //!   name, if it was not found. `lost WHY`, also parted by a tab: not everything is here (`limit`, 16384 lines a process;
 //!   `too-long`, a path; `no-room`). A copy without a directory of its own writes to that of whose copy it is. The
 //!   file is there once there is something to say; `process` has a line `files` where such accesses are recorded at all, or

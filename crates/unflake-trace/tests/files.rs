@@ -35,7 +35,9 @@ fn built() -> &'static Built {
             let mut compile = Command::new(name);
             compile.args(["-std=c++17", "-O1", "-c"]).args(&flags.compile).arg(&source).arg("-o").arg(&object);
             succeed(&mut compile);
-            succeed(Command::new(name).args(&flags.link).arg(&object).arg("-o").arg(&program).arg("-pthread"));
+            succeed(
+                Command::new(name).args(&flags.link).arg(&object).arg("-o").arg(&program).args(["-pthread", "-ldl"]),
+            );
             (*name, program)
         };
         let programs = std::thread::scope(|scope| {
@@ -173,6 +175,18 @@ fn repetitions_are_dropped_and_a_bound_is_told() {
     let built = built();
     let attempt = Attempt::open(&built.place.attempt("often-clang++")).unwrap();
     assert_eq!(attempt.processes.len(), 1);
+}
+
+#[test]
+fn a_library_that_was_not_built_for_tracing_is_a_gap() {
+    let built = built();
+    let source = built.place.write("project/plain.c", "int plain(void) { return 1; }\n");
+    succeed(Command::new("gcc").args(["-shared", "-fPIC"]).arg(source).arg("-o").arg(built.root.join("plain.so")));
+    built.each("loads", |depends, name| {
+        assert_eq!(texts(&depends.read), ["plain.so"], "{name}");
+        let gap = "/plain.so, which was not built for tracing: what it did is not known";
+        assert!(depends.gaps.len() == 1 && depends.gaps[0].ends_with(gap), "{name}: {:#?}", depends.gaps);
+    });
 }
 
 #[test]
@@ -439,6 +453,7 @@ int main(int count, char** words) {
   if (what == "same") return same();
   if (what == "often") return often();
   if (what == "full") return full();
+  if (what == "loads") return dlopen("./plain.so", RTLD_NOW) ? 0 : 1;
   if (what == "killed") {
     touch("data/prices.txt");
     kill(getpid(), SIGKILL);
