@@ -12,7 +12,7 @@ use serde_json::Value;
 use unflake_protocol::{Failed, Outcome};
 
 use crate::driver::Workshop;
-use crate::gtest;
+use crate::gtest_output;
 use crate::libtest;
 use crate::sanitizers;
 use crate::suite::{Alone, CannotList, Case, End, How, Judged, Listener, Program, Start, Suite, failed};
@@ -275,8 +275,8 @@ impl Rules {
             Some(message) => Failed { trace: said.trim().to_owned(), ..failed("Failed", &message) },
             None if said.contains("[ RUN      ]") => {
                 let said = own_part(said);
-                let judged = Judged::new(Outcome::Failed, end.seconds).failed(gtest::failure_in(said));
-                return judged.said(gtest::before_failure(said), "");
+                let judged = Judged::new(Outcome::Failed, end.seconds).failed(gtest_output::failure_in(said));
+                return judged.said(gtest_output::before_failure(said), "");
             }
             None => return libtest::judge_program(end),
         };

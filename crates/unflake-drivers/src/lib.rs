@@ -9,6 +9,7 @@ mod cargo;
 mod ctest;
 mod driver;
 mod gtest;
+mod gtest_output;
 mod junit;
 mod junit_judge;
 mod junit_xml;
