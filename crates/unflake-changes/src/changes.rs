@@ -5,12 +5,12 @@ use std::fs;
 
 use unflake_model::{Base, Change, ChangeKind, ChangedFunctions, Changes};
 
-use crate::contents::{blobs, filtered, hashes};
-use crate::entries::{self, Entry, LINK, SUBMODULE, is_zero};
-use crate::git::Git;
+use crate::contents::{blobs, filtered};
+use crate::entries::{self, Entry, LINK, SUBMODULE};
 use crate::hidden;
 use crate::repository::path;
-use crate::{Error, Repository, python};
+use crate::submodules::Odd;
+use crate::{Error, Repository, python, rewritten, submodules};
 
 /// Longer files are not looked into.
 const LONGEST: usize = 2 << 20;
@@ -19,6 +19,9 @@ impl Repository {
     /// What differs between the base and the files as they are now, staged or not, tracked or not.
     pub fn changes(&self, base: &Base) -> Result<Changes, Error> {
         let mut found = self.differing(&base.revision)?;
+        for (path, kind) in std::mem::take(&mut found.left_out) {
+            found.add(path, Kind::Plain(kind));
+        }
         let functions = self.functions(&found);
         let mut unknown = Vec::new();
         let ignore_case = self.ignores_case()?;
@@ -40,14 +43,14 @@ impl Repository {
             };
             files.push(Change { path: name(&path), kind, functions });
         }
-        let ignored = entries::ignored(&self.git)?;
+        let ignored = submodules::ignored(&self.git)?;
         let ignored = ignored.iter().map(|path| String::from_utf8_lossy(path).into_owned()).collect();
         let (base, head, root) = (base.clone(), self.head()?, self.root().to_owned());
         unknown.extend(found.unknown);
         Ok(Changes { base, head, root, files, ignored, ignore_case, unknown })
     }
 
-    /// Whether the files are known to be as in that commit.
+    /// Whether the files are known to be as in that commit, those aside that are not checked out.
     pub(crate) fn is_as(&self, revision: &str) -> Result<bool, Error> {
         let found = self.differing(revision)?;
         Ok(found.paths.is_empty() && found.unknown.is_empty())
@@ -60,19 +63,31 @@ impl Repository {
 
     fn differing(&self, base: &str) -> Result<Found, Error> {
         let mut found = Found::default();
-        let entries = unchanged_out(&self.git, entries::diff(&self.git, base)?);
+        let entries = rewritten::left_out(&self.git, entries::diff(&self.git, base)?);
         for entry in entries {
             found.tell(entry);
         }
         let tracked = entries::tracked(&self.git)?;
+        let skipped: BTreeSet<&Vec<u8>> = tracked.iter().filter(|one| one.skipped).map(|one| &one.path).collect();
         match hidden::hidden(&self.git, base, &tracked) {
-            Ok(hidden) => hidden.into_iter().for_each(|(path, kind)| found.add(path, Kind::Plain(kind))),
+            Ok(hidden) => {
+                for (path, kind) in hidden {
+                    if kind == ChangeKind::Deleted && skipped.contains(&path) {
+                        found.left_out.push((path, kind));
+                    } else {
+                        found.add(path, Kind::Plain(kind));
+                    }
+                }
+            }
             Err(error) => {
                 found.unknown.push(format!("files that git is told not to look at may have changed: {error}"))
             }
         }
-        match hidden::submodules(&self.git, &tracked) {
-            Ok(paths) => paths.into_iter().for_each(|path| found.add(path, Kind::Plain(ChangeKind::Submodule))),
+        match submodules::odd(&self.git, &tracked) {
+            Ok(odd) => odd.into_iter().for_each(|odd| match odd {
+                Odd::Changed(path) => found.add(path, Kind::Plain(ChangeKind::Submodule)),
+                Odd::Absent(path) => found.left_out.push((path, ChangeKind::Submodule)),
+            }),
             Err(error) => found.unknown.push(format!("files of a submodule may have changed: {error}")),
         }
         for path in entries::untracked(&self.git)? {
@@ -112,6 +127,8 @@ impl Repository {
 #[derive(Default)]
 struct Found {
     paths: BTreeMap<Vec<u8>, What>,
+    /// What was not checked out. A test does not find it, so it is told; nobody changed it, so nothing is dirty for it.
+    left_out: Vec<(Vec<u8>, ChangeKind)>,
     unknown: Vec<String>,
 }
 
@@ -172,33 +189,4 @@ impl Found {
             }
         }
     }
-}
-
-/// Leaves out files that were only written anew, and finds the hashes of the others whose mode changed.
-fn unchanged_out(git: &Git, mut entries: Vec<Entry>) -> Vec<Entry> {
-    let regular = |mode: &str| mode != LINK && mode != SUBMODULE;
-    let unsure = |entry: &Entry| {
-        entry.status == b'M' && is_zero(&entry.new_hash) && regular(&entry.old_mode) && regular(&entry.new_mode)
-    };
-    // A path that is told of more than once is in a merge that is not over.
-    let mut seen = BTreeSet::new();
-    let twice: BTreeSet<Vec<u8>> =
-        entries.iter().filter(|entry| !seen.insert(entry.path.clone())).map(|entry| entry.path.clone()).collect();
-    let paths: Vec<Vec<u8>> = entries
-        .iter()
-        .filter(|entry| unsure(entry) && !twice.contains(&entry.path))
-        .map(|entry| entry.path.clone())
-        .collect();
-    // Where it cannot be told, they stay.
-    let Ok(hashes) = hashes(git, &paths) else { return entries };
-    let now: BTreeMap<Vec<u8>, String> = paths.into_iter().zip(hashes).collect();
-    for entry in entries.iter_mut().filter(|entry| unsure(entry)) {
-        if let Some(hash) = now.get(&entry.path) {
-            entry.new_hash.clone_from(hash);
-        }
-    }
-    entries.retain(|entry| {
-        !(now.contains_key(&entry.path) && entry.old_hash == entry.new_hash && entry.old_mode == entry.new_mode)
-    });
-    entries
 }

@@ -25,6 +25,8 @@ pub(crate) struct Entry {
 pub(crate) struct Tracked {
     /// git has been told not to look at the file.
     pub(crate) hidden: bool,
+    /// The file need not be there: a sparse checkout leaves it out.
+    pub(crate) skipped: bool,
     pub(crate) mode: String,
     pub(crate) hash: String,
     pub(crate) path: Vec<u8>,
@@ -80,8 +82,9 @@ pub(crate) fn tracked(git: &Git) -> Result<Vec<Tracked>, Error> {
 fn parse_tracked(field: &[u8]) -> Option<Tracked> {
     let (head, path) = split(field, b'\t')?;
     let [tag, mode, hash, _stage] = str::from_utf8(head).ok()?.split(' ').collect::<Vec<_>>()[..] else { return None };
-    let hidden = tag == "S" || tag.bytes().all(|byte| byte.is_ascii_lowercase());
-    Some(Tracked { hidden, mode: mode.to_owned(), hash: hash.to_owned(), path: path.to_vec() })
+    let skipped = tag.eq_ignore_ascii_case("S");
+    let hidden = skipped || tag.bytes().all(|byte| byte.is_ascii_lowercase());
+    Some(Tracked { hidden, skipped, mode: mode.to_owned(), hash: hash.to_owned(), path: path.to_vec() })
 }
 
 /// Every path of a commit with its mode and its hash.

@@ -10,7 +10,7 @@ use std::thread;
 use crate::Error;
 
 /// Each of these can hide a change, run something of the user's, or go out to the network.
-const SETTINGS: [&str; 16] = [
+const SETTINGS: [&str; 17] = [
     "core.quotePath=false",
     "core.fsmonitor=false",
     "core.untrackedCache=false",
@@ -24,6 +24,7 @@ const SETTINGS: [&str; 16] = [
     "color.ui=false",
     "diff.renames=true",
     "diff.ignoreSubmodules=none",
+    "status.showUntrackedFiles=all",
     "submodule.recurse=false",
     "gc.auto=0",
     "maintenance.auto=false",

@@ -1,17 +1,13 @@
 //! Changes that git has been told not to see (`assume-unchanged`, `skip-worktree`), looked at all the same.
 
 use std::collections::HashMap;
-use std::fs;
 
 use unflake_model::ChangeKind;
 
 use crate::Error;
 use crate::contents::{There, hash_of_link, hashes, there};
-use crate::entries::{LINK, SUBMODULE, Tracked, committed, tracked};
+use crate::entries::{LINK, SUBMODULE, Tracked, committed};
 use crate::git::Git;
-
-/// How deep submodules may stand in each other.
-const DEEPEST: usize = 16;
 
 /// The hidden files of the index that are not as in `base`.
 pub(crate) fn hidden(git: &Git, base: &str, all: &[Tracked]) -> Result<Vec<(Vec<u8>, ChangeKind)>, Error> {
@@ -28,39 +24,13 @@ pub(crate) fn hidden(git: &Git, base: &str, all: &[Tracked]) -> Result<Vec<(Vec<
     compare(git, wanted)
 }
 
-/// Paths of submodules with changes that git does not see, at any depth.
-pub(crate) fn submodules(git: &Git, all: &[Tracked]) -> Result<Vec<Vec<u8>>, Error> {
-    let mut found = Vec::new();
-    for one in all.iter().filter(|one| one.mode == SUBMODULE) {
-        if has_hidden(&Git::at(&git.directory().join(crate::repository::path(one.path.clone()))), 0)? {
-            found.push(one.path.clone());
-        }
-    }
-    Ok(found)
-}
-
-fn has_hidden(git: &Git, depth: usize) -> Result<bool, Error> {
-    // Not checked out: git looks at nothing that is there, and would answer for the repository around it.
-    if !git.directory().join(".git").exists() {
-        return Ok(fs::read_dir(git.directory()).is_ok_and(|mut entries| entries.next().is_some()));
-    }
-    if depth > DEEPEST {
-        return Ok(true);
-    }
-    let all = tracked(git)?;
+/// The hidden files of the index that are not as it has them.
+pub(crate) fn hidden_from_index(git: &Git, all: &[Tracked]) -> Result<Vec<(Vec<u8>, ChangeKind)>, Error> {
     let as_kept = |one: &Tracked| (one.path.clone(), Some((one.mode.clone(), one.hash.clone())));
-    if !compare(git, all.iter().filter(|one| one.hidden).map(as_kept).collect())?.is_empty() {
-        return Ok(true);
-    }
-    for one in all.iter().filter(|one| one.mode == SUBMODULE) {
-        if has_hidden(&Git::at(&git.directory().join(crate::repository::path(one.path.clone()))), depth + 1)? {
-            return Ok(true);
-        }
-    }
-    Ok(false)
+    compare(git, all.iter().filter(|one| one.hidden).map(as_kept).collect())
 }
 
-/// Which files are not what they were, each with its mode and hash then.
+/// The mode and the hash that a file had, if it was there.
 type Was = Option<(String, String)>;
 
 fn compare(git: &Git, wanted: Vec<(Vec<u8>, Was)>) -> Result<Vec<(Vec<u8>, ChangeKind)>, Error> {

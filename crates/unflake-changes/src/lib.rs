@@ -14,6 +14,8 @@ mod git;
 mod hidden;
 pub mod python;
 mod repository;
+mod rewritten;
+mod submodules;
 mod worktree;
 
 #[cfg(test)]

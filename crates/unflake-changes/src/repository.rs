@@ -54,7 +54,8 @@ impl Repository {
         found.ok_or_else(|| Error::BadBase { asked: revision.to_owned(), shallow: self.shallow })
     }
 
-    /// The hash of the tree that the files are now. None: they are not as in the commit that is checked out, or nobody knows.
+    /// The hash of the tree that the files are now, apart from what a sparse checkout leaves out and submodules that are not
+    /// checked out. None: they are not as in the commit that is checked out, or nobody knows.
     pub fn clean_tree(&self) -> Result<Option<String>, Error> {
         let Some(head) = self.head()? else { return Ok(None) };
         if self.is_as(&head)? { self.tree(&head).map(Some) } else { Ok(None) }

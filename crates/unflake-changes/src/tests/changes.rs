@@ -171,6 +171,12 @@ fn ignored_files_are_no_change_and_no_secret() {
     lab.write("dir/own.local", "x");
     let changes = lab.changes();
     assert_eq!((changes.files.len(), changes.unknown.len()), (0, 0));
+    // Also in a directory that nobody knows.
+    lab.write("new/deep/own.local", "x");
+    lab.write("new/deep/open", "x");
+    lab.write("other/own.local", "x");
+    assert_eq!(lab.told(), ["new/deep/open untracked"]);
+    assert!(lab.changes().ignores("new/deep/own.local") && lab.changes().ignores("other/own.local"));
     assert!(
         changes.ignores("settings.local") && changes.ignores("build/deep/out.o") && changes.ignores("dir/own.local")
     );

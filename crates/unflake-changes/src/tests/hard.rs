@@ -46,6 +46,10 @@ fn what_is_not_checked_out_is_not_there() {
     lab.git(&["sparse-checkout", "set", "--no-cone", "/a.py", "/b.txt"]);
     assert!(!lab.root.join("dir").exists());
     assert_eq!(lab.told(), ["dir/c.txt deleted"]);
+    // Nobody has changed anything, though.
+    assert_eq!(lab.find().clean_tree().unwrap(), Some(lab.git(&["rev-parse", "HEAD^{tree}"])));
+    lab.write("b.txt", "two\n");
+    assert_eq!(lab.find().clean_tree().unwrap(), None);
 }
 
 #[test]
@@ -251,9 +255,14 @@ fn a_submodule_that_is_not_checked_out() {
     lab.git(&["submodule", "--quiet", "add", library.root.to_str().unwrap(), "lib"]);
     lab.commit("with a submodule");
     lab.git(&["submodule", "--quiet", "deinit", "--force", "lib"]);
-    assert_eq!(lab.told(), [""; 0]);
+    assert_eq!(lab.told(), ["lib submodule"]);
+    assert!(lab.find().clean_tree().unwrap().is_some());
+    assert_eq!(super::chosen(&lab.base(&[])).1, &unflake_model::Chosen::Parent);
+    fs::remove_dir(lab.root.join("lib")).unwrap();
+    assert_eq!(lab.told(), ["lib submodule"]);
     write_at(&lab.root.join("lib/own.txt"), b"not of the submodule\n");
     assert_eq!(lab.changes().touching("lib/own.txt").count(), 1);
+    assert!(lab.find().clean_tree().unwrap().is_none());
 }
 
 #[test]
@@ -262,4 +271,57 @@ fn a_repository_inside_that_nobody_knows_is_one_path() {
     git_at(&lab.root, &["clone", "--quiet", other.root.to_str().unwrap(), "nested"]);
     assert_eq!(lab.told(), ["nested untracked"]);
     assert_eq!(lab.changes().touching("nested/dir/c.txt").count(), 1);
+}
+
+#[test]
+fn submodules_of_submodules_and_what_they_ignore() {
+    let (lab, middle, library) = (Lab::new(), Lab::new(), Lab::new());
+    middle.git(&["submodule", "--quiet", "add", library.root.to_str().unwrap(), "inner"]);
+    middle.git(&["config", "--file", ".gitmodules", "submodule.inner.ignore", "all"]);
+    middle.write(".gitignore", "*.so\n");
+    middle.commit("with a submodule");
+    lab.git(&["submodule", "--quiet", "add", middle.root.to_str().unwrap(), "outer"]);
+    lab.git(&["submodule", "--quiet", "update", "--init", "--recursive"]);
+    lab.commit("with both");
+    assert_eq!(lab.told(), [""; 0]);
+    lab.write("outer/built.so", "x");
+    assert_eq!(lab.told(), [""; 0]);
+    assert!(lab.changes().ignores("outer/built.so") && !lab.changes().ignores("outer/b.txt"));
+    lab.write("outer/inner/new.txt", "dirt deep down\n");
+    assert_eq!(lab.told(), ["outer submodule"]);
+}
+
+#[test]
+fn a_partial_clone_fetches_nothing() {
+    let lab = Lab::new();
+    lab.write("a.py", "def f():\n    return 5\n");
+    lab.git(&["mv", "b.txt", "moved.txt"]);
+    lab.write("moved.txt", "one and a half\n");
+    lab.commit("second");
+    lab.git(&["config", "uploadpack.allowFilter", "true"]);
+    lab.git(&["config", "uploadpack.allowAnySHA1InWant", "true"]);
+    let room = tempfile::TempDir::new().unwrap();
+    let root = room.path().canonicalize().unwrap().join("clone");
+    let url = format!("file://{}", lab.root.display());
+    git_at(room.path(), &["clone", "--quiet", "--filter=blob:none", &url, root.to_str().unwrap()]);
+    let copy = Lab { root, room };
+    let missing = || copy.git(&["rev-list", "--objects", "--all", "--missing=print"]).matches('?').count();
+    let before = missing();
+    assert!(before > 0);
+    let changes = copy.changes_since("HEAD^");
+    let told: Vec<_> = changes.files.iter().map(super::spell).collect();
+    assert_eq!(told, ["a.py modified", "b.txt deleted", "moved.txt added"]);
+    assert_eq!(missing(), before);
+}
+
+#[test]
+fn variables_of_a_hook_do_not_lead_astray() {
+    let mut again = std::process::Command::new(std::env::current_exe().unwrap());
+    again.args(["--exact", "tests::changes::staged", "tests::changes::mode_only_and_mode_with_contents"]);
+    for name in ["GIT_DIR", "GIT_INDEX_FILE", "GIT_WORK_TREE"] {
+        again.env(name, "/nonexistent");
+    }
+    let output = again.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && said.contains("2 passed"), "{said}");
 }
