@@ -170,6 +170,13 @@ unsafe fn moved(back: c_int, at: c_int, from: Path, to_at: c_int, to: Path) {
     }
 }
 
+unsafe fn linked(back: c_int, at: c_int, from: Path, to_at: c_int, to: Path) {
+    looked(back, at, from);
+    if back == 0 {
+        changed(back, to_at, to);
+    }
+}
+
 unsafe fn spawned(back: c_int, file: Path, search: bool, variables: Words) {
     if back == 0 {
         program(HERE, file, search, variables, true);
@@ -244,10 +251,10 @@ afterwards! {
         => moved(back, at, from, to_at, to);
     fn renameat2(at: c_int, from: Path, to_at: c_int, to: Path, how: u32) -> back: c_int, or -1
         => moved(back, at, from, to_at, to);
-    // The new name is made; the old one is read through it, or is only a text.
-    fn link(from: Path, to: Path) -> back: c_int, or -1 => moved(back, HERE, from, HERE, to);
+    // Of a symbolic link the old name is only a text.
+    fn link(from: Path, to: Path) -> back: c_int, or -1 => linked(back, HERE, from, HERE, to);
     fn linkat(at: c_int, from: Path, to_at: c_int, to: Path, how: c_int) -> back: c_int, or -1
-        => moved(back, at, from, to_at, to);
+        => linked(back, at, from, to_at, to);
     fn symlink(from: Path, to: Path) -> back: c_int, or -1 => changed(back, HERE, to);
     fn symlinkat(from: Path, at: c_int, to: Path) -> back: c_int, or -1 => changed(back, at, to);
 
