@@ -198,7 +198,15 @@ fn a_crash_and_a_kill_lose_nothing() {
     let mut hung = workspace.unit_test("hangs", "hangs").stdout(Stdio::null()).spawn().unwrap();
     let until = Instant::now() + Duration::from_secs(30);
     let last = marked(&workspace.root, "app/src/lib.rs", "hangs");
-    while !workspace.root.join("hung").exists() {
+    // The file says that it is near, and its trace that it is there.
+    let is_there = || {
+        let near = workspace.root.join("hung").exists();
+        near && {
+            let attempt = workspace.place.read(&workspace.place.attempt("hangs"));
+            short(&lines(&attempt, &workspace.project())["main.0"]).contains(&last)
+        }
+    };
+    while !is_there() {
         assert!(Instant::now() < until, "the test never came to where it hangs");
         std::thread::sleep(Duration::from_millis(10));
     }
