@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use crate::Error;
-use crate::entries::{LINK, fields};
+use crate::entries::LINK;
 use crate::git::Git;
 use crate::repository::path;
 
@@ -111,9 +111,13 @@ pub(crate) fn blobs(git: &Git, hashes: &[&str], longest: usize) -> Result<HashMa
 pub(crate) fn filtered(git: &Git, paths: &[&[u8]]) -> Result<Vec<Vec<u8>>, Error> {
     let words = ["check-attr", "-z", "--stdin", "filter", "working-tree-encoding", "ident"];
     let said = git.ask_with(&words, paths.join(&0))?;
-    let all: Vec<&[u8]> = fields(&said).collect();
+    let fields: Vec<&[u8]> = said.strip_suffix(b"\0").unwrap_or(&said).split(|byte| *byte == 0).collect();
+    // Path, attribute and value, of which the last may be empty.
+    if fields.len() != paths.len() * 3 * 3 {
+        return Err(Error::Git { asked: "check-attr".to_owned(), said: "it left out files".to_owned() });
+    }
     let is_plain = |value: &[u8]| value == b"unspecified" || value == b"unset";
-    Ok(all.chunks(3).filter(|chunk| chunk.len() < 3 || !is_plain(chunk[2])).map(|chunk| chunk[0].to_vec()).collect())
+    Ok(fields.chunks(3).filter(|chunk| !is_plain(chunk[2])).map(|chunk| chunk[0].to_vec()).collect())
 }
 
 #[cfg(test)]

@@ -113,7 +113,7 @@ fn others(git: &Git, words: &[&str]) -> Result<Vec<Vec<u8>>, Error> {
     Ok(fields(&said).map(|path| path.strip_suffix(b"/").unwrap_or(path).to_vec()).collect())
 }
 
-pub(crate) fn fields(said: &[u8]) -> impl Iterator<Item = &[u8]> {
+fn fields(said: &[u8]) -> impl Iterator<Item = &[u8]> {
     said.split(|byte| *byte == 0).filter(|field| !field.is_empty())
 }
 

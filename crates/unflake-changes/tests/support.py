@@ -21,6 +21,7 @@ def scopes(tree):
     found = []
 
     def walk(node, prefix, simple):
+        around = prefix[: -len(".<locals>.")] if prefix.endswith(".<locals>.") else prefix[:-1]
         for child in ast.iter_child_nodes(node):
             if isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
                 name = prefix + child.name
@@ -28,11 +29,11 @@ def scopes(tree):
                 first = min([child.lineno] + [one.lineno for one in child.decorator_list])
                 found.append([name, is_class, first, child.lineno, child.end_lineno])
                 for statement in child.body:
-                    walk(ast.Module([statement], []), name + ("." if is_class else ".<locals>."), simple)
+                    walk(ast.Module(body=[statement], type_ignores=[]), name + ("." if is_class else ".<locals>."), simple)
             else:
                 if isinstance(child, ast.stmt) and not hasattr(child, "body") and not hasattr(child, "cases"):
-                    name = prefix.removesuffix(".<locals>.").removesuffix(".") or "<module>"
-                    simple.append(((child.lineno, child.col_offset), (child.end_lineno, child.end_col_offset), name))
+                    begin, end = (child.lineno, child.col_offset), (child.end_lineno, child.end_col_offset)
+                    simple.append((begin, end, around or "<module>"))
                 walk(child, prefix, simple)
 
     simple = []

@@ -159,6 +159,13 @@ fn functions_of_python() {
     lab.git(&["commit", "--quiet", "-m", "attributes"]);
     lab.write("a.py", "def f():\n    return 1\n\ndef g():\n    return 4\n");
     assert_eq!(lab.told(), ["a.py modified"]);
+    // Whatever is odd about attributes, never too little.
+    lab.write(".gitattributes", "*.py filter=\nz.py ident\n");
+    lab.write("z.py", "x = 1\n");
+    lab.commit("more attributes");
+    lab.write("a.py", "def f():\n    return 1\n\ndef g():\n    return 5\n");
+    lab.write("z.py", "x = 2\n");
+    assert_eq!(lab.told(), ["a.py modified", "z.py modified"]);
 }
 
 #[test]
