@@ -2,7 +2,10 @@
 
 It comes in by PYTHONPATH and PYTEST_PLUGINS, puts both back at once, and without UNFLAKE_SOCKET does nothing.
 One job a file: `wire` speaks, `plugin` listens to pytest and obeys orders, `items` makes distinct copies of tests,
-`reports` tells how a test ended, `forks` copies the process, `stacks` shows where it hangs or crashed.
+`reports` tells how a test ended, `forks` copies the process, `stacks` shows where it hangs or crashed. Only where it is
+asked for: `dependencies` tells what a test depended on, from `facts` that are gathered by `touched` (files, variables),
+`executed` (code), `imports` (who imports whom) and `children` (other processes; `follow` is inside those); `paths` and
+`qualified` name things.
 
 PYTEST_DONT_REWRITE
 """
@@ -62,6 +65,9 @@ def pytest_addoption(parser, pluginmanager):
         sys.meta_path.insert(0, _Unseen)
         try:
             from .plugin import Agent
+
+            if "dependencies" in _told:
+                from . import dependencies  # noqa: F401
         finally:
             sys.meta_path.remove(_Unseen)
             sys.dont_write_bytecode = wanted

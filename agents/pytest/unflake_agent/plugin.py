@@ -49,6 +49,11 @@ class Agent:
         self._socket_path = told["socket"]
         self._side = told.get("side")
         self._only = told.get("only")
+        self._dependencies = None
+        if told.get("dependencies") and self._side:
+            from .dependencies import Dependencies
+
+            self._dependencies = Dependencies(told["dependencies"], self._side)
         self._stacks = Stacks(self._side)
         self._forker = Forker()
         self._clock = time.perf_counter
@@ -87,6 +92,9 @@ class Agent:
                 hello["stack_signal"] = free_signal()
             self._wire = Wire(self._socket_path, hello)
             self._wire.connect()
+            if self._dependencies is not None:
+                self._dependencies.configure(config)
+                config.pluginmanager.register(self._dependencies, "unflake-dependencies")
 
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_load_initial_conftests(self, early_config):
@@ -195,6 +203,8 @@ class Agent:
         self._items = Items(session.items)
         self._teller = Teller(session.config.rootpath, self._text)
         self._list(session.items)
+        if self._dependencies is not None:
+            self._dependencies.collected()
         self._wire.tell(
             "ready", tests=len(session.items), deselected=self._deselected, unforkable=self._forker.obstacle()
         )
@@ -309,13 +319,16 @@ class Agent:
         self._kinds.clear()
         self._wire.send(self._unsent + b'{"event":"start","n":%d,"run":%d}\n' % (n, run))
         self._unsent = b""
+        if self._dependencies is not None:
+            self._dependencies.begin()
         begin = self._clock()
         try:
             item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
         except (KeyboardInterrupt, pytest.exit.Exception) as error:
             cut = error
         seconds = self._clock() - begin
-        if cut is None and passed(reports):
+        beside = {} if self._dependencies is None else {"dependencies": self._dependencies.end(item)}
+        if cut is None and passed(reports) and not beside:
             # By hand, because it is the frequent case. Sent with the next line, to save a write.
             self._unsent = b'{"event":"done","n":%d,"run":%d,"outcome":"passed","seconds":%.6f}\n' % (n, run, seconds)
             return "passed", None, None
@@ -323,6 +336,7 @@ class Agent:
             return None, None, cut  # Nobody knows how it would have ended.
         outcome = outcome_of(reports)
         details = self._teller.details(reports, self._kinds) if outcome in ("failed", "error") else {}
+        details.update(beside)
         self._unsent = self._wire.line("done", n=n, run=run, outcome=outcome, seconds=round(seconds, 6), **details)
         return outcome, details.get("failure", {}).get("phase"), cut
 

@@ -10,11 +10,20 @@ use unflake_protocol::variables;
 /// The agent for pytest, as it travels inside the binary.
 const PYTEST_AGENT: &[(&str, &str)] = &[
     ("unflake_agent/__init__.py", include_str!("../../../agents/pytest/unflake_agent/__init__.py")),
+    ("unflake_agent/children.py", include_str!("../../../agents/pytest/unflake_agent/children.py")),
+    ("unflake_agent/dependencies.py", include_str!("../../../agents/pytest/unflake_agent/dependencies.py")),
+    ("unflake_agent/executed.py", include_str!("../../../agents/pytest/unflake_agent/executed.py")),
+    ("unflake_agent/facts.py", include_str!("../../../agents/pytest/unflake_agent/facts.py")),
+    ("unflake_agent/follow.py", include_str!("../../../agents/pytest/unflake_agent/follow.py")),
     ("unflake_agent/forks.py", include_str!("../../../agents/pytest/unflake_agent/forks.py")),
+    ("unflake_agent/imports.py", include_str!("../../../agents/pytest/unflake_agent/imports.py")),
     ("unflake_agent/items.py", include_str!("../../../agents/pytest/unflake_agent/items.py")),
+    ("unflake_agent/paths.py", include_str!("../../../agents/pytest/unflake_agent/paths.py")),
     ("unflake_agent/plugin.py", include_str!("../../../agents/pytest/unflake_agent/plugin.py")),
+    ("unflake_agent/qualified.py", include_str!("../../../agents/pytest/unflake_agent/qualified.py")),
     ("unflake_agent/reports.py", include_str!("../../../agents/pytest/unflake_agent/reports.py")),
     ("unflake_agent/stacks.py", include_str!("../../../agents/pytest/unflake_agent/stacks.py")),
+    ("unflake_agent/touched.py", include_str!("../../../agents/pytest/unflake_agent/touched.py")),
     ("unflake_agent/wire.py", include_str!("../../../agents/pytest/unflake_agent/wire.py")),
 ];
 

@@ -38,7 +38,10 @@ pub mod variables {
     pub const TRACED: &str = "UNFLAKE_TRACED";
     /// A directory for what is worth keeping from run to run.
     pub const CACHE: &str = "UNFLAKE_CACHE";
+    /// `file` or `function`: what each attempt depended on is to be told, by files or by the functions in them too.
+    pub const DEPENDENCIES: &str = "UNFLAKE_DEPENDENCIES";
 
     /// All of them.
-    pub const ALL: [&str; 9] = [SOCKET, ENVIRONMENT, SIDE, REPORTS, OUTPUT_LIMIT, ONLY, RESTORE, TRACED, CACHE];
+    pub const ALL: [&str; 10] =
+        [SOCKET, ENVIRONMENT, SIDE, REPORTS, OUTPUT_LIMIT, ONLY, RESTORE, TRACED, CACHE, DEPENDENCIES];
 }

@@ -1,0 +1,600 @@
+"""What a test depended on: each case says what must be told, and some what must not."""
+
+import json
+import os
+import subprocess
+import sys
+import sysconfig
+import zipfile
+
+import pytest
+
+FUNCTION = {"UNFLAKE_DEPENDENCIES": "function"}
+FILE = {"UNFLAKE_DEPENDENCIES": "file"}
+
+
+@pytest.fixture
+def depends(project):
+    """Runs tests by number, all in one process; what the last one depended on."""
+
+    def run(files, *tests, args=(), mode=FILE, forked=False, outcome="passed", **options):
+        unflake = project(files, *args, variables=dict(mode, **options.pop("variables", {})), **options)
+        agent = first = unflake.ready()
+        if forked:
+            agent = unflake.fork(agent, 5)
+        done = agent.run(*(tests or (0,)))
+        assert done[-1]["outcome"] == outcome, done[-1]
+        with open(done[-1]["dependencies"]) as file:
+            told = json.load(file)
+        assert told["root"] == project.directory and told["format"] == 1
+        if not forked:
+            unflake.end(first)
+        return told
+
+    run.directory = project.directory
+    return run
+
+
+def test_nothing_is_told_unless_it_is_asked_for(project):
+    agent = project("def test_a(): pass").ready()
+    assert "dependencies" not in agent.run(0)[0]
+
+
+def test_the_test_itself_and_nothing_unknown(depends):
+    told = depends("def test_a(): pass")
+    assert told["executed"] == ["test_it.py"]
+    assert told["unknown"] == [] and told["after"] == 0
+    assert told["outside"]["executed"] == []
+
+
+# What must be among the executed files, for a test that gets at it in this way.
+IMPORTS = {
+    "import": "import helper\ndef test_a(): assert helper.f() == 1",
+    "lazy": "def test_a():\n    import helper\n    helper.f()",
+    "import_module": "import importlib\ndef test_a(): importlib.import_module('helper')",
+    "__import__": "def test_a(): __import__('helper')",
+    "star": "from helper import *\ndef test_a(): f()",
+    "constant only": "from helper import CONSTANT\ndef test_a(): assert CONSTANT == 5",
+    "transitive": "import between\ndef test_a(): pass",
+    "runpy module": "import runpy\ndef test_a(): runpy.run_module('helper')",
+    "runpy path": "import runpy\ndef test_a(): runpy.run_path('helper.py')",
+    "exec of compiled text": "def test_a(): exec(compile(open('helper.py').read(), 'helper.py', 'exec'), {})",
+    "spec by hand": """
+        import importlib.util
+        def test_a():
+            spec = importlib.util.spec_from_file_location('anything', 'helper.py')
+            spec.loader.exec_module(importlib.util.module_from_spec(spec))
+        """,
+    "pickle": "import pickle\ndef test_a(): pickle.loads(b'chelper\\nf\\n.')",
+    "thread": """
+        import helper, threading
+        def test_a():
+            t = threading.Thread(target=helper.f); t.start(); t.join()
+        """,
+    "task": "import asyncio\nimport helper\ndef test_a(): asyncio.run(helper.coroutine())",
+    "patch": "from unittest import mock\ndef test_a():\n    with mock.patch('helper.f'): pass",
+}
+
+
+@pytest.mark.parametrize("code", IMPORTS.values(), ids=list(IMPORTS))
+@pytest.mark.parametrize("mode", [FILE, FUNCTION], ids=["file", "function"])
+def test_what_is_imported(depends, code, mode):
+    helper = "CONSTANT = 5\ndef f(): return 1\nasync def coroutine(): return 2\n"
+    told = depends({"test_it.py": code, "helper.py": helper, "between.py": "import helper", "other.py": ""}, mode=mode)
+    assert "helper.py" in set(told["executed"]) | set(told["read"])
+    assert "other.py" not in str(told)
+    assert told["unknown"] == []
+
+
+def test_relative_imports_and_packages(depends):
+    told = depends(
+        {
+            "pkg/__init__.py": "from .sub import thing",
+            "pkg/sub/__init__.py": "from . import deep\nfrom ..side_of import x\nthing = 1",
+            "pkg/sub/deep.py": "",
+            "pkg/side_of.py": "x = 1",
+            "pkg/unused.py": "",
+            "test_it.py": "import pkg\ndef test_a(): pass",
+        }
+    )
+    assert told["executed"] == ["pkg/__init__.py", "pkg/side_of.py", "pkg/sub/__init__.py", "pkg/sub/deep.py", "test_it.py"]
+
+
+def test_a_namespace_package(depends):
+    told = depends({"space/part.py": "", "test_it.py": "import space.part\ndef test_a(): pass"})
+    assert "space/part.py" in told["executed"]
+    assert "part" in told["searched"]["space"]
+
+
+def test_an_optional_module_that_is_missing(depends):
+    told = depends("try:\n    import fast_thing\nexcept ImportError:\n    pass\ndef test_a(): pass")
+    assert "fast_thing" in told["searched"]["."]
+
+
+def test_an_optional_part_of_a_package_that_is_missing(depends):
+    told = depends(
+        {"pkg/__init__.py": "try:\n    from . import _fast\nexcept ImportError:\n    pass", "test_it.py": "import pkg\ndef test_a(): pass"}
+    )
+    assert "_fast" in told["searched"]["pkg"]
+
+
+def test_a_new_file_that_would_shadow_a_module(depends):
+    told = depends("import json\ndef test_a(): pass")
+    assert {"json", "os", "test_it"} <= set(told["searched"]["."])
+
+
+# Text of a test, and the file that it must be told to have read.
+READS = {
+    "open": "def test_a(): open('data.txt').read()",
+    "pathlib": "import pathlib\ndef test_a(): pathlib.Path('data.txt').read_text()",
+    "io": "import io\ndef test_a(): io.open('data.txt', 'rb').read()",
+    "os.open": "import os\ndef test_a(): os.close(os.open('data.txt', os.O_RDONLY))",
+    "absolute": "import os\ndef test_a(): open(os.path.abspath('data.txt')).close()",
+    "elsewhere": "import os\ndef test_a():\n    os.chdir('sub')\n    open('../data.txt').close()",
+    "dir_fd": "import os\ndef test_a():\n    d = os.open('sub/..', os.O_RDONLY); os.chdir('sub'); os.open('data.txt', os.O_RDONLY, dir_fd=d)",
+    "mmap": "import mmap\ndef test_a():\n    with open('data.txt', 'r+b') as f: mmap.mmap(f.fileno(), 0)",
+    "csv": "import csv\ndef test_a():\n    with open('data.txt') as f: list(csv.reader(f))",
+    "json": "import json\ndef test_a():\n    with open('data.txt') as f: json.load(f)",
+    "configparser": "import configparser\ndef test_a():\n    configparser.ConfigParser().read('data.ini')",
+    "sqlite3": "import sqlite3\ndef test_a(): sqlite3.connect('data.db').close()",
+    "sqlite3 by uri": "import sqlite3\ndef test_a(): sqlite3.connect('file:data.db?mode=ro', uri=True).close()",
+    "zipfile": "import zipfile\ndef test_a(): zipfile.ZipFile('data.zip').read('x')",
+    "pkgutil": "import pkgutil\ndef test_a(): pkgutil.get_data('pkg', 'data.txt')",
+    "resources": "import importlib.resources as r\ndef test_a():\n    import pkg\n    with (r.files(pkg) / 'data.txt').open() if hasattr(r, 'files') else r.open_text(pkg, 'data.txt') as f: f.read()",
+    "linecache": "import linecache\ndef test_a(): linecache.getline('data.txt', 1)",
+    "shutil": "import shutil\ndef test_a(tmp_path): shutil.copy('data.txt', str(tmp_path))",
+    "stat": "import os\ndef test_a(): os.stat('data.txt')",
+    "exists": "import os\ndef test_a(): assert os.path.exists('data.txt')",
+    "isfile": "import os\ndef test_a(): assert os.path.isfile('data.txt')",
+    "pathlib exists": "import pathlib\ndef test_a(): assert pathlib.Path('data.txt').exists()",
+    "access": "import os\ndef test_a(): os.access('data.txt', os.R_OK)",
+    "fixture": "import pytest\n@pytest.fixture(scope='module')\ndef data(): return open('data.txt').read()\ndef test_a(data): pass",
+    "at import": "TEXT = open('data.txt').read()\ndef test_a(): pass",
+    "parameters": "import pytest\n@pytest.mark.parametrize('x', [open('data.txt').read()])\ndef test_a(x): pass",
+    "thread": "import threading\ndef test_a():\n    t = threading.Thread(target=open, args=('data.txt',)); t.start(); t.join()",
+    "while open is replaced": "import builtins, io, pytest\ndef test_a(monkeypatch):\n    monkeypatch.setattr(builtins, 'open', lambda p: io.FileIO(p))\n    open('data.txt').close()",
+}
+
+
+@pytest.mark.parametrize("code", READS.values(), ids=list(READS))
+def test_what_is_read(depends, code):
+    with zipfile.ZipFile(os.path.join(depends.directory, "data.zip"), "w") as archive:
+        archive.writestr("x", "y")
+    told = depends(
+        {"test_it.py": code, "data.txt": "[1]", "data.ini": "[a]\nb=c\n", "data.db": b"", "sub/x": "", "pkg/__init__.py": "", "pkg/data.txt": "1"}
+    )
+    wanted = ["pkg/data.txt"] if "pkg" in code else [one for one in ("data.ini", "data.db", "data.zip", "data.txt") if one in code]
+    assert set(wanted) <= set(told["read"]), told
+    assert told["unknown"] == []
+
+
+# Text of a test, and what must be told as what.
+LOOKS = {
+    "listdir": ("os.listdir('sub')", "listed", "sub"),
+    "scandir": ("list(os.scandir('sub'))", "listed", "sub"),
+    "walk": ("list(os.walk('sub'))", "listed", "sub/deeper"),
+    "glob": ("glob.glob('sub/*.txt')", "listed", "sub"),
+    "pathlib glob": ("list(pathlib.Path('sub').glob('**/*.x'))", "listed", "sub"),
+    "missing": ("pytest.raises(OSError, open, 'new.txt')", "missed", "new.txt"),
+    "missing by os.open": ("pytest.raises(OSError, os.open, 'new.txt', os.O_RDONLY)", "missed", "new.txt"),
+    "exists": ("os.path.exists('new.txt')", "missed", "new.txt"),
+    "isdir": ("os.path.isdir('new')", "missed", "new"),
+    "a directory": ("os.path.isdir('sub')", "looked", "sub"),
+    "pathlib": ("pathlib.Path('new.txt').is_file()", "missed", "new.txt"),
+    "lexists": ("os.path.lexists('new.txt')", "missed", "new.txt"),
+    "access": ("os.access('new.txt', os.R_OK)", "missed", "new.txt"),
+    "in a missing directory": ("os.path.exists('new/deeper/x')", "missed", "new/deeper/x"),
+    "glob without magic": ("glob.glob('new.txt')", "missed", "new.txt"),
+    "missing directory": ("pytest.raises(OSError, os.listdir, 'new')", "missed", "new"),
+    "written": ("open('made.txt', 'w').close()", "written", "made.txt"),
+    "renamed": ("os.rename('data.txt', 'made.txt')", "written", "made.txt"),
+    "getenv": ("os.getenv('SOME_THING')", "variables", "SOME_THING"),
+    "environ": ("os.environ.get('SOME_THING', 'SOME_THING' in os.environ)", "variables", "SOME_THING"),
+    "all variables": ("dict(os.environ)", "variables", "*"),
+}
+
+
+@pytest.mark.parametrize("code, kind, name", LOOKS.values(), ids=list(LOOKS))
+def test_what_is_looked_at(depends, code, kind, name):
+    told = depends(
+        {
+            "test_it.py": "import glob, os, pathlib, pytest\ndef test_a(): %s\n" % code,
+            "sub/a.txt": "",
+            "sub/deeper/b.txt": "",
+            "data.txt": "",
+        }
+    )
+    assert name in told[kind], told
+    assert told["unknown"] == []
+
+
+def test_a_template_through_a_loader(depends):
+    told = depends(
+        {
+            "loader.py": """
+                import os
+                class Loader:
+                    def __init__(self, *places): self.places = places
+                    def get(self, name):
+                        for place in self.places:
+                            path = os.path.join(os.path.dirname(__file__), place, name)
+                            if os.path.exists(path):
+                                with open(path) as file: return file.read()
+                """,
+            "base/page.html": "hello",
+            "test_it.py": "from loader import Loader\ndef test_a(): assert Loader('mine', 'base').get('page.html') == 'hello'",
+        }
+    )
+    assert "base/page.html" in told["read"] and "mine/page.html" in told["missed"]
+
+
+def test_files_outside_are_kept_apart(depends, tmp_path):
+    (tmp_path / "far.txt").write_text("x")
+    told = depends("def test_a(): open(%r).close()" % str(tmp_path / "far.txt"))
+    assert os.path.realpath(str(tmp_path / "far.txt")) in told["outside"]["read"]
+    assert "far.txt" not in str(told["read"])
+
+
+# -- Configuration, conftest, plugins ---------------------------------------------------------------------------------
+
+
+def test_conftests_at_several_levels(depends):
+    told = depends(
+        {
+            "conftest.py": "import of_top",
+            "of_top.py": "",
+            "a/conftest.py": "import pytest, of_a\n@pytest.fixture\ndef thing(): return of_a.f()",
+            "of_a.py": "def f(): return open('data.txt').read()",
+            "data.txt": "",
+            "b/conftest.py": "import of_b",
+            "of_b.py": "",
+            "a/test_it.py": "def test_a(thing): pass",
+            "b/test_other.py": "def test_b(): pass",
+        }
+    )
+    assert {"conftest.py", "of_top.py", "a/conftest.py", "of_a.py", "a/test_it.py"} == set(told["executed"])
+    assert "data.txt" in told["read"] and "a/__init__.py" in told["missed"]
+    assert "b/" not in str(told["executed"])
+
+
+def test_a_missing_conftest_and_configuration(depends):
+    told = depends({"sub/test_it.py": "def test_a(): pass", "pytest.ini": "[pytest]\n"})
+    assert {"conftest.py", "sub/conftest.py", "sub/pytest.ini", "pyproject.toml"} <= set(told["missed"])
+    assert "pytest.ini" in told["read"]
+
+
+def test_options_in_pyproject(depends):
+    told = depends({"test_it.py": "def test_a(): pass", "pyproject.toml": "[tool.pytest.ini_options]\naddopts='-q'\n"})
+    assert "pyproject.toml" in told["read"]
+
+
+def test_a_plugin_of_the_project(depends):
+    files = {"plug.py": "import of_plug", "of_plug.py": "", "test_it.py": "def test_a(): pass"}
+    told = depends(files, args=("-p", "plug"), variables={"PYTHONPATH": depends.directory})
+    assert {"plug.py", "of_plug.py"} <= set(told["executed"])
+    assert "plug.py was loaded before the watch began" in told["unknown"]  # What it read then is not known.
+
+
+def test_a_plugin_that_a_conftest_names(depends):
+    files = {"plug.py": "X = open('data.txt').read()", "data.txt": "", "test_it.py": "def test_a(): pass"}
+    files["conftest.py"] = "pytest_plugins = ['plug']"
+    told = depends(files)
+    assert "plug.py" in told["executed"] and "data.txt" in told["read"] and told["unknown"] == []
+
+
+def test_a_hook_of_a_conftest(depends):
+    told = depends(
+        {
+            "conftest.py": "def pytest_generate_tests(metafunc):\n    import late\n    open('cases.txt').close()",
+            "late.py": "",
+            "cases.txt": "",
+            "test_a.py": "def test_a(): pass",
+            "test_b.py": "def test_b(): pass",
+        },
+        1,
+    )
+    assert "late.py" in told["executed"] and "cases.txt" in told["read"] and "test_a.py" not in told["executed"]
+
+
+# -- Other tests ------------------------------------------------------------------------------------------------------
+
+TWO = {
+    "test_a.py": "import only_a\ndef test_a():\n    import lazily\n    lazily.f()",
+    "test_b.py": "import shared\ndef test_b():\n    import lazily\n    lazily.f()\ndef test_c(): pass",
+    "only_a.py": "import shared\nopen('of_a.txt').close()",
+    "shared.py": "import below\nopen('of_shared.txt').close()",
+    "below.py": "",
+    "lazily.py": "import below_lazily\nopen('of_lazily.txt').close()\ndef f(): pass",
+    "below_lazily.py": "",
+    "of_a.txt": "",
+    "of_shared.txt": "",
+    "of_lazily.txt": "",
+}
+
+
+@pytest.mark.parametrize("mode", [FILE, FUNCTION], ids=["file", "function"])
+@pytest.mark.parametrize("forked", [False, True])
+def test_what_another_file_imported_does_not_count_unless_it_is_used(depends, mode, forked):
+    told = depends(TWO, 2, mode=mode, forked=forked)
+    assert set(told["executed"]) == {"test_b.py", "shared.py", "below.py"}
+    assert told["read"] == ["of_shared.txt"]
+
+
+@pytest.mark.parametrize("mode", [FILE, FUNCTION], ids=["file", "function"])
+def test_what_an_earlier_test_imported_counts_if_it_is_used(depends, mode):
+    told = depends(TWO, 0, 1, mode=mode)
+    assert set(told["executed"]) == {"test_b.py", "shared.py", "below.py", "lazily.py", "below_lazily.py"}
+    assert told["read"] == ["of_lazily.txt", "of_shared.txt"]
+    assert told["after"] == 1
+
+
+def test_a_fixture_that_an_earlier_test_set_up(depends):
+    told = depends(
+        {
+            "test_it.py": "import pytest\n@pytest.fixture(scope='module')\ndef data():\n    import helper\n    return helper.f()\n"
+            "def test_a(data): pass\ndef test_b(data): pass\n",
+            "helper.py": "def f(): return open('data.txt').read()",
+            "data.txt": "",
+        },
+        0,
+        1,
+    )
+    assert "helper.py" in told["executed"] and "data.txt" in told["read"]
+
+
+def test_a_generator_that_was_begun_before(depends):
+    told = depends(
+        {
+            "gen.py": "def f():\n    yield 1\n    import late\n    yield 2\n",
+            "late.py": "",
+            "keep.py": "held = []",
+            "test_it.py": "import keep\ndef test_a():\n    import gen\n    keep.held.append(gen.f()); next(keep.held[0])\n"
+            "def test_b(): next(keep.held[0])",
+        },
+        0,
+        1,
+    )
+    assert {"gen.py", "late.py"} <= set(told["executed"])
+
+
+# -- Functions --------------------------------------------------------------------------------------------------------
+
+
+def test_functions_by_their_qualified_names(depends):
+    told = depends(
+        {
+            "lib.py": """
+                def decorate(f): return f
+                def default(): return 1
+                def unused(): pass
+                class Thing:
+                    @decorate
+                    def method(self, x=default()):
+                        def inner(): return 3
+                        return inner()
+                    @property
+                    def value(self): return 4
+                    class Nested:
+                        def go(self): yield 1
+                    def never(self): pass
+                """,
+            "test_it.py": """
+                from lib import Thing
+                class TestIt:
+                    def test_a(self):
+                        thing = Thing()
+                        assert thing.method() + thing.value == 7
+                        list(Thing.Nested().go())
+                """,
+        },
+        mode=FUNCTION,
+    )
+    assert told["executed"]["lib.py"] == sorted(
+        ["<module>", "Thing", "Thing.Nested", "Thing.Nested.go", "Thing.method", "Thing.method.<locals>.inner"]
+        + ["Thing.value", "decorate", "default"]
+    )
+    assert "TestIt.test_a" in told["executed"]["test_it.py"]
+
+
+def test_functions_that_ran_at_an_import_which_another_test_made(depends):
+    files = {
+        "test_a.py": "import lib\ndef test_a(): lib.f()",
+        "test_b.py": "import lib\ndef test_b(): lib.CONSTANT",
+        "lib.py": "import deep\nCONSTANT = deep.make()\ndef f(): deep.other()",
+        "deep.py": "def make(): return 1\ndef other(): pass",
+    }
+    told = depends(files, 0, 1, mode=FUNCTION)
+    assert told["executed"]["deep.py"] == ["<module>", "make"]
+    assert told["executed"]["lib.py"] == ["<module>"]
+
+
+def test_getattr_of_a_module(depends):
+    files = {"lib.py": "def __getattr__(name):\n    import late\n    return 1", "late.py": ""}
+    files["test_it.py"] = "import lib\ndef test_a(): lib.x"
+    told = depends(files, mode=FUNCTION)
+    assert "__getattr__" in told["executed"]["lib.py"] and "late.py" in told["executed"]
+
+
+# -- Links, archives, native code -------------------------------------------------------------------------------------
+
+
+def test_links(depends):
+    os.makedirs(os.path.join(depends.directory, "real"))
+    os.symlink("real", os.path.join(depends.directory, "linked"))
+    os.symlink("real/data.txt", os.path.join(depends.directory, "data.lnk"))
+    files = {"real/__init__.py": "", "real/data.txt": ""}
+    files["test_it.py"] = "import linked\ndef test_a(): open('data.lnk').close()"
+    told = depends(files)
+    assert {"linked", "real/__init__.py"} <= set(told["executed"])
+    assert {"data.lnk", "real/data.txt"} <= set(told["read"])
+
+
+def test_a_module_in_an_archive(depends):
+    with zipfile.ZipFile(os.path.join(depends.directory, "lib.zip"), "w") as archive:
+        archive.writestr("zipped.py", "def f(): return 1")
+    told = depends("import sys\nsys.path.insert(0, 'lib.zip')\nimport zipped\ndef test_a(): zipped.f()")
+    assert "lib.zip" in told["executed"] + told["read"]
+
+
+def test_native_code_of_the_project(depends):
+    compiler = (sysconfig.get_config_var("CC") or "").split()[:1]
+    include = sysconfig.get_path("include")
+    if not compiler or not os.path.exists(os.path.join(include, "Python.h")):
+        pytest.skip("no C compiler, or no headers")
+    suffix = sysconfig.get_config_var("EXT_SUFFIX")
+    source = os.path.join(depends.directory, "native.c")
+    with open(source, "w") as file:
+        file.write(
+            '#include <Python.h>\nstatic struct PyModuleDef m = {PyModuleDef_HEAD_INIT, "native", 0, -1, 0};\n'
+            "PyMODINIT_FUNC PyInit_native(void) { return PyModule_Create(&m); }\n"
+        )
+    built = os.path.join(depends.directory, "native" + suffix)
+    made = subprocess.run(compiler + ["-shared", "-fPIC", "-I" + include, "-o", built, source], stderr=subprocess.PIPE)
+    if made.returncode:
+        pytest.skip("it cannot be compiled here")
+    told = depends("import native\ndef test_a(): pass")
+    assert told["extensions"] == ["native" + suffix]
+    assert told["unknown"] == ["native%s is native code of the project" % suffix]
+
+
+def test_native_code_loaded_by_hand(depends):
+    told = depends("import ctypes\ndef test_a(): ctypes.CDLL('libc.so.6')")
+    assert told["unknown"] == ["libc.so.6 is native code that was loaded by hand"]
+
+
+# -- Other processes --------------------------------------------------------------------------------------------------
+
+CHILD = {"child.py": "import helper\nopen('data.txt').close()\nhelper.f()", "helper.py": "def f(): pass", "data.txt": ""}
+
+
+@pytest.mark.parametrize("mode", [FILE, FUNCTION], ids=["file", "function"])
+@pytest.mark.parametrize(
+    "code",
+    [
+        "subprocess.run([sys.executable, 'child.py'], check=True)",
+        "subprocess.run([sys.executable, 'child.py'], check=True, env={})",
+        "subprocess.run([sys.executable, 'child.py'], check=True, close_fds=False, env={'PYTHONPATH': ''})",
+        "os.waitpid(os.posix_spawn(sys.executable, [sys.executable, 'child.py'], os.environ), 0)",
+        "os.spawnv(os.P_WAIT, sys.executable, [sys.executable, 'child.py'])",
+        "subprocess.run([sys.executable, '-c', 'import subprocess, sys; subprocess.run([sys.executable, \"child.py\"], check=True)'], check=True)",
+    ],
+)
+def test_a_python_is_followed(depends, code, mode):
+    told = depends(dict(CHILD, **{"test_it.py": "import os, subprocess, sys\ndef test_a():\n    %s" % code}), mode=mode)
+    assert {"child.py", "helper.py"} <= set(told["executed"])
+    assert "data.txt" in told["read"] and told["unknown"] == []
+    if mode is FUNCTION:
+        assert told["executed"]["helper.py"] == ["<module>", "f"]
+
+
+def test_a_python_that_is_followed_does_not_see_it(depends):
+    child = "import os, sys\nassert os.environ.get('PYTHONPATH') is None\nassert not [n for n in os.environ if 'UNFLAKE' in n]\n"
+    child += "assert not [p for p in sys.path if 'follow' in p]\n"
+    told = depends({"child.py": child, "test_it.py": "import subprocess, sys\ndef test_a(): subprocess.check_call([sys.executable, 'child.py'])"})
+    assert told["unknown"] == []
+
+
+@pytest.mark.parametrize("option", ["-I", "-E", "-S"])
+def test_a_python_that_cannot_be_followed(depends, option):
+    told = depends(dict(CHILD, **{"test_it.py": "import subprocess, sys\ndef test_a(): subprocess.call([sys.executable, %r, '-c', ''])" % option}))
+    assert "a Python that could not be followed" in told["unknown"][0]
+
+
+@pytest.mark.parametrize(
+    "code, name",
+    [
+        ("subprocess.run(['sh', '-c', 'cat data.txt'])", "sh"),
+        ("subprocess.run('cat data.txt', shell=True)", "/bin/sh"),
+        ("os.system('cat data.txt')", "a shell"),
+        ("subprocess.run(['cat', 'data.txt'])", "cat"),
+    ],
+)
+def test_another_program_is_not_known(depends, code, name):
+    told = depends(dict(CHILD, **{"test_it.py": "import os, subprocess\ndef test_a(): %s" % code}))
+    assert told["unknown"] == ["what %s does is not known" % name]
+    assert [one["followed"] for one in told["programs"]] == [False]
+
+
+def test_a_harmless_program(depends):
+    told = depends("import subprocess\ndef test_a(): subprocess.run(['true'])")
+    assert told["unknown"] == []
+
+
+def test_a_program_that_is_not_there(depends):
+    told = depends("import pytest, subprocess\ndef test_a(): pytest.raises(OSError, subprocess.run, ['./tool'])")
+    assert "tool" in told["missed"] and told["unknown"] == []
+
+
+def test_a_process_that_goes_on(depends):
+    files = {"test_it.py": "import subprocess, sys, time\ndef test_a():\n    subprocess.Popen([sys.executable, '-c', 'import time; open(\"up\", \"w\"); time.sleep(3)'])\n"
+             "    import os\n    while not os.path.exists('up'): time.sleep(0.01)\ndef test_b(): pass"}
+    told = depends(files, 0, 1)
+    assert "a process of an earlier test went on" in told["unknown"][0]
+
+
+@pytest.mark.parametrize("forked", [False, True])
+def test_a_fork_is_followed(depends, forked):
+    code = """
+        import os
+        def test_a():
+            pid = os.fork()
+            if not pid:
+                import child
+                os._exit(0)
+            os.waitpid(pid, 0)
+        """
+    told = depends(dict(CHILD, **{"test_it.py": code}), forked=forked)
+    assert {"child.py", "helper.py"} <= set(told["executed"])
+    assert "data.txt" in told["read"] and told["unknown"] == []
+
+
+@pytest.mark.parametrize("way", ["fork", "spawn"])
+def test_multiprocessing_is_followed(depends, way):
+    code = """
+        import multiprocessing
+        import work
+        def test_a():
+            process = multiprocessing.get_context(%r).Process(target=work.go)
+            process.start(); process.join()
+            assert process.exitcode == 0
+        """
+    told = depends(dict(CHILD, **{"test_it.py": code % way, "work.py": "def go():\n    import child"}))
+    assert {"child.py", "helper.py", "work.py"} <= set(told["executed"])
+    assert "data.txt" in told["read"] and told["unknown"] == []
+
+
+# -- Other kinds of tests ---------------------------------------------------------------------------------------------
+
+
+def test_a_doctest_in_a_text(depends):
+    told = depends({"notes.txt": ">>> import helper\n>>> helper.f()\n1\n", "helper.py": "def f(): return 1"}, args=["--doctest-glob=*.txt"])
+    assert {"notes.txt", "helper.py"} <= set(told["executed"]) | set(told["read"])
+
+
+def test_a_doctest_in_a_module(depends):
+    told = depends({"lib.py": "import helper\ndef f():\n    '''\n    >>> helper.f()\n    1\n    '''\n", "helper.py": "def f(): return 1"}, args=["--doctest-modules", "lib.py"])
+    assert {"lib.py", "helper.py"} <= set(told["executed"])
+
+
+def test_a_unittest_with_a_set_up_of_its_class(depends):
+    code = """
+        import unittest
+        class TestIt(unittest.TestCase):
+            @classmethod
+            def setUpClass(cls): cls.data = open("data.txt").read()
+            def test_a(self): pass
+            def test_b(self): pass
+        """
+    told = depends({"test_it.py": code, "data.txt": ""}, 0, 1)
+    assert "data.txt" in told["read"]
+
+
+def test_a_failing_test(depends):
+    told = depends({"test_it.py": "import helper\ndef test_a(): helper.f()", "helper.py": "def f(): assert 0"}, outcome="failed")
+    assert told["executed"] == ["helper.py", "test_it.py"]
+
+
+def test_somebody_else_who_traces(depends):
+    files = {"helper.py": "def f(): pass", "test_it.py": "import sys\ndef test_a():\n    sys.settrace(lambda *a: None)\n    import helper\n    helper.f()\n    sys.settrace(None)"}
+    told = depends(files, mode=FUNCTION)
+    assert told["executed"]["helper.py"] == ["<module>", "f"] or told["unknown"]

@@ -1,0 +1,153 @@
+"""What one thing (an attempt, the import of a module, a collection) depended on, and where facts go. PYTEST_DONT_REWRITE"""
+
+import _thread
+import json
+import os
+import sys
+
+# Kinds of facts. `files` are those whose code ran or that were imported, `searched` the full names of modules that were
+# looked for; all others are as in agents/README.md.
+KINDS = (
+    "files", "read", "written", "listed", "looked", "missed", "variables", "programs", "extensions", "unknown", "searched",
+)  # fmt: skip
+MODULE = "<module>"
+
+
+class Facts(dict):
+    """Sets by kind."""
+
+    def __init__(self):
+        dict.__init__(self, {kind: set() for kind in KINDS})
+        self["functions"] = set()  # (file, first line, name, qualified name or None)
+
+    def include(self, other):
+        for kind, values in other.items():
+            self[kind] |= values
+
+    def copy(self):
+        new = Facts()
+        new.include(self)
+        return new
+
+
+class Recorder:
+    """Hands every fact to whom it belongs: the attempt or else the collection that is going on, and the module that is
+    being imported, because whoever uses that module later depends on what its import did."""
+
+    def __init__(self, own=lambda file: False):
+        self.common = Facts()
+        self.current = self.common
+        self.modules = {}
+        self.changes = 0  # How often facts of modules may have changed.
+        self.in_attempt = False
+        self.journal = None
+        self._own = own  # Whether a file belongs to the runner: what only the runner does at collection is not told.
+        self._owns = {}
+        self._frame = sys._getframe
+
+    def note(self, kind, value):
+        add = self.sink()
+        if add is not None:
+            add(kind, value)
+
+    def sink(self):
+        """A function that takes facts of what is being done now, or None where nobody wants them."""
+        if self.journal is not None:
+            return self._journalled
+        module, foreign = self._where(self._frame(1))
+        wanted = self.in_attempt or (foreign and module is None)
+        if module is None:
+            return self._add if wanted else None
+        of_module, current = self.of_module(module), self.current if wanted else None
+
+        def add(kind, value):
+            of_module[kind].add(value)
+            if current is not None:
+                current[kind].add(value)
+
+        return add
+
+    def _add(self, kind, value):
+        self.current[kind].add(value)
+
+    def _journalled(self, kind, value):
+        if value not in self.current[kind]:
+            self.current[kind].add(value)
+            self.journal.write(kind, value)
+
+    def search(self, module):
+        """Of modules that are looked for all are told for everything: a name more does no harm, and who looked for it
+        first is chance."""
+        if module not in self.common["searched"]:
+            self.common["searched"].add(module)
+            if self.journal is not None:
+                self.journal.write("searched", module)
+
+    def of_module(self, file):
+        self.changes += 1
+        facts = self.modules.get(file)
+        if facts is None:
+            facts = self.modules[file] = Facts()
+        return facts
+
+    def importing(self, frame):
+        """The file of the innermost module that is being imported below this frame."""
+        while frame is not None:
+            code = frame.f_code
+            if code.co_name == MODULE and frame.f_globals.get("__name__") != "__main__":
+                return code.co_filename
+            frame = frame.f_back
+        return None
+
+    def _where(self, frame):
+        """The module that is being imported, and whether anybody but the runner has a part in it."""
+        foreign, owns = False, self._owns
+        while frame is not None:
+            code = frame.f_code
+            file = code.co_filename
+            outermost = frame.f_globals.get("__name__") == "__main__"
+            if code.co_name == MODULE and not outermost:
+                return file, foreign
+            if not foreign and not outermost:
+                own = owns.get(file)
+                if own is None:
+                    own = owns[file] = self._own(file)
+                foreign = not own
+            frame = frame.f_back
+        return None, foreign
+
+
+class Journal:
+    """Facts of another process, a line each, written at once: it may end in any way."""
+
+    def __init__(self, directory, name):
+        self._path = "%s/%s" % (directory, name)
+        self._open, self._write, self._close, self._make = os.open, os.write, os.close, os.makedirs
+        self._flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
+        self._encode = json.JSONEncoder(default=list).encode
+        self._lock = _thread.allocate_lock()
+        try:
+            self._make(directory, exist_ok=True)
+        except OSError:
+            pass
+
+    def write(self, kind, value):
+        line = (self._encode([kind, value]) + "\n").encode("utf-8", "surrogatepass")
+        # Opened each time: the code that is watched closes descriptors that it does not know.
+        descriptor = self._open(self._path, self._flags, 0o600)
+        try:
+            self._write(descriptor, line)
+        finally:
+            self._close(descriptor)
+
+
+def read_journal(path):
+    """Its facts. A last line that was cut off is told as unknown."""
+    with open(path, "rb") as file:
+        for line in file:
+            try:
+                kind, value = json.loads(line.decode("utf-8", "surrogatepass"))
+            except ValueError:
+                yield "unknown", "a process ended in the middle of what it told"
+                continue
+            yield kind, tuple(value) if isinstance(value, list) else value

@@ -1,0 +1,132 @@
+"""Who imports whom, also where the module was there already, and so what a module's import depended on. PYTEST_DONT_REWRITE"""
+
+import builtins
+import importlib
+import sys
+from functools import wraps
+from types import ModuleType
+
+# What a module really has, whatever its class says.
+OWN = ModuleType.__dict__["__dict__"].__get__
+
+
+class Imports:
+    """Stands in front of `__import__` and `importlib.import_module`: an import of what is loaded has no audit event."""
+
+    def __init__(self, recorder):
+        self._recorder, self._modules = recorder, sys.modules
+
+    def install(self):
+        statement, call = builtins.__import__, importlib.import_module
+        tell = self._tell
+
+        @wraps(statement)
+        def __import__(name, globals=None, locals=None, fromlist=(), level=0):
+            found = statement(name, globals, locals, fromlist, level)
+            tell(name, globals, fromlist, level)
+            return found
+
+        @wraps(call)
+        def import_module(name, package=None):
+            found = call(name, package)
+            # As in a statement: every package above it has been imported too.
+            full = getattr(found, "__name__", name)
+            tell(full if isinstance(full, str) else name, None, (), 0)
+            if full != name and not name.startswith("."):
+                tell(name, None, (), 0)
+            return found
+
+        __import__.__unflake__ = import_module.__unflake__ = True
+        builtins.__import__, importlib.import_module = __import__, import_module
+
+    def _tell(self, name, variables, fromlist, level):
+        add = self._recorder.sink()
+        if add is None:
+            return
+        try:
+            if level:
+                package = variables.get("__package__")
+                if package is None:
+                    package = variables.get("__name__", "")
+                    if "__path__" not in variables:
+                        package = package.rpartition(".")[0]
+                package = package.rsplit(".", level - 1)[0] if level > 1 else package
+                name = package + "." + name if name else package
+            parts = name.split(".")
+            for last in range(1, len(parts) + 1):
+                self._module(".".join(parts[:last]), add)
+            for one in fromlist or ():
+                full = name + "." + one
+                if full in self._modules:
+                    self._module(full, add)
+        except Exception:
+            add("unknown", "an import that could not be understood")
+
+    def _module(self, name, add):
+        for file in files_of(self._modules.get(name)):
+            add("files", file)
+
+
+def files_of(module):
+    """The files that a module was made of. Modules that make their attributes on demand are not disturbed."""
+    try:
+        own = OWN(module) if isinstance(module, ModuleType) else object.__getattribute__(module, "__dict__")
+    except (AttributeError, TypeError):
+        return []
+    file = own.get("__file__")
+    spec = own.get("__spec__")
+    origin = getattr(spec, "origin", None) if getattr(spec, "has_location", False) else None
+    return [one for one in {file, origin} if isinstance(one, str)]
+
+
+PATHS = "read", "written", "listed", "looked", "missed", "extensions"
+
+
+class Graph:
+    """What follows from a set of files: all that their imports, and the imports of those, depended on. Of the
+    hundreds of modules in a process few have anything to do with the project; the others are left out at once."""
+
+    def __init__(self, recorder, matters):
+        """`matters`: whether a path is to be told at all."""
+        self._recorder, self._matters = recorder, matters
+        self._known, self._ways, self._variables = None, {}, set()
+
+    def closure(self, files):
+        """Those of the files that matter, and all that matter whose import they depend on; and the variables that were
+        read at any import."""
+        if self._known != self._recorder.changes:
+            self._look()
+            self._known = self._recorder.changes
+        ways, seen = self._ways, set()
+        ahead = [file for file in files if file in ways]
+        while ahead:
+            file = ahead.pop()
+            if file not in seen:
+                seen.add(file)
+                ahead.extend(ways[file])
+        return seen, self._variables
+
+    def _look(self):
+        """Keeps of the graph what leads to something that matters."""
+        modules, matters = dict(self._recorder.modules), self._matters
+        importers, ahead = {}, []
+        for file, facts in modules.items():
+            for one in facts["files"]:
+                importers.setdefault(one, []).append(file)
+                if one not in modules and matters(one):
+                    ahead.append(one)
+            self._variables |= facts["variables"]
+            if matters(file) or facts["unknown"] or facts["programs"] or any(map(matters, _paths(facts))):
+                ahead.append(file)
+        leading = set()
+        while ahead:
+            file = ahead.pop()
+            if file not in leading:
+                leading.add(file)
+                ahead.extend(importers.get(file, ()))
+        self._ways = {file: [one for one in modules[file]["files"] if one in leading] if file in modules else [] for file in leading}
+
+
+def _paths(facts):
+    for kind in PATHS:
+        yield from facts[kind]
