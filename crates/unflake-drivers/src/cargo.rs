@@ -304,6 +304,7 @@ fn suite_of(
             id: name.clone(),
             name,
             program: Arc::new(WholeProgram { binary: Arc::new(binary), arguments: arguments.to_vec() }),
+            crowd: None,
             file,
             line: None,
             command: whole,
@@ -318,7 +319,8 @@ fn suite_of(
         words.extend(["--", "--exact", test].map(str::to_owned));
         words
     };
-    let cases = libtest::cases(binary, &wishes, &name, file.as_deref(), &plain).map_err(CannotList::collection)?;
+    let cases =
+        libtest::cases(binary, &wishes, &name, file.as_deref(), true, &plain).map_err(CannotList::collection)?;
     suite.cases.extend(cases);
     Ok(suite)
 }

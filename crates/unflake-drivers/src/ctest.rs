@@ -94,7 +94,16 @@ pub(crate) fn list(command: &[String], workshop: &Workshop<'_>) -> Result<Suite,
         plain.extend(["--output-on-failure".to_owned(), "-R".to_owned(), format!("^{}$", escaped(&name))]);
         let skipped = listed.flag("DISABLED").then(|| "disabled".to_owned());
         let program = Arc::new(Test::of(listed, &plain));
-        suite.cases.push(Case { id: name.clone(), name, program, file: None, line: None, command: plain, skipped });
+        suite.cases.push(Case {
+            id: name.clone(),
+            name,
+            program,
+            crowd: None,
+            file: None,
+            line: None,
+            command: plain,
+            skipped,
+        });
     }
     // CTest runs one test at a time unless it is told otherwise, and its users rely on it.
     at_once = at_once.or(parallel).or(Some(1));
@@ -228,7 +237,7 @@ fn variables(assignments: &[String]) -> BTreeMap<String, Option<String>> {
 }
 
 impl Program for Test {
-    fn start(&self, _cases: &[&Case]) -> Result<Start, String> {
+    fn start(&self, _cases: &[&Case], _jobs: u32) -> Result<Start, String> {
         Ok(self.start.clone())
     }
 

@@ -84,6 +84,7 @@ pub(crate) fn list(command: &[String], workshop: &Workshop<'_>) -> Result<Suite,
         suite.cases.push(Case {
             id: format!("{name_of_program} {name}"),
             program: program.clone(),
+            crowd: None,
             file,
             line,
             command: shard
@@ -264,7 +265,7 @@ impl Program for GoogleTest {
     }
 
     /// The same tests again are a repetition; any other order but its own is not to be had in one process.
-    fn start(&self, cases: &[&Case]) -> Result<Start, String> {
+    fn start(&self, cases: &[&Case], _jobs: u32) -> Result<Start, String> {
         let names: Vec<&str> = cases.iter().map(|case| case.name.as_str()).collect();
         let period = names.iter().skip(1).position(|name| *name == names[0]).map_or(names.len(), |at| at + 1);
         let words = self.words(&names[..period], names.len().div_ceil(period));

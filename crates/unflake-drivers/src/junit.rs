@@ -69,6 +69,7 @@ pub(crate) fn list(reports: &Reports, command: &[String], workshop: &Workshop<'_
             // What its program calls it is its place in the first report.
             name: at.to_string(),
             program: program.clone(),
+            crowd: None,
             file: one.file.as_ref().map(|file| relative(&workshop.here.join(file), &workshop.here)),
             line: one.line,
             command: program.words(one, &plain_results(&reports.results)).unwrap_or_default(),
@@ -190,7 +191,7 @@ impl Program for Command {
         Some(vec![Judged::new(Outcome::Error, 0.0).failed(failed("NotRun", &why))])
     }
 
-    fn start(&self, cases: &[&Case]) -> Result<Start, String> {
+    fn start(&self, cases: &[&Case], _jobs: u32) -> Result<Start, String> {
         let words = match cases {
             [one] => self.words(self.known(one), &self.results_of_its_own().to_string_lossy()).unwrap_or_default(),
             _ => self.whole.clone(),

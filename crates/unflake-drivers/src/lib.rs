@@ -6,6 +6,7 @@
 
 mod capture;
 mod cargo;
+mod crowd;
 mod ctest;
 mod driver;
 mod gtest;

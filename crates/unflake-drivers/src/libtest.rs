@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use unflake_protocol::Outcome;
 
+use crate::crowd::Crowd;
 use crate::panics;
 use crate::sanitizers;
 use crate::suite::{Alone, CannotList, Case, End, How, Judged, Listener, Program, Start, Suite, failed, file_has};
@@ -86,16 +87,18 @@ pub(crate) fn list(command: &[String]) -> Result<Suite, CannotList> {
     let binary = Binary { path, harness: Harness::Libtest, directory: None, variables: BTreeMap::new() };
     let name = binary.path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     let plain = |test: &str| vec![command[0].clone(), "--exact".to_owned(), test.to_owned()];
-    let cases = cases(binary, &wishes, &name, None, &plain).map_err(CannotList::collection)?;
+    let cases = cases(binary, &wishes, &name, None, true, &plain).map_err(CannotList::collection)?;
     Ok(Suite { root: here, cases, at_once: wishes.threads, ..Suite::default() })
 }
 
-/// Lists the tests of a binary. `name` comes before each of their names; `plain` makes the command for one.
+/// Lists the tests of a binary. `name` comes before each of their names; `plain` makes the command for one; `in_crowd`: the
+/// user runs them all in one process.
 pub(crate) fn cases(
     binary: Binary,
     wishes: &Wishes,
     name: &str,
     file: Option<&str>,
+    in_crowd: bool,
     plain: &dyn Fn(&str) -> Vec<String>,
 ) -> Result<Vec<Case>, String> {
     let binary = Arc::new(binary);
@@ -104,12 +107,24 @@ pub(crate) fn cases(
         Ignored::Only => ignored.iter().cloned().collect(),
         Ignored::Skipped | Ignored::Included => binary.list(&wishes.choosing, false)?,
     };
+    // Of a harness that is only like libtest, nobody knows what it prints.
+    let crowd: Option<Arc<dyn Program>> =
+        (in_crowd && binary.harness == Harness::Libtest).then(|| -> Arc<dyn Program> {
+            let runnable = |test: &&String| wishes.ignored != Ignored::Skipped || !ignored.contains(*test);
+            Arc::new(Crowd {
+                binary: binary.clone(),
+                choosing: wishes.choosing.clone(),
+                ignored: wishes.ignored,
+                all: all.iter().filter(runnable).count(),
+            })
+        });
     let case = |test: String| {
         let is_ignored = ignored.contains(&test);
         let skipped = (is_ignored && wishes.ignored == Ignored::Skipped).then(|| "ignored".to_owned());
         Case {
             id: format!("{name} {test}"),
             program: Arc::new(OneTest { binary: binary.clone(), ignored: is_ignored }),
+            crowd: crowd.clone(),
             file: file.map(str::to_owned),
             line: None,
             command: plain(&test).into_iter().chain(is_ignored.then(|| "--include-ignored".to_owned())).collect(),
@@ -143,7 +158,7 @@ impl Binary {
         Ok(text.lines().filter_map(|line| line.strip_suffix(": test")).map(str::to_owned).collect())
     }
 
-    fn start(&self, arguments: impl IntoIterator<Item = String>) -> Start {
+    pub(crate) fn start(&self, arguments: impl IntoIterator<Item = String>) -> Start {
         let mut words = vec![self.path.to_string_lossy().into_owned()];
         words.extend(arguments);
         Start { words, directory: self.directory.clone(), variables: self.variables.clone(), ..Start::default() }
@@ -151,7 +166,7 @@ impl Binary {
 }
 
 impl Program for OneTest {
-    fn start(&self, cases: &[&Case]) -> Result<Start, String> {
+    fn start(&self, cases: &[&Case], _jobs: u32) -> Result<Start, String> {
         let mut words = vec!["--exact".to_owned(), cases[0].name.clone(), "--nocapture".to_owned()];
         words.extend(self.ignored.then(|| "--include-ignored".to_owned()));
         Ok(self.binary.start(words))
@@ -168,7 +183,7 @@ impl Program for OneTest {
 }
 
 impl Program for WholeProgram {
-    fn start(&self, _cases: &[&Case]) -> Result<Start, String> {
+    fn start(&self, _cases: &[&Case], _jobs: u32) -> Result<Start, String> {
         Ok(self.binary.start(self.arguments.iter().cloned()))
     }
 

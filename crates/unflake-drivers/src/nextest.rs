@@ -149,6 +149,7 @@ fn add(
         suite.cases.push(Case {
             id: format!("{binary_id} {name}"),
             program: Arc::new(OneTest { binary: binary.clone(), ignored: test.ignored }),
+            crowd: None,
             file: None,
             line: None,
             command,

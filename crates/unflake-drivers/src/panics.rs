@@ -33,11 +33,17 @@ pub(crate) fn failure(test: &str, stdout: &str, stderr: &str) -> Failed {
     failure
 }
 
-/// What was printed besides panics.
+/// What was printed besides panics and what the harness says of them.
 pub(crate) fn without_panics(stderr: &str) -> String {
     let mut kept = String::new();
-    let mut in_panic = false;
+    let (mut in_panic, mut in_note) = (false, false);
     for line in stderr.split_inclusive('\n') {
+        in_note = line.starts_with("note: test did not panic")
+            || line.starts_with("note: panic did not")
+            || in_note && line.starts_with(' ');
+        if in_note {
+            continue;
+        }
         if heading(line.trim_end()).is_some() {
             in_panic = true;
         } else if in_panic && line.starts_with("note: ") {
@@ -113,6 +119,8 @@ mod tests {
     fn what_comes_before_and_after_a_panic_is_kept() {
         let stderr = "a\nthread 'x' panicked at src/lib.rs:6:49:\ny\nnote: run with `RUST_BACKTRACE=1` …\nb\n";
         assert_eq!(without_panics(stderr), "a\nb\n");
+        let note = "a\nnote: panic did not contain expected string\n      panic message: \"y\"\nb\n";
+        assert_eq!(without_panics(note), "a\nb\n");
     }
 
     #[test]

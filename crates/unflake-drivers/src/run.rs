@@ -35,14 +35,21 @@ struct Unit {
 
 impl Floor<'_> {
     pub(crate) fn run(&self, numbers: &[u32], again: u32, jobs: u32) {
-        let units = Mutex::new(self.units(numbers));
+        let (crowds, mut units): (VecDeque<Unit>, VecDeque<Unit>) =
+            self.units(numbers).into_iter().partition(|unit| !unit.program.is_ordered());
+        // A crowd takes all places by itself, and what it does not come to is run one by one.
+        for unit in crowds {
+            let left = self.follow(&unit.program, &unit.numbers, 0, jobs, |_| {});
+            units.extend(left.into_iter().map(|number| self.alone(number)));
+        }
+        let units = Mutex::new(units);
         let next = || units.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).pop_front();
         let work = || {
             while let Some(unit) = next() {
                 if unit.program.is_shared() {
                     self.run_shared(unit);
                 } else {
-                    unit.numbers.iter().for_each(|number| self.run_alone(*number, again));
+                    unit.numbers.iter().for_each(|number| self.run_alone(&unit.program, *number, again));
                 }
             }
         };
@@ -65,14 +72,28 @@ impl Floor<'_> {
                 self.skip(*number, why);
                 continue;
             }
-            match units.back_mut() {
-                Some(unit) if case.program.is_shared() && self.may_follow(unit, *number) => {
+            match (units.back_mut(), &case.crowd) {
+                (Some(unit), Some(crowd)) if self.tracing.is_none() && Arc::ptr_eq(&unit.program, crowd) => {
                     unit.numbers.push(*number);
                 }
-                _ => units.push_back(Unit { program: case.program.clone(), numbers: vec![*number] }),
+                (_, Some(crowd)) if self.tracing.is_none() => {
+                    units.push_back(Unit { program: crowd.clone(), numbers: vec![*number] });
+                }
+                (Some(unit), _) if case.program.is_shared() && self.may_follow(unit, *number) => {
+                    unit.numbers.push(*number);
+                }
+                _ => units.push_back(self.alone(*number)),
             }
         }
+        // One is no crowd.
+        for unit in units.iter_mut().filter(|unit| !unit.program.is_ordered() && unit.numbers.len() == 1) {
+            *unit = self.alone(unit.numbers[0]);
+        }
         units
+    }
+
+    fn alone(&self, number: u32) -> Unit {
+        Unit { program: self.cases[number as usize].program.clone(), numbers: vec![number] }
     }
 
     /// Whether a test can go into the process of those before it.
@@ -89,12 +110,11 @@ impl Floor<'_> {
         self.wire.tell(&self.done(number, 0, judged, None));
     }
 
-    fn run_alone(&self, number: u32, again: u32) {
+    fn run_alone(&self, program: &Arc<dyn Program>, number: u32, again: u32) {
         for run in 0..=again {
             let mut failing = false;
-            let left = self.follow(&[number], run, |judged| failing = is_failure(judged.outcome));
-            // What never began has been told to have crashed.
-            if !(failing || left == 1) {
+            self.follow(program, &[number], run, 1, |judged| failing = is_failure(judged.outcome));
+            if !failing {
                 return;
             }
         }
@@ -104,13 +124,19 @@ impl Floor<'_> {
     fn run_shared(&self, unit: Unit) {
         let mut left = unit.numbers;
         while !left.is_empty() {
-            let not_done = self.follow(&left, 0, |_| {});
-            left.drain(..left.len() - not_done);
+            left = self.follow(&unit.program, &left, 0, 1, |_| {});
         }
     }
 
-    /// Runs these tests in one process; how many of them, the last ones, it did not come to.
-    fn follow(&self, numbers: &[u32], run: u32, mut heard: impl FnMut(&Judged)) -> usize {
+    /// Runs these tests in one process; those that it did not come to.
+    fn follow(
+        &self,
+        program: &Arc<dyn Program>,
+        numbers: &[u32],
+        run: u32,
+        jobs: u32,
+        mut heard: impl FnMut(&Judged),
+    ) -> Vec<u32> {
         let process = self.processes.fetch_add(1, Ordering::Relaxed);
         let cases: Vec<&Case> = numbers.iter().map(|number| &self.cases[*number as usize]).collect();
         let start = |at: usize| self.wire.tell(&Event::Start { n: numbers[at], run, process: Some(process) });
@@ -123,14 +149,13 @@ impl Floor<'_> {
             let traced = trace.as_ref().and_then(|(tracing, directory)| tracing.finish(directory));
             self.wire.tell(&self.done(numbers[at], run, judged, traced));
         };
-        let program = &cases[0].program;
         if let Some(known) = program.known(&cases) {
             for (at, judged) in known.into_iter().enumerate() {
                 start(at);
                 heard(&judged);
                 done(at, judged);
             }
-            return 0;
+            return Vec::new();
         }
         let mut told = vec![Told::Nothing; numbers.len()];
         let mut say = |said: Said| match said {
@@ -144,7 +169,7 @@ impl Floor<'_> {
                 done(at, judged);
             }
         };
-        let ended = program.start(&cases).and_then(|mut start| {
+        let ended = program.start(&cases, jobs).and_then(|mut start| {
             if let Some((tracing, directory)) = &trace {
                 start.variables.extend(tracing.variables(directory));
             }
@@ -152,6 +177,9 @@ impl Floor<'_> {
             let world = self.world;
             process::follow(&start, world, &self.limits, listener.as_mut(), &mut say).map_err(|error| error.to_string())
         });
+        if !program.is_ordered() {
+            return (0..numbers.len()).filter(|at| told[*at] != Told::Done).map(|at| numbers[at]).collect();
+        }
         // Nothing is passed over in silence: a process that did nothing for its first test has failed it, and so it has one
         // that it left out.
         let over = told.iter().rposition(|told| *told == Told::Done).map_or(1, |at| at + 1);
@@ -168,7 +196,7 @@ impl Floor<'_> {
             heard(&judged);
             done(at, judged);
         }
-        numbers.len() - over
+        numbers[over..].to_vec()
     }
 
     fn done(&self, n: u32, run: u32, judged: Judged, trace: Option<String>) -> Event {

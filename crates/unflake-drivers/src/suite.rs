@@ -45,6 +45,8 @@ pub(crate) struct Case {
     /// What its program calls it.
     pub(crate) name: String,
     pub(crate) program: Arc<dyn Program>,
+    /// What runs it beside the other tests of its program, where that is how the user runs them.
+    pub(crate) crowd: Option<Arc<dyn Program>>,
     pub(crate) file: Option<String>,
     pub(crate) line: Option<u32>,
     /// The plain runner's command for it alone.
@@ -60,6 +62,11 @@ pub(crate) trait Program: Send + Sync {
         false
     }
 
+    /// Whether tests begin and end in the order in which they were asked for.
+    fn is_ordered(&self) -> bool {
+        true
+    }
+
     /// Whether a process that is to run the tests of these numbers can run another after them. Numbers are in the order of
     /// the program.
     fn may_follow(&self, _numbers: &[u32], _next: u32) -> bool {
@@ -71,8 +78,8 @@ pub(crate) trait Program: Send + Sync {
         None
     }
 
-    /// The process that runs these tests in this order, or why it cannot be had.
-    fn start(&self, cases: &[&Case]) -> Result<Start, String>;
+    /// The process that runs these tests in this order, or why it cannot be had. `jobs`: how many may run at once in it.
+    fn start(&self, cases: &[&Case], jobs: u32) -> Result<Start, String>;
 
     /// Somebody to follow that process.
     fn listener(&self, cases: &[&Case]) -> Box<dyn Listener>;

@@ -161,7 +161,8 @@ impl Exec {
         let numbers = part.tests.iter().map(|test| environment.listing.number_of[test]).collect();
         let leave = placed.work.session.place != Place::Live && !placed.work.has_more();
         environment.state = State::Busy;
-        let jobs = if placed.work.session.purpose == Purpose::Suite { self.launch.jobs as u32 } else { 1 };
+        let as_in_the_suite = matches!(placed.work.session.purpose, Purpose::Suite | Purpose::Again);
+        let jobs = if as_in_the_suite { self.launch.jobs as u32 } else { 1 };
         let limit = self.launch.timeout.map(|limit| limit.as_millis() as u64);
         let mut sent = environment.order(&match environment.listing.isolated {
             true => Order::Run { tests: numbers, again: part.again, jobs, limit },

@@ -68,19 +68,21 @@ impl Case {
         self.tries.iter().skip(1).position(|one| one.outcome.is_pass()).map(|at| at + 1)
     }
 
-    /// Whether it was tried once only, in a process that others had used before it.
-    pub(crate) fn follows_others_and_stands_alone(&self) -> bool {
-        self.tries.len() == 1 && self.tries[0].position > 0
-    }
-
-    pub(crate) fn finding(&self, not_made: &NotMade, isolated: bool) -> Finding {
+    /// `in_company`: whether a process has run several tests.
+    pub(crate) fn finding(
+        &self,
+        not_made: &NotMade,
+        isolated: bool,
+        in_company: &dyn Fn(EnvironmentId) -> bool,
+    ) -> Finding {
         let first = &self.tries[0];
         let pass = self.pass();
         let standing = pass.filter(|_| self.never_excuse.is_none()).map(|pass| Standing::of(self, pass));
         let pass = pass.map(|at| &self.tries[at]);
         let rung = pass.map(|one| match one.purpose {
             Purpose::Suite => Rung::Immediate,
-            Purpose::Again if one.position == first.position => Rung::Immediate,
+            // Unless it had to have a process to itself.
+            Purpose::Again if in_company(one.environment) => Rung::Immediate,
             Purpose::AtEnd => Rung::AtEnd,
             Purpose::Fresh | Purpose::Again | Purpose::Stress | Purpose::Look => Rung::Fresh,
         });
@@ -114,6 +116,9 @@ impl Case {
             },
         };
         let sentence = match (pass, &standing) {
+            (Some(_), _) if kind == VerdictKind::FlakyStateDependent && isolated => {
+                "passed only in a process of its own, and not with the other tests of its program".to_owned()
+            }
             (Some(pass), Some(standing)) if kind.is_flaky() => self.flaky_sentence(pass, kind, standing, &evidence),
             (_, Some(Standing::Refuted)) => self.first_time_sentence(),
             _ => self.real_sentence(&evidence),
@@ -141,7 +146,7 @@ impl Case {
                 format!("passed when run again at once, the {} time", ordinal(pass.run))
             }
             VerdictKind::FlakyIndependent if pass.purpose == Purpose::Again => {
-                "passed when the same tests were run again before it".to_owned()
+                "passed when all tests of its program were run again".to_owned()
             }
             VerdictKind::FlakyIndependent => "passed when run again at once".to_owned(),
             VerdictKind::FlakyBursty => "passed when run again after the whole suite, in the same process".to_owned(),

@@ -96,7 +96,7 @@ fn where_tests_share_a_process_all_of_it_is_run_again() {
     assert_eq!(asked, ["suite a t", "again a t"]);
     assert_eq!(
         found,
-        "FlakyIndependent, Some(Immediate), fresh Some(Process): passed when the same tests were run again before it, \
+        "FlakyIndependent, Some(Immediate), fresh Some(Process): passed when all tests of its program were run again, \
          in a new process"
     );
 }
@@ -107,8 +107,8 @@ fn what_fails_after_the_others_only_depends_on_them() {
     assert_eq!(asked, ["suite a t", "again a t", "fresh t"]);
     assert_eq!(
         found,
-        "FlakyStateDependent, Some(Fresh), fresh Some(Process): passed only in a fresh environment: the test before it \
-         leaves something behind"
+        "FlakyStateDependent, Some(Fresh), fresh Some(Process): passed only in a process of its own, and not with the \
+         other tests of its program"
     );
 }
 

@@ -3,7 +3,7 @@
 //! RERUN at once, POSTPONE to the end of the suite, FORK a fresh environment. The rung on which a failing test first
 //! passes names the kind of its flakiness. A pass in the process of the failure is confirmed before it excuses anything.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use unflake_model::{Attempt, EnvironmentId, Finding, Observation, Origin, Place, Purpose, Session, SessionId, TestId};
 
@@ -42,8 +42,10 @@ pub struct Ladder {
     suite: Vec<TestId>,
     /// Whether every session has processes of its own, which end with it.
     isolated: bool,
-    /// Where it has: what ran in each process of the suite, in its order.
+    /// Where it has: what ran in each process of the suite, in its order; later, in those in which all of it is run again.
     processes: BTreeMap<EnvironmentId, Vec<TestId>>,
+    /// The processes of the suite that ran more than one test.
+    shared: BTreeSet<EnvironmentId>,
     stage: Stage,
     /// Whether there were too many failures for any rung but the first.
     too_many: bool,
@@ -74,6 +76,7 @@ impl Ladder {
             suite: Vec::new(),
             isolated: false,
             processes: BTreeMap::new(),
+            shared: BTreeSet::new(),
             stage: Stage::Suite,
             too_many: false,
             asked: 0,
@@ -84,7 +87,7 @@ impl Ladder {
     }
 
     fn hear_attempt(&mut self, attempt: &Attempt) {
-        if self.isolated && attempt.purpose == Purpose::Suite {
+        if self.isolated && matches!(attempt.purpose, Purpose::Suite | Purpose::Again) {
             self.processes.entry(attempt.environment).or_default().push(attempt.test.clone());
         }
         let at = match self.case_of.get(&attempt.test) {
@@ -130,24 +133,26 @@ impl Ladder {
         Session { id, purpose, place, tests, again }
     }
 
-    /// For every test that failed after others and could not be run again in their process: a new process in which the
-    /// same tests come before it.
+    /// For every test that failed in a process which it shared, and could not be run again in it: a new process with the
+    /// same tests.
     fn processes_again(&mut self) -> Vec<Session> {
-        let mut upto: BTreeMap<EnvironmentId, TestId> = BTreeMap::new();
-        for case in self.cases.iter().filter(|case| case.follows_others_and_stands_alone()) {
-            upto.insert(case.tries[0].environment, case.test.clone());
-        }
-        let processes = std::mem::take(&mut self.processes);
+        let mut processes = std::mem::take(&mut self.processes);
+        processes.retain(|_, ran| ran.len() > 1);
+        self.shared = processes.keys().copied().collect();
         if self.rungs.immediate == 0 {
             return Vec::new();
         }
-        upto.into_iter()
-            .filter_map(|(environment, last)| {
-                let ran = processes.get(&environment)?;
-                let end = ran.iter().rposition(|test| *test == last)?;
-                Some(self.session(Purpose::Again, Place::Fresh(Origin::Process), ran[..=end].to_vec(), 0))
-            })
-            .collect()
+        let failed: BTreeSet<EnvironmentId> =
+            self.cases.iter().filter(|case| case.tries.len() == 1).map(|case| case.tries[0].environment).collect();
+        let again: Vec<Vec<TestId>> =
+            failed.into_iter().filter_map(|environment| processes.remove(&environment)).collect();
+        let place = Place::Fresh(Origin::Process);
+        again.into_iter().map(|tests| self.session(Purpose::Again, place, tests, 0)).collect()
+    }
+
+    /// Whether the process in which a test first failed was its own.
+    fn was_alone(&self, case: &Case) -> bool {
+        self.isolated && !self.shared.contains(&case.tries[0].environment)
     }
 
     /// Once more after the suite: where it ran, or where that is over in a process of its own each.
@@ -157,8 +162,8 @@ impl Ladder {
         }
         let again = self.rungs.at_end - 1;
         if self.isolated {
-            // Where others had come before it, alone is not the same state.
-            let alone = |case: &&Case| case.pass().is_none() && case.tries[0].position == 0;
+            // Beside others, or after them, is not the same state.
+            let alone = |case: &&Case| case.pass().is_none() && self.was_alone(case);
             let tests: Vec<TestId> = self.cases.iter().filter(alone).map(|case| case.test.clone()).collect();
             let place = Place::Fresh(Origin::Process);
             return tests.into_iter().map(|test| self.session(Purpose::AtEnd, place, vec![test], again)).collect();
@@ -175,7 +180,7 @@ impl Ladder {
         let mut sessions = Vec::new();
         if round <= self.rungs.fresh && !self.too_many {
             // A test that had a process to itself has been in a fresh environment from the first.
-            let wanted = |case: &&Case| case.pass().is_none() && !(self.isolated && case.tries[0].position == 0);
+            let wanted = |case: &&Case| case.pass().is_none() && !self.was_alone(case);
             let tests: Vec<TestId> = self.cases.iter().filter(wanted).map(|case| case.test.clone()).collect();
             for test in tests {
                 sessions.push(self.session(Purpose::Fresh, place, vec![test], 0));
@@ -258,7 +263,11 @@ impl Inquiry for Ladder {
                 false => Some("the run ended before it could be run in a fresh environment"),
             },
         };
-        self.cases.iter().map(|case| case.finding(&not_made, self.isolated)).collect()
+        let in_company = |environment: EnvironmentId| {
+            let again = self.processes.get(&environment).is_some_and(|ran| ran.len() > 1);
+            again || self.shared.contains(&environment)
+        };
+        self.cases.iter().map(|case| case.finding(&not_made, self.isolated, &in_company)).collect()
     }
 }
 

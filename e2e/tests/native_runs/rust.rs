@@ -261,7 +261,7 @@ fn a_run_of_cargo_test_is_told_in_words_and_shown_again() {
              failed 3 of 3 times, in a new process too
                Error
                │ "no change"
-               it printed to stderr:
+               it printed to stdout:
                │ Error: "no change"
              see it yourself  cargo test -p shop --lib -- --exact tests::returns_an_error
 
