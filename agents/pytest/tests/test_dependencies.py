@@ -598,3 +598,21 @@ def test_somebody_else_who_traces(depends):
     files = {"helper.py": "def f(): pass", "test_it.py": "import sys\ndef test_a():\n    sys.settrace(lambda *a: None)\n    import helper\n    helper.f()\n    sys.settrace(None)"}
     told = depends(files, mode=FUNCTION)
     assert told["executed"]["helper.py"] == ["<module>", "f"] or told["unknown"]
+
+
+def test_a_thread_of_an_earlier_test(depends):
+    code = """
+        import threading, time
+        go, gone = threading.Event(), threading.Event()
+        def work():
+            go.wait()
+            import helper
+            helper.f()
+            gone.set()
+        def test_a(): threading.Thread(target=work, daemon=True).start()
+        def test_b():
+            go.set()
+            gone.wait()
+        """
+    told = depends({"test_it.py": code, "helper.py": "def f(): pass"}, 0, 1)
+    assert "helper.py" in told["executed"] or told["unknown"] == ["a thread that was there before the test went on"]

@@ -63,6 +63,7 @@ class Dependencies:
             root = here
         self._project = Project(repository(root), self._side, self._agent)
         self._children.begin("%s/dependencies-%d-collection" % (self._side, self._getpid()))
+        self._code.matters = self._matters
         common = self._recorder.common
         for name in self._before:
             for file in files_of(sys.modules.get(name)):
@@ -92,11 +93,18 @@ class Dependencies:
             # Whoever uses it later depends on all that had happened until it stood.
             self._standing.append((fixturedef, self._recorder.current.copy()))
 
-    def collected(self):
-        """What is forked from here on is a copy, until a test begins."""
+    def collected(self, items):
+        """What is forked from here on is a copy, until a test begins. What all copies need is found out here."""
         self._children.merge(self._recorder.common)
         self._children.begin(None)
-        self._graph.closure(())  # Known to all copies.
+        self._graph.closure(())
+        self._searches(self._recorder.common["searched"])
+        for module in list(sys.modules.values()):
+            for file in files_of(module):
+                for name in self._of_file(file):
+                    self._project.place(name)
+        for path in {_path(item) for item in items}:
+            self._configuration(Facts(), path)
 
     # -- One attempt --------------------------------------------------------------------------------------------------
 

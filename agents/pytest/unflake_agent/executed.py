@@ -8,6 +8,7 @@ import threading
 TOOLS = 4, 3
 NAME = "unflake"
 IMPORTERS = "_call_with_frames_removed", "exec_module"
+GOES_ON = "a thread that was there before the test went on"
 LOST = "somebody else took the watch over executed code away"
 
 
@@ -21,10 +22,12 @@ class Code:
         self._monitoring = getattr(sys, "monitoring", None)
         self._settrace, self._setprofile, self._gettrace = sys.settrace, sys.setprofile, sys.gettrace
         self._threads = threading.settrace, threading.setprofile
+        self._count = threading.active_count
         self._began_in = os.path.join(os.getcwd(), "")
         self._way = None
         self._loading = False
-        self.always = self._by_function or self._monitoring is not None
+        self.matters = lambda file: False  # Until it is known where the project is.
+        self.always = self._by_function  # Not only in attempts: imports too. For files the graph of imports does.
 
     def handlers(self):
         if self._monitoring is not None:
@@ -43,9 +46,16 @@ class Code:
         """Everything that runs from here on is told again."""
         self._loading = not self._recorder.in_attempt
         if self._monitoring is not None:
-            if self._way == "monitoring":
+            if self._way is None or self._monitoring.get_tool(self._tool) != NAME:
+                self._way = None
+                self._start_monitoring()
+            elif not self.always:
+                self._monitoring.set_events(self._tool, self._events)
+            if self._way is not None:
                 self._monitoring.restart_events()
         else:
+            if self._recorder.in_attempt and self._recorder.journal is None and self._count() > 1:
+                self._recorder.current["unknown"].add(GOES_ON)  # It tells what it runs to the attempt that started it.
             self._start_tracing()
 
     def again(self):
@@ -54,8 +64,11 @@ class Code:
             self.begin()
 
     def stop(self):
-        """After an attempt. Monitoring costs nothing in between, and goes on."""
-        if self._way == "trace" and not self.always:
+        """After an attempt."""
+        if self._way == "monitoring" and not self.always:
+            if self._monitoring.get_tool(self._tool) == NAME:
+                self._monitoring.set_events(self._tool, 0)
+        elif self._way == "trace" and not self.always:
             self._quietly(self._settrace, None)
             self._threads[0](None)
             self._way = None
@@ -195,8 +208,11 @@ class Code:
                 module = self._recorder.importing(caller)
                 if module is not None:
                     self._recorder.of_module(module)["files"].add(file)
-                # What ran for other modules already is told again for this one.
-                if self._way == "monitoring":
+                # What ran for other modules already is told again for this one. Not for what is installed: it would take
+                # one that runs code of the project at its import without importing it.
+                if not self.matters(file):
+                    pass
+                elif self._way == "monitoring":
                     self._monitoring.restart_events()
                 elif self.always and self._way == "trace":
                     self._start_tracing()

@@ -204,7 +204,7 @@ class Agent:
         self._teller = Teller(session.config.rootpath, self._text)
         self._list(session.items)
         if self._dependencies is not None:
-            self._dependencies.collected()
+            self._dependencies.collected(session.items)
         self._wire.tell(
             "ready", tests=len(session.items), deselected=self._deselected, unforkable=self._forker.obstacle()
         )
