@@ -1,3 +1,4 @@
+import json
 import os
 import sys
 import tempfile
@@ -39,3 +40,25 @@ def project():
         yield start
         for unflake in started:
             unflake.close()
+
+
+@pytest.fixture
+def depends(project):
+    """Runs tests by number, all in one process; what the last one depended on."""
+
+    def run(files, *tests, args=(), mode={"UNFLAKE_DEPENDENCIES": "file"}, forked=False, outcome="passed", **options):
+        unflake = project(files, *args, variables=dict(mode, **options.pop("variables", {})), **options)
+        agent = first = unflake.ready()
+        if forked:
+            agent = unflake.fork(agent, 5)
+        done = agent.run(*(tests or (0,)))
+        assert done[-1]["outcome"] == outcome, done[-1]
+        with open(done[-1]["dependencies"]) as file:
+            told = json.load(file)
+        assert told["root"] == project.directory and told["format"] == 1
+        if not forked:
+            unflake.end(first)
+        return told
+
+    run.directory = project.directory
+    return run
