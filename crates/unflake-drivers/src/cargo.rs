@@ -3,7 +3,7 @@
 //! For that, unflake is set up as cargo's *runner* for the time of the listing. So every option of cargo means what it
 //! always means, and each program gets the directory and the variables that cargo would give it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::env;
 use std::ffi::OsString;
 use std::fs;
@@ -11,9 +11,10 @@ use std::iter;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
@@ -35,6 +36,9 @@ const OF_TRACED_BUILDS: [&str; 5] = [
     unflake_trace::variables::RUSTC_INNER,
 ];
 const TARGET: &str = env!("UNFLAKE_TARGET");
+/// How long to wait for the next program while others are asked for their tests.
+const AHEAD: Duration = Duration::from_millis(2);
+const NEAR: Duration = Duration::from_millis(200);
 const COMPILER_WORDS: usize = 64 << 10;
 
 /// What cargo would have started.
@@ -44,6 +48,25 @@ struct Handed {
     directory: PathBuf,
     variables: BTreeMap<String, String>,
 }
+
+impl Handed {
+    fn path(&self) -> PathBuf {
+        self.directory.join(self.words.first().map_or("", String::as_str))
+    }
+
+    fn arguments(&self) -> &[String] {
+        self.words.get(1..).unwrap_or_default()
+    }
+
+    fn binary(&self, workshop: &Workshop<'_>) -> Binary {
+        let path = self.path();
+        let (harness, variables) = (Harness::of(&path), differing(self.variables.clone(), workshop));
+        Binary { path, harness, directory: Some(self.directory.clone()), variables }
+    }
+}
+
+/// Programs that are known already, with the names of their tests.
+type Ahead = HashMap<PathBuf, (Binary, Vec<String>)>;
 
 /// Main of a process that cargo has started in place of a test program, or of rustdoc. None: it was somebody else.
 pub fn hand_over() -> Option<ExitCode> {
@@ -117,7 +140,15 @@ pub(crate) fn list(command: &[String], workshop: &Workshop<'_>) -> Result<Suite,
         Some(tracing) => tracing.of_cargo(&before)?,
         None => Vec::new(),
     };
-    let messages = build(&before, after, &place, &variables, workshop)?;
+    let ahead = Mutex::new(HashMap::new());
+    let is_over = AtomicBool::new(false);
+    let messages = thread::scope(|scope| {
+        scope.spawn(|| list_ahead(&place, workshop, &ahead, &is_over));
+        let messages = build(&before, after, &place, &variables, workshop);
+        is_over.store(true, Ordering::Relaxed);
+        messages
+    })?;
+    let ahead = ahead.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
     let artifacts: Vec<Artifact> = messages.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
     let mut suite = Suite { root: workshop.here.clone(), ..Suite::default() };
     let mut names: Vec<_> = fs::read_dir(&place).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
@@ -125,7 +156,7 @@ pub(crate) fn list(command: &[String], workshop: &Workshop<'_>) -> Result<Suite,
     let has_doctests = names.iter().any(|path| path.ends_with("doctests"));
     let read = |path: &PathBuf| serde_json::from_slice::<Handed>(&fs::read(path).ok()?).ok();
     let handed: Vec<Handed> = names.iter().filter_map(read).collect();
-    for part in at_once(handed, |handed| suite_of(handed, &artifacts, &before, workshop)) {
+    for part in at_once(handed, |handed| suite_of(handed, &artifacts, &ahead, &before, workshop)) {
         let Suite { cases, notes, at_once, .. } = part?;
         suite.cases.extend(cases);
         suite.notes.extend(notes);
@@ -136,6 +167,36 @@ pub(crate) fn list(command: &[String], workshop: &Workshop<'_>) -> Result<Suite,
     }
     let _ = fs::remove_dir_all(&place);
     Ok(suite)
+}
+
+/// While cargo still hands over programs, asks those that it has handed over for their tests. It is only a head start: whatever
+/// goes wrong here goes wrong once more where it can be told.
+fn list_ahead(place: &Path, workshop: &Workshop<'_>, ahead: &Mutex<Ahead>, is_over: &AtomicBool) {
+    let mut seen = BTreeSet::new();
+    let mut came = Instant::now();
+    while !is_over.load(Ordering::Relaxed) {
+        for entry in fs::read_dir(place).into_iter().flatten().flatten() {
+            if seen.contains(&entry.file_name()) {
+                continue;
+            }
+            // What is half written is met again.
+            let handed = fs::read(entry.path()).ok().and_then(|text| serde_json::from_slice::<Handed>(&text).ok());
+            let Some(handed) = handed else { continue };
+            seen.insert(entry.file_name());
+            came = Instant::now();
+            let Ok(wishes) = libtest::wishes(handed.arguments()) else { continue };
+            let binary = handed.binary(workshop);
+            if binary.harness == Harness::Libtest
+                && let Ok(listed) = binary.list(&wishes)
+            {
+                let mut ahead = ahead.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+                ahead.insert(handed.path(), (binary, listed));
+            }
+        }
+        // A build may take long; once there is a program, the next is near.
+        let is_near = !seen.is_empty() && came.elapsed() < NEAR;
+        thread::sleep(if is_near { AHEAD } else { AHEAD * 10 });
+    }
 }
 
 /// The words before `--`, and those after it.
@@ -279,14 +340,18 @@ fn at_once<T: Send, A: Send>(questions: Vec<T>, answer: impl Fn(T) -> A + Sync) 
 fn suite_of(
     handed: Handed,
     artifacts: &[Artifact],
+    ahead: &Ahead,
     cargo: &[String],
     workshop: &Workshop<'_>,
 ) -> Result<Suite, CannotList> {
     let mut suite = Suite::default();
-    let Some((program, arguments)) = handed.words.split_first() else { return Ok(suite) };
-    let path = handed.directory.join(program);
-    let target = artifacts.iter().find(|artifact| artifact.executable == path).map(|artifact| &artifact.target);
     let package = handed.variables.get("CARGO_PKG_NAME").cloned().unwrap_or_default();
+    let path = handed.path();
+    let (binary, listed) = match ahead.get(&path) {
+        Some((binary, listed)) => (binary.clone(), Some(listed.clone())),
+        None => (handed.binary(workshop), None),
+    };
+    let target = artifacts.iter().find(|artifact| artifact.executable == path).map(|artifact| &artifact.target);
     let (name, selecting) = match target {
         Some(target) => named(&package, target),
         None => (package.clone(), Vec::new()),
@@ -295,15 +360,12 @@ fn suite_of(
     let mut whole = without_choice(cargo, true);
     whole.extend(["-p".to_owned(), package]);
     whole.extend(selecting);
-    let harness = Harness::of(&path);
-    let binary =
-        Binary { path, harness, directory: Some(handed.directory), variables: differing(handed.variables, workshop) };
-    if harness == Harness::Own {
+    if binary.harness == Harness::Own {
         suite.notes.push(format!("{name} has a test harness of its own: it is run as one test"));
         suite.cases.push(Case {
             id: name.clone(),
             name,
-            program: Arc::new(WholeProgram { binary: Arc::new(binary), arguments: arguments.to_vec() }),
+            program: Arc::new(WholeProgram { binary: Arc::new(binary), arguments: handed.arguments().to_vec() }),
             crowd: None,
             file,
             line: None,
@@ -312,15 +374,15 @@ fn suite_of(
         });
         return Ok(suite);
     }
-    let wishes = libtest::wishes(arguments).map_err(CannotList::usage)?;
+    let wishes = libtest::wishes(handed.arguments()).map_err(CannotList::usage)?;
     suite.at_once = wishes.threads.or_else(|| env::var("RUST_TEST_THREADS").ok().and_then(|text| text.parse().ok()));
     let plain = |test: &str| {
         let mut words = whole.clone();
         words.extend(["--", "--exact", test].map(str::to_owned));
         words
     };
-    let cases =
-        libtest::cases(binary, &wishes, &name, file.as_deref(), true, &plain).map_err(CannotList::collection)?;
+    let cases = libtest::cases(binary, &wishes, &name, file.as_deref(), true, listed, &plain);
+    let cases = cases.map_err(CannotList::collection)?;
     suite.cases.extend(cases);
     Ok(suite)
 }

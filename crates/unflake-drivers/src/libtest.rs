@@ -87,58 +87,58 @@ pub(crate) fn list(command: &[String]) -> Result<Suite, CannotList> {
     let binary = Binary { path, harness: Harness::Libtest, directory: None, variables: BTreeMap::new() };
     let name = binary.path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     let plain = |test: &str| vec![command[0].clone(), "--exact".to_owned(), test.to_owned()];
-    let cases = cases(binary, &wishes, &name, None, true, &plain).map_err(CannotList::collection)?;
+    let cases = cases(binary, &wishes, &name, None, true, None, &plain).map_err(CannotList::collection)?;
     Ok(Suite { root: here, cases, at_once: wishes.threads, ..Suite::default() })
 }
 
 /// Lists the tests of a binary. `name` comes before each of their names; `plain` makes the command for one; `in_crowd`: the
-/// user runs them all in one process.
+/// user runs them all in one process; `listed`: their names, where they are known.
 pub(crate) fn cases(
     binary: Binary,
     wishes: &Wishes,
     name: &str,
     file: Option<&str>,
     in_crowd: bool,
+    listed: Option<Vec<String>>,
     plain: &dyn Fn(&str) -> Vec<String>,
 ) -> Result<Vec<Case>, String> {
     let binary = Arc::new(binary);
-    let ignored: BTreeSet<String> = binary.list(&wishes.choosing, true)?.into_iter().collect();
-    let all = match wishes.ignored {
-        Ignored::Only => ignored.iter().cloned().collect(),
-        Ignored::Skipped | Ignored::Included => binary.list(&wishes.choosing, false)?,
+    let all = match listed {
+        Some(listed) => listed,
+        None => binary.list(wishes)?,
     };
-    // Of a harness that is only like libtest, nobody knows what it prints.
-    let crowd: Option<Arc<dyn Program>> =
-        (in_crowd && binary.harness == Harness::Libtest).then(|| -> Arc<dyn Program> {
-            let runnable = |test: &&String| wishes.ignored != Ignored::Skipped || !ignored.contains(*test);
-            Arc::new(Crowd {
-                binary: binary.clone(),
-                choosing: wishes.choosing.clone(),
-                ignored: wishes.ignored,
-                all: all.iter().filter(runnable).count(),
-            })
-        });
-    let case = |test: String| {
-        let is_ignored = ignored.contains(&test);
-        let skipped = (is_ignored && wishes.ignored == Ignored::Skipped).then(|| "ignored".to_owned());
-        Case {
-            id: format!("{name} {test}"),
-            program: Arc::new(OneTest { binary: binary.clone(), ignored: is_ignored }),
-            crowd: crowd.clone(),
-            file: file.map(str::to_owned),
-            line: None,
-            command: plain(&test).into_iter().chain(is_ignored.then(|| "--include-ignored".to_owned())).collect(),
-            skipped,
-            name: test,
+    // libtest says itself of a test that it is ignored. Of a harness that is only like it, nobody knows what it prints.
+    let is_libtest = binary.harness == Harness::Libtest;
+    let ignored: BTreeSet<String> = match wishes.ignored {
+        Ignored::Skipped if !is_libtest => {
+            let only = Wishes { choosing: wishes.choosing.clone(), ignored: Ignored::Only, threads: None };
+            binary.list(&only)?.into_iter().collect()
         }
+        _ => BTreeSet::new(),
+    };
+    let crowd: Option<Arc<dyn Program>> = (in_crowd && is_libtest).then(|| -> Arc<dyn Program> {
+        let choosing = wishes.choosing.clone();
+        Arc::new(Crowd { binary: binary.clone(), choosing, ignored: wishes.ignored, all: all.len() })
+    });
+    let runs_ignored = wishes.ignored != Ignored::Skipped;
+    let case = |test: String| Case {
+        id: format!("{name} {test}"),
+        program: Arc::new(OneTest { binary: binary.clone(), ignored: runs_ignored }),
+        crowd: crowd.clone(),
+        file: file.map(str::to_owned),
+        line: None,
+        command: plain(&test).into_iter().chain(runs_ignored.then(|| "--include-ignored".to_owned())).collect(),
+        skipped: ignored.contains(&test).then(|| "ignored".to_owned()),
+        name: test,
     };
     Ok(all.into_iter().map(case).collect())
 }
 
 impl Binary {
-    fn list(&self, choosing: &[String], ignored: bool) -> Result<Vec<String>, String> {
+    pub(crate) fn list(&self, wishes: &Wishes) -> Result<Vec<String>, String> {
+        let only_ignored = (wishes.ignored == Ignored::Only).then_some("--ignored");
         let mut command = Command::new(&self.path);
-        command.args(["--list", "--format", "terse"]).args(ignored.then_some("--ignored")).args(choosing);
+        command.args(["--list", "--format", "terse"]).args(only_ignored).args(&wishes.choosing);
         command.stdin(Stdio::null());
         if let Some(directory) = &self.directory {
             command.current_dir(directory);
@@ -214,6 +214,9 @@ fn judge(name: &str, end: &End) -> Judged {
     let judged = match (end.how, result) {
         (How::Exit(0), Some(result)) if result.starts_with("ok. 1 passed;") => {
             return Judged::new(Outcome::Passed, end.seconds);
+        }
+        (How::Exit(0), Some(result)) if result.starts_with("ok. 0 passed; 0 failed; 1 ignored;") => {
+            return Judged::new(Outcome::Skipped, end.seconds).failed(failed("Skipped", "ignored"));
         }
         (How::Exit(0), Some(_)) => {
             let message = "the program ran no test of this name".to_owned();

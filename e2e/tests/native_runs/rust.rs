@@ -255,7 +255,7 @@ fn a_run_of_cargo_test_is_told_in_words_and_shown_again() {
              failed 3 of 3 times, in a new process too
                Failed
                │ test did not panic as expected at shop/src/lib.rs:41:8
-             see it yourself  cargo test -p shop --lib -- --exact tests::does_not_panic_as_it_should
+             see it yourself  cargo test -p shop --lib -- --exact tests::does_not_panic_as_it_should --include-ignored
 
     ✗ REAL   shop tests::returns_an_error
              failed 3 of 3 times, in a new process too
@@ -263,7 +263,7 @@ fn a_run_of_cargo_test_is_told_in_words_and_shown_again() {
                │ "no change"
                it printed to stdout:
                │ Error: "no change"
-             see it yourself  cargo test -p shop --lib -- --exact tests::returns_an_error
+             see it yourself  cargo test -p shop --lib -- --exact tests::returns_an_error --include-ignored
 
     ✗ REAL   shop tests::slow_and_wrong
              failed 3 of 3 times, in a new process too
@@ -279,7 +279,7 @@ fn a_run_of_cargo_test_is_told_in_words_and_shown_again() {
                │  right: 3
                it printed to stdout:
                │ two, please
-             see it yourself  cargo test -p shop --lib -- --exact tests::two_cost_three
+             see it yourself  cargo test -p shop --lib -- --exact tests::two_cost_three --include-ignored
 
       note: shop::own has a test harness of its own: it is run as one test
       note: doctests are not run: `cargo test --doc` runs them
