@@ -143,9 +143,10 @@ pub(crate) fn list(command: &[String], workshop: &Workshop<'_>) -> Result<Suite,
     let ahead = Mutex::new(HashMap::new());
     let is_over = AtomicBool::new(false);
     let messages = thread::scope(|scope| {
-        scope.spawn(|| list_ahead(&place, workshop, &ahead, &is_over));
+        let lister = scope.spawn(|| list_ahead(&place, workshop, &ahead, &is_over));
         let messages = build(&before, after, &place, &variables, workshop);
         is_over.store(true, Ordering::Relaxed);
+        lister.thread().unpark();
         messages
     })?;
     let ahead = ahead.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
@@ -195,7 +196,7 @@ fn list_ahead(place: &Path, workshop: &Workshop<'_>, ahead: &Mutex<Ahead>, is_ov
         }
         // A build may take long; once there is a program, the next is near.
         let is_near = !seen.is_empty() && came.elapsed() < NEAR;
-        thread::sleep(if is_near { AHEAD } else { AHEAD * 10 });
+        thread::park_timeout(if is_near { AHEAD } else { AHEAD * 10 });
     }
 }
 
