@@ -332,7 +332,9 @@ fn a_connection_that_begins_with_something_else_is_not_listened_to() {
     let (story, ran) = follow(json!([{ "send_raw": "GET / HTTP/1.1\r\n\r\n" }, { "expect": "end" }, { "exit": 9 }]));
     assert_snapshot!(story.plain(&ran.exits(4).remarks()), @"
     start: no test runner showed itself in the command before it ended (the process left with exit code 9)
-    It has to lead to pytest, 6 or later; `env -i`, and `-E` or `-I` of Python, keep unflake out. Or it has to be `cargo test`, `cargo nextest run`, `ctest` or a GoogleTest program itself. For other runners see --results.
+    It has to lead to pytest, 6 or later; `env -i`, and `-E` or `-I` of Python, keep unflake out.
+    Or it has to be `cargo test`, `cargo nextest run`, `ctest` or a GoogleTest program itself.
+    For other runners, `--results` and `--one-test` tell unflake how to use them.
     exit 4: the tests could not be run
     ");
 }

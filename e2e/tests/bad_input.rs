@@ -117,7 +117,9 @@ fn programs_that_are_no_runner() {
       no tests were run · 1 problem · [TIME]
 
     ✗ ERROR  no test runner showed itself in the command before it ended (the process left with exit code 0)
-               │ It has to lead to pytest, 6 or later; `env -i`, and `-E` or `-I` of Python, keep unflake out. Or it has to be `cargo test`, `cargo nextest run`, `ctest` or a GoogleTest program itself. For other runners see --results.
+               │ It has to lead to pytest, 6 or later; `env -i`, and `-E` or `-I` of Python, keep unflake out.
+               │ Or it has to be `cargo test`, `cargo nextest run`, `ctest` or a GoogleTest program itself.
+               │ For other runners, `--results` and `--one-test` tell unflake how to use them.
 
     exit 4: the tests could not be run
     ");
@@ -125,7 +127,9 @@ fn programs_that_are_no_runner() {
       no tests were run · 1 problem · [TIME]
 
     ✗ ERROR  no test runner showed itself in the command before it ended (the process left with exit code 0)
-               │ It has to lead to pytest, 6 or later; `env -i`, and `-E` or `-I` of Python, keep unflake out. Or it has to be `cargo test`, `cargo nextest run`, `ctest` or a GoogleTest program itself. For other runners see --results.
+               │ It has to lead to pytest, 6 or later; `env -i`, and `-E` or `-I` of Python, keep unflake out.
+               │ Or it has to be `cargo test`, `cargo nextest run`, `ctest` or a GoogleTest program itself.
+               │ For other runners, `--results` and `--one-test` tell unflake how to use them.
 
     exit 4: the tests could not be run
     ");
@@ -135,7 +139,9 @@ fn programs_that_are_no_runner() {
 
     ✗ ERROR  no test runner showed itself in the command before it ended (the process left with exit code 3)
                │ wrong door
-               │ It has to lead to pytest, 6 or later; `env -i`, and `-E` or `-I` of Python, keep unflake out. Or it has to be `cargo test`, `cargo nextest run`, `ctest` or a GoogleTest program itself. For other runners see --results.
+               │ It has to lead to pytest, 6 or later; `env -i`, and `-E` or `-I` of Python, keep unflake out.
+               │ Or it has to be `cargo test`, `cargo nextest run`, `ctest` or a GoogleTest program itself.
+               │ For other runners, `--results` and `--one-test` tell unflake how to use them.
 
     exit 4: the tests could not be run
     ");
@@ -151,7 +157,9 @@ fn a_python_without_pytest() {
 
     ✗ ERROR  no test runner showed itself in the command before it ended (the process left with exit code 1)
                │ [PYTHON]: No module named pytest
-               │ It has to lead to pytest, 6 or later; `env -i`, and `-E` or `-I` of Python, keep unflake out. Or it has to be `cargo test`, `cargo nextest run`, `ctest` or a GoogleTest program itself. For other runners see --results.
+               │ It has to lead to pytest, 6 or later; `env -i`, and `-E` or `-I` of Python, keep unflake out.
+               │ Or it has to be `cargo test`, `cargo nextest run`, `ctest` or a GoogleTest program itself.
+               │ For other runners, `--results` and `--one-test` tell unflake how to use them.
 
     exit 4: the tests could not be run
     ");
