@@ -161,6 +161,8 @@ impl Listener for Follower {
     fn end(&mut self, end: &End) -> Vec<Said> {
         let as_expected = self.is_as_expected(end);
         let mut said: Vec<Said> = Vec::new();
+        // Which of the threads was first is chance, and nothing that a person wants to read.
+        self.failing.sort_by_key(|(at, _)| *at);
         for (at, words) in std::mem::take(&mut self.failing) {
             let words = words.text();
             let mut failure = panics::failure(&self.names[at], &words, &words);
