@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 use crate::capture::Capture;
 use crate::driver::Workshop;
 use crate::libtest::{self, Binary, Harness, WholeProgram};
-use crate::suite::{CannotList, Case, Suite, relative};
+use crate::suite::{self, CannotList, Case, Suite, relative};
 
 /// Names the directory in which programs are handed over. Where it is set, unflake was started by cargo.
 const HAND_OVER: &str = "UNFLAKE_HAND_OVER";
@@ -266,12 +266,7 @@ pub(crate) fn runner_options(words: &[String]) -> Vec<String> {
 
 /// The world in which programs are handed over.
 pub(crate) fn prepare(command: &mut Command, place: &Path, workshop: &Workshop<'_>) {
-    for (name, value) in workshop.world {
-        match value {
-            Some(value) => command.env(name, value),
-            None => command.env_remove(name),
-        };
-    }
+    suite::set(command, workshop.world);
     command.env(HAND_OVER, place).env(RUSTDOC, env::var_os("RUSTDOC").unwrap_or_default()).env("RUSTDOC", myself());
 }
 

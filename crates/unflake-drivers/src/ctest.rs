@@ -15,7 +15,7 @@ use crate::driver::Workshop;
 use crate::gtest_output;
 use crate::libtest;
 use crate::sanitizers;
-use crate::suite::{Alone, CannotList, Case, End, How, Judged, Listener, Program, Start, Suite, failed};
+use crate::suite::{self, Alone, CannotList, Case, End, How, Judged, Listener, Program, Start, Suite, failed};
 
 /// Properties that change nothing in how a test runs by itself.
 const HARMLESS: [&str; 7] =
@@ -67,12 +67,7 @@ pub(crate) fn list(command: &[String], workshop: &Workshop<'_>) -> Result<Suite,
     let parallel = std::env::var("CTEST_PARALLEL_LEVEL").ok().and_then(|number| number.parse().ok());
     let mut ctest = Command::new(&command[0]);
     ctest.arg("--show-only=json-v1").args(&choosing).stdin(Stdio::null());
-    for (name, value) in workshop.world {
-        match value {
-            Some(value) => ctest.env(name, value),
-            None => ctest.env_remove(name),
-        };
-    }
+    suite::set(&mut ctest, workshop.world);
     let output = ctest.output();
     let output = output.map_err(|error| CannotList::usage(format!("`{}` cannot be started: {error}", command[0])))?;
     let said = String::from_utf8_lossy(&output.stderr).into_owned();

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use crate::capture::Capture;
 use crate::driver::Workshop;
 use crate::gtest_output::Follower;
-use crate::suite::{CannotList, Case, Listener, Program, Start, Suite, file_has};
+use crate::suite::{self, CannotList, Case, Listener, Program, Start, Suite, file_has};
 
 /// Flags that would change what is run, or what is said of it.
 const OURS: [&str; 13] = [
@@ -138,12 +138,7 @@ fn listing_of(
         .args(filter)
         .arg("--gtest_list_tests")
         .arg(format!("--gtest_output=json:{}", json.display()));
-    for (name, value) in workshop.world {
-        match value {
-            Some(value) => command.env(name, value),
-            None => command.env_remove(name),
-        };
-    }
+    suite::set(&mut command, workshop.world);
     for name in without_our_variables() {
         command.env_remove(name);
     }

@@ -10,7 +10,9 @@ use unflake_protocol::Outcome;
 use crate::crowd::Crowd;
 use crate::panics;
 use crate::sanitizers;
-use crate::suite::{Alone, CannotList, Case, End, How, Judged, Listener, Program, Start, Suite, failed, file_has};
+use crate::suite::{
+    self, Alone, CannotList, Case, End, How, Judged, Listener, Program, Start, Suite, failed, file_has,
+};
 
 /// A test binary, and how cargo would start it.
 #[derive(Clone)]
@@ -143,12 +145,7 @@ impl Binary {
         if let Some(directory) = &self.directory {
             command.current_dir(directory);
         }
-        for (name, value) in &self.variables {
-            match value {
-                Some(value) => command.env(name, value),
-                None => command.env_remove(name),
-            };
-        }
+        suite::set(&mut command, &self.variables);
         let output = command.output().map_err(|error| format!("{} cannot be started: {error}", self.path.display()))?;
         if !output.status.success() {
             let said = String::from_utf8_lossy(&output.stderr).into_owned();

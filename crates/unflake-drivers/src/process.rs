@@ -13,7 +13,7 @@ use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 
 use crate::capture::Capture;
-use crate::suite::{End, How, Listener, Said, Start};
+use crate::suite::{self, End, How, Listener, Said, Start};
 
 /// How often to look whether a process has ended whose output somebody else still holds, and at the clock.
 const LOOK: Duration = Duration::from_millis(20);
@@ -128,12 +128,8 @@ fn spawn(
     command.args(arguments).stdin(Stdio::null()).stdout(out.try_clone()?);
     // A group of its own, so that it can be ended with all it started.
     command.process_group(0);
-    for (name, value) in world.iter().chain(&start.variables) {
-        match value {
-            Some(value) => command.env(name, value),
-            None => command.env_remove(name),
-        };
-    }
+    suite::set(&mut command, world);
+    suite::set(&mut command, &start.variables);
     if let Some(directory) = &start.directory {
         command.current_dir(directory);
     }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::env;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -230,6 +231,16 @@ impl<J: Fn(&End) -> Judged> Listener for Alone<J> {
             _ => (self.judge)(end),
         };
         vec![Said::Done(0, judged)]
+    }
+}
+
+/// Changes what a process will see of the environment: values to set, or to remove.
+pub(crate) fn set(command: &mut Command, variables: &BTreeMap<String, Option<String>>) {
+    for (name, value) in variables {
+        match value {
+            Some(value) => command.env(name, value),
+            None => command.env_remove(name),
+        };
     }
 }
 
