@@ -142,7 +142,7 @@ impl Driver {
     fn take_orders(&mut self) -> ExitCode {
         while let Some(order) = self.wire.next_order() {
             match order {
-                Order::Run { tests, again, jobs, limit } => {
+                Order::Run { tests, again, jobs, limit, .. } => {
                     let floor = Floor {
                         cases: &self.suite.cases,
                         wire: &self.wire,
@@ -155,6 +155,8 @@ impl Driver {
                     floor.run(&tests, again, self.suite.at_once.map_or(jobs, |most| most.min(jobs)));
                     self.wire.tell(&Event::Idle);
                 }
+                // There is no state of tests here.
+                Order::Remember | Order::Compare | Order::Restore { .. } | Order::Watch { .. } => {}
                 Order::Fork { environment } => self.fork(environment),
                 Order::Reap { environment } => self.reap(environment),
                 Order::End { failed } => {

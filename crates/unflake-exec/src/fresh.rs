@@ -165,8 +165,8 @@ impl Exec {
         let jobs = if as_in_the_suite { self.launch.jobs as u32 } else { 1 };
         let limit = self.launch.timeout.map(|limit| limit.as_millis() as u64);
         let mut sent = environment.order(&match environment.listing.isolated {
-            true => Order::Run { tests: numbers, again: part.again, jobs, limit },
-            false => Order::Run { tests: numbers, again: part.again, jobs: 1, limit: None },
+            true => Order::Run { tests: numbers, again: part.again, jobs, limit, hold: false },
+            false => Order::Run { tests: numbers, again: part.again, jobs: 1, limit: None, hold: false },
         });
         if leave && sent.is_ok() {
             sent = environment.order(&Order::End { failed: None });

@@ -243,6 +243,7 @@ impl Exec {
             Event::Reaped { environment, signal, exit } => {
                 self.bury(environment, death_of(signal, exit));
             }
+            Event::Remembered { .. } | Event::Changed { .. } | Event::Restored { .. } | Event::Written { .. } => {}
             Event::Bye => {
                 if let Some(environment) = self.environments.get_mut(&id) {
                     environment.state = State::Ending;

@@ -181,18 +181,13 @@ impl Work {
 
 #[cfg(test)]
 mod tests {
-    use unflake_model::{Place, Purpose, SessionId};
+    use unflake_model::{Origin, Purpose, SessionId};
 
     use super::*;
 
     fn work(tests: &[&str], again: u32) -> Work {
-        Work::new(Session {
-            id: SessionId(0),
-            purpose: Purpose::Suite,
-            place: Place::Live,
-            tests: tests.iter().map(|test| TestId::from(*test)).collect(),
-            again,
-        })
+        let tests = tests.iter().map(|test| TestId::from(*test)).collect();
+        Work::new(Session { again, ..Session::fresh(SessionId(0), Purpose::Suite, Origin::Fork, tests) })
     }
 
     fn names(part: Option<Part>) -> Vec<String> {

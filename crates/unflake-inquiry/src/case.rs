@@ -84,7 +84,7 @@ impl Case {
             // Unless it had to have a process to itself.
             Purpose::Again if in_company(one.environment) => Rung::Immediate,
             Purpose::AtEnd => Rung::AtEnd,
-            Purpose::Fresh | Purpose::Again | Purpose::Stress | Purpose::Look => Rung::Fresh,
+            _ => Rung::Fresh,
         });
         let kind = match rung {
             _ if self.never_excuse.is_some() => VerdictKind::Real,

@@ -57,7 +57,7 @@ fn play(shared: bool, rungs: Rungs, outcomes_of_t: &[Outcome]) -> (Vec<String>, 
         }
     }
     let found = ladder.findings().into_iter().map(|finding| {
-        let verdict = finding.verdict();
+        let verdict = finding.verdict().unwrap();
         format!("{:?}, {:?}, fresh {:?}: {}", verdict.kind, verdict.rung, verdict.evidence.fresh, finding.sentence)
     });
     (asked, found.collect::<Vec<_>>().join("\n"))

@@ -130,7 +130,7 @@ impl Ladder {
     fn session(&mut self, purpose: Purpose, place: Place, tests: Vec<TestId>, again: u32) -> Session {
         let id = SessionId(self.asked);
         self.asked += 1;
-        Session { id, purpose, place, tests, again }
+        Session { place, again, ..Session::fresh(id, purpose, Origin::Fork, tests) }
     }
 
     /// For every test that failed in a process which it shared, and could not be run again in it: a new process with the

@@ -85,7 +85,7 @@ impl World {
     /// What was found, as `test kind rung: sentence`.
     fn found(&self) -> Vec<String> {
         let line = |finding: Finding| {
-            let verdict = finding.verdict().clone();
+            let verdict = finding.verdict().unwrap().clone();
             let kind = serde_json::to_value(verdict.kind).unwrap();
             let rung = verdict.rung.map_or("-".into(), |rung| serde_json::to_value(rung).unwrap());
             let text = |value: serde_json::Value| value.as_str().unwrap().to_owned();
@@ -202,7 +202,7 @@ fn a_report_of_a_sanitizer_is_never_excused() {
     world.ladder.hear(&Observation::Attempted(first));
     world.ladder.hear(&Observation::Attempted(attempt(&session, &"t".into(), EnvironmentId(0), 1, 1, Passed)));
     let finding = world.ladder.findings().remove(0);
-    assert_eq!(finding.verdict().kind, VerdictKind::Real);
+    assert_eq!(finding.verdict().unwrap().kind, VerdictKind::Real);
     assert!(finding.sentence.contains("is never excused by a later pass"), "{}", finding.sentence);
 }
 
@@ -221,7 +221,7 @@ fn an_error_in_a_tear_down_that_tests_share_is_never_excused() {
     });
     world.ladder.hear(&Observation::Attempted(first));
     world.ladder.hear(&Observation::Attempted(attempt(&session, &"t".into(), EnvironmentId(0), 1, 1, Passed)));
-    assert_eq!(world.ladder.findings()[0].verdict().kind, VerdictKind::Real);
+    assert_eq!(world.ladder.findings()[0].verdict().unwrap().kind, VerdictKind::Real);
 }
 
 #[test]
@@ -337,7 +337,7 @@ fn a_test_that_fails_first_and_then_passes_in_every_process_is_real() {
     assert_eq!(world.asked, ["suite a t +1", "fresh t +1", "fresh t +1", "fresh t +1"]);
     assert_eq!(world.found(), [format!("t real immediate: fails the first time in every process {FIRST_TIME}")]);
     let finding = only(&world);
-    let evidence = &finding.verdict().evidence;
+    let evidence = &finding.verdict().unwrap().evidence;
     assert_eq!((evidence.attempts, evidence.failed, evidence.confirmed), (8, 4, Some(false)));
     assert_eq!(finding.replay, ["t".into()], "alone it fails too");
 }
@@ -364,7 +364,11 @@ fn what_is_the_same_in_every_process_and_fails_first_is_never_excused() {
                 let outcomes: Vec<Outcome> = [Failed].into_iter().chain(later).collect();
                 let rungs = Rungs { immediate, at_end, ..Rungs::default() };
                 let world = World::in_every_process(rungs, &[("t", &outcomes)]).play();
-                assert_eq!(only(&world).verdict().kind, VerdictKind::Real, "{immediate} {at_end} {outcomes:?}");
+                assert_eq!(
+                    only(&world).verdict().unwrap().kind,
+                    VerdictKind::Real,
+                    "{immediate} {at_end} {outcomes:?}"
+                );
             }
         }
     }
@@ -388,7 +392,7 @@ fn the_first_process_that_goes_another_way_confirms_the_pass() {
         "t flaky-independent immediate: passed when run again at once, but not in a fresh environment",
     );
     let world = World::new(Rungs::default(), &[("t", &[Failed, Passed])]).play();
-    let evidence = only(&world).verdict().evidence.clone();
+    let evidence = only(&world).verdict().unwrap().evidence.clone();
     assert_eq!((evidence.attempts, evidence.failed, evidence.confirmed), (3, 1, Some(true)));
     assert_eq!(evidence.fresh, Some(Origin::Fork));
 }
@@ -430,7 +434,7 @@ fn a_pass_in_a_process_without_a_failure_needs_no_confirmation() {
         world.ladder.hear(&Observation::SessionEnded { session: session.id, left: Vec::new(), why: None });
         assert!(world.ladder.ask().is_empty());
         assert_eq!(world.found(), [format!("t flaky-independent immediate: {sentence}")]);
-        assert_eq!(only(&world).verdict().evidence.confirmed, Some(true));
+        assert_eq!(only(&world).verdict().unwrap().evidence.confirmed, Some(true));
     }
 }
 
@@ -454,7 +458,7 @@ fn a_confirmation_that_runs_out_of_time_and_then_passes_in_another_process_confi
     world.ladder.hear(&Observation::Attempted(attempt(&session, &"t".into(), EnvironmentId(8), 0, 1, Passed)));
     world.ladder.hear(&Observation::SessionEnded { session: session.id, left: Vec::new(), why: None });
     assert!(world.ladder.ask().is_empty());
-    assert_eq!(only(&world).verdict().evidence.confirmed, Some(true));
+    assert_eq!(only(&world).verdict().unwrap().evidence.confirmed, Some(true));
 }
 
 #[test]
@@ -471,7 +475,7 @@ fn what_is_never_excused_needs_no_confirmation_and_is_shown_by_the_whole_command
     let world = World::new(Rungs::default(), &[("t", &[Crashed(Death::Signal(11)), Passed])]).play();
     assert_eq!(world.asked, ["suite t +1"]);
     let finding = only(&world);
-    assert_eq!(finding.verdict().evidence.confirmed, None);
+    assert_eq!(finding.verdict().unwrap().evidence.confirmed, None);
     assert!(finding.replay.is_empty(), "alone it may pass");
     let world = World::new(Rungs::default(), &[("t", &[Crashed(Death::Signal(11))])]).play();
     assert_eq!(only(&world).replay, ["t".into()]);
@@ -489,7 +493,7 @@ fn without_fresh_environments_nothing_is_confirmed_and_that_is_said() {
         world.found(),
         [format!("t flaky-independent immediate: passed when run again at once{MAY_STILL}{why}")]
     );
-    let evidence = only(&world).verdict().evidence.clone();
+    let evidence = only(&world).verdict().unwrap().evidence.clone();
     assert_eq!((evidence.confirmed, evidence.not_rerun.as_deref()), (None, Some(why)));
 }
 
@@ -542,7 +546,7 @@ fn a_confirmation_without_an_attempt_confirms_nothing() {
     let session = world.ladder.ask().remove(0);
     assert!(world.ladder.ask().is_empty(), "one that has no end yet is not asked for once more");
     world.ladder.hear(&Observation::SessionEnded { session: session.id, left: Vec::new(), why: None });
-    assert_eq!(only(&world).verdict().evidence.confirmed, None);
+    assert_eq!(only(&world).verdict().unwrap().evidence.confirmed, None);
     assert!(world.found()[0].ends_with("it was not run in a fresh environment"), "{:?}", world.found());
 }
 

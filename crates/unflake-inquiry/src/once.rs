@@ -1,6 +1,6 @@
 //! One test, once, in an environment of its own: for whoever wants to see what it does.
 
-use unflake_model::{Finding, Observation, Origin, Place, Purpose, Session, SessionId, TestId};
+use unflake_model::{Finding, Observation, Origin, Purpose, Session, SessionId, TestId};
 
 use crate::Inquiry;
 
@@ -32,13 +32,7 @@ impl Inquiry for Once {
         if std::mem::replace(&mut self.asked, true) {
             return Vec::new();
         }
-        vec![Session {
-            id: SessionId(1),
-            purpose: Purpose::Look,
-            place: Place::Fresh(Origin::Fork),
-            tests: vec![test.clone()],
-            again: 0,
-        }]
+        vec![Session::fresh(SessionId(1), Purpose::Look, Origin::Fork, vec![test.clone()])]
     }
 
     fn findings(&self) -> Vec<Finding> {

@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 
 use unflake_model::{
-    Attempt, Detail, Evidence, Finding, Observation, Origin, Outcome, Place, Purpose, Rung, Session, SessionId, TestId,
+    Attempt, Detail, Evidence, Finding, Observation, Origin, Outcome, Purpose, Rung, Session, SessionId, TestId,
     Verdict, VerdictKind,
 };
 
@@ -118,13 +118,8 @@ impl Inquiry for Stress {
             for _ in 0..self.wanted(&self.tests[at]) {
                 // Number 0 is the suite's, and there is none here.
                 self.asked += 1;
-                sessions.push(Session {
-                    id: SessionId(self.asked),
-                    purpose: Purpose::Stress,
-                    place: Place::Fresh(self.pressure.fresh_by),
-                    tests: vec![self.tests[at].test.clone()],
-                    again: 0,
-                });
+                let (id, test) = (SessionId(self.asked), self.tests[at].test.clone());
+                sessions.push(Session::fresh(id, Purpose::Stress, self.pressure.fresh_by, vec![test]));
             }
         }
         sessions
@@ -238,14 +233,14 @@ mod tests {
             findings[0].sentence,
             "failed under stress in attempt 2 (1 of 3), and passed 2 times, each in an environment of its own"
         );
-        assert_eq!(findings[0].verdict().kind, VerdictKind::FlakyIndependent);
+        assert_eq!(findings[0].verdict().unwrap().kind, VerdictKind::FlakyIndependent);
     }
 
     #[test]
     fn what_fails_always_is_no_matter_of_load() {
         let mut stress = stress(&["a"], 60.0, None);
         play(&mut stress, |_, _| Outcome::Failed);
-        assert_eq!(stress.findings()[0].verdict().kind, VerdictKind::Real);
+        assert_eq!(stress.findings()[0].verdict().unwrap().kind, VerdictKind::Real);
         assert_eq!(stress.findings()[0].sentence, "failed 3 of 3 times: not a matter of load");
     }
 
@@ -264,6 +259,6 @@ mod tests {
             3 => Outcome::Crashed(unflake_model::Death::Signal(11)),
             _ => Outcome::Passed,
         });
-        assert_eq!(stress.findings()[0].verdict().kind, VerdictKind::Real);
+        assert_eq!(stress.findings()[0].verdict().unwrap().kind, VerdictKind::Real);
     }
 }

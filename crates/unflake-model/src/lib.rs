@@ -4,7 +4,9 @@
 //! particular test runner or language.
 
 mod attempt;
+mod cell;
 mod change;
+mod dependencies;
 mod finding;
 mod observation;
 mod outcome;
@@ -12,9 +14,14 @@ mod session;
 mod test;
 
 pub use attempt::{Attempt, Failure, Phase, Timestamp};
+pub use cell::{Cell, Written};
 pub use change::{Base, Change, ChangeKind, ChangedFunctions, Changes, Chosen};
-pub use finding::{Detail, Evidence, Finding, Rung, Verdict, VerdictKind};
+pub use dependencies::{Dependencies, Granularity};
+pub use finding::{
+    Detail, Evidence, Finding, Intersect, IntersectKind, Leak, LeakKind, Mode, Nio, NioKind, OrderDependence,
+    OrderKind, Repeats, Rung, Touch, Verdict, VerdictKind,
+};
 pub use observation::{Environment, Event, Observation, Problem, ProblemKind, Totals};
 pub use outcome::{Death, Outcome};
-pub use session::{EnvironmentId, Origin, Place, Purpose, Session, SessionId};
+pub use session::{EnvironmentId, Origin, Place, Probe, Purpose, Session, SessionId};
 pub use test::{Test, TestId};

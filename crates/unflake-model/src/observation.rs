@@ -2,7 +2,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Attempt, EnvironmentId, Finding, Origin, Purpose, SessionId, Test, TestId};
+use crate::{Attempt, Cell, Dependencies, EnvironmentId, Finding, Origin, Purpose, SessionId, Test, TestId};
 
 /// What the world told us. Techniques hear these and nothing else; the store keeps them.
 #[derive(Clone, Debug, PartialEq)]
@@ -33,7 +33,25 @@ pub enum Observation {
         environment: EnvironmentId,
         directory: PathBuf,
     },
+    /// What the attempt that is about to be told depended on.
+    Depends {
+        session: SessionId,
+        test: TestId,
+        on: Box<Dependencies>,
+    },
     Attempted(Attempt),
+    /// What differs after the first `prefix` tests of a session from what was there before them. `unknown` says what could
+    /// not be looked at.
+    Left {
+        session: SessionId,
+        cells: Vec<Cell>,
+        unknown: Vec<String>,
+    },
+    /// Cells that were to be put back and could not, each with the reason.
+    NotRestored {
+        session: SessionId,
+        cells: Vec<(String, String)>,
+    },
     /// The session is over. `left` were planned in it and not run, for the reason in `why`.
     SessionEnded {
         session: SessionId,

@@ -2,7 +2,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::TestId;
+use crate::{Granularity, TestId};
 
 /// Numbers the sessions of one run, in the order in which they were asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -24,6 +24,25 @@ pub struct Session {
     pub tests: Vec<TestId>,
     /// A test that fails is run again right away, at most this many times, until it passes.
     pub again: u32,
+    /// So many of the first tests are there only to reach a state. Where another session with the same beginning has
+    /// reached it, this one goes on from there, and the attempts at these tests are made and told once.
+    #[serde(default)]
+    pub prefix: u32,
+    /// Whether what each attempt depends on is to be told, and how finely.
+    #[serde(default)]
+    pub depends: Option<Granularity>,
+    /// What is wanted of the state that the first `prefix` tests leave behind.
+    #[serde(default)]
+    pub probe: Option<Probe>,
+}
+
+/// What is done with the state that the beginning of a session leaves behind.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Probe {
+    /// These cells, by their paths, are put back to what they were before, and then the rest of the session runs.
+    pub restore: Vec<String>,
+    /// The lines that write these cells are to be told. Nothing is shared then.
+    pub watch: Vec<String>,
 }
 
 /// Why a session was asked for. A fact that is kept with its attempts.
@@ -43,6 +62,16 @@ pub enum Purpose {
     Stress,
     /// A test in a fresh environment, to be looked at while it runs.
     Look,
+    /// A test twice in one environment.
+    Twice,
+    /// Tests in another order than the runner's.
+    Order,
+    /// Tests in an order in which a culprit is looked for.
+    Search,
+    /// Tests that show or restore the state which others leave behind.
+    State,
+    /// A test at the revision with which changes are compared.
+    Base,
 }
 
 /// Where a session runs.
@@ -65,6 +94,13 @@ pub enum Origin {
     Fork,
 }
 
+impl Session {
+    /// A session that wants nothing but its tests run, in an environment in which no test has run before.
+    pub fn fresh(id: SessionId, purpose: Purpose, origin: Origin, tests: Vec<TestId>) -> Self {
+        Self { id, purpose, place: Place::Fresh(origin), tests, again: 0, prefix: 0, depends: None, probe: None }
+    }
+}
+
 impl Purpose {
     pub fn word(self) -> &'static str {
         match self {
@@ -74,6 +110,11 @@ impl Purpose {
             Self::Again => "again",
             Self::Stress => "stress",
             Self::Look => "look",
+            Self::Twice => "twice",
+            Self::Order => "order",
+            Self::Search => "search",
+            Self::State => "state",
+            Self::Base => "base",
         }
     }
 }

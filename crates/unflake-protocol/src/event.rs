@@ -51,6 +51,9 @@ pub enum Event {
         /// Where its trace is, in the format of `unflake-trace`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         trace: Option<String>,
+        /// Where it is written what the attempt depended on.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        dependencies: Option<String>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         failure: Option<Box<Failed>>,
         #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -73,6 +76,27 @@ pub enum Event {
     Unforkable {
         environment: u32,
         why: String,
+    },
+    /// What can be reached has been remembered.
+    Remembered {
+        cells: u32,
+        seconds: f64,
+    },
+    /// What differs from what was remembered: the path of a JSON file in the side directory.
+    Changed {
+        path: String,
+    },
+    /// Cells were put back, but for these.
+    Restored {
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        failed: Vec<NotRestored>,
+    },
+    /// A watched cell was written at this line.
+    Written {
+        cell: String,
+        file: String,
+        line: u32,
+        function: String,
     },
     /// How a forked child ended; neither field when it is not known.
     Reaped {
@@ -117,6 +141,12 @@ fn is_first(connection: &u32) -> bool {
 
 fn is_false(yes: &bool) -> bool {
     !yes
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NotRestored {
+    pub cell: String,
+    pub why: String,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

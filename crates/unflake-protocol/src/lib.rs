@@ -7,7 +7,7 @@ mod event;
 mod order;
 mod wire;
 
-pub use event::{Event, Failed, Hello, Listed, Outcome, Phase, ProblemKind, StopCause};
+pub use event::{Event, Failed, Hello, Listed, NotRestored, Outcome, Phase, ProblemKind, StopCause};
 pub use order::Order;
 pub use wire::{Line, LineError, LineReader, MAX_LINE, to_line};
 

@@ -15,7 +15,19 @@ pub enum Order {
         jobs: u32,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         limit: Option<u64>,
+        /// What wider scopes have set up is left standing after the last test, for the next order, which tears down what
+        /// its first test does not need.
+        #[serde(default, skip_serializing_if = "is_false")]
+        hold: bool,
     },
+    /// Remember everything that can be reached and that tests could leave changed. Answered by `remembered`.
+    Remember,
+    /// Tell what differs now from what was remembered. Answered by `changed`.
+    Compare,
+    /// Put these cells, which `changed` has named, back to what was remembered. Answered by `restored`.
+    Restore { cells: Vec<String> },
+    /// Until the next `idle`, tell which lines write these cells. Answered by `written`, as often as needed, before `idle`.
+    Watch { cells: Vec<String> },
     /// Make a copy of this process which connects by itself as `environment` and takes orders of its own. Answered by
     /// `forked` or `unforkable`.
     Fork { environment: u32 },
@@ -31,6 +43,10 @@ pub enum Order {
 
 fn one() -> u32 {
     1
+}
+
+fn is_false(yes: &bool) -> bool {
+    !yes
 }
 
 fn is_one(jobs: &u32) -> bool {

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use unflake_model::{Attempt, Finding, Outcome, TestId, VerdictKind};
+use unflake_model::{Attempt, Finding, Outcome, TestId};
 
 use crate::Run;
 
@@ -39,7 +39,7 @@ impl<'a> Case<'a> {
     }
 
     pub(crate) fn is_real(&self) -> bool {
-        self.finding.is_some_and(|finding| finding.verdict().kind == VerdictKind::Real)
+        self.finding.is_some_and(Finding::is_real)
     }
 }
 
@@ -61,7 +61,9 @@ impl<'a> Cases<'a> {
             cases.entry(&attempt.test).attempts.push(attempt);
         }
         for finding in run.findings {
-            cases.entry(&finding.test).finding.get_or_insert(finding);
+            if finding.verdict().is_some() {
+                cases.entry(&finding.test).finding.get_or_insert(finding);
+            }
         }
         for id in run.left {
             cases.entry(id);

@@ -119,6 +119,11 @@ fn place(row: &HistoryRow) -> String {
         (Purpose::Again, _) => format!("all of its process again{after}"),
         (Purpose::Stress, _) => "under stress".to_owned(),
         (Purpose::Look, _) => "to be looked at, alone".to_owned(),
+        (Purpose::Twice, 0) => "the first of two".to_owned(),
+        (Purpose::Twice, _) => "the second of two".to_owned(),
+        (Purpose::Order | Purpose::Search, _) => format!("another order{after}"),
+        (Purpose::State, _) => format!("in a search for state{after}"),
+        (Purpose::Base, _) => "at the base".to_owned(),
         (Purpose::Fresh, 0) => format!("fresh {}", row.origin.word()),
         (Purpose::Fresh, _) => format!("again in the fresh {}", row.origin.word()),
     }

@@ -174,8 +174,7 @@ fn test_case(xml: &mut Xml, case: &Case, fate: Fate, run: &Run) -> io::Result<()
         return xml.empty("testcase", &attributes);
     }
     xml.open("testcase", &attributes)?;
-    if let Some(finding) = case.finding {
-        let verdict = finding.verdict();
+    if let Some((finding, verdict)) = case.finding.and_then(|finding| Some((finding, finding.verdict()?))) {
         let rung = verdict.rung.map(|rung| word(&rung));
         properties(
             xml,

@@ -147,7 +147,11 @@ impl Progress {
                     None => self.permanent(what, "", out)?,
                 }
             }
-            Observation::Note(_) | Observation::Traced { .. } => {}
+            Observation::Note(_)
+            | Observation::Traced { .. }
+            | Observation::Depends { .. }
+            | Observation::Left { .. }
+            | Observation::NotRestored { .. } => {}
             Observation::Started { session, purpose, environment, test, .. } => {
                 state.purposes.insert(*session, *purpose);
                 state.started(now, *purpose, *environment, test);
@@ -205,7 +209,7 @@ impl State {
         match &mut self.phase {
             Phase::Running if attempt.run == 0 => self.done = (self.done + 1).min(self.total),
             Phase::Again { done, .. } | Phase::Fresh { done } => *done += usize::from(attempt.run == 0),
-            Phase::Stress { done } => *done += 1,
+            Phase::Stress { done } | Phase::Searching { done, .. } => *done += 1,
             _ => {}
         }
         if attempt.outcome.is_pass() && self.failing.remove(&attempt.test) {
@@ -216,6 +220,22 @@ impl State {
 
     fn enter(&mut self, purpose: Purpose) {
         let of = self.failing.len();
+        let searching = |what| Phase::Searching { what, done: 0 };
+        let next = match purpose {
+            Purpose::Twice => searching("running each test twice"),
+            Purpose::Order => searching("trying other orders"),
+            Purpose::Search => searching("looking for culprits"),
+            Purpose::State => searching("looking for the state that leaks"),
+            Purpose::Base => searching("at the base"),
+            _ => return self.enter_ladder(purpose, of),
+        };
+        if !matches!((&self.phase, &next), (Phase::Searching { what: a, .. }, Phase::Searching { what: b, .. }) if a == b)
+        {
+            self.phase = next;
+        }
+    }
+
+    fn enter_ladder(&mut self, purpose: Purpose, of: usize) {
         match (purpose, &self.phase) {
             (Purpose::AtEnd, Phase::Again { .. })
             | (Purpose::Fresh | Purpose::Again, Phase::Fresh { .. })
@@ -225,6 +245,7 @@ impl State {
             (Purpose::Fresh | Purpose::Again, _) => self.phase = Phase::Fresh { done: 0 },
             (Purpose::Stress, _) => self.phase = Phase::Stress { done: 0 },
             (Purpose::Look, _) => self.phase = Phase::Looking,
+            _ => {}
         }
     }
 }

@@ -36,6 +36,11 @@ pub(crate) enum Phase {
     },
     /// One test, to be looked at.
     Looking,
+    /// Tests run twice, in other orders, or in search of a cause: so many attempts.
+    Searching {
+        what: &'static str,
+        done: usize,
+    },
     Over,
 }
 
@@ -88,6 +93,7 @@ pub(crate) fn phase_line(state: &State, look: &Look) -> String {
         Phase::Fresh { .. } => "running failing tests in fresh environments".to_owned(),
         Phase::Stress { .. } => format!("running {} under stress", words::count(state.total, "test")),
         Phase::Looking => "running one test".to_owned(),
+        Phase::Searching { what, .. } => (*what).to_owned(),
         _ => facts(state, 0.0, look).concat(),
     }
 }
@@ -104,6 +110,7 @@ fn facts(state: &State, now: f64, look: &Look) -> Vec<String> {
         Phase::Fresh { done } => vec![format!("fresh environments: {done} done")],
         Phase::Stress { done } => vec![format!("under stress: {done} attempts")],
         Phase::Looking => vec!["running one test".to_owned()],
+        Phase::Searching { what, done } => vec![format!("{what}: {done} attempts")],
     };
     let mut tell = |number: usize, word: &str| facts.extend((number > 0).then(|| format!("{number} {word}")));
     tell(state.failing.len(), "failing");

@@ -17,8 +17,8 @@ const NAMED: usize = 10;
 /// Writes the summary of a run. `quiet` leaves out what nobody has to act upon.
 pub fn summary(run: &Run, look: &Look, quiet: bool, out: &mut dyn Write) -> io::Result<()> {
     let cases = Cases::of(run);
-    let (flaky, real): (Vec<&Finding>, Vec<&Finding>) =
-        run.findings.iter().partition(|finding| finding.verdict().kind.is_flaky());
+    let of = |wanted: fn(&Finding) -> bool| run.findings.iter().filter(|one| wanted(one)).collect::<Vec<_>>();
+    let (real, flaky) = (of(Finding::is_real), of(Finding::is_flaky));
     let unjudged: Vec<&Case> = cases.list.iter().filter(|case| case.has_failed() && case.finding.is_none()).collect();
 
     let page = &mut Page::new(*look, out);

@@ -70,7 +70,11 @@ impl Store {
                         let left = left.iter().map(|test| writer.test(test)).collect::<Result<_>>()?;
                         writer.tell(run, &Told::SessionEnded { session: *session, left, why: why.clone() })?;
                     }
-                    Observation::Started { .. } | Observation::Traced { .. } => {}
+                    Observation::Started { .. }
+                    | Observation::Traced { .. }
+                    | Observation::Depends { .. }
+                    | Observation::Left { .. }
+                    | Observation::NotRestored { .. } => {}
                 }
             }
             writer.change_run("UPDATE run SET attempts = attempts + ?2 WHERE id = ?1", params![run.0, attempts])

@@ -172,6 +172,11 @@ fn attempts() -> impl Strategy<Value = Attempt> {
         Purpose::Again,
         Purpose::Stress,
         Purpose::Look,
+        Purpose::Twice,
+        Purpose::Order,
+        Purpose::Search,
+        Purpose::State,
+        Purpose::Base,
     ]);
     let origins = prop::sample::select(vec![Origin::Process, Origin::Fork]);
     let numbers = (any::<u32>(), any::<u32>(), any::<u32>(), any::<u32>(), any::<i64>(), any::<f64>());

@@ -141,7 +141,10 @@ impl Campaign<'_> {
                     gathered.notes.push(note.clone());
                 }
             }
-            Observation::Started { .. } => {}
+            Observation::Started { .. }
+            | Observation::Depends { .. }
+            | Observation::Left { .. }
+            | Observation::NotRestored { .. } => {}
             Observation::Traced { directory, .. } => gathered.traces.push(trace::read(directory, self.here)),
             Observation::Attempted(attempt) => {
                 if attempt.purpose == Purpose::Suite && attempt.run > 0 {

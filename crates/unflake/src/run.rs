@@ -33,7 +33,7 @@ pub(crate) fn run(args: RunArgs, settings: &Settings, here: &Path, colour: When)
     let mut launch = launch(settings);
     // Whoever looks for failures wants to know of each.
     let flaky_gates = settings.flaky_result.value == FlakyResult::Fail || args.stress;
-    let gates = |finding: &Finding| flaky_gates || !finding.verdict().kind.is_flaky();
+    let gates = |finding: &Finding| finding.is_real() || flaky_gates && finding.is_flaky();
     let mut inquiry: Box<dyn Inquiry> = if args.stress {
         if settings.jobs.from == Source::Default {
             launch.jobs *= CROWD;
@@ -143,7 +143,7 @@ pub(crate) fn stop_on_signals(exec: &Exec) -> Result<(), Trouble> {
 
 /// What the run comes to, and why in words.
 fn judge(gathered: &Gathered, gates: impl Fn(&Finding) -> bool, stress: bool) -> (Exit, String) {
-    let real = gathered.findings.iter().filter(|finding| !finding.verdict().kind.is_flaky()).count();
+    let real = gathered.findings.iter().filter(|finding| finding.is_real()).count();
     let gating = gathered.findings.iter().filter(|finding| gates(finding)).count();
     let failures = |count: usize, kind: &str| match count {
         1 => format!("one {kind} failure"),
