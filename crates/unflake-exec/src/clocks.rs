@@ -216,7 +216,12 @@ impl Exec {
             }
         };
         let (stdout, stderr) = (String::new(), String::new());
-        self.attempted(at, id, current, Ending { outcome, seconds, trace: None, failure, stdout, stderr });
+        self.attempted(
+            at,
+            id,
+            current,
+            Ending { outcome, seconds, trace: None, dependencies: None, failure, stdout, stderr },
+        );
     }
 
     pub(crate) fn interrupt(&mut self) {

@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::Pid;
-use unflake_model::{Death, Origin, Test, TestId};
+use unflake_model::{Death, Granularity, Origin, Test, TestId};
 use unflake_protocol::{Order, to_line};
 
 use crate::inbox::Letter;
@@ -78,6 +78,8 @@ pub(crate) struct Root {
     pub(crate) output: Output,
     /// Whether it was told to collect some files only.
     pub(crate) narrowed: bool,
+    /// Whether it tells what attempts depend on.
+    pub(crate) depends: Option<Granularity>,
 }
 
 /// The tests that a runner process collected. Shared by all its forks.

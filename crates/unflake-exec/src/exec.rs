@@ -9,7 +9,7 @@ use std::sync::mpsc::{Receiver, Sender};
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
-use unflake_model::{Death, Observation, Problem, ProblemKind, Session, TestId};
+use unflake_model::{Death, Granularity, Observation, Problem, ProblemKind, Session, TestId};
 use unflake_protocol::Order;
 
 use crate::environment::{Environment, Listing, Role, Root, State};
@@ -188,7 +188,7 @@ impl Exec {
 
     /// Starts the user's command and waits for its tests. False when there is none to run them; what was seen says why.
     pub fn list(&mut self, tell: Tell<'_>) -> bool {
-        let id = match self.start_root(Role::Suite, None) {
+        let id = match self.start_root(Role::Suite, None, None) {
             Ok(id) => id,
             Err(error) => {
                 self.cannot_start(&error.to_string(), "");
@@ -265,8 +265,14 @@ impl Exec {
         }
     }
 
-    /// Starts the user's command with an agent inside. `only` narrows collection to some files.
-    pub(crate) fn start_root(&mut self, role: Role, only: Option<Vec<String>>) -> io::Result<u32> {
+    /// Starts the user's command with an agent inside. `only` narrows collection to some files; `depends`: it is to tell what
+    /// attempts depend on.
+    pub(crate) fn start_root(
+        &mut self,
+        role: Role,
+        only: Option<Vec<String>>,
+        depends: Option<Granularity>,
+    ) -> io::Result<u32> {
         let id = self.new_id();
         let narrowed = only.is_some();
         let only = match only {
@@ -287,6 +293,7 @@ impl Exec {
             only: only.as_deref(),
             traced: self.launch.traced,
             cache: self.launch.cache.as_deref(),
+            depends,
         }
         .variables();
         let driver = self.launch.driver.iter().flatten();
@@ -305,7 +312,7 @@ impl Exec {
         if role == Role::Suite {
             self.suite_output = output.clone();
         }
-        self.add(id, role, Some(Root { kept, output, narrowed }), None, Rc::default());
+        self.add(id, role, Some(Root { kept, output, narrowed, depends }), None, Rc::default());
         Ok(id)
     }
 

@@ -60,6 +60,13 @@ impl Exec {
         if environment.state != State::Ready {
             return;
         }
+        let depends = self.works[at].work.session.depends;
+        if depends.is_some()
+            && environment.root.as_ref().is_some_and(|root| root.depends != depends)
+            && !self.suite.isolated
+        {
+            return self.end_nursery();
+        }
         if let Some(why) = &environment.listing.unforkable {
             let why = why.clone();
             let note = format!("fresh environments are new processes, which takes longer: {why}");
@@ -98,7 +105,10 @@ impl Exec {
         let few = (needed.len() as f64) < NARROW_BELOW * self.suite.tests.len() as f64;
         let only = if self.whole_nursery || !few { None } else { self.files_of(&needed) };
         self.nursery_tests = needed;
-        match self.start_root(Role::Nursery, only) {
+        // Those that want to be told less can do with one that tells more.
+        let unplaced = self.works.iter().filter(|placed| placed.environment.is_none());
+        let depends = unplaced.map(|placed| &placed.work.session).chain(&self.waiting).find_map(|one| one.depends);
+        match self.start_root(Role::Nursery, only, depends) {
             Ok(id) => self.nursery = Some(id),
             Err(error) => self.no_nursery = Some(error.to_string()),
         }
@@ -121,7 +131,7 @@ impl Exec {
             _ => return self.give_up(at, "the runner could not be started again for it".to_owned()),
         };
         self.works[at].processes += if only.is_some() { 1 } else { 2 };
-        match self.start_root(Role::Seat, only) {
+        match self.start_root(Role::Seat, only, self.works[at].work.session.depends) {
             Ok(id) => self.works[at].environment = Some(id),
             Err(error) => self.give_up(at, format!("the runner could not be started again: {error}")),
         }

@@ -5,6 +5,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::{env, fs, io, process};
 
+use unflake_model::Granularity;
 use unflake_protocol::variables;
 
 /// The agent for pytest, as it travels inside the binary.
@@ -38,6 +39,7 @@ pub(crate) struct Injection<'a> {
     pub(crate) only: Option<&'a Path>,
     pub(crate) traced: bool,
     pub(crate) cache: Option<&'a Path>,
+    pub(crate) depends: Option<Granularity>,
 }
 
 impl Injection<'_> {
@@ -66,6 +68,7 @@ impl Injection<'_> {
             (variables::ONLY, self.only.map(text)),
             (variables::TRACED, self.traced.then(|| "yes".to_owned())),
             (variables::CACHE, self.cache.map(text)),
+            (variables::DEPENDENCIES, self.depends.map(|by| by.word().to_owned())),
             (variables::RESTORE, Some(serde_json::to_string(&restore).expect("a map of strings is JSON"))),
         ];
         changed.extend(told.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))));

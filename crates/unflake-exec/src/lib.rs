@@ -4,6 +4,7 @@
 //! Deliberately absent: history, verdicts, drawing. What is Linux-only here says so.
 
 mod clocks;
+mod dependencies;
 mod environment;
 mod exec;
 mod fresh;

@@ -11,6 +11,7 @@ use unflake_model::{
 };
 use unflake_protocol::{self as wire, Event, Hello, Order};
 
+use crate::dependencies;
 use crate::environment::{Environment, Listing, Role, State};
 use crate::exec::{Exec, Tell};
 use crate::inbox::{GATHER, Letter};
@@ -28,6 +29,7 @@ pub(crate) struct Ending {
     pub(crate) outcome: Outcome,
     pub(crate) seconds: f64,
     pub(crate) trace: Option<PathBuf>,
+    pub(crate) dependencies: Option<PathBuf>,
     pub(crate) failure: Option<Failure>,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
@@ -202,7 +204,7 @@ impl Exec {
                 }
             }
             Event::Start { n, run, process } => self.started(id, n, run, process),
-            Event::Done { n, outcome, signal, exit, seconds, trace, failure, stdout, stderr, .. } => {
+            Event::Done { n, outcome, signal, exit, seconds, trace, dependencies, failure, stdout, stderr, .. } => {
                 let failure = failure.map(|failure| Failure {
                     phase: match failure.phase {
                         wire::Phase::SetUp => Phase::SetUp,
@@ -218,8 +220,8 @@ impl Exec {
                     line: failure.line,
                 });
                 let outcome = outcome_of(outcome, death_of(signal, exit));
-                let trace = trace.map(PathBuf::from);
-                self.done(id, n, Ending { outcome, seconds, trace, failure, stdout, stderr });
+                let (trace, dependencies) = (trace.map(PathBuf::from), dependencies.map(PathBuf::from));
+                self.done(id, n, Ending { outcome, seconds, trace, dependencies, failure, stdout, stderr });
             }
             Event::Stopped { why, .. } => {
                 if let Some(at) = self.work_in(id) {
@@ -310,6 +312,10 @@ impl Exec {
         if let Some(directory) = ending.trace {
             let (test, environment) = (current.test.clone(), EnvironmentId(in_environment));
             self.seen.push(Observation::Traced { test, environment, directory });
+        }
+        if let Some(path) = ending.dependencies.filter(|_| session.depends.is_some()) {
+            let (session, test, on) = (session.id, current.test.clone(), Box::new(dependencies::read(&path)));
+            self.seen.push(Observation::Depends { session, test, on });
         }
         self.seen.push(Observation::Attempted(Attempt {
             test: current.test,

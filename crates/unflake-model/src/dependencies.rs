@@ -43,6 +43,15 @@ pub struct Dependencies {
     pub unknown: Vec<String>,
 }
 
+impl Granularity {
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::File => "file",
+            Self::Function => "function",
+        }
+    }
+}
+
 impl Dependencies {
     /// How many files of the project it ran or read.
     pub fn files(&self) -> usize {
