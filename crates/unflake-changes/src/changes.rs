@@ -10,7 +10,7 @@ use crate::entries::{self, Entry, LINK, SUBMODULE};
 use crate::hidden;
 use crate::repository::path;
 use crate::submodules::Odd;
-use crate::{Error, Repository, python, rewritten, submodules};
+use crate::{Error, Repository, everywhere, python, rewritten, submodules};
 
 /// Longer files are not looked into.
 const LONGEST: usize = 2 << 20;
@@ -47,7 +47,8 @@ impl Repository {
         let ignored = ignored.iter().map(|path| String::from_utf8_lossy(path).into_owned()).collect();
         let (base, head, root) = (base.clone(), self.head()?, self.root().to_owned());
         unknown.extend(found.unknown);
-        Ok(Changes { base, head, root, files, ignored, ignore_case, unknown })
+        let for_all = everywhere::among(&files);
+        Ok(Changes { base, head, root, files, ignored, for_all, ignore_case, unknown })
     }
 
     /// Whether the files are known to be as in that commit, those aside that are not checked out.

@@ -10,6 +10,7 @@ mod changes;
 mod contents;
 mod entries;
 mod error;
+mod everywhere;
 mod git;
 mod hidden;
 pub mod python;

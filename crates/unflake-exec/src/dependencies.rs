@@ -40,6 +40,8 @@ struct Written {
     #[serde(default)]
     outside: BTreeMap<String, BTreeSet<String>>,
     #[serde(default)]
+    via: BTreeMap<String, String>,
+    #[serde(default)]
     unknown: Vec<String>,
 }
 
@@ -94,6 +96,7 @@ fn parse(bytes: std::io::Result<Vec<u8>>) -> Result<Dependencies, String> {
         variables: written.variables,
         programs: written.programs.into_iter().map(|one| one.program).collect(),
         outside: written.outside.into_values().flatten().collect(),
+        via: written.via,
         after: written.after,
         unknown: written.unknown,
     })

@@ -1,7 +1,9 @@
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
+
+use crate::TestId;
 
 /// What differs between a revision and the files as they are now. Facts of one moment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -16,10 +18,22 @@ pub struct Changes {
     /// Files and directories that no revision knows because they are ignored. They are no part of the change, and nobody
     /// can tell whether they differ from what they were.
     pub ignored: Vec<String>,
+    /// Those of `files` that count for every test: what builds and configures the project.
+    #[serde(default)]
+    pub for_all: Vec<String>,
     /// Names that differ in case only are one file here.
     pub ignore_case: bool,
     /// What could not be found out, a sentence each. As long as there is one, nobody may say of any file that it is as it was.
     pub unknown: Vec<String>,
+}
+
+/// What a run is compared with.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Comparison {
+    pub changes: Changes,
+    /// Tests that are known to have passed with the files as they are at the base, with the tests that had run before in the
+    /// process of that pass: the fewest, where there are several.
+    pub passed: BTreeMap<TestId, Vec<TestId>>,
 }
 
 /// The revision that is compared with.
@@ -162,6 +176,7 @@ mod tests {
             root: PathBuf::from("/home/ann/project"),
             files,
             ignored: vec![".venv".to_owned(), "a/settings.local".to_owned()],
+            for_all: Vec::new(),
             ignore_case,
             unknown: Vec::new(),
         }

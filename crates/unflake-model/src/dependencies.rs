@@ -37,6 +37,8 @@ pub struct Dependencies {
     pub programs: BTreeSet<String>,
     /// What was used outside of `root` and is not installed, by absolute paths. No revision knows of it.
     pub outside: BTreeSet<String>,
+    /// By path: the line that led to it first, such as `tests/test_cart.py:12`.
+    pub via: BTreeMap<String, String>,
     /// How many attempts its process had made before. What those left behind is not told here.
     pub after: u32,
     /// What could not be followed, in words. As long as there is one, nobody may say that a change does not matter.

@@ -61,6 +61,9 @@ pub struct Touch {
     pub path: String,
     /// How, to follow the path: `is run by it`, `is read by it`.
     pub how: String,
+    /// The line that led there first, where that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub via: Option<String>,
     /// Functions that changed and that it entered, where that is known.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub functions: Vec<String>,

@@ -15,7 +15,7 @@ mod test;
 
 pub use attempt::{Attempt, Failure, Phase, Timestamp};
 pub use cell::{Cell, Written};
-pub use change::{Base, Change, ChangeKind, ChangedFunctions, Changes, Chosen};
+pub use change::{Base, Change, ChangeKind, ChangedFunctions, Changes, Chosen, Comparison};
 pub use dependencies::{Dependencies, Granularity};
 pub use finding::{
     Detail, Evidence, Finding, Intersect, IntersectKind, Leak, LeakKind, Mode, Nio, NioKind, OrderDependence,

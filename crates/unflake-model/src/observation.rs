@@ -2,7 +2,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Attempt, Cell, Dependencies, EnvironmentId, Finding, Origin, Purpose, SessionId, Test, TestId};
+use crate::{Attempt, Cell, Comparison, Dependencies, EnvironmentId, Finding, Origin, Purpose, SessionId, Test, TestId};
 
 /// What the world told us. Techniques hear these and nothing else; the store keeps them.
 #[derive(Clone, Debug, PartialEq)]
@@ -33,6 +33,8 @@ pub enum Observation {
         environment: EnvironmentId,
         directory: PathBuf,
     },
+    /// What changed, once somebody wants to know what attempts depend on. An error says in words why that cannot be told.
+    Compared(Box<Result<Comparison, String>>),
     /// What the attempt that is about to be told depended on.
     Depends {
         session: SessionId,

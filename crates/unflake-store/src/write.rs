@@ -72,6 +72,7 @@ impl Store {
                     }
                     Observation::Started { .. }
                     | Observation::Traced { .. }
+                    | Observation::Compared(_)
                     | Observation::Depends { .. }
                     | Observation::Left { .. }
                     | Observation::NotRestored { .. } => {}

@@ -142,6 +142,7 @@ impl Campaign<'_> {
                 }
             }
             Observation::Started { .. }
+            | Observation::Compared(_)
             | Observation::Depends { .. }
             | Observation::Left { .. }
             | Observation::NotRestored { .. } => {}
