@@ -66,8 +66,8 @@ class Connection:
         """The `done` events of a run order, in order."""
         return [event for event in self.events_of_run(*tests, **options) if event["event"] == "done"]
 
-    def events_of_run(self, *tests, again=0):
-        self.order("run", tests=list(tests), again=again)
+    def events_of_run(self, *tests, again=0, **options):
+        self.order("run", tests=list(tests), again=again, **options)
         return self.until("idle")
 
     def outcomes(self, *tests, **options):

@@ -213,7 +213,7 @@ class Agent:
                 pass
         except KeyboardInterrupt as interrupt:
             self._ending = interrupt
-            self._tear_down_all()
+            self._tear_down()
         except BaseException:
             if self._writes_reports:
                 raise
@@ -241,7 +241,7 @@ class Agent:
         """Carries out one order; whether to wait for another."""
         kind = order.get("order")
         if kind == "run":
-            self._run(order["tests"], order["again"])
+            self._run(order["tests"], order["again"], order.get("hold", False))
         elif kind == "fork":
             self._fork(order["environment"])
         elif kind == "reap":
@@ -251,6 +251,8 @@ class Agent:
                 self._session.testsfailed = order["failed"]
                 if not order["failed"] and isinstance(self._ending, self._session.Failed):
                     self._ending = None  # The failures for which pytest wanted to stop do not count any more.
+            if not self._is_copy:
+                self._tear_down()  # Copies leave as they are.
             return False
         else:
             self._problem("internal", None, "the agent does not know the order %r" % (kind,))
@@ -258,7 +260,7 @@ class Agent:
 
     # -- Running ------------------------------------------------------------------------------------------------------
 
-    def _run(self, numbers, again):
+    def _run(self, numbers, again, hold):
         self._ending = None
         self._limits.lift()
         self._stacks.keep()
@@ -267,15 +269,19 @@ class Agent:
             self._problem("internal", None, "there is no test number %s" % unknown[0])
             numbers = []
         following = self._items.take(numbers[0]) if numbers else None
+        if following is not None:
+            self._tear_down(following)  # What an order that held has left standing.
         for place, n in enumerate(numbers, 1):
             item = following
             # Taken before the test runs: a test that follows itself has to be another item already.
-            following = self._items.take(numbers[place]) if place < len(numbers) else None
+            # So what its neighbour shares is left standing if the last one is followed by itself.
+            after = numbers[place] if place < len(numbers) else n if hold else None
+            following = self._items.take(after) if after is not None else None
             stopped = self._run_until_passed(n, item, following, again)
             self._items.put_back(n)
             if stopped is not None:
                 self._unsent += self._wire.line("stopped", **stopped)
-                self._tear_down_all()
+                self._tear_down()
                 break
         self._wire.send(self._unsent + b'{"event":"idle"}\n')
         self._unsent = b""
@@ -294,7 +300,7 @@ class Agent:
             # fixture that was built anew for another test already and failed again, once more would be once too often:
             # a service that is waited for in vain would be waited for by every test.
             if phase == "set-up" and (self._failed_again is None or self._set_up_error is not self._failed_again):
-                self._tear_down_all()
+                self._tear_down()
             self._limits.lift()
             outcome, phase, cut = self._attempt(n, run, self._items.take(n), following)
         if run and phase == "set-up":
@@ -362,18 +368,20 @@ class Agent:
             if when == "teardown" and is_shared_tear_down(call.excinfo.value):
                 self._kinds["shared"] = True
 
-    def _tear_down_all(self):
+    def _tear_down(self, following=None):
+        """Tears down what `following` does not need: without one, all that stands."""
         state = self._session._setupstate
         stack = list(state.stack)
         try:
             if hasattr(state, "prepare"):  # pytest 6.2
-                state.teardown_exact(None, None)
+                state.teardown_exact(None, following)
             else:
-                state.teardown_exact(None)
+                state.teardown_exact(following)
         except (Exception, pytest.fail.Exception, pytest.skip.Exception, pytest.exit.Exception, KeyboardInterrupt) as error:
             self._wire.tell("note", text=self._text("a tear-down failed: " + _words(error)))
         for node in stack:
-            node.__dict__.pop("_prepare_exc", None)  # pytest 6.2 keeps the failure of a set-up on its node.
+            if node not in state.stack:
+                node.__dict__.pop("_prepare_exc", None)  # pytest 6.2 keeps the failure of a set-up on its node.
 
     # -- Copies and the end -------------------------------------------------------------------------------------------
 
