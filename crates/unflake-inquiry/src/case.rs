@@ -1,12 +1,13 @@
 //! A test that failed at least once: everything that was tried on it, and what that comes to.
 
 use unflake_model::{
-    Attempt, Detail, EnvironmentId, Evidence, Finding, Origin, Outcome, Purpose, Rung, SessionId, TestId, Verdict,
-    VerdictKind,
+    Attempt, Comparison, Dependencies, Detail, EnvironmentId, Evidence, Finding, Granularity, Origin, Outcome, Purpose,
+    Rung, SessionId, TestId, Verdict, VerdictKind,
 };
 
 use crate::NeverExcuse;
 use crate::confirmation::{Confirmation, Standing};
+use crate::unaffected::Suspicion;
 
 pub(crate) struct Case {
     pub(crate) test: TestId,
@@ -15,6 +16,9 @@ pub(crate) struct Case {
     pub(crate) never_excuse: Option<String>,
     /// The sessions in which its pass was to be confirmed, in the order in which they were asked for.
     pub(crate) confirmations: Vec<Confirmation>,
+    /// What the attempt that is told next depended on.
+    pub(crate) depends: Option<Box<Dependencies>>,
+    pub(crate) suspicion: Suspicion,
     /// Why an attempt that was asked for could not be made.
     not_rerun: Option<String>,
 }
@@ -40,7 +44,15 @@ pub(crate) struct NotMade {
 
 impl Case {
     pub(crate) fn new(test: TestId) -> Self {
-        Self { test, tries: Vec::new(), never_excuse: None, confirmations: Vec::new(), not_rerun: None }
+        Self {
+            test,
+            tries: Vec::new(),
+            never_excuse: None,
+            confirmations: Vec::new(),
+            depends: None,
+            suspicion: Suspicion::default(),
+            not_rerun: None,
+        }
     }
 
     pub(crate) fn hear(&mut self, attempt: &Attempt, never_excuse: &NeverExcuse) {
@@ -53,6 +65,11 @@ impl Case {
             position: attempt.position,
             outcome: attempt.outcome,
         });
+        if let Some(on) = self.depends.take()
+            && attempt.outcome.is_failure()
+        {
+            self.suspicion.alone = Some(on);
+        }
         if self.never_excuse.is_none() {
             self.never_excuse = never_excuse.rule_for(attempt);
         }
@@ -68,24 +85,35 @@ impl Case {
         self.tries.iter().skip(1).position(|one| one.outcome.is_pass()).map(|at| at + 1)
     }
 
+    /// Whether it never passed before it was tried at the base, so that the change may have to answer for it.
+    pub(crate) fn is_suspected(&self) -> bool {
+        self.pass().is_none() || !self.suspicion.here.is_empty()
+    }
+
     /// `in_company`: whether a process has run several tests.
     pub(crate) fn finding(
         &self,
         not_made: &NotMade,
         isolated: bool,
         in_company: &dyn Fn(EnvironmentId) -> bool,
+        compared: Option<(&Result<Comparison, String>, Granularity)>,
     ) -> Finding {
         let first = &self.tries[0];
         let pass = self.pass();
         let standing = pass.filter(|_| self.never_excuse.is_none()).map(|pass| Standing::of(self, pass));
         let pass = pass.map(|at| &self.tries[at]);
-        let rung = pass.map(|one| match one.purpose {
+        let excused = compared.filter(|(compared, granularity)| {
+            let unaffected = |compared| self.suspicion.excuses(&self.test, compared, *granularity);
+            self.never_excuse.is_none() && compared.as_ref().is_ok_and(unaffected)
+        });
+        let passed_on = pass.map(|one| match one.purpose {
             Purpose::Suite => Rung::Immediate,
             // Unless it had to have a process to itself.
-            Purpose::Again if in_company(one.environment) => Rung::Immediate,
+            Purpose::Again if !isolated || in_company(one.environment) => Rung::Immediate,
             Purpose::AtEnd => Rung::AtEnd,
             _ => Rung::Fresh,
         });
+        let rung = if excused.is_some() { Some(Rung::Intersect) } else { passed_on };
         let kind = match rung {
             _ if self.never_excuse.is_some() => VerdictKind::Real,
             _ if standing == Some(Standing::Refuted) => VerdictKind::Real,
@@ -116,6 +144,9 @@ impl Case {
             },
         };
         let sentence = match (pass, &standing) {
+            _ if kind == VerdictKind::UnaffectedByChange => excused.map_or(String::new(), |(compared, granularity)| {
+                self.suspicion.excuse(&self.test, compared, granularity)
+            }),
             (Some(_), _) if kind == VerdictKind::FlakyStateDependent && isolated => {
                 "passed only in a process of its own, and not with the other tests of its program".to_owned()
             }
@@ -146,7 +177,7 @@ impl Case {
                 format!("passed when run again at once, the {} time", ordinal(pass.run))
             }
             VerdictKind::FlakyIndependent if pass.purpose == Purpose::Again => {
-                "passed when all tests of its program were run again".to_owned()
+                "passed when the tests of its process were run again".to_owned()
             }
             VerdictKind::FlakyIndependent => "passed when run again at once".to_owned(),
             VerdictKind::FlakyBursty => "passed when run again after the whole suite, in the same process".to_owned(),

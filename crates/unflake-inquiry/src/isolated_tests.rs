@@ -96,7 +96,7 @@ fn where_tests_share_a_process_all_of_it_is_run_again() {
     assert_eq!(asked, ["suite a t", "again a t"]);
     assert_eq!(
         found,
-        "FlakyIndependent, Some(Immediate), fresh Some(Process): passed when all tests of its program were run again, \
+        "FlakyIndependent, Some(Immediate), fresh Some(Process): passed when the tests of its process were run again, \
          in a new process"
     );
 }

@@ -2,13 +2,18 @@
 //!
 //! RERUN at once, POSTPONE to the end of the suite, FORK a fresh environment. The rung on which a failing test first
 //! passes names the kind of its flakiness. A pass in the process of the failure is confirmed before it excuses anything.
+//! INTERSECT is for those that never pass: can the change have done it?
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use unflake_model::{Attempt, EnvironmentId, Finding, Observation, Origin, Place, Purpose, Session, SessionId, TestId};
+use unflake_model::{
+    Attempt, Comparison, Dependencies, EnvironmentId, Finding, Granularity, Observation, Origin, Place, Purpose,
+    Session, SessionId, TestId,
+};
 
 use crate::case::{Case, NotMade};
 use crate::confirmation::Confirmation;
+use crate::unaffected::{AT_BASE, Before, HERE, Next};
 use crate::{Inquiry, NeverExcuse};
 
 /// With fewer failing tests than this, no share of them is too many.
@@ -28,11 +33,23 @@ pub struct Rungs {
     /// The share of failing tests, in per cent, from which on the change is plainly broken and only the immediate
     /// attempts are made (THRESHOLD). Passes among these are confirmed all the same.
     pub too_many: f64,
+    /// How finely to look whether a change can have caused what never passes. None: not at all.
+    pub intersect: Option<Granularity>,
+    /// Whether tests that nothing ties to the change are run at the base, where no pass there is known.
+    pub verify_base: bool,
 }
 
 impl Default for Rungs {
     fn default() -> Self {
-        Self { immediate: 1, at_end: 1, fresh: 1, fresh_by: Origin::Fork, too_many: 1.0 }
+        Self {
+            immediate: 1,
+            at_end: 1,
+            fresh: 1,
+            fresh_by: Origin::Fork,
+            too_many: 1.0,
+            intersect: None,
+            verify_base: false,
+        }
     }
 }
 
@@ -55,6 +72,12 @@ pub struct Ladder {
     case_of: HashMap<TestId, usize>,
     /// The cases whose passes are being confirmed.
     confirming: HashMap<SessionId, usize>,
+    /// What ran in each process of the suite, in its order, where processes live on.
+    ran: HashMap<EnvironmentId, Vec<TestId>>,
+    /// What changed, or why nobody can tell.
+    compared: Option<Result<Comparison, String>>,
+    /// The cases of which is being found out whether the change can have caused them.
+    suspecting: HashMap<SessionId, (usize, Next)>,
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -65,6 +88,8 @@ enum Stage {
     AtEnd,
     /// How many rounds of fresh environments have been asked for, be it for a first pass or to confirm one.
     Fresh(u32),
+    /// Whether the change can have caused what never passed.
+    Intersect,
     Over,
 }
 
@@ -83,12 +108,28 @@ impl Ladder {
             cases: Vec::new(),
             case_of: HashMap::new(),
             confirming: HashMap::new(),
+            ran: HashMap::new(),
+            compared: None,
+            suspecting: HashMap::new(),
         }
     }
 
     fn hear_attempt(&mut self, attempt: &Attempt) {
         if self.isolated && matches!(attempt.purpose, Purpose::Suite | Purpose::Again) {
             self.processes.entry(attempt.environment).or_default().push(attempt.test.clone());
+        }
+        if !self.isolated && attempt.purpose == Purpose::Suite {
+            let ran = self.ran.entry(attempt.environment).or_default();
+            if ran.last() != Some(&attempt.test) {
+                ran.push(attempt.test.clone());
+            }
+        }
+        let suspected = self.suspecting.get(&attempt.session);
+        if let Some((at, Next::Base)) = suspected {
+            return self.cases[*at].suspicion.at_base.push(attempt.outcome);
+        }
+        if let Some((at, Next::Here)) = suspected {
+            self.cases[*at].suspicion.here.push(attempt.outcome);
         }
         let at = match self.case_of.get(&attempt.test) {
             Some(at) => *at,
@@ -109,6 +150,19 @@ impl Ladder {
             if let Some(confirmation) = self.cases[at].confirmations.last_mut() {
                 confirmation.end = Some(left.map_or(Ok(()), Err));
             }
+        } else if let Some((at, next)) = self.suspecting.remove(&session) {
+            let suspicion = &mut self.cases[at].suspicion;
+            match next {
+                Next::Before => {
+                    if let Some(before) = &mut suspicion.before {
+                        before.whole = left.is_empty();
+                    }
+                }
+                Next::Base if !left.is_empty() => {
+                    suspicion.no_base = Some(why.unwrap_or("its session ended before").to_owned());
+                }
+                _ => {}
+            }
         } else if let Some(why) = why {
             for test in left {
                 if let Some(at) = self.case_of.get(test) {
@@ -116,6 +170,57 @@ impl Ladder {
                 }
             }
         }
+    }
+
+    fn hear_dependencies(&mut self, session: SessionId, test: &TestId, on: &Dependencies) {
+        if let Some((at, Next::Before)) = self.suspecting.get(&session) {
+            let before = self.cases[*at].suspicion.before.get_or_insert_default();
+            before.on.push((test.clone(), Box::new(on.clone())));
+        } else if let Some(at) = self.case_of.get(test) {
+            self.cases[*at].depends = Some(Box::new(on.clone()));
+        }
+    }
+
+    /// For every failure that never passed: what is still to be found out of it and the change.
+    fn sessions_to_intersect(&mut self) -> Vec<Session> {
+        let (Some(granularity), Some(Ok(compared))) = (self.rungs.intersect, &self.compared) else { return Vec::new() };
+        let mut wanted = Vec::new();
+        for (at, case) in self.cases.iter().enumerate() {
+            if case.pass().is_some() || case.never_excuse.is_some() {
+                continue;
+            }
+            let before = self.ran_before(case);
+            match case.suspicion.next(&case.test, before, compared, granularity, self.rungs.verify_base) {
+                Next::Nothing => {}
+                Next::Before => wanted.push((at, Next::Before, before.to_vec())),
+                next => wanted.push((at, next, Vec::new())),
+            }
+        }
+        let place = Place::Fresh(self.rungs.fresh_by);
+        let mut sessions = Vec::new();
+        for (at, next, mut tests) in wanted {
+            tests.push(self.cases[at].test.clone());
+            let (purpose, times, depends) = match next {
+                Next::Before => (Purpose::Again, 1, Some(granularity)),
+                Next::Base => (Purpose::Base, AT_BASE, Some(Granularity::File)),
+                _ => (Purpose::Fresh, HERE, None),
+            };
+            if next == Next::Before {
+                self.cases[at].suspicion.before = Some(Before::default());
+            }
+            for _ in 0..times {
+                let session = Session { depends, ..self.session(purpose, place, tests.clone(), 0) };
+                self.suspecting.insert(session.id, (at, next));
+                sessions.push(session);
+            }
+        }
+        sessions
+    }
+
+    /// The tests that had run in the process in which a case first failed.
+    fn ran_before(&self, case: &Case) -> &[TestId] {
+        let ran = self.ran.get(&case.tries[0].environment).map_or(&[][..], Vec::as_slice);
+        ran.iter().position(|test| *test == case.test).map_or(&[], |at| &ran[..at])
     }
 
     fn undecided(&self) -> Vec<TestId> {
@@ -183,7 +288,8 @@ impl Ladder {
             let wanted = |case: &&Case| case.pass().is_none() && !self.was_alone(case);
             let tests: Vec<TestId> = self.cases.iter().filter(wanted).map(|case| case.test.clone()).collect();
             for test in tests {
-                sessions.push(self.session(Purpose::Fresh, place, vec![test], 0));
+                let depends = self.rungs.intersect.filter(|_| round == 1);
+                sessions.push(Session { depends, ..self.session(Purpose::Fresh, place, vec![test], 0) });
             }
         }
         if self.rungs.fresh > 0 {
@@ -206,6 +312,8 @@ impl Inquiry for Ladder {
                 self.suite = tests.iter().map(|test| test.id.clone()).collect();
                 self.isolated = *isolated;
             }
+            Observation::Compared(compared) => self.compared = Some((**compared).clone()),
+            Observation::Depends { session, test, on } => self.hear_dependencies(*session, test, on),
             Observation::Attempted(attempt) => self.hear_attempt(attempt),
             Observation::SessionEnded { session, left, why } => {
                 self.hear_end(*session, left, why.as_deref());
@@ -228,19 +336,23 @@ impl Inquiry for Ladder {
                 Stage::Again => Stage::AtEnd,
                 Stage::AtEnd => Stage::Fresh(1),
                 Stage::Fresh(round) => Stage::Fresh(round + 1),
+                Stage::Intersect => Stage::Intersect,
                 Stage::Over => return Vec::new(),
             };
             let sessions = match self.stage {
                 Stage::Again => self.processes_again(),
                 Stage::AtEnd => self.sessions_at_end(),
                 Stage::Fresh(round) => self.fresh_sessions(round),
+                Stage::Intersect => self.sessions_to_intersect(),
                 Stage::Suite | Stage::Over => Vec::new(),
             };
             if !sessions.is_empty() {
                 return sessions;
             }
-            if let Stage::Fresh(_) = self.stage {
-                self.stage = Stage::Over;
+            match self.stage {
+                Stage::Fresh(_) => self.stage = Stage::Intersect,
+                Stage::Intersect => self.stage = Stage::Over,
+                _ => {}
             }
         }
     }
@@ -267,7 +379,15 @@ impl Inquiry for Ladder {
             let again = self.processes.get(&environment).is_some_and(|ran| ran.len() > 1);
             again || self.shared.contains(&environment)
         };
-        self.cases.iter().map(|case| case.finding(&not_made, self.isolated, &in_company)).collect()
+        let compared = self.compared.as_ref().zip(self.rungs.intersect);
+        let mut findings = Vec::new();
+        for case in &self.cases {
+            findings.push(case.finding(&not_made, self.isolated, &in_company, compared));
+            if let Some((compared, granularity)) = compared.filter(|_| case.is_suspected()) {
+                findings.extend(case.suspicion.finding(&case.test, compared, granularity));
+            }
+        }
+        findings
     }
 }
 

@@ -6,9 +6,11 @@
 mod case;
 mod confirmation;
 mod excuse;
+mod intersect;
 mod ladder;
 mod once;
 mod stress;
+mod unaffected;
 
 use unflake_model::{Finding, Observation, Session};
 

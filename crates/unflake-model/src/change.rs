@@ -108,7 +108,7 @@ pub struct ChangedFunctions {
 
 impl Changes {
     /// All changes that a test which used `path` (or looked for it in vain) has met.
-    pub fn touching<'a>(&'a self, path: &'a str) -> impl Iterator<Item = &'a Change> {
+    pub fn touching<'a, 'p>(&'a self, path: &'p str) -> impl Iterator<Item = &'a Change> + use<'a, 'p> {
         self.files.iter().filter(move |change| {
             let from = match &change.kind {
                 ChangeKind::Renamed { from } => Some(from),

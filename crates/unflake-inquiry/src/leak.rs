@@ -1,0 +1,210 @@
+//! Through which state do tests change each other's outcome? Proven by putting it back.
+//!
+//! What differs after the culprits is looked at; all of it that can be is put back, and the test runs. If its outcome turns, the
+//! smallest set of cells that does it is the proof, and whatever else differs has nothing to do with it. If it does not turn, the
+//! cells are suspected and no more.
+
+use unflake_model::{Cell, Detail, Failure, Finding, Leak, LeakKind, Outcome, Probe, Purpose, TestId};
+
+use crate::desk::{Answer, Desk, Question};
+use crate::smallest::{Found, Trial, showing_parts, smallest};
+
+/// How often the proof is repeated.
+const TIMES: usize = 3;
+/// Of more cells than this only the first are named.
+const NAMED: usize = 3;
+
+/// How a test that passes after others must fail to be as it is without them.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Turned {
+    /// It fails after them: it must pass.
+    Passes,
+    /// It passes after them: it must fail as it does alone.
+    Fails(Outcome, Option<Failure>),
+}
+
+/// A conclusion about state, with how often it was repeated.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Conclusion {
+    pub(crate) leak: Leak,
+    /// How often the outcome turned when the cells were put back, how often it did not when nothing was, of so many.
+    turned: (usize, usize),
+    stayed: (usize, usize),
+    passes_then: bool,
+}
+
+/// The trial: does the outcome turn when these cells are put back?
+struct Restoring<'a> {
+    desk: &'a Desk,
+    after: &'a [TestId],
+    test: &'a TestId,
+    turned: &'a Turned,
+}
+
+impl Restoring<'_> {
+    fn question(&self, probe: Probe) -> Question {
+        let tests = [self.after, std::slice::from_ref(self.test)].concat();
+        Question { probe: Some(probe), ..Question::new(Purpose::State, tests).sharing(self.after.len()) }
+    }
+
+    fn restoring(&self, cells: &[Cell]) -> Question {
+        let restore = cells.iter().map(|cell| cell.path.clone()).collect();
+        self.question(Probe { restore, watch: Vec::new() })
+    }
+
+    fn is_turned(&self, answer: &Answer) -> bool {
+        let Some(last) = answer.last() else { return false };
+        match self.turned {
+            Turned::Passes => last.outcome.is_pass(),
+            // Putting state back may break a test in ways of its own.
+            Turned::Fails(outcome, failure) => {
+                let kind = |failure: &Option<Failure>| failure.as_ref().map(|failure| failure.kind.clone());
+                last.outcome == *outcome && kind(&last.failure) == kind(failure)
+            }
+        }
+    }
+}
+
+impl Trial<Cell> for Restoring<'_> {
+    async fn shows(&self, lists: Vec<(Vec<Cell>, usize)>) -> Vec<bool> {
+        let answers = self.desk.ask(lists.iter().map(|(cells, _)| self.restoring(cells)).collect()).await;
+        // A proof rests on what was really put back.
+        answers.iter().map(|answer| answer.not_restored.is_empty() && self.is_turned(answer)).collect()
+    }
+
+    fn is_over(&self) -> bool {
+        self.desk.is_late()
+    }
+}
+
+/// None: nobody looked, or nothing was seen to differ.
+pub(crate) async fn state(desk: &Desk, after: &[TestId], test: &TestId, turned: &Turned) -> Option<Conclusion> {
+    let restoring = Restoring { desk, after, test, turned };
+    let look = desk.ask(vec![restoring.restoring(&[])]).await.remove(0);
+    let (cells, unknown) = look.state.clone()?;
+    let passes_then = *turned == Turned::Passes;
+    let suspected = |cells: Vec<Cell>, more: Option<&str>| {
+        let unknown: Vec<String> = unknown.iter().cloned().chain(more.map(str::to_owned)).collect();
+        let leak = Leak { kind: LeakKind::Suspected, after: after.to_vec(), cells, unknown };
+        let worth_telling = !leak.cells.is_empty() || !leak.unknown.is_empty();
+        worth_telling.then_some(Conclusion { leak, turned: (0, 0), stayed: (0, 0), passes_then })
+    };
+    if look.last().is_none() || restoring.is_turned(&look) {
+        return suspected(cells, Some("its outcome was another one in a copy of the process"));
+    }
+    let (mut restorable, fixed): (Vec<Cell>, Vec<Cell>) = cells.into_iter().partition(|cell| cell.fixed.is_none());
+    let (found, fixed) = match smallest_set(&restoring, &mut restorable, fixed).await {
+        Ok(found) => found,
+        Err(cells) => return suspected(cells, None),
+    };
+    let proof = std::iter::repeat_n(restoring.restoring(&found), TIMES);
+    let as_left = std::iter::repeat_n(restoring.restoring(&[]), TIMES);
+    let answers = desk.ask(proof.chain(as_left).collect()).await;
+    let count = |answers: &[Answer], wanted: bool| {
+        let known = answers.iter().filter(|answer| answer.last().is_some());
+        (known.clone().filter(|answer| restoring.is_turned(answer) == wanted).count(), known.count())
+    };
+    let (turned, stayed) = (count(&answers[..TIMES], true), count(&answers[TIMES..], false));
+    if turned != (TIMES, TIMES) || stayed != (TIMES, TIMES) {
+        let why = "putting them back changed its outcome only sometimes";
+        return suspected([found, fixed].concat(), Some(why));
+    }
+    let cells = with_lines(&restoring, found).await;
+    let leak = Leak { kind: LeakKind::Proven, after: after.to_vec(), cells, unknown: Vec::new() };
+    Some(Conclusion { leak, turned, stayed, passes_then })
+}
+
+/// The smallest set of cells that turns the outcome, with those that cannot be put back; or all cells if none does.
+async fn smallest_set(
+    restoring: &Restoring<'_>,
+    restorable: &mut Vec<Cell>,
+    mut fixed: Vec<Cell>,
+) -> Result<(Vec<Cell>, Vec<Cell>), Vec<Cell>> {
+    if restorable.is_empty() {
+        return Err(fixed);
+    }
+    let all = restoring.desk.ask(vec![restoring.restoring(restorable)]).await.remove(0);
+    for (path, why) in &all.not_restored {
+        if let Some(at) = restorable.iter().position(|cell| cell.path == *path) {
+            fixed.push(Cell { fixed: Some(why.clone()), ..restorable.remove(at) });
+        }
+    }
+    if !restoring.is_turned(&all) {
+        return Err([restorable, &fixed[..]].concat());
+    }
+    let showing = showing_parts(restorable, restoring).await;
+    let found = match showing.first() {
+        Some(part) => smallest(part.clone(), true, restoring).await,
+        None => smallest(restorable.clone(), false, restoring).await,
+    };
+    match found {
+        Found::Smallest(cells) => Ok((cells, fixed)),
+        Found::Smaller(cells) => Err([cells, fixed].concat()),
+        Found::Nothing => Err([restorable, &fixed[..]].concat()),
+    }
+}
+
+/// The same cells, with the lines that wrote them where they were found.
+async fn with_lines(restoring: &Restoring<'_>, mut cells: Vec<Cell>) -> Vec<Cell> {
+    let watch = cells.iter().map(|cell| cell.path.clone()).collect();
+    let answer = restoring.desk.ask(vec![restoring.question(Probe { restore: Vec::new(), watch })]).await.remove(0);
+    for seen in answer.state.into_iter().flat_map(|(cells, _)| cells) {
+        if let Some(cell) = cells.iter_mut().find(|cell| cell.path == seen.path) {
+            cell.written = seen.written;
+        }
+    }
+    cells
+}
+
+impl Conclusion {
+    pub(crate) fn finding(&self, test: &TestId) -> Finding {
+        let mut replay = self.leak.after.clone();
+        replay.push(test.clone());
+        Finding {
+            test: test.clone(),
+            sentence: self.sentence(test),
+            detail: Detail::State(self.leak.clone()),
+            repeat: None,
+            replay,
+        }
+    }
+
+    fn sentence(&self, test: &TestId) -> String {
+        let after = &self.leak.after;
+        let who = match &after[..] {
+            [one] if one == test => "its own first run".to_owned(),
+            [one] => one.to_string(),
+            [.., last] => format!("{last} and {} before it", after.len() - 1),
+            [] => "what ran before".to_owned(),
+        };
+        let cells = named(&self.leak.cells);
+        if self.leak.kind == LeakKind::Suspected {
+            return match self.leak.cells.len() {
+                0 => format!("what {who} leaves behind could not be seen: {}", self.leak.unknown.join("; ")),
+                _ => format!("{who} leaves {cells} different, and whether it matters could not be tried"),
+            };
+        }
+        let ((turned, of), (stayed, of_stayed)) = (self.turned, self.stayed);
+        let (so, otherwise) = if self.passes_then { ("passes", "fails") } else { ("fails", "passes") };
+        let it = if self.leak.cells.len() == 1 { "it" } else { "them" };
+        let written = match self.leak.cells.iter().find_map(|cell| cell.written.as_ref()) {
+            Some(at) => format!(", written at {}:{}", at.file, at.line),
+            None => String::new(),
+        };
+        let what_to_do = match self.passes_then {
+            true => format!("reset {it} in a fixture or in the tear-down of {who}"),
+            false => format!("set {it} up in a fixture of its own"),
+        };
+        format!(
+            "{otherwise} because of {cells}, which {who} leaves behind{written}: put back it {so} ({turned} of {of}), as left it {otherwise} ({stayed} of {of_stayed}); {what_to_do}"
+        )
+    }
+}
+
+fn named(cells: &[Cell]) -> String {
+    let names: Vec<&str> = cells.iter().take(NAMED).map(|cell| cell.path.as_str()).collect();
+    match cells.len().saturating_sub(NAMED) {
+        0 => names.join(" and "),
+        more => format!("{} and {more} more", names.join(", ")),
+    }
+}
