@@ -20,6 +20,7 @@ const ROOMS: [(&str, &[&str]); 10] = [
     (
         "unflake",
         &[
+            "unflake-changes",
             "unflake-drivers",
             "unflake-exec",
             "unflake-inquiry",

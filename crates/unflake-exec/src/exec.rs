@@ -39,6 +39,8 @@ pub struct Launch {
     pub cache: Option<PathBuf>,
     /// Whether the order in which tests run through their code is to be recorded.
     pub traced: bool,
+    /// Where to start it. None: where unflake was started.
+    pub directory: Option<PathBuf>,
     /// How many fresh environments may run at once.
     pub jobs: usize,
     /// How long one attempt may take.
@@ -165,6 +167,11 @@ impl Exec {
 
     pub fn interrupter(&self) -> Interrupter {
         Interrupter(self.sender.clone())
+    }
+
+    /// How the user's runner is started.
+    pub fn launch(&self) -> &Launch {
+        &self.launch
     }
 
     /// The directory that names of tests are relative to, once they have been listed.
@@ -301,7 +308,7 @@ impl Exec {
         let (pipe, output) = Output::pipe()?;
         let ended = self.sender.clone();
         let kept = Kept::start(
-            &self.launch.keeper,
+            &self.launch,
             self.directory.path(),
             &command,
             &variables,

@@ -9,24 +9,7 @@ use unflake_model::Granularity;
 use unflake_protocol::variables;
 
 /// The agent for pytest, as it travels inside the binary.
-const PYTEST_AGENT: &[(&str, &str)] = &[
-    ("unflake_agent/__init__.py", include_str!("../../../agents/pytest/unflake_agent/__init__.py")),
-    ("unflake_agent/children.py", include_str!("../../../agents/pytest/unflake_agent/children.py")),
-    ("unflake_agent/dependencies.py", include_str!("../../../agents/pytest/unflake_agent/dependencies.py")),
-    ("unflake_agent/executed.py", include_str!("../../../agents/pytest/unflake_agent/executed.py")),
-    ("unflake_agent/facts.py", include_str!("../../../agents/pytest/unflake_agent/facts.py")),
-    ("unflake_agent/follow.py", include_str!("../../../agents/pytest/unflake_agent/follow.py")),
-    ("unflake_agent/forks.py", include_str!("../../../agents/pytest/unflake_agent/forks.py")),
-    ("unflake_agent/imports.py", include_str!("../../../agents/pytest/unflake_agent/imports.py")),
-    ("unflake_agent/items.py", include_str!("../../../agents/pytest/unflake_agent/items.py")),
-    ("unflake_agent/paths.py", include_str!("../../../agents/pytest/unflake_agent/paths.py")),
-    ("unflake_agent/plugin.py", include_str!("../../../agents/pytest/unflake_agent/plugin.py")),
-    ("unflake_agent/qualified.py", include_str!("../../../agents/pytest/unflake_agent/qualified.py")),
-    ("unflake_agent/reports.py", include_str!("../../../agents/pytest/unflake_agent/reports.py")),
-    ("unflake_agent/stacks.py", include_str!("../../../agents/pytest/unflake_agent/stacks.py")),
-    ("unflake_agent/touched.py", include_str!("../../../agents/pytest/unflake_agent/touched.py")),
-    ("unflake_agent/wire.py", include_str!("../../../agents/pytest/unflake_agent/wire.py")),
-];
+const PYTEST_AGENT: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/agent.rs"));
 
 /// What one runner process is told.
 pub(crate) struct Injection<'a> {
@@ -110,19 +93,6 @@ fn unpack_into(directory: &Path) -> io::Result<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn every_file_of_the_agent_travels() {
-        let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../agents/pytest/unflake_agent");
-        let mut there: Vec<String> = fs::read_dir(sources)
-            .unwrap()
-            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-            .filter(|name| name.ends_with(".py"))
-            .map(|name| format!("unflake_agent/{name}"))
-            .collect();
-        there.sort();
-        assert_eq!(PYTEST_AGENT.iter().map(|(name, _)| *name).collect::<Vec<_>>(), there);
-    }
 
     #[test]
     fn a_damaged_copy_is_laid_out_anew() {

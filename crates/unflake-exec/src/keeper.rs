@@ -19,6 +19,8 @@ use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::Pid;
 use unflake_model::Death;
 
+use crate::Launch;
+
 /// What unflake holds of a runner process: the line to its keeper.
 pub(crate) struct Kept {
     child: Child,
@@ -28,7 +30,7 @@ pub(crate) struct Kept {
 impl Kept {
     /// Starts `command` under a keeper. `died` is called on another thread when the runner has ended.
     pub(crate) fn start(
-        keeper: &[String],
+        launch: &Launch,
         remove: &Path,
         command: &[String],
         variables: &[(String, String)],
@@ -37,8 +39,12 @@ impl Kept {
         died: impl FnOnce(Result<Death, String>) + Send + 'static,
     ) -> io::Result<Self> {
         let (line, theirs) = UnixStream::pair()?;
-        let child = Command::new(&keeper[0])
-            .args(&keeper[1..])
+        let mut keeper = Command::new(&launch.keeper[0]);
+        if let Some(directory) = &launch.directory {
+            keeper.current_dir(directory);
+        }
+        let child = keeper
+            .args(&launch.keeper[1..])
             .arg(remove)
             .arg("--")
             .args(command)

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use unflake_model::{Attempt, Finding, Outcome, TestId};
+use unflake_model::{Attempt, Detail, Finding, Outcome, Purpose, TestId};
 
 use crate::Run;
 
@@ -13,12 +13,15 @@ pub(crate) struct Case<'a> {
     pub(crate) file: Option<&'a str>,
     pub(crate) line: Option<u32>,
     pub(crate) attempts: Vec<&'a Attempt>,
+    /// Its verdict.
     pub(crate) finding: Option<&'a Finding>,
+    /// Whether the change can have caused its failure.
+    pub(crate) intersect: Option<&'a Finding>,
 }
 
 impl<'a> Case<'a> {
     fn new(id: &'a TestId) -> Self {
-        Self { id, file: None, line: None, attempts: Vec::new(), finding: None }
+        Self { id, file: None, line: None, attempts: Vec::new(), finding: None, intersect: None }
     }
 
     pub(crate) fn failures(&self) -> impl Iterator<Item = &'a Attempt> {
@@ -57,12 +60,16 @@ impl<'a> Cases<'a> {
             case.file = test.file.as_deref();
             case.line = test.line;
         }
-        for attempt in run.attempts {
+        // Those at the base are attempts at another version of the test.
+        for attempt in run.attempts.iter().filter(|attempt| attempt.purpose != Purpose::Base) {
             cases.entry(&attempt.test).attempts.push(attempt);
         }
         for finding in run.findings {
-            if finding.verdict().is_some() {
-                cases.entry(&finding.test).finding.get_or_insert(finding);
+            let case = cases.entry(&finding.test);
+            match finding.detail {
+                Detail::Verdict(_) => drop(case.finding.get_or_insert(finding)),
+                Detail::Intersect(_) => drop(case.intersect.get_or_insert(finding)),
+                _ => {}
             }
         }
         for id in run.left {

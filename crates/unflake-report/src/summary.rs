@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use unflake_model::{Finding, Outcome, Problem, ProblemKind};
+use unflake_model::{Detail, Finding, IntersectKind, Outcome, Problem, ProblemKind};
 
 use crate::cases::{Case, Cases};
 use crate::page::{Keep, Page, Tone};
@@ -18,7 +18,13 @@ const NAMED: usize = 10;
 pub fn summary(run: &Run, look: &Look, quiet: bool, out: &mut dyn Write) -> io::Result<()> {
     let cases = Cases::of(run);
     let of = |wanted: fn(&Finding) -> bool| run.findings.iter().filter(|one| wanted(one)).collect::<Vec<_>>();
-    let (real, flaky) = (of(Finding::is_real), of(Finding::is_flaky));
+    let (mut real, flaky) = (of(Finding::is_real), of(Finding::is_flaky));
+    // What the change touches is what its author has to look at first.
+    real.sort_by_key(|finding| match change(&cases, finding) {
+        Some((IntersectKind::Affected, _)) => 0,
+        Some((IntersectKind::Unaffected, _)) => 2,
+        _ => 1,
+    });
     let unjudged: Vec<&Case> = cases.list.iter().filter(|case| case.has_failed() && case.finding.is_none()).collect();
 
     let page = &mut Page::new(*look, out);
@@ -138,6 +144,9 @@ fn real_failures(page: &mut Page, cases: &Cases, real: &[&Finding]) -> io::Resul
         page.head(Tone::Bad, "✗", "REAL", &one_line(finding.test.as_str()))?;
         let indent = page.indent();
         page.prose(indent, Tone::Usual, &one_line(&finding.sentence))?;
+        if let Some((_, sentence)) = change(cases, finding) {
+            page.prose(indent, Tone::Usual, &one_line(sentence))?;
+        }
         if let Some(case) = cases.get(&finding.test) {
             case.failures().next().map_or(Ok(()), |first| failure::show(page, first, &finding.sentence))?;
             failure::show_other_ways(page, case.failures())?;
@@ -154,6 +163,15 @@ fn real_failures(page: &mut Page, cases: &Cases, real: &[&Finding]) -> io::Resul
         page.head(Tone::Bad, "✗", "REAL", &one_line(finding.test.as_str()))?;
     }
     Ok(())
+}
+
+/// What is known of a failure and the change. Where nothing could be compared, that is said once and not of each.
+fn change<'a>(cases: &Cases<'a>, finding: &Finding) -> Option<(IntersectKind, &'a str)> {
+    let intersect = cases.get(&finding.test)?.intersect?;
+    match &intersect.detail {
+        Detail::Intersect(detail) if detail.base.is_some() => Some((detail.kind, &intersect.sentence)),
+        _ => None,
+    }
 }
 
 /// Tests that failed and that nobody could judge, most likely because the run was stopped.

@@ -61,6 +61,34 @@ impl Store {
         Ok(chosen.into_iter().map(TestId::new).collect())
     }
 
+    /// Whether a test passed with exactly the files of this tree: the tests that had run before in the process of that pass,
+    /// of several passes those with the fewest. None: nobody knows of one.
+    pub fn passed_at(&self, tree: &str, test: &TestId) -> Result<Option<Vec<TestId>>, StoreError> {
+        let sql = format!("{PASSES} AND run.tree_hash = ?2 ORDER BY attempt.position, attempt.id LIMIT 1");
+        let found = self.list(&sql, params![test.as_str(), tree], |row| {
+            Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?, row.get::<_, u32>(2)?))
+        })?;
+        let Some((run, environment, position)) = found.first().copied() else { return Ok(None) };
+        let mut before = self.list(
+            "SELECT test.name FROM attempt JOIN circumstance ON circumstance.id = attempt.circumstance
+             JOIN test ON test.id = attempt.test
+             WHERE circumstance.run = ? AND circumstance.environment = ? AND attempt.position < ?
+             ORDER BY attempt.position",
+            params![run, environment, position],
+            |row| row.get::<_, String>(0),
+        )?;
+        before.dedup();
+        Ok(Some(before.into_iter().map(TestId::new).collect()))
+    }
+
+    /// The commits with whose files, and no others, a test passed. The newest first.
+    pub fn commits_passed(&self, test: &TestId) -> Result<Vec<String>, StoreError> {
+        let sql = format!("{PASSES} AND run.commit_hash IS NOT NULL ORDER BY attempt.started DESC LIMIT 1000");
+        let mut commits = self.list(&sql, params![test.as_str()], |row| row.get::<_, String>(3))?;
+        commits.dedup();
+        Ok(commits)
+    }
+
     /// The runs, those that started last first.
     pub fn runs(&self, limit: usize) -> Result<Vec<Run>, StoreError> {
         self.list(
@@ -121,6 +149,16 @@ const KEPT: &str = "
     LEFT JOIN text message ON message.id = failure.message
     LEFT JOIN text trace ON trace.id = failure.trace
     LEFT JOIN text file ON file.id = failure.file";
+
+/// Passes of one test with files that are all in a commit.
+const PASSES: &str = "
+    SELECT circumstance.run, circumstance.environment, attempt.position, run.commit_hash
+    FROM attempt
+    JOIN circumstance ON circumstance.id = attempt.circumstance
+    JOIN run ON run.id = circumstance.run
+    WHERE attempt.test = (SELECT id FROM test WHERE name = ?1) AND run.dirty = 0
+      AND attempt.outcome IN ('passed', 'expected-failure', 'unexpected-pass')
+      AND circumstance.purpose IN ('suite', 'fresh', 'look')";
 
 /// A row of [`KEPT`].
 fn kept(row: &Row) -> Result<Kept> {

@@ -5,11 +5,13 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::time::Instant;
 
-use unflake_exec::{Closed, Exec};
+use unflake_exec::{Closed, Exec, Launch};
 use unflake_inquiry::Inquiry;
-use unflake_model::{Attempt, Event, Failure, Finding, Observation, Problem, Purpose, Test, TestId, Totals};
+use unflake_model::{Attempt, Event, Failure, Finding, Observation, Problem, Purpose, Session, Test, TestId, Totals};
 use unflake_report::Progress;
 
+use crate::base;
+use crate::compare::Compare;
 use crate::memory::Memory;
 use crate::plain;
 use crate::trace::{self, Traced};
@@ -58,8 +60,12 @@ pub(crate) struct Campaign<'a> {
     pub(crate) progress: Progress,
     /// Where the command is run.
     pub(crate) here: &'a Path,
+    /// What to compare with, where there is a repository.
+    pub(crate) compare: Option<Compare>,
     pub(crate) began: Instant,
     pub(crate) gathered: Gathered,
+    /// The revision of the base, once that has been looked for; empty where there is none.
+    pub(crate) base: Option<String>,
 }
 
 impl Campaign<'_> {
@@ -73,7 +79,16 @@ impl Campaign<'_> {
                 if sessions.is_empty() {
                     break;
                 }
-                exec.run(sessions, &mut |batch| self.hear(batch));
+                let depending: Vec<TestId> = depending(&sessions);
+                let (at_base, here): (Vec<Session>, _) =
+                    sessions.into_iter().partition(|session| session.purpose == Purpose::Base);
+                exec.run(here, &mut |batch| self.hear(batch));
+                if !depending.is_empty() && self.base.is_none() {
+                    self.look_at_changes(&depending);
+                }
+                if !at_base.is_empty() {
+                    self.run_at_base(at_base, exec.launch());
+                }
             }
         }
         let root = exec.root().map(Path::to_owned);
@@ -97,6 +112,21 @@ impl Campaign<'_> {
         let ended = Event::Ended(self.gathered.totals.clone());
         self.show(&ended);
         self.gathered
+    }
+
+    /// Once, when the first failing tests have been asked what they depend on.
+    fn look_at_changes(&mut self, tests: &[TestId]) {
+        let Some(compare) = &self.compare else { return };
+        let compared = compare.compare(tests, self.memory);
+        self.base = Some(compared.as_ref().map_or(String::new(), |one| one.changes.base.revision.clone()));
+        self.hear(&[Observation::Compared(Box::new(compared))]);
+    }
+
+    fn run_at_base(&mut self, sessions: Vec<Session>, launch: &Launch) {
+        if let (Some(compare), Some(revision)) = (&self.compare, &self.base) {
+            let seen = base::run(compare, revision, launch, sessions);
+            self.hear(&seen);
+        }
     }
 
     fn now(&self) -> f64 {
@@ -168,6 +198,15 @@ impl Campaign<'_> {
             }
         }
     }
+}
+
+/// The tests of which is wanted to be known what they depend on.
+fn depending(sessions: &[Session]) -> Vec<TestId> {
+    let wanted = sessions.iter().filter(|session| session.depends.is_some());
+    let mut tests: Vec<TestId> = wanted.flat_map(|session| session.tests.iter().cloned()).collect();
+    tests.sort();
+    tests.dedup();
+    tests
 }
 
 fn first_words_of(attempt: &Attempt) -> Attempt {

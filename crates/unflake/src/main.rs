@@ -1,7 +1,9 @@
 //! unflake: says which test failures are real and which are flaky, and how it knows.
 
 mod args;
+mod base;
 mod campaign;
+mod compare;
 mod console;
 mod demo;
 mod doctor;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use unflake_model::{Observation, Timestamp};
+use unflake_model::{Observation, TestId, Timestamp};
 use unflake_store::{Host, Revision, RunFacts, RunId, Store, StoreError};
 
 use crate::revision;
@@ -77,6 +77,22 @@ impl Memory {
             self.store = None;
             self.missed += attempts;
         }
+    }
+
+    /// The tests that had run before where this one passed with the files of a tree. None: no such pass is known.
+    pub(crate) fn passed_at(&self, tree: &str, test: &TestId) -> Option<Vec<TestId>> {
+        self.store.as_ref()?.0.passed_at(tree, test).ok()?
+    }
+
+    /// The commits at which all of these tests passed, the newest first.
+    pub(crate) fn commits_passed(&self, tests: &[TestId]) -> Vec<String> {
+        let Some((store, _)) = &self.store else { return Vec::new() };
+        let mut all = tests.iter().map(|test| store.commits_passed(test).unwrap_or_default());
+        let mut common = all.next().unwrap_or_default();
+        for commits in all {
+            common.retain(|commit| commits.contains(commit));
+        }
+        common
     }
 
     pub(crate) fn finish(&mut self, exit: u8) {

@@ -15,6 +15,7 @@ use unflake_report as report;
 
 use crate::args::{RunArgs, When};
 use crate::campaign::{Campaign, Gathered};
+use crate::compare::Compare;
 use crate::console;
 use crate::exit::Exit;
 use crate::memory::Memory;
@@ -29,6 +30,9 @@ const STRESS: Duration = Duration::from_secs(60);
 pub(crate) fn run(args: RunArgs, settings: &Settings, here: &Path, colour: When) -> Result<Exit, Trouble> {
     let command = &settings.command.value;
     let outputs = Outputs::open(&args)?;
+    let wanted = settings.granularity.value.is_some() && !args.stress;
+    let compare = if wanted { Compare::new(settings, here)? } else { None };
+    let no_repository = wanted && compare.is_none();
     let mut memory = Memory::begin(&settings.store, command, here)?;
     let mut launch = launch(settings);
     // Whoever looks for failures wants to know of each.
@@ -40,7 +44,7 @@ pub(crate) fn run(args: RunArgs, settings: &Settings, here: &Path, colour: When)
         }
         Box::new(Stress::new(pressure(&args, settings, launch.jobs)?))
     } else {
-        Box::new(Ladder::new(rungs(settings), NeverExcuse::new(&settings.never_excuse.value)?))
+        Box::new(Ladder::new(rungs(settings, compare.is_some()), NeverExcuse::new(&settings.never_excuse.value)?))
     };
     let crowd = launch.jobs;
     let exec = Exec::new(launch)?;
@@ -50,6 +54,8 @@ pub(crate) fn run(args: RunArgs, settings: &Settings, here: &Path, colour: When)
         memory: &mut memory,
         progress: console::progress(colour, args.quiet),
         here,
+        compare,
+        base: None,
         began: Instant::now(),
         gathered: Gathered::default(),
     };
@@ -57,6 +63,10 @@ pub(crate) fn run(args: RunArgs, settings: &Settings, here: &Path, colour: When)
     let (exit, meaning) = judge(&gathered, gates, args.stress);
     memory.finish(exit.code());
     gathered.notes.append(&mut memory.notes);
+    if no_repository && gathered.findings.iter().any(Finding::is_real) {
+        let note = "whether a change can have caused the failures was not looked at: this is not a git repository";
+        gathered.notes.push(note.to_owned());
+    }
     if args.stress {
         gathered.notes.push(format!("{} attempts were made, up to {crowd} at once", gathered.attempts.len()));
     }
@@ -95,6 +105,7 @@ pub(crate) fn launch(settings: &Settings) -> Launch {
         driver: driver(settings, myself),
         cache: cache(),
         traced: false,
+        directory: None,
         jobs: settings.jobs.value,
         timeout: settings.timeout.value,
         output_limit: settings.output_limit.value,
@@ -120,13 +131,15 @@ pub(crate) fn cache() -> Option<PathBuf> {
     cache.or_else(|| env::home_dir().map(|home| home.join(".cache"))).map(|cache| cache.join("unflake"))
 }
 
-fn rungs(settings: &Settings) -> Rungs {
+fn rungs(settings: &Settings, compare: bool) -> Rungs {
     Rungs {
         immediate: settings.immediate.value,
         at_end: settings.at_end.value,
         fresh: settings.fresh.value,
         fresh_by: settings.fresh_by.value,
         too_many: settings.too_many.value,
+        intersect: settings.granularity.value.filter(|_| compare),
+        verify_base: settings.verify_base.value,
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::Args;
 use unflake_inquiry::NeverExcuse;
-use unflake_model::Origin;
+use unflake_model::{Granularity, Origin};
 
 /// The settings that can be given as flags, as typed. Each has the same name in the file, and as a variable in capitals
 /// after `UNFLAKE_`.
@@ -42,6 +42,26 @@ pub(crate) struct Typed {
     /// times; takes the place of the defaults (sanitizers and race detectors). Crashes are never excused
     #[arg(long, value_name = "REGEX", help_heading = "Reruns")]
     pub(crate) never_excuse: Vec<String>,
+
+    /// The revision that your change is compared with [default: where this parted from the default branch, or the last
+    /// commit at which the failing tests passed]
+    #[arg(long, value_name = "REV", help_heading = "Your change")]
+    pub(crate) base: Option<String>,
+
+    /// How finely to look whether your change can have caused a failure: by `file`, by `function`, or `off` [default: file]
+    #[arg(long, value_name = "HOW", help_heading = "Your change")]
+    pub(crate) granularity: Option<String>,
+
+    /// Run tests that your change does not touch at the base too, in a temporary working tree: `yes` or `no` [default: no]
+    #[arg(
+        long,
+        value_name = "YES",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "yes",
+        help_heading = "Your change"
+    )]
+    pub(crate) verify_base: Option<String>,
 
     /// Fresh environments at the same time [default: number of cores]
     #[arg(long, short, value_name = "N", help_heading = "Limits")]
@@ -102,6 +122,9 @@ pub(crate) struct Settings {
     pub(crate) too_many: Setting<f64>,
     pub(crate) flaky_result: Setting<FlakyResult>,
     pub(crate) never_excuse: Setting<Vec<String>>,
+    pub(crate) base: Setting<Option<String>>,
+    pub(crate) granularity: Setting<Option<Granularity>>,
+    pub(crate) verify_base: Setting<bool>,
     pub(crate) jobs: Setting<usize>,
     pub(crate) timeout: Setting<Option<Duration>>,
     pub(crate) output_limit: Setting<usize>,
@@ -135,7 +158,7 @@ pub(crate) struct Sources<'a> {
     pub(crate) project: &'a Path,
 }
 
-const NAMES: [&str; 14] = [
+const NAMES: [&str; 17] = [
     "command",
     "immediate",
     "at-end",
@@ -144,6 +167,9 @@ const NAMES: [&str; 14] = [
     "too-many",
     "flaky-result",
     "never-excuse",
+    "base",
+    "granularity",
+    "verify-base",
     "jobs",
     "timeout",
     "output-limit",
@@ -175,6 +201,9 @@ impl Settings {
             too_many: sources.one("too-many", typed.too_many, 1.0, per_cent)?,
             flaky_result: sources.one("flaky-result", typed.flaky_result, FlakyResult::Pass, flaky_result)?,
             never_excuse: sources.list("never-excuse", never_excuse, patterns)?,
+            base: sources.one("base", typed.base, None, some_text)?,
+            granularity: sources.one("granularity", typed.granularity, Some(Granularity::File), granularity)?,
+            verify_base: sources.one("verify-base", typed.verify_base, false, yes_or_no)?,
             jobs: sources.one("jobs", typed.jobs, sources.cores, at_least_one)?,
             timeout: sources.one("timeout", typed.timeout, Some(Duration::from_secs(900)), duration)?,
             output_limit: sources.one("output-limit", typed.output_limit, 65536, at_least_one)?,
@@ -227,6 +256,9 @@ impl Settings {
                 if *result == FlakyResult::Pass { "pass" } else { "fail" }.to_owned()
             }),
             row("never-excuse", &self.never_excuse, list),
+            row("base", &self.base, |text| text.clone().unwrap_or_default()),
+            row("granularity", &self.granularity, |by| by.map_or("off", Granularity::word).to_owned()),
+            row("verify-base", &self.verify_base, |yes| if *yes { "yes" } else { "no" }.to_owned()),
             row("jobs", &self.jobs, usize::to_string),
             row("timeout", &self.timeout, |time| match time {
                 Some(time) => format!("{}s", time.as_secs_f64()),
@@ -272,6 +304,7 @@ impl Sources<'_> {
             Some(toml::Value::String(text)) => Some((text.clone(), from)),
             Some(toml::Value::Integer(number)) => Some((number.to_string(), from)),
             Some(toml::Value::Float(number)) => Some((number.to_string(), from)),
+            Some(toml::Value::Boolean(yes)) => Some((yes.to_string(), from)),
             Some(other) => {
                 let what = other.type_str();
                 return Err(BadSetting(format!(
@@ -346,6 +379,23 @@ fn fresh_by(text: &str) -> Result<Origin, String> {
         "fork" => Ok(Origin::Fork),
         "process" => Ok(Origin::Process),
         _ => Err("`fork` or `process`".to_owned()),
+    }
+}
+
+fn granularity(text: &str) -> Result<Option<Granularity>, String> {
+    match text {
+        "file" => Ok(Some(Granularity::File)),
+        "function" => Ok(Some(Granularity::Function)),
+        "off" => Ok(None),
+        _ => Err("`file`, `function` or `off`".to_owned()),
+    }
+}
+
+fn yes_or_no(text: &str) -> Result<bool, String> {
+    match text {
+        "yes" | "true" => Ok(true),
+        "no" | "false" => Ok(false),
+        _ => Err("`yes` or `no`".to_owned()),
     }
 }
 

@@ -50,6 +50,8 @@ pub(crate) fn run(args: &TraceArgs, settings: &Settings, here: &Path, colour: Wh
         memory: &mut memory,
         progress: console::progress(colour, false),
         here,
+        compare: None,
+        base: None,
         began: Instant::now(),
         gathered: Gathered::default(),
     };
