@@ -1,7 +1,6 @@
 """What each attempt of a test depended on, told in a file of the side directory (format: agents/README.md). It is a
 plugin of its own, there only when it is asked for. PYTEST_DONT_REWRITE"""
 
-import json
 import os
 import sys
 import sysconfig
@@ -15,14 +14,13 @@ from .executed import Code
 from .facts import Facts, Recorder
 from .imports import Graph, Imports, files_of
 from .paths import INSTALLED, Names, Project, repository
-from .qualified import Qualified
+from .told import FORMAT, Namer, Searched, Told, encode
 from .touched import Touched
 
-FORMAT = 1
 # Where pytest looks for its configuration, in every directory above the tests.
 CONFIGURATIONS = "pytest.toml .pytest.toml pytest.ini .pytest.ini pyproject.toml tox.ini setup.cfg setup.py".split()
-LISTS = "read", "written", "listed", "looked", "missed", "extensions"
-OUTSIDE = "executed", "read", "written", "listed", "missed", "extensions"
+# Of how many files at once it is kept what all their tests depend on.
+MOST_FILES = 64
 
 
 class Dependencies:
@@ -32,20 +30,15 @@ class Dependencies:
         self._names = Names()
         self._code = Code(self._recorder, mode)
         self._agent = os.path.dirname(os.path.abspath(__file__))
-        self._children = Children(self._recorder, self._names, mode, self._agent, side, self._code.begin)
-        self._graph = Graph(self._recorder, self._matters)
-        self._qualified = Qualified()
+        self._children = Children(self._recorder, self._names, mode, self._agent, side, self._code.forked)
         self._before = set(sys.modules)  # Loaded before anybody watched.
         self._collections = {}
         self._standing = []
-        self._project, self._config = None, None
+        self._namer = self._graph = self._searched = self._config = None
         self._attempts = self._files = 0
-        self._searched = None, None
-        self._own_names = {}
         self._above = {}
-        self._encode = json.JSONEncoder(separators=(",", ":")).encode
+        self._shared, self._valid, self._chains = {}, None, {}
         self._open, self._write, self._close, self._exists = os.open, os.write, os.close, os.path.exists
-        self._isfile = os.path.isfile
         self._flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
         self._getpid = os.getpid
         Touched(self._recorder, self._names, self._children, self._code).install()
@@ -61,15 +54,17 @@ class Dependencies:
         here = os.getcwd()
         if root.startswith(os.path.join(here, "")):
             root = here
-        self._project = Project(repository(root), self._side, self._agent)
+        self._namer = namer = Namer(self._names, Project(repository(root), self._side, self._agent))
+        self._graph, self._searched = Graph(self._recorder, namer.matters), Searched(namer)
         self._children.begin("%s/dependencies-%d-collection" % (self._side, self._getpid()))
-        self._code.matters = self._matters
+        self._code.configure(lambda file: namer.matters(file) and bool(namer.of_file(file)))
         common = self._recorder.common
         for name in self._before:
             for file in files_of(sys.modules.get(name)):
-                if self._project.is_ours(self._real(file)):
+                where, shown = namer.project.place(namer.real(file))
+                if where == "project":
                     common["files"].add(file)
-                    common["unknown"].add("%s was loaded before the watch began" % self._project.place(self._real(file))[1])
+                    common["unknown"].add("%s was loaded before the watch began" % shown)
 
     # -- Collection ---------------------------------------------------------------------------------------------------
 
@@ -81,6 +76,7 @@ class Dependencies:
             return
         before = self._recorder.current
         self._recorder.current = self._collections.setdefault(_path(collector), Facts())
+        self._shared.clear()
         if before is not self._recorder.current:
             self._code.again()
         yield
@@ -97,18 +93,15 @@ class Dependencies:
         """What is forked from here on is a copy, until a test begins. What all copies need is found out here."""
         self._children.merge(self._recorder.common)
         self._children.begin(None)
-        self._graph.closure(())
-        self._searches(self._recorder.common["searched"])
-        for module in list(sys.modules.values()):
-            for file in files_of(module):
-                for name in self._of_file(file):
-                    self._project.place(name)
-        for path in {_path(item) for item in items}:
-            self._configuration(Facts(), path)
+        one_of_each = {self._chain(item): item for item in items}
+        for item in list(one_of_each.values())[:MOST_FILES]:
+            shared = self._share(item)
+            shared.text(0, self._search(shared.facts))
+            self._code.prepare(shared.facts["files"])
 
     # -- One attempt --------------------------------------------------------------------------------------------------
 
-    def begin(self):
+    def begin(self, item):
         recorder = self._recorder
         self._standing = [(fixture, facts) for fixture, facts in self._standing if fixture.cached_result is not None]
         self._stood = list(self._standing)
@@ -116,9 +109,13 @@ class Dependencies:
         name = "dependencies-%d-%d" % (self._getpid(), self._files)
         self._path = "%s/%s.json" % (self._side, name)
         self._children.begin("%s/%s" % (self._side, name))
+        try:
+            self._began = self._share(item).facts
+        except Exception:  # Then everything is watched. If it happens again at the end, it is told.
+            self._began = Facts()
         recorder.current = Facts()
         recorder.in_attempt = True
-        self._code.begin()
+        self._code.begin(self._began["files"])
 
     def end(self, item):
         """The path of what it depended on."""
@@ -127,14 +124,24 @@ class Dependencies:
         self._code.stop()
         recorder.in_attempt, facts = False, recorder.current
         recorder.current = recorder.common
+        after, self._attempts = self._attempts, self._attempts + 1
+        told = None
         try:
             self._children.merge(facts)
             told = self._tell(item, facts)
+            searched = self._search(facts)
+            # Many tests of a file depend on the same. Only the first of a process is none of them: nothing came before it.
+            if told.written is not None and told.written[1] is searched:
+                return told.written[0]
+            text = told.text(after, searched)
+            if after:
+                told.written = self._path, searched
         except Exception as error:
-            told = {"format": FORMAT, "unknown": ["the watch itself failed: %s: %s" % (type(error).__name__, error)]}
-        self._children.begin(None)
-        self._attempts += 1
-        text = self._encode(told).encode("ascii", "replace")
+            words = "the watch itself failed: %s: %s" % (type(error).__name__, error)
+            text = encode({"format": FORMAT, "after": after, "unknown": [words]})
+        finally:
+            self._children.begin(None)
+        text = text.encode("ascii", "replace")
         file = self._open(self._path, self._flags, 0o600)
         try:
             while text:
@@ -144,33 +151,59 @@ class Dependencies:
         return self._path
 
     def _tell(self, item, facts):
-        own = facts
-        facts = own.copy()
-        facts.include(self._recorder.common)
-        for node in item.listchain():
-            facts["files"].update(self._files_of_node(node))
-            if _path(node) in self._collections:
-                facts.include(self._collections[_path(node)])
+        shared = self._share(item)
+        if shared.facts is not self._began:
+            facts.include(self._began)  # Its code was not watched.
         for _, those in self._stood:
             facts.include(those)
-        facts["files"].update(self._plugins(_path(item)))
-        closure, variables = self._graph.closure(facts["files"])
-        facts["variables"] |= variables
-        for file in closure:
-            facts["files"].add(file)
-            of_import = self._recorder.modules.get(file)
-            if of_import is not None:
-                facts.include(of_import)
-        self._configuration(facts, _path(item))
-        return self._told(facts)
+        for file in self._graph.closure(facts["files"] - shared.facts["files"]):
+            self._include_import(facts, file)
+        return shared.plus(facts)
 
-    def _files_of_node(self, node):
-        yield _path(node)
-        module = getattr(node, "obj", None) if isinstance(node, pytest.Module) else None
-        name = getattr(module, "__name__", None)
-        while name and isinstance(name, str):
-            yield from files_of(sys.modules.get(name))
-            name = name.rpartition(".")[0]
+    def _share(self, item):
+        """What every attempt of the tests beside this one depends on, whatever it does."""
+        common, anew = self._recorder.common, self._graph.look()
+        sizes = [len(common[kind]) for kind in common if kind != "searched"]
+        valid = sizes, len(self._graph.variables), self._config.pluginmanager.get_plugins()
+        if anew or valid != self._valid or len(self._shared) > MOST_FILES:
+            self._shared.clear()
+            self._valid = valid
+        key = self._chain(item)
+        shared = self._shared.get(key)
+        if shared is None:
+            facts = common.copy()
+            for path, module in key:
+                facts["files"].add(path)
+                facts["files"].update(_files_above(module))
+                if path in self._collections:
+                    facts.include(self._collections[path])
+            facts["files"].update(self._plugins(_path(item)))
+            facts["variables"] |= self._graph.variables
+            for file in self._graph.closure(facts["files"]):
+                self._include_import(facts, file)
+            self._configuration(facts, _path(item))
+            shared = self._shared[key] = Told(self._namer, self._mode == "function", facts)
+        return shared
+
+    def _include_import(self, facts, file):
+        facts["files"].add(file)
+        of_import = self._recorder.modules.get(file)
+        if of_import is not None:
+            facts.include(of_import)
+
+    def _chain(self, item):
+        """The paths that lead to a test, with the names of their modules."""
+        chain = self._chains.get(item.parent)
+        if chain is None:
+            nodes = item.parent.listchain()
+            chain = tuple({(_path(node), _module(node)): None for node in nodes})
+            if all(_module(node) for node in nodes if isinstance(node, pytest.Module)):
+                self._chains[item.parent] = chain
+        own = _path(item)
+        return chain if any(own == path for path, _ in chain) else chain + ((own, None),)
+
+    def _search(self, facts):
+        return self._searched.text(self._recorder.common["searched"] | facts["searched"])
 
     def _plugins(self, path):
         """The files of all plugins; of `conftest.py`s only of those that are for this test."""
@@ -188,7 +221,7 @@ class Dependencies:
         if found is None:
             found = self._above[directory] = set(), set()
             directories, above = [], directory
-            while self._project.is_ours(above) and above not in directories:
+            while self._namer.project.is_ours(above) and above not in directories:
                 directories.append(above)
                 above = os.path.dirname(above)
             for above in directories:
@@ -200,128 +233,22 @@ class Dependencies:
         facts["read"] |= found[0]
         facts["missed"] |= found[1]
 
-    # -- Telling ------------------------------------------------------------------------------------------------------
-
-    def _told(self, facts):
-        project, unknown = self._project, facts["unknown"]
-        outside = {kind: set() for kind in OUTSIDE}
-        told = {kind: set() for kind in LISTS}
-        executed = {}
-        for file in facts["files"]:
-            for name in self._of_file(file):
-                where, shown = project.place(name)
-                if where == "project":
-                    executed.setdefault(shown, set())
-                elif where:
-                    outside["executed"].add(shown)
-        if self._mode == "function":
-            for file, line, name, qualified in facts["functions"]:
-                for one in self._of_file(file):
-                    where, shown = project.place(one)
-                    if where == "project" and shown in executed:
-                        executed[shown].add(qualified or self._qualified(file, line, name))
-        for kind in LISTS:
-            for name in facts[kind]:
-                where, shown = project.place(name)
-                if where == "project":
-                    if kind != "read" or shown not in executed:
-                        told[kind].add(shown)
-                elif where and kind in outside:
-                    outside[kind].add(shown)
-        for name in told["extensions"]:
-            unknown.add("%s is native code of the project" % name)
-        for kind in LISTS:
-            told[kind] = self._shown(told[kind], unknown)
-        names = self._shown(executed, unknown)
-        answer = {
-            "format": FORMAT,
-            "root": self._project.root,
-            "after": self._attempts,
-            "executed": {name: self._shown(executed[name], unknown) for name in names if name in executed}
-            if self._mode == "function"
-            else names,
-        }
-        answer.update(told)
-        answer["searched"] = self._searches(facts["searched"])
-        answer["variables"] = self._shown(facts["variables"], unknown)
-        answer["programs"] = [{"program": name, "followed": followed} for name, followed in sorted(facts["programs"])]
-        answer["outside"] = {kind: self._shown(outside[kind], set()) for kind in OUTSIDE}
-        answer["unknown"] = self._shown(unknown, set())
-        return answer
-
-    def _shown(self, names, unknown):
-        """In order. A name that is no Unicode cannot be told as it is, and so could not be compared with any other."""
-        shown = []
-        for name in sorted(names):
-            try:
-                name.encode("utf-8")
-            except UnicodeEncodeError:
-                name = name.encode("utf-8", "backslashreplace").decode()
-                unknown.add("a name that is not Unicode: %s" % name)
-            shown.append(name)
-        return shown
-
-    def _matters(self, path):
-        if not path.startswith("/"):
-            return not path.startswith("<")
-        return self._project.place(path)[0] is not None or any(self._project.place(one)[0] for one in self._of_file(path))
-
-    def _real(self, file):
-        return self._names.of(self._names.absolute(file))[0]
-
-    def _of_file(self, file):
-        """The names of a file of code. Code in an archive is the archive's; code without a file is nobody's."""
-        names = self._own_names.get(file)
-        if names is None:
-            names = []
-            if not file.startswith("<"):
-                path = self._names.absolute(file)
-                while path and path != "/" and not self._exists(path):
-                    path = os.path.dirname(path)
-                if path and self._isfile(path):
-                    names = self._names.of(path)
-                elif file.startswith("/") and not self._exists(file):
-                    names = [file]  # It is gone by now.
-            self._own_names[file] = names
-        return names
-
-    def _searches(self, searched):
-        """Where modules were looked for, by directory of the project, and their names."""
-        key = len(sys.modules), len(searched), tuple(sys.path)
-        if self._searched[0] == key:
-            return self._searched[1]
-        found, top = {}, set()
-        for name in searched | set(sys.modules):
-            package, _, last = name.rpartition(".")
-            if not package:
-                top.add(last)
-                continue
-            try:
-                places = list(sys.modules[package].__path__)
-            except Exception:
-                continue
-            for place in places:
-                self._searched_in(found, place, (last,))
-        for place in sys.path:
-            self._searched_in(found, place or ".", top)
-        answer = {place: self._shown(names, set()) for place, names in sorted(found.items())}
-        self._searched = key, answer
-        return answer
-
-    def _searched_in(self, found, place, names):
-        if isinstance(place, str):
-            for one in self._of_directory(place):
-                where, shown = self._project.place(one)
-                if where == "project":
-                    found.setdefault(shown, set()).update(names)
-
-    def _of_directory(self, place):
-        path = self._names.absolute(place)
-        return [] if path is None else self._names.of(path)[:1]
-
 
 def _path(node):
     return str(getattr(node, "path", None) or getattr(node, "fspath", ""))
+
+
+def _module(node):
+    """The name of its module, if it has one and that has been imported."""
+    name = getattr(getattr(node, "_obj", None), "__name__", None) if isinstance(node, pytest.Module) else None
+    return name if isinstance(name, str) else None
+
+
+def _files_above(name):
+    """Of a module and the packages that it is in."""
+    while name:
+        yield from files_of(sys.modules.get(name))
+        name = name.rpartition(".")[0]
 
 
 def _runners():

@@ -1,13 +1,16 @@
-"""Which code runs: with `sys.monitoring` where it is there, else by call events of `sys.settrace`, and of `sys.setprofile`
-while somebody else traces. PYTEST_DONT_REWRITE"""
+"""Whose code runs. By function, all code is watched. By file, only that of strangers is, if there are any: files that are
+in the process and not told anyway. PYTEST_DONT_REWRITE"""
 
 import os
 import sys
 import threading
 
-TOOLS = 4, 3
-NAME = "unflake"
+from .watch import way
+
 IMPORTERS = "_call_with_frames_removed", "exec_module"
+# Who may read compiled code: it is executed as a whole then.
+READERS = "<frozen importlib", "<frozen zipimport"
+REWRITER = "/_pytest/assertion/rewrite.py"
 GOES_ON = "a thread that was there before the test went on"
 LOST = "somebody else took the watch over executed code away"
 
@@ -18,45 +21,59 @@ class Code:
 
     def __init__(self, recorder, mode):
         self._recorder, self._by_function = recorder, mode == "function"
-        self._frame, self._ours = sys._getframe, False
-        self._monitoring = getattr(sys, "monitoring", None)
-        self._settrace, self._setprofile, self._gettrace = sys.settrace, sys.setprofile, sys.gettrace
-        self._threads = threading.settrace, threading.setprofile
-        self._count = threading.active_count
+        self._frame, self._count = sys._getframe, threading.active_count
         self._began_in = os.path.join(os.getcwd(), "")
-        self._way = None
-        self._loading = False
-        self.matters = lambda file: False  # Until it is known where the project is.
+        self._way = way(recorder, self._told)
         self.always = self._by_function  # Not only in attempts: imports too. For files the graph of imports does.
+        self._all = self._by_function
+        self._watches = False
+        self._matters = None  # Until it is known where the project is.
+        self._loaded, self._files = [], set()  # Code by file until then, and files whose code is in the process.
+        self._made = set()  # Files of which there is code that was made in other ways than by a run of the file.
+        self._strangers = None, 0, False
 
     def handlers(self):
-        if self._monitoring is not None:
-            return {}
-        return {"sys.settrace": self._trace_taken, "sys.setprofile": self._profile_taken, "_thread.start_new_thread": self._thread}
+        found = {"compile": self._compiled, "code.__new__": self._made_by_hand}
+        found["marshal.load"] = found["marshal.loads"] = self._unmarshalled
+        if not hasattr(sys, "monitoring"):
+            found["_thread.start_new_thread"] = self._thread
+        found.update(self._way.handlers())
+        return found
+
+    def configure(self, matters):
+        """`matters`: whether a file is to be told at all."""
+        self._matters = matters
+        self._made = {file for file in self._made if matters(file)}
+        loaded, self._loaded = self._loaded, []
+        for file, code in loaded:
+            self._load(file, code)
 
     # -- On and off ---------------------------------------------------------------------------------------------------
 
     def start(self):
-        if self._monitoring is not None:
-            self._start_monitoring()
-        else:
-            self._start_tracing()
+        """Watches all code from now on."""
+        self._all = self._watches = True
+        self._way.begin(True, True, ())
 
-    def begin(self):
-        """Everything that runs from here on is told again."""
-        self._loading = not self._recorder.in_attempt
-        if self._monitoring is not None:
-            if self._way is None or self._monitoring.get_tool(self._tool) != NAME:
-                self._way = None
-                self._start_monitoring()
-            elif not self.always:
-                self._monitoring.set_events(self._tool, self._events)
-            if self._way is not None:
-                self._monitoring.restart_events()
-        else:
-            if self._recorder.in_attempt and self._recorder.journal is None and self._count() > 1:
-                self._recorder.current["unknown"].add(GOES_ON)  # It tells what it runs to the attempt that started it.
-            self._start_tracing()
+    def prepare(self, anyway):
+        """For a `begin` in a copy."""
+        if self._all or self._are_strangers(anyway):
+            self._way.prepare(self._all)
+
+    def begin(self, anyway=frozenset()):
+        """Everything that runs from here on is told again, but for the files that are told anyway."""
+        current = self._recorder.current
+        current["files"] |= self._made
+        self._watches = self._all or self._are_strangers(anyway)
+        if self._watches:
+            if not hasattr(sys, "monitoring") and self._recorder.in_attempt and self._count() > 1:
+                current["unknown"].add(GOES_ON)  # It tells what it runs to the attempt that started it.
+            self._way.begin(self._all, self.always, anyway)
+
+    def forked(self):
+        """In a copy that a test made."""
+        if self._watches:
+            self._way.again()
 
     def again(self):
         """As `begin`, where anybody watches at all."""
@@ -65,161 +82,90 @@ class Code:
 
     def stop(self):
         """After an attempt."""
-        if self._way == "monitoring" and not self.always:
-            if self._monitoring.get_tool(self._tool) == NAME:
-                self._monitoring.set_events(self._tool, 0)
-        elif self._way == "trace" and not self.always:
-            self._quietly(self._settrace, None)
-            self._threads[0](None)
-            self._way = None
-        elif self._way == "profile":
-            self._quietly(self._setprofile, None)
-            self._threads[1](None)
-            self._way = None
+        if self._watches and not self.always:
+            self._way.stop()
+            self._watches = False
 
     def check(self):
         """Whether somebody has taken the watch away; then it is said."""
-        if self._way == "monitoring":
-            monitoring, tool = self._monitoring, self._tool
-            lost = monitoring.get_tool(tool) != NAME or monitoring.get_events(tool) != self._events
-        elif self._way == "trace":
-            lost = self._gettrace() is not self._tracer
-        else:
-            lost = self._way != "profile"
-        if lost:
+        if self._watches and self._way.is_lost():
             self._recorder.current["unknown"].add(LOST)
 
-    def _quietly(self, function, value):
-        self._ours = True
-        try:
-            function(value)
-        finally:
-            self._ours = False
+    # -- What there is ------------------------------------------------------------------------------------------------
 
-    # -- Python 3.12 and later ----------------------------------------------------------------------------------------
-
-    def _start_monitoring(self):
-        monitoring, events = self._monitoring, self._monitoring.events
-        for tool in TOOLS:
-            if monitoring.get_tool(tool) is None:
-                break
-        else:
+    def _load(self, file, code):
+        """Code of this file is in the process from now on."""
+        if self._all or file.startswith("<"):
             return
-        monitoring.use_tool_id(tool, NAME)
-        self._tool, self._way = tool, "monitoring"
-        self._events = events.PY_START | events.PY_RESUME | events.PY_THROW
-        began, thrown = self._began()
-        monitoring.register_callback(tool, events.PY_START, began)
-        monitoring.register_callback(tool, events.PY_RESUME, began)
-        monitoring.register_callback(tool, events.PY_THROW, thrown)
-        monitoring.set_events(tool, self._events)
+        self._made.discard(file)
+        if self._matters is None:
+            self._loaded.append((file, code))
+        elif self._matters(file):
+            self._files.add(file)
+            self._way.load(code)
 
-    def _began(self):
-        told, disable = self._told, self._monitoring.DISABLE
+    def _are_strangers(self, anyway):
+        known, number, found = self._strangers
+        if known is not anyway or number != len(self._files):
+            found = not self._files <= anyway
+            self._strangers = anyway, len(self._files), found
+        return found
 
-        def began(code, offset):
-            told(code)
-            return disable
+    def _compiled(self, source, file):
+        """Most is executed as a whole right after. What is not, somebody may have taken functions out of."""
+        if isinstance(file, (str, bytes)):
+            self._make(os.fsdecode(file))
 
-        def thrown(code, offset, error):
-            told(code)
+    def _made_by_hand(self, code, file, *_):
+        self._make(file)
 
-        return began, thrown
-
-    # -- Before -------------------------------------------------------------------------------------------------------
-
-    def _start_tracing(self):
-        self._tracer = self._callback()
-        if self._gettrace() is None or self._way == "trace":
-            self._way = "trace"
-            self._quietly(self._settrace, self._tracer)
-            self._threads[0](self._tracer)
-        else:
-            self._start_profiling()
-
-    def _start_profiling(self):
-        if sys.getprofile() is not None:
-            self._way = None
+    def _make(self, file):
+        if self._all or not isinstance(file, str) or file.startswith("<"):
             return
-        self._way, tracer = "profile", self._tracer
+        if self._matters is None or self._matters(file):
+            self._made.add(file)
+            if self._recorder.in_attempt:
+                self._recorder.note("files", file)
 
-        def profile(frame, event, argument):
-            if event == "call":
-                tracer(frame, event, argument)
-
-        self._quietly(self._setprofile, profile)
-        self._threads[1](profile)
-
-    def _callback(self):
-        """Called for every call of a function, so it is as short as can be."""
-        recorder, told = self._recorder, self._told
-        if not self.always and recorder.journal is None:
-            add = recorder.current["files"].add
-
-            def call(frame, event, argument):
-                add(frame.f_code.co_filename)
-
-            return call
-        seen = set()
-        known = seen.add
-
-        def first(frame, event, argument):
-            code = frame.f_code
-            key = code.co_filename, code.co_firstlineno, code.co_name
-            if key not in seen:
-                known(key)
-                told(code)
-
-        return first
-
-    def _is_ours(self):
-        """A new thread sets what `threading` was told to set in it."""
-        caller = self._frame(2).f_back
-        return self._ours or (caller is not None and caller.f_code.co_name == "_bootstrap_inner")
-
-    def _trace_taken(self, *_):
-        if not self._is_ours() and self._way == "trace":
-            self._start_profiling()
-            if self._way is None:
-                self._recorder.current["unknown"].add(LOST)
-
-    def _profile_taken(self, *_):
-        if not self._is_ours() and self._way == "profile":
-            self._way = None
+    def _unmarshalled(self, *_):
+        """Nobody knows whose code it is, and whether it is executed as a whole. So all code is watched."""
+        caller = self._frame(2).f_code.co_filename
+        if not self._all and not caller.startswith(READERS) and not caller.endswith(REWRITER):
+            self._all = True
+            if self._recorder.in_attempt:
+                self.begin()
 
     def _thread(self, function, *_):
-        if getattr(function, "__name__", None) != "_bootstrap":
+        if getattr(function, "__name__", None) != "_bootstrap" and (self._watches or not self._recorder.in_attempt):
             self._recorder.note("unknown", "a thread was started past `threading`")
 
-    # -- Both ---------------------------------------------------------------------------------------------------------
+    # -- What runs ----------------------------------------------------------------------------------------------------
 
     def executed(self, code):
         """A module's body is about to run, or what somebody made of a text."""
         file = getattr(code, "co_filename", None)
         if file is None:
             return
+        recorder = self._recorder
+        self._load(file, code)
         caller = self._frame(1).f_back  # None for the program itself.
         if caller is not None and caller.f_code.co_name in IMPORTERS:
-            self._loading = True
-            facts = self._recorder.of_module(file)
+            facts = recorder.of_module(file)
             facts["files"].add(file)
             facts["functions"].add(_named(code))
-            if self._recorder.journal is None:
-                module = self._recorder.importing(caller)
+            if recorder.journal is None:
+                module = recorder.importing(caller)
                 if module is not None:
-                    self._recorder.of_module(module)["files"].add(file)
+                    recorder.of_module(module)["files"].add(file)
                 # What ran for other modules already is told again for this one. Not for what is installed: it would take
                 # one that runs code of the project at its import without importing it.
-                if not self.matters(file):
-                    pass
-                elif self._way == "monitoring":
-                    self._monitoring.restart_events()
-                elif self.always and self._way == "trace":
-                    self._start_tracing()
-        if self._recorder.in_attempt or self._recorder.journal is not None:
+                if self._watches and self._matters is not None and self._matters(file):
+                    self._way.again()
+        if recorder.in_attempt or recorder.journal is not None:
             self._told(code)
         else:
-            self._recorder.note("files", file)
+            recorder.note("files", file)
+        recorder.body(caller)  # The last: from here on the stack is looked at again.
 
     def _told(self, code):
         recorder, file = self._recorder, code.co_filename
@@ -230,7 +176,7 @@ class Code:
             if self._by_function:
                 recorder.note("functions", (file,) + _named(code)[1:])
             return
-        if self._loading:
+        if not recorder.in_attempt or recorder.is_loading():
             module = recorder.importing(self._frame(2))
             if module is not None:
                 facts = recorder.of_module(module)

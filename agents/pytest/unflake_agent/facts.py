@@ -38,12 +38,14 @@ class Recorder:
         self.common = Facts()
         self.current = self.common
         self.modules = {}
-        self.changes = 0  # How often facts of modules may have changed.
+        self.changed = set()  # Modules whose facts may have changed since somebody looked.
         self.in_attempt = False
         self.journal = None
         self._own = own  # Whether a file belongs to the runner: what only the runner does at collection is not told.
         self._owns = {}
-        self._frame = sys._getframe
+        self._frame, self._thread = sys._getframe, _thread.get_ident
+        # Threads in which the body of a module may be running, and by its id the code that ran such bodies.
+        self._loading, self._starters = set(), {}
 
     def note(self, kind, value):
         add = self.sink()
@@ -54,6 +56,8 @@ class Recorder:
         """A function that takes facts of what is being done now, or None where nobody wants them."""
         if self.journal is not None:
             return self._journalled
+        if self.in_attempt and self._thread() not in self._loading:
+            return self._add
         module, foreign = self._where(self._frame(1))
         wanted = self.in_attempt or (foreign and module is None)
         if module is None:
@@ -83,8 +87,17 @@ class Recorder:
             if self.journal is not None:
                 self.journal.write("searched", module)
 
+    def body(self, starter):
+        """The body of a module, or something like it, is about to run, and this frame runs it."""
+        if starter is not None:
+            self._starters[id(starter.f_code)] = starter.f_code
+        self._loading.add(self._thread())
+
+    def is_loading(self):
+        return self._thread() in self._loading
+
     def of_module(self, file):
-        self.changes += 1
+        self.changed.add(file)
         facts = self.modules.get(file)
         if facts is None:
             facts = self.modules[file] = Facts()
@@ -92,16 +105,11 @@ class Recorder:
 
     def importing(self, frame):
         """The file of the innermost module that is being imported below this frame."""
-        while frame is not None:
-            code = frame.f_code
-            if code.co_name == MODULE and frame.f_globals.get("__name__") != "__main__":
-                return code.co_filename
-            frame = frame.f_back
-        return None
+        return self._where(frame, True)[0]
 
-    def _where(self, frame):
+    def _where(self, frame, foreign=False):
         """The module that is being imported, and whether anybody but the runner has a part in it."""
-        foreign, owns = False, self._owns
+        owns, starters, started = self._owns, self._starters, False
         while frame is not None:
             code = frame.f_code
             file = code.co_filename
@@ -113,7 +121,10 @@ class Recorder:
                 if own is None:
                     own = owns[file] = self._own(file)
                 foreign = not own
+            started = started or id(code) in starters
             frame = frame.f_back
+        if not started and "greenlet" not in sys.modules:  # There the body may be on a stack that waits.
+            self._loading.discard(self._thread())
         return None, foreign
 
 

@@ -89,42 +89,56 @@ class Graph:
     def __init__(self, recorder, matters):
         """`matters`: whether a path is to be told at all."""
         self._recorder, self._matters = recorder, matters
-        self._known, self._ways, self._variables = None, {}, set()
+        self._seen = {}  # Every file that was looked at or that one of those imports, with what it is known to import.
+        self._importers, self._ways = {}, {}
+        self._leading = set()  # What leads to something that matters.
+        self.variables = set()  # Those that were read at any import.
+
+    def look(self):
+        """Takes in what modules did since the last time; whether that may change what follows from files seen before."""
+        changed, modules = self._recorder.changed, self._recorder.modules
+        self._recorder.changed = set()
+        anew = False
+        for file in changed:
+            facts = modules[file]
+            anew = anew or file in self._seen
+            self._seen.setdefault(file, set())
+            self.variables |= facts["variables"]
+            if self._matters(file) or facts["unknown"] or facts["programs"] or any(map(self._matters, _paths(facts))):
+                self._lead(file)
+        for file in changed:
+            for one in modules[file]["files"] - self._seen[file]:
+                self._seen[file].add(one)
+                self._importers.setdefault(one, []).append(file)
+                if one in self._leading:
+                    self._ways.setdefault(file, []).append(one)
+                    self._lead(file)
+                elif one not in self._seen and self._matters(one):
+                    self._lead(one)
+                self._seen.setdefault(one, set())
+        return anew
+
+    def _lead(self, file):
+        """This one leads to something that matters, and so does whoever imports it."""
+        ahead = [file]
+        while ahead:
+            file = ahead.pop()
+            if file not in self._leading:
+                self._leading.add(file)
+                for importer in self._importers.get(file, ()):
+                    self._ways.setdefault(importer, []).append(file)
+                    ahead.append(importer)
 
     def closure(self, files):
-        """Those of the files that matter, and all that matter whose import they depend on; and the variables that were
-        read at any import."""
-        if self._known != self._recorder.changes:
-            self._look()
-            self._known = self._recorder.changes
+        """Those of the files that lead to what matters, and all of that whose import they depend on. As of the last look."""
         ways, seen = self._ways, set()
-        ahead = [file for file in files if file in ways]
+        ahead = [file for file in files if file in self._leading]
         while ahead:
             file = ahead.pop()
             if file not in seen:
                 seen.add(file)
-                ahead.extend(ways[file])
-        return seen, self._variables
-
-    def _look(self):
-        """Keeps of the graph what leads to something that matters."""
-        modules, matters = dict(self._recorder.modules), self._matters
-        importers, ahead = {}, []
-        for file, facts in modules.items():
-            for one in facts["files"]:
-                importers.setdefault(one, []).append(file)
-                if one not in modules and matters(one):
-                    ahead.append(one)
-            self._variables |= facts["variables"]
-            if matters(file) or facts["unknown"] or facts["programs"] or any(map(matters, _paths(facts))):
-                ahead.append(file)
-        leading = set()
-        while ahead:
-            file = ahead.pop()
-            if file not in leading:
-                leading.add(file)
-                ahead.extend(importers.get(file, ()))
-        self._ways = {file: [one for one in modules[file]["files"] if one in leading] if file in modules else [] for file in leading}
+                ahead.extend(ways.get(file, ()))
+        return seen
 
 
 def _paths(facts):

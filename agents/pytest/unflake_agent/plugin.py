@@ -326,7 +326,7 @@ class Agent:
         self._wire.send(self._unsent + b'{"event":"start","n":%d,"run":%d}\n' % (n, run))
         self._unsent = b""
         if self._dependencies is not None:
-            self._dependencies.begin()
+            self._dependencies.begin(item)
         begin = self._clock()
         try:
             item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
