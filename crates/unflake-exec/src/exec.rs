@@ -39,6 +39,8 @@ pub struct Launch {
     pub cache: Option<PathBuf>,
     /// Whether the order in which tests run through their code is to be recorded.
     pub traced: bool,
+    /// Whether what tests depend on is to be told from the first pass on.
+    pub depends: Option<Granularity>,
     /// Where to start it. None: where unflake was started.
     pub directory: Option<PathBuf>,
     /// How many fresh environments may run at once.
@@ -195,7 +197,7 @@ impl Exec {
 
     /// Starts the user's command and waits for its tests. False when there is none to run them; what was seen says why.
     pub fn list(&mut self, tell: Tell<'_>) -> bool {
-        let id = match self.start_root(Role::Suite, None, None) {
+        let id = match self.start_root(Role::Suite, None, self.launch.depends) {
             Ok(id) => id,
             Err(error) => {
                 self.cannot_start(&error.to_string(), "");

@@ -78,6 +78,18 @@ pub(crate) fn intersect(changes: &Changes, on: &Dependencies, granularity: Granu
     Common { touched: meeting.touched.into_values().collect(), unknown }
 }
 
+/// Why a change can affect a test that depended on all this, in words that follow the test's name. None: it cannot, as far
+/// as anybody knows; what tests leave behind for each other aside.
+pub fn can_affect(changes: &Changes, on: &Dependencies, granularity: Granularity) -> Option<String> {
+    let on = Dependencies { after: 0, ..on.clone() };
+    let common = intersect(changes, &on, granularity);
+    match (common.touched.first(), common.unknown.first()) {
+        (Some(touch), _) => Some(format!("{} {}", touch.path, touch.how)),
+        (None, Some(why)) => Some(format!("cannot be ruled out: {why}")),
+        (None, None) => None,
+    }
+}
+
 struct Meeting<'a> {
     changes: &'a Changes,
     on: &'a Dependencies,

@@ -8,6 +8,7 @@ mod confirmation;
 mod excuse;
 mod intersect;
 mod ladder;
+mod learn;
 mod once;
 mod stress;
 mod unaffected;
@@ -15,7 +16,9 @@ mod unaffected;
 use unflake_model::{Finding, Observation, Session};
 
 pub use excuse::{BadPattern, NeverExcuse};
+pub use intersect::can_affect;
 pub use ladder::{Ladder, Rungs};
+pub use learn::Learn;
 pub use once::Once;
 pub use stress::{Pressure, Stress};
 

@@ -27,6 +27,7 @@ pub use progress::Progress;
 pub use summary::summary;
 pub use text::{one_line, plain};
 pub use trace::{Step, ThreadTrace, trace};
+pub use words::age;
 
 /// How text may be drawn where it is going.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -28,6 +28,16 @@ pub(crate) fn rough_duration(seconds: f64) -> String {
     }
 }
 
+/// How long ago, in the one unit that matters: `8 s`, `5 min`, `2 h`, `3 days`.
+pub fn age(seconds: f64) -> String {
+    match seconds.max(0.0) as u64 {
+        s if s < 60 => format!("{s} s"),
+        s if s < 3600 => format!("{} min", s / 60),
+        s if s < 2 * 86_400 => format!("{} h", s / 3600),
+        s => format!("{} days", s / 86_400),
+    }
+}
+
 /// `1 test`, `909 tests`.
 pub(crate) fn count(number: usize, noun: &str) -> String {
     if number == 1 { format!("1 {noun}") } else { format!("{number} {noun}s") }
@@ -63,6 +73,11 @@ mod tests {
         let expected =
             ["0.00 s", "0.04 s", "1.1 s", "14.2 s", "1 min", "2 min 5 s", "1 h 2 min", "0.00 s", "0.00 s", "0.00 s"];
         assert_eq!(told, expected);
+    }
+
+    #[test]
+    fn an_age_has_one_unit() {
+        assert_eq!([7.2, 125.0, 7300.0, 300_000.0].map(age), ["7 s", "2 min", "2 h", "3 days"]);
     }
 
     #[test]

@@ -25,7 +25,7 @@ use std::time::Duration;
 use rusqlite::Connection;
 
 pub use error::StoreError;
-pub use read::Kept;
+pub use read::{Kept, Learned};
 pub use run::{Host, Revision, Run, RunFacts, RunId};
 
 /// The name of the database within the directory of the store.

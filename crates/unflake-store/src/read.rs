@@ -1,7 +1,9 @@
 //! How facts come back.
 
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
 use rusqlite::{Result, Row, params};
-use unflake_model::{Attempt, EnvironmentId, Failure, Observation, SessionId, TestId, Timestamp};
+use unflake_model::{Attempt, Dependencies, EnvironmentId, Failure, Observation, SessionId, TestId, Timestamp};
 
 use crate::word::{Json, Word};
 use crate::write::Told;
@@ -14,6 +16,18 @@ pub struct Kept {
     pub revision: Revision,
     pub attempt: Attempt,
 }
+
+/// What a test depended on, and of which code that is true.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Learned {
+    pub test: TestId,
+    /// When the run began that told it.
+    pub started: Timestamp,
+    pub revision: Revision,
+    pub on: Dependencies,
+}
+
+type Searched = BTreeMap<String, BTreeSet<String>>;
 
 impl Store {
     /// The attempts at one test, those that started last first. None where the test is not known.
@@ -89,11 +103,37 @@ impl Store {
         Ok(commits)
     }
 
+    /// What is known of what tests depend on.
+    pub fn dependencies(&self) -> Result<Vec<Learned>, StoreError> {
+        let mut shared: HashMap<i64, Searched> = HashMap::new();
+        self.list(
+            "SELECT test.name, run.started, run.commit_hash, run.tree_hash, run.dirty, run.changed,
+                    own.body, dependency.searched, searched.body
+             FROM dependency
+             JOIN test ON test.id = dependency.test
+             JOIN run ON run.id = dependency.run
+             JOIN text own ON own.id = dependency.own
+             JOIN text searched ON searched.id = dependency.searched
+             ORDER BY test.name",
+            [],
+            |row| {
+                let mut on = row.get::<_, Json<Dependencies>>(6)?.0;
+                let searched = row.get(7)?;
+                if !shared.contains_key(&searched) {
+                    shared.insert(searched, row.get::<_, Json<Searched>>(8)?.0);
+                }
+                on.searched = shared[&searched].clone();
+                let (test, started) = (TestId::new(row.get_ref(0)?.as_str()?), Timestamp(row.get(1)?));
+                Ok(Learned { test, started, revision: revision(row, [2, 3, 4, 5])?, on })
+            },
+        )
+    }
+
     /// The runs, those that started last first.
     pub fn runs(&self, limit: usize) -> Result<Vec<Run>, StoreError> {
         self.list(
             "SELECT id, command, cwd, started, version, host, os, arch, cpus, commit_hash, tree_hash, dirty, ended,
-                    exit, listed, deselected, attempts
+                    exit, listed, deselected, attempts, changed
              FROM run ORDER BY started DESC, id DESC LIMIT ?",
             params![most(limit)],
             run,
@@ -137,7 +177,8 @@ const KEPT: &str = "
     SELECT circumstance.run, run.commit_hash, run.tree_hash, run.dirty,
            test.name, circumstance.session, circumstance.purpose, circumstance.environment, circumstance.origin,
            attempt.position, attempt.again, attempt.outcome, attempt.started, attempt.seconds, stdout.body, stderr.body,
-           failure.phase, kind.body, message.body, trace.body, file.body, failure.line
+           failure.phase, kind.body, message.body, trace.body, file.body, failure.line,
+           run.changed
     FROM attempt
     JOIN test ON test.id = attempt.test
     JOIN circumstance ON circumstance.id = attempt.circumstance
@@ -175,7 +216,7 @@ fn kept(row: &Row) -> Result<Kept> {
     };
     Ok(Kept {
         run: RunId(row.get(0)?),
-        revision: Revision { commit: row.get(1)?, tree: row.get(2)?, dirty: row.get(3)? },
+        revision: revision(row, [1, 2, 3, 22])?,
         attempt: Attempt {
             test: TestId::new(row.get_ref(4)?.as_str()?),
             session: SessionId(row.get(5)?),
@@ -194,6 +235,12 @@ fn kept(row: &Row) -> Result<Kept> {
     })
 }
 
+/// Commit, tree, whether there were changes, and which.
+fn revision(row: &Row, [commit, tree, dirty, changed]: [usize; 4]) -> Result<Revision> {
+    let changed = row.get::<_, Option<Json<Vec<String>>>>(changed)?.map_or(Vec::new(), |changed| changed.0);
+    Ok(Revision { commit: row.get(commit)?, tree: row.get(tree)?, dirty: row.get(dirty)?, changed })
+}
+
 fn run(row: &Row) -> Result<Run> {
     let ended: Option<i64> = row.get(12)?;
     let listed: Option<u32> = row.get(14)?;
@@ -205,7 +252,7 @@ fn run(row: &Row) -> Result<Run> {
             started: Timestamp(row.get(3)?),
             version: row.get(4)?,
             host: Host { name: row.get(5)?, os: row.get(6)?, arch: row.get(7)?, cpus: row.get(8)? },
-            revision: Revision { commit: row.get(9)?, tree: row.get(10)?, dirty: row.get(11)? },
+            revision: revision(row, [9, 10, 11, 17])?,
         },
         ended: ended.map(|ended| Ok::<_, rusqlite::Error>((Timestamp(ended), row.get(13)?))).transpose()?,
         listed: listed.map(|listed| Ok::<_, rusqlite::Error>((listed, row.get(15)?))).transpose()?,

@@ -27,6 +27,8 @@ pub struct Revision {
     pub tree: Option<String>,
     /// Whether there were changes that no commit has.
     pub dirty: Option<bool>,
+    /// Those changes: how, in git's two letters, a blank, and the path (`?? new.py`).
+    pub changed: Vec<String>,
 }
 
 /// The machine that ran it.

@@ -4,8 +4,8 @@ use rusqlite::{Connection, Result, TransactionBehavior};
 
 /// One step per version: step n brings a database of version n to version n + 1. A released step is never edited.
 ///
-/// 1: the first.
-const STEPS: &[&str] = &[VERSION_1];
+/// 1: the first. 2: what tests depend on, and which files no commit has.
+const STEPS: &[&str] = &[VERSION_1, VERSION_2];
 
 /// The version that this unflake writes. It is kept in `PRAGMA user_version`; 0 is a database without tables.
 pub(crate) const KNOWN: i32 = STEPS.len() as i32;
@@ -95,6 +95,18 @@ CREATE TABLE told (
     body TEXT    NOT NULL  -- JSON; tests in it are ids
 ) STRICT;
 CREATE INDEX told_by_run ON told (run);
+";
+
+const VERSION_2: &str = "
+ALTER TABLE run ADD COLUMN changed TEXT;  -- a JSON array of paths; NULL: not known
+
+-- What a test depended on when that was last looked at.
+CREATE TABLE dependency (
+    test     INTEGER PRIMARY KEY REFERENCES test,
+    run      INTEGER NOT NULL REFERENCES run,
+    own      INTEGER NOT NULL REFERENCES text,  -- JSON, without
+    searched INTEGER NOT NULL REFERENCES text   -- its largest part, which most tests of a run share
+) STRICT;
 ";
 
 pub(crate) fn version(connection: &Connection) -> Result<i32> {

@@ -39,7 +39,7 @@ impl<T: DeserializeOwned> FromSql for Word<T> {
     }
 }
 
-fn to_json<T: Serialize>(value: &T) -> Result<String> {
+pub(crate) fn to_json<T: Serialize>(value: &T) -> Result<String> {
     serde_json::to_string(value).map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))
 }
 

@@ -1,15 +1,15 @@
 //! How facts get in.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use rusqlite::{Connection, OptionalExtension, Result, TransactionBehavior, params};
 use serde::{Deserialize, Serialize};
 use unflake_model::{
-    Attempt, Environment, EnvironmentId, Failure, Observation, Origin, Problem, Purpose, SessionId, Test, TestId,
-    Timestamp,
+    Attempt, Dependencies, Environment, EnvironmentId, Failure, Observation, Origin, Problem, Purpose, SessionId, Test,
+    TestId, Timestamp,
 };
 
-use crate::word::{Json, Word};
+use crate::word::{Json, Word, to_json};
 use crate::{Revision, RunFacts, RunId, Store, StoreError};
 
 impl Store {
@@ -40,8 +40,8 @@ impl Store {
     pub fn revision(&mut self, run: RunId, revision: &Revision) -> Result<(), StoreError> {
         self.write(|writer| {
             writer.change_run(
-                "UPDATE run SET commit_hash = ?2, tree_hash = ?3, dirty = ?4 WHERE id = ?1",
-                params![run.0, revision.commit, revision.tree, revision.dirty],
+                "UPDATE run SET commit_hash = ?2, tree_hash = ?3, dirty = ?4, changed = ?5 WHERE id = ?1",
+                params![run.0, revision.commit, revision.tree, revision.dirty, Json(&revision.changed)],
             )
         })
     }
@@ -60,6 +60,7 @@ impl Store {
                         writer.attempt(run, attempt)?;
                         attempts += 1;
                     }
+                    Observation::Depends { test, on, .. } => writer.dependencies(run, test, on)?,
                     Observation::Listed { tests, deselected, .. } => writer.listing(run, tests, *deselected)?,
                     Observation::EnvironmentUp(environment) => {
                         writer.tell(run, &Told::Environment(environment.clone()))?;
@@ -73,7 +74,6 @@ impl Store {
                     Observation::Started { .. }
                     | Observation::Traced { .. }
                     | Observation::Compared(_)
-                    | Observation::Depends { .. }
                     | Observation::Left { .. }
                     | Observation::NotRestored { .. } => {}
                 }
@@ -235,6 +235,18 @@ impl Writer<'_> {
         };
         self.known.circumstances.insert(key, id);
         Ok(id)
+    }
+
+    /// The newest replaces what was known: it is true of the newest code.
+    fn dependencies(&mut self, run: RunId, test: &TestId, on: &Dependencies) -> Result<()> {
+        let searched = to_json(&on.searched)?;
+        let own = to_json(&Dependencies { searched: BTreeMap::new(), ..on.clone() })?;
+        let (test, own, searched) = (self.test(test)?, self.text(&own)?, self.text(&searched)?);
+        self.insert(
+            "INSERT OR REPLACE INTO dependency (test, run, own, searched) VALUES (?, ?, ?, ?)",
+            params![test, run.0, own, searched],
+        )?;
+        Ok(())
     }
 
     fn text_unless_empty(&mut self, body: &str) -> Result<Option<i64>> {

@@ -36,6 +36,8 @@ pub(crate) enum Command {
     Run(RunArgs),
     /// List what is known of a test: every attempt in every run, newest first.
     History(HistoryArgs),
+    /// List the tests that your change can affect, one a line, for your runner.
+    Affected(AffectedArgs),
     /// Print the lines that one run of a test goes through, in their order (Rust and C++).
     Trace(TraceArgs),
     /// Check what is here: runner, agent, forking, git, history; what will work and what will not.
@@ -131,6 +133,24 @@ pub(crate) struct TraceArgs {
     /// Only the project's files that were run, without the lines.
     #[arg(long)]
     pub(crate) files: bool,
+
+    #[command(flatten)]
+    pub(crate) typed: Typed,
+
+    #[command(flatten)]
+    pub(crate) command: CommandArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AffectedArgs {
+    /// Run the tests first and learn what each depends on. Without it, what is known from earlier runs is used, and tests of
+    /// which nothing is known are listed too.
+    #[arg(long)]
+    pub(crate) learn: bool,
+
+    /// Say for each test why.
+    #[arg(long)]
+    pub(crate) why: bool,
 
     #[command(flatten)]
     pub(crate) typed: Typed,

@@ -2,7 +2,7 @@
 //! inquiry has nothing more to ask. Closed here and nowhere else.
 
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use unflake_exec::{Closed, Exec, Launch};
@@ -41,6 +41,8 @@ pub(crate) struct Gathered {
     pub(crate) totals: Totals,
     pub(crate) listed: bool,
     pub(crate) closed: Option<Closed>,
+    /// The directory that names of tests are relative to.
+    pub(crate) root: Option<PathBuf>,
     failures: usize,
     rerun_seconds: f64,
     suite_ended: Option<f64>,
@@ -91,7 +93,8 @@ impl Campaign<'_> {
                 }
             }
         }
-        let root = exec.root().map(Path::to_owned);
+        self.gathered.root = exec.root().map(Path::to_owned);
+        let root = self.gathered.root.clone();
         for mut finding in self.inquiry.findings() {
             let alone = finding.replay.first().and_then(|test| self.gathered.command_of(test));
             finding.repeat = Some(match (alone, finding.replay.len()) {

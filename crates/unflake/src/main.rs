@@ -1,5 +1,6 @@
 //! unflake: says which test failures are real and which are flaky, and how it knows.
 
+mod affected;
 mod args;
 mod base;
 mod campaign;
@@ -67,6 +68,12 @@ fn obey(cli: Cli) -> Result<Exit, Trouble> {
             let settings = settle(typed, std::mem::take(&mut args.command.command), &here)?;
             need_command(&settings)?;
             trace::run(&args, &settings, &here, cli.color)
+        }
+        Command::Affected(mut args) => {
+            let typed = std::mem::take(&mut args.typed);
+            let settings = settle(typed, std::mem::take(&mut args.command.command), &here)?;
+            need_command(&settings)?;
+            affected::show(&args, &settings, &here, cli.color)
         }
         Command::History(args) => {
             let settings = settle(Typed::default(), Vec::new(), &here)?;

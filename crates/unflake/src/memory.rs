@@ -7,7 +7,7 @@ use std::thread::JoinHandle;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use unflake_model::{Observation, TestId, Timestamp};
-use unflake_store::{Host, Revision, RunFacts, RunId, Store, StoreError};
+use unflake_store::{Host, Learned, Revision, RunFacts, RunId, Store, StoreError};
 
 use crate::revision;
 use crate::settings::{Setting, Source};
@@ -82,6 +82,11 @@ impl Memory {
     /// The tests that had run before where this one passed with the files of a tree. None: no such pass is known.
     pub(crate) fn passed_at(&self, tree: &str, test: &TestId) -> Option<Vec<TestId>> {
         self.store.as_ref()?.0.passed_at(tree, test).ok()?
+    }
+
+    /// What is known of what tests depend on.
+    pub(crate) fn dependencies(&self) -> Result<Vec<Learned>, StoreError> {
+        self.store.as_ref().map_or(Ok(Vec::new()), |(store, _)| store.dependencies())
     }
 
     /// The commits at which all of these tests passed, the newest first.

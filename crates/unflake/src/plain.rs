@@ -79,7 +79,7 @@ fn without_paths(command: &[String], here: &Path) -> Vec<String> {
 }
 
 /// The name of a test as the runner wants it when started in `here`.
-fn seen_from(test: &str, root: Option<&Path>, here: &Path) -> String {
+pub(crate) fn seen_from(test: &str, root: Option<&Path>, here: &Path) -> String {
     match root.and_then(|root| here.strip_prefix(root).ok()) {
         Some(below) => "../".repeat(below.components().count()) + test,
         None => test.to_owned(),

@@ -105,6 +105,7 @@ pub(crate) fn launch(settings: &Settings) -> Launch {
         driver: driver(settings, myself),
         cache: cache(),
         traced: false,
+        depends: None,
         directory: None,
         jobs: settings.jobs.value,
         timeout: settings.timeout.value,

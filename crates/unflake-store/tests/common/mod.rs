@@ -11,7 +11,12 @@ pub(crate) fn facts() -> RunFacts {
         command: vec!["pytest".into(), "tests with blanks/".into()],
         cwd: "/project".into(),
         started: Timestamp(1_700_000_000_000_000),
-        revision: Revision { commit: Some("c0ffee".into()), tree: Some("7ree".into()), dirty: Some(false) },
+        revision: Revision {
+            commit: Some("c0ffee".into()),
+            tree: Some("7ree".into()),
+            dirty: Some(false),
+            changed: Vec::new(),
+        },
         host: Host { name: "host".into(), os: "linux".into(), arch: "x86_64".into(), cpus: 8 },
         version: "0.1.0".into(),
     }

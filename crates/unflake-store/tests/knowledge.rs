@@ -1,0 +1,79 @@
+//! What is known of a test beyond its attempts: where it passed, and what it depends on.
+
+mod common;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+
+use common::{attempted, facts, failing, passing};
+use unflake_model::{Attempt, Dependencies, EnvironmentId, Observation, Purpose, SessionId, TestId};
+use unflake_store::{Revision, RunFacts, Store};
+
+fn at(tree: &str, commit: &str, dirty: bool) -> RunFacts {
+    let revision =
+        Revision { commit: Some(commit.into()), tree: Some(tree.into()), dirty: Some(dirty), changed: Vec::new() };
+    RunFacts { revision, ..facts() }
+}
+
+fn tests(names: &[&str]) -> Vec<TestId> {
+    names.iter().map(|name| TestId::from(*name)).collect()
+}
+
+#[test]
+fn a_pass_is_known_with_the_tests_that_ran_before_it() {
+    let mut store = Store::in_memory().unwrap();
+    let run = store.begin(&at("t1", "c1", false)).unwrap();
+    let in_suite = [passing("a", 0), failing("b", 1, ""), failing("b", 2, ""), passing("c", 3)];
+    let elsewhere = Attempt { environment: EnvironmentId(9), ..passing("z", 0) };
+    store.record(run, &attempted(in_suite.into_iter().chain([elsewhere]))).unwrap();
+    assert_eq!(store.passed_at("t1", &"c".into()).unwrap(), Some(tests(&["a", "b"])));
+    assert_eq!(store.passed_at("t1", &"a".into()).unwrap(), Some(Vec::new()));
+    assert_eq!(store.passed_at("t1", &"b".into()).unwrap(), None, "it only failed");
+    assert_eq!(store.passed_at("t2", &"a".into()).unwrap(), None);
+    assert_eq!(store.passed_at("t1", &"never heard of".into()).unwrap(), None);
+
+    let alone = Attempt { environment: EnvironmentId(10), purpose: Purpose::Fresh, ..passing("c", 0) };
+    store.record(run, &attempted([alone])).unwrap();
+    assert_eq!(store.passed_at("t1", &"c".into()).unwrap(), Some(Vec::new()), "alone is worth more");
+}
+
+#[test]
+fn a_pass_with_changed_files_or_at_the_base_is_no_pass_of_the_commit() {
+    let mut store = Store::in_memory().unwrap();
+    let dirty = store.begin(&at("t1", "c1", true)).unwrap();
+    store.record(dirty, &attempted([passing("a", 0)])).unwrap();
+    let clean = store.begin(&at("t1", "c1", false)).unwrap();
+    let at_base = Attempt { purpose: Purpose::Base, session: SessionId(4), ..passing("a", 0) };
+    store.record(clean, &attempted([at_base])).unwrap();
+    assert_eq!(store.passed_at("t1", &"a".into()).unwrap(), None);
+    assert_eq!(store.commits_passed(&"a".into()).unwrap(), Vec::<String>::new());
+    store.record(clean, &attempted([passing("a", 0)])).unwrap();
+    assert_eq!(store.commits_passed(&"a".into()).unwrap(), ["c1"]);
+}
+
+#[test]
+fn the_newest_dependencies_of_each_test_come_back() {
+    let mut store = Store::in_memory().unwrap();
+    let set = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<BTreeSet<_>>();
+    let on = |file: &str| Dependencies {
+        root: PathBuf::from("/p"),
+        executed: BTreeMap::from([(file.to_owned(), None)]),
+        searched: BTreeMap::from([(String::new(), set(&["json", "shop"]))]),
+        ..Dependencies::default()
+    };
+    let told = |test: &str, file: &str| Observation::Depends {
+        session: SessionId(0),
+        test: test.into(),
+        on: Box::new(on(file)),
+    };
+    let old = store.begin(&at("t1", "c1", false)).unwrap();
+    store.record(old, &[told("a", "a.py"), told("b", "b.py")]).unwrap();
+    let new = store.begin(&at("t2", "c2", true)).unwrap();
+    store.record(new, &[told("a", "new.py")]).unwrap();
+    let changed = Revision { changed: vec!["new.py".into()], ..at("t2", "c2", true).revision };
+    store.revision(new, &changed).unwrap();
+    let known = store.dependencies().unwrap();
+    assert_eq!(known.iter().map(|one| one.test.as_str()).collect::<Vec<_>>(), ["a", "b"]);
+    assert_eq!((&known[0].on, &known[0].revision), (&on("new.py"), &changed));
+    assert_eq!((&known[1].on, known[1].revision.commit.as_deref()), (&on("b.py"), Some("c1")));
+}
