@@ -5,12 +5,15 @@ One job a file: `wire` speaks, `plugin` listens to pytest and obeys orders, `ite
 `reports` tells how a test ended, `forks` copies the process, `stacks` shows where it hangs or crashed. Only where it is
 asked for: `dependencies` tells what a test depended on, from `facts` that are gathered by `touched` (files, variables),
 `executed` (code), `imports` (who imports whom) and `children` (other processes; `follow` is inside those); `paths` and
-`qualified` name things.
+`qualified` name things. `state` obeys orders about what tests leave behind: objects that can be reached (`heap`, made of
+`shapes` and `values` by `plans`, told by `names` and `texts`; `origins` says whose they are), the process
+(`surroundings`, `descriptors`), files (`disk`), less the `noise`; and `watch` sees which lines write it.
 
 PYTEST_DONT_REWRITE
 """
 
 import _imp
+import importlib
 import os
 import sys
 from importlib.machinery import PathFinder, SourceFileLoader
@@ -55,20 +58,23 @@ def _come_in():
 _told = _come_in() if "UNFLAKE_SOCKET" in os.environ else {}
 
 
+def bring(name):
+    """A file of the agent. Compiled files are kept, beside the agent, even where the project wants none of its own:
+    without them every start would take 25 ms longer."""
+    wanted, sys.dont_write_bytecode = sys.dont_write_bytecode, False
+    sys.meta_path.insert(0, _Unseen)
+    try:
+        return importlib.import_module("." + name, __name__)
+    finally:
+        sys.meta_path.remove(_Unseen)
+        sys.dont_write_bytecode = wanted
+
+
 def pytest_addoption(parser, pluginmanager):
     # The first hook that a plugin sees; it is called as soon as this module is registered. The agent is an object and
     # not this module because tests (freezegun) replace attributes of modules.
     if _told:
-        # Compiled files are kept, beside the agent, even where the project wants none of its own: without them every
-        # start would take 25 ms longer.
-        wanted, sys.dont_write_bytecode = sys.dont_write_bytecode, False
-        sys.meta_path.insert(0, _Unseen)
-        try:
-            from .plugin import Agent
-
-            if "dependencies" in _told:
-                from . import dependencies  # noqa: F401
-        finally:
-            sys.meta_path.remove(_Unseen)
-            sys.dont_write_bytecode = wanted
-        pluginmanager.register(Agent(_told), "unflake")
+        plugin = bring("plugin")
+        if "dependencies" in _told:
+            bring("dependencies")
+        pluginmanager.register(plugin.Agent(_told), "unflake")
