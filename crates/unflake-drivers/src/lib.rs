@@ -8,6 +8,7 @@ mod capture;
 mod cargo;
 mod crowd;
 mod ctest;
+mod desk;
 mod driver;
 mod gtest;
 mod gtest_output;
@@ -20,6 +21,7 @@ mod panics;
 mod process;
 mod run;
 mod sanitizers;
+mod stand_in;
 mod suite;
 mod template;
 mod told;
@@ -30,8 +32,8 @@ mod written;
 use std::path::Path;
 use std::process::ExitCode;
 
-pub use cargo::hand_over;
 pub use junit::Reports;
+pub use stand_in::hand_over;
 
 /// The runners that are driven.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

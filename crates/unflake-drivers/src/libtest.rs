@@ -1,8 +1,10 @@
 //! Programs with Rust's own test harness, or one that answers like it: one test in each process.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::io::{self, Read, Seek};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 use std::sync::Arc;
 
 use unflake_protocol::Outcome;
@@ -69,6 +71,13 @@ pub(crate) enum Ignored {
     Included,
 }
 
+/// What a program says of its tests.
+pub(crate) struct Listing {
+    all: Vec<String>,
+    /// Those of them that are not to be run.
+    ignored: BTreeSet<String>,
+}
+
 /// One test in one process.
 pub(crate) struct OneTest {
     pub(crate) binary: Arc<Binary>,
@@ -89,39 +98,29 @@ pub(crate) fn list(command: &[String]) -> Result<Suite, CannotList> {
     let binary = Binary { path, harness: Harness::Libtest, directory: None, variables: BTreeMap::new() };
     let name = binary.path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     let plain = |test: &str| vec![command[0].clone(), "--exact".to_owned(), test.to_owned()];
-    let cases = cases(binary, &wishes, &name, None, true, None, &plain).map_err(CannotList::collection)?;
+    let listing = binary.listing(&wishes).map_err(CannotList::collection)?;
+    let cases = cases(binary, &wishes, &name, None, true, listing, &plain);
     Ok(Suite { root: here, cases, at_once: wishes.threads, ..Suite::default() })
 }
 
-/// Lists the tests of a binary. `name` comes before each of their names; `plain` makes the command for one; `in_crowd`: the
-/// user runs them all in one process; `listed`: their names, where they are known.
+/// The tests of a binary. `name` comes before each of their names; `plain` makes the command for one; `in_crowd`: the
+/// user runs them all in one process.
 pub(crate) fn cases(
     binary: Binary,
     wishes: &Wishes,
     name: &str,
     file: Option<&str>,
     in_crowd: bool,
-    listed: Option<Vec<String>>,
+    listing: Listing,
     plain: &dyn Fn(&str) -> Vec<String>,
-) -> Result<Vec<Case>, String> {
+) -> Vec<Case> {
     let binary = Arc::new(binary);
-    let all = match listed {
-        Some(listed) => listed,
-        None => binary.list(wishes)?,
-    };
-    // libtest says itself of a test that it is ignored. Of a harness that is only like it, nobody knows what it prints.
-    let is_libtest = binary.harness == Harness::Libtest;
-    let ignored: BTreeSet<String> = match wishes.ignored {
-        Ignored::Skipped if !is_libtest => {
-            let only = Wishes { choosing: wishes.choosing.clone(), ignored: Ignored::Only, threads: None };
-            binary.list(&only)?.into_iter().collect()
-        }
-        _ => BTreeSet::new(),
-    };
-    let crowd: Option<Arc<dyn Program>> = (in_crowd && is_libtest).then(|| -> Arc<dyn Program> {
-        let choosing = wishes.choosing.clone();
-        Arc::new(Crowd { binary: binary.clone(), choosing, ignored: wishes.ignored, all: all.len() })
-    });
+    let Listing { all, ignored } = listing;
+    let crowd: Option<Arc<dyn Program>> =
+        (in_crowd && binary.harness == Harness::Libtest).then(|| -> Arc<dyn Program> {
+            let choosing = wishes.choosing.clone();
+            Arc::new(Crowd { binary: binary.clone(), choosing, ignored: wishes.ignored, all: all.len() })
+        });
     let runs_ignored = wishes.ignored != Ignored::Skipped;
     let case = |test: String| Case {
         id: format!("{name} {test}"),
@@ -133,11 +132,25 @@ pub(crate) fn cases(
         skipped: ignored.contains(&test).then(|| "ignored".to_owned()),
         name: test,
     };
-    Ok(all.into_iter().map(case).collect())
+    all.into_iter().map(case).collect()
 }
 
 impl Binary {
-    pub(crate) fn list(&self, wishes: &Wishes) -> Result<Vec<String>, String> {
+    /// Asks it for its tests.
+    pub(crate) fn listing(&self, wishes: &Wishes) -> Result<Listing, String> {
+        let all = self.list(wishes)?;
+        // libtest says itself of a test that it is ignored. Of a harness that is only like it, nobody knows what it prints.
+        let ignored = match wishes.ignored {
+            Ignored::Skipped if self.harness != Harness::Libtest => {
+                let only = Wishes { choosing: wishes.choosing.clone(), ignored: Ignored::Only, threads: None };
+                self.list(&only)?.into_iter().collect()
+            }
+            _ => BTreeSet::new(),
+        };
+        Ok(Listing { all, ignored })
+    }
+
+    fn list(&self, wishes: &Wishes) -> Result<Vec<String>, String> {
         let only_ignored = (wishes.ignored == Ignored::Only).then_some("--ignored");
         let mut command = Command::new(&self.path);
         command.args(["--list", "--format", "terse"]).args(only_ignored).args(&wishes.choosing);
@@ -146,13 +159,13 @@ impl Binary {
             command.current_dir(directory);
         }
         suite::set(&mut command, &self.variables);
-        let output = command.output().map_err(|error| format!("{} cannot be started: {error}", self.path.display()))?;
-        if !output.status.success() {
-            let said = String::from_utf8_lossy(&output.stderr).into_owned();
-            return Err(format!("{} does not list its tests ({}):\n{said}", self.path.display(), output.status));
+        let path = self.path.display();
+        let (status, stdout, stderr) =
+            written(command).map_err(|error| format!("{path} cannot be started: {error}"))?;
+        if !status.success() {
+            return Err(format!("{path} does not list its tests ({status}):\n{stderr}"));
         }
-        let text = String::from_utf8_lossy(&output.stdout);
-        Ok(text.lines().filter_map(|line| line.strip_suffix(": test")).map(str::to_owned).collect())
+        Ok(stdout.lines().filter_map(|line| line.strip_suffix(": test")).map(str::to_owned).collect())
     }
 
     pub(crate) fn start(&self, arguments: impl IntoIterator<Item = String>) -> Start {
@@ -160,6 +173,20 @@ impl Binary {
         words.extend(arguments);
         Start { words, directory: self.directory.clone(), variables: self.variables.clone(), ..Start::default() }
     }
+}
+
+/// Runs a command to its end; what it writes goes into files. A harness writes each name by itself, and at the other end of a
+/// pipe somebody would have to wake up for each.
+fn written(mut command: Command) -> io::Result<(ExitStatus, String, String)> {
+    let (mut stdout, mut stderr) = (tempfile::tempfile()?, tempfile::tempfile()?);
+    let status = command.stdout(stdout.try_clone()?).stderr(stderr.try_clone()?).status()?;
+    let text = |file: &mut File| {
+        let mut bytes = Vec::new();
+        file.rewind()?;
+        file.read_to_end(&mut bytes)?;
+        io::Result::Ok(String::from_utf8_lossy(&bytes).into_owned())
+    };
+    Ok((status, text(&mut stdout)?, text(&mut stderr)?))
 }
 
 impl Program for OneTest {

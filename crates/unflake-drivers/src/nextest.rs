@@ -1,7 +1,6 @@
 //! `cargo nextest run`: nextest builds, lists and chooses; each test is then a process of ours, as it would be one of its.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
@@ -10,6 +9,7 @@ use serde::Deserialize;
 
 use crate::capture::Capture;
 use crate::cargo;
+use crate::desk::{Desk, Handed};
 use crate::driver::Workshop;
 use crate::libtest::{Binary, Harness, OneTest};
 use crate::suite::{CannotList, Case, Suite};
@@ -79,18 +79,19 @@ struct FilterMatch {
 
 pub(crate) fn list(command: &[String], workshop: &Workshop<'_>) -> Result<Suite, CannotList> {
     let wanted = Wanted::read(command)?;
-    let place = workshop.side.join("hand-over");
-    fs::create_dir_all(&place).map_err(|error| CannotList::usage(format!("{}: {error}", place.display())))?;
+    let desk = Desk::open(workshop)?;
     let mut nextest = Command::new(&command[0]);
     nextest.args(&wanted.before).args(["nextest", "list", "--message-format", "json"]);
-    nextest.args(cargo::runner_options(command)).args(&wanted.choosing);
-    cargo::prepare(&mut nextest, &place, workshop);
+    nextest.args(desk.options(command)).args(&wanted.choosing);
+    desk.prepare(&mut nextest, workshop);
     if let Some(tracing) = workshop.tracing {
         nextest.envs(tracing.of_cargo(command)?);
     }
     nextest.stdin(Stdio::null());
     let cannot = |error: std::io::Error| CannotList::usage(format!("`{}` cannot be started: {error}", command[0]));
-    let output = nextest.output().map_err(cannot)?;
+    let variables_of = |handed: Handed| (handed.path(), handed.differing(workshop));
+    let (output, handed) = desk.serve(|| nextest.output().map_err(cannot), variables_of)?;
+    let output = output?;
     if !output.status.success() {
         let mut said = Capture::new(SAID);
         said.add(&output.stderr);
@@ -103,12 +104,11 @@ pub(crate) fn list(command: &[String], workshop: &Workshop<'_>) -> Result<Suite,
     }
     let listing: Listing = serde_json::from_slice(&output.stdout)
         .map_err(|error| CannotList::usage(format!("what nextest lists is not understood: {error}")))?;
-    let handed = cargo::handed(&place, workshop);
+    let handed = handed.into_iter().collect();
     let mut suite = Suite { root: workshop.here.clone(), at_once: wanted.threads, ..Suite::default() };
     for rust_suite in listing.rust_suites.into_values() {
         add(rust_suite, &handed, &wanted, &mut suite);
     }
-    let _ = fs::remove_dir_all(&place);
     if workshop.here.join(".config/nextest.toml").is_file() {
         let note = "of .config/nextest.toml only what chooses tests is used: no retries, time-outs, groups or scripts";
         suite.notes.push(note.to_owned());

@@ -2,12 +2,16 @@
 
 use std::collections::BTreeMap;
 use std::env;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use unflake_protocol::{Failed, Outcome, Phase, ProblemKind};
+
+/// How much of a file is looked at together.
+const PIECE: usize = 64 << 10;
 
 /// What listing came to.
 #[derive(Default)]
@@ -23,6 +27,7 @@ pub(crate) struct Suite {
 }
 
 /// Why there is nothing to run.
+#[derive(Debug)]
 pub(crate) struct CannotList {
     pub(crate) kind: ProblemKind,
     pub(crate) place: Option<String>,
@@ -258,21 +263,23 @@ pub(crate) fn relative(path: &Path, root: &Path) -> String {
     path.strip_prefix(root).unwrap_or(path).to_string_lossy().into_owned()
 }
 
-/// Whether a file has one of these somewhere. It is read in pieces: programs can be large.
+/// Whether a file has one of these somewhere. It is read in pieces: programs can be large, and what is looked for is mostly
+/// near the beginning.
 pub(crate) fn file_has(path: &Path, any: &[&[u8]]) -> bool {
-    use std::io::Read;
-    const PIECE: usize = 1 << 20;
     let Ok(mut file) = std::fs::File::open(path) else { return false };
-    let longest = any.iter().map(|one| one.len()).max().unwrap_or(0);
-    let mut window = Vec::with_capacity(PIECE + longest);
+    let overlap = any.iter().map(|one| one.len()).max().unwrap_or(0).saturating_sub(1);
+    let mut window = vec![0; overlap + PIECE];
+    let mut kept = 0;
     loop {
-        let kept = window.len().min(longest.saturating_sub(1));
-        window.drain(..window.len() - kept);
-        match file.by_ref().take(PIECE as u64).read_to_end(&mut window) {
+        let filled = match file.read(&mut window[kept..]) {
             Ok(0) | Err(_) => return false,
-            Ok(_) if any.iter().any(|one| has(&window, one)) => return true,
-            Ok(_) => {}
+            Ok(count) => kept + count,
+        };
+        if any.iter().any(|one| has(&window[..filled], one)) {
+            return true;
         }
+        kept = filled.min(overlap);
+        window.copy_within(filled - kept..filled, 0);
     }
 }
 
@@ -297,10 +304,12 @@ mod tests {
     fn bytes_are_found_across_pieces() {
         let place = tempfile::tempdir().unwrap();
         let path = place.path().join("f");
-        let mut bytes = vec![b'x'; (1 << 20) - 3];
-        bytes.extend(b"needle");
-        std::fs::write(&path, bytes).unwrap();
-        assert!(file_has(&path, &[b"needle"]));
+        for before in [0, PIECE - 3, PIECE, 2 * PIECE - 1, 2 * PIECE + 5] {
+            let mut bytes = vec![b'x'; before];
+            bytes.extend(b"needle");
+            std::fs::write(&path, bytes).unwrap();
+            assert!(file_has(&path, &[b"absent", b"needle"]), "{before}");
+        }
         assert!(has(b"an needle", b"needle") && has(b"x", b"x") && has(b"", b""));
         assert!(!has(b"needl", b"needle") && !has(b"", b"x") && !has(b"y", b"x"));
         assert!(!file_has(&path, &[b"noodle"]));

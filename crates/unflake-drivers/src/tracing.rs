@@ -44,7 +44,7 @@ impl Tracing {
         let output = metadata.output().map_err(|error| wrong(error.to_string()))?;
         let said = || String::from_utf8_lossy(&output.stderr).trim().to_owned();
         let found: Metadata = serde_json::from_slice(&output.stdout).map_err(|_| wrong(said()))?;
-        let myself = crate::cargo::myself();
+        let myself = crate::stand_in::myself();
         let wrapper = self.runtime.wrapper(&myself).map_err(|error| wrong(error.to_string()))?;
         Ok(cargo_variables(&self.runtime, &wrapper, &found.target_directory, found.build_directory.as_deref()))
     }
