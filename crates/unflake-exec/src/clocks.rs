@@ -10,6 +10,7 @@ use unflake_protocol::Order;
 use crate::environment::{Environment, Role, State};
 use crate::exec::{Exec, STOPPED_BY_YOU};
 use crate::keeper::is_alive;
+use crate::path::Past;
 use crate::turn::Ending;
 use crate::work::{Current, Overdue};
 
@@ -20,6 +21,8 @@ const LAST_WORDS: Duration = Duration::from_millis(500);
 /// How long a copy may take to say that it is there: as long as one attempt, within these bounds.
 const BIRTH: Duration = Duration::from_secs(20);
 const LEAST_BIRTH: Duration = Duration::from_secs(2);
+/// How long an agent may take to look through everything that tests could leave changed.
+const ANSWER: Duration = Duration::from_secs(60);
 /// What to say of a command in which no agent came up.
 const NO_RUNNER: &str = "\
 It has to lead to pytest, 6 or later; `env -i`, and `-E` or `-I` of Python, keep unflake out.
@@ -33,6 +36,7 @@ impl Exec {
         self.look_at_time_limits(now);
         self.look_at_held(now);
         self.look_at_births(now);
+        self.look_at_questions(now);
         let mut buried = Vec::new();
         let mut to_reap = Vec::new();
         for environment in self.environments.values_mut() {
@@ -89,16 +93,37 @@ impl Exec {
         };
         let late: Vec<u32> = self.environments.values().filter(late).map(|one| one.id).collect();
         for id in late {
-            if let Some(mut copy) = self.environments.remove(&id) {
-                copy.kill();
+            let why = "a copy of the runner's process did not come up".to_owned();
+            let Some(mut copy) = self.environments.remove(&id) else { continue };
+            copy.kill();
+            let at = self.work_in(id);
+            if copy.past != Past::FRESH {
+                if let Some(parent) = copy.parent {
+                    self.seal(parent, at, &why);
+                }
+                continue;
             }
-            if let Some(at) = self.work_in(id) {
+            if let Some(at) = at {
                 self.works[at].environment = None;
             }
-            let why = "a copy of the runner's process did not come up".to_owned();
             self.seen
                 .push(Observation::Note(format!("fresh environments are new processes, which takes longer: {why}")));
             self.no_nursery = Some(why);
+        }
+    }
+
+    /// An agent that does not answer what it is asked about its state hangs, in a `__repr__` of the project perhaps.
+    fn look_at_questions(&mut self, now: Instant) {
+        let late = |one: &&mut Environment| one.asked.is_some_and(|since| now - since > ANSWER);
+        for environment in self.environments.values_mut().filter(late) {
+            environment.asked = None;
+            environment.kill();
+            let asker = self.works.iter_mut().find(|placed| placed.environment == Some(environment.id));
+            if let Some(placed) = asker {
+                placed
+                    .work
+                    .stop(format!("what tests leave behind could not be looked at within {} s", ANSWER.as_secs()));
+            }
         }
     }
 
@@ -149,16 +174,20 @@ impl Exec {
                 work.disregard_running();
                 self.give_up(at, STOPPED_BY_YOU.to_owned());
             } else {
+                let mut last = None;
                 for current in work.environment_died() {
-                    self.died_in_test(at, id, current, death);
+                    last = Some(self.died_in_test(at, id, current, death));
                 }
-                if self.works[at].work.is_hopeless() {
+                if self.works[at].work.route.is_some() {
+                    self.stranded(at, state == State::Starting, last, death);
+                } else if self.works[at].work.is_hopeless() {
                     self.give_up(at, "its environment kept ending before it began".to_owned());
                 } else if self.works[at].work.is_over() {
                     self.finish(at);
                 }
             }
         }
+        self.tree.forget(id);
         let Some(environment) = self.environments.remove(&id) else { return };
         let output = environment.root.as_ref().map(|root| root.output.clone());
         let narrowed = environment.root.as_ref().is_some_and(|root| root.narrowed);
@@ -199,7 +228,9 @@ impl Exec {
         }
     }
 
-    fn died_in_test(&mut self, at: usize, id: u32, current: Current, death: Death) {
+    /// Tells the attempt that died, and says so in words.
+    fn died_in_test(&mut self, at: usize, id: u32, current: Current, death: Death) -> String {
+        let test = current.test.clone();
         let seconds = current.began.elapsed().as_secs_f64();
         let failure = |kind: &str, message: String, trace: String| {
             Some(Failure { phase: Phase::Process, kind: kind.to_owned(), message, trace, file: None, line: None })
@@ -222,6 +253,10 @@ impl Exec {
             current,
             Ending { outcome, seconds, trace: None, dependencies: None, failure, stdout, stderr },
         );
+        match outcome {
+            Outcome::TimedOut => format!("`{test}` ran out of time"),
+            _ => format!("`{test}` ended its process ({death})"),
+        }
     }
 
     pub(crate) fn interrupt(&mut self) {

@@ -14,6 +14,8 @@ use unflake_protocol::{Order, to_line};
 use crate::inbox::Letter;
 use crate::keeper::Kept;
 use crate::output::Output;
+use crate::path::Past;
+use crate::probe::Left;
 use crate::work::Process;
 
 pub(crate) struct Environment {
@@ -30,8 +32,16 @@ pub(crate) struct Environment {
     pub(crate) state: State,
     /// When it was asked for.
     pub(crate) since: Instant,
-    /// How many attempts it has made.
+    /// How many attempts it has made, those before it was copied among them.
     pub(crate) attempts: u32,
+    /// Which steps of a way to a state it has behind it. Of one that is on no such way: none.
+    pub(crate) past: Past,
+    /// What these have left behind, once it has been asked.
+    pub(crate) left: Option<Rc<Left>>,
+    /// Since when an answer about its state is waited for.
+    pub(crate) asked: Option<Instant>,
+    /// The nursery from which it comes, directly or not.
+    pub(crate) nursery: Option<u32>,
     /// The processes that it has started for tests, by its own numbers, with how many attempts were begun in each.
     pub(crate) processes: HashMap<u32, Process>,
     /// How many of its connections have been heard.
@@ -137,6 +147,16 @@ impl Environment {
         match &mut self.connection {
             Some((_, stream)) => stream.write_all(&to_line(order)),
             None => Err(io::ErrorKind::NotConnected.into()),
+        }
+    }
+
+    /// Tells it to leave, if it has not been told.
+    pub(crate) fn end(&mut self) {
+        if self.state != State::Ending {
+            self.state = State::Ending;
+            if self.order(&Order::End { failed: None }).is_err() {
+                self.kill();
+            }
         }
     }
 

@@ -9,7 +9,7 @@ use std::sync::mpsc::{Receiver, Sender};
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
-use unflake_model::{Death, Granularity, Observation, Problem, ProblemKind, Session, TestId};
+use unflake_model::{Death, Granularity, Observation, Place, Problem, ProblemKind, Session, TestId};
 use unflake_protocol::Order;
 
 use crate::environment::{Environment, Listing, Role, Root, State};
@@ -17,6 +17,8 @@ use crate::inbox::{self, Letter};
 use crate::injection::{self, Injection};
 use crate::keeper::Kept;
 use crate::output::Output;
+use crate::path::{self, Past};
+use crate::tree::Tree;
 use crate::work::Work;
 
 /// Why tests are left when the person at the keyboard ended the run.
@@ -107,7 +109,8 @@ pub struct Exec {
     pub(crate) suite: Rc<Listing>,
     pub(crate) suite_output: Output,
     pub(crate) suite_exit: Option<Death>,
-    pub(crate) waiting: VecDeque<Session>,
+    pub(crate) tree: Tree,
+    pub(crate) waiting: VecDeque<Work>,
     pub(crate) works: Vec<Placed>,
     pub(crate) interrupts: u32,
     pub(crate) interrupted_at: Option<Instant>,
@@ -158,6 +161,7 @@ impl Exec {
             suite: Rc::default(),
             suite_output: Output::default(),
             suite_exit: None,
+            tree: Tree::default(),
             waiting: VecDeque::new(),
             works: Vec::new(),
             interrupts: 0,
@@ -227,7 +231,14 @@ impl Exec {
 
     /// Runs these sessions, fresh ones side by side, and returns when all have ended.
     pub fn run(&mut self, sessions: Vec<Session>, tell: Tell<'_>) {
-        self.waiting = sessions.into();
+        let stateful = !self.suite.isolated;
+        let work = |session: Session| {
+            let stays = session.place == Place::Live;
+            Work::new(session, stateful && !stays)
+        };
+        let sessions = if stateful { path::depth_first(sessions) } else { sessions };
+        self.waiting = sessions.into_iter().map(work).collect();
+        self.tree.begin_batch();
         loop {
             self.dispatch();
             if self.waiting.is_empty() && self.works.is_empty() {
@@ -343,6 +354,10 @@ impl Exec {
             state: State::Starting,
             since: Instant::now(),
             attempts: 0,
+            past: Past::FRESH,
+            left: None,
+            asked: None,
+            nursery: parent,
             processes: HashMap::new(),
             connections: 0,
             held: Vec::new(),

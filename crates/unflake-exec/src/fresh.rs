@@ -8,6 +8,7 @@ use unflake_protocol::Order;
 
 use crate::environment::{Role, State};
 use crate::exec::{Exec, Placed, STOPPED_BY_YOU};
+use crate::route::Route;
 use crate::work::Work;
 
 /// Narrowing collection to the files of the wanted tests pays only if they are few.
@@ -20,9 +21,9 @@ impl Exec {
             return self.abandon();
         }
         while self.works.len() < self.launch.jobs.max(1)
-            && let Some(session) = self.waiting.pop_front()
+            && let Some(work) = self.next_waiting()
         {
-            self.works.push(Placed { work: Work::new(session), environment: None, processes: 0 });
+            self.works.push(Placed { work, environment: None, processes: 0 });
         }
         let mut at = 0;
         while at < self.works.len() {
@@ -38,9 +39,16 @@ impl Exec {
                 at += 1;
             }
         }
+        self.tidy_tree();
     }
 
-    fn place(&mut self, at: usize) {
+    /// The first that need not wait for a state which another session is about to reach.
+    fn next_waiting(&mut self) -> Option<Work> {
+        let free = self.waiting.iter().position(|work| !self.is_being_led(work, None));
+        self.waiting.remove(free?)
+    }
+
+    pub(crate) fn place(&mut self, at: usize) {
         match self.works[at].work.session.place {
             Place::Live if self.live.is_some() => self.works[at].environment = self.live,
             Place::Live | Place::Fresh(Origin::Fork) => self.place_in_fork(at),
@@ -84,12 +92,28 @@ impl Exec {
             }
             return self.give_up(at, "the runner did not list it again".to_owned());
         }
-        let child = self.new_id();
-        let Some(environment) = self.environments.get_mut(&nursery) else { return };
-        if environment.order(&Order::Fork { environment: child }).is_ok() {
-            self.add(child, Role::Seat, None, Some(nursery), listing);
-            self.works[at].environment = Some(child);
+        if self.works[at].work.route.is_some() {
+            return self.set_out(at, nursery);
         }
+        self.copy(nursery, at);
+    }
+
+    /// Has an environment copied for a session.
+    pub(crate) fn copy(&mut self, id: u32, at: usize) {
+        let child = self.new_id();
+        let Some(parent) = self.environments.get_mut(&id) else { return };
+        if parent.order(&Order::Fork { environment: child }).is_err() {
+            return parent.kill();
+        }
+        let (listing, past, left, attempts) =
+            (parent.listing.clone(), parent.past, parent.left.clone(), parent.attempts);
+        let nursery = parent.nursery.or(Some(id));
+        self.add(child, Role::Seat, None, Some(id), listing);
+        if let Some(copy) = self.environments.get_mut(&child) {
+            (copy.past, copy.left, copy.attempts, copy.nursery) = (past, left, attempts, nursery);
+        }
+        self.works[at].work.set_out_from(past.steps);
+        self.works[at].environment = Some(child);
     }
 
     /// Whether the nursery's files were chosen with this session in mind.
@@ -100,26 +124,34 @@ impl Exec {
     fn start_nursery(&mut self) {
         let unplaced = self.works.iter().filter(|placed| placed.environment.is_none());
         let here = unplaced.flat_map(|placed| placed.work.needed());
-        let later = self.waiting.iter().filter(|session| session.place != Place::Live).flat_map(|one| &one.tests);
+        let fresh = self.waiting.iter().filter(|work| work.session.place != Place::Live);
+        let later = fresh.flat_map(|work| &work.session.tests);
         let needed: BTreeSet<TestId> = here.chain(later).cloned().collect();
         let few = (needed.len() as f64) < NARROW_BELOW * self.suite.tests.len() as f64;
-        let only = if self.whole_nursery || !few { None } else { self.files_of(&needed) };
+        let only = if self.whole_nursery || !few || self.compares_states() { None } else { self.files_of(&needed) };
         self.nursery_tests = needed;
         // Those that want to be told less can do with one that tells more.
         let unplaced = self.works.iter().filter(|placed| placed.environment.is_none());
-        let depends = unplaced.map(|placed| &placed.work.session).chain(&self.waiting).find_map(|one| one.depends);
+        let works = unplaced.map(|placed| &placed.work).chain(&self.waiting);
+        let depends = works.map(|work| &work.session).find_map(|one| one.depends);
         match self.start_root(Role::Nursery, only, depends) {
             Ok(id) => self.nursery = Some(id),
             Err(error) => self.no_nursery = Some(error.to_string()),
         }
     }
 
+    /// Sessions that are compared with each other, over several batches, have to begin with the same files loaded.
+    fn compares_states(&self) -> bool {
+        let works = self.works.iter().map(|placed| &placed.work).chain(&self.waiting);
+        let compares = |work: &Work| {
+            work.route.is_some() || matches!(work.session.purpose, Purpose::Order | Purpose::Search | Purpose::State)
+        };
+        works.into_iter().any(compares)
+    }
+
     fn end_nursery(&mut self) {
         if let Some(environment) = self.nursery.take().and_then(|id| self.environments.get_mut(&id)) {
-            environment.state = State::Ending;
-            if environment.order(&Order::End { failed: None }).is_err() {
-                environment.kill();
-            }
+            environment.end();
         }
     }
 
@@ -132,7 +164,12 @@ impl Exec {
         };
         self.works[at].processes += if only.is_some() { 1 } else { 2 };
         match self.start_root(Role::Seat, only, self.works[at].work.session.depends) {
-            Ok(id) => self.works[at].environment = Some(id),
+            Ok(id) => {
+                let placed = &mut self.works[at];
+                placed.environment = Some(id);
+                placed.work.set_out_from(0);
+                placed.work.route.iter_mut().for_each(Route::alone);
+            }
             Err(error) => self.give_up(at, format!("the runner could not be started again: {error}")),
         }
     }
@@ -165,6 +202,11 @@ impl Exec {
             }
             return self.give_up(at, "the runner did not list it again".to_owned());
         }
+        if placed.work.is_on_the_way() && !self.lead(at) {
+            return;
+        }
+        let placed = &mut self.works[at];
+        let Some(environment) = placed.environment.and_then(|id| self.environments.get_mut(&id)) else { return };
         let Some(part) = placed.work.next_part() else {
             return self.finish(at);
         };
@@ -203,12 +245,8 @@ impl Exec {
         self.seen.push(Observation::SessionEnded { session, left, why });
         if let Some(environment) = environment.and_then(|id| self.environments.get_mut(&id))
             && fresh
-            && environment.state != State::Ending
         {
-            environment.state = State::Ending;
-            if environment.order(&Order::End { failed: None }).is_err() {
-                environment.kill();
-            }
+            environment.end();
         }
     }
 
@@ -217,7 +255,7 @@ impl Exec {
         while let Some(at) = self.works.iter().position(|placed| placed.environment.is_none()) {
             self.give_up(at, STOPPED_BY_YOU.to_owned());
         }
-        while let Some(session) = self.waiting.pop_front() {
+        while let Some(Work { session, .. }) = self.waiting.pop_front() {
             let why = Some(STOPPED_BY_YOU.to_owned());
             self.seen.push(Observation::SessionEnded { session: session.id, left: session.tests, why });
         }

@@ -11,7 +11,12 @@ mod fresh;
 mod inbox;
 mod injection;
 mod keeper;
+mod lead;
 mod output;
+mod path;
+mod probe;
+mod route;
+mod tree;
 mod turn;
 mod work;
 

@@ -1,21 +1,22 @@
 //! One turn of the executor: what has come in is heard, and what was seen is told.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use unflake_model::{
     Attempt, Death, Environment as Facts, EnvironmentId, Failure, Observation, Origin, Outcome, Phase, Problem,
-    ProblemKind, Test, TestId, Timestamp,
+    ProblemKind, Test, TestId, Timestamp, Written,
 };
-use unflake_protocol::{self as wire, Event, Hello, Order};
+use unflake_protocol::{self as wire, Event, Hello, Order, StopCause};
 
 use crate::dependencies;
 use crate::environment::{Environment, Listing, Role, State};
 use crate::exec::{Exec, Tell};
 use crate::inbox::{GATHER, Letter};
-use crate::work::{Current, Process};
+use crate::path::Past;
+use crate::work::{Current, Process, Work};
 
 /// The display wants to hear from us this often.
 const BEAT: Duration = Duration::from_millis(100);
@@ -223,8 +224,12 @@ impl Exec {
                 let (trace, dependencies) = (trace.map(PathBuf::from), dependencies.map(PathBuf::from));
                 self.done(id, n, Ending { outcome, seconds, trace, dependencies, failure, stdout, stderr });
             }
-            Event::Stopped { why, .. } => {
-                if let Some(at) = self.work_in(id) {
+            Event::Stopped { cause, why } => {
+                // A limit that the user set for the suite does not keep a session from its state.
+                let heeded = |work: &Work| cause == StopCause::Exit || !work.is_on_the_way();
+                if let Some(at) = self.work_in(id)
+                    && heeded(&self.works[at].work)
+                {
                     self.works[at].work.cut_short(why);
                 }
             }
@@ -236,6 +241,9 @@ impl Exec {
             }
             Event::Unforkable { environment, why } => {
                 self.environments.remove(&environment);
+                if self.environments.get(&id).is_some_and(|parent| parent.past != Past::FRESH) {
+                    return self.seal(id, self.work_in(environment), &why);
+                }
                 self.seen.push(Observation::Note(format!("fresh environments are new processes: {why}")));
                 self.no_nursery = Some(why);
                 if let Some(at) = self.work_in(environment) {
@@ -245,7 +253,10 @@ impl Exec {
             Event::Reaped { environment, signal, exit } => {
                 self.bury(environment, death_of(signal, exit));
             }
-            Event::Remembered { .. } | Event::Changed { .. } | Event::Restored { .. } | Event::Written { .. } => {}
+            Event::Remembered { .. } => self.remembered(id),
+            Event::Changed { path } => self.changed(id, Path::new(&path)),
+            Event::Restored { failed } => self.restored(id, failed),
+            Event::Written { cell, file, line, function } => self.written(id, cell, Written { file, line, function }),
             Event::Bye => {
                 if let Some(environment) = self.environments.get_mut(&id) {
                     environment.state = State::Ending;
@@ -263,6 +274,8 @@ impl Exec {
                 wire::ProblemKind::Internal => ProblemKind::Internal,
             };
             self.problem(Problem { kind, place, text });
+        } else {
+            self.cannot_answer(id, &text);
         }
     }
 
@@ -339,10 +352,12 @@ impl Exec {
         if let Some(environment) = self.environments.get_mut(&id) {
             environment.state = State::Ready;
         }
-        if let Some(at) = self.work_in(id)
-            && (self.works[at].work.is_stopped() || self.works[at].work.is_over() || self.interrupts > 0)
-        {
+        let Some(at) = self.work_in(id) else { return };
+        let work = &self.works[at].work;
+        if work.is_stopped() || work.is_over() || self.interrupts > 0 {
             self.finish(at);
+        } else if work.is_on_the_way() {
+            self.stepped(at, id);
         }
     }
 }

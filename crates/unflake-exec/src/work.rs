@@ -3,10 +3,15 @@
 use std::collections::VecDeque;
 use std::time::Instant;
 
-use unflake_model::{Session, TestId, Timestamp};
+use unflake_model::{Origin, Place, Session, TestId, Timestamp};
+
+use crate::path::Path;
+use crate::route::Route;
 
 pub(crate) struct Work {
     pub(crate) session: Session,
+    /// The way to the state in which it begins, where that is not the fresh one. Its tests are not among the parts.
+    pub(crate) route: Option<Route>,
     parts: VecDeque<Part>,
     /// Of the part that has been ordered: the tests that have not begun.
     ordered: VecDeque<TestId>,
@@ -53,11 +58,15 @@ pub(crate) struct Overdue {
 }
 
 impl Work {
-    pub(crate) fn new(session: Session) -> Self {
-        let whole = Part { tests: session.tests.clone(), again: session.again, base: 0 };
+    /// `stateful`: tests leave state behind in their environment, so that there is a way to one.
+    pub(crate) fn new(session: Session, stateful: bool) -> Self {
+        let route = Path::of(&session).filter(|_| stateful).map(Route::new);
+        let on_the_way = if route.is_some() { session.tests.len().min(session.prefix as usize) } else { 0 };
+        let rest = Part { tests: session.tests[on_the_way..].to_vec(), again: session.again, base: 0 };
         Self {
             session,
-            parts: VecDeque::from([whole]),
+            route,
+            parts: VecDeque::from([rest]),
             ordered: VecDeque::new(),
             base: 0,
             running: Vec::new(),
@@ -74,9 +83,55 @@ impl Work {
         Some(part)
     }
 
+    /// The tests that lead to this step of its way are ordered.
+    pub(crate) fn go_to(&mut self, step: usize) -> Vec<TestId> {
+        let Some(route) = &mut self.route else { return Vec::new() };
+        let tests: Vec<TestId> = route.path.tests(route.ordered, step).cloned().collect();
+        route.ordered = step;
+        self.ordered = tests.iter().cloned().collect();
+        tests
+    }
+
+    /// How many steps of its way are behind it, the last perhaps not yet at its end.
+    pub(crate) fn steps_begun(&self) -> usize {
+        self.route.as_ref().map_or(0, |route| route.ordered - self.ordered.len())
+    }
+
+    /// It is in an environment that has made so many steps of its way, or is to begin again.
+    pub(crate) fn set_out_from(&mut self, step: usize) {
+        if let Some(route) = &mut self.route {
+            route.ordered = step;
+            self.ordered.clear();
+        }
+    }
+
+    /// The way that it can go together with others.
+    pub(crate) fn shared_path(&self) -> Option<&Path> {
+        let watches = self.session.probe.as_ref().is_some_and(|probe| !probe.watch.is_empty());
+        let shares = self.session.place == Place::Fresh(Origin::Fork) && !watches;
+        self.route.as_ref().map(|route| &route.path).filter(|_| shares)
+    }
+
+    /// Whether it has not begun what comes after its way.
+    pub(crate) fn is_on_the_way(&self) -> bool {
+        self.route.as_ref().is_some_and(|route| !route.is_over)
+    }
+
+    /// It is where it wanted to begin.
+    pub(crate) fn arrive(&mut self) {
+        self.route.iter_mut().for_each(|route| route.is_over = true);
+    }
+
+    /// Whether anything is to be done in the state to which its way leads.
+    pub(crate) fn has_rest(&self) -> bool {
+        let restores = self.session.probe.as_ref().is_some_and(|probe| !probe.restore.is_empty());
+        restores || self.parts.iter().any(|part| !part.tests.is_empty())
+    }
+
     /// Every test that is still to begin.
     pub(crate) fn needed(&self) -> impl Iterator<Item = &TestId> {
-        self.ordered.iter().chain(self.parts.iter().flat_map(|part| &part.tests))
+        let way = self.route.iter().flat_map(|route| route.path.tests(route.ordered, route.path.len()));
+        self.ordered.iter().chain(way).chain(self.parts.iter().flat_map(|part| &part.tests))
     }
 
     /// An attempt has begun; which of the attempts at its test in this session it is.
@@ -118,9 +173,14 @@ impl Work {
     }
 
     /// Its environment has died, and so have the attempts that were being made, which are handed back. What is left is to
-    /// be ordered in another environment, the interrupted tests first if they may be run again.
+    /// be ordered in another environment, the interrupted tests first if they may be run again. Where the environment had to be
+    /// in a certain state, no other will do.
     pub(crate) fn environment_died(&mut self) -> Vec<Current> {
         let dead = std::mem::take(&mut self.running);
+        self.barren_deaths += u32::from(dead.is_empty());
+        if self.route.is_some() {
+            return dead;
+        }
         if let Some(rest) = Some(self.ordered.drain(..).collect::<Vec<_>>()).filter(|rest| !rest.is_empty()) {
             self.parts.push_front(Part { tests: rest, again: self.session.again, base: 0 });
         }
@@ -131,7 +191,6 @@ impl Work {
                 base: current.run + 1,
             });
         }
-        self.barren_deaths += u32::from(dead.is_empty());
         dead
     }
 
@@ -169,25 +228,24 @@ impl Work {
     }
 
     pub(crate) fn is_over(&self) -> bool {
-        self.parts.is_empty() && self.running.is_empty()
+        !self.is_on_the_way() && self.parts.is_empty() && self.running.is_empty()
     }
 
     /// What was planned and not run, and why.
     pub(crate) fn left(self) -> (Vec<TestId>, Option<String>) {
-        let left = self.ordered.into_iter().chain(self.parts.into_iter().flat_map(|part| part.tests)).collect();
-        (left, self.why_left)
+        (self.needed().cloned().collect(), self.why_left)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use unflake_model::{Origin, Purpose, SessionId};
+    use unflake_model::{Purpose, SessionId};
 
     use super::*;
 
     fn work(tests: &[&str], again: u32) -> Work {
         let tests = tests.iter().map(|test| TestId::from(*test)).collect();
-        Work::new(Session { again, ..Session::fresh(SessionId(0), Purpose::Suite, Origin::Fork, tests) })
+        Work::new(Session { again, ..Session::fresh(SessionId(0), Purpose::Suite, Origin::Fork, tests) }, true)
     }
 
     fn names(part: Option<Part>) -> Vec<String> {
@@ -251,5 +309,19 @@ mod tests {
         work.running.clear();
         work.stop("--maxfail".to_owned());
         assert_eq!(work.left(), (vec!["b".into(), "c".into()], Some("--maxfail".to_owned())));
+    }
+
+    #[test]
+    fn a_session_that_does_not_reach_its_state_leaves_the_rest_of_the_way_too() {
+        let tests = ["a", "b", "c", "v"].map(TestId::from).to_vec();
+        let session = Session { prefix: 3, ..Session::fresh(SessionId(0), Purpose::Search, Origin::Fork, tests) };
+        let mut work = Work::new(session.clone(), true);
+        work.set_out_from(0);
+        assert_eq!(work.go_to(2), ["a".into(), "b".into()]);
+        begin(&mut work, "a", 0);
+        assert_eq!(work.steps_begun(), 1);
+        assert_eq!(work.environment_died()[0].test, "a".into());
+        assert_eq!(work.left().0, ["b", "c", "v"].map(TestId::from));
+        assert_eq!(names(Work::new(session, false).next_part()), ["a", "b", "c", "v"]);
     }
 }
