@@ -4,9 +4,9 @@
 //! others are out of the way at once. Where no part shows it, several tests are needed together, and they are found one after the
 //! other, the last one first. Nothing is called dependent before it has been repeated in environments that share nothing.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 
-use unflake_model::{Failure, OrderKind, Purpose, Repeats, TestId};
+use unflake_model::{Failure, OrderKind, Outcome, Purpose, Repeats, TestId};
 
 use crate::desk::{Answer, Desk, Question};
 use crate::smallest::{Found, PARTS, Trial, parts, showing_parts, smallest};
@@ -15,11 +15,11 @@ use crate::smallest::{Found, PARTS, Trial, parts, showing_parts, smallest};
 pub(crate) const MANY: usize = 5;
 /// So many tests more are tried without anybody having asked for it.
 const FEW: usize = 64;
-/// How often a result is repeated, alone and after its culprits: where it has been the same every time, and where not.
-const TIMES: usize = 3;
-const NOISY_TIMES: usize = 10;
-/// How often one list is tried where the outcome varies.
-const NOISY_TRIES: usize = 3;
+/// With how much patience it is looked for: how often one list is tried, and how often the result is repeated after its culprits and
+/// alone. More of it only where the outcome varies.
+const PATIENCE: [(usize, usize); 3] = [(1, 3), (3, 10), (8, 10)];
+/// How often it is run alone to see whether chance is all there is to it.
+const TIMES_ALONE: usize = 10;
 
 /// A test whose outcome may hang on those before it.
 #[derive(Clone, Debug)]
@@ -36,9 +36,12 @@ pub(crate) struct Suspect {
 /// What came of a search.
 #[derive(Clone, Debug)]
 pub(crate) enum Answered {
-    Depends(Dependence),
-    /// It ends now this way, now that, whatever ran before it.
-    Chance,
+    Depends(Box<Dependence>),
+    /// It ended now this way, now that, and no order shows it. Of so many times alone, how often it ended otherwise than the first.
+    Chance {
+        alone: u32,
+        other: u32,
+    },
     /// It ended the same way after all of them.
     Nothing,
     /// It could not be run alone, or it is skipped.
@@ -48,6 +51,7 @@ pub(crate) enum Answered {
 #[derive(Clone, Debug)]
 pub(crate) struct Dependence {
     pub(crate) kind: OrderKind,
+    pub(crate) alone: Outcome,
     /// Alternatives, the one that was confirmed first.
     pub(crate) culprits: Vec<Vec<TestId>>,
     pub(crate) cleaners: Vec<TestId>,
@@ -65,6 +69,8 @@ struct After<'a> {
     fails_alone: bool,
     tries: usize,
     failure: RefCell<Option<Failure>>,
+    /// How often it was run alone, and ended otherwise than the first time.
+    alone: Cell<(u32, u32)>,
     best: &'a RefCell<Vec<TestId>>,
 }
 
@@ -92,14 +98,24 @@ impl After<'_> {
         let after = std::iter::repeat_n(self.question(list.to_vec(), 0), times);
         let answers = self.desk.ask(after.chain(alone).collect()).await;
         let (after, alone) = answers.split_at(times);
-        let alone: Vec<_> = alone.iter().filter_map(Answer::last).collect();
+        let alone_other = self.count_alone(alone);
+        let alone_tried = alone.iter().filter(|answer| answer.last().is_some()).count() as u32;
         let other: Vec<bool> = after.iter().filter_map(|answer| self.is_other(answer)).collect();
         Repeats {
             seen: other.iter().filter(|other| **other).count() as u32,
             tried: other.len() as u32,
-            alone_passed: alone.iter().filter(|one| one.outcome.is_pass()).count() as u32,
-            alone_tried: alone.len() as u32,
+            alone_passed: if self.fails_alone { alone_other } else { alone_tried - alone_other },
+            alone_tried,
         }
+    }
+
+    /// How often it ended otherwise than the first time.
+    fn count_alone(&self, answers: &[Answer]) -> u32 {
+        let known = answers.iter().filter_map(Answer::last);
+        let other = known.clone().filter(|one| one.outcome.is_failure() != self.fails_alone).count() as u32;
+        let (before, other_before) = self.alone.get();
+        self.alone.set((before + known.count() as u32, other_before + other));
+        other
     }
 
     /// Whether repetitions show more than chance.
@@ -119,13 +135,18 @@ fn by_chance(seen: u32, tried: u32, others: u32) -> f64 {
 }
 
 impl Trial<TestId> for After<'_> {
+    const GROWS: bool = true;
+
     async fn shows(&self, lists: Vec<(Vec<TestId>, usize)>) -> Vec<bool> {
         let mut shows: Vec<Option<bool>> = vec![None; lists.len()];
         // What dies on the way is left out the next time.
         for _ in 0..3 {
             let mut asked = Vec::new();
             let mut questions = Vec::new();
-            for (at, (list, prefix)) in lists.iter().enumerate().filter(|(at, _)| shows[*at].is_none()) {
+            for (at, (list, prefix)) in lists.iter().enumerate() {
+                if shows[at].is_some() {
+                    continue;
+                }
                 let (list, prefix) = (self.alive(list), self.alive(&list[..*prefix]).len());
                 if list.is_empty() {
                     shows[at] = Some(false);
@@ -154,22 +175,23 @@ impl Trial<TestId> for After<'_> {
     }
 }
 
-/// Looks for the culprits of one test. `best` has at any moment the shortest list after which it was seen to end otherwise.
+/// Looks for the culprits of one test. None: the time was over before anything could be said. `best` has at any moment the
+/// shortest list after which it was seen to end otherwise.
 pub(crate) async fn culprits(
     desk: &Desk,
     suspect: &Suspect,
     thorough: bool,
     best: &RefCell<Vec<TestId>>,
-) -> Answered {
+) -> Option<Answered> {
     let test = &suspect.test;
     let alone = desk.ask(vec![Question::new(Purpose::Search, vec![test.clone()])]).await;
     let Some(alone) = alone[0].last().filter(|one| one.outcome.is_pass() || one.outcome.is_failure()) else {
-        return Answered::Unknown;
+        return Some(Answered::Unknown);
     };
     let fails_alone = alone.outcome.is_failure();
     let failure = RefCell::new(alone.failure.clone());
-    let mut after = After { desk, test, fails_alone, tries: 1, failure, best };
-    for (tries, times) in [(1, TIMES), (NOISY_TRIES, NOISY_TIMES)] {
+    let mut after = After { desk, test, fails_alone, tries: 1, failure, alone: Cell::new((1, 0)), best };
+    for (tries, times) in PATIENCE {
         after.tries = tries;
         let (found, showing) = search(&after, suspect).await;
         let mut unfinished = None;
@@ -180,12 +202,14 @@ pub(crate) async fn culprits(
                 Some(list)
             }
             Found::Nothing => None,
+            Found::Untried => return None,
         };
         if let Some(list) = list.map(|list| after.alive(&list)).filter(|list| !list.is_empty()) {
             let evidence = after.repeat(&list, times).await;
             if after.holds(&evidence) {
                 let mut dependence = Dependence {
                     kind: if fails_alone { OrderKind::Brittle } else { OrderKind::Victim },
+                    alone: alone.outcome,
                     culprits: vec![list],
                     cleaners: Vec::new(),
                     evidence,
@@ -197,21 +221,23 @@ pub(crate) async fn culprits(
                     alternatives(&after, suspect, showing, thorough, &mut dependence).await;
                     cleaners(&after, suspect, thorough, &mut dependence).await;
                 }
-                return Answered::Depends(dependence);
+                return Some(Answered::Depends(Box::new(dependence)));
             }
         }
         if desk.is_late() {
-            break;
+            return None;
         }
         // Before anybody looks for a culprit with more patience: is it chance alone?
-        let questions = std::iter::repeat_n(after.question(Vec::new(), 0), NOISY_TIMES);
-        let again = desk.ask(questions.collect()).await;
-        if again.iter().filter_map(Answer::last).any(|one| one.outcome.is_failure() != fails_alone) {
-            return Answered::Chance;
+        let questions = std::iter::repeat_n(after.question(Vec::new(), 0), TIMES_ALONE);
+        let other = after.count_alone(&desk.ask(questions.collect()).await);
+        let was_seen = suspect.seen || !best.borrow().is_empty();
+        if other > 0 || !was_seen && tries > 1 {
+            break;
         }
     }
+    let (alone, other) = after.alone.get();
     let was_seen = suspect.seen || !best.borrow().is_empty();
-    if was_seen { Answered::Chance } else { Answered::Nothing }
+    Some(if was_seen || other > 0 { Answered::Chance { alone, other } } else { Answered::Nothing })
 }
 
 /// A smallest list, and the parts of all that show it on their own, where they were tried.

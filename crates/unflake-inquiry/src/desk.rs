@@ -70,6 +70,8 @@ pub(crate) struct Desk(Rc<RefCell<Inner>>);
 
 struct Inner {
     fresh_by: Origin,
+    /// Whether every session has processes of its own: then nothing is shared, and all that counts happens in one of them.
+    isolated: bool,
     /// No question should be put after so many seconds.
     seconds: f64,
     asked: u32,
@@ -95,6 +97,7 @@ impl Desk {
     pub(crate) fn new(fresh_by: Origin, seconds: f64) -> Self {
         Self(Rc::new(RefCell::new(Inner {
             fresh_by,
+            isolated: false,
             seconds,
             asked: 0,
             wanted: Vec::new(),
@@ -165,6 +168,7 @@ impl Desk {
     fn hear(&self, observation: &Observation) -> bool {
         let mut inner = self.0.borrow_mut();
         match observation {
+            Observation::Listed { isolated, .. } => inner.isolated = *isolated,
             Observation::Attempted(attempt) => inner.hear_attempt(attempt),
             Observation::Left { session, cells, unknown } => {
                 if let Some(open) = inner.open.get_mut(session) {
@@ -215,7 +219,7 @@ impl Inner {
         let died: BTreeSet<TestId> = open.values().flat_map(|open| deaths(&open.answer)).collect();
         for (id, Open { session, mut answer, ended }) in open {
             let shared = &session.tests[..(session.prefix as usize).min(session.tests.len())];
-            let apart = session.prefix == 0 && !in_one_process(&answer);
+            let apart = (session.prefix == 0 || self.isolated) && !in_one_process(&answer);
             answer.broken = !ended || apart || shared.iter().any(|test| died.contains(test));
             self.answered.insert(id, answer);
         }
@@ -265,11 +269,6 @@ impl Work {
             inner.open.insert(session.id, open);
         }
         sessions
-    }
-
-    /// Whether the search has come to its end.
-    pub(crate) fn is_over(&self) -> bool {
-        self.search.is_none()
     }
 
     /// With what has been heard the search goes on until it has another question or is over.

@@ -66,6 +66,8 @@ impl Restoring<'_> {
 }
 
 impl Trial<Cell> for Restoring<'_> {
+    const GROWS: bool = false;
+
     async fn shows(&self, lists: Vec<(Vec<Cell>, usize)>) -> Vec<bool> {
         let answers = self.desk.ask(lists.iter().map(|(cells, _)| self.restoring(cells)).collect()).await;
         // A proof rests on what was really put back.
@@ -77,25 +79,23 @@ impl Trial<Cell> for Restoring<'_> {
     }
 }
 
-/// None: nobody looked, or nothing was seen to differ.
+/// None: nobody could look.
 pub(crate) async fn state(desk: &Desk, after: &[TestId], test: &TestId, turned: &Turned) -> Option<Conclusion> {
     let restoring = Restoring { desk, after, test, turned };
     let look = desk.ask(vec![restoring.restoring(&[])]).await.remove(0);
     let (cells, unknown) = look.state.clone()?;
     let passes_then = *turned == Turned::Passes;
-    let suspected = |cells: Vec<Cell>, more: Option<&str>| {
-        let unknown: Vec<String> = unknown.iter().cloned().chain(more.map(str::to_owned)).collect();
+    let suspected = |cells: Vec<Cell>, why: String| {
+        let unknown = std::iter::once(why).chain(unknown.iter().cloned()).collect();
         let leak = Leak { kind: LeakKind::Suspected, after: after.to_vec(), cells, unknown };
-        let worth_telling = !leak.cells.is_empty() || !leak.unknown.is_empty();
-        worth_telling.then_some(Conclusion { leak, turned: (0, 0), stayed: (0, 0), passes_then })
+        Some(Conclusion { leak, turned: (0, 0), stayed: (0, 0), passes_then })
     };
     if look.last().is_none() || restoring.is_turned(&look) {
-        return suspected(cells, Some("its outcome was another one in a copy of the process"));
+        return suspected(cells, "it ended otherwise in a copy of the process".to_owned());
     }
-    let (mut restorable, fixed): (Vec<Cell>, Vec<Cell>) = cells.into_iter().partition(|cell| cell.fixed.is_none());
-    let (found, fixed) = match smallest_set(&restoring, &mut restorable, fixed).await {
+    let found = match smallest_set(&restoring, cells).await {
         Ok(found) => found,
-        Err(cells) => return suspected(cells, None),
+        Err((cells, why)) => return suspected(cells, why),
     };
     let proof = std::iter::repeat_n(restoring.restoring(&found), TIMES);
     let as_left = std::iter::repeat_n(restoring.restoring(&[]), TIMES);
@@ -106,41 +106,40 @@ pub(crate) async fn state(desk: &Desk, after: &[TestId], test: &TestId, turned: 
     };
     let (turned, stayed) = (count(&answers[..TIMES], true), count(&answers[TIMES..], false));
     if turned != (TIMES, TIMES) || stayed != (TIMES, TIMES) {
-        let why = "putting them back changed its outcome only sometimes";
-        return suspected([found, fixed].concat(), Some(why));
+        return suspected(found, "to put it back changed the outcome only sometimes".to_owned());
     }
     let cells = with_lines(&restoring, found).await;
     let leak = Leak { kind: LeakKind::Proven, after: after.to_vec(), cells, unknown: Vec::new() };
     Some(Conclusion { leak, turned, stayed, passes_then })
 }
 
-/// The smallest set of cells that turns the outcome, with those that cannot be put back; or all cells if none does.
-async fn smallest_set(
-    restoring: &Restoring<'_>,
-    restorable: &mut Vec<Cell>,
-    mut fixed: Vec<Cell>,
-) -> Result<(Vec<Cell>, Vec<Cell>), Vec<Cell>> {
-    if restorable.is_empty() {
-        return Err(fixed);
-    }
-    let all = restoring.desk.ask(vec![restoring.restoring(restorable)]).await.remove(0);
+/// The smallest set of cells that turns the outcome. Or those that may have to do with it, and why no more is known.
+async fn smallest_set(restoring: &Restoring<'_>, cells: Vec<Cell>) -> Result<Vec<Cell>, (Vec<Cell>, String)> {
+    let (mut restorable, mut fixed): (Vec<Cell>, Vec<Cell>) = cells.into_iter().partition(|cell| cell.fixed.is_none());
+    let all = restoring.desk.ask(vec![restoring.restoring(&restorable)]).await.remove(0);
     for (path, why) in &all.not_restored {
         if let Some(at) = restorable.iter().position(|cell| cell.path == *path) {
             fixed.push(Cell { fixed: Some(why.clone()), ..restorable.remove(at) });
         }
     }
     if !restoring.is_turned(&all) {
-        return Err([restorable, &fixed[..]].concat());
+        let why = match (restorable.len(), fixed.len()) {
+            (0, 0) => "nothing that was looked at differs".to_owned(),
+            (0, _) => "it cannot be put back".to_owned(),
+            (some, 0) => format!("all {some} differences were put back, and it ended the same way"),
+            (some, _) => format!("it cannot be put back, and what can be ({some} more) makes no difference alone"),
+        };
+        return Err((fixed, why));
     }
-    let showing = showing_parts(restorable, restoring).await;
+    let showing = showing_parts(&restorable, restoring).await;
     let found = match showing.first() {
         Some(part) => smallest(part.clone(), true, restoring).await,
         None => smallest(restorable.clone(), false, restoring).await,
     };
     match found {
-        Found::Smallest(cells) => Ok((cells, fixed)),
-        Found::Smaller(cells) => Err([cells, fixed].concat()),
-        Found::Nothing => Err([restorable, &fixed[..]].concat()),
+        Found::Smallest(cells) => Ok(cells),
+        Found::Smaller(cells) => Err((cells, "the time was over before fewer of them could be tried".to_owned())),
+        Found::Nothing | Found::Untried => Err((restorable, "to put it all back helped once and not again".to_owned())),
     }
 }
 
@@ -171,32 +170,35 @@ impl Conclusion {
 
     fn sentence(&self, test: &TestId) -> String {
         let after = &self.leak.after;
-        let who = match &after[..] {
-            [one] if one == test => "its own first run".to_owned(),
-            [one] => one.to_string(),
-            [.., last] => format!("{last} and {} before it", after.len() - 1),
-            [] => "what ran before".to_owned(),
+        let (who, where_to) = match &after[..] {
+            [one] if one == test => ("its own first run".to_owned(), "its tear-down".to_owned()),
+            [one] => (one.to_string(), format!("the tear-down of {one}")),
+            [.., last] => {
+                (format!("{last} (after {} more)", after.len() - 1), "a tear-down of the tests before it".to_owned())
+            }
+            [] => ("what ran before".to_owned(), "a tear-down of it".to_owned()),
         };
         let cells = named(&self.leak.cells);
         if self.leak.kind == LeakKind::Suspected {
+            let why = self.leak.unknown.join("; ");
             return match self.leak.cells.len() {
-                0 => format!("what {who} leaves behind could not be seen: {}", self.leak.unknown.join("; ")),
-                _ => format!("{who} leaves {cells} different, and whether it matters could not be tried"),
+                0 => format!("what {who} leaves behind was not found: {why}"),
+                _ => format!("{who} leaves {cells} behind, which may be the reason, but is not proven: {why}"),
             };
         }
         let ((turned, of), (stayed, of_stayed)) = (self.turned, self.stayed);
-        let (so, otherwise) = if self.passes_then { ("passes", "fails") } else { ("fails", "passes") };
+        let (then, now) = if self.passes_then { ("passes", "fails") } else { ("fails", "passes") };
         let it = if self.leak.cells.len() == 1 { "it" } else { "them" };
         let written = match self.leak.cells.iter().find_map(|cell| cell.written.as_ref()) {
-            Some(at) => format!(", written at {}:{}", at.file, at.line),
+            Some(at) => format!(" (written at {}:{})", at.file, at.line),
             None => String::new(),
         };
         let what_to_do = match self.passes_then {
-            true => format!("reset {it} in a fixture or in the tear-down of {who}"),
-            false => format!("set {it} up in a fixture of its own"),
+            true => format!("reset {it} in a fixture or in {where_to}"),
+            false => format!("set {it} up in a fixture of this test"),
         };
         format!(
-            "{otherwise} because of {cells}, which {who} leaves behind{written}: put back it {so} ({turned} of {of}), as left it {otherwise} ({stayed} of {of_stayed}); {what_to_do}"
+            "{now} because {who} leaves {cells} behind{written}: with {it} put back {then} ({turned} of {of}), without {now} ({stayed} of {of_stayed}); {what_to_do}"
         )
     }
 }

@@ -3,23 +3,38 @@
 //!
 //! Deliberately absent: processes, files, clocks, SQL, drawing. So their tests are literals.
 
+mod book;
 mod case;
 mod confirmation;
+mod coverage;
+mod culprit;
+mod desk;
 mod excuse;
 mod intersect;
 mod ladder;
+mod leak;
 mod learn;
+mod nio;
 mod once;
+mod order;
+mod order_words;
+mod pairs;
+mod smallest;
 mod stress;
 mod unaffected;
+#[cfg(test)]
+mod world;
 
 use unflake_model::{Finding, Observation, Session};
 
+pub use coverage::Coverage;
 pub use excuse::{BadPattern, NeverExcuse};
 pub use intersect::can_affect;
 pub use ladder::{Ladder, Rungs};
 pub use learn::Learn;
+pub use nio::{Doubling, Nio};
 pub use once::Once;
+pub use order::{Order, Ordering};
 pub use stress::{Pressure, Stress};
 
 /// A technique in the middle of its conversation.

@@ -10,7 +10,7 @@ pub(crate) fn covering(n: usize) -> impl Iterator<Item = Vec<usize>> {
 
 /// 0, n - 1, 1, n - 2, …: every difference between neighbours occurs once.
 fn zigzag(at: usize, n: usize) -> usize {
-    if at % 2 == 0 { at / 2 } else { n - at.div_ceil(2) }
+    if at.is_multiple_of(2) { at / 2 } else { n - at.div_ceil(2) }
 }
 
 /// Which ordered pairs have been seen next to each other.

@@ -1,17 +1,22 @@
 //! The smallest part of a list that still shows something, with as little work as possible.
 //!
-//! The lists are tests before a victim, or cells that are put back. Lists with the same beginning are cheap to try together, because
-//! the state after the beginning is reached once.
-
-use std::cmp::Ordering;
+//! The lists are tests before a victim, or cells that are put back. To try a list of tests means to run them all, unless the state
+//! after its beginning has been reached before; so long lists are tried from their short beginnings upwards, a few at a time, each
+//! going on from where the last one stopped.
 
 /// Into how many parts a list is cut at most when parts of it are tried on their own.
 pub(crate) const PARTS: usize = 32;
-/// In how many places at most a list is cut off when its beginnings are tried.
-const PLACES: usize = 32;
+/// In how many places a list is cut off at once when its beginnings are tried. As many states as exec keeps for what comes next,
+/// less the one from which it goes on.
+const PLACES: usize = 3;
+/// Shorter lists are cheap however long they are.
+const LONG: usize = 64;
 
-/// Something that lists are tried for.
+/// Something that lists are tried for. An empty list never shows it.
 pub(crate) trait Trial<T> {
+    /// Whether a longer list takes longer.
+    const GROWS: bool;
+
     /// Whether each of these lists shows it. The first so many items of a list are shared with others.
     async fn shows(&self, lists: Vec<(Vec<T>, usize)>) -> Vec<bool>;
 
@@ -28,6 +33,8 @@ pub(crate) enum Found<T> {
     Smaller(Vec<T>),
     /// Not even the whole list shows it.
     Nothing,
+    /// There was no time to try the whole list.
+    Untried,
 }
 
 /// Equal parts, none of which is empty.
@@ -43,85 +50,97 @@ pub(crate) async fn showing_parts<T: Clone>(items: &[T], trial: &impl Trial<T>) 
 }
 
 /// `known`: the whole list has been seen to show it.
-pub(crate) async fn smallest<T: Clone>(items: Vec<T>, known: bool, trial: &impl Trial<T>) -> Found<T> {
-    if !known && !trial.shows(vec![(items.clone(), 0)]).await[0] {
-        return Found::Nothing;
-    }
-    let mut list = items;
-    loop {
-        list = match from_the_end(list, trial).await {
+pub(crate) async fn smallest<T: Clone, A: Trial<T>>(items: Vec<T>, known: bool, trial: &A) -> Found<T> {
+    let mut list = match from_the_end(items, known, trial).await {
+        Found::Smallest(list) => list,
+        other => return other,
+    };
+    while list.len() > 1 {
+        // Items may make up for each other, so each is left out once more.
+        let without = |at: usize| [&list[..at], &list[at + 1..]].concat();
+        let fewer: Vec<Vec<T>> = (0..list.len()).map(without).collect();
+        let shows = trial.shows(fewer.iter().map(|list| (list.clone(), 0)).collect()).await;
+        let Some((fewer, _)) = fewer.into_iter().zip(shows).find(|(_, shows)| *shows) else { break };
+        list = match from_the_end(fewer, true, trial).await {
             Found::Smallest(list) => list,
             other => return other,
         };
-        if list.len() < 2 {
-            return Found::Smallest(list);
-        }
-        // Items may make up for each other, so each is left out once more.
-        let without = |at: usize| list.iter().enumerate().filter(move |(i, _)| *i != at).map(|(_, item)| item.clone());
-        let fewer: Vec<Vec<T>> = (0..list.len()).map(|at| without(at).collect()).collect();
-        let shows = trial.shows(fewer.iter().map(|list| (list.clone(), 0)).collect()).await;
-        match fewer.into_iter().zip(shows).find(|(_, shows)| *shows) {
-            Some((fewer, _)) => list = fewer,
-            None => return Found::Smallest(list),
-        }
     }
+    Found::Smallest(list)
 }
 
 /// Finds one needed item after the other, the last one first. `before` and then `kept` always show it together.
-async fn from_the_end<T: Clone>(mut before: Vec<T>, trial: &impl Trial<T>) -> Found<T> {
+async fn from_the_end<T: Clone, A: Trial<T>>(mut before: Vec<T>, known: bool, trial: &A) -> Found<T> {
     let mut kept: Vec<T> = Vec::new();
-    // Nothing at all does not show it. Whether what is kept does on its own must be tried.
-    let mut none_is_too_few = true;
-    'needed: while !before.is_empty() {
-        // So many items show it; so many do not.
-        let (mut enough, mut too_few) = (before.len(), none_is_too_few.then_some(0));
+    // So many items are too few, and so many are enough, as far as anybody knows.
+    let mut too_few = Some(0);
+    let mut enough = known.then_some(before.len());
+    while !before.is_empty() {
         let mut cut_off = false;
-        while enough > too_few.map_or(0, |few: usize| few + 1) {
-            if trial.is_over() {
-                before.truncate(enough);
-                return Found::Smaller([before, kept].concat());
+        loop {
+            let least = too_few.map_or(0, |few| few + 1);
+            let places = places(least, enough, before.len(), A::GROWS);
+            if places.is_empty() {
+                break;
             }
-            // With what comes before out of the way everything is cheaper. If more than these items are needed it cannot be.
-            if let Some(few) = too_few
+            if trial.is_over() {
+                let Some(enough) = enough else { return Found::Untried };
+                return Found::Smaller([&before[..enough], &kept].concat());
+            }
+            // With what comes before out of the way everything is cheaper. If more is needed it cannot be.
+            if let (Some(few), Some(many)) = (too_few, enough)
+                && A::GROWS
+                && few > LONG
                 && !cut_off
-                && few > enough - few
             {
                 cut_off = true;
-                let alone = before[few..enough].to_vec();
-                if trial.shows(vec![([&alone[..], &kept[..]].concat(), 0)]).await[0] {
-                    before = alone;
-                    none_is_too_few = true;
-                    continue 'needed;
+                let alone = before[few..many].to_vec();
+                if trial.shows(vec![([&alone[..], &kept].concat(), 0)]).await[0] {
+                    (too_few, before) = (Some(0), alone);
+                    enough = Some(before.len());
+                    continue;
                 }
             }
-            let places = places(too_few, enough);
-            let list = |place: &usize| ([&before[..*place], &kept[..]].concat(), *place);
+            let list = |place: &usize| ([&before[..*place], &kept].concat(), *place);
             let shows = trial.shows(places.iter().map(list).collect()).await;
             match shows.iter().position(|shows| *shows) {
                 Some(first) => {
-                    enough = places[first];
+                    enough = Some(places[first]);
                     too_few = first.checked_sub(1).map(|at| places[at]).or(too_few);
                 }
                 None => too_few = places.last().copied(),
             }
         }
-        if enough == 0 {
+        let Some(last) = enough else { return Found::Nothing };
+        if last == 0 {
             break;
         }
-        kept.insert(0, before[enough - 1].clone());
-        before.truncate(enough - 1);
-        none_is_too_few = false;
+        kept.insert(0, before[last - 1].clone());
+        before.truncate(last - 1);
+        (too_few, enough) = (None, Some(before.len()));
     }
     Found::Smallest(kept)
 }
 
-/// Where to cut between a number that is too few and one that is enough. The longer the way there, the more at once.
-fn places(too_few: Option<usize>, enough: usize) -> Vec<usize> {
-    let least = too_few.map_or(0, |few| few + 1);
-    let count = (enough / 8).clamp(3, PLACES);
-    let span = enough - least;
-    match span.cmp(&count) {
-        Ordering::Less | Ordering::Equal => (least..enough).collect(),
-        Ordering::Greater => (0..count).map(|at| least + at * span / count).collect(),
-    }
+/// Where to cut a list off between `least` and what is enough. None: there is nothing left to try.
+fn places(least: usize, enough: Option<usize>, length: usize, grows: bool) -> Vec<usize> {
+    let end = enough.unwrap_or(length + 1);
+    let span = end - least;
+    let mut places: Vec<usize> = match enough {
+        // Most often nothing more is needed.
+        _ if least == 0 => (0..span.min(1)).collect(),
+        _ if span <= PLACES => (least..end).collect(),
+        _ if grows && span > LONG => {
+            let step = length.div_ceil(PARTS);
+            (1..=PLACES).map(|at| (least - 1 + at * step).min(end - 1)).collect()
+        }
+        Some(_) => (0..PLACES).map(|at| least + (at * 2 + 1) * span / (PLACES * 2)).collect(),
+        None => vec![length],
+    };
+    places.dedup();
+    places
 }
+
+#[cfg(test)]
+#[path = "smallest_tests.rs"]
+mod tests;

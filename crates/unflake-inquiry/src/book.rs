@@ -1,0 +1,123 @@
+//! What a search for order dependence knows so far: how every test ended alone, what has been tried, and who is suspected.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use unflake_model::{Outcome, Test, TestId};
+
+use crate::coverage::Coverage;
+use crate::culprit::{Answered, Suspect};
+use crate::desk::Answer;
+use crate::leak::Conclusion;
+use crate::pairs::Pairs;
+
+#[derive(Default)]
+pub(crate) struct Book {
+    pub(crate) suite: Vec<TestId>,
+    pub(crate) at: HashMap<TestId, usize>,
+    pub(crate) files: Vec<Vec<usize>>,
+    /// How each test ended alone.
+    pub(crate) alone: BTreeMap<usize, Outcome>,
+    pub(crate) cases: Vec<Case>,
+    pub(crate) coverage: Coverage,
+}
+
+/// A test that is looked into.
+#[derive(Clone)]
+pub(crate) struct Case {
+    pub(crate) suspect: Suspect,
+    /// The shortest list of tests after which it was seen to end otherwise than alone.
+    pub(crate) best: Rc<RefCell<Vec<TestId>>>,
+    /// None: not yet, or there was no time.
+    pub(crate) answered: Option<Answered>,
+    pub(crate) alone: Option<Outcome>,
+    pub(crate) tally: (u32, u32),
+    pub(crate) state: Option<Conclusion>,
+}
+
+impl Book {
+    pub(crate) fn new(tests: &[Test], seed: u64) -> Self {
+        let mut files: Vec<(Option<Arc<str>>, Vec<usize>)> = Vec::new();
+        for (at, test) in tests.iter().enumerate() {
+            match files.iter_mut().find(|(file, _)| *file == test.file) {
+                Some((_, tests)) => tests.push(at),
+                None => files.push((test.file.clone(), vec![at])),
+            }
+        }
+        Self {
+            suite: tests.iter().map(|test| test.id.clone()).collect(),
+            at: tests.iter().enumerate().map(|(at, test)| (test.id.clone(), at)).collect(),
+            files: files.into_iter().map(|(_, tests)| tests).collect(),
+            coverage: Coverage::new(Pairs::new(tests.len()), tests.len(), seed),
+            ..Self::default()
+        }
+    }
+
+    pub(crate) fn tests(&self, order: &[usize]) -> Vec<TestId> {
+        order.iter().map(|at| self.suite[*at].clone()).collect()
+    }
+
+    /// What an order showed: pairs that ran next to each other, and suspects.
+    pub(crate) fn take_note(&mut self, answer: &Answer) {
+        self.coverage.orders += 1;
+        let mut before: Vec<usize> = Vec::new();
+        let mut environment = None;
+        for heard in &answer.attempts {
+            // A process that replaced one that died knows nothing of what ran in that.
+            if environment.replace(heard.environment) != Some(heard.environment) {
+                before.clear();
+            }
+            let Some(at) = self.at.get(&heard.test).copied() else { continue };
+            if let Some(last) = before.last() {
+                self.coverage.pairs.see(*last, at);
+            }
+            let alone = self.alone.get(&at);
+            let other = match alone {
+                Some(alone) if alone.is_pass() => heard.outcome.is_failure(),
+                Some(alone) if alone.is_failure() => heard.outcome.is_pass(),
+                Some(_) => false,
+                None => heard.outcome.is_failure(),
+            };
+            if other && !self.cases.iter().any(|case| case.suspect.test == heard.test && !case.is_open()) {
+                let (before, seen) = (self.tests(&before), alone.is_some());
+                self.reopen(at, before, seen);
+            }
+            before.push(at);
+        }
+    }
+
+    pub(crate) fn is_open(&self, at: usize) -> bool {
+        self.cases.iter().all(|case| case.suspect.test != self.suite[at] || case.is_open())
+    }
+
+    /// There is something more to try on a test of which nothing is known yet.
+    pub(crate) fn reopen(&mut self, at: usize, before: Vec<TestId>, seen: bool) {
+        let test = self.suite[at].clone();
+        let tried: HashSet<&TestId> = before.iter().chain([&test]).collect();
+        let others = self.suite.iter().filter(|other| !tried.contains(other)).cloned().collect();
+        let suspect = Suspect { test: test.clone(), before, seen, others };
+        match self.cases.iter_mut().find(|case| case.suspect.test == test) {
+            Some(case) if matches!(case.answered, Some(Answered::Nothing)) => {
+                (case.suspect, case.answered) = (suspect, None);
+            }
+            Some(_) => {}
+            None => self.cases.push(Case {
+                suspect,
+                best: Rc::default(),
+                answered: None,
+                alone: self.alone.get(&at).copied(),
+                tally: (0, 0),
+                state: None,
+            }),
+        }
+    }
+}
+
+impl Case {
+    /// Whether more can be learned by trying other orders.
+    fn is_open(&self) -> bool {
+        matches!(self.answered, None | Some(Answered::Nothing))
+    }
+}

@@ -1,0 +1,95 @@
+//! What was tried, for whoever wants to know what a search without findings is worth.
+
+use std::fmt;
+
+use crate::pairs::Pairs;
+
+#[derive(Clone, Debug, Default)]
+pub struct Coverage {
+    pub(crate) pairs: Pairs,
+    pub tests: usize,
+    /// How many orders were run.
+    pub orders: u32,
+    /// What random orders are drawn from.
+    pub seed: u64,
+    /// Whether everything was tried that was meant to be.
+    pub finished: bool,
+}
+
+impl Coverage {
+    pub(crate) fn new(pairs: Pairs, tests: usize, seed: u64) -> Self {
+        Self { pairs, tests, orders: 0, seed, finished: false }
+    }
+
+    /// How many ordered pairs of tests have been run next to each other, and how many there are.
+    pub fn pairs(&self) -> (u64, u64) {
+        (self.pairs.count(), self.pairs.of())
+    }
+}
+
+/// A line that stands by itself.
+impl fmt::Display for Coverage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (seen, of) = self.pairs();
+        let orders =
+            if self.orders == 1 { "1 order".to_owned() } else { format!("{} orders", thousands(self.orders.into())) };
+        if seen == of {
+            let tests = thousands(self.tests as u64);
+            return write!(
+                f,
+                "each of the {tests} tests has been run right after every other, in {orders} (seed {})",
+                self.seed
+            );
+        }
+        let share = seen as f64 * 100.0 / of as f64;
+        let (seen, of) = (thousands(seen), thousands(of));
+        write!(
+            f,
+            "{seen} of {of} ordered pairs of tests have been run next to each other ({share:.1} %), in {orders} (seed {})",
+            self.seed
+        )?;
+        if self.finished { Ok(()) } else { write!(f, "; for the rest there was no time") }
+    }
+}
+
+fn thousands(number: u64) -> String {
+    let digits = number.to_string();
+    let mut grouped = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    grouped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_left_is_said() {
+        let mut coverage = Coverage::new(Pairs::new(1000), 1000, 7);
+        coverage.orders = 1;
+        (1..1000).for_each(|at| coverage.pairs.see(at - 1, at));
+        assert_eq!(
+            coverage.to_string(),
+            "999 of 999,000 ordered pairs of tests have been run next to each other (0.1 %), in 1 order (seed 7); for the rest there was no time"
+        );
+        coverage.finished = true;
+        assert!(coverage.to_string().ends_with("(seed 7)"));
+    }
+
+    #[test]
+    fn a_guarantee_is_given_when_all_pairs_ran() {
+        let mut coverage = Coverage::new(Pairs::new(2), 2, 0);
+        coverage.orders = 2;
+        coverage.pairs.see(0, 1);
+        coverage.pairs.see(1, 0);
+        assert_eq!(
+            coverage.to_string(),
+            "each of the 2 tests has been run right after every other, in 2 orders (seed 0)"
+        );
+    }
+}

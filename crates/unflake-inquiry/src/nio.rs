@@ -1,0 +1,302 @@
+//! Tests that pass, and fail when they are run once more in the same environment (Wei et al. 2022).
+//!
+//! By default every test is run twice in an environment of its own, which a fork makes cheap. Whatever does not pass both times is
+//! repeated: twice together and once alone, several times each. Only what does the same every time gets a name of its own.
+
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::rc::Rc;
+
+use unflake_model::{
+    Detail, Failure, Finding, Mode, Nio as Twice, NioKind, Observation, Origin, Outcome, Purpose, Repeats, Session,
+    TestId,
+};
+
+use crate::Inquiry;
+use crate::desk::{Answer, Desk, Question, Work, together};
+use crate::leak::{self, Conclusion, Turned};
+
+/// How often a suspicion is repeated, twice together and once alone.
+const TIMES: usize = 3;
+/// So many sessions are asked for at once, so that little is lost when a run is cut short.
+const AT_ONCE: usize = 64;
+
+/// What is run twice, and where.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Doubling {
+    pub mode: Mode,
+    /// The tests that share an environment: for `IsolatedClass` those of one class each, for the others one group of all. Tests
+    /// that are in no group are not run.
+    pub groups: Vec<Vec<TestId>>,
+    pub fresh_by: Origin,
+    /// Whether to look for the state that the first run leaves behind.
+    pub state: bool,
+    /// No question is put after so many seconds.
+    pub seconds: f64,
+}
+
+pub struct Nio {
+    work: Work,
+    book: Rc<RefCell<Book>>,
+}
+
+/// What is known so far.
+#[derive(Default)]
+struct Book {
+    mode: Mode,
+    passed_in_suite: BTreeSet<TestId>,
+    cases: Vec<Case>,
+    /// Tests that could not be run twice in one process.
+    untried: Vec<TestId>,
+    over: bool,
+}
+
+/// A test that did not pass both times.
+#[derive(Clone)]
+struct Case {
+    test: TestId,
+    /// How it ended twice in one environment, each time.
+    twice: Vec<(Outcome, Outcome)>,
+    /// How it ended alone.
+    alone: Vec<Outcome>,
+    /// What it takes to see it: the test twice, after others of its group where they are needed.
+    order: Vec<TestId>,
+    second_failure: Option<Failure>,
+    state: Option<Conclusion>,
+}
+
+impl Nio {
+    pub fn new(doubling: Doubling) -> Self {
+        let book = Rc::new(RefCell::new(Book { mode: doubling.mode, ..Book::default() }));
+        let desk = Desk::new(doubling.fresh_by, doubling.seconds);
+        let search = search(desk.clone(), doubling, book.clone());
+        Self { work: Work::new(desk, search), book }
+    }
+
+    /// Tests of which nobody knows, because they could not be run twice in one process.
+    pub fn untried(&self) -> Vec<TestId> {
+        self.book.borrow().untried.clone()
+    }
+}
+
+impl Inquiry for Nio {
+    fn hear(&mut self, observation: &Observation) {
+        if let Observation::Attempted(attempt) = observation
+            && attempt.purpose == Purpose::Suite
+            && attempt.outcome.is_pass()
+        {
+            self.book.borrow_mut().passed_in_suite.insert(attempt.test.clone());
+        }
+        self.work.hear(observation);
+    }
+
+    fn ask(&mut self) -> Vec<Session> {
+        self.work.ask()
+    }
+
+    fn findings(&self) -> Vec<Finding> {
+        let book = self.book.borrow();
+        book.cases.iter().flat_map(|case| case.findings(&book)).collect()
+    }
+}
+
+async fn search(desk: Desk, doubling: Doubling, book: Rc<RefCell<Book>>) {
+    let groups: Vec<Vec<TestId>> = match doubling.mode {
+        Mode::IsolatedMethod => doubling.groups.into_iter().flatten().map(|test| vec![test]).collect(),
+        Mode::IsolatedClass => doubling.groups,
+        Mode::EntireSuite => vec![doubling.groups.concat()],
+    };
+    for groups in groups.chunks(AT_ONCE) {
+        if desk.is_late() {
+            return;
+        }
+        let double = |group: &Vec<TestId>| group.iter().flat_map(|test| [test.clone(), test.clone()]).collect();
+        let questions = groups.iter().map(|group| Question::new(Purpose::Twice, double(group)));
+        let answers = desk.ask(questions.collect()).await;
+        let first = book.borrow().cases.len();
+        for (group, answer) in groups.iter().zip(answers) {
+            take_note(group, &answer, &mut book.borrow_mut());
+        }
+        let suspects = first..book.borrow().cases.len();
+        together(suspects.map(|at| confirm(&desk, at, doubling.state, &book)).collect()).await;
+    }
+    book.borrow_mut().over = true;
+}
+
+/// Whatever of a group did not pass both times becomes a case.
+fn take_note(group: &[TestId], answer: &Answer, book: &mut Book) {
+    let attempts = &answer.attempts;
+    for test in group {
+        let Some(at) = attempts.iter().position(|heard| heard.test == *test) else {
+            book.untried.push(test.clone());
+            continue;
+        };
+        let first = &attempts[at];
+        if first.outcome == Outcome::Skipped {
+            continue;
+        }
+        // A process that did not come through the first run cannot show the second.
+        let second = attempts.get(at + 1).filter(|heard| heard.test == *test && heard.environment == first.environment);
+        let Some(second) = second else {
+            if first.outcome.is_failure() {
+                book.cases.push(Case::new(test, (first.outcome, first.outcome), vec![test.clone(), test.clone()]));
+            } else {
+                book.untried.push(test.clone());
+            }
+            continue;
+        };
+        if first.outcome.is_failure() || second.outcome.is_failure() {
+            let order: Vec<TestId> = attempts[..=at + 1]
+                .iter()
+                .filter(|heard| heard.environment == first.environment)
+                .map(|heard| heard.test.clone())
+                .collect();
+            let mut case = Case::new(test, (first.outcome, second.outcome), order);
+            case.second_failure.clone_from(&second.failure);
+            book.cases.push(case);
+        }
+    }
+}
+
+async fn confirm(desk: &Desk, at: usize, look_for_state: bool, book: &RefCell<Book>) {
+    let mut case = book.borrow().cases[at].clone();
+    let test = case.test.clone();
+    let pair = vec![test.clone(), test.clone()];
+    let alone = std::iter::repeat_n(Question::new(Purpose::Twice, vec![test.clone()]), TIMES);
+    let twice = |order: &[TestId]| std::iter::repeat_n(Question::new(Purpose::Twice, order.to_vec()), TIMES);
+    let answers = desk.ask(twice(&pair).chain(alone).collect()).await;
+    case.alone.extend(answers[TIMES..].iter().filter_map(Answer::last).map(|one| one.outcome));
+    let in_company = case.order.len() > 2;
+    let first = case.twice[0];
+    let of_pair: Vec<(Outcome, Outcome)> = answers[..TIMES].iter().filter_map(last_two).collect();
+    if in_company && of_pair.iter().all(|(one, two)| one.is_pass() && two.is_pass()) {
+        // Alone it bears to be run twice, so the others of its group have a part in it.
+        let answers = desk.ask(twice(&case.order).collect()).await;
+        case.twice.extend(answers.iter().filter_map(last_two));
+    } else {
+        // What it did in company is no evidence of what it does alone.
+        if in_company {
+            case.twice.clear();
+            case.order = pair;
+        }
+        case.twice.extend(of_pair);
+        if case.twice.is_empty() {
+            case.twice.push(first);
+        }
+        for answer in &answers[..TIMES] {
+            if case.second_failure.is_none() {
+                case.second_failure = answer.last().and_then(|last| last.failure.clone());
+            }
+        }
+    }
+    book.borrow_mut().cases[at] = case.clone();
+    let is_nio = case.kind(&book.borrow()) == Some(NioKind::Nio);
+    if is_nio && look_for_state && case.order.len() == 2 && !desk.is_late() {
+        let state = leak::state(desk, std::slice::from_ref(&test), &test, &Turned::Passes).await;
+        book.borrow_mut().cases[at].state = state;
+    }
+}
+
+/// How a test ended that came twice at the end of its session. A process that did not come through the first run shows no
+/// second one.
+fn last_two(answer: &Answer) -> Option<(Outcome, Outcome)> {
+    match &answer.attempts[..] {
+        [.., one, two] if one.environment == two.environment => Some((one.outcome, two.outcome)),
+        [.., one, _] | [one] if one.outcome.is_failure() => Some((one.outcome, one.outcome)),
+        _ => None,
+    }
+}
+
+/// A skip is neither.
+fn went(outcome: Outcome, well: bool) -> bool {
+    if well { outcome.is_pass() } else { outcome.is_failure() }
+}
+
+impl Case {
+    fn new(test: &TestId, twice: (Outcome, Outcome), order: Vec<TestId>) -> Self {
+        Self { test: test.clone(), twice: vec![twice], alone: Vec::new(), order, second_failure: None, state: None }
+    }
+
+    /// None: it fails after others and not alone, which is no matter of running it twice.
+    fn kind(&self, book: &Book) -> Option<NioKind> {
+        let twice = |first: bool, second: bool| {
+            let same = |(one, two): &(Outcome, Outcome)| went(*one, first) && went(*two, second);
+            self.twice.iter().all(same) && self.alone.iter().all(|one| went(*one, first))
+        };
+        let is_victim = self.order.len() > 2
+            && self.twice.iter().all(|(one, _)| one.is_failure())
+            && self.alone.iter().all(|one| one.is_pass());
+        Some(match () {
+            () if is_victim => return None,
+            () if twice(true, false) => NioKind::Nio,
+            () if twice(false, true) => NioKind::Brittle,
+            () if twice(false, false) && book.passed_in_suite.contains(&self.test) => NioKind::Brittle,
+            () if twice(false, false) => NioKind::Broken,
+            () => NioKind::NonDeterministic,
+        })
+    }
+
+    fn findings(&self, book: &Book) -> Vec<Finding> {
+        let Some(kind) = self.kind(book) else { return Vec::new() };
+        let (first, second) = (self.twice[0].0.is_pass(), self.twice[0].1.is_pass());
+        let same = self.twice.iter().filter(|(one, two)| went(*one, first) && went(*two, second));
+        let evidence = Repeats {
+            seen: same.count() as u32,
+            tried: self.twice.len() as u32,
+            alone_passed: self.alone.iter().filter(|one| one.is_pass()).count() as u32,
+            alone_tried: self.alone.len() as u32,
+        };
+        let sentence = self.sentence(kind, &evidence, book);
+        let second_failure = self.second_failure.clone();
+        let found = Finding {
+            test: self.test.clone(),
+            detail: Detail::Nio(Twice { kind, mode: book.mode, evidence, second_failure }),
+            sentence,
+            repeat: None,
+            replay: if kind == NioKind::Nio { self.order.clone() } else { vec![self.test.clone()] },
+        };
+        let state = self.state.iter().map(|state| state.finding(&self.test));
+        std::iter::once(found).chain(state).collect()
+    }
+
+    fn sentence(&self, kind: NioKind, evidence: &Repeats, book: &Book) -> String {
+        let Repeats { seen, tried, alone_passed, alone_tried } = *evidence;
+        let mut sentence = match kind {
+            NioKind::Nio if self.order.len() > 2 => {
+                let others = match (self.order.len() - 2) / 2 {
+                    1 => "1 other test".to_owned(),
+                    others => format!("{others} other tests"),
+                };
+                format!(
+                    "after {others} passes once and then fails when it is run again ({seen} of {tried}); run twice alone it passes"
+                )
+            }
+            NioKind::Nio => {
+                format!("passes once and fails when it is run again in the same process ({seen} of {tried})")
+            }
+            NioKind::Brittle if self.twice[0].1.is_pass() => {
+                format!("fails at first and passes when it is run again in the same process ({seen} of {tried})")
+            }
+            NioKind::Brittle => format!("fails alone ({seen} of {tried}), though it passed in the suite"),
+            NioKind::Broken => format!("fails whenever it runs ({tried} times twice, {alone_tried} times alone)"),
+            NioKind::NonDeterministic => {
+                let outcomes = self.twice.iter().flat_map(|(one, two)| [one, two]).chain(&self.alone);
+                let (all, passed) = (outcomes.clone().count(), outcomes.filter(|one| one.is_pass()).count());
+                return format!("ends now this way, now that: passed {passed} of {all} times");
+            }
+        };
+        match (alone_tried, kind) {
+            (0, _) => {
+                let why = if book.over { "it could not be repeated" } else { "the run ended before it was repeated" };
+                sentence.push_str(&format!("; not confirmed: {why}"));
+            }
+            (_, NioKind::Nio) => sentence.push_str(&format!("; passes alone ({alone_passed} of {alone_tried})")),
+            _ => {}
+        }
+        sentence
+    }
+}
+
+#[cfg(test)]
+#[path = "nio_tests.rs"]
+mod tests;

@@ -1,0 +1,166 @@
+use unflake_model::LeakKind;
+
+use super::*;
+use crate::world::{Sim, State, World, brittle, named, polluter, victim};
+
+fn doubling(n: usize) -> Doubling {
+    let groups = vec![(0..n).map(named).collect()];
+    Doubling { mode: Mode::IsolatedMethod, groups, fresh_by: Origin::Fork, state: false, seconds: 1e6 }
+}
+
+fn play(world: &mut World, doubling: Doubling) -> Vec<Finding> {
+    let mut nio = Nio::new(doubling);
+    world.play(&mut nio);
+    nio.findings()
+}
+
+fn twice(finding: &Finding) -> &Twice {
+    match &finding.detail {
+        Detail::Nio(twice) => twice,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Pollutes itself.
+fn nio(cell: &str) -> Sim {
+    Sim { writes: polluter(cell).writes, ..victim(&[cell]) }
+}
+
+/// Sets its own state up, too late.
+fn needs_itself(cell: &str) -> Sim {
+    Sim { writes: polluter(cell).writes, ..brittle(&[cell]) }
+}
+
+fn broken() -> Sim {
+    Sim { fails: Some(Box::new(|_| true)), ..Sim::default() }
+}
+
+#[test]
+fn each_kind_is_told_apart() {
+    let special = vec![
+        (1, nio("x")),
+        (2, needs_itself("y")),
+        (3, broken()),
+        (4, Sim { fails_anyway: 50, ..Sim::default() }),
+        (5, Sim { skips: true, ..Sim::default() }),
+        (6, Sim { dies: true, ..Sim::default() }),
+    ];
+    let findings = play(&mut World::new(9, special), doubling(9));
+    let told: Vec<(&str, NioKind, &str)> = findings
+        .iter()
+        .map(|finding| (finding.test.as_str(), twice(finding).kind, finding.sentence.as_str()))
+        .collect();
+    assert_eq!(
+        told,
+        [
+            (
+                "t1",
+                NioKind::Nio,
+                "passes once and fails when it is run again in the same process (4 of 4); passes alone (3 of 3)"
+            ),
+            ("t2", NioKind::Brittle, "fails at first and passes when it is run again in the same process (4 of 4)"),
+            ("t3", NioKind::Broken, "fails whenever it runs (4 times twice, 3 times alone)"),
+            ("t4", NioKind::NonDeterministic, "ends now this way, now that: passed 4 of 11 times"),
+            ("t6", NioKind::Broken, "fails whenever it runs (4 times twice, 3 times alone)"),
+        ]
+    );
+    assert!(twice(&findings[0]).second_failure.is_some());
+    assert_eq!(findings[0].replay, [named(1), named(1)]);
+}
+
+#[test]
+fn chance_is_never_called_idempotent_or_not() {
+    let mut told = 0;
+    for percent in [10, 30, 50, 70, 90] {
+        let special = (0..40).map(|at| (at, Sim { fails_anyway: percent, ..Sim::default() })).collect();
+        for finding in play(&mut World::new(40, special), doubling(40)) {
+            told += 1;
+            let kind = twice(&finding).kind;
+            assert!(kind != NioKind::Nio && kind != NioKind::Brittle, "{percent} %: {}", finding.sentence);
+        }
+    }
+    assert!(told > 100, "{told}");
+}
+
+#[test]
+fn one_fork_a_test_and_more_only_where_something_is_wrong() {
+    let mut world = World::new(1000, vec![(500, nio("x"))]);
+    assert_eq!(play(&mut world, doubling(1000)).len(), 1);
+    assert_eq!((world.executions, world.forks), (2000 + 3 * 2 + 3, 1000 + 6));
+}
+
+#[test]
+fn a_test_that_passed_in_the_suite_is_brittle_and_not_broken() {
+    let mut suite = World::new(2, vec![(0, polluter("x")), (1, brittle(&["x"]))]);
+    let mut inquiry = Nio::new(doubling(2));
+    inquiry.book.borrow_mut().passed_in_suite.insert(named(1));
+    suite.play(&mut inquiry);
+    assert_eq!(twice(&inquiry.findings()[0]).kind, NioKind::Brittle);
+    assert_eq!(inquiry.findings()[0].sentence, "fails alone (4 of 4), though it passed in the suite");
+}
+
+#[test]
+fn groups_share_an_environment_and_a_suspicion_is_repeated_alone() {
+    for mode in [Mode::IsolatedClass, Mode::EntireSuite] {
+        // t2 fails in company because of t0, both times; t1 pollutes itself.
+        let special = vec![(0, polluter("x")), (1, nio("y")), (2, victim(&["x"]))];
+        let groups = vec![vec![named(0), named(1), named(2)], vec![named(3)]];
+        let findings = play(&mut World::new(4, special), Doubling { mode, groups, ..doubling(4) });
+        assert_eq!(findings[0].test, named(1));
+        assert_eq!((twice(&findings[0]).kind, twice(&findings[0]).mode), (NioKind::Nio, mode));
+        assert_eq!(findings[0].replay, [named(1), named(1)]);
+        assert_eq!(findings.len(), 1, "{findings:#?}");
+    }
+}
+
+#[test]
+fn what_fails_twice_only_after_others_is_told_with_them() {
+    let counts = |state: &mut State| *state.entry("n".to_owned()).or_default() += 1;
+    let full = |state: &State| state.get("n").is_some_and(|n| *n >= 3);
+    let counting = || Sim { writes: Some(Box::new(counts)), ..Sim::default() };
+    let special = vec![(0, counting()), (1, Sim { fails: Some(Box::new(full)), ..counting() })];
+    let doubling = Doubling { mode: Mode::EntireSuite, ..doubling(2) };
+    let findings = play(&mut World::new(2, special), doubling);
+    assert_eq!(findings.len(), 1);
+    assert_eq!(twice(&findings[0]).kind, NioKind::Nio);
+    assert_eq!(findings[0].replay, [named(0), named(0), named(1), named(1)]);
+    assert_eq!(
+        findings[0].sentence,
+        "after 1 other test passes once and then fails when it is run again (4 of 4); run twice alone it passes; passes alone (3 of 3)"
+    );
+}
+
+#[test]
+fn where_every_test_has_its_own_process_nobody_knows() {
+    let mut inquiry = Nio::new(doubling(3));
+    let mut world = World::new(3, vec![(1, nio("x"))]);
+    world.isolated = true;
+    world.play(&mut inquiry);
+    assert!(inquiry.findings().is_empty());
+    assert_eq!(inquiry.untried().len(), 3);
+}
+
+#[test]
+fn a_run_that_is_cut_short_says_that_nothing_is_confirmed() {
+    let mut inquiry = Nio::new(doubling(3));
+    let mut world = World::new(3, vec![(1, nio("x"))]);
+    world.list(&mut inquiry);
+    world.batch(&mut inquiry);
+    assert_eq!(
+        inquiry.findings()[0].sentence,
+        "passes once and fails when it is run again in the same process (1 of 1); not confirmed: the run ended before it was repeated"
+    );
+}
+
+#[test]
+fn the_state_that_the_first_run_leaves_is_proven() {
+    let mut world = World::new(3, vec![(1, nio("shop.cache"))]);
+    let findings = play(&mut world, Doubling { state: true, ..doubling(3) });
+    let [_, state] = &findings[..] else { panic!("{findings:#?}") };
+    let Detail::State(leak) = &state.detail else { panic!("{state:#?}") };
+    assert_eq!((leak.kind, leak.cells[0].path.as_str()), (LeakKind::Proven, "shop.cache"));
+    assert_eq!(
+        state.sentence,
+        "fails because its own first run leaves shop.cache behind (written at shop.cache.py:7): with it put back passes (3 of 3), without fails (3 of 3); reset it in a fixture or in its tear-down"
+    );
+}

@@ -1,0 +1,241 @@
+//! Which tests depend on the order in which they run, and on what in it?
+//!
+//! Every test alone, then the suite as it is and backwards, then orders in which every file and later every test comes right after
+//! every other, then random ones, while there is time. Whatever ends otherwise than alone is looked into at once.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use unflake_model::{Finding, Observation, OrderKind, Origin, Purpose, Session, TestId};
+
+use crate::Inquiry;
+use crate::book::{Book, Case};
+use crate::coverage::Coverage;
+use crate::culprit::{Answered, culprits};
+use crate::desk::{Desk, Question, Work, together};
+use crate::leak::{self, Turned};
+use crate::order_words::findings;
+use crate::pairs::{Chance, covering};
+
+/// So many sessions of one test are asked for at once, so that little is lost when a run is cut short.
+const AT_ONCE: usize = 64;
+/// So many orders of all tests.
+const ORDERS_AT_ONCE: usize = 8;
+/// So many suspects are looked into side by side.
+const SUSPECTS_AT_ONCE: usize = 4;
+
+/// What is looked for, and for how long.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Ordering {
+    /// Tests to look into. Empty: all of them.
+    pub only: Vec<TestId>,
+    /// No question is put after so many seconds.
+    pub seconds: f64,
+    /// How many random orders to try at most, and what they are drawn from.
+    pub random: u32,
+    pub seed: u64,
+    /// Whether to look for all culprits and cleaners in a large suite, too.
+    pub thorough: bool,
+    /// Whether to look for the state behind it.
+    pub state: bool,
+    pub fresh_by: Origin,
+}
+
+pub struct Order {
+    ordering: Ordering,
+    book: Rc<RefCell<Book>>,
+    work: Option<Work>,
+}
+
+impl Order {
+    pub fn new(ordering: Ordering) -> Self {
+        Self { ordering, book: Rc::default(), work: None }
+    }
+
+    /// What has been tried so far, for whoever wants to know what a search without findings is worth.
+    pub fn coverage(&self) -> Coverage {
+        self.book.borrow().coverage.clone()
+    }
+}
+
+impl Inquiry for Order {
+    fn hear(&mut self, observation: &Observation) {
+        if let Observation::Listed { tests, .. } = observation {
+            *self.book.borrow_mut() = Book::new(tests, self.ordering.seed);
+            let desk = Desk::new(self.ordering.fresh_by, self.ordering.seconds);
+            let search = Search { desk: desk.clone(), ordering: self.ordering.clone(), book: self.book.clone() };
+            self.work = Some(Work::new(desk, search.run()));
+        }
+        if let Some(work) = &mut self.work {
+            work.hear(observation);
+        }
+    }
+
+    fn ask(&mut self) -> Vec<Session> {
+        self.work.as_mut().map(Work::ask).unwrap_or_default()
+    }
+
+    fn findings(&self) -> Vec<Finding> {
+        self.book.borrow().cases.iter().flat_map(findings).collect()
+    }
+}
+
+struct Search {
+    desk: Desk,
+    ordering: Ordering,
+    book: Rc<RefCell<Book>>,
+}
+
+impl Search {
+    async fn run(self) {
+        let over = if self.ordering.only.is_empty() { self.all().await } else { self.given().await };
+        self.book.borrow_mut().coverage.finished = over.is_some();
+    }
+
+    /// Looks for tests that depend on the order. None: the time was over.
+    async fn all(&self) -> Option<()> {
+        let (n, files) = (self.book.borrow().suite.len(), self.book.borrow().files.clone());
+        self.each_alone((0..n).collect()).await?;
+        self.orders([(0..n).collect(), (0..n).rev().collect()].into_iter()).await?;
+        if files.len() > 1 && files.len() < n {
+            self.orders(covering(files.len()).map(|order| order.iter().flat_map(|at| files[*at].clone()).collect()))
+                .await?;
+        }
+        self.orders(covering(n)).await?;
+        let mut chance = Chance(self.ordering.seed);
+        let random = (0..self.ordering.random).map(|_| {
+            let mut order: Vec<usize> = (0..n).collect();
+            chance.shuffle(&mut order);
+            order
+        });
+        self.orders(random).await
+    }
+
+    async fn each_alone(&self, tests: Vec<usize>) -> Option<()> {
+        for some in tests.chunks(AT_ONCE) {
+            if self.desk.is_late() {
+                return None;
+            }
+            let test = |at: &usize| self.book.borrow().suite[*at].clone();
+            let questions = some.iter().map(|at| Question::new(Purpose::Order, vec![test(at)]));
+            let answers = self.desk.ask(questions.collect()).await;
+            let outcomes = answers.iter().map(|answer| answer.last().map(|last| last.outcome));
+            let known = some.iter().zip(outcomes).filter_map(|(at, outcome)| Some((*at, outcome?)));
+            self.book.borrow_mut().alone.extend(known);
+        }
+        Some(())
+    }
+
+    /// Runs these orders, and looks into whatever ends otherwise than alone.
+    async fn orders(&self, mut orders: impl Iterator<Item = Vec<usize>>) -> Option<()> {
+        loop {
+            let each = self.desk.seconds_each() * self.book.borrow().suite.len() as f64;
+            let fit = (self.desk.seconds_left() / each.max(1e-6)) as usize;
+            let some: Vec<Vec<usize>> = orders.by_ref().take(fit.clamp(1, ORDERS_AT_ONCE)).collect();
+            if some.is_empty() {
+                return Some(());
+            }
+            if fit == 0 {
+                return None;
+            }
+            let question = |order: &Vec<usize>| Question::new(Purpose::Order, self.book.borrow().tests(order));
+            let answers = self.desk.ask(some.iter().map(question).collect()).await;
+            answers.iter().for_each(|answer| self.book.borrow_mut().take_note(answer));
+            self.examine().await;
+        }
+    }
+
+    /// Looks into every suspect that nobody has looked into yet.
+    async fn examine(&self) {
+        let open: Vec<usize> = {
+            let book = self.book.borrow();
+            (0..book.cases.len()).filter(|at| book.cases[*at].answered.is_none()).collect()
+        };
+        for some in open.chunks(SUSPECTS_AT_ONCE) {
+            together(some.iter().map(|at| self.look_into(*at)).collect()).await;
+        }
+    }
+
+    async fn look_into(&self, at: usize) {
+        if self.desk.is_late() {
+            return;
+        }
+        let Case { suspect, best, .. } = self.book.borrow().cases[at].clone();
+        let answered = culprits(&self.desk, &suspect, self.ordering.thorough, &best).await;
+        {
+            let case = &mut self.book.borrow_mut().cases[at];
+            case.tally = self.desk.tally(&suspect.test);
+            case.answered.clone_from(&answered);
+        }
+        // Where chance has a part in it, one run proves nothing about state.
+        if let Some(Answered::Depends(found)) = answered
+            && self.ordering.state
+            && found.unfinished.is_none()
+            && found.evidence.seen == found.evidence.tried
+        {
+            let turned = match found.kind {
+                OrderKind::Victim => Turned::Passes,
+                OrderKind::Brittle => Turned::Fails(found.alone, found.failure.clone()),
+            };
+            let state = leak::state(&self.desk, &found.culprits[0], &suspect.test, &turned).await;
+            self.book.borrow_mut().cases[at].state = state;
+        }
+    }
+
+    /// Looks into the tests that were named, until something is found or there is nothing more to try.
+    async fn given(&self) -> Option<()> {
+        let tests: Vec<usize> = {
+            let book = self.book.borrow();
+            self.ordering.only.iter().filter_map(|test| book.at.get(test).copied()).collect()
+        };
+        let suite: Vec<usize> = (0..self.book.borrow().suite.len()).collect();
+        self.try_after(&tests, |at| suite[..at].to_vec()).await?;
+        self.try_after(&tests, |at| suite.iter().rev().copied().filter(|other| *other != at).collect()).await?;
+        self.each_alone(tests.clone()).await?;
+        self.try_after_each(&tests).await?;
+        let mut chance = Chance(self.ordering.seed);
+        for _ in 0..self.ordering.random {
+            let mut order = suite.clone();
+            chance.shuffle(&mut order);
+            self.try_after(&tests, |at| order.iter().copied().filter(|other| *other != at).collect()).await?;
+        }
+        Some(())
+    }
+
+    /// Looks for culprits of these tests among others, as long as none is known.
+    async fn try_after(&self, tests: &[usize], before: impl Fn(usize) -> Vec<usize>) -> Option<()> {
+        for at in tests {
+            let mut book = self.book.borrow_mut();
+            let before = book.tests(&before(*at));
+            book.reopen(*at, before, false);
+        }
+        self.examine().await;
+        (!self.desk.is_late()).then_some(())
+    }
+
+    /// Every other test right before these.
+    async fn try_after_each(&self, tests: &[usize]) -> Option<()> {
+        let others: Vec<usize> = (0..self.book.borrow().suite.len()).collect();
+        for test in tests {
+            for some in others.chunks(AT_ONCE) {
+                if self.desk.is_late() {
+                    return None;
+                }
+                if !self.book.borrow().is_open(*test) {
+                    break;
+                }
+                let pair = |other: &usize| self.book.borrow().tests(&[*other, *test]);
+                let questions = some.iter().filter(|other| *other != test).map(pair);
+                let questions = questions.map(|tests| Question::new(Purpose::Order, tests)).collect();
+                let answers = self.desk.ask(questions).await;
+                answers.iter().for_each(|answer| self.book.borrow_mut().take_note(answer));
+                self.examine().await;
+            }
+        }
+        Some(())
+    }
+}
+
+#[cfg(test)]
+#[path = "order_tests.rs"]
+mod tests;

@@ -1,0 +1,259 @@
+use unflake_model::{Detail, LeakKind, OrderDependence, Repeats, VerdictKind};
+
+use super::*;
+use crate::world::{Sim, World, brittle, cleaner, named, polluter, victim};
+
+fn ordering() -> Ordering {
+    Ordering {
+        only: Vec::new(),
+        seconds: 1e6,
+        random: 3,
+        seed: 1,
+        thorough: true,
+        state: false,
+        fresh_by: Origin::Fork,
+    }
+}
+
+fn given(at: usize) -> Ordering {
+    Ordering { only: vec![named(at)], thorough: false, ..ordering() }
+}
+
+fn play(world: &mut World, ordering: Ordering) -> Vec<Finding> {
+    let mut order = Order::new(ordering);
+    world.play(&mut order);
+    order.findings()
+}
+
+fn dependence(finding: &Finding) -> &OrderDependence {
+    match &finding.detail {
+        Detail::Order(found) => found,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn names(tests: &[usize]) -> Vec<TestId> {
+    tests.iter().map(|at| named(*at)).collect()
+}
+
+#[test]
+fn a_polluter_right_before_its_victim_is_found_without_being_told() {
+    let mut world = World::new(10, vec![(7, polluter("x")), (3, victim(&["x"]))]);
+    let findings = play(&mut world, ordering());
+    assert_eq!(findings.len(), 1, "{findings:#?}");
+    assert_eq!(findings[0].test, named(3));
+    let found = dependence(&findings[0]);
+    assert_eq!((found.kind, &found.culprits), (OrderKind::Victim, &vec![names(&[7])]));
+    assert_eq!(found.order, names(&[7, 3]));
+    assert_eq!(found.evidence, Repeats { seen: 3, tried: 3, alone_passed: 3, alone_tried: 3 });
+    assert!(found.failure.is_some());
+    assert_eq!(
+        findings[0].sentence,
+        "fails after t7 (3 of 3), and only after it (each of 9 tests tried); alone it passes (3 of 3)"
+    );
+}
+
+#[test]
+fn all_alternatives_are_named() {
+    let special = vec![(1, polluter("x")), (4, polluter("x")), (8, polluter("x")), (6, victim(&["x"]))];
+    let findings = play(&mut World::new(10, special), given(6));
+    let mut culprits = dependence(&findings[0]).culprits.clone();
+    culprits.sort();
+    assert_eq!(culprits, [names(&[1]), names(&[4]), names(&[8])]);
+}
+
+#[test]
+fn tests_that_are_needed_together_are_found_together() {
+    let special =
+        || vec![(20, polluter("x")), (90, polluter("y")), (55, polluter("z")), (150, victim(&["x", "y", "z"]))];
+    let findings = play(&mut World::new(200, special()), given(150));
+    assert_eq!(dependence(&findings[0]).culprits, [names(&[20, 55, 90])]);
+    assert_eq!(findings[0].sentence, "fails after t20, then t55, then t90 (3 of 3); alone it passes (3 of 3)");
+}
+
+#[test]
+fn a_brittle_is_told_with_what_sets_its_state() {
+    let mut world = World::new(200, vec![(120, polluter("x")), (160, brittle(&["x"]))]);
+    let findings = play(&mut world, given(160));
+    let found = dependence(&findings[0]);
+    assert_eq!((found.kind, &found.culprits), (OrderKind::Brittle, &vec![names(&[120])]));
+    assert_eq!(findings[0].sentence, "passes after t120 (3 of 3); alone it fails (3 of 3)");
+}
+
+#[test]
+fn a_cleaner_between_hides_nothing_and_is_named() {
+    let special = || vec![(5, polluter("x")), (6, cleaner("x")), (30, victim(&["x"]))];
+    let findings = play(&mut World::new(60, special()), given(30));
+    let found = dependence(&findings[0]);
+    assert_eq!(found.culprits, [names(&[5])]);
+    assert_eq!(found.cleaners, names(&[6]));
+    assert!(findings[0].sentence.ends_with("; t6 in between undoes it"), "{}", findings[0].sentence);
+}
+
+#[test]
+fn a_test_that_crashes_is_left_out_of_the_search() {
+    let dies = || Sim { dies: true, ..Sim::default() };
+    let special = vec![(2, dies()), (10, polluter("x")), (50, polluter("y")), (90, victim(&["x", "y"]))];
+    let findings = play(&mut World::new(100, special), given(90));
+    assert_eq!(dependence(&findings[0]).culprits, [names(&[10, 50])]);
+    let special = vec![(2, polluter("x")), (3, dies()), (4, victim(&["x"]))];
+    let findings = play(&mut World::new(8, special), ordering());
+    assert_eq!(findings.len(), 1, "{findings:#?}");
+    assert_eq!(dependence(&findings[0]).culprits, [names(&[2])]);
+}
+
+#[test]
+fn a_noisy_victim_is_told_with_its_rate() {
+    let mut rates = Vec::new();
+    for (percent, place) in [(40, 3), (50, 20), (60, 40), (70, 60), (80, 70)] {
+        let noisy = Sim { fails_really: Some(percent), ..victim(&["x"]) };
+        let findings = play(&mut World::new(100, vec![(place, polluter("x")), (80, noisy)]), given(80));
+        let found = dependence(&findings[0]);
+        assert_eq!(found.culprits, [names(&[place])], "{percent} %");
+        assert_eq!(found.evidence.alone_passed, found.evidence.alone_tried);
+        rates.push((found.evidence.seen, found.evidence.tried));
+    }
+    assert!(rates.iter().any(|(seen, tried)| seen < tried), "{rates:?}");
+}
+
+#[test]
+fn chance_is_not_taken_for_order() {
+    for percent in [5, 20, 50, 80, 95] {
+        let special = vec![(4, Sim { fails_anyway: percent, ..Sim::default() }), (9, polluter("x"))];
+        for finding in play(&mut World::new(20, special), ordering()) {
+            let verdict = finding.verdict().unwrap_or_else(|| panic!("{percent} %: {}", finding.sentence));
+            assert_eq!(verdict.kind, VerdictKind::FlakyIndependent);
+        }
+    }
+}
+
+#[test]
+fn what_fails_always_and_what_is_skipped_is_no_matter_of_order() {
+    let broken = Sim { fails: Some(Box::new(|_| true)), ..Sim::default() };
+    let skipped = Sim { skips: true, ..Sim::default() };
+    assert!(play(&mut World::new(9, vec![(1, broken), (5, skipped)]), ordering()).is_empty());
+}
+
+#[test]
+fn every_pair_is_covered_and_the_line_says_so() {
+    let mut order = Order::new(Ordering { random: 0, ..ordering() });
+    World::new(7, Vec::new()).play(&mut order);
+    assert_eq!(order.coverage().pairs(), (42, 42));
+    assert_eq!(
+        order.coverage().to_string(),
+        "each of the 7 tests has been run right after every other, in 10 orders (seed 1)"
+    );
+}
+
+#[test]
+fn when_the_time_is_over_it_says_what_is_left() {
+    // 100 × 11 ms alone, then 110 ms an order.
+    let mut order = Order::new(Ordering { seconds: 3.0, ..ordering() });
+    let mut world = World::new(100, Vec::new());
+    world.files = 10;
+    world.play(&mut order);
+    let (seen, of) = order.coverage().pairs();
+    assert!(seen > 0 && seen < of);
+    assert!(order.coverage().to_string().ends_with("for the rest there was no time"), "{}", order.coverage());
+}
+
+#[test]
+fn a_run_that_is_cut_short_says_what_it_knows() {
+    let special = || vec![(7, polluter("x")), (50, polluter("y")), (70, victim(&["x", "y"]))];
+    let mut order = Order::new(ordering());
+    let mut world = World::new(100, special());
+    world.list(&mut order);
+    let mut lengths = Vec::new();
+    while world.batch(&mut order) {
+        if let [finding] = &order.findings()[..] {
+            lengths.push(dependence(finding).order.len());
+            let finished = dependence(finding).unfinished.is_none();
+            assert!(finished || finding.sentence.contains("the run ended before"), "{}", finding.sentence);
+        }
+    }
+    assert_eq!((lengths[0], lengths.last()), (71, Some(&3)));
+    assert!(lengths.is_sorted_by(|one, two| one >= two), "{lengths:?}");
+}
+
+#[test]
+fn a_state_is_proven_with_the_order() {
+    let special = vec![(7, polluter("shop.cache")), (8, polluter("log.level")), (12, victim(&["shop.cache"]))];
+    let findings = play(&mut World::new(20, special), Ordering { state: true, ..given(12) });
+    let [_, finding] = &findings[..] else { panic!("{findings:#?}") };
+    let Detail::State(leak) = &finding.detail else { panic!("{finding:#?}") };
+    assert_eq!(leak.kind, LeakKind::Proven);
+    assert_eq!(leak.after, names(&[7]));
+}
+
+/// Random worlds of simple relations: what is found is true and smallest, and nothing else is found.
+#[test]
+fn in_random_worlds_only_true_relations_are_found() {
+    for seed in 0..60 {
+        let mut chance = Chance(seed);
+        let n = 3 + chance.below(60);
+        let mut places: Vec<usize> = (0..n).collect();
+        chance.shuffle(&mut places);
+        let together = 1 + chance.below(2);
+        let is_brittle = chance.below(3) == 0;
+        let cells: Vec<String> = (0..together).map(|at| format!("c{at}")).collect();
+        let cells: Vec<&str> = cells.iter().map(String::as_str).collect();
+        let mut special: Vec<(usize, Sim)> =
+            cells.iter().enumerate().map(|(at, cell)| (places[at], polluter(cell))).collect();
+        let it = places[together];
+        special.push((it, if is_brittle { brittle(&cells) } else { victim(&cells) }));
+        let findings = play(&mut World::new(n, special), ordering());
+        assert_eq!(findings.len(), 1, "seed {seed}: {findings:#?}");
+        let found = dependence(&findings[0]);
+        assert_eq!(findings[0].test, named(it));
+        let sorted = |list: &[TestId]| {
+            let mut list = list.to_vec();
+            list.sort();
+            list
+        };
+        if is_brittle {
+            assert_eq!(found.kind, OrderKind::Brittle);
+            let mut culprits = found.culprits.concat();
+            culprits.sort();
+            assert_eq!(culprits, sorted(&names(&places[..together])), "seed {seed}");
+        } else {
+            assert_eq!(sorted(&found.culprits[0]), sorted(&names(&places[..together])), "seed {seed}");
+            assert_eq!(found.culprits.len(), 1, "seed {seed}");
+        }
+    }
+}
+
+#[test]
+fn in_worlds_without_relations_nothing_is_found() {
+    for n in [0, 1, 2, 5, 30] {
+        let special = (0..n).map(|at| (at, polluter(&format!("c{at}")))).collect();
+        assert!(play(&mut World::new(n, special), ordering()).is_empty());
+    }
+}
+
+/// What a search costs in a suite of 1,000 tests. The numbers are in the page on the decisions.
+#[test]
+fn the_cost_of_a_search_stays_low() {
+    let mean = |make: fn(&mut Chance) -> (usize, Vec<(usize, Sim)>)| {
+        let (mut executions, mut forks, mut batches) = (0, 0, 0);
+        for seed in 0..20 {
+            let (it, special) = make(&mut Chance(seed));
+            let mut world = World::new(1000, special);
+            let findings = play(&mut world, given(it));
+            assert_eq!(findings.len(), 1, "seed {seed}");
+            executions += world.executions;
+            forks += world.forks;
+            batches += world.batches;
+        }
+        println!("{} executions, {} forks, {} batches", executions / 20, forks / 20, batches / 20);
+        (executions / 20, forks / 20)
+    };
+    let one = mean(|chance| (999, vec![(chance.below(999), polluter("x")), (999, victim(&["x"]))]));
+    let two = mean(|chance| {
+        let (first, second) = (chance.below(500), 500 + chance.below(499));
+        (999, vec![(first, polluter("x")), (second, polluter("y")), (999, victim(&["x", "y"]))])
+    });
+    let setter = mean(|chance| (999, vec![(chance.below(999), polluter("x")), (999, brittle(&["x"]))]));
+    assert!(one.0 < 1200 && one.1 < 70, "{one:?}");
+    assert!(two.0 < 6000 && two.1 < 250, "{two:?}");
+    assert!(setter.0 < 1200 && setter.1 < 70, "{setter:?}");
+}

@@ -1,0 +1,270 @@
+//! A small world of tests that read and write cells, for the tests of inquiries: it answers sessions honestly, shares their
+//! beginnings as exec does, and counts what that costs.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use unflake_model::{
+    Attempt, Cell, Death, EnvironmentId, Failure, Observation, Origin, Outcome, Phase, Session, Test, TestId,
+    Timestamp, Written,
+};
+
+use crate::Inquiry;
+use crate::pairs::Chance;
+
+pub(crate) type State = BTreeMap<String, i32>;
+type Fails = Box<dyn Fn(&State) -> bool>;
+type Writes = Box<dyn Fn(&mut State)>;
+
+/// A test of the world. Without any of its parts it passes and touches nothing.
+#[derive(Default)]
+pub(crate) struct Sim {
+    pub(crate) fails: Option<Fails>,
+    pub(crate) writes: Option<Writes>,
+    pub(crate) dies: bool,
+    pub(crate) skips: bool,
+    /// Of a hundred failures, how many happen; of a hundred passes, how many are failures all the same.
+    pub(crate) fails_really: Option<usize>,
+    pub(crate) fails_anyway: usize,
+}
+
+pub(crate) struct World {
+    pub(crate) order: Vec<TestId>,
+    pub(crate) files: usize,
+    tests: HashMap<TestId, Sim>,
+    pub(crate) start: State,
+    /// Cells that cannot be put back, and whether that is known before it is tried.
+    pub(crate) fixed: BTreeMap<String, bool>,
+    /// Whether every test has a process of its own.
+    pub(crate) isolated: bool,
+    /// How many states are kept from one batch to the next, and those that are there, the last used one last.
+    pub(crate) keeps: usize,
+    reached: Vec<(Vec<TestId>, Option<State>)>,
+    chance: Chance,
+    clock: i64,
+    environments: u32,
+    pub(crate) executions: u32,
+    pub(crate) forks: u32,
+    pub(crate) batches: u32,
+}
+
+pub(crate) fn named(at: usize) -> TestId {
+    TestId::new(format!("t{at}"))
+}
+
+pub(crate) fn polluter(cell: &str) -> Sim {
+    let cell = cell.to_owned();
+    Sim { writes: Some(Box::new(move |state| _ = state.insert(cell.clone(), 1))), ..Sim::default() }
+}
+
+pub(crate) fn cleaner(cell: &str) -> Sim {
+    let cell = cell.to_owned();
+    Sim { writes: Some(Box::new(move |state| _ = state.remove(&cell))), ..Sim::default() }
+}
+
+/// Fails if all of these cells have been written.
+pub(crate) fn victim(cells: &[&str]) -> Sim {
+    let cells: Vec<String> = cells.iter().map(|cell| (*cell).to_owned()).collect();
+    let fails = move |state: &State| cells.iter().all(|cell| state.get(cell) == Some(&1));
+    Sim { fails: Some(Box::new(fails)), ..Sim::default() }
+}
+
+/// Fails unless one of these cells has been written.
+pub(crate) fn brittle(cells: &[&str]) -> Sim {
+    let cells: Vec<String> = cells.iter().map(|cell| (*cell).to_owned()).collect();
+    let fails = move |state: &State| !cells.iter().any(|cell| state.get(cell) == Some(&1));
+    Sim { fails: Some(Box::new(fails)), ..Sim::default() }
+}
+
+impl World {
+    /// `n` tests, of which these are special.
+    pub(crate) fn new(n: usize, special: Vec<(usize, Sim)>) -> Self {
+        Self {
+            order: (0..n).map(named).collect(),
+            files: 1,
+            tests: special.into_iter().map(|(at, sim)| (named(at), sim)).collect(),
+            start: State::new(),
+            fixed: BTreeMap::new(),
+            isolated: false,
+            keeps: 4,
+            reached: Vec::new(),
+            chance: Chance(1),
+            clock: 0,
+            environments: 0,
+            executions: 0,
+            forks: 0,
+            batches: 0,
+        }
+    }
+
+    pub(crate) fn list(&self, inquiry: &mut dyn Inquiry) {
+        let size = self.order.len().div_ceil(self.files).max(1);
+        let test = |(at, id): (usize, &TestId)| {
+            let file = Some(format!("f{}", at / size).into());
+            Test { id: id.clone(), file, line: None, command: Vec::new() }
+        };
+        let tests = self.order.iter().enumerate().map(test).collect();
+        inquiry.hear(&Observation::Listed { tests, deselected: 0, isolated: self.isolated });
+    }
+
+    /// The whole conversation.
+    pub(crate) fn play(&mut self, inquiry: &mut dyn Inquiry) {
+        self.list(inquiry);
+        while self.batch(inquiry) {
+            assert!(self.batches < 20_000, "it never ends");
+        }
+    }
+
+    /// One batch of it. False: there was nothing more to ask.
+    pub(crate) fn batch(&mut self, inquiry: &mut dyn Inquiry) -> bool {
+        let mut sessions = inquiry.ask();
+        if sessions.is_empty() {
+            return false;
+        }
+        self.batches += 1;
+        sessions.sort_by_key(|session| session.prefix);
+        for session in &sessions {
+            let prefix = session.prefix as usize;
+            let left = match self.reach(session, inquiry) {
+                Some(state) => {
+                    self.run(session, state, inquiry);
+                    Vec::new()
+                }
+                None => session.tests[prefix..].to_vec(),
+            };
+            inquiry.hear(&Observation::SessionEnded { session: session.id, left, why: None });
+        }
+        let spare = self.reached.len().saturating_sub(self.keeps);
+        self.reached.drain(..spare);
+        true
+    }
+
+    /// The state after the beginning of a session, reached once. None: a process does not come through it.
+    fn reach(&mut self, session: &Session, inquiry: &mut dyn Inquiry) -> Option<State> {
+        let prefix = if self.isolated { &[] } else { &session.tests[..session.prefix as usize] };
+        let watched = session.probe.as_ref().is_some_and(|probe| !probe.watch.is_empty());
+        let begins = |(_, (tests, _)): &(usize, &(Vec<TestId>, Option<State>))| !watched && prefix.starts_with(tests);
+        let best = self.reached.iter().enumerate().filter(begins).max_by_key(|(_, (tests, _))| tests.len());
+        let best = best.map(|(at, _)| at);
+        let (known, mut state) = match best.map(|at| self.reached.remove(at)) {
+            Some(used) => {
+                self.reached.push(used.clone());
+                (used.0.len(), used.1)
+            }
+            None => (0, Some(self.start.clone())),
+        };
+        if known < prefix.len() {
+            self.fork();
+            for test in &prefix[known..] {
+                let Some(living) = &mut state else { break };
+                if !self.attempt(test, session, living, inquiry) {
+                    state = None;
+                }
+            }
+            self.reached.push((prefix.to_vec(), state.clone()));
+        }
+        state
+    }
+
+    fn run(&mut self, session: &Session, mut state: State, inquiry: &mut dyn Inquiry) {
+        self.fork();
+        if let Some(probe) = &session.probe {
+            let (cells, unknown) = (self.differences(&state, &probe.watch), Vec::new());
+            inquiry.hear(&Observation::Left { session: session.id, cells, unknown });
+            let mut not = Vec::new();
+            for path in &probe.restore {
+                match self.start.get(path) {
+                    _ if self.fixed.contains_key(path) => not.push((path.clone(), "it is bolted down".to_owned())),
+                    Some(value) => _ = state.insert(path.clone(), *value),
+                    None => _ = state.remove(path),
+                }
+            }
+            if !not.is_empty() {
+                inquiry.hear(&Observation::NotRestored { session: session.id, cells: not });
+            }
+        }
+        let prefix = if self.isolated { 0 } else { session.prefix as usize };
+        for test in &session.tests[prefix..] {
+            if self.isolated {
+                state = self.start.clone();
+                self.environments += 1;
+            }
+            self.attempt(test, session, &mut state, inquiry);
+        }
+    }
+
+    fn differences(&self, state: &State, watch: &[String]) -> Vec<Cell> {
+        let paths: BTreeSet<&String> = state.keys().chain(self.start.keys()).collect();
+        let differing = paths.into_iter().filter(|path| state.get(*path) != self.start.get(*path));
+        let cell = |path: &String| Cell {
+            path: path.clone(),
+            kind: "module global".to_owned(),
+            before: self.start.get(path).map(i32::to_string),
+            after: state.get(path).map(i32::to_string),
+            fixed: (self.fixed.get(path) == Some(&true)).then(|| "it is bolted down".to_owned()),
+            written: watch.contains(path).then(|| Written {
+                file: format!("{path}.py"),
+                line: 7,
+                function: "write".to_owned(),
+            }),
+        };
+        differing.map(cell).collect()
+    }
+
+    fn fork(&mut self) {
+        self.forks += 1;
+        self.environments += 1;
+        self.clock += 10_000;
+    }
+
+    /// Says whether the process lives on.
+    fn attempt(&mut self, test: &TestId, session: &Session, state: &mut State, inquiry: &mut dyn Inquiry) -> bool {
+        let started = Timestamp(self.clock);
+        self.clock += 1_000;
+        self.executions += 1;
+        let environment = EnvironmentId(self.environments);
+        let plain = Sim::default();
+        let sim = self.tests.get(test).unwrap_or(&plain);
+        let would_fail = sim.fails.as_ref().is_some_and(|fails| fails(state));
+        let fails = match would_fail {
+            true => sim.fails_really.is_none_or(|percent| self.chance.below(100) < percent),
+            false => sim.fails_anyway > 0 && self.chance.below(100) < sim.fails_anyway,
+        };
+        let outcome = match () {
+            () if sim.skips => Outcome::Skipped,
+            () if sim.dies => Outcome::Crashed(Death::Signal(11)),
+            () if fails => Outcome::Failed,
+            () => Outcome::Passed,
+        };
+        if let Some(writes) = &sim.writes {
+            writes(state);
+        }
+        if sim.dies {
+            *state = self.start.clone();
+            self.environments += 1;
+        }
+        let failure = Failure {
+            phase: Phase::Call,
+            kind: "AssertionError".to_owned(),
+            message: "no".to_owned(),
+            trace: String::new(),
+            file: None,
+            line: None,
+        };
+        inquiry.hear(&Observation::Attempted(Attempt {
+            test: test.clone(),
+            session: session.id,
+            purpose: session.purpose,
+            environment,
+            origin: Origin::Fork,
+            position: 0,
+            run: 0,
+            outcome,
+            started,
+            seconds: 0.001,
+            failure: outcome.is_failure().then_some(failure),
+            stdout: String::new(),
+            stderr: String::new(),
+        }));
+        !outcome.eq(&Outcome::Crashed(Death::Signal(11)))
+    }
+}
