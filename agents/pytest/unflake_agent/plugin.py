@@ -10,6 +10,7 @@ import traceback
 
 import pytest
 
+from . import bring
 from .forks import Forker
 from .items import Items, listing
 from .reports import Shortener, Sources, Teller, is_shared_tear_down, outcome_of, passed, warm_up
@@ -27,6 +28,7 @@ MOST_FILES = 16
 # How to open a file that has no name, where the system can.
 NAMELESS = os.O_TMPFILE | os.O_RDWR | os.O_EXCL | os.O_CLOEXEC if hasattr(os, "O_TMPFILE") else None
 
+STATE_ORDERS = "remember", "compare", "restore", "watch"
 RUNS_NOTHING = {"collectonly": "--collect-only", "setupplan": "--setup-plan", "setuponly": "--setup-only"}
 
 
@@ -70,6 +72,7 @@ class Agent:
         self._ending = None
         self._noted_reruns = False
         self._sources = Sources()
+        self._state = None  # What tests leave behind, from the first order about it on.
         self._unread = None  # Files of tests that copies may have to show, before the first copy is made.
         # Why a set-up failed last, and why it failed again after everything had been torn down for it.
         self._set_up_error = None
@@ -242,6 +245,8 @@ class Agent:
         kind = order.get("order")
         if kind == "run":
             self._run(order["tests"], order["again"], order.get("hold", False))
+        elif kind in STATE_ORDERS:
+            self._obey_about_state(order)
         elif kind == "fork":
             self._fork(order["environment"])
         elif kind == "reap":
@@ -257,6 +262,17 @@ class Agent:
         else:
             self._problem("internal", None, "the agent does not know the order %r" % (kind,))
         return True
+
+    def _obey_about_state(self, order):
+        if self._state is None:
+            config = self._session.config
+            self._state = bring("state").State(str(config.rootpath), self._side, self._own_descriptors, _spared(config))
+        answer = self._state.obey(order)
+        if answer is not None:
+            self._wire.tell(answer[0], **answer[1])
+
+    def _own_descriptors(self):
+        return self._wire.descriptors() | self._stacks.descriptors()
 
     # -- Running ------------------------------------------------------------------------------------------------------
 
@@ -283,6 +299,9 @@ class Agent:
                 self._unsent += self._wire.line("stopped", **stopped)
                 self._tear_down()
                 break
+        if self._state is not None:
+            for written in self._state.written():
+                self._unsent += self._wire.line("written", **written)
         self._wire.send(self._unsent + b'{"event":"idle"}\n')
         self._unsent = b""
         self._set_up_error = self._failed_again = None
@@ -392,6 +411,8 @@ class Agent:
             _make_base_temp(config)
             _flush(config)
             self._prepare_for_failures()
+            if self._state is not None:
+                self._state.before_fork()
             try:
                 pid = self._forker.fork(environment)
             except OSError as error:
@@ -406,6 +427,8 @@ class Agent:
             self._wire.connect(environment=environment, parent=parent)
             self._stacks.open(environment)
             _own_output(config)
+            if self._state is not None:
+                self._state.in_child()
 
     def _prepare_for_failures(self):
         """What copies would each do again when a test fails is done here, one file a copy from the second copy on: it
@@ -537,6 +560,13 @@ def _make_base_temp(config):
         config._tmp_path_factory.getbasetemp()
     except Exception:
         pass
+
+
+def _spared(config):
+    """Directories in which pytest itself keeps things."""
+    factory = getattr(config, "_tmp_path_factory", None)
+    cache = getattr(getattr(config, "cache", None), "_cachedir", None)
+    return [str(path) for path in (getattr(factory, "_basetemp", None), cache) if path is not None]
 
 
 def _unlock(config):

@@ -48,6 +48,10 @@ class Stacks:
         else:
             self._enable(file=self._descriptor, all_threads=True)
 
+    def descriptors(self):
+        """The number that is taken by the file."""
+        return {self._descriptor} if self._is_ours() else set()
+
     def _identify(self):
         try:
             file = self._fstat(self._descriptor)

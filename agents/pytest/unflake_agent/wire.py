@@ -74,6 +74,10 @@ class Wire:
                 self._close(descriptor)
             self._socket = None
 
+    def descriptors(self):
+        """The number that is taken by the connection."""
+        return {self._socket.fileno()} if self._is_ours() else set()
+
     def _identify(self):
         try:
             file = self._fstat(self._socket.fileno())
