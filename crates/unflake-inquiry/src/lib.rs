@@ -3,6 +3,7 @@
 //!
 //! Deliberately absent: processes, files, clocks, SQL, drawing. So their tests are literals.
 
+mod after;
 mod book;
 mod case;
 mod confirmation;

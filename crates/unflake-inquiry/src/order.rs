@@ -191,7 +191,8 @@ impl Search {
         let suite: Vec<usize> = (0..self.book.borrow().suite.len()).collect();
         self.try_after(&tests, |at| suite[..at].to_vec()).await?;
         self.try_after(&tests, |at| suite.iter().rev().copied().filter(|other| *other != at).collect()).await?;
-        self.each_alone(tests.clone()).await?;
+        let open = tests.iter().copied().filter(|at| self.book.borrow().is_open(*at)).collect();
+        self.each_alone(open).await?;
         self.try_after_each(&tests).await?;
         let mut chance = Chance(self.ordering.seed);
         for _ in 0..self.ordering.random {

@@ -233,7 +233,8 @@ fn in_worlds_without_relations_nothing_is_found() {
 /// What a search costs in a suite of 1,000 tests. The numbers are in the page on the decisions.
 #[test]
 fn the_cost_of_a_search_stays_low() {
-    let mean = |make: fn(&mut Chance) -> (usize, Vec<(usize, Sim)>)| {
+    type Make = fn(&mut Chance) -> (usize, Vec<(usize, Sim)>);
+    let mean = |make: Make| {
         let (mut executions, mut forks, mut batches) = (0, 0, 0);
         for seed in 0..20 {
             let (it, special) = make(&mut Chance(seed));

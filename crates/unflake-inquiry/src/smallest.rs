@@ -90,7 +90,7 @@ async fn from_the_end<T: Clone, A: Trial<T>>(mut before: Vec<T>, known: bool, tr
             // With what comes before out of the way everything is cheaper. If more is needed it cannot be.
             if let (Some(few), Some(many)) = (too_few, enough)
                 && A::GROWS
-                && few > LONG
+                && few > LONG.max(many - few)
                 && !cut_off
             {
                 cut_off = true;
