@@ -48,13 +48,32 @@ impl Repository {
         let (base, head, root) = (base.clone(), self.head()?, self.root().to_owned());
         unknown.extend(found.unknown);
         let for_all = everywhere::among(&files);
-        Ok(Changes { base, head, root, files, ignored, for_all, ignore_case, unknown })
+        let new_directories = self.new_directories(&base.revision, &files)?;
+        Ok(Changes { base, head, root, files, ignored, new_directories, for_all, ignore_case, unknown })
     }
 
     /// Whether the files are known to be as in that commit, those aside that are not checked out.
     pub(crate) fn is_as(&self, revision: &str) -> Result<bool, Error> {
         let found = self.differing(revision)?;
         Ok(found.paths.is_empty() && found.unknown.is_empty())
+    }
+
+    /// The directories of what came that the base does not have.
+    fn new_directories(&self, base: &str, files: &[Change]) -> Result<BTreeSet<String>, Error> {
+        let stays =
+            |kind: &ChangeKind| matches!(kind, ChangeKind::Modified | ChangeKind::ModeOnly | ChangeKind::Deleted);
+        let mut new = BTreeSet::new();
+        for change in files.iter().filter(|change| !stays(&change.kind)) {
+            let ends = change.path.match_indices('/').map(|(at, _)| at);
+            new.extend(ends.map(|end| change.path[..end].to_owned()));
+        }
+        if !new.is_empty() {
+            let there = self.git.ask(&["ls-tree", "-r", "-d", "--name-only", "--full-tree", "-z", base])?;
+            for path in there.split(|byte| *byte == 0) {
+                new.remove(&*String::from_utf8_lossy(path));
+            }
+        }
+        Ok(new)
     }
 
     fn ignores_case(&self) -> Result<bool, Error> {

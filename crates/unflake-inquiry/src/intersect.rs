@@ -58,7 +58,9 @@ pub(crate) fn intersect(changes: &Changes, on: &Dependencies, granularity: Granu
         meeting.below(path, &at(path), comes_or_goes, "is in a directory that it lists");
     }
     for path in &on.looked {
-        meeting.below(path, &at(path), goes, "is in a directory that it looks for");
+        // It may have come with what is in it.
+        let counts = if changes.new_directories.contains(&at(path)) { comes_or_goes } else { goes };
+        meeting.below(path, &at(path), counts, "is in a directory that it looks for");
     }
     for path in &on.missed {
         meeting.used(path, &at(path), "is looked for by it");

@@ -13,6 +13,7 @@ fn changed(files: &[(&str, ChangeKind)]) -> Changes {
         root: PathBuf::from("/p"),
         files: files.iter().map(change).collect(),
         ignored: vec!["local.cfg".to_owned()],
+        new_directories: Default::default(),
         for_all: Vec::new(),
         ignore_case: false,
         unknown: Vec::new(),
@@ -69,6 +70,14 @@ fn each_way_to_depend_meets_its_change_and_no_other() {
     check("tests/helpers.py", Renamed { from: "old/helpers.py".to_owned() }, Some("is where it looks for a module"));
     check("docs/helpers.py", Added, None);
     check("docs/readme.md", Modified, None);
+}
+
+#[test]
+fn a_directory_that_is_looked_at_may_be_new() {
+    let mut changes = changed(&[("templates/a.html", ChangeKind::Added)]);
+    assert!(intersect(&changes, &depends(), Granularity::File).is_empty());
+    changes.new_directories.insert("templates".to_owned());
+    assert_eq!(intersect(&changes, &depends(), Granularity::File).touched.len(), 1);
 }
 
 #[test]

@@ -60,6 +60,7 @@ impl World {
             root: PathBuf::from("/p"),
             files: vec![change],
             ignored: Vec::new(),
+            new_directories: Default::default(),
             for_all: Vec::new(),
             ignore_case: false,
             unknown: Vec::new(),

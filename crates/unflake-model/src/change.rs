@@ -18,6 +18,9 @@ pub struct Changes {
     /// Files and directories that no revision knows because they are ignored. They are no part of the change, and nobody
     /// can tell whether they differ from what they were.
     pub ignored: Vec<String>,
+    /// Directories that were not there at the base.
+    #[serde(default)]
+    pub new_directories: BTreeSet<String>,
     /// Those of `files` that count for every test: what builds and configures the project.
     #[serde(default)]
     pub for_all: Vec<String>,
@@ -176,6 +179,7 @@ mod tests {
             root: PathBuf::from("/home/ann/project"),
             files,
             ignored: vec![".venv".to_owned(), "a/settings.local".to_owned()],
+            new_directories: BTreeSet::new(),
             for_all: Vec::new(),
             ignore_case,
             unknown: Vec::new(),

@@ -33,6 +33,7 @@ fn in_the_working_tree() {
     lab.write("new.py", "x = 1\n");
     lab.write("dir/deep/new.txt", "");
     assert_eq!(lab.told(), ["b.txt modified", "dir/c.txt deleted", "dir/deep/new.txt untracked", "new.py untracked"]);
+    assert_eq!(lab.changes().new_directories.into_iter().collect::<Vec<_>>(), ["dir/deep"]);
     assert_eq!(lab.find().clean_tree().unwrap(), None);
 }
 
