@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use unflake_model::{Outcome, Test, TestId};
 
+use crate::chosen::chosen;
 use crate::coverage::Coverage;
 use crate::culprit::{Answered, Suspect};
 use crate::desk::Answer;
@@ -16,8 +17,14 @@ use crate::pairs::Pairs;
 #[derive(Default)]
 pub(crate) struct Book {
     pub(crate) suite: Vec<TestId>,
-    pub(crate) at: HashMap<TestId, usize>,
+    at: HashMap<TestId, usize>,
+    /// The tests that were asked for, where only some are.
+    pub(crate) given: Option<Vec<usize>>,
+    /// Names that fit no test.
+    pub(crate) nobody: Vec<String>,
     pub(crate) files: Vec<Vec<usize>>,
+    /// Whether every session has processes of its own.
+    pub(crate) isolated: bool,
     /// How each test ended alone.
     pub(crate) alone: BTreeMap<usize, Outcome>,
     pub(crate) cases: Vec<Case>,
@@ -38,7 +45,7 @@ pub(crate) struct Case {
 }
 
 impl Book {
-    pub(crate) fn new(tests: &[Test], seed: u64) -> Self {
+    pub(crate) fn new(tests: &[Test], isolated: bool, seed: u64) -> Self {
         let mut files: Vec<(Option<Arc<str>>, Vec<usize>)> = Vec::new();
         for (at, test) in tests.iter().enumerate() {
             match files.iter_mut().find(|(file, _)| *file == test.file) {
@@ -49,10 +56,17 @@ impl Book {
         Self {
             suite: tests.iter().map(|test| test.id.clone()).collect(),
             at: tests.iter().enumerate().map(|(at, test)| (test.id.clone(), at)).collect(),
+            isolated,
             files: files.into_iter().map(|(_, tests)| tests).collect(),
             coverage: Coverage::new(Pairs::new(tests.len()), tests.len(), seed),
             ..Self::default()
         }
+    }
+
+    pub(crate) fn choose(&mut self, names: &[String]) {
+        let (given, nobody) = chosen(&self.suite, names);
+        self.given = Some(given.iter().map(|test| self.at[test]).collect());
+        self.nobody = nobody;
     }
 
     pub(crate) fn tests(&self, order: &[usize]) -> Vec<TestId> {
@@ -90,6 +104,12 @@ impl Book {
 
     pub(crate) fn is_open(&self, at: usize) -> bool {
         self.cases.iter().all(|case| case.suspect.test != self.suite[at] || case.is_open())
+    }
+
+    pub(crate) fn answer(&mut self, test: &TestId, answered: Answered) {
+        if let Some(case) = self.cases.iter_mut().find(|case| case.suspect.test == *test) {
+            case.answered = Some(answered);
+        }
     }
 
     /// There is something more to try on a test of which nothing is known yet.

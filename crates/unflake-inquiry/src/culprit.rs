@@ -19,6 +19,8 @@ const FEW: usize = 64;
 /// With how much patience it is looked for: how often one list is tried, and how often the result is repeated after its culprits and
 /// alone. More of it only where the outcome varies.
 const PATIENCE: [(usize, usize); 3] = [(1, 3), (3, 10), (8, 10)];
+/// How often it is run after all others before it is said to end the same way.
+const TIMES_AFTER_ALL: usize = 5;
 /// How often it is run alone to see whether chance is all there is to it.
 const TIMES_ALONE: usize = 10;
 
@@ -60,6 +62,8 @@ pub(crate) struct Dependence {
     pub(crate) failure: Option<Failure>,
     /// Of how many tests each was tried right before it, all that could be.
     pub(crate) each_tried: Option<usize>,
+    /// Whether it is enough that the files of the culprits are loaded.
+    pub(crate) by_loading: bool,
     pub(crate) unfinished: Option<String>,
 }
 
@@ -95,6 +99,7 @@ pub(crate) async fn culprits(
                     evidence,
                     failure: after.failure(),
                     each_tried: None,
+                    by_loading: false,
                     unfinished,
                 };
                 if dependence.unfinished.is_none() {
@@ -107,10 +112,14 @@ pub(crate) async fn culprits(
         if desk.is_late() {
             return None;
         }
-        // Before anybody looks for a culprit with more patience: is it chance alone?
-        let other = after.repeat_alone(TIMES_ALONE).await;
-        let was_seen = suspect.seen || !best.borrow().is_empty();
-        if other > 0 || !was_seen && tries > 1 {
+        // Before anybody looks for a culprit with more patience: is there anything to find, and is it not chance alone?
+        if !suspect.seen && best.borrow().is_empty() {
+            after.tries = TIMES_AFTER_ALL;
+            if !after.shows(vec![(suspect.before.clone(), suspect.before.len())]).await[0] {
+                break;
+            }
+        }
+        if after.repeat_alone(TIMES_ALONE).await > 0 {
             break;
         }
     }

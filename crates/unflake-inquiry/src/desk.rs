@@ -23,6 +23,8 @@ pub(crate) struct Question {
     pub(crate) tests: Vec<TestId>,
     pub(crate) prefix: usize,
     pub(crate) probe: Option<Probe>,
+    /// Whether it must be a process that has loaded nothing but the files of these tests.
+    pub(crate) anew: bool,
 }
 
 /// What came of a question.
@@ -48,7 +50,7 @@ pub(crate) struct Heard {
 
 impl Question {
     pub(crate) fn new(purpose: Purpose, tests: Vec<TestId>) -> Self {
-        Self { purpose, tests, prefix: 0, probe: None }
+        Self { purpose, tests, prefix: 0, probe: None, anew: false }
     }
 
     /// What the first `prefix` tests come to may be shared with other questions.
@@ -130,8 +132,8 @@ impl Desk {
         // Number 0 is the suite's, and there is none here.
         inner.asked += 1;
         let id = SessionId(inner.asked);
-        let Question { purpose, tests, prefix, probe } = question;
-        let place = Place::Fresh(inner.fresh_by);
+        let Question { purpose, tests, prefix, probe, anew } = question;
+        let place = Place::Fresh(if anew { Origin::Process } else { inner.fresh_by });
         let session =
             Session { place, prefix: prefix as u32, probe, ..Session::fresh(id, purpose, Origin::Fork, tests) };
         inner.wanted.push(session);

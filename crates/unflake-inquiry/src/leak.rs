@@ -126,6 +126,7 @@ async fn smallest_set(restoring: &Restoring<'_>, cells: Vec<Cell>) -> Result<Vec
         let why = match (restorable.len(), fixed.len()) {
             (0, 0) => "nothing that was looked at differs".to_owned(),
             (0, _) => "it cannot be put back".to_owned(),
+            (1, 0) => "the one difference was put back, and it ended the same way".to_owned(),
             (some, 0) => format!("all {some} differences were put back, and it ended the same way"),
             (some, _) => format!("it cannot be put back, and what can be ({some} more) makes no difference alone"),
         };
@@ -210,3 +211,7 @@ fn named(cells: &[Cell]) -> String {
         more => format!("{} and {more} more", names.join(", ")),
     }
 }
+
+#[cfg(test)]
+#[path = "leak_tests.rs"]
+mod tests;

@@ -6,6 +6,7 @@
 mod after;
 mod book;
 mod case;
+mod chosen;
 mod confirmation;
 mod coverage;
 mod culprit;
@@ -15,6 +16,7 @@ mod intersect;
 mod ladder;
 mod leak;
 mod learn;
+mod loading;
 mod nio;
 mod once;
 mod order;

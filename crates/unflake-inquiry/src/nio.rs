@@ -4,7 +4,7 @@
 //! repeated: twice together and once alone, several times each. Only what does the same every time gets a name of its own.
 
 use std::cell::RefCell;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 
 use unflake_model::{
@@ -13,6 +13,7 @@ use unflake_model::{
 };
 
 use crate::Inquiry;
+use crate::chosen::chosen;
 use crate::desk::{Answer, Desk, Question, Work, together};
 use crate::leak::{self, Conclusion, Turned};
 
@@ -22,12 +23,13 @@ const TIMES: usize = 3;
 const AT_ONCE: usize = 64;
 
 /// What is run twice, and where.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Doubling {
     pub mode: Mode,
-    /// The tests that share an environment: for `IsolatedClass` those of one class each, for the others one group of all. Tests
-    /// that are in no group are not run.
-    pub groups: Vec<Vec<TestId>>,
+    /// Tests to be run, by their names or parts of them. None: all.
+    pub only: Option<Vec<String>>,
+    /// The name of the class that a test belongs to. Only who knows the runner can tell.
+    pub class_of: fn(&str) -> &str,
     pub fresh_by: Origin,
     /// Whether to look for the state that the first run leaves behind.
     pub state: bool,
@@ -36,7 +38,8 @@ pub struct Doubling {
 }
 
 pub struct Nio {
-    work: Work,
+    doubling: Doubling,
+    work: Option<Work>,
     book: Rc<RefCell<Book>>,
 }
 
@@ -46,6 +49,8 @@ struct Book {
     mode: Mode,
     passed_in_suite: BTreeSet<TestId>,
     cases: Vec<Case>,
+    /// Names that fit no test.
+    nobody: Vec<String>,
     /// Tests that could not be run twice in one process.
     untried: Vec<TestId>,
     over: bool,
@@ -68,9 +73,12 @@ struct Case {
 impl Nio {
     pub fn new(doubling: Doubling) -> Self {
         let book = Rc::new(RefCell::new(Book { mode: doubling.mode, ..Book::default() }));
-        let desk = Desk::new(doubling.fresh_by, doubling.seconds);
-        let search = search(desk.clone(), doubling, book.clone());
-        Self { work: Work::new(desk, search), book }
+        Self { doubling, work: None, book }
+    }
+
+    /// Names that were asked for and fit no test.
+    pub fn nobody(&self) -> Vec<String> {
+        self.book.borrow().nobody.clone()
     }
 
     /// Tests of which nobody knows, because they could not be run twice in one process.
@@ -81,17 +89,29 @@ impl Nio {
 
 impl Inquiry for Nio {
     fn hear(&mut self, observation: &Observation) {
+        if let Observation::Listed { tests, .. } = observation {
+            let mut tests: Vec<TestId> = tests.iter().map(|test| test.id.clone()).collect();
+            if let Some(only) = &self.doubling.only {
+                (tests, self.book.borrow_mut().nobody) = chosen(&tests, only);
+            }
+            let desk = Desk::new(self.doubling.fresh_by, self.doubling.seconds);
+            let groups = groups(tests, &self.doubling);
+            let search = search(desk.clone(), groups, self.doubling.state, self.book.clone());
+            self.work = Some(Work::new(desk, search));
+        }
         if let Observation::Attempted(attempt) = observation
             && attempt.purpose == Purpose::Suite
             && attempt.outcome.is_pass()
         {
             self.book.borrow_mut().passed_in_suite.insert(attempt.test.clone());
         }
-        self.work.hear(observation);
+        if let Some(work) = &mut self.work {
+            work.hear(observation);
+        }
     }
 
     fn ask(&mut self) -> Vec<Session> {
-        self.work.ask()
+        self.work.as_mut().map(Work::ask).unwrap_or_default()
     }
 
     fn findings(&self) -> Vec<Finding> {
@@ -100,12 +120,28 @@ impl Inquiry for Nio {
     }
 }
 
-async fn search(desk: Desk, doubling: Doubling, book: Rc<RefCell<Book>>) {
-    let groups: Vec<Vec<TestId>> = match doubling.mode {
-        Mode::IsolatedMethod => doubling.groups.into_iter().flatten().map(|test| vec![test]).collect(),
-        Mode::IsolatedClass => doubling.groups,
-        Mode::EntireSuite => vec![doubling.groups.concat()],
-    };
+/// The tests that share an environment.
+fn groups(tests: Vec<TestId>, doubling: &Doubling) -> Vec<Vec<TestId>> {
+    match doubling.mode {
+        Mode::IsolatedMethod => tests.into_iter().map(|test| vec![test]).collect(),
+        Mode::EntireSuite => vec![tests],
+        Mode::IsolatedClass => {
+            let mut groups: Vec<Vec<TestId>> = Vec::new();
+            let mut group_of: HashMap<String, usize> = HashMap::new();
+            for test in tests {
+                let class = (doubling.class_of)(test.as_str()).to_owned();
+                let at = *group_of.entry(class).or_insert(groups.len());
+                if at == groups.len() {
+                    groups.push(Vec::new());
+                }
+                groups[at].push(test);
+            }
+            groups
+        }
+    }
+}
+
+async fn search(desk: Desk, groups: Vec<Vec<TestId>>, look_for_state: bool, book: Rc<RefCell<Book>>) {
     for groups in groups.chunks(AT_ONCE) {
         if desk.is_late() {
             return;
@@ -118,7 +154,7 @@ async fn search(desk: Desk, doubling: Doubling, book: Rc<RefCell<Book>>) {
             take_note(group, &answer, &mut book.borrow_mut());
         }
         let suspects = first..book.borrow().cases.len();
-        together(suspects.map(|at| confirm(&desk, at, doubling.state, &book)).collect()).await;
+        together(suspects.map(|at| confirm(&desk, at, look_for_state, &book)).collect()).await;
     }
     book.borrow_mut().over = true;
 }

@@ -3,9 +3,15 @@ use unflake_model::LeakKind;
 use super::*;
 use crate::world::{Sim, State, World, brittle, named, polluter, victim};
 
-fn doubling(n: usize) -> Doubling {
-    let groups = vec![(0..n).map(named).collect()];
-    Doubling { mode: Mode::IsolatedMethod, groups, fresh_by: Origin::Fork, state: false, seconds: 1e6 }
+fn doubling() -> Doubling {
+    Doubling {
+        mode: Mode::IsolatedMethod,
+        only: None,
+        class_of: |test| test,
+        fresh_by: Origin::Fork,
+        state: false,
+        seconds: 1e6,
+    }
 }
 
 fn play(world: &mut World, doubling: Doubling) -> Vec<Finding> {
@@ -45,7 +51,7 @@ fn each_kind_is_told_apart() {
         (5, Sim { skips: true, ..Sim::default() }),
         (6, Sim { dies: true, ..Sim::default() }),
     ];
-    let findings = play(&mut World::new(9, special), doubling(9));
+    let findings = play(&mut World::new(9, special), doubling());
     let told: Vec<(&str, NioKind, &str)> = findings
         .iter()
         .map(|finding| (finding.test.as_str(), twice(finding).kind, finding.sentence.as_str()))
@@ -73,7 +79,7 @@ fn chance_is_never_called_idempotent_or_not() {
     let mut told = 0;
     for percent in [10, 30, 50, 70, 90] {
         let special = (0..40).map(|at| (at, Sim { fails_anyway: percent, ..Sim::default() })).collect();
-        for finding in play(&mut World::new(40, special), doubling(40)) {
+        for finding in play(&mut World::new(40, special), doubling()) {
             told += 1;
             let kind = twice(&finding).kind;
             assert!(kind != NioKind::Nio && kind != NioKind::Brittle, "{percent} %: {}", finding.sentence);
@@ -85,14 +91,14 @@ fn chance_is_never_called_idempotent_or_not() {
 #[test]
 fn one_fork_a_test_and_more_only_where_something_is_wrong() {
     let mut world = World::new(1000, vec![(500, nio("x"))]);
-    assert_eq!(play(&mut world, doubling(1000)).len(), 1);
+    assert_eq!(play(&mut world, doubling()).len(), 1);
     assert_eq!((world.executions, world.forks), (2000 + 3 * 2 + 3, 1000 + 6));
 }
 
 #[test]
 fn a_test_that_passed_in_the_suite_is_brittle_and_not_broken() {
     let mut suite = World::new(2, vec![(0, polluter("x")), (1, brittle(&["x"]))]);
-    let mut inquiry = Nio::new(doubling(2));
+    let mut inquiry = Nio::new(doubling());
     inquiry.book.borrow_mut().passed_in_suite.insert(named(1));
     suite.play(&mut inquiry);
     assert_eq!(twice(&inquiry.findings()[0]).kind, NioKind::Brittle);
@@ -104,8 +110,9 @@ fn groups_share_an_environment_and_a_suspicion_is_repeated_alone() {
     for mode in [Mode::IsolatedClass, Mode::EntireSuite] {
         // t2 fails in company because of t0, both times; t1 pollutes itself.
         let special = vec![(0, polluter("x")), (1, nio("y")), (2, victim(&["x"]))];
-        let groups = vec![vec![named(0), named(1), named(2)], vec![named(3)]];
-        let findings = play(&mut World::new(4, special), Doubling { mode, groups, ..doubling(4) });
+        let class_of = |test: &str| if test == "t3" { "b" } else { "a" };
+        let mut world = World::new(4, special);
+        let findings = play(&mut world, Doubling { mode, class_of, ..doubling() });
         assert_eq!(findings[0].test, named(1));
         assert_eq!((twice(&findings[0]).kind, twice(&findings[0]).mode), (NioKind::Nio, mode));
         assert_eq!(findings[0].replay, [named(1), named(1)]);
@@ -114,12 +121,20 @@ fn groups_share_an_environment_and_a_suspicion_is_repeated_alone() {
 }
 
 #[test]
+fn only_what_is_wanted_is_run() {
+    let mut inquiry = Nio::new(Doubling { only: Some(vec!["t1".to_owned(), "x".to_owned()]), ..doubling() });
+    let mut world = World::new(30, Vec::new());
+    world.play(&mut inquiry);
+    assert_eq!((world.executions, inquiry.nobody()), (2, vec!["x".to_owned()]));
+}
+
+#[test]
 fn what_fails_twice_only_after_others_is_told_with_them() {
     let counts = |state: &mut State| *state.entry("n".to_owned()).or_default() += 1;
     let full = |state: &State| state.get("n").is_some_and(|n| *n >= 3);
     let counting = || Sim { writes: Some(Box::new(counts)), ..Sim::default() };
     let special = vec![(0, counting()), (1, Sim { fails: Some(Box::new(full)), ..counting() })];
-    let doubling = Doubling { mode: Mode::EntireSuite, ..doubling(2) };
+    let doubling = Doubling { mode: Mode::EntireSuite, ..doubling() };
     let findings = play(&mut World::new(2, special), doubling);
     assert_eq!(findings.len(), 1);
     assert_eq!(twice(&findings[0]).kind, NioKind::Nio);
@@ -132,7 +147,7 @@ fn what_fails_twice_only_after_others_is_told_with_them() {
 
 #[test]
 fn where_every_test_has_its_own_process_nobody_knows() {
-    let mut inquiry = Nio::new(doubling(3));
+    let mut inquiry = Nio::new(doubling());
     let mut world = World::new(3, vec![(1, nio("x"))]);
     world.isolated = true;
     world.play(&mut inquiry);
@@ -142,7 +157,7 @@ fn where_every_test_has_its_own_process_nobody_knows() {
 
 #[test]
 fn a_run_that_is_cut_short_says_that_nothing_is_confirmed() {
-    let mut inquiry = Nio::new(doubling(3));
+    let mut inquiry = Nio::new(doubling());
     let mut world = World::new(3, vec![(1, nio("x"))]);
     world.list(&mut inquiry);
     world.batch(&mut inquiry);
@@ -155,7 +170,7 @@ fn a_run_that_is_cut_short_says_that_nothing_is_confirmed() {
 #[test]
 fn the_state_that_the_first_run_leaves_is_proven() {
     let mut world = World::new(3, vec![(1, nio("shop.cache"))]);
-    let findings = play(&mut world, Doubling { state: true, ..doubling(3) });
+    let findings = play(&mut world, Doubling { state: true, ..doubling() });
     let [_, state] = &findings[..] else { panic!("{findings:#?}") };
     let Detail::State(leak) = &state.detail else { panic!("{state:#?}") };
     assert_eq!((leak.kind, leak.cells[0].path.as_str()), (LeakKind::Proven, "shop.cache"));

@@ -6,7 +6,7 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use unflake_model::{Finding, Observation, OrderKind, Origin, Purpose, Session, TestId};
+use unflake_model::{Finding, Observation, OrderKind, Origin, Purpose, Session};
 
 use crate::Inquiry;
 use crate::book::{Book, Case};
@@ -14,6 +14,7 @@ use crate::coverage::Coverage;
 use crate::culprit::{Answered, culprits};
 use crate::desk::{Desk, Question, Work, together};
 use crate::leak::{self, Turned};
+use crate::loading::loading;
 use crate::order_words::findings;
 use crate::pairs::{Chance, covering};
 
@@ -21,14 +22,16 @@ use crate::pairs::{Chance, covering};
 const AT_ONCE: usize = 64;
 /// So many orders of all tests.
 const ORDERS_AT_ONCE: usize = 8;
+/// So many tests that fail alone are tried in new processes without anybody having asked for it.
+const AS_NEW_AT_MOST: usize = 8;
 /// So many suspects are looked into side by side.
 const SUSPECTS_AT_ONCE: usize = 4;
 
 /// What is looked for, and for how long.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ordering {
-    /// Tests to look into. Empty: all of them.
-    pub only: Vec<TestId>,
+    /// Tests to look into, by their names or parts of them. None: all.
+    pub only: Option<Vec<String>>,
     /// No question is put after so many seconds.
     pub seconds: f64,
     /// How many random orders to try at most, and what they are drawn from.
@@ -52,6 +55,11 @@ impl Order {
         Self { ordering, book: Rc::default(), work: None }
     }
 
+    /// Names that were asked for and fit no test.
+    pub fn nobody(&self) -> Vec<String> {
+        self.book.borrow().nobody.clone()
+    }
+
     /// What has been tried so far, for whoever wants to know what a search without findings is worth.
     pub fn coverage(&self) -> Coverage {
         self.book.borrow().coverage.clone()
@@ -60,8 +68,12 @@ impl Order {
 
 impl Inquiry for Order {
     fn hear(&mut self, observation: &Observation) {
-        if let Observation::Listed { tests, .. } = observation {
-            *self.book.borrow_mut() = Book::new(tests, self.ordering.seed);
+        if let Observation::Listed { tests, isolated, .. } = observation {
+            let mut book = Book::new(tests, *isolated, self.ordering.seed);
+            if let Some(only) = &self.ordering.only {
+                book.choose(only);
+            }
+            *self.book.borrow_mut() = book;
             let desk = Desk::new(self.ordering.fresh_by, self.ordering.seconds);
             let search = Search { desk: desk.clone(), ordering: self.ordering.clone(), book: self.book.clone() };
             self.work = Some(Work::new(desk, search.run()));
@@ -88,7 +100,11 @@ struct Search {
 
 impl Search {
     async fn run(self) {
-        let over = if self.ordering.only.is_empty() { self.all().await } else { self.given().await };
+        let given = self.book.borrow().given.clone();
+        let over = match given {
+            Some(tests) => self.given(tests).await,
+            None => self.all().await,
+        };
         self.book.borrow_mut().coverage.finished = over.is_some();
     }
 
@@ -97,6 +113,12 @@ impl Search {
         let (n, files) = (self.book.borrow().suite.len(), self.book.borrow().files.clone());
         self.each_alone((0..n).collect()).await?;
         self.orders([(0..n).collect(), (0..n).rev().collect()].into_iter()).await?;
+        let failing: Vec<usize> = {
+            let book = self.book.borrow();
+            let failing = book.alone.iter().filter(|(_, outcome)| outcome.is_failure()).map(|(at, _)| *at);
+            failing.filter(|at| book.is_open(*at)).take(AS_NEW_AT_MOST).collect()
+        };
+        self.try_loading(&failing).await?;
         if files.len() > 1 && files.len() < n {
             self.orders(covering(files.len()).map(|order| order.iter().flat_map(|at| files[*at].clone()).collect()))
                 .await?;
@@ -171,6 +193,7 @@ impl Search {
         if let Some(Answered::Depends(found)) = answered
             && self.ordering.state
             && found.unfinished.is_none()
+            && !found.by_loading
             && found.evidence.seen == found.evidence.tried
         {
             let turned = match found.kind {
@@ -183,13 +206,10 @@ impl Search {
     }
 
     /// Looks into the tests that were named, until something is found or there is nothing more to try.
-    async fn given(&self) -> Option<()> {
-        let tests: Vec<usize> = {
-            let book = self.book.borrow();
-            self.ordering.only.iter().filter_map(|test| book.at.get(test).copied()).collect()
-        };
+    async fn given(&self, tests: Vec<usize>) -> Option<()> {
         let suite: Vec<usize> = (0..self.book.borrow().suite.len()).collect();
         self.try_after(&tests, |at| suite[..at].to_vec()).await?;
+        self.try_loading(&tests).await?;
         self.try_after(&tests, |at| suite.iter().rev().copied().filter(|other| *other != at).collect()).await?;
         let open = tests.iter().copied().filter(|at| self.book.borrow().is_open(*at)).collect();
         self.each_alone(open).await?;
@@ -212,6 +232,32 @@ impl Search {
         }
         self.examine().await;
         (!self.desk.is_late()).then_some(())
+    }
+
+    /// Whether it matters to these tests which files are loaded. Takes several new processes each.
+    async fn try_loading(&self, tests: &[usize]) -> Option<()> {
+        for at in tests {
+            if self.desk.is_late() {
+                return None;
+            }
+            let (test, others) = {
+                let book = self.book.borrow();
+                if !book.is_open(*at) || book.isolated {
+                    continue;
+                }
+                let others = book.files.iter().filter(|file| !file.contains(at)).map(|file| file[0]);
+                (book.suite[*at].clone(), book.tests(&others.collect::<Vec<_>>()))
+            };
+            if others.is_empty() {
+                continue;
+            }
+            if let Some(found) = loading(&self.desk, &test, &others).await {
+                let mut book = self.book.borrow_mut();
+                book.reopen(*at, Vec::new(), false);
+                book.answer(&test, Answered::Depends(Box::new(found)));
+            }
+        }
+        Some(())
     }
 
     /// Every other test right before these.

@@ -1,22 +1,14 @@
-use unflake_model::{Detail, LeakKind, OrderDependence, Repeats, VerdictKind};
+use unflake_model::{Detail, LeakKind, OrderDependence, Repeats, TestId, VerdictKind};
 
 use super::*;
-use crate::world::{Sim, World, brittle, cleaner, named, polluter, victim};
+use crate::world::{Sim, State, World, Writes, brittle, cleaner, named, polluter, victim};
 
 fn ordering() -> Ordering {
-    Ordering {
-        only: Vec::new(),
-        seconds: 1e6,
-        random: 3,
-        seed: 1,
-        thorough: true,
-        state: false,
-        fresh_by: Origin::Fork,
-    }
+    Ordering { only: None, seconds: 1e6, random: 3, seed: 1, thorough: true, state: false, fresh_by: Origin::Fork }
 }
 
 fn given(at: usize) -> Ordering {
-    Ordering { only: vec![named(at)], thorough: false, ..ordering() }
+    Ordering { only: Some(vec![named(at).to_string()]), thorough: false, ..ordering() }
 }
 
 fn play(world: &mut World, ordering: Ordering) -> Vec<Finding> {
@@ -173,6 +165,32 @@ fn a_run_that_is_cut_short_says_what_it_knows() {
     }
     assert_eq!((lengths[0], lengths.last()), (71, Some(&3)));
     assert!(lengths.is_sorted_by(|one, two| one >= two), "{lengths:?}");
+}
+
+#[test]
+fn a_file_that_only_has_to_be_loaded_is_found() {
+    let load = || -> Writes { Box::new(|state: &mut State| _ = state.insert("x".to_owned(), 1)) };
+    // For the victim given, and found among the tests that fail alone.
+    for ordering in [given(95), ordering()] {
+        let mut world = World::new(100, vec![(95, victim(&["x"]))]);
+        world.files = 50;
+        world.loads.insert(17, load());
+        let findings = play(&mut world, ordering);
+        assert_eq!(findings.len(), 1, "{findings:#?}");
+        let found = dependence(&findings[0]);
+        assert_eq!((found.kind, &found.culprits[0]), (OrderKind::Victim, &names(&[34])));
+        assert_eq!(found.order, names(&[95, 34]));
+        assert_eq!(
+            findings[0].sentence,
+            "fails when the file of t34 is loaded, even before it has run (3 of 3); with its own file only it passes (3 of 3)"
+        );
+        assert!(world.processes < 25, "{}", world.processes);
+    }
+    let mut world = World::new(100, vec![(95, brittle(&["x"]))]);
+    world.files = 50;
+    world.loads.insert(17, load());
+    let findings = play(&mut world, given(95));
+    assert_eq!(dependence(&findings[0]).kind, OrderKind::Brittle);
 }
 
 #[test]

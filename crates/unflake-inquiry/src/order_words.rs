@@ -26,13 +26,20 @@ fn finding(test: &TestId, detail: Detail, sentence: String, replay: Vec<TestId>)
 }
 
 fn depends(test: &TestId, found: &Dependence) -> Finding {
-    let order = [&found.culprits[0][..], std::slice::from_ref(test)].concat();
+    let (culprits, test_alone) = (&found.culprits[0][..], std::slice::from_ref(test));
+    let order = if found.by_loading { [test_alone, culprits].concat() } else { [culprits, test_alone].concat() };
     let Repeats { seen, tried, alone_passed, alone_tried } = found.evidence;
-    let (then, alone) = match found.kind {
-        OrderKind::Victim => ("fails", format!("alone it passes ({alone_passed} of {alone_tried})")),
-        OrderKind::Brittle => ("passes", format!("alone it fails ({} of {alone_tried})", alone_tried - alone_passed)),
+    let (then, otherwise, same) = match found.kind {
+        OrderKind::Victim => ("fails", "passes", alone_passed),
+        OrderKind::Brittle => ("passes", "fails", alone_tried - alone_passed),
     };
-    let mut sentence = format!("{then} after {} ({seen} of {tried})", together(&found.culprits[0]));
+    let alone = if found.by_loading { "with its own file only" } else { "alone" };
+    let alone = format!("{alone} it {otherwise} ({same} of {alone_tried})");
+    let culprit = together(culprits);
+    let mut sentence = match found.by_loading {
+        true => format!("{then} when the file of {culprit} is loaded, even before it has run ({seen} of {tried})"),
+        false => format!("{then} after {culprit} ({seen} of {tried})"),
+    };
     match (found.culprits.len(), found.each_tried) {
         (1, Some(tried)) if found.culprits[0].len() == 1 => {
             sentence.push_str(&format!(", and only after it (each of {tried} tests tried)"));

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use unflake_model::{
-    Attempt, Cell, Death, EnvironmentId, Failure, Observation, Origin, Outcome, Phase, Session, Test, TestId,
+    Attempt, Cell, Death, EnvironmentId, Failure, Observation, Origin, Outcome, Phase, Place, Session, Test, TestId,
     Timestamp, Written,
 };
 
@@ -13,7 +13,7 @@ use crate::pairs::Chance;
 
 pub(crate) type State = BTreeMap<String, i32>;
 type Fails = Box<dyn Fn(&State) -> bool>;
-type Writes = Box<dyn Fn(&mut State)>;
+pub(crate) type Writes = Box<dyn Fn(&mut State)>;
 
 /// A test of the world. Without any of its parts it passes and touches nothing.
 #[derive(Default)]
@@ -31,15 +31,18 @@ pub(crate) struct World {
     pub(crate) order: Vec<TestId>,
     pub(crate) files: usize,
     tests: HashMap<TestId, Sim>,
-    pub(crate) start: State,
+    start: State,
     /// Cells that cannot be put back, and whether that is known before it is tried.
     pub(crate) fixed: BTreeMap<String, bool>,
+    /// What loading a file does, where only that is loaded which a session needs: in new processes.
+    pub(crate) loads: BTreeMap<usize, Writes>,
+    pub(crate) processes: u32,
     /// Whether every test has a process of its own.
     pub(crate) isolated: bool,
     /// How many states are kept from one batch to the next, and those that are there, the last used one last.
     pub(crate) keeps: usize,
     reached: Vec<(Vec<TestId>, Option<State>)>,
-    chance: Chance,
+    pub(crate) chance: Chance,
     clock: i64,
     environments: u32,
     pub(crate) executions: u32,
@@ -84,6 +87,8 @@ impl World {
             tests: special.into_iter().map(|(at, sim)| (named(at), sim)).collect(),
             start: State::new(),
             fixed: BTreeMap::new(),
+            loads: BTreeMap::new(),
+            processes: 0,
             isolated: false,
             keeps: 4,
             reached: Vec::new(),
@@ -96,13 +101,14 @@ impl World {
         }
     }
 
-    pub(crate) fn list(&self, inquiry: &mut dyn Inquiry) {
+    pub(crate) fn list(&mut self, inquiry: &mut dyn Inquiry) {
         let size = self.order.len().div_ceil(self.files).max(1);
         let test = |(at, id): (usize, &TestId)| {
             let file = Some(format!("f{}", at / size).into());
             Test { id: id.clone(), file, line: None, command: Vec::new() }
         };
         let tests = self.order.iter().enumerate().map(test).collect();
+        self.start = self.loaded(&self.order);
         inquiry.hear(&Observation::Listed { tests, deselected: 0, isolated: self.isolated });
     }
 
@@ -167,6 +173,10 @@ impl World {
 
     fn run(&mut self, session: &Session, mut state: State, inquiry: &mut dyn Inquiry) {
         self.fork();
+        if session.place == Place::Fresh(Origin::Process) {
+            self.processes += 1;
+            state = self.loaded(&session.tests);
+        }
         if let Some(probe) = &session.probe {
             let (cells, unknown) = (self.differences(&state, &probe.watch), Vec::new());
             inquiry.hear(&Observation::Left { session: session.id, cells, unknown });
@@ -190,6 +200,19 @@ impl World {
             }
             self.attempt(test, session, &mut state, inquiry);
         }
+    }
+
+    fn file_of(&self, test: &TestId) -> usize {
+        let at = self.order.iter().position(|one| one == test).expect("it is listed");
+        at / self.order.len().div_ceil(self.files).max(1)
+    }
+
+    /// The state when the files of these tests are loaded.
+    fn loaded(&self, tests: &[TestId]) -> State {
+        let files: BTreeSet<usize> = tests.iter().map(|test| self.file_of(test)).collect();
+        let mut state = State::new();
+        self.loads.iter().filter(|(file, _)| files.contains(file)).for_each(|(_, load)| load(&mut state));
+        state
     }
 
     fn differences(&self, state: &State, watch: &[String]) -> Vec<Cell> {
