@@ -105,6 +105,8 @@ POLLUTIONS = {
     "builtin": ("builtins.shop_flag", "builtins.shop_flag = 1", "not hasattr(builtins, 'shop_flag')"),
     "standard library": ("json.dumps", "json.dumps = None", "json.dumps"),
     "class of the standard library": ("json.decoder.JSONDecoder.extra", "json.JSONDecoder.extra = 1", "not hasattr(json.JSONDecoder, 'extra')"),
+    "function of a module with caches": ("platform.system", "platform.system = lambda: 'Plan 9'", "platform.system() != 'Plan 9'"),
+    "base class": ("unittest.case.TestCase.maxDiff", "unittest.TestCase.maxDiff = None", "unittest.TestCase.maxDiff"),
     "module": ("sys.modules['late']", "import late", "'late' not in sys.modules and not hasattr(shop, 'late')"),
     "submodule": ("sys.modules['pack.sub']", "import pack.sub", "'pack.sub' not in sys.modules and not hasattr(sys.modules['pack'], 'sub')"),
     "replaced module": ("sys.modules['shop']", "sys.modules['shop'] = json", "sys.modules['shop'] is not json"),
@@ -185,7 +187,7 @@ FILES = {
     "pack/sub.py": "",
     "data/in.txt": "in",
     "test_it.py": """
-        import builtins, decimal, gc, json, locale, logging, os, random, shutil, signal, socket, sys, tempfile, time
+        import builtins, decimal, gc, json, locale, logging, os, platform, random, shutil, signal, socket, sys, tempfile, time, unittest
         import shop, pack
         from shop import prices, till, count
 

@@ -47,7 +47,7 @@ class Files(Group):
         self._unlink, self._tree, self._make, self._time = os.unlink, shutil.rmtree, os.makedirs, os.utime
         self._join, self._relative, self._touched = os.path.join, os.path.relpath, set()
         self._seen, self._now, self.unknown, self._bytes = None, {}, [], 0
-        self._listening = False
+        self._listening = self._reading = False
 
     # -- Looking ------------------------------------------------------------------------------------------------------
 
@@ -124,11 +124,14 @@ class Files(Group):
                     self._bytes += len(data)
 
     def _contents(self, path):
+        self._reading = True  # By us, not by a test.
         try:
             with self._open(path, "rb") as file:
                 return file.read(LARGEST + 1)
         except OSError:
             return None
+        finally:
+            self._reading = False
 
     def _stored(self, place):
         with self._open(self._store, "rb") as store:
@@ -224,7 +227,7 @@ class Files(Group):
         prefix, touched, length = self._temp + sep, self._touched, len(self._temp) + 1
 
         def hear(event, arguments):
-            if event in EVENTS and arguments:
+            if event in EVENTS and arguments and not self._reading:
                 for path in arguments[:2]:
                     if type(path) is str and path.startswith(prefix):
                         touched.add(path[:length] + path[length:].partition(sep)[0])

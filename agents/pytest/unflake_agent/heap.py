@@ -15,13 +15,14 @@ from . import noise
 from .origins import Origins
 from .plans import Plans
 from .shapes import CLASS, MODULE, Attributes
-from .texts import class_body, is_a, module_globals
+from .texts import class_body, is_a, module_globals, name_of_class
 
 SECONDS = 2.0
 MOST_ENTRIES = 200_000
 # Parts of the standard library whose objects are state: these are followed as the project's own are.
 STATE_HOLDERS = frozenset(("logging", "logging.handlers", "logging.config", "asyncio.events", "asyncio.unix_events", "mimetypes"))
 CONTAINERS = dict, list, set, deque
+REPLACEABLE = type, types.FunctionType, types.BuiltinFunctionType
 
 
 class Node:
@@ -117,13 +118,15 @@ class Heap:
                 shapes = known[1] if known is not None else plan_of(kind)
                 if not shapes or id(value) in of:
                     continue
-                if depth == "shallow" and not (kind in CONTAINERS if type(kind) is type else False) and shapes is not CLASS:
+                if depth == "classes" and shapes is not CLASS:
+                    continue
+                if depth == "shallow" and shapes is not CLASS and not any(kind is one for one in CONTAINERS):
                     continue
                 if kind is types.FunctionType and self.origins.of_function(value) not in ("project", "installed"):
                     continue
                 if shapes is CLASS and self.origins.of_class(value) == "ours":
                     continue
-                if key in noise.NAMES if type(key) is str else False:
+                if type(key) is str and self._is_noise(node, key):
                     continue
                 made = [Node(one, value, node, key) for one in shapes]
                 of[id(value)] = made
@@ -135,15 +138,15 @@ class Heap:
                         pass
 
     def _depth(self, node):
-        """How far to follow what a node holds: all the way, containers and classes only, or not at all."""
+        """How far to follow what a node holds: all the way, containers and classes only, classes only, or not at all."""
         parent = node.parent
         if node.shape is MODULE:
             if self.origins.of_module(node.key, node.owner) != "standard" or node.key in STATE_HOLDERS:
                 return "deep"
-            return "none" if node.key in noise.CACHES else "shallow"
+            return "classes" if node.key in noise.CACHES else "shallow"
         if node.shape is CLASS[0] and self.origins.of_class(node.owner) not in ("project", "installed"):
             return "none"
-        if parent is not None and parent.shape is MODULE and self._depth(parent) == "shallow":
+        if parent is not None and parent.shape is MODULE and self._depth(parent) != "deep":
             return "none"
         return "deep"
 
@@ -173,7 +176,8 @@ class Heap:
         try:
             if node.shape.unchanged(node.kept, node.owner):
                 return ()
-            return [Change(node, *found) for found in node.shape.diff(node.kept, node.owner) if not self._is_noise(node, found[0])]
+            found = (Change(node, *found) for found in node.shape.diff(node.kept, node.owner))
+            return [change for change in found if not self._is_noise(node, change.key) and not _is_cached(change)]
         except Exception:
             return ()  # It was changed while it was read, or does not let itself be read any more.
 
@@ -181,14 +185,14 @@ class Heap:
         if type(key) is not str:
             return False
         if node.shape is MODULE:
-            name = node.key
-            return key in noise.NAMES or "%s.%s" % (name, key) in noise.CELLS or name in noise.CACHES
-        if node.shape is CLASS[0] or type(node.owner) is types.FunctionType:
+            return key in noise.NAMES or "%s.%s" % (node.key, key) in noise.CELLS
+        if node.shape is CLASS[0]:
+            return key in noise.NAMES or "%s.%s" % (name_of_class(node.owner), key) in noise.CELLS
+        if type(node.owner) is types.FunctionType:
             return key in noise.NAMES
         if key in noise.LOGGER_NAMES and class_body(type(node.owner)).get("__module__") == "logging":
             return True
-        parent = node.parent
-        return parent is not None and parent.shape is MODULE and self._is_noise(parent, node.key)
+        return False
 
     def _is_in_place(self, node):
         """Whether the way on which it was reached is still there."""
@@ -240,3 +244,10 @@ class Heap:
                 for found in self.changes_of(node) if node.shape.keeps else ():
                     node.shape.write(node, found.key, found.old)
                 stack.extend(child for _, child in node.shape.children(node.owner, node.kept))
+
+
+def _is_cached(change):
+    """Whether it is in a module that keeps what it computed, and no function or class that was put in another's place."""
+    if change.node.shape is not MODULE or change.node.key not in noise.CACHES:
+        return False
+    return not any(is_a(type(one), kind) for one in (change.old, change.new) for kind in REPLACEABLE)

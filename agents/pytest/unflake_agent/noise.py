@@ -14,7 +14,7 @@ OPAQUE = frozenset(
     + ("re", "typing", "typing_extensions", "zipimport", "zoneinfo", "six", "_distutils_hack", "reprlib")
 )
 
-# Modules of the standard library all of whose globals are caches of what was computed, or counts of what was done.
+# Modules of the standard library whose globals, but for functions and classes, are caches of what was computed.
 CACHES = frozenset(
     ("linecache", "tokenize", "typing", "copyreg", "functools", "abc", "_py_abc", "_weakrefset", "zipimport", "sre_compile")
     + ("sre_parse", "re", "re._compiler", "re._parser", "fnmatch", "glob", "inspect", "ast", "encodings", "encodings.aliases")
@@ -29,6 +29,8 @@ NAMES = frozenset(
     + ("__spec__", "__loader__", "__cached__", "__dict__", "__weakref__", "__abstractmethods__", "_abc_impl")
     + ("_abc_registry", "_abc_cache", "_abc_negative_cache", "_abc_negative_cache_version", "__conditional_annotations__")
     + ("__type_params__", "__parameters__", "__orig_bases__")
+    # What unittest notes of the last tear-down of a class.
+    + ("tearDown_exceptions",)
 )
 
 # Single globals of the standard library.
@@ -41,8 +43,13 @@ CELLS = frozenset(
     + ("threading._counter", "threading._active_limbo_lock", "tempfile._name_sequence", "os._wrap_close")
     # Of the last uncaught exception and the last printed value; of directories that were searched for modules.
     + ("sys.last_type", "sys.last_value", "sys.last_traceback", "sys.last_exc", "sys.path_importer_cache", "builtins._")
+    # Counts how often the importer forgot what it had found.
+    + ("_frozen_importlib_external._NamespacePath._epoch",)
     # Counts how often the filters were changed; the filters themselves are told.
     + ("warnings._filters_version", "warnings.onceregistry", "_warnings._onceregistry", "_warnings._defaultaction")
+    # Types that were found to be coroutines; a pattern that is compiled when first needed; what `weakref` has to do at exit.
+    + ("asyncio.coroutines._iscoroutine_typecache", "pkgutil._NAME_PATTERN")
+    + ("weakref.finalize._dirty", "weakref.finalize._registered_with_atexit")
     # Processes that have ended and were not waited for.
     + ("subprocess._active",)
     # Handlers by weak reference, for the end; those in use are told with their loggers.

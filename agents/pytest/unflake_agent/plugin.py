@@ -266,6 +266,7 @@ class Agent:
     def _obey_about_state(self, order):
         if self._state is None:
             config = self._session.config
+            _make_base_temp(config)
             self._state = bring("state").State(str(config.rootpath), self._side, self._own_descriptors, _spared(config))
         answer = self._state.obey(order)
         if answer is not None:
