@@ -4,8 +4,8 @@ It comes in by PYTHONPATH and PYTEST_PLUGINS, puts both back at once, and withou
 One job a file: `wire` speaks, `plugin` listens to pytest and obeys orders, `items` makes distinct copies of tests,
 `reports` tells how a test ended, `forks` copies the process, `stacks` shows where it hangs or crashed. Only where it is
 asked for: `dependencies` tells what a test depended on, from `facts` that are gathered by `touched` (files, variables),
-`executed` (code), `imports` (who imports whom) and `children` (other processes; `follow` is inside those); `paths` and
-`qualified` name things. `state` obeys orders about what tests leave behind: objects that can be reached (`heap`, made of
+`executed` (code, seen by `watch`), `imports` (who imports whom) and `children` (other processes; `follow` is inside
+those), and written by `told`; `paths` and `qualified` name things. `state` obeys orders about what tests leave behind: objects that can be reached (`heap`, made of
 `shapes` and `values` by `plans`, told by `names` and `texts`; `origins` says whose they are), the process
 (`surroundings`, `descriptors`), files (`disk`), less the `noise`; and `writes` sees which lines write it.
 
