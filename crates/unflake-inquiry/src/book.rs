@@ -14,6 +14,9 @@ use crate::desk::Answer;
 use crate::leak::Conclusion;
 use crate::pairs::Pairs;
 
+/// So many guesses are made at most.
+const GUESSES: usize = 4;
+
 #[derive(Default)]
 pub(crate) struct Book {
     pub(crate) suite: Vec<TestId>,
@@ -65,6 +68,7 @@ impl Book {
 
     pub(crate) fn choose(&mut self, names: &[String]) {
         let (given, nobody) = chosen(&self.suite, names);
+        self.coverage.given = Some(given.len());
         self.given = Some(given.iter().map(|test| self.at[test]).collect());
         self.nobody = nobody;
     }
@@ -84,7 +88,11 @@ impl Book {
                 before.clear();
             }
             let Some(at) = self.at.get(&heard.test).copied() else { continue };
-            if let Some(last) = before.last() {
+            if let Some(last) = before.last()
+                && self.runs(*last)
+                && self.runs(at)
+                && self.given.as_ref().is_none_or(|given| given.contains(&at))
+            {
                 self.coverage.pairs.see(*last, at);
             }
             let alone = self.alone.get(&at);
@@ -106,6 +114,32 @@ impl Book {
         self.cases.iter().all(|case| case.suspect.test != self.suite[at] || case.is_open())
     }
 
+    /// What may be the culprit of a suspect: what was found to be that of others, the last found first.
+    pub(crate) fn guesses(&self, suspect: &Suspect) -> Vec<Vec<TestId>> {
+        let before: HashSet<&TestId> = suspect.before.iter().collect();
+        let mut guesses: Vec<Vec<TestId>> = Vec::new();
+        for case in self.cases.iter().rev() {
+            let Some(Answered::Depends(found)) = &case.answered else { continue };
+            for list in found.culprits.iter().filter(|_| !found.by_loading) {
+                if guesses.len() < GUESSES && !guesses.contains(list) && list.iter().all(|test| before.contains(test)) {
+                    guesses.push(list.clone());
+                }
+            }
+        }
+        guesses
+    }
+
+    /// The tests that can be brought next to others: those that run, and that a process comes through.
+    pub(crate) fn running(&mut self) -> Vec<usize> {
+        let running: Vec<usize> = (0..self.suite.len()).filter(|at| self.runs(*at)).collect();
+        self.coverage.left_out = self.suite.len() - running.len();
+        running
+    }
+
+    fn runs(&self, at: usize) -> bool {
+        !matches!(self.alone.get(&at), Some(Outcome::Skipped | Outcome::TimedOut | Outcome::Crashed(_)))
+    }
+
     pub(crate) fn answer(&mut self, test: &TestId, answered: Answered) {
         if let Some(case) = self.cases.iter_mut().find(|case| case.suspect.test == *test) {
             case.answered = Some(answered);
@@ -117,7 +151,7 @@ impl Book {
         let test = self.suite[at].clone();
         let tried: HashSet<&TestId> = before.iter().chain([&test]).collect();
         let others = self.suite.iter().filter(|other| !tried.contains(other)).cloned().collect();
-        let suspect = Suspect { test: test.clone(), before, seen, others };
+        let suspect = Suspect { test: test.clone(), before, seen, guesses: Vec::new(), others };
         match self.cases.iter_mut().find(|case| case.suspect.test == test) {
             Some(case) if matches!(case.answered, Some(Answered::Nothing)) => {
                 (case.suspect, case.answered) = (suspect, None);

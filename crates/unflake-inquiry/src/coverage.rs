@@ -10,6 +10,10 @@ pub struct Coverage {
     pub tests: usize,
     /// How many orders were run.
     pub orders: u32,
+    /// How many tests cannot be brought next to others: they are skipped, or end their process.
+    pub left_out: usize,
+    /// How many tests were asked for, where only some are.
+    pub given: Option<usize>,
     /// What random orders are drawn from.
     pub seed: u64,
     /// Whether everything was tried that was meant to be.
@@ -18,12 +22,13 @@ pub struct Coverage {
 
 impl Coverage {
     pub(crate) fn new(pairs: Pairs, tests: usize, seed: u64) -> Self {
-        Self { pairs, tests, orders: 0, seed, finished: false }
+        Self { pairs, tests, orders: 0, left_out: 0, given: None, seed, finished: false }
     }
 
     /// How many ordered pairs of tests have been run next to each other, and how many there are.
     pub fn pairs(&self) -> (u64, u64) {
-        (self.pairs.count(), self.pairs.of())
+        let running = (self.tests - self.left_out) as u64;
+        (self.pairs.count(), self.given.map_or(running, |given| given as u64) * running.saturating_sub(1))
     }
 }
 
@@ -31,24 +36,28 @@ impl Coverage {
 impl fmt::Display for Coverage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (seen, of) = self.pairs();
-        let orders =
-            if self.orders == 1 { "1 order".to_owned() } else { format!("{} orders", thousands(self.orders.into())) };
-        if seen == of {
-            let tests = thousands(self.tests as u64);
-            return write!(
-                f,
-                "each of the {tests} tests has been run right after every other, in {orders} (seed {})",
-                self.seed
-            );
+        let orders = match self.orders {
+            1 => "1 order".to_owned(),
+            orders => format!("{} orders", thousands(orders.into())),
+        };
+        match (seen == of, self.given) {
+            (true, Some(1)) => write!(f, "every other test has been run right before it")?,
+            (true, Some(_)) => write!(f, "every other test has been run right before each of them")?,
+            (true, None) => {
+                let tests = thousands((self.tests - self.left_out) as u64);
+                write!(f, "each of {tests} tests has been run right after every other")?;
+            }
+            (false, _) => {
+                let share = seen as f64 * 100.0 / of as f64;
+                let (seen, of) = (thousands(seen), thousands(of));
+                write!(f, "{seen} of {of} ordered pairs of tests have been run next to each other ({share:.1} %)")?;
+            }
         }
-        let share = seen as f64 * 100.0 / of as f64;
-        let (seen, of) = (thousands(seen), thousands(of));
-        write!(
-            f,
-            "{seen} of {of} ordered pairs of tests have been run next to each other ({share:.1} %), in {orders} (seed {})",
-            self.seed
-        )?;
-        if self.finished { Ok(()) } else { write!(f, "; for the rest there was no time") }
+        write!(f, ", in {orders} (seed {})", self.seed)?;
+        if self.left_out > 0 {
+            write!(f, "; left out: {} that are skipped or end their process", thousands(self.left_out as u64))?;
+        }
+        if seen < of && !self.finished { write!(f, "; for the rest there was no time") } else { Ok(()) }
     }
 }
 
@@ -87,9 +96,6 @@ mod tests {
         coverage.orders = 2;
         coverage.pairs.see(0, 1);
         coverage.pairs.see(1, 0);
-        assert_eq!(
-            coverage.to_string(),
-            "each of the 2 tests has been run right after every other, in 2 orders (seed 0)"
-        );
+        assert_eq!(coverage.to_string(), "each of 2 tests has been run right after every other, in 2 orders (seed 0)");
     }
 }

@@ -10,12 +10,10 @@ use unflake_model::{Failure, OrderKind, Outcome, Repeats, TestId};
 
 use crate::after::After;
 use crate::desk::{Answer, Desk};
-use crate::smallest::{Found, PARTS, Trial, parts, showing_parts, smallest};
+use crate::smallest::{Found, LONG, Trial, parts, showing_parts, smallest};
 
 /// Further culprits and cleaners are looked for until there are so many.
 pub(crate) const MANY: usize = 5;
-/// So many tests more are tried without anybody having asked for it.
-const FEW: usize = 64;
 /// With how much patience it is looked for: how often one list is tried, and how often the result is repeated after its culprits and
 /// alone. More of it only where the outcome varies.
 const PATIENCE: [(usize, usize); 3] = [(1, 3), (3, 10), (8, 10)];
@@ -32,6 +30,8 @@ pub(crate) struct Suspect {
     pub(crate) before: Vec<TestId>,
     /// Whether it has been seen to end otherwise after them than alone.
     pub(crate) seen: bool,
+    /// What was found to be the culprit of other tests.
+    pub(crate) guesses: Vec<Vec<TestId>>,
     /// The other tests.
     pub(crate) others: Vec<TestId>,
 }
@@ -135,12 +135,14 @@ async fn search(after: &After<'_>, suspect: &Suspect) -> (Found<TestId>, Option<
         after.shows(Vec::new()).await;
         return (Found::Nothing, None);
     }
-    // In an order that was made to bring two tests together, the last one is the first guess.
-    if suspect.seen
-        && let Some(last) = before.last()
-        && after.shows(vec![(vec![last.clone()], 0)]).await[0]
-    {
-        return (Found::Smallest(vec![last.clone()]), None);
+    let mut guesses = suspect.guesses.clone();
+    // In an order that was made to bring two tests together, it is the last one.
+    guesses.extend(before.last().filter(|_| suspect.seen).map(|last| vec![last.clone()]));
+    if !guesses.is_empty() {
+        let shows = after.shows(guesses.iter().map(|guess| (guess.clone(), 0)).collect()).await;
+        if let Some((guess, _)) = guesses.into_iter().zip(shows).find(|(_, shows)| *shows) {
+            return (smallest(guess, true, after).await, None);
+        }
     }
     let showing = showing_parts(&before, after).await;
     let found = match showing.first() {
@@ -161,13 +163,13 @@ async fn alternatives(
     let mut tried = vec![after.alive(&suspect.before); usize::from(showing.is_some())];
     let mut showing = showing.unwrap_or_default();
     for more in [&suspect.before, &suspect.others].into_iter().skip(tried.len()) {
-        if (thorough || more.len() <= FEW) && !after.is_over() {
+        if (thorough || more.len() <= LONG) && !after.is_over() {
             let more = after.alive(more);
             showing.extend(showing_parts(&more, after).await);
             tried.push(more);
         }
     }
-    if tried.len() == 2 && tried.iter().all(|tests| tests.len() <= PARTS) {
+    if tried.len() == 2 && tried.iter().all(|tests| tests.len() <= LONG) {
         dependence.each_tried = Some(tried.concat().len());
     }
     let culprits = &mut dependence.culprits;
@@ -192,7 +194,7 @@ async fn cleaners(after: &After<'_>, suspect: &Suspect, thorough: bool, dependen
     let mut candidates = after.alive(&[&suspect.before[..], &suspect.others[..]].concat());
     candidates.retain(|test| !dependence.culprits.iter().any(|list| list.contains(test)));
     let wanted = dependence.kind == OrderKind::Victim && dependence.evidence.seen == dependence.evidence.tried;
-    if !wanted || after.is_over() || !(thorough || candidates.len() <= FEW) {
+    if !wanted || after.is_over() || !(thorough || candidates.len() <= LONG) {
         return;
     }
     let passing = async |lists: Vec<Vec<TestId>>| {

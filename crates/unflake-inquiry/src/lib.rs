@@ -11,6 +11,7 @@ mod confirmation;
 mod coverage;
 mod culprit;
 mod desk;
+mod doubled;
 mod excuse;
 mod intersect;
 mod ladder;

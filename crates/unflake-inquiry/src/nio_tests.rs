@@ -1,4 +1,4 @@
-use unflake_model::LeakKind;
+use unflake_model::{Detail, LeakKind, Nio as Twice};
 
 use super::*;
 use crate::world::{Sim, State, World, brittle, named, polluter, victim};

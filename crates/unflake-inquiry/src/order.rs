@@ -110,7 +110,7 @@ impl Search {
 
     /// Looks for tests that depend on the order. None: the time was over.
     async fn all(&self) -> Option<()> {
-        let (n, files) = (self.book.borrow().suite.len(), self.book.borrow().files.clone());
+        let n = self.book.borrow().suite.len();
         self.each_alone((0..n).collect()).await?;
         self.orders([(0..n).collect(), (0..n).rev().collect()].into_iter()).await?;
         let failing: Vec<usize> = {
@@ -119,14 +119,16 @@ impl Search {
             failing.filter(|at| book.is_open(*at)).take(AS_NEW_AT_MOST).collect()
         };
         self.try_loading(&failing).await?;
+        let running = self.book.borrow_mut().running();
+        let files = self.book.borrow().files.clone();
         if files.len() > 1 && files.len() < n {
-            self.orders(covering(files.len()).map(|order| order.iter().flat_map(|at| files[*at].clone()).collect()))
-                .await?;
+            let of_file = |at: &usize| files[*at].iter().copied().filter(|test| running.binary_search(test).is_ok());
+            self.orders(covering(files.len()).map(|order| order.iter().flat_map(of_file).collect())).await?;
         }
-        self.orders(covering(n)).await?;
+        self.orders(covering(running.len()).map(|order| order.iter().map(|at| running[*at]).collect())).await?;
         let mut chance = Chance(self.ordering.seed);
         let random = (0..self.ordering.random).map(|_| {
-            let mut order: Vec<usize> = (0..n).collect();
+            let mut order = running.clone();
             chance.shuffle(&mut order);
             order
         });
@@ -182,7 +184,8 @@ impl Search {
         if self.desk.is_late() {
             return;
         }
-        let Case { suspect, best, .. } = self.book.borrow().cases[at].clone();
+        let Case { mut suspect, best, .. } = self.book.borrow().cases[at].clone();
+        suspect.guesses = self.book.borrow().guesses(&suspect);
         let answered = culprits(&self.desk, &suspect, self.ordering.thorough, &best).await;
         {
             let case = &mut self.book.borrow_mut().cases[at];

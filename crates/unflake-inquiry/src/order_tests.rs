@@ -133,7 +133,7 @@ fn every_pair_is_covered_and_the_line_says_so() {
     assert_eq!(order.coverage().pairs(), (42, 42));
     assert_eq!(
         order.coverage().to_string(),
-        "each of the 7 tests has been run right after every other, in 10 orders (seed 1)"
+        "each of 7 tests has been run right after every other, in 10 orders (seed 1)"
     );
 }
 
@@ -238,6 +238,60 @@ fn in_random_worlds_only_true_relations_are_found() {
             assert_eq!(found.culprits.len(), 1, "seed {seed}");
         }
     }
+}
+
+/// Random worlds of many relations at once: whatever is found can be seen in the world, and every pair that pollutes is found.
+#[test]
+fn what_is_found_is_true_and_pairs_are_never_missed() {
+    let mut told = 0;
+    for seed in 0..40 {
+        let mut chance = Chance(seed);
+        let n = 5 + chance.below(40);
+        let special: Vec<(usize, Sim)> = (0..n)
+            .filter_map(|at| {
+                let cell = format!("c{}", chance.below(4));
+                Some((
+                    at,
+                    match chance.below(10) {
+                        0 => polluter(&cell),
+                        1 => cleaner(&cell),
+                        2 => victim(&[&cell]),
+                        3 => victim(&[&cell, "c0"]),
+                        4 => brittle(&[&cell]),
+                        5 => Sim { writes: polluter(&cell).writes, ..victim(&["c1"]) },
+                        6 => Sim { dies: true, ..Sim::default() },
+                        7 => Sim { skips: true, ..Sim::default() },
+                        _ => return None,
+                    },
+                ))
+            })
+            .collect();
+        let mut world = World::new(n, special);
+        let findings = play(&mut world, Ordering { thorough: false, ..ordering() });
+        for finding in &findings {
+            told += 1;
+            let found = dependence(finding);
+            let alone = world.passes(std::slice::from_ref(&finding.test));
+            assert_eq!(alone, Some(found.kind == OrderKind::Victim), "seed {seed}: {finding:#?}");
+            for culprits in &found.culprits {
+                let after = |list: &[TestId]| world.passes(&[list, std::slice::from_ref(&finding.test)].concat());
+                assert_eq!(after(culprits), alone.map(|alone| !alone), "seed {seed}: {}", finding.sentence);
+                for at in 0..culprits.len() {
+                    let fewer = [&culprits[..at], &culprits[at + 1..]].concat();
+                    assert_eq!(after(&fewer), alone, "seed {seed}: {}", finding.sentence);
+                }
+            }
+        }
+        for one in 0..n {
+            for two in (0..n).filter(|two| *two != one) {
+                let (alone, after) = (world.passes(&names(&[two])), world.passes(&names(&[one, two])));
+                if alone.is_some() && after.is_some() && alone != after {
+                    assert!(findings.iter().any(|found| found.test == named(two)), "seed {seed}: {one} before {two}");
+                }
+            }
+        }
+    }
+    assert!(told > 100, "{told}");
 }
 
 #[test]

@@ -44,10 +44,6 @@ impl Pairs {
     pub(crate) fn count(&self) -> u64 {
         self.count
     }
-
-    pub(crate) fn of(&self) -> u64 {
-        (self.n as u64) * (self.n as u64).saturating_sub(1)
-    }
 }
 
 /// A small generator, so that a printed seed gives the same orders everywhere (splitmix64).
@@ -89,7 +85,7 @@ mod tests {
                 assert_eq!(sorted, (0..n).collect::<Vec<_>>());
                 order.windows(2).for_each(|two| pairs.see(two[0], two[1]));
             }
-            assert_eq!(pairs.count(), pairs.of(), "{n} tests");
+            assert_eq!(pairs.count() as usize, n * n.saturating_sub(1), "{n} tests");
             assert!(orders.len() <= n + n % 2);
         }
     }
@@ -98,7 +94,7 @@ mod tests {
     fn a_pair_counts_once() {
         let mut pairs = Pairs::new(3);
         [(0, 1), (0, 1), (1, 0), (2, 2)].into_iter().for_each(|(before, after)| pairs.see(before, after));
-        assert_eq!((pairs.count(), pairs.of()), (2, 6));
+        assert_eq!(pairs.count(), 2);
     }
 
     #[test]

@@ -4,13 +4,13 @@
 //! after its beginning has been reached before; so long lists are tried from their short beginnings upwards, a few at a time, each
 //! going on from where the last one stopped.
 
-/// Into how many parts a list is cut at most when parts of it are tried on their own.
-pub(crate) const PARTS: usize = 32;
+/// Into how many parts a long list is cut when parts of it are tried on their own.
+const PARTS: usize = 32;
 /// In how many places a list is cut off at once when its beginnings are tried. As many states as exec keeps for what comes next,
 /// less the one from which it goes on.
 const PLACES: usize = 3;
-/// Shorter lists are cheap however long they are.
-const LONG: usize = 64;
+/// The items of a list that is no longer than this are tried each on its own.
+pub(crate) const LONG: usize = 64;
 
 /// Something that lists are tried for. An empty list never shows it.
 pub(crate) trait Trial<T> {
@@ -37,9 +37,10 @@ pub(crate) enum Found<T> {
     Untried,
 }
 
-/// Equal parts, none of which is empty.
+/// Single items of a list that is short, else equal parts.
 pub(crate) fn parts<T: Clone>(items: &[T]) -> Vec<Vec<T>> {
-    items.chunks(items.len().div_ceil(PARTS).max(1)).map(<[T]>::to_vec).collect()
+    let size = if items.len() > LONG { items.len().div_ceil(PARTS) } else { 1 };
+    items.chunks(size).map(<[T]>::to_vec).collect()
 }
 
 /// The parts of a list that show it on their own.

@@ -101,6 +101,23 @@ impl World {
         }
     }
 
+    /// Whether the last of these tests passes after the others. None: nobody can know, because a process ends or it is skipped.
+    pub(crate) fn passes(&self, tests: &[TestId]) -> Option<bool> {
+        let (mut state, mut passes) = (self.start.clone(), None);
+        for test in tests {
+            let Some(sim) = self.tests.get(test) else {
+                passes = Some(true);
+                continue;
+            };
+            if sim.dies {
+                return None;
+            }
+            passes = (!sim.skips).then(|| !sim.fails.as_ref().is_some_and(|fails| fails(&state)));
+            sim.writes.iter().for_each(|writes| writes(&mut state));
+        }
+        passes
+    }
+
     pub(crate) fn list(&mut self, inquiry: &mut dyn Inquiry) {
         let size = self.order.len().div_ceil(self.files).max(1);
         let test = |(at, id): (usize, &TestId)| {

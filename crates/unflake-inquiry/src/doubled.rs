@@ -1,0 +1,109 @@
+//! A test that did not pass both times, and what is said of it.
+
+use unflake_model::{Detail, Failure, Finding, Nio, NioKind, Outcome, Repeats, TestId};
+
+use crate::leak::Conclusion;
+use crate::nio::Book;
+
+#[derive(Clone)]
+pub(crate) struct Case {
+    pub(crate) test: TestId,
+    /// How it ended twice in one environment, each time.
+    pub(crate) twice: Vec<(Outcome, Outcome)>,
+    /// How it ended alone.
+    pub(crate) alone: Vec<Outcome>,
+    /// What it takes to see it: the test twice, after others of its group where they are needed.
+    pub(crate) order: Vec<TestId>,
+    pub(crate) second_failure: Option<Failure>,
+    pub(crate) state: Option<Conclusion>,
+}
+
+/// A skip is neither.
+fn went(outcome: Outcome, well: bool) -> bool {
+    if well { outcome.is_pass() } else { outcome.is_failure() }
+}
+
+impl Case {
+    pub(crate) fn new(test: &TestId, twice: (Outcome, Outcome), order: Vec<TestId>) -> Self {
+        Self { test: test.clone(), twice: vec![twice], alone: Vec::new(), order, second_failure: None, state: None }
+    }
+
+    /// None: it fails after others and not alone, which is no matter of running it twice.
+    pub(crate) fn kind(&self, book: &Book) -> Option<NioKind> {
+        let twice = |first: bool, second: bool| {
+            let same = |(one, two): &(Outcome, Outcome)| went(*one, first) && went(*two, second);
+            self.twice.iter().all(same) && self.alone.iter().all(|one| went(*one, first))
+        };
+        let is_victim = self.order.len() > 2
+            && self.twice.iter().all(|(one, _)| one.is_failure())
+            && self.alone.iter().all(|one| one.is_pass());
+        Some(match () {
+            () if is_victim => return None,
+            () if twice(true, false) => NioKind::Nio,
+            () if twice(false, true) => NioKind::Brittle,
+            () if twice(false, false) && book.passed_in_suite.contains(&self.test) => NioKind::Brittle,
+            () if twice(false, false) => NioKind::Broken,
+            () => NioKind::NonDeterministic,
+        })
+    }
+
+    pub(crate) fn findings(&self, book: &Book) -> Vec<Finding> {
+        let Some(kind) = self.kind(book) else { return Vec::new() };
+        let (first, second) = (self.twice[0].0.is_pass(), self.twice[0].1.is_pass());
+        let same = self.twice.iter().filter(|(one, two)| went(*one, first) && went(*two, second));
+        let evidence = Repeats {
+            seen: same.count() as u32,
+            tried: self.twice.len() as u32,
+            alone_passed: self.alone.iter().filter(|one| one.is_pass()).count() as u32,
+            alone_tried: self.alone.len() as u32,
+        };
+        let sentence = self.sentence(kind, &evidence, book);
+        let second_failure = self.second_failure.clone();
+        let found = Finding {
+            test: self.test.clone(),
+            detail: Detail::Nio(Nio { kind, mode: book.mode, evidence, second_failure }),
+            sentence,
+            repeat: None,
+            replay: if kind == NioKind::Nio { self.order.clone() } else { vec![self.test.clone()] },
+        };
+        let state = self.state.iter().map(|state| state.finding(&self.test));
+        std::iter::once(found).chain(state).collect()
+    }
+
+    fn sentence(&self, kind: NioKind, evidence: &Repeats, book: &Book) -> String {
+        let Repeats { seen, tried, alone_passed, alone_tried } = *evidence;
+        let mut sentence = match kind {
+            NioKind::Nio if self.order.len() > 2 => {
+                let others = match (self.order.len() - 2) / 2 {
+                    1 => "1 other test".to_owned(),
+                    others => format!("{others} other tests"),
+                };
+                format!(
+                    "after {others} passes once and then fails when it is run again ({seen} of {tried}); run twice alone it passes"
+                )
+            }
+            NioKind::Nio => {
+                format!("passes once and fails when it is run again in the same process ({seen} of {tried})")
+            }
+            NioKind::Brittle if self.twice[0].1.is_pass() => {
+                format!("fails at first and passes when it is run again in the same process ({seen} of {tried})")
+            }
+            NioKind::Brittle => format!("fails alone ({seen} of {tried}), though it passed in the suite"),
+            NioKind::Broken => format!("fails whenever it runs ({tried} times twice, {alone_tried} times alone)"),
+            NioKind::NonDeterministic => {
+                let outcomes = self.twice.iter().flat_map(|(one, two)| [one, two]).chain(&self.alone);
+                let (all, passed) = (outcomes.clone().count(), outcomes.filter(|one| one.is_pass()).count());
+                return format!("ends now this way, now that: passed {passed} of {all} times");
+            }
+        };
+        match (alone_tried, kind) {
+            (0, _) => {
+                let why = if book.over { "it could not be repeated" } else { "the run ended before it was repeated" };
+                sentence.push_str(&format!("; not confirmed: {why}"));
+            }
+            (_, NioKind::Nio) => sentence.push_str(&format!("; passes alone ({alone_passed} of {alone_tried})")),
+            _ => {}
+        }
+        sentence
+    }
+}
