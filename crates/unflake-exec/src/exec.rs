@@ -13,6 +13,7 @@ use unflake_model::{Death, Granularity, Observation, Place, Problem, ProblemKind
 use unflake_protocol::Order;
 
 use crate::environment::{Environment, Listing, Role, Root, State};
+use crate::guard::{Guard, Window};
 use crate::inbox::{self, Letter};
 use crate::injection::{self, Injection};
 use crate::keeper::Kept;
@@ -110,6 +111,7 @@ pub struct Exec {
     pub(crate) suite_output: Output,
     pub(crate) suite_exit: Option<Death>,
     pub(crate) tree: Tree,
+    pub(crate) guard: Guard,
     pub(crate) waiting: VecDeque<Work>,
     pub(crate) works: Vec<Placed>,
     pub(crate) interrupts: u32,
@@ -125,6 +127,8 @@ pub(crate) struct Placed {
     pub(crate) environment: Option<u32>,
     /// How many processes have been started for it alone.
     pub(crate) processes: u32,
+    /// Since its first order, where files are looked after for it.
+    pub(crate) window: Option<Window>,
 }
 
 /// Called with what has been seen since the last call, possibly nothing, at least ten times a second.
@@ -162,6 +166,7 @@ impl Exec {
             suite_output: Output::default(),
             suite_exit: None,
             tree: Tree::default(),
+            guard: Guard::default(),
             waiting: VecDeque::new(),
             works: Vec::new(),
             interrupts: 0,
@@ -238,7 +243,7 @@ impl Exec {
         };
         let sessions = if stateful { path::depth_first(sessions) } else { sessions };
         self.waiting = sessions.into_iter().map(work).collect();
-        self.tree.begin_batch();
+        self.tree.open_dead_ends();
         loop {
             self.dispatch();
             if self.waiting.is_empty() && self.works.is_empty() {
@@ -264,6 +269,8 @@ impl Exec {
             self.turn(tell);
             self.hurry(told);
         }
+        self.tell_of_files();
+        self.flush(tell);
         Closed { end: self.suite_exit, output: self.suite_output.text() }
     }
 
@@ -384,6 +391,7 @@ impl Exec {
     }
 
     pub(crate) fn flush(&mut self, tell: Tell<'_>) {
+        self.guard.hold_back(&mut self.seen);
         tell(&self.seen);
         self.seen.clear();
     }

@@ -23,7 +23,7 @@ impl Exec {
         while self.works.len() < self.launch.jobs.max(1)
             && let Some(work) = self.next_waiting()
         {
-            self.works.push(Placed { work, environment: None, processes: 0 });
+            self.works.push(Placed { work, environment: None, processes: 0, window: None });
         }
         let mut at = 0;
         while at < self.works.len() {
@@ -42,9 +42,10 @@ impl Exec {
         self.tidy_tree();
     }
 
-    /// The first that need not wait for a state which another session is about to reach.
+    /// The first that need not wait for another: for its end, or for a state which that is about to reach.
     fn next_waiting(&mut self) -> Option<Work> {
-        let free = self.waiting.iter().position(|work| !self.is_being_led(work, None));
+        let is_free = |work: &Work| !self.is_being_led(work, None) && self.may_begin(work);
+        let free = self.waiting.iter().position(is_free);
         self.waiting.remove(free?)
     }
 
@@ -202,7 +203,8 @@ impl Exec {
             }
             return self.give_up(at, "the runner did not list it again".to_owned());
         }
-        if placed.work.is_on_the_way() && !self.lead(at) {
+        self.open_window(at);
+        if self.works[at].work.is_on_the_way() && !self.lead(at) {
             return;
         }
         let placed = &mut self.works[at];
@@ -238,7 +240,8 @@ impl Exec {
 
     /// The session is over, whatever is left of it.
     pub(crate) fn finish(&mut self, at: usize) {
-        let Placed { work, environment, .. } = self.works.remove(at);
+        let Placed { work, environment, window, .. } = self.works.remove(at);
+        let window = window.map(|window| (work.session.clone(), window));
         let session = work.session.id;
         let fresh = work.session.place != Place::Live;
         let (left, why) = work.left();
@@ -247,6 +250,9 @@ impl Exec {
             && fresh
         {
             environment.end();
+        }
+        if let Some((session, window)) = window {
+            self.close_window(session, window);
         }
     }
 

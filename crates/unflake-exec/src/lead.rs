@@ -22,7 +22,11 @@ impl Exec {
         if there && self.ask_what_is_left(at, id) {
             return false;
         }
-        if !own && !self.may_be_used_up(at, id) {
+        let written = !own && self.has_written(at);
+        if written && !self.is_crowded(at) {
+            self.seal(id, None, "tests on the way write files into the project");
+        }
+        if !own && !written && !self.may_be_used_up(at, id) {
             self.tree.park(id);
             self.works[at].environment = None;
             if there && !self.works[at].work.has_rest() {

@@ -3,15 +3,22 @@
 //!
 //! Deliberately absent: history, verdicts, drawing. What is Linux-only here says so.
 
+mod bell;
 mod clocks;
 mod dependencies;
+mod displaced;
 mod environment;
 mod exec;
+mod files;
+#[cfg(test)]
+mod files_tests;
 mod fresh;
+mod guard;
 mod inbox;
 mod injection;
 mod keeper;
 mod lead;
+mod looks;
 mod output;
 mod path;
 mod probe;

@@ -28,7 +28,7 @@ pub(crate) struct Tree {
 
 impl Tree {
     /// What ended a process once may not do so the next time.
-    pub(crate) fn begin_batch(&mut self) {
+    pub(crate) fn open_dead_ends(&mut self) {
         self.dead_ends.clear();
     }
 
@@ -39,6 +39,11 @@ impl Tree {
 
     pub(crate) fn park(&mut self, id: u32) {
         self.parked.push(id);
+    }
+
+    /// None of the states that were reached is to be used any more.
+    pub(crate) fn leave_all(&mut self) {
+        self.leaving.append(&mut self.parked);
     }
 
     pub(crate) fn block(&mut self, past: Past, why: &str) {

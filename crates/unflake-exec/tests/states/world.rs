@@ -11,7 +11,8 @@ use unflake_model::{Observation, Origin, Outcome, Probe, Purpose, Session, Sessi
 
 pub(crate) struct World {
     exec: Option<Exec>,
-    _project: TempDir,
+    project: TempDir,
+    cache: TempDir,
     pub(crate) told: Vec<Observation>,
     sessions: u32,
 }
@@ -40,12 +41,13 @@ impl World {
 
     fn begin(project: TempDir, command: Vec<String>, jobs: usize) -> Self {
         std::env::set_current_dir(project.path()).unwrap();
+        let cache = tempfile::tempdir().unwrap();
         let myself = std::env::current_exe().unwrap().to_string_lossy().into_owned();
         let mut exec = Exec::new(Launch {
             command,
             driver: None,
             keeper: vec![myself, "keep".to_owned()],
-            cache: None,
+            cache: Some(cache.path().to_owned()),
             traced: false,
             depends: None,
             directory: None,
@@ -56,7 +58,25 @@ impl World {
         .unwrap();
         let mut told = Vec::new();
         assert!(exec.list(&mut |batch| told.extend_from_slice(batch)), "{told:?}");
-        Self { exec: Some(exec), _project: project, told, sessions: 0 }
+        Self { exec: Some(exec), project, cache, told, sessions: 0 }
+    }
+
+    /// A path in the project.
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.project.path().join(name)
+    }
+
+    /// The names and texts of files that were put back.
+    pub(crate) fn displaced(&self) -> Vec<String> {
+        let mut found = Vec::new();
+        for run in fs::read_dir(self.cache.path().join("displaced")).into_iter().flatten().flatten() {
+            for file in fs::read_dir(run.path()).unwrap().flatten() {
+                let name = file.file_name().into_string().unwrap();
+                found.push(format!("{name}: {}", fs::read_to_string(file.path()).unwrap()));
+            }
+        }
+        found.sort();
+        found
     }
 
     pub(crate) fn exec(&mut self) -> &mut Exec {
@@ -153,8 +173,8 @@ impl World {
         below(std::process::id()).len()
     }
 
-    /// Ends everything. Nothing may be left.
-    pub(crate) fn close(mut self) {
+    /// Ends everything, and gives what was said to the last. Nothing may be left.
+    pub(crate) fn close(&mut self) {
         let told = &mut self.told;
         self.exec.take().unwrap().close(0, &mut |batch| told.extend_from_slice(batch));
         for _ in 0..200 {
