@@ -36,6 +36,10 @@ pub(crate) enum Command {
     Run(RunArgs),
     /// List what is known of a test: every attempt in every run, newest first.
     History(HistoryArgs),
+    /// Find tests that pass once and fail when they are run again in the same process, and the state behind it.
+    Nio(NioArgs),
+    /// Find tests that depend on which tests ran before them, name those, and the state behind it.
+    Order(OrderArgs),
     /// List the tests that your change can affect, one a line, for your runner.
     Affected(AffectedArgs),
     /// Print the lines that one run of a test goes through, in their order (Rust and C++).
@@ -88,6 +92,19 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "N", requires = "stress", help_heading = "Stress")]
     pub(crate) times: Option<u32>,
 
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+
+    /// Show at the end what the runner itself printed.
+    #[arg(long)]
+    pub(crate) runner_output: bool,
+
+    #[command(flatten)]
+    pub(crate) command: CommandArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct OutputArgs {
     /// Say only what has to be acted upon.
     #[arg(long, short)]
     pub(crate) quiet: bool,
@@ -99,10 +116,75 @@ pub(crate) struct RunArgs {
     /// Write a JUnit report to FILE, every attempt included.
     #[arg(long, value_name = "FILE")]
     pub(crate) junit: Option<PathBuf>,
+}
 
-    /// Show at the end what the runner itself printed.
+#[derive(Debug, Args)]
+#[command(after_help = SEARCH_EXITS)]
+pub(crate) struct NioArgs {
+    /// The tests to look into, by name or part of it. None: all of them.
+    pub(crate) tests: Vec<String>,
+
+    /// What shares a process: nothing (`isolated-method`), the tests of a class (`isolated-class`), or all tests
+    /// (`entire-suite`), which is fastest and finds least.
+    #[arg(long, value_name = "MODE", default_value = "isolated-method", hide_possible_values = true)]
+    pub(crate) mode: NioMode,
+
+    /// Only tests in files that are new or changed against the base.
     #[arg(long)]
-    pub(crate) runner_output: bool,
+    pub(crate) changed: bool,
+
+    #[command(flatten)]
+    pub(crate) search: SearchArgs,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, ValueEnum)]
+pub(crate) enum NioMode {
+    IsolatedMethod,
+    IsolatedClass,
+    EntireSuite,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = SEARCH_EXITS)]
+pub(crate) struct OrderArgs {
+    /// The tests to look into, by name or part of it. None: all of them.
+    pub(crate) tests: Vec<String>,
+
+    /// How many random orders to try when every pair has been covered.
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    pub(crate) random: u32,
+
+    /// What random orders are drawn from; it is printed, so that they can be had again.
+    #[arg(long, value_name = "N")]
+    pub(crate) seed: Option<u64>,
+
+    /// Look for every culprit and every cleaner in a large suite too.
+    #[arg(long)]
+    pub(crate) thorough: bool,
+
+    #[command(flatten)]
+    pub(crate) search: SearchArgs,
+}
+
+const SEARCH_EXITS: &str = "Exit codes: 0 nothing found, 1 tests that depend on what ran before, 2 wrong usage, 4 the \
+runner could not run, 5 no tests, 70 unflake's own trouble, 130 stopped by you: what was found until then is told.";
+
+/// What every search takes.
+#[derive(Debug, Args)]
+pub(crate) struct SearchArgs {
+    /// How long to search: `90`, `10m`, `2h`, or `0` for as long as it takes [default: 10m]
+    #[arg(long = "for", value_name = "TIME")]
+    pub(crate) time: Option<String>,
+
+    /// Do not look for the state that is left behind.
+    #[arg(long)]
+    pub(crate) no_state: bool,
+
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+
+    #[command(flatten)]
+    pub(crate) typed: Typed,
 
     #[command(flatten)]
     pub(crate) command: CommandArgs,

@@ -11,10 +11,12 @@ mod doctor;
 mod exit;
 mod history;
 mod memory;
+mod outputs;
 mod plain;
 mod project;
 mod revision;
 mod run;
+mod search;
 mod settings;
 mod trace;
 mod trouble;
@@ -26,7 +28,7 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
 
-use crate::args::{Cli, Command};
+use crate::args::{Cli, Command, SearchArgs};
 use crate::exit::Exit;
 use crate::settings::{Settings, Sources, Typed};
 use crate::trouble::Trouble;
@@ -69,6 +71,14 @@ fn obey(cli: Cli) -> Result<Exit, Trouble> {
             need_command(&settings)?;
             trace::run(&args, &settings, &here, cli.color)
         }
+        Command::Nio(mut args) => {
+            let settings = settle_search(&mut args.search, &here)?;
+            search::nio(&args, &settings, &here, cli.color)
+        }
+        Command::Order(mut args) => {
+            let settings = settle_search(&mut args.search, &here)?;
+            search::order(&args, &settings, &here, cli.color)
+        }
         Command::Affected(mut args) => {
             let typed = std::mem::take(&mut args.typed);
             let settings = settle(typed, std::mem::take(&mut args.command.command), &here)?;
@@ -96,6 +106,12 @@ fn obey(cli: Cli) -> Result<Exit, Trouble> {
         }
         Command::Keep { .. } | Command::Drive { .. } => unreachable!("keepers and drivers have left before"),
     }
+}
+
+fn settle_search(args: &mut SearchArgs, here: &Path) -> Result<Settings, Trouble> {
+    let settings = settle(std::mem::take(&mut args.typed), std::mem::take(&mut args.command.command), here)?;
+    need_command(&settings)?;
+    Ok(settings)
 }
 
 /// From what was typed to what holds.

@@ -34,12 +34,44 @@ const TAKES_VALUE: [&str; 22] = [
 /// The user's command with its paths replaced by these tests; as it is when there are none. `root` is the directory that
 /// names of tests are relative to, `here` the one the command is run in.
 pub(crate) fn command_for(command: &[String], tests: &[TestId], root: Option<&Path>, here: &Path) -> String {
-    let mut words: Vec<String> = command.to_vec();
-    if !tests.is_empty() {
-        words = without_paths(command, here);
-        words.extend(tests.iter().map(|test| seen_from(test.as_str(), root, here)));
+    if tests.is_empty() {
+        return in_shell(command);
     }
+    let mut words = without_paths(command, here);
+    let names = tests.iter().map(|test| seen_from(test.as_str(), root, here));
+    if tests.windows(2).any(|two| two[0] == two[1]) {
+        return one_after_the_other(&words, names);
+    }
+    words.extend(names);
     in_shell(&words)
+}
+
+/// pytest runs a test once however often it is named. So it is started for each, all in one process.
+fn one_after_the_other(words: &[String], tests: impl Iterator<Item = String>) -> String {
+    let runner = words.iter().position(|word| is_pytest(word)).unwrap_or_default();
+    let (before, options) = (&words[..runner], words.get(runner + 1..).unwrap_or_default());
+    // `python -m pytest` is begun by a Python already; beside the program `pytest` there is one.
+    let (mut python, in_front): (Vec<String>, _) = match before {
+        [python @ .., module] if module == "-m" => (python.to_vec(), true),
+        before => (before.to_vec(), false),
+    };
+    if !in_front {
+        let beside = Path::new(&words[runner]).parent().map(|directory| directory.join("python"));
+        python.push(beside.map_or("python".to_owned(), |path| path.display().to_string()));
+    }
+    // Texts of JSON are texts of Python.
+    let list =
+        |items: Vec<String>| items.iter().map(|item| serde_json::Value::from(&**item).to_string()).collect::<Vec<_>>();
+    let (options, tests) = (list(options.to_vec()), list(tests.collect()).join(", "));
+    let each: String = options.iter().map(|option| format!("{option}, ")).collect();
+    let code = format!("import pytest; [pytest.main([{each}test]) for test in [{tests}]]");
+    python.extend(["-c".to_owned(), code]);
+    in_shell(&python)
+}
+
+fn is_pytest(word: &str) -> bool {
+    let name = Path::new(word).file_name().and_then(|name| name.to_str()).unwrap_or(word);
+    name == "pytest" || name == "py.test"
 }
 
 /// Words as they are typed.
@@ -49,11 +81,7 @@ pub(crate) fn in_shell(words: &[String]) -> String {
 
 /// The command up to its runner and its options, without what names files to be tested.
 fn without_paths(command: &[String], here: &Path) -> Vec<String> {
-    let is_runner = |word: &String| {
-        let name = Path::new(word).file_name().and_then(|name| name.to_str()).unwrap_or(word);
-        name == "pytest" || name == "py.test"
-    };
-    let Some(runner) = command.iter().position(is_runner) else {
+    let Some(runner) = command.iter().position(|word| is_pytest(word)) else {
         // Something that leads to a runner, such as `make test`: its words cannot be told apart.
         return vec!["pytest".to_owned()];
     };
@@ -136,6 +164,18 @@ mod tests {
     #[test]
     fn without_a_test_it_is_the_users_command() {
         check(&["pytest", "src"], &[], "pytest src");
+    }
+
+    #[test]
+    fn a_test_that_comes_twice_is_run_twice_in_one_process() {
+        let twice = |start: &str, options: &str| {
+            let code = format!("import pytest; [pytest.main([{options}test]) for test in [\"t.py::a\", \"t.py::a\"]]");
+            format!("{start} -c '{code}'")
+        };
+        check(&["pytest", "-q", "src"], &["t.py::a", "t.py::a"], &twice("python", "\"-q\", "));
+        check(&["python3", "-m", "pytest"], &["t.py::a", "t.py::a"], &twice("python3", ""));
+        check(&[".venv/bin/pytest"], &["t.py::a", "t.py::a"], &twice(".venv/bin/python", ""));
+        check(&["uv", "run", "pytest"], &["t.py::a", "t.py::a"], &twice("uv run python", ""));
     }
 
     #[test]

@@ -1,7 +1,6 @@
 //! `unflake run`: the suite, the ladder, and what they came to.
 
-use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use std::{env, thread};
@@ -19,6 +18,7 @@ use crate::compare::Compare;
 use crate::console;
 use crate::exit::Exit;
 use crate::memory::Memory;
+use crate::outputs::{Found, Outputs};
 use crate::settings::{self, FlakyResult, Settings, Source};
 use crate::trouble::Trouble;
 
@@ -29,7 +29,7 @@ const STRESS: Duration = Duration::from_secs(60);
 
 pub(crate) fn run(args: RunArgs, settings: &Settings, here: &Path, colour: When) -> Result<Exit, Trouble> {
     let command = &settings.command.value;
-    let outputs = Outputs::open(&args)?;
+    let outputs = Outputs::open(&args.output)?;
     let wanted = settings.granularity.value.is_some() && !args.stress;
     let compare = if wanted { Compare::new(settings, here)? } else { None };
     let no_repository = wanted && compare.is_none();
@@ -52,7 +52,7 @@ pub(crate) fn run(args: RunArgs, settings: &Settings, here: &Path, colour: When)
     let campaign = Campaign {
         inquiry: inquiry.as_mut(),
         memory: &mut memory,
-        progress: console::progress(colour, args.quiet),
+        progress: console::progress(colour, args.output.quiet),
         here,
         compare,
         base: None,
@@ -70,14 +70,11 @@ pub(crate) fn run(args: RunArgs, settings: &Settings, here: &Path, colour: When)
     if args.stress {
         gathered.notes.push(format!("{} attempts were made, up to {crowd} at once", gathered.attempts.len()));
     }
-    outputs.write(
-        &gathered,
-        &args,
-        command,
-        flaky_gates,
-        report::Exit { code: exit.code(), meaning: &meaning },
-        colour,
-    )?;
+    let found = Found { name: "run", command, gathered: &gathered, flaky_gates, seed: None, exit, meaning: &meaning };
+    outputs.write(&found, colour, |run, look, out| {
+        write_runner_output(&gathered, args.runner_output, out)?;
+        report::summary(run, look, args.output.quiet, out)
+    })?;
     Ok(exit)
 }
 
@@ -205,81 +202,6 @@ fn judge(gathered: &Gathered, gates: impl Fn(&Finding) -> bool, stress: bool) ->
     let only_flaky = || format!("only {} failed", if flaky == 1 { "one flaky test" } else { "flaky tests" });
     let meaning = if flaky > 0 { only_flaky() } else { "everything passed".to_owned() };
     (Exit::Success, meaning)
-}
-
-/// Files to write at the end, opened at the beginning: a path that cannot be written is better known before.
-struct Outputs {
-    json: Option<Box<dyn Write>>,
-    junit: Option<Box<dyn Write>>,
-    /// Whether standard output belongs to a machine.
-    stdout_taken: bool,
-}
-
-impl Outputs {
-    fn open(args: &RunArgs) -> Result<Self, Trouble> {
-        let open = |path: &Option<PathBuf>| -> Result<Option<Box<dyn Write>>, Trouble> {
-            match path {
-                None => Ok(None),
-                Some(path) if path.as_os_str() == "-" => Ok(Some(Box::new(BufWriter::new(io::stdout())))),
-                Some(path) => match File::create(path) {
-                    Ok(file) => Ok(Some(Box::new(BufWriter::new(file)))),
-                    Err(error) => Err(Trouble::usage(format!("{} cannot be written: {error}", path.display()))),
-                },
-            }
-        };
-        let is_stdout = |path: &Option<PathBuf>| path.as_deref() == Some(Path::new("-"));
-        Ok(Self {
-            json: open(&args.json)?,
-            junit: open(&args.junit)?,
-            stdout_taken: is_stdout(&args.json) || is_stdout(&args.junit),
-        })
-    }
-
-    fn write(
-        mut self,
-        gathered: &Gathered,
-        args: &RunArgs,
-        command: &[String],
-        flaky_gates: bool,
-        exit: report::Exit<'_>,
-        colour: When,
-    ) -> Result<(), Trouble> {
-        let run = report::Run {
-            command,
-            runner: gathered.runner.as_deref(),
-            language: gathered.language.as_deref(),
-            seed: None,
-            tests: &gathered.tests,
-            deselected: gathered.deselected,
-            attempts: &gathered.attempts,
-            findings: &gathered.findings,
-            problems: &gathered.problems,
-            notes: &gathered.notes,
-            left: &gathered.left,
-            left_why: gathered.left_why.as_deref(),
-            totals: &gathered.totals,
-            flaky_gates,
-            exit,
-        };
-        if let Some(out) = &mut self.json {
-            report::json(&run, "run", out)
-                .and_then(|()| out.flush())
-                .map_err(Trouble::internal("write the JSON file"))?;
-        }
-        if let Some(out) = &mut self.junit {
-            report::junit(&run, out).and_then(|()| out.flush()).map_err(Trouble::internal("write the JUnit file"))?;
-        }
-        let (mut out, look): (Box<dyn Write>, _) = if self.stdout_taken {
-            (Box::new(BufWriter::new(io::stderr())), console::look(colour, &io::stderr()))
-        } else {
-            (Box::new(BufWriter::new(io::stdout())), console::look(colour, &io::stdout()))
-        };
-        // A reader that has gone away (`| head`) is no trouble.
-        let _ = write_runner_output(gathered, args.runner_output, &mut out)
-            .and_then(|()| report::summary(&run, &look, args.quiet, &mut out))
-            .and_then(|()| out.flush());
-        Ok(())
-    }
 }
 
 fn write_runner_output(gathered: &Gathered, wanted: bool, out: &mut dyn Write) -> io::Result<()> {

@@ -41,6 +41,9 @@ fn every_setting_can_stand_in_the_file() {
         too-many = 2.5
         flaky-result = "fail"
         never-excuse = ["boom"]
+        base = "main"
+        granularity = "function"
+        verify-base = true
         jobs = 3
         timeout = "2m"
         output-limit = 100
@@ -74,7 +77,8 @@ fn what_cannot_hold_is_told_with_what_could() {
         complaint(&[], "imediate = 1")
             .starts_with("unflake.toml: there is no setting `imediate`. There are: command, ")
     );
-    assert!(complaint(&[], "jobs = true").contains("a text or a number is wanted"));
+    assert!(complaint(&[], "jobs = [3]").contains("a text or a number is wanted"));
+    assert_eq!(complaint(&[], "jobs = true"), "jobs: `true` (unflake.toml) is not a whole number from 1 on");
     assert!(complaint(&[], "command = 'pytest -q'").contains("a list of texts"));
     assert!(complaint(&[], "never-excuse = ['(']").starts_with("never-excuse: `(` is not a regular expression"));
 }
