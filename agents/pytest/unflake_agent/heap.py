@@ -5,7 +5,6 @@ looks at each node again; it follows no ways but those that were there, since wh
 has changed, and that reference is the change.
 """
 
-import gc
 import sys
 import time
 import types
@@ -47,7 +46,6 @@ class Heap:
         self.origins = Origins(root)
         self._plans = Plans()
         self._clock, self._modules = time.perf_counter, sys.modules
-        self._is_collecting, self._collect, self._leave = gc.isenabled, gc.enable, gc.disable
         self.nodes, self.of, self.roots, self.unknown = [], {}, {}, []
         # Of the last comparison, where something was taken out: what can still be reached, and how.
         self.links = None
@@ -58,15 +56,9 @@ class Heap:
         self.nodes, self.of, self.roots, self.unknown, self.links = [], {}, {}, [], None
         self._deadline = self._clock() + SECONDS
         self._plans.renew()
-        collecting = self._is_collecting()
-        self._leave()  # A collection in between would run finalizers, and take longer than the walk.
-        try:
-            for special in self.origins.special_objects():
-                self.of[id(special)] = ()
-            self._walk(self._modules_first_ours())
-        finally:
-            if collecting:
-                self._collect()
+        for special in self.origins.special_objects():
+            self.of[id(special)] = ()
+        self._walk(self._modules_first_ours())
 
     def _modules_first_ours(self):
         """Nodes of the modules: the project's, then what is installed, then the standard library's."""
@@ -81,7 +73,7 @@ class Heap:
             own = module_globals(module).get("__name__")
             if type(own) is str and own != name and self._modules.get(own) is module:
                 name = own
-            self.of[id(module)] = ()
+            self.of[id(module)] = self.of[id(module_globals(module))] = ()
             origin = self.origins.of_module(name, module)
             if origin != "ours":
                 node = Node(MODULE, module, None, name)
@@ -155,21 +147,15 @@ class Heap:
     def compare(self):
         """What has changed in what can still be reached."""
         changes, where = [], []
-        collecting = self._is_collecting()
-        self._leave()
-        try:
-            for node in self.nodes:
-                found = self.changes_of(node)
-                if found:
-                    where.append(node)
-                    changes.extend(found)
-            self.links = None
-            if not all(map(self._is_in_place, where)):
-                self.links = self._reach()
-                changes = [change for change in changes if id(change.node.owner) in self.links]
-        finally:
-            if collecting:
-                self._collect()
+        for node in self.nodes:
+            found = self.changes_of(node)
+            if found:
+                where.append(node)
+                changes.extend(found)
+        self.links = None
+        if not all(map(self._is_in_place, where)):
+            self.links = self._reach()
+            changes = [change for change in changes if id(change.node.owner) in self.links]
         return changes
 
     def changes_of(self, node):

@@ -8,9 +8,10 @@ import collections
 import types
 from operator import is_
 
-from .texts import MISSING, class_body, module_globals, same, show, show_key, token
+from .texts import MISSING, class_body, class_mro, module_globals, same, show, show_key, token
 
 FEATURES = "__code__", "__defaults__", "__kwdefaults__"
+ITERATE = dict.__dict__["__iter__"]
 HEAP_TYPE, IMMUTABLE_TYPE = 1 << 9, 1 << 8
 class_flags = type.__dict__["__flags__"].__get__
 delete_of_class, set_of_class = type.__delattr__, type.__setattr__
@@ -92,7 +93,17 @@ class Entries(Map):
 
     def __init__(self, base):
         self._base = base
-        self.keep = dict.copy
+
+    def keep(self, owner):
+        kind = type(owner)
+        if kind is dict:
+            return owner.copy()
+        if self._base is dict and next(body["__iter__"] for body in map(class_body, class_mro(kind)) if "__iter__" in body) is ITERATE:
+            return dict.copy(owner)
+        # `dict.copy` would ask a subclass that iterates in its own way for its keys.
+        if not all(type(token(key)) is tuple for key in dict.keys(owner)):
+            raise TypeError("keys that would have to be hashed")
+        return dict(zip(dict.keys(owner), dict.values(owner)))
 
     def unchanged(self, kept, owner):
         return (
@@ -116,7 +127,7 @@ class Entries(Map):
         was_there = dict.__contains__(owner, key)
         base.__setitem__(owner, key, old)
         if not was_there and base is dict:  # An entry that comes back comes back to its place.
-            now = dict.copy(owner)
+            now = self.keep(owner)
             dict.clear(owner)
             for one in node.kept:
                 if one in now:

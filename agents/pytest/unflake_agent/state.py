@@ -3,6 +3,7 @@
 All of it stays in this process and in what is forked from it: references and shallow copies, not texts.
 """
 
+import gc
 import json
 import logging
 import os
@@ -40,10 +41,20 @@ class State:
         self._told = 0
         self._clock, self._open, self._join, self._dump = time.perf_counter, open, os.path.join, json.JSONEncoder().encode
         self._format, self._pid = traceback.format_exc, os.getpid
+        self._is_collecting, self._collect, self._leave = gc.isenabled, gc.enable, gc.disable
         self._manager = logging.root.manager
 
     def obey(self, order):
         """The event that answers an order, and its fields; None if there is none."""
+        collecting = self._is_collecting()
+        self._leave()  # A collection in between would run finalizers, and take longer than all the rest.
+        try:
+            return self._obey(order)
+        finally:
+            if collecting and not self._is_collecting():
+                self._collect()
+
+    def _obey(self, order):
         kind = order["order"]
         if kind != "remember" and self._kept is None:
             return "problem", {"kind": "internal", "place": None, "text": "%s before anything was remembered" % kind}
