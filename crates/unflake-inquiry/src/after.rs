@@ -18,6 +18,8 @@ pub(crate) struct After<'a> {
     failure: RefCell<Option<Failure>>,
     /// How often it was run alone, and ended otherwise than the first time.
     alone: Cell<(u32, u32)>,
+    /// What repetitions of lists have come to so far.
+    repeated: RefCell<Vec<(Vec<TestId>, Repeats)>>,
     /// The shortest list after which it was seen to end otherwise.
     best: &'a RefCell<Vec<TestId>>,
 }
@@ -25,7 +27,7 @@ pub(crate) struct After<'a> {
 impl<'a> After<'a> {
     pub(crate) fn new(desk: &'a Desk, test: &'a TestId, best: &'a RefCell<Vec<TestId>>) -> Self {
         let (first, failure, alone) = (RefCell::default(), RefCell::default(), Cell::new((0, 0)));
-        Self { desk, test, tries: 1, first, failure, alone, best }
+        Self { desk, test, tries: 1, first, failure, alone, repeated: RefCell::default(), best }
     }
 
     /// How it ended the first time alone. None: nobody knows, or it is skipped.
@@ -66,7 +68,7 @@ impl<'a> After<'a> {
         Question::new(Purpose::Search, [&list[..], std::slice::from_ref(self.test)].concat()).sharing(prefix)
     }
 
-    /// How often it ended otherwise after this list, and how often it passed alone.
+    /// How often it ended otherwise after this list, and how often it passed alone, in all repetitions of it.
     pub(crate) async fn repeat(&self, list: &[TestId], times: usize) -> Repeats {
         let alone = std::iter::repeat_n(self.question(Vec::new(), 0), times);
         let after = std::iter::repeat_n(self.question(list.to_vec(), 0), times);
@@ -75,12 +77,17 @@ impl<'a> After<'a> {
         let alone_other = self.count_alone(alone);
         let alone_tried = alone.iter().filter(|answer| answer.last().is_some()).count() as u32;
         let other: Vec<bool> = after.iter().filter_map(|answer| self.is_other(answer)).collect();
-        Repeats {
-            seen: other.iter().filter(|other| **other).count() as u32,
-            tried: other.len() as u32,
-            alone_passed: if self.fails_alone() { alone_other } else { alone_tried - alone_other },
-            alone_tried,
+        let mut repeated = self.repeated.borrow_mut();
+        let at = repeated.iter().position(|(one, _)| one == list).unwrap_or(repeated.len());
+        if at == repeated.len() {
+            repeated.push((list.to_vec(), Repeats::default()));
         }
+        let evidence = &mut repeated[at].1;
+        evidence.seen += other.iter().filter(|other| **other).count() as u32;
+        evidence.tried += other.len() as u32;
+        evidence.alone_passed += if self.fails_alone() { alone_other } else { alone_tried - alone_other };
+        evidence.alone_tried += alone_tried;
+        *evidence
     }
 
     /// Runs it alone, and says how often it ended otherwise than the first time.
@@ -97,10 +104,10 @@ impl<'a> After<'a> {
         other
     }
 
-    /// Whether repetitions show more than chance.
+    /// Whether repetitions show more than chance: once in a hundred times it would have done as much.
     pub(crate) fn holds(&self, evidence: &Repeats) -> bool {
         let same = if self.fails_alone() { 0 } else { evidence.alone_tried };
-        evidence.alone_passed == same && by_chance(evidence.seen, evidence.tried, evidence.alone_tried) < 0.051
+        evidence.alone_passed == same && by_chance(evidence.seen, evidence.tried, evidence.alone_tried) < 0.01
     }
 }
 
@@ -156,5 +163,34 @@ impl Trial<TestId> for After<'_> {
 
     fn is_over(&self) -> bool {
         self.desk.is_late()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use unflake_model::Origin;
+
+    use super::*;
+
+    fn holds(seen: u32, tried: u32, alone_passed: u32, alone_tried: u32) -> bool {
+        let (desk, test, best) = (Desk::new(Origin::Fork, 1.0), TestId::from("v"), RefCell::default());
+        After::new(&desk, &test, &best).holds(&Repeats { seen, tried, alone_passed, alone_tried })
+    }
+
+    #[test]
+    fn five_of_five_is_enough_and_anything_less_is_not() {
+        assert!(holds(5, 5, 5, 5));
+        assert!(!holds(4, 5, 5, 5));
+        assert!(!holds(5, 5, 4, 5));
+        assert!(!holds(3, 3, 3, 3));
+        assert!(!holds(5, 5, 0, 0));
+        assert!(!holds(0, 0, 5, 5));
+    }
+
+    #[test]
+    fn where_it_varies_more_is_wanted() {
+        assert!(holds(7, 20, 20, 20));
+        assert!(!holds(5, 20, 20, 20));
+        assert!(!holds(20, 20, 19, 20));
     }
 }

@@ -10,7 +10,7 @@ use unflake_model::{Outcome, Test, TestId};
 use crate::chosen::chosen;
 use crate::coverage::Coverage;
 use crate::culprit::{Answered, Suspect};
-use crate::desk::Answer;
+use crate::desk::Heard;
 use crate::leak::Conclusion;
 use crate::pairs::Pairs;
 
@@ -78,11 +78,11 @@ impl Book {
     }
 
     /// What an order showed: pairs that ran next to each other, and suspects.
-    pub(crate) fn take_note(&mut self, answer: &Answer) {
+    pub(crate) fn take_note(&mut self, attempts: &[Heard]) {
         self.coverage.orders += 1;
         let mut before: Vec<usize> = Vec::new();
         let mut environment = None;
-        for heard in &answer.attempts {
+        for heard in attempts {
             // A process that replaced one that died knows nothing of what ran in that.
             if environment.replace(heard.environment) != Some(heard.environment) {
                 before.clear();

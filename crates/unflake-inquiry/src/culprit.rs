@@ -16,7 +16,7 @@ use crate::smallest::{Found, LONG, Trial, parts, showing_parts, smallest};
 pub(crate) const MANY: usize = 5;
 /// With how much patience it is looked for: how often one list is tried, and how often the result is repeated after its culprits and
 /// alone. More of it only where the outcome varies.
-const PATIENCE: [(usize, usize); 3] = [(1, 3), (3, 10), (8, 10)];
+const PATIENCE: [(usize, usize); 3] = [(1, 5), (3, 20), (12, 30)];
 /// How often it is run after all others before it is said to end the same way.
 const TIMES_AFTER_ALL: usize = 5;
 /// How often it is run alone to see whether chance is all there is to it.

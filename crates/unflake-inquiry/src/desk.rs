@@ -300,3 +300,7 @@ pub(crate) async fn together<T>(searches: Vec<impl Future<Output = T>>) -> Vec<T
     .await;
     searches.into_iter().filter_map(|(_, result)| result).collect()
 }
+
+#[cfg(test)]
+#[path = "desk_tests.rs"]
+mod tests;

@@ -141,6 +141,13 @@ fn what_was_put_back_in_vain_is_not_blamed() {
 }
 
 #[test]
+fn a_test_that_bears_it_shows_nothing() {
+    let found = found(&mut World::new(2, vec![(0, polluter("a"))]), Turned::Passes);
+    assert_eq!(found.leak.kind, LeakKind::Suspected);
+    assert!(sentence(&found).ends_with("not proven: it ended otherwise in a copy of the process"));
+}
+
+#[test]
 fn chance_proves_nothing() {
     for seed in 0..20 {
         let noisy = Sim { fails_anyway: 50, ..Sim::default() };

@@ -11,7 +11,7 @@ use unflake_model::{Finding, Mode, NioKind, Observation, Origin, Outcome, Purpos
 
 use crate::Inquiry;
 use crate::chosen::chosen;
-use crate::desk::{Answer, Desk, Question, Work, together};
+use crate::desk::{Answer, Desk, Heard, Question, Work, together};
 use crate::doubled::Case;
 use crate::leak::{self, Turned};
 
@@ -188,11 +188,12 @@ async fn confirm(desk: &Desk, at: usize, look_for_state: bool, book: &RefCell<Bo
     case.alone.extend(answers[TIMES..].iter().filter_map(Answer::last).map(|one| one.outcome));
     let in_company = case.order.len() > 2;
     let first = case.twice[0];
-    let of_pair: Vec<(Outcome, Outcome)> = answers[..TIMES].iter().filter_map(last_two).collect();
+    let of_pair: Vec<(Outcome, Outcome)> =
+        answers[..TIMES].iter().filter_map(|answer| last_two(&answer.attempts)).collect();
     if in_company && of_pair.iter().all(|(one, two)| one.is_pass() && two.is_pass()) {
         // Alone it bears to be run twice, so the others of its group have a part in it.
         let answers = desk.ask(twice(&case.order).collect()).await;
-        case.twice.extend(answers.iter().filter_map(last_two));
+        case.twice.extend(answers.iter().filter_map(|answer| last_two(&answer.attempts)));
     } else {
         // What it did in company is no evidence of what it does alone.
         if in_company {
@@ -219,8 +220,8 @@ async fn confirm(desk: &Desk, at: usize, look_for_state: bool, book: &RefCell<Bo
 
 /// How a test ended that came twice at the end of its session. A process that did not come through the first run shows no
 /// second one.
-fn last_two(answer: &Answer) -> Option<(Outcome, Outcome)> {
-    match &answer.attempts[..] {
+fn last_two(attempts: &[Heard]) -> Option<(Outcome, Outcome)> {
+    match attempts {
         [.., one, two] if one.environment == two.environment => Some((one.outcome, two.outcome)),
         [.., one, _] | [one] if one.outcome.is_failure() => Some((one.outcome, one.outcome)),
         _ => None,

@@ -1,4 +1,4 @@
-use unflake_model::{Detail, LeakKind, Nio as Twice};
+use unflake_model::{Detail, EnvironmentId, LeakKind, Nio as Twice};
 
 use super::*;
 use crate::world::{Sim, State, World, brittle, named, polluter, victim};
@@ -121,6 +121,43 @@ fn groups_share_an_environment_and_a_suspicion_is_repeated_alone() {
 }
 
 #[test]
+fn what_a_test_does_alone_counts_more_than_what_it_does_in_company() {
+    // In company it fails both times, because of t0; alone it passes and then fails, by its own doing.
+    let both = Sim { writes: polluter("x").writes, ..victim(&["x"]) };
+    let special = vec![(0, polluter("x")), (1, both)];
+    let findings = play(&mut World::new(2, special), Doubling { mode: Mode::EntireSuite, ..doubling() });
+    assert_eq!(findings.len(), 1);
+    assert_eq!((findings[0].test.as_str(), twice(&findings[0]).kind), ("t1", NioKind::Nio));
+    assert_eq!(twice(&findings[0]).evidence.tried, 3);
+}
+
+#[test]
+fn a_process_that_died_shows_no_second_run() {
+    let heard = |environment, outcome| Heard {
+        test: named(0),
+        environment: EnvironmentId(environment),
+        outcome,
+        failure: None,
+    };
+    let check = |attempts: Vec<Heard>, expected| assert_eq!(last_two(&attempts), expected);
+    let (passed, died) = (Outcome::Passed, Outcome::TimedOut);
+    check(vec![heard(1, passed), heard(1, died)], Some((passed, died)));
+    check(vec![heard(1, died), heard(2, passed)], Some((died, died)));
+    check(vec![heard(1, passed), heard(2, passed)], None);
+    check(vec![heard(1, died)], Some((died, died)));
+    check(Vec::new(), None);
+}
+
+#[test]
+fn one_other_outcome_alone_makes_it_a_matter_of_chance() {
+    let mut case = Case::new(&named(0), (Outcome::Passed, Outcome::Failed), vec![named(0), named(0)]);
+    case.alone = vec![Outcome::Passed; 3];
+    assert_eq!(case.kind(&Book::default()), Some(NioKind::Nio));
+    case.alone[1] = Outcome::Failed;
+    assert_eq!(case.kind(&Book::default()), Some(NioKind::NonDeterministic));
+}
+
+#[test]
 fn only_what_is_wanted_is_run() {
     let mut inquiry = Nio::new(Doubling { only: Some(vec!["t1".to_owned(), "x".to_owned()]), ..doubling() });
     let mut world = World::new(30, Vec::new());
@@ -148,11 +185,11 @@ fn what_fails_twice_only_after_others_is_told_with_them() {
 #[test]
 fn where_every_test_has_its_own_process_nobody_knows() {
     let mut inquiry = Nio::new(doubling());
-    let mut world = World::new(3, vec![(1, nio("x"))]);
+    let mut world = World::new(3, vec![(1, nio("x")), (2, Sim { skips: true, ..Sim::default() })]);
     world.isolated = true;
     world.play(&mut inquiry);
     assert!(inquiry.findings().is_empty());
-    assert_eq!(inquiry.untried().len(), 3);
+    assert_eq!(inquiry.untried(), [named(0), named(1)]);
 }
 
 #[test]

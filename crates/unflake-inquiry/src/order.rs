@@ -164,7 +164,7 @@ impl Search {
             }
             let question = |order: &Vec<usize>| Question::new(Purpose::Order, self.book.borrow().tests(order));
             let answers = self.desk.ask(some.iter().map(question).collect()).await;
-            answers.iter().for_each(|answer| self.book.borrow_mut().take_note(answer));
+            answers.iter().for_each(|answer| self.book.borrow_mut().take_note(&answer.attempts));
             self.examine().await;
         }
     }
@@ -278,7 +278,7 @@ impl Search {
                 let questions = some.iter().filter(|other| *other != test).map(pair);
                 let questions = questions.map(|tests| Question::new(Purpose::Order, tests)).collect();
                 let answers = self.desk.ask(questions).await;
-                answers.iter().for_each(|answer| self.book.borrow_mut().take_note(answer));
+                answers.iter().for_each(|answer| self.book.borrow_mut().take_note(&answer.attempts));
                 self.examine().await;
             }
         }
