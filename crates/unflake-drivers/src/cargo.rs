@@ -6,7 +6,7 @@
 use std::env;
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::sync::Arc;
 
 use serde::Deserialize;
@@ -15,6 +15,7 @@ use crate::capture::Capture;
 use crate::desk::{Desk, Handed};
 use crate::driver::Workshop;
 use crate::libtest::{self, Binary, Harness, Listing, WholeProgram, Wishes};
+use crate::output;
 use crate::suite::{CannotList, Case, Suite, relative};
 
 const COMPILER_WORDS: usize = 64 << 10;
@@ -109,9 +110,8 @@ fn build(
     }
     desk.prepare(&mut command, workshop);
     command.envs(variables.iter().map(|(name, value)| (name, value)));
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let cannot = |error: std::io::Error| CannotList::usage(format!("`{}` cannot be started: {error}", before[0]));
-    let output = command.output().map_err(cannot)?;
+    let output = output::of(&mut command).map_err(cannot)?;
     if !output.status.success() {
         let mut said = Capture::new(COMPILER_WORDS);
         said.add(&output.stderr);

@@ -17,6 +17,7 @@ mod junit_judge;
 mod junit_xml;
 mod libtest;
 mod nextest;
+mod output;
 mod panics;
 mod process;
 mod run;

@@ -1,15 +1,14 @@
 //! Programs with Rust's own test harness, or one that answers like it: one test in each process.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::File;
-use std::io::{self, Read, Seek};
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::Command;
 use std::sync::Arc;
 
 use unflake_protocol::Outcome;
 
 use crate::crowd::Crowd;
+use crate::output;
 use crate::panics;
 use crate::sanitizers;
 use crate::suite::{
@@ -154,18 +153,18 @@ impl Binary {
         let only_ignored = (wishes.ignored == Ignored::Only).then_some("--ignored");
         let mut command = Command::new(&self.path);
         command.args(["--list", "--format", "terse"]).args(only_ignored).args(&wishes.choosing);
-        command.stdin(Stdio::null());
         if let Some(directory) = &self.directory {
             command.current_dir(directory);
         }
         suite::set(&mut command, &self.variables);
         let path = self.path.display();
-        let (status, stdout, stderr) =
-            written(command).map_err(|error| format!("{path} cannot be started: {error}"))?;
-        if !status.success() {
-            return Err(format!("{path} does not list its tests ({status}):\n{stderr}"));
+        let output = output::of(&mut command).map_err(|error| format!("{path} cannot be started: {error}"))?;
+        if !output.status.success() {
+            let said = String::from_utf8_lossy(&output.stderr);
+            return Err(format!("{path} does not list its tests ({}):\n{said}", output.status));
         }
-        Ok(stdout.lines().filter_map(|line| line.strip_suffix(": test")).map(str::to_owned).collect())
+        let text = String::from_utf8_lossy(&output.stdout);
+        Ok(text.lines().filter_map(|line| line.strip_suffix(": test")).map(str::to_owned).collect())
     }
 
     pub(crate) fn start(&self, arguments: impl IntoIterator<Item = String>) -> Start {
@@ -173,20 +172,6 @@ impl Binary {
         words.extend(arguments);
         Start { words, directory: self.directory.clone(), variables: self.variables.clone(), ..Start::default() }
     }
-}
-
-/// Runs a command to its end; what it writes goes into files. A harness writes each name by itself, and at the other end of a
-/// pipe somebody would have to wake up for each.
-fn written(mut command: Command) -> io::Result<(ExitStatus, String, String)> {
-    let (mut stdout, mut stderr) = (tempfile::tempfile()?, tempfile::tempfile()?);
-    let status = command.stdout(stdout.try_clone()?).stderr(stderr.try_clone()?).status()?;
-    let text = |file: &mut File| {
-        let mut bytes = Vec::new();
-        file.rewind()?;
-        file.read_to_end(&mut bytes)?;
-        io::Result::Ok(String::from_utf8_lossy(&bytes).into_owned())
-    };
-    Ok((status, text(&mut stdout)?, text(&mut stderr)?))
 }
 
 impl Program for OneTest {

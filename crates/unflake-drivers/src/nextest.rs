@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::sync::Arc;
 
 use serde::Deserialize;
@@ -12,6 +12,7 @@ use crate::cargo;
 use crate::desk::{Desk, Handed};
 use crate::driver::Workshop;
 use crate::libtest::{Binary, Harness, OneTest};
+use crate::output;
 use crate::suite::{CannotList, Case, Suite};
 
 const SAID: usize = 64 << 10;
@@ -87,10 +88,9 @@ pub(crate) fn list(command: &[String], workshop: &Workshop<'_>) -> Result<Suite,
     if let Some(tracing) = workshop.tracing {
         nextest.envs(tracing.of_cargo(command)?);
     }
-    nextest.stdin(Stdio::null());
     let cannot = |error: std::io::Error| CannotList::usage(format!("`{}` cannot be started: {error}", command[0]));
     let variables_of = |handed: Handed| (handed.path(), handed.differing(workshop));
-    let (output, handed) = desk.serve(|| nextest.output().map_err(cannot), variables_of)?;
+    let (output, handed) = desk.serve(|| output::of(&mut nextest).map_err(cannot), variables_of)?;
     let output = output?;
     if !output.status.success() {
         let mut said = Capture::new(SAID);

@@ -19,8 +19,7 @@ use crate::suite::{self, End, How, Listener, Said, Start};
 const LOOK: Duration = Duration::from_millis(20);
 /// How long output may still come after the process has ended.
 const AFTERWARDS: Duration = Duration::from_millis(100);
-/// One that says little at a time, and often, is heard less often: each time costs both of us a switch.
-const OFTEN: u32 = 32;
+/// One that says little at a time is heard no more often than this: each time costs both of us a switch.
 const GATHER: Duration = Duration::from_millis(1);
 /// A longer line is heard in pieces.
 const LONGEST_LINE: usize = 64 << 10;
@@ -31,15 +30,15 @@ pub(crate) struct Limits {
     pub(crate) output: usize,
 }
 
-/// Runs a process to its end and hands on what its listener says.
+/// Runs a process to its end and hands on what its listener says, as much as there is at a time.
 pub(crate) fn follow(
     start: &Start,
     world: &BTreeMap<String, Option<String>>,
     limits: &Limits,
     listener: &mut dyn Listener,
-    mut say: impl FnMut(Said),
+    mut say: impl FnMut(Vec<Said>),
 ) -> io::Result<()> {
-    listener.begin().into_iter().for_each(&mut say);
+    say(listener.begin());
     let began = Instant::now();
     let limit = limits.time.into_iter().chain(start.limit).min();
     let (mut child, mut streams) = spawn(start, world, limits.output)?;
@@ -49,11 +48,8 @@ pub(crate) fn follow(
     let mut looked = began;
     while streams.iter().any(|stream| stream.pipe.is_some()) {
         let heard = wait_for_output(&mut streams)?;
-        for stream in &mut streams {
-            for line in stream.read() {
-                listener.line(&line).into_iter().for_each(&mut say);
-            }
-        }
+        let lines = streams.iter_mut().flat_map(Stream::read);
+        say(lines.flat_map(|line| listener.line(&line)).collect());
         if status.is_none() && (!heard || looked.elapsed() > LOOK) {
             status = child.try_wait()?;
             looked = Instant::now();
@@ -67,8 +63,8 @@ pub(crate) fn follow(
             timed_out = true;
             end_group(&child);
         }
-        if streams.iter().any(|stream| stream.drips > OFTEN && stream.pipe.is_some()) {
-            std::thread::sleep(GATHER);
+        if heard && !streams.iter().any(|stream| stream.flows) {
+            wait_for_end(&streams, GATHER)?;
         }
     }
     let status = match status {
@@ -76,11 +72,8 @@ pub(crate) fn follow(
         None => wait(&mut child, limit, began, &mut timed_out)?,
     };
     end_group(&child);
-    for stream in &mut streams {
-        if let Some(line) = stream.last_line() {
-            listener.line(&line).into_iter().for_each(&mut say);
-        }
-    }
+    let lines = streams.iter_mut().filter_map(Stream::last_line);
+    say(lines.flat_map(|line| listener.line(&line)).collect());
     let text = |at: usize| streams.get(at).map(|stream| stream.kept.text()).unwrap_or_default();
     let end = End {
         how: if timed_out { How::TimedOut } else { how(status) },
@@ -88,7 +81,7 @@ pub(crate) fn follow(
         stderr: text(1),
         seconds: began.elapsed().as_secs_f64(),
     };
-    listener.end(&end).into_iter().for_each(&mut say);
+    say(listener.end(&end));
     Ok(())
 }
 
@@ -179,12 +172,25 @@ fn wait_for_output(streams: &mut [Stream]) -> io::Result<bool> {
     Ok(any)
 }
 
+/// Waits for that time, and no longer than one of these is open. What is written meanwhile wakes nobody.
+fn wait_for_end(streams: &[Stream], time: Duration) -> io::Result<()> {
+    let open = streams.iter().filter_map(|stream| stream.pipe.as_ref());
+    let mut waiting: Vec<PollFd<'_>> = open.map(|pipe| PollFd::new(pipe.as_fd(), PollFlags::empty())).collect();
+    if waiting.len() < streams.len() {
+        return Ok(()); // One that has closed an output is about to leave.
+    }
+    match poll(&mut waiting, PollTimeout::try_from(time).unwrap_or(PollTimeout::ZERO)) {
+        Ok(_) | Err(nix::errno::Errno::EINTR) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
 /// One of the outputs of a process.
 struct Stream {
     pipe: Option<File>,
     ready: bool,
-    /// How often little was there to be read.
-    drips: u32,
+    /// Whether there was more to be read than fits.
+    flows: bool,
     kept: Capture,
     /// Where lines are wanted: the beginning of one that has not ended.
     line: Option<Vec<u8>>,
@@ -192,7 +198,13 @@ struct Stream {
 
 impl Stream {
     fn new(pipe: OwnedFd, limit: usize, lines: bool) -> Self {
-        Self { pipe: Some(pipe.into()), ready: false, drips: 0, kept: Capture::new(limit), line: lines.then(Vec::new) }
+        Self {
+            pipe: Some(pipe.into()),
+            ready: false,
+            flows: false,
+            kept: Capture::new(limit),
+            line: lines.then(Vec::new),
+        }
     }
 
     /// What has come, in lines.
@@ -204,11 +216,10 @@ impl Stream {
         let mut chunk = [0; 16 << 10];
         let count = self.pipe.as_mut().map_or(Ok(0), |pipe| pipe.read(&mut chunk)).unwrap_or(0);
         if count == 0 {
-            self.pipe = None;
+            (self.pipe, self.flows) = (None, false);
             return lines;
         }
-        // In a flood the chunk is full, and there is more.
-        self.drips = if count == chunk.len() { 0 } else { self.drips + 1 };
+        self.flows = count == chunk.len();
         self.kept.add(&chunk[..count]);
         let Some(begun) = &mut self.line else { return lines };
         for piece in chunk[..count].split_inclusive(|byte| *byte == b'\n') {

@@ -139,7 +139,7 @@ impl Floor<'_> {
     ) -> Vec<u32> {
         let process = self.processes.fetch_add(1, Ordering::Relaxed);
         let cases: Vec<&Case> = numbers.iter().map(|number| &self.cases[*number as usize]).collect();
-        let start = |at: usize| self.wire.tell(&Event::Start { n: numbers[at], run, process: Some(process) });
+        let start = |at: usize| Event::Start { n: numbers[at], run, process: Some(process) };
         // The trace of a process that runs several tests is none of theirs.
         let trace = self
             .tracing
@@ -147,28 +147,28 @@ impl Floor<'_> {
             .map(|(tracing, side)| (tracing, side.join(format!("trace-{}-{process}", self.environment))));
         let done = |at: usize, judged: Judged| {
             let traced = trace.as_ref().and_then(|(tracing, directory)| tracing.finish(directory));
-            self.wire.tell(&self.done(numbers[at], run, judged, traced));
+            self.done(numbers[at], run, judged, traced)
         };
         if let Some(known) = program.known(&cases) {
             for (at, judged) in known.into_iter().enumerate() {
-                start(at);
                 heard(&judged);
-                done(at, judged);
+                self.wire.tell_all(&[start(at), done(at, judged)]);
             }
             return Vec::new();
         }
         let mut told = vec![Told::Nothing; numbers.len()];
-        let mut say = |said: Said| match said {
+        let mut event = |said: Said| match said {
             Said::Start(at) => {
                 told[at] = Told::Start;
-                start(at);
+                start(at)
             }
             Said::Done(at, judged) => {
                 told[at] = Told::Done;
                 heard(&judged);
-                done(at, judged);
+                done(at, judged)
             }
         };
+        let mut say = |said: Vec<Said>| self.wire.tell_all(&said.into_iter().map(&mut event).collect::<Vec<_>>());
         let ended = program.start(&cases, jobs).and_then(|mut start| {
             if let Some((tracing, directory)) = &trace {
                 start.variables.extend(tracing.variables(directory));
@@ -185,7 +185,7 @@ impl Floor<'_> {
         let over = told.iter().rposition(|told| *told == Told::Done).map_or(1, |at| at + 1);
         for at in (0..over).filter(|at| told[*at] != Told::Done) {
             if told[at] == Told::Nothing {
-                start(at);
+                self.wire.tell(&start(at));
             }
             let message = match &ended {
                 Ok(()) if over > 1 => "its process did not run it, but others after it".to_owned(),
@@ -194,7 +194,7 @@ impl Floor<'_> {
             };
             let judged = Judged::crashed(How::Exit(0), 0.0, Some(message), "");
             heard(&judged);
-            done(at, judged);
+            self.wire.tell(&done(at, judged));
         }
         numbers[over..].to_vec()
     }

@@ -3,6 +3,7 @@
 use std::io::{self, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
+use std::slice;
 use std::sync::Mutex;
 
 use unflake_protocol::{Event, Order, to_line};
@@ -19,10 +20,15 @@ impl Wire {
         Ok(Self { stream: Mutex::new(stream), orders })
     }
 
-    /// Several threads may speak. Without anybody who listens there is nothing left to do.
     pub(crate) fn tell(&self, event: &Event) {
+        self.tell_all(slice::from_ref(event));
+    }
+
+    /// Several threads may speak. Without anybody who listens there is nothing left to do.
+    pub(crate) fn tell_all(&self, events: &[Event]) {
+        let lines = events.iter().flat_map(to_line).collect::<Vec<u8>>();
         let mut stream = self.stream.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        if stream.write_all(&to_line(event)).is_err() {
+        if stream.write_all(&lines).is_err() {
             std::process::exit(3);
         }
     }
