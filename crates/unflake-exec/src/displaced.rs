@@ -5,6 +5,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use serde::{Deserialize, Serialize};
+
 /// A file that is larger is not put back.
 const LARGEST: u64 = 50 << 20;
 /// Beyond so many, tests are at work and nobody else.
@@ -14,6 +16,7 @@ const MOST_BYTES: u64 = 200 << 20;
 const VERSIONS: usize = 5;
 const KEPT_FOR: Duration = Duration::from_secs(7 * 24 * 3600);
 
+#[derive(Serialize, Deserialize)]
 pub(crate) struct Displaced {
     base: PathBuf,
     directory: PathBuf,

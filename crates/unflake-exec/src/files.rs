@@ -9,6 +9,8 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use serde::{Deserialize, Serialize};
+
 use crate::bell::Bell;
 use crate::displaced::Displaced;
 use crate::looks::{Kind, Known, Look};
@@ -37,6 +39,7 @@ const PASSED_OVER: [&str; 18] = [
     ".unflake",
 ];
 
+#[derive(Serialize, Deserialize)]
 pub(crate) struct Files {
     /// Neither is below the other.
     roots: Vec<PathBuf>,
@@ -45,8 +48,14 @@ pub(crate) struct Files {
     copies: PathBuf,
     next_copy: u64,
     bytes: u64,
+    #[serde(skip, default = "Bell::new")]
     bell: Bell,
     displaced: Displaced,
+    /// Files that this process has had open.
+    ours: BTreeSet<PathBuf>,
+    /// What is known has changed since it was last asked.
+    #[serde(skip)]
+    unsaved: bool,
     /// Files that a person edits rather than a test: they are left as they are.
     pub(crate) spared: BTreeSet<PathBuf>,
     /// What has been put back at least once, and what has been left, both relative to their root.
@@ -80,6 +89,8 @@ impl Files {
             bytes: 0,
             bell: Bell::new(),
             displaced,
+            ours: BTreeSet::new(),
+            unsaved: true,
             spared,
             put_back: BTreeSet::new(),
             left: BTreeSet::new(),
@@ -90,13 +101,13 @@ impl Files {
 
     /// Whether anything may have changed since it was looked at or put back.
     pub(crate) fn may_have_changed(&mut self) -> bool {
-        let ours = open_here();
-        let is_ours = |name: &OsStr| ours.iter().any(|path| begins_like(name, path));
+        self.ours.extend(open_here());
+        let is_ours = |name: &OsStr| self.ours.iter().any(|path| begins_like(name, path));
         let rung = self.bell.has_rung(|name| is_passed_over(name) || is_ours(name));
         rung.unwrap_or_else(|| self.differs())
     }
 
-    fn differs(&self) -> bool {
+    fn differs(&mut self) -> bool {
         let Ok(now) = self.scan() else { return true };
         now.len() != self.known.len() || self.known.iter().any(|(path, known)| !known.is_still(path, now.get(path)))
     }
@@ -119,6 +130,7 @@ impl Files {
     }
 
     fn forget(&mut self, path: &Path) {
+        self.unsaved = true;
         if let Some(known) = self.known.remove(path)
             && known.look.kind == Kind::File
         {
@@ -129,6 +141,7 @@ impl Files {
 
     /// What cannot be read has no copy, and is not put back.
     fn learn(&mut self, path: PathBuf, look: Look) -> Result<(), String> {
+        self.unsaved = true;
         let copy = match look.kind {
             Kind::Directory => {
                 self.bell.watch(&path);
@@ -151,8 +164,8 @@ impl Files {
     }
 
     /// Everything that is there now, directories before what is in them.
-    fn scan(&self) -> Result<BTreeMap<PathBuf, Look>, String> {
-        let ours = open_here();
+    fn scan(&mut self) -> Result<BTreeMap<PathBuf, Look>, String> {
+        self.ours.extend(open_here());
         let mut found = BTreeMap::new();
         let mut ahead = self.roots.clone();
         while let Some(path) = ahead.pop() {
@@ -165,7 +178,7 @@ impl Files {
             if look.kind == Kind::Directory {
                 for entry in fs::read_dir(&path).into_iter().flatten().flatten() {
                     let (name, path) = (entry.file_name(), entry.path());
-                    let is_ours = ours.iter().any(|one| one.parent() == path.parent() && begins_like(&name, one));
+                    let is_ours = self.ours.iter().any(|one| one.parent() == path.parent() && begins_like(&name, one));
                     if !is_passed_over(&name) && !is_ours && !self.copies.starts_with(&path) {
                         ahead.push(path);
                     }
@@ -232,6 +245,15 @@ impl Files {
         }
         set_modified(path, known.modified)?;
         fs::set_permissions(path, Permissions::from_mode(known.look.mode))
+    }
+
+    pub(crate) fn copies(&self) -> &Path {
+        &self.copies
+    }
+
+    /// Whether what is known has changed since this was asked last.
+    pub(crate) fn is_unsaved(&mut self) -> bool {
+        std::mem::take(&mut self.unsaved)
     }
 
     fn name_of(&self, path: &Path) -> PathBuf {

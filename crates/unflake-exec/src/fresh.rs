@@ -87,8 +87,9 @@ impl Exec {
         let listing = environment.listing.clone();
         if !listing.has_all(self.works[at].work.needed()) {
             if environment.root.as_ref().is_some_and(|root| root.narrowed) {
-                // It was made for other sessions, or collecting some files only does not give these tests.
-                self.whole_nursery |= self.was_meant_for(at);
+                // It was made for other sessions, or collecting some files only does not give these tests. Sessions that are
+                // compared come in many batches, and one nursery for each would cost more than a whole one.
+                self.whole_nursery |= self.was_meant_for(at) || self.works[at].work.is_compared();
                 return self.end_nursery();
             }
             return self.give_up(at, "the runner did not list it again".to_owned());

@@ -4,13 +4,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-use unflake_model::{Observation, Purpose, Session, SessionId};
+use unflake_model::{Observation, Session, SessionId};
 
 use crate::displaced::Displaced;
 use crate::exec::Exec;
 use crate::files::Files;
 use crate::work::Work;
 
+/// Where in the run's directory files are kept.
+pub(crate) const FILES: &str = "files";
 /// So many names are told; more are only counted.
 const NAMED: usize = 5;
 
@@ -71,20 +73,16 @@ fn session_of(observation: &Observation) -> Option<SessionId> {
     }
 }
 
-fn is_compared(work: &Work) -> bool {
-    matches!(work.session.purpose, Purpose::Twice | Purpose::Order | Purpose::Search | Purpose::State)
-}
-
 impl Exec {
     /// Whether a session need not wait for another to end.
     pub(crate) fn may_begin(&self, work: &Work) -> bool {
-        let alone = self.guard.one_at_a_time && is_compared(work);
-        !alone || !self.works.iter().any(|placed| is_compared(&placed.work))
+        let alone = self.guard.one_at_a_time && work.is_compared();
+        !alone || !self.works.iter().any(|placed| placed.work.is_compared())
     }
 
     /// A session is about to have its first order.
     pub(crate) fn open_window(&mut self, at: usize) {
-        if self.works[at].window.is_some() || !is_compared(&self.works[at].work) {
+        if self.works[at].window.is_some() || !self.works[at].work.is_compared() {
             return;
         }
         if matches!(self.guard.files, Looked::NotYet) {
@@ -99,9 +97,12 @@ impl Exec {
         {
             return self.leave_files(&why);
         }
+        if !crowded {
+            files.open();
+        }
         self.works.iter_mut().filter_map(|placed| placed.window.as_mut()).for_each(|window| window.crowded = true);
         self.works[at].window = Some(Window { crowded });
-        let company = self.works.len() > 1 || self.waiting.iter().any(is_compared);
+        let company = self.works.len() > 1 || self.waiting.iter().any(Work::is_compared);
         if self.launch.jobs > 1 && company && !self.guard.one_at_a_time {
             self.guard.held.insert(self.works[at].work.session.id, Vec::new());
         }
@@ -115,7 +116,7 @@ impl Exec {
         let roots: Vec<PathBuf> = [root].into_iter().chain(here).filter(|path| path.is_absolute()).collect();
         let temporary = std::env::temp_dir();
         let displaced = Displaced::new(self.launch.cache.as_deref().unwrap_or(&temporary));
-        match Files::look(&roots, spared, &self.directory.path().join("files"), displaced) {
+        match Files::look(&roots, spared, &self.directory.path().join(FILES), displaced) {
             Ok(files) => self.guard.files = Looked::Kept(Box::new(files)),
             Err(why) => self.leave_files(&why),
         }
@@ -152,12 +153,13 @@ impl Exec {
             }
             held => self.seen.extend(held.into_iter().flatten()),
         }
-        if written
-            && !self.works.iter().any(|placed| placed.window.is_some())
-            && let Some(files) = self.guard.files()
-            && let Err(why) = files.restore()
-        {
-            self.leave_files(&why);
+        let all_closed = !self.works.iter().any(|placed| placed.window.is_some());
+        if let Some(files) = self.guard.files().filter(|_| all_closed) {
+            let restored = if written { files.restore() } else { Ok(()) };
+            files.close();
+            if let Err(why) = restored {
+                self.leave_files(&why);
+            }
         }
     }
 
@@ -170,7 +172,7 @@ impl Exec {
                     those that were in each other's way are repeated";
         self.seen.push(Observation::Note(note.to_owned()));
         self.tree.leave_all();
-        while let Some(at) = self.works.iter().position(|placed| placed.window.is_none() && is_compared(&placed.work)) {
+        while let Some(at) = self.works.iter().position(|placed| placed.window.is_none() && placed.work.is_compared()) {
             let placed = self.works.remove(at);
             if let Some(environment) = placed.environment.and_then(|id| self.environments.get_mut(&id)) {
                 environment.end();

@@ -20,6 +20,8 @@ use nix::unistd::Pid;
 use unflake_model::Death;
 
 use crate::Launch;
+use crate::guard::FILES;
+use crate::journal;
 
 /// What unflake holds of a runner process: the line to its keeper.
 pub(crate) struct Kept {
@@ -126,6 +128,7 @@ pub fn keep(arguments: &[String]) -> ExitCode {
         }
         // unflake has gone without a word.
         end_all_below();
+        journal::recover(&remove.join(FILES));
         let _ = fs::remove_dir_all(&remove);
         std::process::exit(0);
     });

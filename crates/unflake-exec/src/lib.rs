@@ -16,6 +16,7 @@ mod fresh;
 mod guard;
 mod inbox;
 mod injection;
+mod journal;
 mod keeper;
 mod lead;
 mod looks;

@@ -5,10 +5,13 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use serde::{Deserialize, Serialize};
+
 /// How exact the times of files may be.
 const COARSE: Duration = Duration::from_millis(50);
 
 /// How something was.
+#[derive(Serialize, Deserialize)]
 pub(crate) struct Known {
     pub(crate) look: Look,
     pub(crate) modified: SystemTime,
@@ -18,7 +21,7 @@ pub(crate) struct Known {
 }
 
 /// What shows that something has changed.
-#[derive(Clone, Copy, PartialEq)]
+#[derive(Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Look {
     pub(crate) kind: Kind,
     pub(crate) mode: u32,
@@ -27,7 +30,7 @@ pub(crate) struct Look {
     changed: (i64, i64),
 }
 
-#[derive(Clone, Copy, PartialEq)]
+#[derive(Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub(crate) enum Kind {
     Directory,
     File,

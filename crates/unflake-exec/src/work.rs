@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::time::Instant;
 
-use unflake_model::{Origin, Place, Session, TestId, Timestamp};
+use unflake_model::{Origin, Place, Purpose, Session, TestId, Timestamp};
 
 use crate::path::Path;
 use crate::route::Route;
@@ -103,6 +103,11 @@ impl Work {
             route.ordered = step;
             self.ordered.clear();
         }
+    }
+
+    /// Whether what it comes to is compared with what others come to, so that all must find the same.
+    pub(crate) fn is_compared(&self) -> bool {
+        matches!(self.session.purpose, Purpose::Twice | Purpose::Order | Purpose::Search | Purpose::State)
     }
 
     /// The way that it can go together with others.
@@ -239,7 +244,7 @@ impl Work {
 
 #[cfg(test)]
 mod tests {
-    use unflake_model::{Purpose, SessionId};
+    use unflake_model::SessionId;
 
     use super::*;
 

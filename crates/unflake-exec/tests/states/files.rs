@@ -1,7 +1,10 @@
 //! Sessions that are compared find the same files.
 
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
 use std::time::{Duration, SystemTime};
 
 use serde_json::{Value, json};
@@ -15,6 +18,7 @@ pub(crate) const STORIES: &[Story] = &[
     ("sessions_that_were_in_each_others_way_are_repeated", sessions_that_were_in_each_others_way_are_repeated),
     ("files_belong_to_a_state", files_belong_to_a_state),
     ("an_interrupt_puts_files_back_too", an_interrupt_puts_files_back_too),
+    ("when_unflake_is_killed_its_keepers_put_files_back", when_unflake_is_killed_its_keepers_put_files_back),
     ("with_pytest_files_are_put_back", with_pytest_files_are_put_back),
 ];
 
@@ -140,4 +144,38 @@ fn with_pytest_files_are_put_back() {
     assert_eq!((failed, world.attempts().len()), (3, 8), "{:?}", world.attempts());
     assert!(!world.path("cache").exists());
     world.close();
+}
+
+/// What the story below kills: a session that has written and goes on. It says where.
+pub(crate) fn write_and_go_on() {
+    let mut world = World::of_cells(files(), 1);
+    fs::write(world.path("data.txt"), "one").unwrap();
+    println!("{}", world.path("").display());
+    world.run(&["change write long"]);
+}
+
+fn when_unflake_is_killed_its_keepers_put_files_back() {
+    let place = tempfile::tempdir().unwrap();
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.arg("write-and-go-on").env("TMPDIR", place.path()).stdout(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut project = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut project).unwrap();
+    let project = PathBuf::from(project.trim());
+    let (new, data) = (project.join("new.txt"), project.join("data.txt"));
+    assert!(comes_true(|| new.exists()), "the session did not begin");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let is_put_back = || !new.exists() && fs::read_to_string(&data).is_ok_and(|text| text == "one");
+    assert!(comes_true(is_put_back), "files are as the tests left them");
+    let is_of_run = |entry: fs::DirEntry| entry.file_name().to_string_lossy().starts_with("unflake-");
+    let is_clean = || !fs::read_dir(place.path()).unwrap().flatten().any(is_of_run);
+    assert!(comes_true(is_clean), "the directory of the run is left");
+}
+
+fn comes_true(what: impl Fn() -> bool) -> bool {
+    (0..500).any(|_| {
+        std::thread::sleep(Duration::from_millis(20));
+        what()
+    })
 }

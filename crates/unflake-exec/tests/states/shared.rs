@@ -21,6 +21,7 @@ pub(crate) const STORIES: &[Story] = &[
     ("an_agent_that_does_not_answer_ends_the_session", an_agent_that_does_not_answer_ends_the_session),
     ("an_interrupt_ends_everything", an_interrupt_ends_everything),
     ("with_pytest", with_pytest),
+    ("pytest_tells_what_is_left_and_puts_it_back", pytest_tells_what_is_left_and_puts_it_back),
     ("a_thread_in_pytest_is_no_obstacle", a_thread_in_pytest_is_no_obstacle),
 ];
 
@@ -222,6 +223,7 @@ def shared():
 def test_a(shared): STATE.append('a')
 def test_b(shared): STATE.append('b')
 def test_c(): STATE.append('c')
+def test_sound(): pass
 def test_thread(): threading.Thread(target=time.sleep, args=(60,), daemon=True).start()
 def test_v(): assert not [s for s in STATE if s in 'abc']
 def test_crash():
@@ -269,5 +271,29 @@ fn a_thread_in_pytest_is_no_obstacle() {
     assert!(attempts.contains(&"0 test_v failed 2".to_owned()), "{attempts:?}");
     assert!(attempts.contains(&"1 test_c passed 2".to_owned()), "{attempts:?}");
     assert_eq!(world.notes().len(), 1, "{:?}", world.notes());
+    world.close();
+}
+
+fn pytest_tells_what_is_left_and_puts_it_back() {
+    let mut world = World::of_pytest(PYTEST, 2);
+    let session = "test_it.py::test_c test_it.py::test_sound | test_it.py::test_v";
+    let restore = |cells: &[&str]| {
+        Some(Probe { restore: cells.iter().map(|cell| (*cell).to_owned()).collect(), ..Probe::default() })
+    };
+    world.run_with(vec![(session, restore(&[]))]);
+    let left = world.left();
+    let cell = left.iter().find(|line| line.contains("STATE")).unwrap_or_else(|| panic!("{left:?}"));
+    let path = cell.split(' ').nth(1).unwrap().to_owned();
+    let watch = Some(Probe { watch: vec![path.clone()], ..Probe::default() });
+    world.run_with(vec![(session, restore(&[&path])), (session, watch), (session, restore(&["no.such.cell"]))]);
+    let attempts = world.attempts();
+    let of_v: Vec<&String> = attempts.iter().filter(|one| one.contains("test_v")).collect();
+    assert_eq!(of_v, ["0 test_v failed 2", "1 test_v passed 2", "2 test_v failed 2", "3 test_v failed 2"]);
+    let left = world.left();
+    assert!(
+        left.iter().any(|line| line.starts_with("2 ") && line.contains("STATE") && line.contains(" at ")),
+        "{left:?}"
+    );
+    assert!(left.iter().any(|line| line.starts_with("3 no.such.cell: ")), "{left:?}");
     world.close();
 }
