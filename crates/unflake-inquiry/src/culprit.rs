@@ -10,7 +10,7 @@ use unflake_model::{Failure, OrderKind, Outcome, Repeats, TestId};
 
 use crate::after::After;
 use crate::desk::{Answer, Desk};
-use crate::smallest::{Found, LONG, Trial, parts, showing_parts, smallest};
+use crate::smallest::{Found, LONG, Trial, fewer_by_one, parts, showing_parts, smallest};
 
 /// Further culprits and cleaners are looked for until there are so many.
 pub(crate) const MANY: usize = 5;
@@ -19,6 +19,8 @@ pub(crate) const MANY: usize = 5;
 const PATIENCE: [(usize, usize); 3] = [(1, 5), (3, 20), (12, 30)];
 /// How often it is run after all others before it is said to end the same way.
 const TIMES_AFTER_ALL: usize = 5;
+/// How often each test is left out of what was found.
+const TIMES_WITHOUT: usize = 5;
 /// How often it is run alone to see whether chance is all there is to it.
 const TIMES_ALONE: usize = 10;
 
@@ -89,6 +91,7 @@ pub(crate) async fn culprits(
             Found::Untried => return None,
         };
         if !list.is_empty() {
+            let list = if unfinished.is_none() { without_spare(&mut after, list).await } else { list };
             let evidence = after.repeat(&list, times).await;
             if after.holds(&evidence) {
                 let mut dependence = Dependence {
@@ -152,6 +155,20 @@ async fn search(after: &After<'_>, suspect: &Suspect) -> (Found<TestId>, Option<
     (found, Some(showing))
 }
 
+/// Where chance has a part in it, a test that is not needed may look as if it were. So each is left out several times.
+async fn without_spare(after: &mut After<'_>, mut list: Vec<TestId>) -> Vec<TestId> {
+    let tries = after.tries;
+    after.tries = tries.max(TIMES_WITHOUT);
+    while list.len() > 1 {
+        let fewer = fewer_by_one(&list);
+        let shows = after.shows(fewer.iter().map(|list| (list.clone(), 0)).collect()).await;
+        let Some((shorter, _)) = fewer.into_iter().zip(shows).find(|(_, shows)| *shows) else { break };
+        list = shorter;
+    }
+    after.tries = tries;
+    list
+}
+
 /// Other lists that do the same, in the parts that show it on their own.
 async fn alternatives(
     after: &After<'_>,
@@ -213,3 +230,7 @@ async fn cleaners(after: &After<'_>, suspect: &Suspect, thorough: bool, dependen
     }
     dependence.cleaners.truncate(MANY);
 }
+
+#[cfg(test)]
+#[path = "culprit_tests.rs"]
+pub(crate) mod tests;

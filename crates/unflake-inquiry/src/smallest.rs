@@ -43,6 +43,11 @@ pub(crate) fn parts<T: Clone>(items: &[T]) -> Vec<Vec<T>> {
     items.chunks(size).map(<[T]>::to_vec).collect()
 }
 
+/// The list without each of its items.
+pub(crate) fn fewer_by_one<T: Clone>(list: &[T]) -> Vec<Vec<T>> {
+    (0..list.len()).map(|at| [&list[..at], &list[at + 1..]].concat()).collect()
+}
+
 /// The parts of a list that show it on their own.
 pub(crate) async fn showing_parts<T: Clone>(items: &[T], trial: &impl Trial<T>) -> Vec<Vec<T>> {
     let parts = parts(items);
@@ -58,8 +63,7 @@ pub(crate) async fn smallest<T: Clone, A: Trial<T>>(items: Vec<T>, known: bool, 
     };
     while list.len() > 1 {
         // Items may make up for each other, so each is left out once more.
-        let without = |at: usize| [&list[..at], &list[at + 1..]].concat();
-        let fewer: Vec<Vec<T>> = (0..list.len()).map(without).collect();
+        let fewer = fewer_by_one(&list);
         let shows = trial.shows(fewer.iter().map(|list| (list.clone(), 0)).collect()).await;
         let Some((fewer, _)) = fewer.into_iter().zip(shows).find(|(_, shows)| *shows) else { break };
         list = match from_the_end(fewer, true, trial).await {
