@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
+use std::time::Duration;
 
 use unflake_model::{Observation, Session, SessionId};
 
@@ -13,6 +14,8 @@ use crate::work::Work;
 
 /// Where in the run's directory files are kept.
 pub(crate) const FILES: &str = "files";
+/// How long processes that are killed may take to end.
+const THEY_END: Duration = Duration::from_millis(200);
 /// So many names are told; more are only counted.
 const NAMED: usize = 5;
 
@@ -198,6 +201,17 @@ impl Exec {
             notes.push(format!("files that changed while tests ran were left as they are now: {names}"));
         }
         self.seen.extend(notes.into_iter().map(Observation::Note));
+    }
+}
+
+impl Drop for Exec {
+    /// Where something went wrong inside unflake, sessions may be under way: they end, and files are put back.
+    fn drop(&mut self) {
+        if self.works.iter().any(|placed| placed.window.is_some()) {
+            self.environments.values_mut().for_each(|environment| environment.kill());
+            std::thread::sleep(THEY_END);
+            let _ = self.guard.files().map(Files::restore);
+        }
     }
 }
 

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use unflake_model::{Session, TestId};
+use unflake_model::{Session, SessionId, TestId};
 
 /// What brings an environment from one state to the next.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -14,7 +14,8 @@ pub(crate) enum Step {
     Test(TestId),
 }
 
-/// What an environment has behind it, and so the state it is in: how many steps since it was fresh, and a mark of which they were.
+/// What an environment has behind it, and so the state it is in: how many steps since it was fresh, and a mark of which
+/// they were.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Past {
     pub(crate) steps: usize,
@@ -90,26 +91,28 @@ impl Path {
     }
 }
 
-/// Puts sessions whose ways begin alike beside each other, shorter ways first, so that each state is reached once and can
-/// go when the last that wants it has gone by. Those that begin fresh come first, as they are.
+/// Puts sessions whose ways begin alike beside each other, so that each state is reached once and can go when the last that
+/// wants it has gone by. Where ways part, the one that fewer go comes first: then the state at the parting waits for the
+/// shorter time, and at most as many wait at once as the number of sessions has binary digits. Sessions that begin fresh come
+/// before all, as they are.
 pub(crate) fn depth_first(mut sessions: Vec<Session>) -> Vec<Session> {
-    let mut known: HashMap<Step, usize> = HashMap::new();
-    let mut keys = HashMap::new();
-    for session in &sessions {
-        let steps = Path::of(session).map_or(Vec::new(), |path| path.steps);
-        let number = |step| {
-            let next = known.len();
-            *known.entry(step).or_insert(next)
-        };
-        keys.insert(session.id, steps.into_iter().map(number).collect::<Vec<_>>());
+    let paths: Vec<Option<Path>> = sessions.iter().map(Path::of).collect();
+    let mut passing: HashMap<Past, (usize, usize)> = HashMap::new();
+    for past in paths.iter().flatten().flat_map(|path| &path.pasts[1..]) {
+        let first_met = passing.len();
+        passing.entry(*past).or_insert((0, first_met)).0 += 1;
     }
+    let key = |path: &Option<Path>| -> Vec<(usize, usize)> {
+        path.iter().flat_map(|path| &path.pasts[1..]).map(|past| passing[past]).collect()
+    };
+    let keys: HashMap<SessionId, _> = sessions.iter().map(|session| session.id).zip(paths.iter().map(key)).collect();
     sessions.sort_by(|one, other| keys[&one.id].cmp(&keys[&other.id]));
     sessions
 }
 
 #[cfg(test)]
 mod tests {
-    use unflake_model::{Origin, Probe, Purpose, SessionId};
+    use unflake_model::{Origin, Probe, Purpose};
 
     use super::*;
 
@@ -168,7 +171,9 @@ mod tests {
 
     #[test]
     fn ways_that_begin_alike_are_gone_one_after_the_other() {
-        assert_eq!(sorted(&["a b c | v", "x | v", "a | v", "y v", "a b | v", "x y | v"]), [3, 2, 4, 0, 1, 5]);
-        assert_eq!(sorted(&["b | v", "a | v", "b | v", "?a | v"]), [0, 2, 1, 3]);
+        assert_eq!(sorted(&["a b c | v", "x | v", "a | v", "y v", "a b | v", "x y | v"]), [3, 1, 5, 2, 4, 0]);
+        assert_eq!(sorted(&["b | v", "a | v", "?a | v"]), [0, 1, 2]);
+        // What fewer want comes first: the short branch before the long one.
+        assert_eq!(sorted(&["a b c | v", "a b d | v", "a x | v"]), [2, 0, 1]);
     }
 }

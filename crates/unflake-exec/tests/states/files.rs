@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
+use std::panic::{self, AssertUnwindSafe};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::{Duration, SystemTime};
@@ -19,6 +20,7 @@ pub(crate) const STORIES: &[Story] = &[
     ("files_belong_to_a_state", files_belong_to_a_state),
     ("an_interrupt_puts_files_back_too", an_interrupt_puts_files_back_too),
     ("when_unflake_is_killed_its_keepers_put_files_back", when_unflake_is_killed_its_keepers_put_files_back),
+    ("trouble_inside_unflake_puts_files_back_too", trouble_inside_unflake_puts_files_back_too),
     ("with_pytest_files_are_put_back", with_pytest_files_are_put_back),
 ];
 
@@ -122,6 +124,19 @@ fn an_interrupt_puts_files_back_too() {
     assert_eq!(world.attempts(), ["0 write passed 0"]);
     assert!(!world.path("new.txt").exists());
     world.close();
+}
+
+fn trouble_inside_unflake_puts_files_back_too() {
+    let mut world = World::of_cells(files(), 1);
+    let new = world.path("new.txt");
+    let sessions = world.ask(vec![("write long", None)]);
+    let mut exec = world.exec.take().unwrap();
+    let trouble = panic::catch_unwind(AssertUnwindSafe(|| {
+        exec.run(sessions, &mut |_| assert!(!new.exists(), "this is the trouble"));
+    }));
+    assert!(trouble.is_err() && new.exists());
+    drop(exec);
+    assert!(!new.exists());
 }
 
 const PYTEST: &str = "

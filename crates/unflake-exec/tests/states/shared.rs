@@ -16,6 +16,7 @@ pub(crate) const STORIES: &[Story] = &[
     ("a_crash_in_the_rest_leaves_the_state_to_others", a_crash_in_the_rest_leaves_the_state_to_others),
     ("where_no_copy_can_be_made_each_goes_alone", where_no_copy_can_be_made_each_goes_alone),
     ("many_states_do_not_become_many_processes", many_states_do_not_become_many_processes),
+    ("deep_ways_with_many_branches_are_gone_once", deep_ways_with_many_branches_are_gone_once),
     ("what_is_left_behind_is_told_and_put_back", what_is_left_behind_is_told_and_put_back),
     ("watched_cells_say_where_they_were_written", watched_cells_say_where_they_were_written),
     ("an_agent_that_does_not_answer_ends_the_session", an_agent_that_does_not_answer_ends_the_session),
@@ -144,6 +145,20 @@ fn many_states_do_not_become_many_processes() {
     assert_eq!(world.attempts().last().unwrap(), "59 v passed 60");
     // Two keepers, the suite's process, the nursery, the last four states, and what is just ending.
     assert!(world.processes() < 16, "{}", world.processes());
+    world.close();
+}
+
+fn deep_ways_with_many_branches_are_gone_once() {
+    let names: Vec<String> = (0..40).map(|n| format!("t{n}")).collect();
+    let mut tests: serde_json::Map<String, Value> = names.iter().map(|name| (name.clone(), json!([]))).collect();
+    tests.extend([("v".to_owned(), json!([])), ("x".to_owned(), json!([]))]);
+    let mut world = World::of_cells(Value::Object(tests), 1);
+    let straight = (1..=40).map(|n| format!("{} | v", names[..n].join(" ")));
+    let aside = (1..=40).map(|n| format!("{} x | v", names[..n].join(" ")));
+    let sessions: Vec<String> = straight.chain(aside).collect();
+    world.run(&sessions.iter().map(String::as_str).collect::<Vec<_>>());
+    // Each of the forty once, x after each of them, and v in every session.
+    assert_eq!(world.attempts().len(), 40 + 40 + 80);
     world.close();
 }
 

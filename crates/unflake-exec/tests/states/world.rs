@@ -10,7 +10,7 @@ use unflake_exec::{Exec, Launch};
 use unflake_model::{Observation, Origin, Outcome, Probe, Purpose, Session, SessionId, TestId};
 
 pub(crate) struct World {
-    exec: Option<Exec>,
+    pub(crate) exec: Option<Exec>,
     project: TempDir,
     cache: TempDir,
     pub(crate) told: Vec<Observation>,
@@ -90,18 +90,22 @@ impl World {
     }
 
     pub(crate) fn run_with(&mut self, sessions: Vec<(&str, Option<Probe>)>) -> &mut Self {
-        let sessions = sessions.into_iter().map(|(text, probe)| {
+        let sessions = self.ask(sessions);
+        let told = &mut self.told;
+        self.exec.as_mut().unwrap().run(sessions, &mut |batch| told.extend_from_slice(batch));
+        self
+    }
+
+    pub(crate) fn ask(&mut self, sessions: Vec<(&str, Option<Probe>)>) -> Vec<Session> {
+        let session = |(text, probe): (&str, Option<Probe>)| {
             self.sessions += 1;
             let words: Vec<&str> = text.split_whitespace().collect();
             let prefix = words.iter().position(|word| *word == "|").unwrap_or(0) as u32;
             let tests = words.into_iter().filter(|word| *word != "|").map(TestId::from).collect();
             let id = SessionId(self.sessions - 1);
             Session { prefix, probe, ..Session::fresh(id, Purpose::Search, Origin::Fork, tests) }
-        });
-        let sessions = sessions.collect();
-        let told = &mut self.told;
-        self.exec.as_mut().unwrap().run(sessions, &mut |batch| told.extend_from_slice(batch));
-        self
+        };
+        sessions.into_iter().map(session).collect()
     }
 
     /// Each attempt as `session test outcome position`, those of each session together.
