@@ -65,8 +65,14 @@ def crate(name):
         as_repository(directory)
     run("cargo", "test", "--tests", "--no-run", cwd=directory)
     run("cargo", "nextest", "run", "--tests", "--no-run", cwd=directory)
-    shutil.rmtree(directory / ".unflake", ignore_errors=True)
+    own_history(directory)
     return directory
+
+
+def own_history(directory):
+    """A new one. Without a place of its own, a history that is kept further up would be read and written, however long it is."""
+    shutil.rmtree(directory / ".unflake", ignore_errors=True)
+    (directory / ".unflake").mkdir()
 
 
 def sources_of(name):
@@ -165,6 +171,7 @@ def googletest(quick):
     for name in PROGRAMS[:1] if quick else PROGRAMS:
         run("cmake", "--build", build, "--target", name)
         program = str(build / name)
+        own_history(build)
         expected = outcomes_of_googletest(program, build)
         differ = differences(expected, first_outcomes(build, [program], lambda test: test.split(" ", 1)[1]))
         contenders = [
