@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use unflake_model::{Detail, Finding, IntersectKind, Outcome, Problem, ProblemKind};
+use unflake_model::{Detail, Finding, IntersectKind, Origin, Outcome, Problem, ProblemKind, VerdictKind};
 
 use crate::cases::{Case, Cases};
 use crate::page::{Keep, Page, Tone};
@@ -200,8 +200,19 @@ fn flaky_tests(page: &mut Page, flaky: &[&Finding]) -> io::Result<()> {
         page.head(Tone::Odd, "≈", "FLAKY", &one_line(finding.test.as_str()))?;
         page.prose(page.indent(), Tone::Usual, &one_line(&finding.sentence))?;
         repeat(page, finding)?;
+        if leaves_a_question(finding) {
+            let next = format!("{} unflake order {}", page.look.sign("→"), one_line(finding.test.as_str()));
+            page.beside(page.indent(), (Tone::Usual, &next), (Tone::Faint, "names the test that does it"))?;
+        }
     }
     Ok(())
+}
+
+/// Whether another test makes it fail, in a process that they share.
+fn leaves_a_question(finding: &Finding) -> bool {
+    finding.verdict().is_some_and(|verdict| {
+        verdict.kind == VerdictKind::FlakyStateDependent && verdict.evidence.fresh == Some(Origin::Fork)
+    })
 }
 
 fn repeat(page: &mut Page, finding: &Finding) -> io::Result<()> {
