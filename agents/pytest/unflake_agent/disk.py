@@ -1,6 +1,6 @@
 """Files of the project and of the temporary directory that tests leave changed. PYTEST_DONT_REWRITE
 
-Contents of small files are kept in one file of the side directory, at an offset each. Files are shared by all copies of
+Contents of the project's small files are kept in one file of the side directory, at an offset each. Files are shared by all copies of
 a process: so what a comparison saw is kept as well, and is made again where another copy has put it back.
 """
 
@@ -57,7 +57,7 @@ class Files(Group):
         self.unknown, self._bytes = [], 0
         self._seen = None
         self._seen = self._look()
-        self._keep(self._seen.values())
+        self._keep(entry for path, entry in self._seen.items() if not path[5:].startswith(os.sep))
         return len(self._seen)
 
     def _look(self):

@@ -8,6 +8,7 @@ from .shapes import CLASS, MODULE
 from .texts import MISSING, class_body, class_name, is_a, module_globals
 
 LONGEST_SOURCE = 1 << 20
+LONGEST_PATH = 500
 WRAPPERS = staticmethod, classmethod
 
 
@@ -40,7 +41,27 @@ class Names:
         return "".join(reversed(parts))
 
     def cell(self, change):
-        return self.path(change.node) + change.node.shape.label(change.key)
+        path = self.path(change.node) + change.node.shape.label(change.key)
+        return path if len(path) <= LONGEST_PATH else "%s…%s" % (path[: LONGEST_PATH // 2], path[-LONGEST_PATH // 2 :])
+
+    def begin_of(self, node, paths, known):
+        """Whether the path to a node can be how one of these begins: soon said, without finding the best of its names.
+        What was said of nodes before is in `known`."""
+        way = []
+        while id(node) not in known:
+            way.append(node)
+            direct = self._direct(node)
+            if direct is not None or node.parent is None:
+                starts = [direct if direct is not None else str(node.key)]
+            elif node.parent.shape is MODULE:
+                starts = [root.key + root.shape.label(name) for root, name in self._places(node.parent, node.key, node.owner)]
+            else:
+                node = node.parent
+                continue
+            known[id(node)] = any(path.startswith(start) for path in paths for start in starts)
+        for one in way:
+            known[id(one)] = known[id(node)]
+        return known[id(node)]
 
     def _direct(self, node):
         """The name of what knows its own name."""
@@ -80,17 +101,20 @@ class Names:
 
     def _best_global(self, parent, key, value):
         """Many modules may have imported what one has made."""
+        places = self._places(parent, key, value)
+        if len(places) > 1:
+            places = sorted(places, key=self._rank)
+        root, name = places[0]
+        return root.key + root.shape.label(name)
+
+    def _places(self, parent, key, value):
         if self._globals is None:
             self._globals = {}
             for root in self._heap.roots.values():
                 for name, one in module_globals(root.owner).items():
                     if id(one) in self._heap.of and type(name) is str:
                         self._globals.setdefault(id(one), []).append((root, name))
-        places = self._globals.get(id(value), ()) or [(parent, key)]
-        if len(places) > 1:
-            places = sorted(places, key=self._rank)
-        root, name = places[0]
-        return root.key + root.shape.label(name)
+        return self._globals.get(id(value)) or [(parent, key)]
 
     def _rank(self, place):
         root, name = place

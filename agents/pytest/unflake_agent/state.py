@@ -214,8 +214,10 @@ class State:
 
 def _containers(heap, names, paths):
     """By path: the nodes in which it can be, with their own paths: the nearest above it, and it itself."""
-    found = {path: [] for path in paths}
+    found, known = {path: [] for path in paths}, {}
     for node in heap.nodes:
+        if not names.begin_of(node, paths, known):
+            continue
         name = names.path(node)
         for path in paths:
             if path.startswith(name):

@@ -56,7 +56,9 @@ class Watch:
         known = self._ours.get(file)
         if known is None:
             path = self._real(file)
-            known = self._ours[file] = path.startswith(self._root) and self._of_file(path) == "project"
+            # Code that is in no file has a name in brackets.
+            known = not file.startswith("<") and path.startswith(self._root) and self._of_file(path) == "project"
+            self._ours[file] = known
         return known
 
     # -- What the eyes see --------------------------------------------------------------------------------------------
