@@ -28,7 +28,7 @@ NAMES = frozenset(
     ("__warningregistry__", "__annotations__", "__annotations_cache__", "__annotate__", "__annotate_func__", "__builtins__")
     + ("__spec__", "__loader__", "__cached__", "__dict__", "__weakref__", "__abstractmethods__", "_abc_impl")
     + ("_abc_registry", "_abc_cache", "_abc_negative_cache", "_abc_negative_cache_version", "__conditional_annotations__")
-    + ("__type_params__", "__parameters__", "__orig_bases__")
+    + ("__type_params__", "__parameters__", "__orig_bases__", "__slotnames__")
     # What unittest notes of the last tear-down of a class.
     + ("tearDown_exceptions",)
 )
