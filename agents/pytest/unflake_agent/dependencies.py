@@ -1,6 +1,7 @@
 """What each attempt of a test depended on, told in a file of the side directory (format: agents/README.md). It is a
 plugin of its own, there only when it is asked for. PYTEST_DONT_REWRITE"""
 
+import _thread
 import os
 import sys
 import sysconfig
@@ -13,7 +14,7 @@ from .children import Children
 from .executed import Code
 from .facts import Facts, Recorder
 from .imports import Graph, Imports, files_of
-from .paths import INSTALLED, Names, Project, repository
+from .paths import INSTALLED, Names, Project, kind, repository
 from .told import FORMAT, Namer, Searched, Told, encode
 from .touched import Touched
 
@@ -38,9 +39,9 @@ class Dependencies:
         self._attempts = self._files = 0
         self._above = {}
         self._shared, self._valid, self._chains = {}, None, {}
-        self._open, self._write, self._close, self._exists = os.open, os.write, os.close, os.path.exists
+        self._open, self._write, self._close = os.open, os.write, os.close
         self._flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
-        self._getpid = os.getpid
+        self._getpid, self._thread = os.getpid, _thread.get_ident
         Touched(self._recorder, self._names, self._children, self._code).install()
         Imports(self._recorder).install()
         self._children.install()
@@ -88,6 +89,11 @@ class Dependencies:
         if fixturedef.scope != "function" and self._recorder.in_attempt:
             # Whoever uses it later depends on all that had happened until it stood.
             self._standing.append((fixturedef, self._recorder.current.copy()))
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self):
+        """From here on the agent is at work, but for attempts."""
+        self._recorder.deaf = self._thread()
 
     def collected(self, items):
         """What is forked from here on is a copy, until a test begins. What all copies need is found out here."""
@@ -227,7 +233,7 @@ class Dependencies:
             for above in directories:
                 for name in CONFIGURATIONS + ["conftest.py", "__init__.py"]:
                     file = os.path.join(above, name)
-                    found[0 if self._exists(file) else 1].add(file)
+                    found[0 if kind(file) else 1].add(file)
             if getattr(self._config, "inipath", None):
                 found[0].add(str(self._config.inipath))
         facts["read"] |= found[0]

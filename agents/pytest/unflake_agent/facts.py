@@ -35,14 +35,15 @@ class Recorder:
     being imported, because whoever uses that module later depends on what its import did."""
 
     def __init__(self, own=lambda file: False):
+        """`own`: whether a file belongs to the runner."""
         self.common = Facts()
         self.current = self.common
         self.modules = {}
         self.changed = set()  # Modules whose facts may have changed since somebody looked.
         self.in_attempt = False
         self.journal = None
-        self._own = own  # Whether a file belongs to the runner: what only the runner does at collection is not told.
-        self._owns = {}
+        self.deaf = None  # A thread in which the agent itself is at work, unless an attempt is under way.
+        self._owns = Owns(own)
         self._frame, self._thread = sys._getframe, _thread.get_ident
         # Threads in which the body of a module may be running, and by its id the code that ran such bodies.
         self._loading, self._starters = set(), {}
@@ -56,8 +57,11 @@ class Recorder:
         """A function that takes facts of what is being done now, or None where nobody wants them."""
         if self.journal is not None:
             return self._journalled
-        if self.in_attempt and self._thread() not in self._loading:
-            return self._add
+        if self._thread() not in self._loading:
+            if self.in_attempt:
+                return self._add
+            if self._thread() == self.deaf:
+                return None
         module, foreign = self._where(self._frame(1))
         wanted = self.in_attempt or (foreign and module is None)
         if module is None:
@@ -109,23 +113,29 @@ class Recorder:
 
     def _where(self, frame, foreign=False):
         """The module that is being imported, and whether anybody but the runner has a part in it."""
-        owns, starters, started = self._owns, self._starters, False
-        while frame is not None:
+        owns, starters, started, loading = self._owns, self._starters, False, self.is_loading()
+        while frame is not None and (loading or not foreign):
             code = frame.f_code
-            file = code.co_filename
-            outermost = frame.f_globals.get("__name__") == "__main__"
-            if code.co_name == MODULE and not outermost:
-                return file, foreign
-            if not foreign and not outermost:
-                own = owns.get(file)
-                if own is None:
-                    own = owns[file] = self._own(file)
-                foreign = not own
+            if code.co_name == MODULE and loading and frame.f_globals.get("__name__") != "__main__":
+                return code.co_filename, foreign
+            if not foreign and not owns[code.co_filename]:
+                foreign = frame.f_globals.get("__name__") != "__main__"
             started = started or id(code) in starters
             frame = frame.f_back
-        if not started and "greenlet" not in sys.modules:  # There the body may be on a stack that waits.
+        if loading and not started and "greenlet" not in sys.modules:  # There the body may be on a stack that waits.
             self._loading.discard(self._thread())
         return None, foreign
+
+
+class Owns(dict):
+    """Whether a file belongs to the runner: what only the runner does at collection is not told."""
+
+    def __init__(self, own):
+        self._own = own
+
+    def __missing__(self, file):
+        self[file] = own = self._own(file)
+        return own
 
 
 class Journal:

@@ -15,6 +15,7 @@ class Imports:
 
     def __init__(self, recorder):
         self._recorder, self._modules = recorder, sys.modules
+        self._of, self._told = None, set()  # Imports that this attempt has made already.
 
     def install(self):
         statement, call = builtins.__import__, importlib.import_module
@@ -23,7 +24,7 @@ class Imports:
         @wraps(statement)
         def __import__(name, globals=None, locals=None, fromlist=(), level=0):
             found = statement(name, globals, locals, fromlist, level)
-            tell(name, globals, fromlist, level)
+            tell(name, globals, fromlist, level, found)
             return found
 
         @wraps(call)
@@ -39,11 +40,26 @@ class Imports:
         __import__.__unflake__ = import_module.__unflake__ = True
         builtins.__import__, importlib.import_module = __import__, import_module
 
-    def _tell(self, name, variables, fromlist, level):
+    def _is_told(self, *statement):
+        """Functions import the same again and again."""
+        recorder = self._recorder
+        if not recorder.in_attempt or recorder.is_loading():
+            return False
+        if self._of is not recorder.current:
+            self._of, self._told = recorder.current, set()
+        if statement in self._told:
+            return True
+        self._told.add(statement)
+        return False
+
+    def _tell(self, name, variables, fromlist, level, found=None):
         add = self._recorder.sink()
         if add is None:
             return
         try:
+            package = variables.get("__package__") if level else None
+            if self._is_told(name, package, None if fromlist is None else tuple(fromlist), level, id(found)):
+                return
             if level:
                 package = variables.get("__package__")
                 if package is None:

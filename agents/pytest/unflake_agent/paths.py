@@ -1,6 +1,7 @@
 """Whose a path is: the project's, its environment's, or neither; and all its names where links lead to it. PYTEST_DONT_REWRITE"""
 
 import os
+import stat
 import sys
 import sysconfig
 
@@ -9,6 +10,7 @@ INSTALLED = "/site-packages/", "/dist-packages/"
 # No files of anybody.
 NOWHERE = "/proc/", "/dev/", "/sys/"
 MOST_LINKS = 40
+DIRECTORY = stat.S_IFDIR
 
 
 def repository(directory, exists=os.path.lexists):
@@ -28,6 +30,14 @@ def environment():
     found.update(path for path in sysconfig.get_paths().values() if path)
     found.update({os.path.realpath(path) for path in found} - {"/"})
     return tuple(os.path.join(path, "") for path in found if path != "/")
+
+
+def kind(path, stat=os.stat, mode=stat.S_IFMT):
+    """What is there: "directory", "file" or None. As `os.stat` was when the agent came in."""
+    try:
+        return "directory" if mode(stat(path).st_mode) == DIRECTORY else "file"
+    except (OSError, ValueError):
+        return None
 
 
 class Names:

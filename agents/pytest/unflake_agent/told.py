@@ -4,11 +4,13 @@ import json
 import os
 import sys
 
+from .paths import kind
 from .qualified import Qualified
 
 FORMAT = 1
 LISTS = "read", "written", "listed", "looked", "missed", "extensions"
 OUTSIDE = "executed", "read", "written", "listed", "missed", "extensions"
+MOST_VARIANTS = 64  # Of what the tests of one file depend on beyond what they share.
 encode = json.JSONEncoder(separators=(",", ":")).encode
 
 
@@ -19,7 +21,7 @@ class Namer:
         self._names, self.project = names, project
         self.qualified = Qualified()
         self._files, self._matter = {}, {}
-        self._exists, self._isfile, self._above = os.path.exists, os.path.isfile, os.path.dirname
+        self._above = os.path.dirname
 
     def of_file(self, file):
         """The names of a file of code. Code in an archive is the archive's; code without a file is nobody's."""
@@ -28,11 +30,11 @@ class Namer:
             names = []
             if not file.startswith("<"):
                 path = self._names.absolute(file)
-                while path and path != "/" and not self._exists(path):
+                while path and path != "/" and kind(path) is None:
                     path = self._above(path)
-                if path and self._isfile(path):
+                if path and kind(path) == "file":
                     names = self._names.of(path)
-                elif file.startswith("/") and not self._exists(file):
+                elif file.startswith("/") and kind(file) is None:
                     names = [file]  # It is gone by now.
             self._files[file] = names
         return names
@@ -66,23 +68,30 @@ class Told:
         self._fields = {kind: set() for kind in LISTS + ("executed", "variables", "programs", "unknown")}
         self._outside = {kind: set() for kind in OUTSIDE}
         self._functions, self._texts = {}, {}
-        self.written = None  # Where it is already, for attempts that add nothing.
-        self._add(facts)
+        self.written = None  # Where it is already, for attempts that depended on the same.
+        self._variants = {}
+        self._add(*self._name(facts))
 
     def plus(self, facts):
         """With what else is in these facts."""
-        more = {kind: values - self.facts[kind] for kind, values in facts.items()}
-        if not any(more.values()):
+        more = self._name({kind: values - self.facts[kind] for kind, values in facts.items()})
+        if not any(more):
             return self
-        new = object.__new__(Told)
-        new._namer, new._by_function, new.written = self._namer, self._by_function, None
-        new._fields, new._outside = dict(self._fields), dict(self._outside)
-        new._functions, new._texts = dict(self._functions), dict(self._texts)
-        new._add(more)
+        key = tuple(frozenset((kind, frozenset(names)) for kind, names in part.items()) for part in more)
+        new = self._variants.get(key)
+        if new is None:
+            new = object.__new__(Told)
+            new._namer, new._by_function, new.written = self._namer, self._by_function, None
+            new._fields, new._outside = dict(self._fields), dict(self._outside)
+            new._functions, new._texts = dict(self._functions), dict(self._texts)
+            new._add(*more)
+            if len(self._variants) < MOST_VARIANTS:
+                self._variants[key] = new
         return new
 
-    def _add(self, facts):
-        place, fields, outside = self._namer.project.place, {}, {}
+    def _name(self, facts):
+        """Names of what is told and not there yet: of the project and of others, by kind; and functions by file."""
+        place, fields, outside, functions = self._namer.project.place, {}, {}, {}
         for file in facts["files"]:
             for name in self._namer.of_file(file):
                 where, shown = place(name)
@@ -96,52 +105,43 @@ class Told:
                 elif where and kind in OUTSIDE:
                     outside.setdefault(kind, set()).add(shown)
         for kind in "variables", "programs", "unknown":
-            if facts[kind]:
-                fields[kind] = set(facts[kind])
-        if "extensions" in fields:
-            unknown = fields.setdefault("unknown", set())
-            unknown.update("%s is native code of the project" % name for name in fields["extensions"])
-        self._merge(fields, outside)
-        if self._by_function:
-            self._add_functions(facts["functions"])
-
-    def _merge(self, fields, outside):
-        for kind, names in list(fields.items()):
-            if kind != "programs":
-                fields[kind] = {self._unicode(name, fields) for name in names}
-        for kind, names in fields.items():
-            if not names <= self._fields[kind]:
-                self._fields[kind] = self._fields[kind] | names
-                self._texts.pop(kind, None)
-                if kind == "executed":
-                    self._texts.pop("read", None)
-        for kind, names in outside.items():
-            self._outside[kind] = self._outside[kind] | {self._unicode(name, {}) for name in names}
-            self._texts.pop("outside", None)
-
-    def _unicode(self, name, fields):
-        """A name that is no Unicode cannot be told as it is, and so could not be compared with any other."""
-        try:
-            name.encode("utf-8")
-        except UnicodeEncodeError:
-            name = name.encode("utf-8", "backslashreplace").decode()
-            if fields:
-                self._fields["unknown"] = self._fields["unknown"] | {"a name that is not Unicode: %s" % name}
-                self._texts.pop("unknown", None)
-        return name
-
-    def _add_functions(self, functions):
-        place, found = self._namer.project.place, {}
-        for file, line, name, qualified in functions:
+            fields[kind] = set(facts[kind])
+        unknown = fields["unknown"]
+        unknown.update("%s is native code of the project" % name for name in fields.get("extensions", ()))
+        fields = {kind: {self._unicode(name, unknown) for name in names} for kind, names in fields.items()}
+        outside = {kind: {self._unicode(name, set()) for name in names} for kind, names in outside.items()}
+        fields["unknown"] |= unknown
+        for file, line, name, qualified in facts["functions"] if self._by_function else ():
             for one in self._namer.of_file(file):
                 where, shown = place(one)
-                if where == "project" and shown in self._fields["executed"]:
-                    found.setdefault(shown, set()).add(qualified or self._namer.qualified(file, line, name))
-        for name, ran in found.items():
-            if not ran <= self._functions.get(name, set()):
-                self._functions[name] = self._functions.get(name, set()) | ran
-                self._texts.pop("executed", None)
-                self._texts.pop(("functions", name), None)
+                if where == "project":
+                    functions.setdefault(shown, set()).add(qualified or self._namer.qualified(file, line, name))
+        return _less(fields, self._fields), _less(outside, self._outside), _less(functions, self._functions)
+
+    def _unicode(self, name, unknown):
+        """A name that is no Unicode cannot be told as it is, and so could not be compared with any other."""
+        if isinstance(name, str):
+            try:
+                name.encode("utf-8")
+            except UnicodeEncodeError:
+                name = name.encode("utf-8", "backslashreplace").decode()
+                unknown.add("a name that is not Unicode: %s" % name)
+        return name
+
+    def _add(self, fields, outside, functions):
+        for kind, names in fields.items():
+            self._fields[kind] = self._fields[kind] | names
+            self._texts.pop(kind, None)
+        for kind, names in outside.items():
+            self._outside[kind] = self._outside[kind] | names
+            self._texts.pop("outside", None)
+        for file, names in functions.items():
+            self._functions[file] = self._functions.get(file, set()) | names
+            self._texts.pop(("functions", file), None)
+        if "executed" in fields:
+            self._texts.pop("read", None)  # Which are others.
+        if functions:
+            self._texts.pop("executed", None)
 
     # -- Its text -----------------------------------------------------------------------------------------------------
 
@@ -176,6 +176,12 @@ class Told:
 
     def _outsides(self, _):
         return encode({kind: sorted(names) for kind, names in self._outside.items()})
+
+
+def _less(names, known):
+    """Those that are not known yet."""
+    found = {kind: those - known.get(kind, frozenset()) for kind, those in names.items()}
+    return {kind: those for kind, those in found.items() if those}
 
 
 class Searched:

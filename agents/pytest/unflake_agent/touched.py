@@ -5,6 +5,8 @@ import os
 import sys
 from functools import wraps
 
+from .paths import kind
+
 # Events that change a name: their paths are written, and what was known of links is no longer so.
 CHANGES = {
     "os.rename": 2, "os.link": 2, "os.symlink": 2, "os.remove": 1, "os.mkdir": 1, "os.rmdir": 1, "os.truncate": 1,
@@ -22,7 +24,6 @@ UNTOLD_VARIABLES = frozenset(["PYTEST_CURRENT_TEST", "PYTEST_VERSION"])
 class Touched:
     def __init__(self, recorder, names, children, code):
         self._note, self._names, self._recorder = recorder.note, names, recorder
-        self._stat, self._lstat, self._isdir = os.stat, os.lstat, _is_dir(os.stat)
         self._listdir, self._frame = os.listdir, sys._getframe
         handlers = {
             "open": self._opened,
@@ -83,7 +84,7 @@ class Touched:
         add = self._recorder.sink()
         if path is None or add is None:
             return
-        there = self._kind(path)
+        there = kind(path)
         for name in self._names.of(path):
             if writes:
                 add("written", name)
@@ -93,12 +94,6 @@ class Touched:
                 add("read", name)
             elif not there and (reads or writes):
                 add("missed", name)
-
-    def _kind(self, path):
-        try:
-            return "directory" if self._isdir(path) else "file"
-        except (OSError, ValueError):
-            return None
 
     def _decoded(self, path):
         try:
@@ -110,7 +105,7 @@ class Touched:
         found = []
         for number in self._listdir("/proc/self/fd"):
             path = self._names.descriptor(int(number))
-            if path and self._kind(path) == "directory":
+            if path and kind(path) == "directory":
                 found.append(path)
         return found
 
@@ -125,7 +120,7 @@ class Touched:
             path = self._names.descriptor(path)
         path = self._names.absolute("." if path is None else path)
         if path is not None:
-            there = self._kind(path)
+            there = kind(path)
             for name in self._names.of(path):
                 add("listed" if there else "missed", name)
 
@@ -185,10 +180,23 @@ class Touched:
                 if real in kept:
                     kept.add(watched)
             setattr(os, name, watched)
+            if hasattr(sys.modules.get("posix"), name):
+                setattr(sys.modules["posix"], name, self._but_for_imports(real, watched))
             pathlib = sys.modules.get("pathlib")
             for holder in (getattr(pathlib, "_NormalAccessor", None), getattr(pathlib, "_normal_accessor", None)):
                 if holder is not None and getattr(holder, name, None) is real:  # Until Python 3.10 it keeps its own.
                     setattr(holder, name, staticmethod(watched) if isinstance(holder, type) else watched)
+
+    def _but_for_imports(self, real, watched):
+        """The search for modules goes this way. It is told by names, not by the thousands of paths that are tried."""
+        frame = self._frame
+
+        @wraps(real)
+        def by_this_name(*arguments, **options):
+            importing = frame(1).f_code.co_filename.startswith("<frozen importlib")
+            return (real if importing else watched)(*arguments, **options)
+
+        return by_this_name
 
     def _looking(self, real):
         """Does what the real one does, and notes what it found."""
@@ -213,12 +221,9 @@ class Touched:
         path = self._names.absolute(path, None if directory is None else self._names.descriptor(directory))
         if path is None or path.endswith(".pyc"):
             return
-        kind = self._kind(path)
+        there = kind(path)
         for name in self._names.of(path):
-            if not kind:
-                add("missed", name)
-            else:
-                add("looked" if kind == "directory" else "read", name)
+            add("missed" if not there else "looked" if there == "directory" else "read", name)
 
     def _stand_before_variables(self):
         kind = type(os.environ)
@@ -237,10 +242,3 @@ class Touched:
             return every(variables)
 
         kind.__getitem__, kind.__iter__ = getitem, iterate
-
-
-def _is_dir(stat):
-    def is_dir(path):
-        return stat(path).st_mode & 0o170000 == 0o040000
-
-    return is_dir
