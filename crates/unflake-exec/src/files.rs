@@ -2,7 +2,7 @@
 //! compared with each other must find the same files, and copies of a process share them.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, FileTimes, Permissions};
 use std::io;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -56,18 +56,20 @@ pub(crate) struct Files {
     /// What is known has changed since it was last asked.
     #[serde(skip)]
     unsaved: bool,
-    /// Files that a person edits rather than a test: they are left as they are.
-    pub(crate) spared: BTreeSet<PathBuf>,
+    /// The extensions of files that a person edits rather than a test. They are left as they are.
+    source: BTreeSet<OsString>,
+    /// When version control last moved the project from one state to another.
+    moved: Option<SystemTime>,
     /// What has been put back at least once, and what has been left, both relative to their root.
     pub(crate) put_back: BTreeSet<PathBuf>,
     pub(crate) left: BTreeSet<PathBuf>,
 }
 
 impl Files {
-    /// Keeps all files below these directories. `spared` are never put back.
+    /// Keeps all files below these directories. `source` are the extensions of those that are not put back.
     pub(crate) fn look(
         roots: &[PathBuf],
-        spared: BTreeSet<PathBuf>,
+        source: BTreeSet<OsString>,
         copies: &Path,
         displaced: Displaced,
     ) -> Result<Self, String> {
@@ -91,7 +93,8 @@ impl Files {
             displaced,
             ours: BTreeSet::new(),
             unsaved: true,
-            spared,
+            source,
+            moved: None,
             put_back: BTreeSet::new(),
             left: BTreeSet::new(),
         };
@@ -115,6 +118,7 @@ impl Files {
     /// Takes everything as it is now for what it should be.
     pub(crate) fn adopt(&mut self) -> Result<(), String> {
         self.bell.silence();
+        self.moved = moved(&self.roots);
         let now = self.scan()?;
         let gone: Vec<PathBuf> = self.known.keys().filter(|path| !now.contains_key(*path)).cloned().collect();
         for path in gone {
@@ -192,6 +196,14 @@ impl Files {
     pub(crate) fn restore(&mut self) -> Result<(), String> {
         let now = self.scan()?;
         let new: Vec<&PathBuf> = now.keys().rev().filter(|path| !self.known.contains_key(*path)).collect();
+        let changed = self.known.iter().filter(|(path, known)| !known.is_still(path, now.get(*path)));
+        let changed: Vec<PathBuf> = changed.map(|(path, _)| path.clone()).collect();
+        if moved(&self.roots) != self.moved {
+            // Somebody has gone to another revision. Whatever tests did besides cannot be told from that.
+            let all = new.into_iter().chain(&changed).map(|path| self.name_of(path)).collect::<Vec<_>>();
+            self.left.extend(all);
+            return self.adopt();
+        }
         for path in new {
             let name = self.name_of(path);
             if self.displaced.keep(path, &name) && remove(path).is_ok() {
@@ -200,12 +212,10 @@ impl Files {
                 self.left.insert(name);
             }
         }
-        let changed = self.known.iter().filter(|(path, known)| !known.is_still(path, now.get(*path)));
-        let changed: Vec<PathBuf> = changed.map(|(path, _)| path.clone()).collect();
         for path in &changed {
             let name = self.name_of(path);
             let same = self.known[path].has_content_of(path);
-            let may_go = same || !self.spared.contains(path) && self.displaced.keep(path, &name);
+            let may_go = same || !self.is_source(path) && self.displaced.keep(path, &name);
             match may_go && self.put_back(path).is_ok() {
                 true if same => {}
                 true => drop(self.put_back.insert(name)),
@@ -247,6 +257,10 @@ impl Files {
         fs::set_permissions(path, Permissions::from_mode(known.look.mode))
     }
 
+    fn is_source(&self, path: &Path) -> bool {
+        path.extension().is_some_and(|extension| self.source.contains(extension))
+    }
+
     pub(crate) fn copies(&self) -> &Path {
         &self.copies
     }
@@ -267,8 +281,19 @@ impl Files {
     }
 }
 
+/// What belongs to tools, editors among them.
 fn is_passed_over(name: &OsStr) -> bool {
-    PASSED_OVER.iter().any(|passed_over| name == *passed_over)
+    let name = name.to_string_lossy();
+    let of_editor = name.starts_with(".#") || [".swp", ".swx", "~"].iter().any(|end| name.ends_with(end));
+    of_editor || PASSED_OVER.contains(&&*name)
+}
+
+/// When a repository that holds these directories was last moved: every checkout, pull, reset, merge and stash is logged.
+fn moved(roots: &[PathBuf]) -> Option<SystemTime> {
+    let logs = ["logs/HEAD", "logs/refs/stash"].map(|log| Path::new(".git").join(log));
+    let above = roots.iter().flat_map(|root| root.ancestors());
+    let paths = above.flat_map(|directory| logs.iter().map(|log| directory.join(log)));
+    paths.filter_map(|path| path.metadata().and_then(|facts| facts.modified()).ok()).max()
 }
 
 /// The files that this process itself has open, such as the history of the project.

@@ -10,7 +10,13 @@ use crate::files::Files;
 
 fn look(project: &Path, place: &Path) -> Files {
     let displaced = Displaced::new(place);
-    Files::look(&[project.to_owned(), project.join("sub")], BTreeSet::new(), &place.join("files"), displaced).unwrap()
+    Files::look(
+        &[project.to_owned(), project.join("sub")],
+        BTreeSet::from(["py".into()]),
+        &place.join("files"),
+        displaced,
+    )
+    .unwrap()
 }
 
 #[test]
@@ -75,14 +81,34 @@ fn a_file_that_this_process_has_open_is_its_own() {
 }
 
 #[test]
-fn spared_files_are_left_and_said_to_be() {
+fn source_is_left_and_said_to_be() {
     let (project, place) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    let tests = project.path().canonicalize().unwrap().join("tests");
-    fs::write(&tests, "old").unwrap();
+    let at = |name: &str| project.path().join(name);
+    fs::write(at("edited.py"), "old").unwrap();
     let mut files = look(project.path(), place.path());
-    files.spared.insert(tests.clone());
-    fs::write(&tests, "new").unwrap();
+    fs::write(at("edited.py"), "new").unwrap();
+    fs::write(at("generated.py"), "new").unwrap();
     files.restore().unwrap();
-    assert_eq!(fs::read_to_string(&tests).unwrap(), "new");
-    assert_eq!(files.left, BTreeSet::from(["tests".into()]));
+    assert_eq!(fs::read_to_string(at("edited.py")).unwrap(), "new");
+    assert!(!at("generated.py").exists());
+    assert_eq!(files.left, BTreeSet::from(["edited.py".into()]));
+    // From now on it is as it is.
+    assert!(!files.may_have_changed());
+}
+
+#[test]
+fn whoever_goes_to_another_revision_is_left_alone() {
+    let (project, place) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let at = |name: &str| project.path().join(name);
+    fs::create_dir_all(at(".git/logs")).unwrap();
+    fs::write(at("data"), "old").unwrap();
+    let mut files = look(project.path(), place.path());
+    fs::write(at(".git/logs/HEAD"), "checkout: moving from main to other").unwrap();
+    fs::write(at("data"), "new").unwrap();
+    files.restore().unwrap();
+    assert_eq!(fs::read_to_string(at("data")).unwrap(), "new");
+    assert_eq!(files.left, BTreeSet::from(["data".into()]));
+    fs::write(at("data"), "newer").unwrap();
+    files.restore().unwrap();
+    assert_eq!(fs::read_to_string(at("data")).unwrap(), "new");
 }

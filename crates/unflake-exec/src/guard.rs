@@ -2,7 +2,8 @@
 //! is seen to write there, they run one at a time, and those that ran beside it are repeated.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use unflake_model::{Observation, Session, SessionId};
@@ -114,12 +115,13 @@ impl Exec {
     fn look_at_files(&mut self) {
         let root = PathBuf::from(&self.suite.root);
         let here = self.launch.directory.clone().or_else(|| std::env::current_dir().ok());
-        let holds_tests = self.suite.tests.iter().filter_map(|test| test.file.as_deref());
-        let spared: BTreeSet<PathBuf> = holds_tests.filter_map(|file| root.join(file).canonicalize().ok()).collect();
+        // Files in the language of the tests are edited by people; a test that changes one that was there is rare.
+        let hold_tests = self.suite.tests.iter().filter_map(|test| test.file.as_deref().map(Path::new));
+        let source: BTreeSet<OsString> = hold_tests.filter_map(|file| file.extension()).map(Into::into).collect();
         let roots: Vec<PathBuf> = [root].into_iter().chain(here).filter(|path| path.is_absolute()).collect();
         let temporary = std::env::temp_dir();
         let displaced = Displaced::new(self.launch.cache.as_deref().unwrap_or(&temporary));
-        match Files::look(&roots, spared, &self.directory.path().join(FILES), displaced) {
+        match Files::look(&roots, source, &self.directory.path().join(FILES), displaced) {
             Ok(files) => self.guard.files = Looked::Kept(Box::new(files)),
             Err(why) => self.leave_files(&why),
         }
