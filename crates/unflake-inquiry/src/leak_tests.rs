@@ -1,45 +1,13 @@
-use std::cell::RefCell;
-use std::rc::Rc;
-
-use unflake_model::{Observation, Origin, Session};
-
 use super::*;
-use crate::Inquiry;
-use crate::desk::Work;
 use crate::pairs::Chance;
 use crate::world::{Sim, State, World, brittle, named, polluter, victim};
 
-/// The search for state by itself.
-struct Only {
-    work: Work,
-    found: Rc<RefCell<Option<Conclusion>>>,
-}
-
-impl Inquiry for Only {
-    fn hear(&mut self, observation: &Observation) {
-        self.work.hear(observation);
-    }
-
-    fn ask(&mut self) -> Vec<Session> {
-        self.work.ask()
-    }
-
-    fn findings(&self) -> Vec<Finding> {
-        Vec::new()
-    }
-}
-
 /// What is found of the last test of a world, after all the others.
 fn found(world: &mut World, turned: Turned) -> Conclusion {
-    let desk = Desk::new(Origin::Fork, 1e6);
-    let found = Rc::new(RefCell::new(None));
-    let (mut after, result) = (world.order.clone(), found.clone());
+    let mut after = world.order.clone();
     let test = after.pop().expect("there are tests");
-    let at = desk.clone();
-    let search = async move { *result.borrow_mut() = state(&at, &after, &test, &turned).await };
-    let mut only = Only { work: Work::new(desk, search), found };
-    world.play(&mut only);
-    only.found.take().expect("it comes to an end")
+    let found = world.search(async move |desk| state(&desk, &after, &test, &turned).await);
+    found.expect("somebody can look")
 }
 
 fn paths(conclusion: &Conclusion) -> Vec<&str> {

@@ -82,3 +82,21 @@ pub(crate) async fn loading(desk: &Desk, test: &TestId, others: &[TestId]) -> Op
         unfinished: None,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pairs::Chance;
+    use crate::world::{Sim, World, named};
+
+    #[test]
+    fn chance_is_not_taken_for_loading() {
+        for seed in 0..40 {
+            let mut world = World::new(20, vec![(4, Sim { fails_anyway: 50, ..Sim::default() })]);
+            (world.files, world.chance) = (20, Chance(seed));
+            let others: Vec<TestId> = (5..20).map(named).collect();
+            let found = world.search(async move |desk| loading(&desk, &named(4), &others).await);
+            assert!(found.is_none(), "seed {seed}: {found:?}");
+        }
+    }
+}

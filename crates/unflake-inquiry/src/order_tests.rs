@@ -98,6 +98,32 @@ fn when_the_time_is_over_it_says_what_is_left() {
 }
 
 #[test]
+fn however_short_the_time_nothing_is_called_chance_that_is_order() {
+    let mut unfinished = 0;
+    for tenths in 1..60 {
+        let special = vec![(70, polluter("x")), (80, polluter("y")), (20, victim(&["x", "y"])), (40, brittle(&["x"]))];
+        let ordering = Ordering { seconds: f64::from(tenths) / 10.0, ..ordering() };
+        for finding in play(&mut World::new(100, special), ordering) {
+            unfinished += usize::from(dependence(&finding).unfinished.is_some());
+        }
+    }
+    assert!(unfinished > 0);
+}
+
+#[test]
+fn what_was_found_of_one_test_helps_with_the_next() {
+    let victims = |n: usize| (100..100 + n).map(|at| (at, victim(&["x"])));
+    let cost = |n: usize| {
+        let mut world = World::new(300, victims(n).chain([(290, polluter("x"))]).collect());
+        let findings = play(&mut world, Ordering { thorough: false, random: 0, ..ordering() });
+        assert_eq!(findings.len(), n);
+        world.forks
+    };
+    // All but the first four, which are looked into at the same time.
+    assert!(cost(24) - cost(4) < 20 * 14, "{} and {}", cost(4), cost(24));
+}
+
+#[test]
 fn a_run_that_is_cut_short_says_what_it_knows() {
     let special = || vec![(7, polluter("x")), (50, polluter("y")), (70, victim(&["x", "y"]))];
     let mut order = Order::new(ordering());

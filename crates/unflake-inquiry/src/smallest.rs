@@ -6,6 +6,8 @@
 
 /// Into how many parts a long list is cut when parts of it are tried on their own.
 const PARTS: usize = 32;
+/// In how many steps a long list is gone through from its beginning.
+const STEPS: usize = 16;
 /// In how many places a list is cut off at once when its beginnings are tried. As many states as exec keeps for what comes next,
 /// less the one from which it goes on.
 const PLACES: usize = 3;
@@ -81,7 +83,6 @@ async fn from_the_end<T: Clone, A: Trial<T>>(mut before: Vec<T>, known: bool, tr
     let mut too_few = Some(0);
     let mut enough = known.then_some(before.len());
     while !before.is_empty() {
-        let mut cut_off = false;
         loop {
             let least = too_few.map_or(0, |few| few + 1);
             let places = places(least, enough, before.len(), A::GROWS);
@@ -91,20 +92,6 @@ async fn from_the_end<T: Clone, A: Trial<T>>(mut before: Vec<T>, known: bool, tr
             if trial.is_over() {
                 let Some(enough) = enough else { return Found::Untried };
                 return Found::Smaller([&before[..enough], &kept].concat());
-            }
-            // With what comes before out of the way everything is cheaper. If more is needed it cannot be.
-            if let (Some(few), Some(many)) = (too_few, enough)
-                && A::GROWS
-                && few > LONG.max(many - few)
-                && !cut_off
-            {
-                cut_off = true;
-                let alone = before[few..many].to_vec();
-                if trial.shows(vec![([&alone[..], &kept].concat(), 0)]).await[0] {
-                    (too_few, before) = (Some(0), alone);
-                    enough = Some(before.len());
-                    continue;
-                }
             }
             let list = |place: &usize| ([&before[..*place], &kept].concat(), *place);
             let shows = trial.shows(places.iter().map(list).collect()).await;
@@ -131,14 +118,12 @@ async fn from_the_end<T: Clone, A: Trial<T>>(mut before: Vec<T>, known: bool, tr
 fn places(least: usize, enough: Option<usize>, length: usize, grows: bool) -> Vec<usize> {
     let end = enough.unwrap_or(length + 1);
     let span = end - least;
+    let step = length.div_ceil(STEPS);
     let mut places: Vec<usize> = match enough {
         // Most often nothing more is needed.
         _ if least == 0 => (0..span.min(1)).collect(),
         _ if span <= PLACES => (least..end).collect(),
-        _ if grows && span > LONG => {
-            let step = length.div_ceil(PARTS);
-            (1..=PLACES).map(|at| (least - 1 + at * step).min(end - 1)).collect()
-        }
+        _ if grows && span > LONG.max(step) => (1..=PLACES).map(|at| (least - 1 + at * step).min(end - 1)).collect(),
         Some(_) => (0..PLACES).map(|at| least + (at * 2 + 1) * span / (PLACES * 2)).collect(),
         None => vec![length],
     };

@@ -1,14 +1,17 @@
 //! A small world of tests that read and write cells, for the tests of inquiries: it answers sessions honestly, shares their
 //! beginnings as exec does, and counts what that costs.
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::rc::Rc;
 
 use unflake_model::{
-    Attempt, Cell, Death, EnvironmentId, Failure, Observation, Origin, Outcome, Phase, Place, Session, Test, TestId,
-    Timestamp, Written,
+    Attempt, Cell, Death, EnvironmentId, Failure, Finding, Observation, Origin, Outcome, Phase, Place, Session, Test,
+    TestId, Timestamp, Written,
 };
 
 use crate::Inquiry;
+use crate::desk::{Desk, Work};
 use crate::pairs::Chance;
 
 pub(crate) type State = BTreeMap<String, i32>;
@@ -48,6 +51,23 @@ pub(crate) struct World {
     pub(crate) executions: u32,
     pub(crate) forks: u32,
     pub(crate) batches: u32,
+}
+
+/// An inquiry that is nothing but a search.
+struct Only(Work);
+
+impl Inquiry for Only {
+    fn hear(&mut self, observation: &Observation) {
+        self.0.hear(observation);
+    }
+
+    fn ask(&mut self) -> Vec<Session> {
+        self.0.ask()
+    }
+
+    fn findings(&self) -> Vec<Finding> {
+        Vec::new()
+    }
 }
 
 pub(crate) fn named(at: usize) -> TestId {
@@ -135,6 +155,16 @@ impl World {
         while self.batch(inquiry) {
             assert!(self.batches < 20_000, "it never ends");
         }
+    }
+
+    /// A search by itself.
+    pub(crate) fn search<T: 'static, S: AsyncFnOnce(Desk) -> T + 'static>(&mut self, search: S) -> T {
+        let desk = Desk::new(Origin::Fork, 1e6);
+        let found = Rc::new(RefCell::new(None));
+        let (at, result) = (desk.clone(), found.clone());
+        let mut only = Only(Work::new(desk, async move { *result.borrow_mut() = Some(search(at).await) }));
+        self.play(&mut only);
+        found.take().expect("it comes to an end")
     }
 
     /// One batch of it. False: there was nothing more to ask.
