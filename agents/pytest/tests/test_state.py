@@ -1,8 +1,6 @@
 """What tests leave behind: named, put back, and the lines that wrote it."""
 
 import json
-import os
-import sys
 
 import pytest
 
@@ -55,7 +53,11 @@ def session(project):
 
 
 POLLUTIONS = {
-    "environment variable": ("os.environ['SHOP_MODE']", "os.environ['SHOP_MODE'] = 'x'", "'SHOP_MODE' not in os.environ"),
+    "environment variable": (
+        "os.environ['SHOP_MODE']",
+        "os.environ['SHOP_MODE'] = 'x'",
+        "'SHOP_MODE' not in os.environ",
+    ),
     "working directory": ("cwd", "os.chdir('/')", "os.getcwd() != '/'"),
     "umask": ("umask", "os.umask(0o11)", "os.umask(0o22) == 0o22"),
     "module global": ("shop.mode", "shop.mode = 'x'", "shop.mode == 'plain'"),
@@ -86,14 +88,46 @@ POLLUTIONS = {
     "context variable": ("shop.user.get()", "shop.user.set('eve')", "shop.user.get() == 'adam'"),
     "random": ("random.getstate()", "random.seed(1)", "random.random() != 0.13436424411240122"),
     "other random": ("shop.dice.getstate()", "shop.dice.random()", "shop.dice.random() == 0.13436424411240122"),
-    "signal": ("signal.getsignal(signal.SIGUSR1)", "signal.signal(signal.SIGUSR1, signal.SIG_IGN)", "signal.getsignal(signal.SIGUSR1) == 0"),
-    "level": ("logging.getLogger('shop').level", "logging.getLogger('shop').setLevel(50)", "logging.getLogger('shop').isEnabledFor(40)"),
-    "handlers": ("logging.getLogger('shop').handlers", "logging.getLogger('shop').addHandler(shop.handler)", "not logging.getLogger('shop').handlers"),
-    "root handlers": ("logging.getLogger().filters", "logging.getLogger().addFilter(len)", "not logging.getLogger().filters"),
-    "logging off": ("logging.root.manager._disable", "logging.disable(50)", "logging.getLogger('shop').isEnabledFor(40)"),
-    "propagate": ("logging.getLogger('shop').propagate", "logging.getLogger('shop').propagate = False", "logging.getLogger('shop').propagate"),
-    "time zone": ("time zone", "os.environ['TZ'] = 'Asia/Tokyo'; time.tzset(); os.environ['TZ'] = 'UTC'", "time.localtime(0).tm_hour == 0"),
-    "locale": ("locale.setlocale(locale.LC_NUMERIC)", "locale.setlocale(locale.LC_NUMERIC, 'C.UTF-8')", "locale.setlocale(locale.LC_NUMERIC) == 'C'"),
+    "signal": (
+        "signal.getsignal(signal.SIGUSR1)",
+        "signal.signal(signal.SIGUSR1, signal.SIG_IGN)",
+        "signal.getsignal(signal.SIGUSR1) == 0",
+    ),
+    "level": (
+        "logging.getLogger('shop').level",
+        "logging.getLogger('shop').setLevel(50)",
+        "logging.getLogger('shop').isEnabledFor(40)",
+    ),
+    "handlers": (
+        "logging.getLogger('shop').handlers",
+        "logging.getLogger('shop').addHandler(shop.handler)",
+        "not logging.getLogger('shop').handlers",
+    ),
+    "root handlers": (
+        "logging.getLogger().filters",
+        "logging.getLogger().addFilter(len)",
+        "not logging.getLogger().filters",
+    ),
+    "logging off": (
+        "logging.root.manager._disable",
+        "logging.disable(50)",
+        "logging.getLogger('shop').isEnabledFor(40)",
+    ),
+    "propagate": (
+        "logging.getLogger('shop').propagate",
+        "logging.getLogger('shop').propagate = False",
+        "logging.getLogger('shop').propagate",
+    ),
+    "time zone": (
+        "time zone",
+        "os.environ['TZ'] = 'Asia/Tokyo'; time.tzset(); os.environ['TZ'] = 'UTC'",
+        "time.localtime(0).tm_hour == 0",
+    ),
+    "locale": (
+        "locale.setlocale(locale.LC_NUMERIC)",
+        "locale.setlocale(locale.LC_NUMERIC, 'C.UTF-8')",
+        "locale.setlocale(locale.LC_NUMERIC) == 'C'",
+    ),
     "sys.path": ("sys.path", "sys.path.insert(0, '/nowhere')", "'/nowhere' not in sys.path"),
     "sys.argv": ("sys.argv", "sys.argv.append('x')", "sys.argv[-1] != 'x'"),
     "stdout": ("sys.__stdout__", "sys.__stdout__ = None", "sys.__stdout__ is not None"),
@@ -104,11 +138,23 @@ POLLUTIONS = {
     "precision": ("decimal.getcontext().prec", "decimal.getcontext().prec = 3", "decimal.getcontext().prec == 28"),
     "builtin": ("builtins.shop_flag", "builtins.shop_flag = 1", "not hasattr(builtins, 'shop_flag')"),
     "standard library": ("json.dumps", "json.dumps = None", "json.dumps"),
-    "class of the standard library": ("json.decoder.JSONDecoder.extra", "json.JSONDecoder.extra = 1", "not hasattr(json.JSONDecoder, 'extra')"),
-    "function of a module with caches": ("platform.system", "platform.system = lambda: 'Plan 9'", "platform.system() != 'Plan 9'"),
+    "class of the standard library": (
+        "json.decoder.JSONDecoder.extra",
+        "json.JSONDecoder.extra = 1",
+        "not hasattr(json.JSONDecoder, 'extra')",
+    ),
+    "function of a module with caches": (
+        "platform.system",
+        "platform.system = lambda: 'Plan 9'",
+        "platform.system() != 'Plan 9'",
+    ),
     "base class": ("unittest.case.TestCase.maxDiff", "unittest.TestCase.maxDiff = None", "unittest.TestCase.maxDiff"),
     "module": ("sys.modules['late']", "import late", "'late' not in sys.modules and not hasattr(shop, 'late')"),
-    "submodule": ("sys.modules['pack.sub']", "import pack.sub", "'pack.sub' not in sys.modules and not hasattr(sys.modules['pack'], 'sub')"),
+    "submodule": (
+        "sys.modules['pack.sub']",
+        "import pack.sub",
+        "'pack.sub' not in sys.modules and not hasattr(sys.modules['pack'], 'sub')",
+    ),
     "replaced module": ("sys.modules['shop']", "sys.modules['shop'] = json", "sys.modules['shop'] is not json"),
     "file": ("file out.txt", "open('out.txt', 'w').write('x')", "not os.path.exists('out.txt')"),
     "changed file": ("file data/in.txt", "open('data/in.txt', 'w').write('x')", "open('data/in.txt').read() == 'in'"),
@@ -116,8 +162,16 @@ POLLUTIONS = {
     "directory": ("file out", "os.makedirs('out/a'); open('out/a/x', 'w').close()", "not os.path.exists('out')"),
     "removed directory": ("file data", "shutil.rmtree('data')", "open('data/in.txt').read() == 'in'"),
     "thread-local": ("shop.local.x", "shop.local.x = 1", "not hasattr(shop.local, 'x')"),
-    "property of a subclass": ("shop.special['k']", "dict.__setitem__(shop.special, 'k', 1)", "not dict.__contains__(shop.special, 'k')"),
-    "temporary file": ("file TMP/x", "open(tempfile.gettempdir() + '/x', 'w').close()", "not os.path.exists(tempfile.gettempdir() + '/x')"),
+    "property of a subclass": (
+        "shop.special['k']",
+        "dict.__setitem__(shop.special, 'k', 1)",
+        "not dict.__contains__(shop.special, 'k')",
+    ),
+    "temporary file": (
+        "file TMP/x",
+        "open(tempfile.gettempdir() + '/x', 'w').close()",
+        "not os.path.exists(tempfile.gettempdir() + '/x')",
+    ),
     "replaced container": ("shop.names", "shop.names.append('c'); shop.names = []", "shop.names == ['a', 'b']"),
 }
 

@@ -101,7 +101,23 @@ class World:
         leaf = choice([1, 2.5, "x", None, b"y", (1, "a"), float("nan"), True])
         if depth > 4:
             return leaf
-        kind = choice(["leaf", "dict", "list", "set", "class", "instance", "slots", "function", "rude", "tuple", "liar", "deque", "shared"])
+        kind = choice(
+            [
+                "leaf",
+                "dict",
+                "list",
+                "set",
+                "class",
+                "instance",
+                "slots",
+                "function",
+                "rude",
+                "tuple",
+                "liar",
+                "deque",
+                "shared",
+            ]
+        )
         if kind == "shared" and self.made:
             return choice(self.made)
         if kind in ("leaf", "shared"):
@@ -112,11 +128,15 @@ class World:
         return made
 
     def make_dict(self, depth):
-        base = self.random.choice([dict, collections.OrderedDict, type("Odd", (dict,), {"__iter__": RUDE["__iter__"], "keys": None})])
+        base = self.random.choice(
+            [dict, collections.OrderedDict, type("Odd", (dict,), {"__iter__": RUDE["__iter__"], "keys": None})]
+        )
         made = base()
         for number in range(self.random.randrange(5)):
             key = self.random.choice([number, "k%d" % number, (number, "k"), frozenset([number])])
-            dict.__setitem__(made, key, self.value(depth + 1)) if base is not collections.OrderedDict else made.__setitem__(key, self.value(depth + 1))
+            dict.__setitem__(
+                made, key, self.value(depth + 1)
+            ) if base is not collections.OrderedDict else made.__setitem__(key, self.value(depth + 1))
         return made
 
     def make_list(self, depth):
@@ -179,7 +199,9 @@ class World:
             elif issubclass(kind, dict):
                 self.mutate_dict(target, new)
             elif kind is list or kind is collections.deque:
-                self.random.choice([lambda: target.append(new), lambda: target and target.pop(), target.clear, target.reverse])()
+                self.random.choice(
+                    [lambda: target.append(new), lambda: target and target.pop(), target.clear, target.reverse]
+                )()
             elif kind is set:
                 self.random.choice([lambda: target.add(self.random.random()), target.clear])()
             elif kind is types.FunctionType:

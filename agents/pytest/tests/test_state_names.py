@@ -73,21 +73,50 @@ def test_names_are_the_same_in_another_process(project):
 
 
 FIXED = {
-    "weak container": ("import weakref\nclass A: pass\nweak = weakref.WeakSet()\nkept = []", "shop.kept.append(shop.A()); shop.weak.add(shop.kept[0])", "shop.weak", "last only"),
-    "context variable": ("import contextvars\nvar = contextvars.ContextVar('var')", "shop.var.set(1)", "shop.var.get()", "cannot be unset"),
-    "cache": ("import functools\n@functools.lru_cache(None)\ndef f(x): return x\nf(1)", "shop.f(2)", "shop.f.cache_info()", "only an empty cache"),
+    "weak container": (
+        "import weakref\nclass A: pass\nweak = weakref.WeakSet()\nkept = []",
+        "shop.kept.append(shop.A()); shop.weak.add(shop.kept[0])",
+        "shop.weak",
+        "last only",
+    ),
+    "context variable": (
+        "import contextvars\nvar = contextvars.ContextVar('var')",
+        "shop.var.set(1)",
+        "shop.var.get()",
+        "cannot be unset",
+    ),
+    "cache": (
+        "import functools\n@functools.lru_cache(None)\ndef f(x): return x\nf(1)",
+        "shop.f(2)",
+        "shop.f.cache_info()",
+        "only an empty cache",
+    ),
     "callbacks at exit": ("", "import atexit; atexit.register(print)", "atexit", "cannot be seen"),
     "large": ("data = bytearray(1 << 21)", "shop.data[0] = 1", "shop.data", "larger than 1 MB"),
-    "thread": ("", "import threading; threading.Thread(target=threading.Event().wait, name='pump', daemon=True).start()", "thread 'pump'", "cannot be stopped"),
+    "thread": (
+        "",
+        "import threading; threading.Thread(target=threading.Event().wait, name='pump', daemon=True).start()",
+        "thread 'pump'",
+        "cannot be stopped",
+    ),
     "large file": ("", "open('large', 'a').write('x')", "file large", "too large"),
-    "closed": ("import os\nnumber = os.open('/dev/null', 0)", "import os; os.close(shop.number)", "descriptor %d", "cannot be opened again"),
+    "closed": (
+        "import os\nnumber = os.open('/dev/null', 0)",
+        "import os; os.close(shop.number)",
+        "descriptor %d",
+        "cannot be opened again",
+    ),
 }
 
 
 @pytest.mark.parametrize("name", FIXED)
 def test_what_cannot_be_put_back_says_why(project, name):
     module, pollution, path, why = FIXED[name]
-    files = {"shop.py": module, "test_it.py": "import shop\ndef test_a():\n    %s\n" % pollution, "large": "x" * (1 << 20)}
+    files = {
+        "shop.py": module,
+        "test_it.py": "import shop\ndef test_a():\n    %s\n" % pollution,
+        "large": "x" * (1 << 20),
+    }
     one = Session(project(files))
     one.pollute()
     if "%d" in path:
@@ -231,7 +260,9 @@ def test_too_many_files_are_said_not_to_be_compared(project):
     assert cells == {} and "more than 5000 files" in one.told["unknown"][0]
 
 
-@pytest.mark.skipif("numpy" not in sys.modules and not __import__("importlib").util.find_spec("numpy"), reason="needs NumPy")
+@pytest.mark.skipif(
+    "numpy" not in sys.modules and not __import__("importlib").util.find_spec("numpy"), reason="needs NumPy"
+)
 @pytest.mark.parametrize(
     "pollution, path, check",
     [
@@ -253,3 +284,71 @@ def test_numpy(project, pollution, path, check):
     if path:
         assert one.restored() == ([], "failed")
         assert one.restored(path) == ([], "passed")
+
+
+def test_what_is_broken_by_a_test_is_told_all_the_same(project):
+    one, cells = left(
+        project,
+        """
+        import builtins, gc, json, os, random, sys, time
+        BROKEN = [(builtins, "open"), (os, "lstat"), (os, "getcwd"), (os, "scandir"), (os.path, "join"), (os.path, "realpath"), (os, "fsdecode")]
+        BROKEN += [(json, "dumps"), (json, "JSONEncoder"), (time, "perf_counter"), (random, "getstate"), (gc, "isenabled"), (os, "readlink")]
+
+        def test_a():
+            for module, name in BROKEN:
+                setattr(module, name, None)
+
+        def test_b():
+            assert all(getattr(module, name) for module, name in BROKEN)
+        """,
+    )
+    assert {
+        "builtins.open",
+        "os.lstat",
+        "os.getcwd",
+        "os.scandir",
+        "posixpath.join",
+        "json.dumps",
+        "random.getstate",
+    } <= set(cells)
+    one.agent.order("restore", cells=list(cells))
+    assert one.agent.event("restored") == {"event": "restored"}
+    assert one.agent.outcomes(1) == ["passed"]
+    assert one.compare() == set()
+
+
+def test_files_whose_names_are_not_unicode(project):
+    one, cells = left(
+        project,
+        "def test_a(): open(b'out\\xff', 'w').close()\ndef test_b():\n    import os\n    assert not os.path.exists(b'out\\xff')",
+    )
+    assert cells == {"file out\\udcff": (None, "0 bytes: ''")}
+    assert one.restored(*cells) == ([], "passed")
+
+
+def test_the_state_of_a_session_that_grows(project):
+    """As unflake does it: a copy goes on from what another has held."""
+    unflake = project(
+        """
+        import pytest
+        seen = []
+
+        @pytest.fixture(scope="module")
+        def shared():
+            seen.append("set up")
+            yield
+            seen.append("torn down")
+
+        def test_a(shared): pass
+        def test_b(shared): seen.append("b")
+        def test_c(): assert seen == []
+        """
+    )
+    one = Session(unflake)
+    assert one.pollute(0) == {"test_it.seen"}
+    assert one.cells["test_it.seen"]["after"] == "['set up']"
+    assert one.restored("test_it.seen", test=2) == ([], "passed")
+    other = unflake.fork(one.agent, 40)
+    other.run(1, hold=True)
+    assert one.compare(other) == {"test_it.seen"}
+    assert one.cells["test_it.seen"]["after"] == "['set up', 'b']"

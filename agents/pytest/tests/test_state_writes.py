@@ -90,7 +90,12 @@ FILES = {
 }
 WRITES = {
     "test_store": ("shop.cache.entries['a']", "shop/cache.py", "entries[key] = value", "store"),
-    "test_store_after_a_call": ("shop.cache.entries['A']", "test_it.py", 'cache.entries[cache.value("a")] = 1', "test_store_after_a_call"),
+    "test_store_after_a_call": (
+        "shop.cache.entries['A']",
+        "test_it.py",
+        'cache.entries[cache.value("a")] = 1',
+        "test_store_after_a_call",
+    ),
     "test_setattr": ("shop.cache.Till.open", "shop/cache.py", 'setattr(Till, "open", True)', "Till.work"),
     "test_update": ("shop.cache.entries['a']", "test_it.py", "cache.entries.update(", "test_update"),
     "test_environment": ("os.environ['SHOP']", "test_it.py", 'os.environ["SHOP"] = "x"', "test_environment"),
@@ -112,7 +117,11 @@ def watched(one, test, *cells):
     one.order("remember", "remembered")
     one.agent.order("watch", cells=list(cells))
     events = one.agent.events_of_run(test, hold=True)
-    return [(event["cell"], event["file"], event["line"], event["function"]) for event in events if event["event"] == "written"]
+    return [
+        (event["cell"], event["file"], event["line"], event["function"])
+        for event in events
+        if event["event"] == "written"
+    ]
 
 
 @pytest.mark.parametrize("name", WRITES)

@@ -14,7 +14,13 @@ class Descriptors(Group):
 
     def __init__(self, own):
         self._own = own  # Numbers of the agent's own.
-        self._list, self._link, self._open, self._close, self._duplicate = os.listdir, os.readlink, os.open, os.close, os.dup2
+        self._list, self._link, self._open, self._close, self._duplicate = (
+            os.listdir,
+            os.readlink,
+            os.open,
+            os.close,
+            os.dup2,
+        )
         self._null, self._read_write, self._socket = os.devnull, os.O_RDWR, _socket.socket
 
     def read(self):

@@ -1,6 +1,6 @@
 """Files of the project and of the temporary directory that tests leave changed. PYTEST_DONT_REWRITE
 
-Contents of the project's small files are kept in one file of the side directory, at an offset each. Files are shared by all copies of
+Contents of the project's small files are kept in one file of the side directory. Files are shared by all copies of
 a process: so what a comparison saw is kept as well, and is made again where another copy has put it back.
 """
 
@@ -19,8 +19,32 @@ LARGEST = 256 << 10
 MOST_BYTES = 32 << 20
 # Not the project's own: version control, compiled files, installed packages, build directories, caches of tools.
 SKIPPED = frozenset(
-    (".git", ".hg", ".svn", "__pycache__", ".venv", "venv", ".venvs", "node_modules", "target", ".tox", ".nox", "build", "dist")
-    + (".eggs", ".mypy_cache", ".ruff_cache", ".pytest_cache", ".hypothesis", ".unflake", ".cache", ".idea", ".coverage")
+    (
+        ".git",
+        ".hg",
+        ".svn",
+        "__pycache__",
+        ".venv",
+        "venv",
+        ".venvs",
+        "node_modules",
+        "target",
+        ".tox",
+        ".nox",
+        "build",
+        "dist",
+    )
+    + (
+        ".eggs",
+        ".mypy_cache",
+        ".ruff_cache",
+        ".pytest_cache",
+        ".hypothesis",
+        ".unflake",
+        ".cache",
+        ".idea",
+        ".coverage",
+    )
 )
 
 
@@ -31,7 +55,9 @@ class Entry:
 
     def __init__(self, path, status):
         self.path, self.size, self.place = path, status.st_size, None
-        self.kind = "directory" if stat.S_ISDIR(status.st_mode) else "file" if stat.S_ISREG(status.st_mode) else "special"
+        self.kind = (
+            "directory" if stat.S_ISDIR(status.st_mode) else "file" if stat.S_ISREG(status.st_mode) else "special"
+        )
         # A directory changes with what is in it, which is told.
         self.stamp = () if self.kind == "directory" else (status.st_size, status.st_mtime_ns, status.st_ino)
 
@@ -42,10 +68,11 @@ class Files(Group):
     def __init__(self, root, side, spared):
         self._root, self._temp = os.path.realpath(root), os.path.realpath(tempfile.gettempdir())
         self._spared = {os.path.realpath(path) for path in spared if path} | {os.path.realpath(side)}
-        self._store = os.path.join(side, "files-%d" % os.getpid())
+        self._side, self._pid = side, os.getpid
         self._scan, self._stat, self._open, self._user = os.scandir, os.lstat, open, os.getuid()
         self._unlink, self._tree, self._make, self._time = os.unlink, shutil.rmtree, os.makedirs, os.utime
-        self._join, self._relative, self._touched = os.path.join, os.path.relpath, set()
+        self._join, self._above = os.path.join, os.path.dirname
+        self._touched, self._sep = set(), os.sep
         self._seen, self._now, self.unknown, self._bytes = None, {}, [], 0
         self._listening = self._reading = False
 
@@ -57,7 +84,7 @@ class Files(Group):
         self.unknown, self._bytes = [], 0
         self._seen = None
         self._seen = self._look()
-        self._keep(entry for path, entry in self._seen.items() if not path[5:].startswith(os.sep))
+        self._keep(entry for path, entry in self._seen.items() if not path[5:].startswith(self._sep))
         return len(self._seen)
 
     def _look(self):
@@ -73,7 +100,7 @@ class Files(Group):
                 if len(found) >= MOST_FILES:
                     complete = False
                     break
-                found["file " + self._relative(one.path, self._root)] = entry
+                found["file " + one.path[len(self._root) + 1 :]] = entry
                 if entry.kind == "directory":
                     queue.append(one.path)
         if not complete:
@@ -90,9 +117,11 @@ class Files(Group):
             self.unknown.append("%s has more than %d entries; they were not compared" % (self._temp, MOST_TEMPORARY))
             return
         for one in ones:
-            if one.path in self._spared or (self._root + os.sep).startswith(one.path + os.sep):
+            if one.path in self._spared or (self._root + self._sep).startswith(one.path + self._sep):
                 continue
-            if one.name.startswith(("pytest-of-", "unflake")) or (self._seen is not None and one.path not in self._touched):
+            if one.name.startswith(("pytest-of-", "unflake")) or (
+                self._seen is not None and one.path not in self._touched
+            ):
                 continue
             entry = self._entry(one.path)
             if entry is not None and one.stat(follow_symlinks=False).st_uid == self._user:
@@ -113,13 +142,14 @@ class Files(Group):
 
     def _keep(self, entries):
         """Stores the contents of files, unless they are too many."""
-        with self._open(self._store, "ab") as store:
+        path = self._join(self._side, "files-%d" % self._pid())  # A copy of this process adds to a file of its own.
+        with self._open(path, "ab") as store:
             for entry in entries:
                 if entry.kind != "file" or entry.place or entry.size > LARGEST or self._bytes + entry.size > MOST_BYTES:
                     continue
                 data = self._contents(entry.path)
                 if data is not None:
-                    entry.place = store.tell(), len(data)
+                    entry.place = path, store.tell(), len(data)
                     store.write(data)
                     self._bytes += len(data)
 
@@ -134,9 +164,10 @@ class Files(Group):
             self._reading = False
 
     def _stored(self, place):
-        with self._open(self._store, "rb") as store:
-            store.seek(place[0])
-            return store.read(place[1])
+        path, offset, length = place
+        with self._open(path, "rb") as store:
+            store.seek(offset)
+            return store.read(length)
 
     # -- Comparing ----------------------------------------------------------------------------------------------------
 
@@ -147,17 +178,17 @@ class Files(Group):
             return {}
         found = {}
         for path in sorted(set(self._seen) | set(now)):
-            if path[5:].startswith(os.sep) and path[5:] not in self._touched:
+            if path[5:].startswith(self._sep) and path[5:] not in self._touched:
                 continue
             old, new = self._seen.get(path, MISSING), now.get(path, MISSING)
-            above = "file " + os.path.dirname(path[5:])
+            above = "file " + self._above(path[5:])
             if above in found and (found[above][0] is MISSING or found[above][1] is MISSING):
                 found[path] = old, new  # Kept for now: what is below it hides as well.
             elif self._differs(old, new):
                 found[path] = old, new
         # What was seen is kept too, to be made again after another copy of this process has put it back.
         self._keep(pair[1] for pair in found.values() if pair[1] is not MISSING)
-        return {path: pair for path, pair in found.items() if "file " + os.path.dirname(path[5:]) not in found}
+        return {path: pair for path, pair in found.items() if "file " + self._above(path[5:]) not in found}
 
     def _differs(self, old, new):
         if old is MISSING or new is MISSING or old.kind != new.kind:
@@ -200,7 +231,7 @@ class Files(Group):
     def put(self, path, was, entry):
         """Makes a file, or all that is below a directory, what `was` has seen; `entry` is what may be there instead."""
         seen = self._seen if was == "before" else self._now
-        wanted = [one for name, one in seen.items() if name == path or name.startswith(path + os.sep)]
+        wanted = [one for name, one in seen.items() if name == path or name.startswith(path + self._sep)]
         now = self._entry(entry.path)
         if now is not None and (not wanted or wanted[0].kind != now.kind):
             self._tree(now.path) if now.kind == "directory" else self._unlink(now.path)
@@ -223,7 +254,7 @@ class Files(Group):
         if self._listening:
             return
         self._listening = True
-        sep = os.sep
+        sep = self._sep
         prefix, touched, length = self._temp + sep, self._touched, len(self._temp) + 1
 
         def hear(event, arguments):
@@ -235,4 +266,15 @@ class Files(Group):
         sys.addaudithook(hear)
 
 
-EVENTS = frozenset(("open", "os.mkdir", "os.rename", "os.link", "os.symlink", "tempfile.mkstemp", "tempfile.mkdtemp", "sqlite3.connect"))
+EVENTS = frozenset(
+    (
+        "open",
+        "os.mkdir",
+        "os.rename",
+        "os.link",
+        "os.symlink",
+        "tempfile.mkstemp",
+        "tempfile.mkdtemp",
+        "sqlite3.connect",
+    )
+)

@@ -19,7 +19,9 @@ from .texts import class_body, is_a, module_globals, name_of_class
 SECONDS = 2.0
 MOST_ENTRIES = 200_000
 # Parts of the standard library whose objects are state: these are followed as the project's own are.
-STATE_HOLDERS = frozenset(("logging", "logging.handlers", "logging.config", "asyncio.events", "asyncio.unix_events", "mimetypes"))
+STATE_HOLDERS = frozenset(
+    ("logging", "logging.handlers", "logging.config", "asyncio.events", "asyncio.unix_events", "mimetypes")
+)
 CONTAINERS = dict, list, set, deque
 REPLACEABLE = type, types.FunctionType, types.BuiltinFunctionType
 
@@ -93,8 +95,10 @@ class Heap:
             except Exception:
                 continue  # It does not let itself be read; nothing of it is compared.
             count += 1
-            if not count % 512 and self._clock() > self._deadline:
-                self.unknown.append("there is too much to look at: %d objects in %g s, not what lies deeper" % (count, SECONDS))
+            if (shape.slow or not count % 512) and self._clock() > self._deadline:
+                self.unknown.append(
+                    "there is too much to look at: %d objects in %g s, not what lies deeper" % (count, SECONDS)
+                )
                 return
             if shape.keeps:
                 nodes.append(node)

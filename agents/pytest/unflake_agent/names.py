@@ -54,7 +54,9 @@ class Names:
             if direct is not None or node.parent is None:
                 starts = [direct if direct is not None else str(node.key)]
             elif node.parent.shape is MODULE:
-                starts = [root.key + root.shape.label(name) for root, name in self._places(node.parent, node.key, node.owner)]
+                starts = [
+                    root.key + root.shape.label(name) for root, name in self._places(node.parent, node.key, node.owner)
+                ]
             else:
                 node = node.parent
                 continue
@@ -82,7 +84,13 @@ class Names:
         for kind in ("Logger", "Manager"):
             if is_a(type(names.get(kind)), type) and is_a(type(node.owner), names[kind]):
                 name = node.kept.get("name")
-                return "logging.root.manager" if kind == "Manager" else "logging.getLogger(%r)" % name if type(name) is str else None
+                return (
+                    "logging.root.manager"
+                    if kind == "Manager"
+                    else "logging.getLogger(%r)" % name
+                    if type(name) is str
+                    else None
+                )
         return None
 
     def _qualified(self, module, name, wanted):
@@ -91,7 +99,9 @@ class Names:
             return None
         at = self._modules[module]
         for part in name.split("."):
-            names = module_globals(at) if type(at) is types.ModuleType else class_body(at) if is_a(type(at), type) else {}
+            names = (
+                module_globals(at) if type(at) is types.ModuleType else class_body(at) if is_a(type(at), type) else {}
+            )
             at = names.get(part)
         if type(at) in WRAPPERS:
             at = at.__func__

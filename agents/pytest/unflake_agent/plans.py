@@ -5,7 +5,7 @@ import functools
 import types
 
 from . import noise
-from .shapes import CLASS, Attributes, Slots, class_flags, HEAP_TYPE, plain_shapes
+from .shapes import CLASS, HEAP_TYPE, Attributes, Slots, class_flags, plain_shapes
 from .texts import ATOMS, class_body, class_mro, is_a
 from .values import numpy_shapes, special_shapes
 
@@ -19,7 +19,9 @@ class Plans:
     def __init__(self):
         self._fixed = special_shapes() + plain_shapes(functools)
         self._bases = self._fixed
-        self._local = Attributes(lambda owner, look=_thread._local.__getattribute__: look(owner, "__dict__"), "thread-local attribute")
+        self._local = Attributes(
+            lambda owner, look=_thread._local.__getattribute__: look(owner, "__dict__"), "thread-local attribute"
+        )
         # By the id of a type, since to hash a type may run code of its metaclass. The type is kept with it.
         self.known = {id(kind): (kind, NOTHING) for kind in ATOMS}
 

@@ -20,6 +20,7 @@ delete_of_class, set_of_class = type.__delattr__, type.__setattr__
 class Shape:
     word = ""
     keeps = True  # Whether it can change at all; what cannot only leads on to what can.
+    slow = False  # Whether to read one may take long.
 
     def children(self, owner, kept):
         return ()
@@ -98,7 +99,10 @@ class Entries(Map):
         kind = type(owner)
         if kind is dict:
             return owner.copy()
-        if self._base is dict and next(body["__iter__"] for body in map(class_body, class_mro(kind)) if "__iter__" in body) is ITERATE:
+        if (
+            self._base is dict
+            and next(body["__iter__"] for body in map(class_body, class_mro(kind)) if "__iter__" in body) is ITERATE
+        ):
             return dict.copy(owner)
         # `dict.copy` would ask a subclass that iterates in its own way for its keys.
         if not all(type(token(key)) is tuple for key in dict.keys(owner)):
@@ -193,7 +197,11 @@ class Function(Map):
     word = "function"
 
     def look(self, owner):
-        values = {"__code__": owner.__code__, "__defaults__": owner.__defaults__, "__kwdefaults__": owner.__kwdefaults__}
+        values = {
+            "__code__": owner.__code__,
+            "__defaults__": owner.__defaults__,
+            "__kwdefaults__": owner.__kwdefaults__,
+        }
         values.update(owner.__dict__)
         return values
 

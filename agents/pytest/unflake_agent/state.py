@@ -32,14 +32,26 @@ class State:
         self._heap = Heap(root)
         variables = Variables()
         self._modules = Modules()
-        self._groups = [variables, Settings(variables), Signals(), self._modules, Threads(), Descriptors(own_descriptors), AtExit()]
+        self._groups = [
+            variables,
+            Settings(variables),
+            Signals(),
+            self._modules,
+            Threads(),
+            Descriptors(own_descriptors),
+            AtExit(),
+        ]
         self._files = Files(root, side, spared)
         self._watch = Watch(root, self._heap.origins)
         self._kept = None  # By group, values by path.
         self._cells = {}  # Of the last comparison, by path: how to put it back.
-        self._file_cells = {}
         self._told = 0
-        self._clock, self._open, self._join, self._dump = time.perf_counter, open, os.path.join, json.JSONEncoder().encode
+        self._clock, self._open, self._join, self._dump = (
+            time.perf_counter,
+            open,
+            os.path.join,
+            json.JSONEncoder().encode,
+        )
         self._format, self._pid = traceback.format_exc, os.getpid
         self._is_collecting, self._collect, self._leave = gc.isenabled, gc.enable, gc.disable
         self._manager = logging.root.manager
@@ -75,7 +87,7 @@ class State:
 
     def _remember(self):
         begin = self._clock()
-        self._cells, self._file_cells = {}, {}
+        self._cells = {}
         files = self._files.remember()
         self._kept = [group.read() for group in self._groups]
         self._heap.remember()
@@ -109,8 +121,7 @@ class State:
                     modules.add(path[13:-2])
                 self._add(told, _cell_of_group(group, path, old, new), GroupCell(group, kept, path, old))
         self._compare_heap(told, modules)
-        self._file_cells = self._files.changes()
-        for path, (old, new) in self._file_cells.items():
+        for path, (old, new) in self._files.changes().items():
             self._add(told, _cell_of_group(self._files, path, old, new), FileCell(self._files, path, old, new))
         unknown += self._heap.unknown + self._files.unknown
         if len(told) > MOST_CELLS:
@@ -137,6 +148,9 @@ class State:
         return any(is_a(type(one), types.ModuleType) for one in (change.old, change.new))
 
     def _add(self, told, cell, way):
+        for field in ("path", "before", "after"):
+            if cell[field] is not None:  # Names of files need not be Unicode.
+                cell[field] = cell[field].encode("utf-8", "backslashreplace").decode()
         path, number = cell["path"], 2
         while cell["path"] in self._cells:
             cell["path"], number = "%s (%d)" % (path, number), number + 1
@@ -151,10 +165,10 @@ class State:
     def _restore(self, paths):
         failed = []
         wanted = dict.fromkeys(paths)
-        for path, (old, new) in self._file_cells.items():
-            if path not in wanted:
+        for path, way in self._cells.items():
+            if type(way) is FileCell and path not in wanted:
                 try:
-                    self._files.put(path, "after", new if new is not MISSING else old)  # Another copy may have put it back.
+                    way.put_again()  # Another copy of this process may have put it back.
                 except Exception as error:
                     failed.append({"cell": path, "why": "it is not what it was when it was compared: %s" % error})
         for path in wanted:
@@ -191,7 +205,9 @@ class State:
         wanted, checks = set(paths), {}
         for group, kept in zip(self._groups, self._kept):
             for path in wanted & (set(kept) | set(filter(group.may_have, wanted))):
-                checks[path] = [lambda path=path, group=group, kept=kept: not same(group.read_one(path), kept.get(path, MISSING))]
+                checks[path] = [
+                    lambda path=path, group=group, kept=kept: not same(group.read_one(path), kept.get(path, MISSING))
+                ]
         for path in wanted:
             if path.startswith("file ") and path not in checks:
                 checks[path] = [self._files.check(path)]
@@ -252,6 +268,9 @@ class FileCell:
 
     def put_back(self):
         self._files.put(self._path, "before", self._entry)
+
+    def put_again(self):
+        self._files.put(self._path, "after", self._entry)
 
 
 def _put(values, path, value):

@@ -19,7 +19,11 @@ import time
 from .texts import MISSING, is_a, module_globals, show
 from .values import short_state
 
-LOCALES = [name for name in ("LC_COLLATE", "LC_CTYPE", "LC_MONETARY", "LC_NUMERIC", "LC_TIME", "LC_MESSAGES") if hasattr(locale, name)]
+LOCALES = [
+    name
+    for name in ("LC_COLLATE", "LC_CTYPE", "LC_MONETARY", "LC_NUMERIC", "LC_TIME", "LC_MESSAGES")
+    if hasattr(locale, name)
+]
 DECIMAL = "prec", "rounding", "Emin", "Emax", "capitals", "clamp"
 
 
@@ -150,7 +154,9 @@ class Settings(Group):
     def text(self, path, value):
         if path == "time zone":
             return "%s" % (value[1][0] if value[1][0] == value[1][1] else "/".join(value[1]))
-        return short_state(value) if path == "random.getstate()" else "0o%03o" % value if path == "umask" else show(value)
+        return (
+            short_state(value) if path == "random.getstate()" else "0o%03o" % value if path == "umask" else show(value)
+        )
 
     def write(self, path, old):
         if path in self._table:
@@ -212,7 +218,11 @@ class Modules(Group):
 
     def read(self):
         found = dict.copy(self._modules)
-        return {"sys.modules[%r]" % name: one for name, one in found.items() if type(name) is str and not name.startswith("unflake_agent")}
+        return {
+            "sys.modules[%r]" % name: one
+            for name, one in found.items()
+            if type(name) is str and not name.startswith("unflake_agent")
+        }
 
     def read_one(self, path):
         return self._modules.get(path[13:-2], MISSING)

@@ -133,6 +133,8 @@ def same(old, new):
 def token(key):
     """Something that stands for a key in a dictionary of ours, made without its own hash and equality."""
     kind = type(key)
-    if id(kind) in ATOM_IDS or ((kind is tuple or kind is frozenset) and all(id(type(part)) in ATOM_IDS for part in key)):
+    if id(kind) in ATOM_IDS or (
+        (kind is tuple or kind is frozenset) and all(id(type(part)) in ATOM_IDS for part in key)
+    ):
         return kind, key
     return id(key)

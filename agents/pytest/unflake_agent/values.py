@@ -71,7 +71,11 @@ class Cache(Value):
         return "%d stored" % value[3]
 
     def fixed(self, owner, key, old, new):
-        return "what a cache had stored cannot be told from outside; only an empty cache can be made again" if old[3] else None
+        return (
+            "what a cache had stored cannot be told from outside; only an empty cache can be made again"
+            if old[3]
+            else None
+        )
 
     def write(self, node, key, old):
         self._clear(node.owner)
@@ -79,6 +83,8 @@ class Cache(Value):
 
 class Buffer(Value):
     """Bytes or numbers that are changed in place."""
+
+    slow = True
 
     def __init__(self, word, size, read, put):
         Value.__init__(self, word, put=put)
@@ -168,7 +174,17 @@ def special_shapes():
         (generator, (Value("random state", generator.getstate, generator.setstate, ".getstate()"),)),
         (contextvars.ContextVar, (Setting(),)),
         (itertools.count, (Counter(),)),
-        (bytearray, (Buffer("bytearray", bytearray.__len__, bytes, lambda owner, old: bytearray.__setitem__(owner, slice(None), old)),)),
+        (
+            bytearray,
+            (
+                Buffer(
+                    "bytearray",
+                    bytearray.__len__,
+                    bytes,
+                    lambda owner, old: bytearray.__setitem__(owner, slice(None), old),
+                ),
+            ),
+        ),
         (array.array, (Buffer("array", lambda owner: len(owner) * owner.itemsize, array.array.tobytes, _fill_array),)),
         (weakref.WeakValueDictionary, (Weak(),)),
         (weakref.WeakKeyDictionary, (Weak(),)),
@@ -189,8 +205,21 @@ def numpy_shapes():
         found = [(names["ndarray"], (_array_shape(names["ndarray"]),))]
         names = module_globals(chance)
         state = names["RandomState"]
-        found.append((state, (_Numbers(lambda owner: state.get_state(owner, legacy=False), lambda owner, old: state.set_state(owner, old.value), ".get_state()"),)))
-        descriptor = class_body(names["BitGenerator"])["state"] if "state" in class_body(names["BitGenerator"]) else None
+        found.append(
+            (
+                state,
+                (
+                    _Numbers(
+                        lambda owner: state.get_state(owner, legacy=False),
+                        lambda owner, old: state.set_state(owner, old.value),
+                        ".get_state()",
+                    ),
+                ),
+            )
+        )
+        descriptor = (
+            class_body(names["BitGenerator"])["state"] if "state" in class_body(names["BitGenerator"]) else None
+        )
         for name in ("MT19937", "PCG64", "PCG64DXSM", "Philox", "SFC64"):
             if name in names:
                 state_of = class_body(names[name]).get("state", descriptor)

@@ -38,7 +38,12 @@ class Watch:
             return []
         self.forget()
         return [
-            {"cell": path, "file": self._real(code.co_filename)[len(self._root) :], "line": line, "function": self._name(code)}
+            {
+                "cell": path,
+                "file": self._real(code.co_filename)[len(self._root) :],
+                "line": line,
+                "function": self._name(code),
+            }
             for path, code, line in self._found
         ]
 
