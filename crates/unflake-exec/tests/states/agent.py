@@ -7,6 +7,7 @@ The file is a JSON object: for each test a list of things that it does, in order
     "need x 1"    fails unless x is 1; "need x" fails unless x is not there
     "crash"       ends the process with SIGSEGV
     "hang"        does not end
+    "orphan"      kills the process from which this one was copied
     "thread"      no copy of the process can be made from now on
     "write f t"   writes the text t into the file f; "read f t" fails unless it is there; "missing f" fails if it is
     "sleep 0.1"   seconds
@@ -78,6 +79,8 @@ class Agent:
             return "%s is %s" % (name, self.cells.get(name))
         elif deed == "crash":
             os.kill(os.getpid(), signal.SIGSEGV)
+        elif deed == "orphan" and self.parent is not None:
+            os.kill(os.getppid(), signal.SIGKILL)
         elif deed == "hang":
             time.sleep(1000)
         elif deed == "thread":

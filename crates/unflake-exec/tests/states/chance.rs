@@ -1,6 +1,6 @@
 //! Whatever is shared, put back or repeated: each session comes to what it would come to all alone.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 use unflake_model::Observation;
@@ -8,8 +8,11 @@ use unflake_model::Observation;
 use crate::Story;
 use crate::world::World;
 
-pub(crate) const STORIES: &[Story] =
-    &[("sessions_of_all_sorts_come_to_what_they_come_to_alone", cells_only), ("with_files_they_do_too", with_files)];
+pub(crate) const STORIES: &[Story] = &[
+    ("sessions_of_all_sorts_come_to_what_they_come_to_alone", cells_only),
+    ("with_files_they_do_too", with_files),
+    ("whoever_is_killed_every_session_ends", with_killers),
+];
 
 fn cells_only() {
     for seed in 1..=4 {
@@ -26,7 +29,7 @@ fn with_files() {
 fn tests() -> Value {
     json!({
         "set": ["set x 1"], "clean": ["drop x"], "need": ["need x"], "thread": ["thread"], "crash": ["crash"],
-        "plain": ["sleep 0.01"], "write": ["write new.txt one"], "missing": ["missing new.txt"],
+        "plain": ["sleep 0.01"], "orphan": ["orphan"], "write": ["write new.txt one"], "missing": ["missing new.txt"],
     })
 }
 
@@ -52,23 +55,7 @@ fn alone(tests: &[&str]) -> Vec<String> {
 }
 
 fn check(seed: u64, names: &[&'static str]) {
-    let mut chance = Chance(seed);
-    let mut world = World::of_cells(tests(), 1 + chance.below(4));
-    let mut asked: Vec<(Vec<&str>, usize)> = Vec::new();
-    for _ in 0..3 {
-        let from = asked.len();
-        for _ in 0..1 + chance.below(9) {
-            let length = 1 + chance.below(4);
-            let session: Vec<&str> = (0..length).map(|_| names[chance.below(names.len())]).collect();
-            asked.push((session, chance.below(length + 1)));
-        }
-        let written = |(tests, prefix): &(Vec<&str>, usize)| {
-            let bar = if *prefix > 0 { " | " } else { " " };
-            tests[..*prefix].join(" ") + bar + &tests[*prefix..].join(" ")
-        };
-        let texts: Vec<String> = asked[from..].iter().map(written).collect();
-        world.run(&texts.iter().map(String::as_str).collect::<Vec<_>>());
-    }
+    let (mut world, asked) = run(seed, names);
     let mut made: BTreeMap<u32, Vec<String>> = BTreeMap::new();
     for line in world.attempts() {
         let (session, attempt) = line.split_once(' ').unwrap();
@@ -98,6 +85,38 @@ fn check(seed: u64, names: &[&'static str]) {
     }
     assert!(!world.path("new.txt").exists());
     world.close();
+}
+
+/// Runs three batches of sessions that are drawn by lot.
+fn run(seed: u64, names: &[&'static str]) -> (World, Vec<(Vec<&'static str>, usize)>) {
+    let mut chance = Chance(seed);
+    let mut world = World::of_cells(tests(), 1 + chance.below(4));
+    let mut asked: Vec<(Vec<&str>, usize)> = Vec::new();
+    for _ in 0..3 {
+        let from = asked.len();
+        for _ in 0..1 + chance.below(9) {
+            let length = 1 + chance.below(4);
+            let session: Vec<&str> = (0..length).map(|_| names[chance.below(names.len())]).collect();
+            asked.push((session, chance.below(length + 1)));
+        }
+        let written = |(tests, prefix): &(Vec<&str>, usize)| {
+            let bar = if *prefix > 0 { " | " } else { " " };
+            tests[..*prefix].join(" ") + bar + &tests[*prefix..].join(" ")
+        };
+        let texts: Vec<String> = asked[from..].iter().map(written).collect();
+        world.run(&texts.iter().map(String::as_str).collect::<Vec<_>>());
+    }
+    (world, asked)
+}
+
+fn with_killers() {
+    for seed in 9..=10 {
+        let (mut world, asked) = run(seed, &["set", "need", "plain", "orphan", "crash"]);
+        let ends = world.ends();
+        let numbers: BTreeSet<&str> = ends.iter().filter_map(|end| end.split(' ').next()).collect();
+        assert_eq!((ends.len(), numbers.len()), (asked.len(), asked.len()), "seed {seed}: {ends:?}");
+        world.close();
+    }
 }
 
 /// Numbers that look drawn by lot and are the same each time.
