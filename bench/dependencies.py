@@ -1,7 +1,8 @@
 """What it costs to be told what each test depended on, side by side in one run: `python3 bench/dependencies.py`.
 
-Whole suites in one process, and some of their tests each in a fork of its own, as fresh attempts are. Contenders take
-turns. CPU time counts the process and everything below it, and is the steadier of the two on a busy machine.
+Whole suites in one process; and fresh attempts as a verdict has them: a pytest that collects only the files of the
+failing tests and is forked for each of these. Contenders take turns. CPU time counts the process and everything below it,
+and is the steadier of the two on a busy machine.
 """
 
 import argparse
@@ -18,6 +19,8 @@ import suites
 from measure import Contender, alternate, least, median
 
 AGENT = suites.ROOT / "agents" / "pytest"
+# As it was when the bench began, whatever is changed meanwhile.
+FROZEN = suites.ROOT / ".venvs" / "bench-dependencies-agent"
 PEERS = ["coverage==7.17.2", "pytest-cov==7.1.0"]
 MAYBE = ["pytest-testmon"]
 
@@ -40,14 +43,16 @@ class Line:
 
 
 def play(mode, fresh, command):
-    """Plays unflake to a pytest: the whole suite in one process, or `fresh` of its tests in forks, each one twice."""
+    """Plays unflake to a pytest: the whole suite in one process, or `fresh` of its tests, from as many files as there
+    are, each in a fork."""
     with tempfile.TemporaryDirectory() as place:
         listener = socket.socket(socket.AF_UNIX)
         listener.bind(place + "/s")
         listener.listen(8)
+        listener.settimeout(120)
         path = os.environ.get("PYTHONPATH")
         told = {
-            "PYTHONPATH": str(AGENT) + (os.pathsep + path if path else ""),
+            "PYTHONPATH": str(FROZEN) + (os.pathsep + path if path else ""),
             "PYTEST_PLUGINS": "unflake_agent",
             "UNFLAKE_SOCKET": place + "/s",
             "UNFLAKE_SIDE": place,
@@ -56,14 +61,17 @@ def play(mode, fresh, command):
         }
         if mode != "off":
             told["UNFLAKE_DEPENDENCIES"] = mode
+        if fresh:
+            files = sorted(str(file) for file in Path("tests").absolute().glob("test_*.py"))
+            told["UNFLAKE_ONLY"] = place + "/only"
+            Path(told["UNFLAKE_ONLY"]).write_text(json.dumps(evenly(files, fresh)))
         quiet = subprocess.DEVNULL
         process = subprocess.Popen(command, env=dict(os.environ, **told), stdin=quiet, stdout=quiet, stderr=quiet)
         agent = Line(listener)
         tests = agent.until("ready")[-1]["tests"]
         done = []
         if fresh:
-            step = max(1, tests // fresh)
-            for number, test in enumerate(list(range(0, tests, step)) * 2, 1):
+            for number, test in enumerate(evenly(range(tests), fresh), 1):
                 agent.order(order="fork", environment=number)
                 copy = Line(listener)
                 copy.order(order="run", tests=[test], again=0)
@@ -81,6 +89,12 @@ def play(mode, fresh, command):
             sys.stderr.write("%d of %d looked at have nothing unknown\n" % (known, len(files)))
         agent.order(order="end")
         process.wait()
+
+
+def evenly(all, number):
+    """So many of them, spread over all."""
+    number = min(number, len(all))
+    return [all[len(all) * one // number] for one in range(number)]
 
 
 def environment(version):
@@ -115,6 +129,9 @@ def contenders(python, suite, fresh, directory):
         covered = dict(variables, COVERAGE_FILE=os.path.join(directory, "coverage"))
         command = [python, "-m", "coverage", "run", "--source=src", *pytest[1:]]
         found.append(Contender("coverage.py", command, suite.directory, covered))
+        # By test, as what is told here: pytest-cov names the test that runs.
+        command = [*pytest, "-p", "pytest_cov", "--cov=src", "--cov-context=test", "--cov-report="]
+        found.append(Contender("coverage.py by test", command, suite.directory, covered))
         if subprocess.run([python, "-c", "import testmon"], stderr=subprocess.DEVNULL).returncode == 0:
             # From nothing each time: what is measured is the watching, not what is left out afterwards.
             tested = dict(variables, TESTMON_DATAFILE=os.path.join(directory, "testmon"))
@@ -126,21 +143,23 @@ def contenders(python, suite, fresh, directory):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--times", type=int, default=5)
-    parser.add_argument("--suites", nargs="*", default=["click", "jinja2", "marshmallow"])
+    parser.add_argument("--suites", nargs="*", default=["click", "jinja2", "marshmallow", "packaging"])
     parser.add_argument("--pythons", nargs="*", default=["3.11", "3.13"])
-    parser.add_argument("--tests", type=int, default=25, help="how many are run in forks, each twice")
+    parser.add_argument("--tests", type=int, nargs="*", default=[0, 1, 10], help="how many are run in forks; 0: the suite as a whole")
     options = parser.parse_args()
+    shutil.rmtree(FROZEN, ignore_errors=True)
+    shutil.copytree(AGENT / "unflake_agent", FROZEN / "unflake_agent", ignore=shutil.ignore_patterns("__pycache__"))
     print("| Python | suite | what | contender | CPU s, median / least | × agent off | wall s | × agent off |\n|---|---|---|---|---|---|---|---|")
     for version in options.pythons:
         python = environment(version)
         for name in options.suites if python else []:
-            for fresh in (0, options.tests):
+            for fresh in options.tests:
                 directory = tempfile.mkdtemp()
                 costs = alternate(contenders(python, suites.real(name), fresh, directory), options.times)
                 shutil.rmtree(directory)
                 base = costs["agent, off"]
                 for contender, cost in costs.items():
-                    row = [version, name, "forks" if fresh else "whole", contender]
+                    row = [version, name, "%d fresh" % fresh if fresh else "whole", contender]
                     for what in ("cpu", "wall"):
                         row.append("%.2f / %.2f" % (median(cost, what), least(cost, what)))
                         row.append("%.2f / %.2f" % (median(cost, what) / median(base, what), least(cost, what) / least(base, what)))

@@ -9,6 +9,8 @@ from types import ModuleType
 # What a module really has, whatever its class says.
 OWN = ModuleType.__dict__["__dict__"].__get__
 
+RUNNERS = "_pytest", "pluggy"
+
 
 class Imports:
     """Stands in front of `__import__` and `importlib.import_module`: an import of what is loaded has no audit event."""
@@ -16,6 +18,8 @@ class Imports:
     def __init__(self, recorder):
         self._recorder, self._modules = recorder, sys.modules
         self._of, self._told = None, set()  # Imports that this attempt has made already.
+        # Of the runner what is here before the watch: if that is the project itself, it is told anyway.
+        self._runners = frozenset(name for name in sys.modules if name.partition(".")[0] in RUNNERS)
 
     def install(self):
         statement, call = builtins.__import__, importlib.import_module
@@ -53,6 +57,8 @@ class Imports:
         return False
 
     def _tell(self, name, variables, fromlist, level, found=None):
+        if name in self._runners and not any(name + "." + one in self._modules for one in fromlist or ()):
+            return  # The runner does it thousands of times.
         add = self._recorder.sink()
         if add is None:
             return
