@@ -105,7 +105,7 @@ impl Files {
     /// Whether anything may have changed since it was looked at or put back.
     pub(crate) fn may_have_changed(&mut self) -> bool {
         self.ours.extend(open_here());
-        let is_ours = |name: &OsStr| self.ours.iter().any(|path| begins_like(name, path));
+        let is_ours = |name: &OsStr| self.ours.iter().any(|path| belongs_to(name, path));
         let rung = self.bell.has_rung(|name| is_passed_over(name) || is_ours(name));
         rung.unwrap_or_else(|| self.differs())
     }
@@ -182,7 +182,7 @@ impl Files {
             if look.kind == Kind::Directory {
                 for entry in fs::read_dir(&path).into_iter().flatten().flatten() {
                     let (name, path) = (entry.file_name(), entry.path());
-                    let is_ours = self.ours.iter().any(|one| one.parent() == path.parent() && begins_like(&name, one));
+                    let is_ours = self.ours.iter().any(|one| one.parent() == path.parent() && belongs_to(&name, one));
                     if !is_passed_over(&name) && !is_ours && !self.copies.starts_with(&path) {
                         ahead.push(path);
                     }
@@ -302,9 +302,10 @@ fn open_here() -> Vec<PathBuf> {
     entries.filter_map(|entry| fs::read_link(entry.path()).ok()).filter(|path| path.is_file()).collect()
 }
 
-/// Whether it is that file or one that belongs to it, such as the journal of a database.
-fn begins_like(name: &OsStr, file: &Path) -> bool {
-    file.file_name().is_some_and(|file| name.as_encoded_bytes().starts_with(file.as_encoded_bytes()))
+/// Whether it is that file or one that belongs to it, as `history.db-wal` belongs to `history.db`.
+fn belongs_to(name: &OsStr, file: &Path) -> bool {
+    let rest = file.file_name().and_then(|file| name.as_encoded_bytes().strip_prefix(file.as_encoded_bytes()));
+    rest.is_some_and(|rest| rest.is_empty() || rest[0] == b'-')
 }
 
 fn remove(path: &Path) -> io::Result<()> {

@@ -73,11 +73,11 @@ fn a_file_that_this_process_has_open_is_its_own() {
     fs::write(&history, "more").unwrap();
     fs::write(project.path().join("history.db-wal"), "more").unwrap();
     assert!(!files.may_have_changed());
-    fs::write(project.path().join("other"), "").unwrap();
+    fs::write(project.path().join("history.db.txt"), "").unwrap();
     assert!(files.may_have_changed());
     files.restore().unwrap();
     assert_eq!(fs::read_to_string(&history).unwrap(), "more");
-    assert!(project.path().join("history.db-wal").exists() && !project.path().join("other").exists());
+    assert!(project.path().join("history.db-wal").exists() && !project.path().join("history.db.txt").exists());
 }
 
 #[test]

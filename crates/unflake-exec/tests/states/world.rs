@@ -172,7 +172,7 @@ impl World {
         notes.flatten().collect()
     }
 
-    /// How many processes are below this one, those of the keepers not counted.
+    /// How many processes are below this one.
     pub(crate) fn processes(&self) -> usize {
         below(std::process::id()).len()
     }
@@ -181,14 +181,17 @@ impl World {
     pub(crate) fn close(&mut self) {
         let told = &mut self.told;
         self.exec.take().unwrap().close(0, &mut |batch| told.extend_from_slice(batch));
-        for _ in 0..200 {
-            if below(std::process::id()).is_empty() {
-                return;
-            }
-            std::thread::sleep(Duration::from_millis(10));
-        }
-        panic!("processes are left: {:?}", below(std::process::id()));
+        let nobody_is_left = comes_true(|| below(std::process::id()).is_empty());
+        assert!(nobody_is_left, "processes are left: {:?}", below(std::process::id()));
     }
+}
+
+/// Whether it does within ten seconds.
+pub(crate) fn comes_true(what: impl Fn() -> bool) -> bool {
+    (0..500).any(|_| {
+        std::thread::sleep(Duration::from_millis(20));
+        what()
+    })
 }
 
 /// The living processes below one.
