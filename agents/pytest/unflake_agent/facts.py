@@ -42,7 +42,7 @@ class Recorder:
         self.changed = set()  # Modules whose facts may have changed since somebody looked.
         self.in_attempt = False
         self.journal = None
-        self.deaf = None  # A thread in which the agent itself is at work, unless an attempt is under way.
+        self.deaf = None  # A thread in which nobody but the agent is at work.
         self._owns = Owns(own)
         self._frame, self._thread = sys._getframe, _thread.get_ident
         # Threads in which the body of a module may be running, and by its id the code that ran such bodies.

@@ -7,6 +7,7 @@ from types import CodeType
 
 TOOLS = 4, 3
 NAME = "unflake"
+MOST_KEPT = 5000
 
 
 def way(recorder, told):
@@ -33,6 +34,8 @@ class Monitoring:
             self._watch(code)
         else:
             self._unwatched.append(code)
+            if len(self._unwatched) > MOST_KEPT:  # Each is a piece of memory.
+                self.prepare(False)
 
     def prepare(self, everything):
         """`everything`: all code is watched, not only what was loaded here. Whether it could be done."""
