@@ -286,6 +286,13 @@ def test_numpy(project, pollution, path, check):
         assert one.restored(path) == ([], "passed")
 
 
+def test_numpy_without_random_numbers(project):
+    pytest.importorskip("numpy")
+    shop = "import sys, numpy\nsys.modules.pop('numpy.random', None)\nprices = numpy.zeros(3)"
+    one, cells = left(project, {"shop.py": shop, "test_it.py": "import shop\ndef test_a(): shop.prices[0] = 7"})
+    assert list(cells) == ["shop.prices"]
+
+
 def test_what_is_broken_by_a_test_is_told_all_the_same(project):
     one, cells = left(
         project,
