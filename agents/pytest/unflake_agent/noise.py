@@ -50,6 +50,8 @@ CELLS = _names(
     "time.tzname time.timezone time.altzone time.daylight",
     # Numbers for the names of threads and files: nobody gets the same one twice.
     "threading._counter tempfile._name_sequence",
+    # Locks that a fork makes anew.
+    "threading._active_limbo_lock threading._shutdown_locks_lock logging._lock",
     # The last uncaught exception, the last printed value; directories that were searched for modules.
     "sys.last_type sys.last_value sys.last_traceback sys.last_exc builtins._ sys.path_importer_cache",
     # Count how often the importer forgot what it had found, and how often filters of warnings were changed.

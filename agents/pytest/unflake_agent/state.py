@@ -9,7 +9,6 @@ import logging
 import os
 import sys
 import time
-import traceback
 import types
 import warnings
 
@@ -31,10 +30,10 @@ class State:
         self._side = side
         self._heap = Heap(root)
         variables = Variables()
-        self._modules = Modules()
+        self._modules, self._settings = Modules(), Settings(variables)
         self._groups = [
             variables,
-            Settings(variables),
+            self._settings,
             Signals(),
             self._modules,
             Threads(),
@@ -46,25 +45,21 @@ class State:
         self._kept = None  # By group, values by path.
         self._cells = {}  # Of the last comparison, by path: how to put it back.
         self._told = 0
-        self._clock, self._open, self._join, self._dump = (
-            time.perf_counter,
-            open,
-            os.path.join,
-            json.JSONEncoder().encode,
-        )
-        self._format, self._pid = traceback.format_exc, os.getpid
+        self._clock, self._open, self._join, self._pid = time.perf_counter, open, os.path.join, os.getpid
+        self._dump = json.JSONEncoder().encode
         self._is_collecting, self._collect, self._leave = gc.isenabled, gc.enable, gc.disable
         self._manager = logging.root.manager
 
     def obey(self, order):
         """The event that answers an order, and its fields; None if there is none."""
-        collecting = self._is_collecting()
+        self._settings.collecting = self._is_collecting()
         self._leave()  # A collection in between would run finalizers, and take longer than all the rest.
         try:
             return self._obey(order)
         finally:
-            if collecting and not self._is_collecting():
+            if self._settings.collecting:
                 self._collect()
+            self._settings.collecting = None
 
     def _obey(self, order):
         kind = order["order"]

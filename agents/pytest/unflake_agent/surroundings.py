@@ -86,6 +86,8 @@ class Settings(Group):
     kinds = {"cwd": "working directory", "random.getstate()": "random state", "time zone": "time zone"}
 
     def __init__(self, variables):
+        # Whether the collector is on, while it rests because of us.
+        self.collecting = None
         umask, setlocale, tzset = os.umask, locale.setlocale, time.tzset
 
         def mask():
@@ -101,6 +103,9 @@ class Settings(Group):
             tzset()
             variables.write(path, now)
 
+        def collect(old):
+            self.collecting = old
+
         self._table = {
             "cwd": (self._directory(os.getcwd), os.chdir),
             "umask": (mask, umask),
@@ -109,7 +114,7 @@ class Settings(Group):
             "sys.getswitchinterval()": (sys.getswitchinterval, sys.setswitchinterval),
             "sys.gettrace()": (sys.gettrace, sys.settrace),
             "sys.getprofile()": (sys.getprofile, sys.setprofile),
-            "gc.isenabled()": (gc.isenabled, lambda old, on=gc.enable, off=gc.disable: on() if old else off()),
+            "gc.isenabled()": (lambda on=gc.isenabled: on() if self.collecting is None else self.collecting, collect),
             "gc.get_threshold()": (gc.get_threshold, lambda old, put=gc.set_threshold: put(*old)),
             "socket.getdefaulttimeout()": (_socket.getdefaulttimeout, _socket.setdefaulttimeout),
             "time zone": (Zone(variables).read, zone),
