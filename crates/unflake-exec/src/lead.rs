@@ -13,18 +13,19 @@ impl Exec {
     pub(crate) fn lead(&mut self, at: usize) -> bool {
         let placed = &self.works[at];
         let (Some(id), Some(route)) = (placed.environment, &placed.work.route) else { return false };
-        let Some(here) = self.environments.get(&id).map(|environment| environment.past.steps) else { return false };
-        let (stop, own, there) = (route.stop, route.own, here == route.path.len());
-        if here < stop {
+        let Some(past) = self.environments.get(&id).map(|environment| environment.past) else { return false };
+        let (stop, own, there) = (route.stop, route.own, past.steps == route.path.len());
+        if past.steps < stop {
             self.step(at, id);
             return false;
         }
         if there && self.ask_what_is_left(at, id) {
             return false;
         }
+        // Files belong to the state and are not copied with it.
         let written = !own && self.has_written(at);
         if written && !self.is_crowded(at) {
-            self.seal(id, None, "tests on the way write files into the project");
+            self.tree.seal(past);
         }
         if !own && !written && !self.may_be_used_up(at, id) {
             self.tree.park(id);

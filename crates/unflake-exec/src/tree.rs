@@ -56,6 +56,15 @@ impl Tree {
         at.map(|at| self.parked.remove(at)).is_some()
     }
 
+    /// Nobody is to be copied in this state. Whether that is new.
+    pub(crate) fn seal(&mut self, past: Past) -> bool {
+        let is_new = !self.sealed.contains(&past);
+        if is_new {
+            self.sealed.push(past);
+        }
+        is_new
+    }
+
     fn is_sealed(&self, path: &Path) -> bool {
         self.sealed.iter().any(|past| path.passes(*past))
     }
@@ -159,8 +168,7 @@ impl Exec {
             self.works[at].environment = None;
         }
         let Some(past) = self.environments.get(&id).map(|environment| environment.past) else { return };
-        if !self.tree.sealed.contains(&past) {
-            self.tree.sealed.push(past);
+        if self.tree.seal(past) {
             let note = format!("some states cannot be shared by sessions, which takes longer: {why}");
             self.seen.push(Observation::Note(note));
         }
