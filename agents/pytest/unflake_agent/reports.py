@@ -1,5 +1,6 @@
 """From the reports that pytest makes of a test's phases to the one outcome that unflake is told. PYTEST_DONT_REWRITE"""
 
+import _imp
 import bisect
 import linecache
 import os
@@ -143,7 +144,10 @@ class Sources:
             if not self._is_in:
                 self._come_in()
                 self._is_in = True
-            text, _ = source.findsource(compile("0", file, "exec"))
+            # Code that is compiled under the name of a file counts as a use of that file.
+            stands_for_it = compile("0", "<unflake>", "exec")
+            _imp._fix_co_filename(stands_for_it, file)
+            text, _ = source.findsource(stands_for_it)
             text.statements = _statements(text)
             self._known[file] = self._cached[file][2], text
         except Exception:

@@ -194,10 +194,10 @@ class Searched:
 
     def _forget(self, path):
         self._path, self._done, self._packages, self._top = path, set(), {}, []
-        self._found, self._text, self._shown = {}, None, {}
+        self._found, self._texts, self._shown = {}, {}, {}
 
-    def text(self, names):
-        """As JSON."""
+    def text(self, names, strangers=frozenset()):
+        """As JSON. Modules of tests that are `strangers` were looked for by nobody but their own collection."""
         path = tuple(place for place in sys.path if isinstance(place, str))
         new = (names | self._modules.keys()) - self._done
         if path != self._path or (new and any(self._places(one) != places for one, places in self._packages.items())):
@@ -206,10 +206,14 @@ class Searched:
             new = names | self._modules.keys()
         for name in new:
             self._search(name)
-        if self._text is None or new:
+        if new:
             self._done |= new
-            self._text = encode({place: sorted(names) for place, names in sorted(self._found.items())})
-        return self._text
+            self._texts = {}
+        if strangers not in self._texts:
+            self._texts[strangers] = encode(
+                {place: sorted(last for last, full in names.items() if not full <= strangers) for place, names in sorted(self._found.items())}
+            )
+        return self._texts[strangers]
 
     def _search(self, name):
         if not isinstance(name, str):
@@ -226,7 +230,7 @@ class Searched:
                 self._packages[package] = self._places(package)
             places = [one for place in self._packages[package] for one in self._ours(place)]
         for place in places:
-            self._found.setdefault(place, set()).add(last)
+            self._found.setdefault(place, {}).setdefault(last, set()).add(name)
 
     def _places(self, package):
         try:
