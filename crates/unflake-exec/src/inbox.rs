@@ -41,6 +41,8 @@ pub(crate) enum Letter {
 
 /// Messages that follow each other faster than this are read together.
 pub(crate) const GATHER: Duration = Duration::from_millis(4);
+/// But for the first so many of them.
+const FEW: u32 = 8;
 
 /// Listens on `socket` for as long as the process lives.
 pub(crate) fn open(socket: &Path) -> io::Result<(Sender<Letter>, Receiver<Letter>)> {
@@ -67,19 +69,25 @@ fn listen(connection: u64, stream: UnixStream, to: &Sender<Letter>) {
     };
     let environment = hello.environment;
     let mut sent = to.send(Letter::Connected { hello, connection, stream });
-    let mut last = Instant::now();
+    let (mut last, mut quick) = (Instant::now(), 0);
     while sent.is_ok() {
         // Whoever sends to a reader that sleeps in its read pays for waking it, and so would every short test. What
-        // comes in quick succession is let gather for a moment; in the system's buffer it is safe.
+        // comes in quick succession is let gather for a moment; in the system's buffer it is safe. Of a few messages each is
+        // waited for by somebody.
         if lines.is_drained() {
-            let now = Instant::now();
-            if now - last < GATHER {
+            quick = if last.elapsed() < GATHER { quick + 1 } else { 0 };
+            if quick > FEW {
                 thread::sleep(GATHER);
             }
             last = Instant::now();
         }
         sent = match lines.read() {
-            Ok(Line::Message(event)) => to.send(Letter::Said { environment, connection, event }),
+            Ok(Line::Message(event)) => {
+                if matches!(event, Event::Idle | Event::Bye) {
+                    quick = 0;
+                }
+                to.send(Letter::Said { environment, connection, event })
+            }
             Ok(Line::Bad(error)) => to.send(Letter::Garbled { environment, connection, error }),
             Ok(Line::End) | Err(_) => {
                 let _ = to.send(Letter::Closed { environment, connection });
