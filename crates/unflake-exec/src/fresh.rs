@@ -214,7 +214,8 @@ impl Exec {
             return self.finish(at);
         };
         let numbers = part.tests.iter().map(|test| environment.listing.number_of[test]).collect();
-        let leave = placed.work.session.place != Place::Live && !placed.work.has_more();
+        // One that is compared may have to be ordered the rest, where the runner stops for a limit of its own.
+        let leave = placed.work.session.place != Place::Live && !placed.work.has_more() && !placed.work.is_compared();
         environment.state = State::Busy;
         let as_in_the_suite = matches!(placed.work.session.purpose, Purpose::Suite | Purpose::Again);
         let jobs = if as_in_the_suite { self.launch.jobs as u32 } else { 1 };

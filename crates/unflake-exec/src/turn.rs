@@ -225,8 +225,8 @@ impl Exec {
                 self.done(id, n, Ending { outcome, seconds, trace, dependencies, failure, stdout, stderr });
             }
             Event::Stopped { cause, why } => {
-                // A limit that the user set for the suite does not keep a session from its state.
-                let heeded = |work: &Work| cause == StopCause::Exit || !work.is_on_the_way();
+                // A limit that the user set for the suite is none for sessions that are compared: they are to run to their end.
+                let heeded = |work: &Work| cause == StopCause::Exit || !work.is_on_the_way() && !work.is_compared();
                 if let Some(at) = self.work_in(id)
                     && heeded(&self.works[at].work)
                 {
@@ -353,7 +353,10 @@ impl Exec {
             environment.state = State::Ready;
         }
         let Some(at) = self.work_in(id) else { return };
-        let work = &self.works[at].work;
+        let work = &mut self.works[at].work;
+        if work.is_compared() && !work.is_on_the_way() {
+            work.resume();
+        }
         if work.is_stopped() || work.is_over() || self.interrupts > 0 {
             self.finish(at);
         } else if work.is_on_the_way() {

@@ -15,6 +15,8 @@ pub(crate) struct Work {
     parts: VecDeque<Part>,
     /// Of the part that has been ordered: the tests that have not begun.
     ordered: VecDeque<TestId>,
+    /// How many tests that part had.
+    in_part: usize,
     base: u32,
     /// The attempts that are being made. More than one only where the agent runs tests side by side.
     pub(crate) running: Vec<Current>,
@@ -68,6 +70,7 @@ impl Work {
             route,
             parts: VecDeque::from([rest]),
             ordered: VecDeque::new(),
+            in_part: 0,
             base: 0,
             running: Vec::new(),
             why_left: None,
@@ -79,6 +82,7 @@ impl Work {
     pub(crate) fn next_part(&mut self) -> Option<Part> {
         let part = self.parts.pop_front().filter(|part| !part.tests.is_empty())?;
         self.ordered = part.tests.iter().cloned().collect();
+        self.in_part = part.tests.len();
         self.base = part.base;
         Some(part)
     }
@@ -197,6 +201,15 @@ impl Work {
             });
         }
         dead
+    }
+
+    /// The runner has not begun all that was ordered, and that was no reason to stop: the others are ordered once more. An order
+    /// of which it began nothing is not repeated.
+    pub(crate) fn resume(&mut self) {
+        if !self.is_stopped() && !self.ordered.is_empty() && self.ordered.len() < self.in_part {
+            let tests = self.ordered.drain(..).collect();
+            self.parts.push_front(Part { tests, again: self.session.again, base: 0 });
+        }
     }
 
     /// The runner ends itself, in the middle of an attempt perhaps.
@@ -328,5 +341,19 @@ mod tests {
         assert_eq!(work.environment_died()[0].test, "a".into());
         assert_eq!(work.left().0, ["b", "c", "v"].map(TestId::from));
         assert_eq!(names(Work::new(session, false).next_part()), ["a", "b", "c", "v"]);
+    }
+
+    #[test]
+    fn what_a_runner_did_not_begin_for_a_limit_is_ordered_once_more() {
+        let mut work = work(&["a", "b", "c"], 0);
+        work.next_part();
+        begin(&mut work, "a", 0);
+        work.running.clear();
+        work.resume();
+        assert_eq!(names(work.next_part()), ["b", "c"]);
+        // It begins nothing any more: that is its last word.
+        work.resume();
+        assert!(work.is_over());
+        assert_eq!(work.left().0, ["b".into(), "c".into()]);
     }
 }

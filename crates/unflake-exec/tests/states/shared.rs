@@ -257,7 +257,7 @@ fn with_pytest() {
             .collect::<Vec<_>>()
             .join(" ")
     };
-    let sessions = ["a | v", "a b | v", "a b c | v", "a crash | v", "v"].map(of);
+    let sessions = ["a | v", "a b | v", "a b c | v", "a crash | v", "v", "c v b | v", "c v b v"].map(of);
     world.run(&sessions.each_ref().map(String::as_str));
     assert_eq!(
         world.attempts(),
@@ -270,6 +270,14 @@ fn with_pytest() {
             "2 test_v failed 3",
             "3 test_crash crashed (killed by SIGABRT) 1",
             "4 test_v passed 0",
+            "5 test_c passed 0",
+            "5 test_v failed 1",
+            "5 test_b passed 2",
+            "5 test_v failed 3",
+            "6 test_c passed 0",
+            "6 test_v failed 1",
+            "6 test_b passed 2",
+            "6 test_v failed 3",
         ]
     );
     assert!(!world.told.iter().any(|one| matches!(one, Observation::Problem(_))), "{:?}", world.told);

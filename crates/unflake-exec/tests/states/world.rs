@@ -27,7 +27,7 @@ impl World {
         Self::begin(project, words.to_vec(), jobs)
     }
 
-    /// With pytest.
+    /// With pytest, which the user has told to stop at the first failure.
     pub(crate) fn of_pytest(tests: &str, jobs: usize) -> Self {
         let project = tempfile::tempdir().unwrap();
         fs::write(project.path().join("test_it.py"), tests).unwrap();
@@ -35,7 +35,8 @@ impl World {
         let usual = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.venvs/e2e/bin/python");
         let python = named.unwrap_or(usual);
         assert!(python.is_file(), "no Python with pytest: run `python3 e2e/setup.py` once, or set UNFLAKE_TEST_PYTHON");
-        let words = [&python.to_string_lossy(), "-m", "pytest", "-q", "-p", "no:cacheprovider"].map(str::to_owned);
+        let words =
+            [&python.to_string_lossy(), "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider"].map(str::to_owned);
         Self::begin(project, words.to_vec(), jobs)
     }
 
