@@ -154,7 +154,7 @@ fn examine(case: &Case) -> Option<String> {
 #[test]
 fn every_way_to_depend_meets_every_way_to_change() {
     let cases: Cases = toml::from_str(include_str!("cases.toml")).unwrap();
-    let only = std::env::var("UNFLAKE_CASES").unwrap_or_default();
+    let only = std::env::var("UNFLAKE_SPECIMENS").unwrap_or_default();
     let cases: Vec<Case> = cases.case.into_iter().filter(|case| case.name.contains(&only)).collect();
     assert!(cases.len() >= 40 || !only.is_empty(), "{} cases", cases.len());
     let (next, wrong) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
