@@ -40,6 +40,12 @@ impl fmt::Display for Coverage {
             1 => "1 order".to_owned(),
             orders => format!("{} orders", thousands(orders.into())),
         };
+        if self.given.is_some() && self.orders == 0 {
+            return write!(
+                f,
+                "it took no further orders: what was named was run alone and after groups of other tests"
+            );
+        }
         match (seen == of, self.given) {
             (true, Some(1)) => write!(f, "every other test has been run right before it")?,
             (true, Some(_)) => write!(f, "every other test has been run right before each of them")?,
@@ -88,6 +94,22 @@ mod tests {
         );
         coverage.finished = true;
         assert!(coverage.to_string().ends_with("(seed 7)"));
+    }
+
+    #[test]
+    fn where_tests_are_named_only_what_ran_before_them_counts() {
+        let mut coverage = Coverage::new(Pairs::new(3), 3, 0);
+        coverage.given = Some(1);
+        assert!(coverage.to_string().starts_with("it took no further orders"));
+        coverage.orders = 2;
+        coverage.pairs.see(0, 1);
+        coverage.finished = true;
+        assert_eq!(
+            coverage.to_string(),
+            "1 of 2 ordered pairs of tests have been run next to each other (50.0 %), in 2 orders (seed 0)"
+        );
+        coverage.pairs.see(2, 1);
+        assert_eq!(coverage.to_string(), "every other test has been run right before it, in 2 orders (seed 0)");
     }
 
     #[test]

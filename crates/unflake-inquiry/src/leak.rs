@@ -171,20 +171,20 @@ impl Conclusion {
 
     fn sentence(&self, test: &TestId) -> String {
         let after = &self.leak.after;
+        let of_writer = || "the tear-down of the one that writes it".to_owned();
         let (who, where_to) = match &after[..] {
             [one] if one == test => ("its own first run".to_owned(), "its tear-down".to_owned()),
             [one] => (one.to_string(), format!("the tear-down of {one}")),
-            [.., last] => {
-                (format!("{last} (after {} more)", after.len() - 1), "a tear-down of the tests before it".to_owned())
-            }
-            [] => ("what ran before".to_owned(), "a tear-down of it".to_owned()),
+            [one, two] => (format!("{one} and {two}"), of_writer()),
+            _ => (format!("{} tests before it", after.len()), of_writer()),
         };
+        let leave = if after.len() > 1 { "leave" } else { "leaves" };
         let cells = named(&self.leak.cells);
         if self.leak.kind == LeakKind::Suspected {
             let why = self.leak.unknown.join("; ");
             return match self.leak.cells.len() {
-                0 => format!("what {who} leaves behind was not found: {why}"),
-                _ => format!("{who} leaves {cells} behind, which may be the reason, but is not proven: {why}"),
+                0 => format!("what {who} {leave} behind was not found: {why}"),
+                _ => format!("{who} {leave} {cells} behind, which may be the reason, but is not proven: {why}"),
             };
         }
         let ((turned, of), (stayed, of_stayed)) = (self.turned, self.stayed);
@@ -199,7 +199,7 @@ impl Conclusion {
             false => format!("set {it} up in a fixture of this test"),
         };
         format!(
-            "{now} because {who} leaves {cells} behind{written}: with {it} put back {then} ({turned} of {of}), without {now} ({stayed} of {of_stayed}); {what_to_do}"
+            "{now} because {who} {leave} {cells} behind{written}: with {it} put back {then} ({turned} of {of}), without {now} ({stayed} of {of_stayed}); {what_to_do}"
         )
     }
 }

@@ -52,6 +52,17 @@ fn cells_that_matter_together_are_told_together() {
 }
 
 #[test]
+fn several_tests_are_named_together() {
+    let special = vec![(0, polluter("a")), (1, polluter("b")), (2, victim(&["a", "b"]))];
+    let found = found(&mut World::new(3, special), Turned::Passes);
+    assert_eq!(found.leak.after, [named(0), named(1)]);
+    assert_eq!(
+        found.sentence(&named(2)),
+        "fails because t0 and t1 leave a behind (written at a.py:7): with it put back passes (3 of 3), without fails (3 of 3); reset it in a fixture or in the tear-down of the one that writes it"
+    );
+}
+
+#[test]
 fn a_brittle_fails_again_without_what_others_set_up() {
     let mut world = World::new(2, vec![(0, writes(vec!["a".to_owned(), "b".to_owned()])), (1, brittle(&["b"]))]);
     let failure = Failure {
