@@ -277,7 +277,7 @@ def test_whatever_is_changed_is_told_and_put_back(seed):
     try:
         before = world.dump()
         ARMED.append(1)
-        heap.remember()
+        heap.remember({})
         ARMED.clear()
         world.mutate(random.Random(seed).randrange(1, 8))
         changed = world.dump() != before

@@ -352,10 +352,43 @@ def test_the_state_of_a_session_that_grows(project):
         """
     )
     one = Session(unflake)
-    assert one.pollute(0) == {"test_it.seen"}
+    assert one.pollute(0) == {"test_it.seen", "fixture shared"}
     assert one.cells["test_it.seen"]["after"] == "['set up']"
     assert one.restored("test_it.seen", test=2) == ([], "passed")
     other = unflake.fork(one.agent, 40)
     other.run(1, hold=True)
-    assert one.compare(other) == {"test_it.seen"}
+    assert one.compare(other) == {"test_it.seen", "fixture shared"}
     assert one.cells["test_it.seen"]["after"] == "['set up', 'b']"
+
+
+def test_a_fixture_that_stands_is_state(project):
+    unflake = project(
+        """
+        import pytest
+
+        @pytest.fixture(scope="session")
+        def base():
+            return {"items": [1, 2]}
+
+        @pytest.fixture(scope="module")
+        def inventory(base):
+            return base
+
+        def test_a(inventory): inventory["items"].pop()
+        def test_b(inventory): assert inventory["items"] == [1, 2]
+        def test_c(base): assert base["items"] == [1]
+        def test_d(base): pass
+        """
+    )
+    one = Session(unflake)
+    assert one.pollute(0) == {"fixture base", "fixture inventory"}
+    assert one.cells["fixture base"]["after"] == "{'items': [1]}"
+    assert one.restored() == ([], "failed")
+    assert one.restored("fixture inventory") == ([], "failed")
+    assert one.restored("fixture base") == ([], "passed")
+    assert one.restored("fixture inventory", test=2) == ([], "passed")
+    # What stood before is followed like anything else.
+    one.agent = unflake.fork(one.first, 50)
+    one.agent.run(3, hold=True)
+    assert one.pollute(0) == {"fixture base['items']", "fixture inventory"}
+    assert one.restored("fixture base['items']") == ([], "passed")

@@ -48,19 +48,20 @@ class Heap:
         self.origins = Origins(root)
         self._plans = Plans()
         self._clock, self._modules = time.perf_counter, sys.modules
-        self.nodes, self.of, self.roots, self.unknown = [], {}, {}, []
+        self.nodes, self.of, self.roots, self.others, self.unknown = [], {}, {}, [], []
         # Of the last comparison, where something was taken out: what can still be reached, and how.
         self.links = None
 
     # -- Remembering --------------------------------------------------------------------------------------------------
 
-    def remember(self):
+    def remember(self, others):
+        """`others` are objects by name that no module need lead to."""
         self.nodes, self.of, self.roots, self.unknown, self.links = [], {}, {}, [], None
         self._deadline = self._clock() + SECONDS
         self._plans.renew()
         for special in self.origins.special_objects():
             self.of[id(special)] = ()
-        self._walk(self._modules_first_ours())
+        self._walk(self._modules_first_ours() + self._others(others))
 
     def _modules_first_ours(self):
         """Nodes of the modules: the project's, then what is installed, then the standard library's."""
@@ -83,6 +84,15 @@ class Heap:
                 found.append(({"project": 0, "installed": 1}.get(origin, 2), node))
         found.sort(key=lambda one: one[0])
         return [node for _, node in found]
+
+    def _others(self, others):
+        self.others = []
+        for name, value in others.items():
+            if id(value) not in self.of:
+                made = [Node(shape, value, None, name) for shape in self._plans.of(type(value))]
+                self.of[id(value)] = made
+                self.others.extend(made)
+        return self.others
 
     def _walk(self, first):
         queue, count = deque(first), 0
@@ -198,7 +208,7 @@ class Heap:
     def _reach(self):
         """By id of an object that was remembered: the node and key by which it is reached now."""
         links, queue = {}, deque()
-        for node in self.roots.values():
+        for node in list(self.roots.values()) + self.others:
             links[id(node.owner)] = None, node.key
             queue.append(node)
         while queue:
@@ -233,7 +243,8 @@ class Heap:
             for node in nodes:
                 for found in self.changes_of(node) if node.shape.keeps else ():
                     node.shape.write(node, found.key, found.old)
-                stack.extend(child for _, child in node.shape.children(node.owner, node.kept))
+                if node.kept is not None:
+                    stack.extend(child for _, child in node.shape.children(node.owner, node.kept))
 
 
 def _is_cached(change):

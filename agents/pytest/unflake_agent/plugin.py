@@ -267,7 +267,7 @@ class Agent:
         if self._state is None:
             config = self._session.config
             _make_base_temp(config)
-            self._state = bring("state").State(str(config.rootpath), self._side, self._own_descriptors, _spared(config))
+            self._state = bring("state").State(self._session, self._side, self._own_descriptors, _spared(config))
         answer = self._state.obey(order)
         if answer is not None:
             self._wire.tell(answer[0], **answer[1])

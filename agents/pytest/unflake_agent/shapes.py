@@ -305,6 +305,9 @@ class Elements(Shape):
     def unchanged(self, kept, owner):
         return set.__len__(owner) == len(kept) and all(map(is_, set.__iter__(owner), kept))
 
+    def holds(self, owner, key, value):
+        return any(one is value for one in set.__iter__(owner))
+
     def diff(self, kept, owner):
         old = {token(one): one for one in kept}
         new = {token(one): one for one in set.__iter__(owner)}

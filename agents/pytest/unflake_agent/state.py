@@ -17,6 +17,7 @@ from .disk import Files
 from .heap import Heap
 from .names import Names, tell
 from .shapes import MODULE
+from .standing import Standing
 from .surroundings import AtExit, Modules, Settings, Signals, Threads, Variables
 from .texts import MISSING, is_a, same
 from .writes import Watch
@@ -26,11 +27,12 @@ MOST_CELLS = 5000
 
 
 class State:
-    def __init__(self, root, side, own_descriptors, spared):
+    def __init__(self, session, side, own_descriptors, spared):
+        root = str(session.config.rootpath)
         self._side = side
         self._heap = Heap(root)
         variables = Variables()
-        self._modules, self._settings = Modules(), Settings(variables)
+        self._modules, self._settings, self._standing = Modules(), Settings(variables), Standing(session)
         self._groups = [
             variables,
             self._settings,
@@ -39,6 +41,7 @@ class State:
             Threads(),
             Descriptors(own_descriptors),
             AtExit(),
+            self._standing,
         ]
         self._files = Files(root, side, spared)
         self._watch = Watch(root, self._heap.origins)
@@ -85,7 +88,7 @@ class State:
         self._cells = {}
         files = self._files.remember()
         self._kept = [group.read() for group in self._groups]
-        self._heap.remember()
+        self._heap.remember(self._kept[-1])
         cells = files + len(self._heap.nodes) + sum(map(len, self._kept))
         return {"cells": cells, "seconds": round(self._clock() - begin, 6)}
 
@@ -135,6 +138,7 @@ class State:
         for change in changes:
             if not self._is_of_import(change, modules):
                 self._add(told, tell(change, names.cell(change)), HeapCell(self._heap, change))
+            change.new = None  # It is told; to keep it alive would be another change.
 
     def _is_of_import(self, change, modules):
         """Whether a package got an attribute because a module of it, which is told, was imported."""

@@ -176,10 +176,10 @@ class Tracing:
             watch.step(frame.f_code, frame.f_lineno)  # A generator goes on in the middle of a line.
             return within
 
-        self._before = self._get()
+        self._before = self._get(), getattr(threading, "_trace_hook", None)
         self._set_threads(enter)
         self._set(enter)
 
     def close(self):
-        self._set(self._before)
-        self._set_threads(self._before)
+        self._set(self._before[0])
+        self._set_threads(self._before[1])
