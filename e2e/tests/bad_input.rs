@@ -204,7 +204,7 @@ fn settings_that_cannot_be_read() {
 fn a_setting_that_does_not_exist() {
     let story = Story::of(PASSES).with("unflake.toml", "imediate = 2\n");
     assert_snapshot!(told(&story, &story.run("", "pytest").exits(2)), @"
-    unflake: [PLACE]/project/unflake.toml: there is no setting `imediate`. There are: command, immediate, at-end, fresh, fresh-by, too-many, flaky-result, never-excuse, jobs, timeout, output-limit, results, one-test, store
+    unflake: [PLACE]/project/unflake.toml: there is no setting `imediate`. There are: command, immediate, at-end, fresh, fresh-by, too-many, flaky-result, never-excuse, base, granularity, verify-base, jobs, timeout, output-limit, results, one-test, store
       → `unflake settings` prints what holds and where it comes from
     ");
 }
@@ -271,7 +271,7 @@ fn a_history_of_a_newer_unflake_is_left_as_it_is() {
     drop(database);
     let before = fs::read(&file).unwrap();
     let ran = story.run("", "pytest").exits(70);
-    assert_snapshot!(told(&story, &ran), @"unflake: the history in [PLACE]/project/.unflake/history.db was written by a newer unflake and was left as it is. Its tables have version 99, and this unflake knows them up to 1. Use the newer unflake, or move the file away to begin a new history.");
+    assert_snapshot!(told(&story, &ran), @"unflake: the history in [PLACE]/project/.unflake/history.db was written by a newer unflake and was left as it is. Its tables have version 99, and this unflake knows them up to 2. Use the newer unflake, or move the file away to begin a new history.");
     assert_eq!(fs::read(&file).unwrap(), before);
 }
 
@@ -294,8 +294,9 @@ fn a_project_that_cannot_be_written_has_its_history_elsewhere() {
     fs::set_permissions(&project, fs::Permissions::from_mode(0o555)).ok();
     let ran = story.run("", "pytest").exits(1);
     assert_eq!(ran.findings(), ["test_it.py::test_b real"]);
-    assert_snapshot!(story.plain(&ran.remarks()), @r"
+    assert_snapshot!(story.plain(&ran.remarks()), @"
     note: the project directory cannot be written, so its history is kept in [PLACE]/home/state/unflake/[HASH]/history.db
+    note: whether a change can have caused the failures was not looked at: this is not a git repository
     exit 1: one real failure
     ");
     let ran = story.unflake(["history", "test_b"]).end().exits(0);
@@ -320,9 +321,10 @@ fn a_full_disk_costs_the_history_and_nothing_else() {
     let ran = story.run("--store store --at-end 0 --fresh 0", "pytest").exits(1);
     assert_eq!(ran.list("attempts").len(), 404, "all is told");
     assert_eq!(ran.findings().len(), 4);
-    assert_snapshot!(story.plain(&regular(&ran.remarks())), @r"
+    assert_snapshot!(story.plain(&regular(&ran.remarks())), @"
     note: the history in store/history.db cannot grow. The disk is full or a quota is used up. Make room and try again: everything recorded before is safe.
     note: [N] attempts of this run are not in the history; what is said here is complete
+    note: whether a change can have caused the failures was not looked at: this is not a git repository
     exit 1: 4 real failures
     ");
 }
@@ -388,6 +390,8 @@ fn names_with_line_breaks_in_them() {
                test_it.py:3  AssertionError
                │ assert 0
              see it yourself  pytest "$(printf 'test_it.py::test_name[two\nlines]')"
+
+      note: whether a change can have caused the failures was not looked at: this is not a git repository
 
     exit 1: one real failure
     "#);

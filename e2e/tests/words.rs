@@ -13,7 +13,7 @@ fn told(story: &Story, ran: &Ran) -> String {
 fn a_run_is_told_in_words() {
     let story = Story::of_specimen("polluted-cache").with("tests/test_more.py", "def test_bad():\n    assert 1 == 2\n");
     let ran = story.run("", "python -m pytest").exits(1);
-    assert_snapshot!(told(&story, &ran), @r"
+    assert_snapshot!(told(&story, &ran), @"
       6 tests · 1 real failure · 1 flaky · [TIME]
 
     ✗ REAL   tests/test_more.py::test_bad
@@ -25,6 +25,9 @@ fn a_run_is_told_in_words() {
     ≈ FLAKY  tests/test_compatibility.py::test_new_client_and_old_server
              passed only in a fresh environment: the test before it leaves something behind
              see it yourself  python -m pytest
+             → unflake order tests/test_compatibility.py::test_new_client_and_old_server  names the test that does it
+
+      note: whether a change can have caused the failures was not looked at: this is not a git repository
 
     exit 1: one real failure
     ");
@@ -34,7 +37,7 @@ fn a_run_is_told_in_words() {
 fn a_narrow_terminal_has_room_for_everything() {
     let story = shop();
     let ran = story.running("", "python -m pytest").env("COLUMNS", "40").end().exits(1);
-    assert_snapshot!(told(&story, &ran), @r"
+    assert_snapshot!(told(&story, &ran), @"
       3 tests · 1 real failure ·
       [TIME]
 
@@ -46,6 +49,10 @@ fn a_narrow_terminal_has_room_for_everything() {
         │  +  where 2 = price(2)
       see it yourself
         python -m pytest tests/test_shop.py::test_two
+
+      note: whether a change can have caused
+      the failures was not looked at: this
+      is not a git repository
 
     exit 1: one real failure
     ");
@@ -128,6 +135,12 @@ fn settings_say_what_holds_and_where_it_comes_from() {
     flaky-result  pass
                     default
     never-excuse  ["WARNING: ThreadSanitizer: ", "ERROR: (Address|Leak|Memory|HWAddress)Sanitizer: ", "SUMMARY: UndefinedBehaviorSanitizer: ", "WARNING: DATA RACE", "Fatal Python error: ", "(UnraisableException|UnhandledThreadException)Warning: "]
+                    default
+    base
+                    default
+    granularity   file
+                    default
+    verify-base   no
                     default
     jobs          2
                     command line
@@ -217,6 +230,11 @@ fn help_says_what_there_is() {
     Commands:
       run          Run the suite and say of every failure whether it is real or flaky
       history      List what is known of a test: every attempt in every run, newest first
+      nio          Find tests that pass once and fail when they are run again in the same process, and
+                   the state behind it
+      order        Find tests that depend on which tests ran before them, name those, and the state
+                   behind it
+      affected     List the tests that your change can affect, one a line, for your runner
       trace        Print the lines that one run of a test goes through, in their order (Rust and C++)
       doctor       Check what is here: runner, agent, forking, git, history; what will work and what
                    will not
@@ -270,6 +288,15 @@ fn help_says_what_there_is() {
                                    excused by a later pass. Can be given several times; takes the place
                                    of the defaults (sanitizers and race detectors). Crashes are never
                                    excused
+
+    Your change:
+          --base <REV>           The revision that your change is compared with [default: where this
+                                 parted from the default branch, or the last commit at which the failing
+                                 tests passed]
+          --granularity <HOW>    How finely to look whether your change can have caused a failure: by
+                                 `file`, by `function`, or `off` [default: file]
+          --verify-base[=<YES>]  Run tests that your change does not touch at the base too, in a
+                                 temporary working tree: `yes` or `no` [default: no]
 
     Limits:
       -j, --jobs <N>          Fresh environments at the same time [default: number of cores]

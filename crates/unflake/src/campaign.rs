@@ -40,6 +40,8 @@ pub(crate) struct Gathered {
     pub(crate) findings: Vec<Finding>,
     pub(crate) totals: Totals,
     pub(crate) listed: bool,
+    /// Whether tests run in processes of their own.
+    pub(crate) isolated: bool,
     pub(crate) closed: Option<Closed>,
     /// The directory that names of tests are relative to.
     pub(crate) root: Option<PathBuf>,
@@ -164,7 +166,8 @@ impl Campaign<'_> {
                 gathered.runner.get_or_insert_with(|| environment.runner.clone());
                 gathered.language.get_or_insert_with(|| environment.language.clone());
             }
-            Observation::Listed { tests, deselected, .. } => {
+            Observation::Listed { tests, deselected, isolated } => {
+                gathered.isolated = *isolated;
                 gathered.tests = tests.clone();
                 gathered.deselected = *deselected;
             }

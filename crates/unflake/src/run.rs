@@ -63,7 +63,8 @@ pub(crate) fn run(args: RunArgs, settings: &Settings, here: &Path, colour: When)
     let (exit, meaning) = judge(&gathered, gates, args.stress);
     memory.finish(exit.code());
     gathered.notes.append(&mut memory.notes);
-    if no_repository && gathered.findings.iter().any(Finding::is_real) {
+    // What such tests depend on is not told yet, in a repository or not.
+    if no_repository && !gathered.isolated && gathered.findings.iter().any(Finding::is_real) {
         let note = "whether a change can have caused the failures was not looked at: this is not a git repository";
         gathered.notes.push(note.to_owned());
     }

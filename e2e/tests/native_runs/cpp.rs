@@ -344,7 +344,7 @@ fn ctest_and_unflake_agree_and_what_failed_is_shown_again() {
 fn a_run_of_ctest_is_told_in_words() {
     let story = configured();
     let ran = story.run("", "ctest --test-dir build -R ^(fails|passes|googletest)").exits(1);
-    assert_snapshot!(story.plain(&ran.stdout), @r#"
+    assert_snapshot!(story.plain(&ran.stdout), @"
       4 tests · 2 real failures · 1 flaky · [TIME]
 
     ✗ REAL   fails
@@ -371,7 +371,7 @@ fn a_run_of_ctest_is_told_in_words() {
              see it yourself  ctest --test-dir build --output-on-failure -R '^fails_the_first_time$'
 
     exit 1: 2 real failures
-    "#);
+    ");
     let history = story.unflake(["history", "googletest"]).end().exits(0).stdout;
     assert!(history.contains("googletest") && history.contains("failed"), "{history}");
 }

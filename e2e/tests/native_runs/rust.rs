@@ -294,10 +294,10 @@ fn a_program_with_a_harness_of_its_own_is_one_test() {
     let story = Story::new();
     let ran = in_workspace(&story, "", "cargo test -p shop --test own").env("OWN_FAILS", "1").end().exits(1);
     assert_eq!(ran.findings(), ["shop::own real"]);
-    assert_snapshot!(ran.remarks(), @r#"
+    assert_snapshot!(ran.remarks(), @"
     note: shop::own has a test harness of its own: it is run as one test
     exit 1: one real failure
-    "#);
+    ");
     assert_eq!(ran.list("attempts")[0]["failure"]["message"], "left with exit code 2: own: 1 of 3 wrong");
     repeat(&ran, || {
         let mut shell = plain(&story, "sh", false);
