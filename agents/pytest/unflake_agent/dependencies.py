@@ -39,6 +39,7 @@ class Dependencies:
         self._attempts = self._files = 0
         self._above = {}
         self._shared, self._valid, self._chains = {}, None, {}
+        self._tests = {}  # The modules of collected tests, with their files.
         self._open, self._write, self._close = os.open, os.write, os.close
         self._flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
         self._getpid, self._thread = os.getpid, _thread.get_ident
@@ -72,7 +73,15 @@ class Dependencies:
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_make_collect_report(self, collector):
         """What the collection of one file does is that file's."""
-        if self._recorder.in_attempt or not isinstance(collector, pytest.File):
+        if self._recorder.in_attempt:
+            yield
+            return
+        below = self._recorder.stand_on(sys._getframe(1))
+        yield from self._collect(collector)
+        self._recorder.stand_on(below)
+
+    def _collect(self, collector):
+        if not isinstance(collector, pytest.File):
             yield
             return
         before = self._recorder.current
@@ -92,18 +101,22 @@ class Dependencies:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self):
-        """From here on the agent is at work, but for attempts."""
+        """From here on the agent is at work, until there is an attempt."""
         self._recorder.deaf = self._thread()
 
     def collected(self, items):
         """What is forked from here on is a copy, until a test begins. What all copies need is found out here."""
         self._children.merge(self._recorder.common)
         self._children.begin(None)
-        one_of_each = {self._chain(item): item for item in items}
-        for item in list(one_of_each.values())[:MOST_FILES]:
-            shared = self._share(item)
-            shared.text(0, self._search(shared.facts))
-            self._code.prepare(shared.facts["files"])
+        try:
+            one_of_each = {self._chain(item): item for item in items}
+            self._tests = {module: path for chain in one_of_each for path, module in chain if module}
+            for item in list(one_of_each.values())[:MOST_FILES]:
+                shared = self._share(item)
+                shared.text(0, self._search(shared.facts))
+                self._code.prepare(shared.facts["files"])
+        except Exception:
+            pass  # Each attempt finds it out by itself, and tells it if it cannot.
 
     # -- One attempt --------------------------------------------------------------------------------------------------
 
@@ -119,7 +132,7 @@ class Dependencies:
             self._began = self._share(item).facts
         except Exception:  # Then everything is watched. If it happens again at the end, it is told.
             self._began = Facts()
-        recorder.current = Facts()
+        recorder.current, recorder.deaf = Facts(), None
         recorder.in_attempt = True
         self._code.begin(self._began["files"])
 
@@ -135,7 +148,7 @@ class Dependencies:
         try:
             self._children.merge(facts)
             told = self._tell(item, facts)
-            searched = self._search(facts)
+            searched = self._search(facts, self._share(item).facts)
             # Many tests of a file depend on the same. Only the first of a process is none of them: nothing came before it.
             if told.written is not None and told.written[1] is searched:
                 return told.written[0]
@@ -208,8 +221,13 @@ class Dependencies:
         own = _path(item)
         return chain if any(own == path for path, _ in chain) else chain + ((own, None),)
 
-    def _search(self, facts):
-        return self._searched.text(self._recorder.common["searched"] | facts["searched"])
+    def _search(self, facts, shared=None):
+        modules = self._recorder.common["searched"] | facts["searched"]
+        return self._searched.text(modules, self._strangers(facts["files"] | (shared or facts)["files"]))
+
+    def _strangers(self, files):
+        """The modules of tests in other files, unless they were used."""
+        return frozenset(name for name, path in self._tests.items() if path not in files)
 
     def _plugins(self, path):
         """The files of all plugins; of `conftest.py`s only of those that are for this test."""

@@ -42,6 +42,7 @@ class Recorder:
         self.changed = set()  # Modules whose facts may have changed since somebody looked.
         self.in_attempt = False
         self.journal = None
+        self._floor, self._foreign_below = None, False
         self.deaf = None  # A thread in which nobody but the agent is at work.
         self._owns = Owns(own)
         self._frame, self._thread = sys._getframe, _thread.get_ident
@@ -91,6 +92,13 @@ class Recorder:
             if self.journal is not None:
                 self.journal.write("searched", module)
 
+    def stand_on(self, frame):
+        """As long as this frame runs, what called it need not be looked at again. None: it has ended."""
+        self._floor, below = None, self._floor
+        self._foreign_below = frame is not None and self._where(frame)[1]
+        self._floor = frame
+        return below
+
     def body(self, starter):
         """The body of a module, or something like it, is about to run, and this frame runs it."""
         if starter is not None:
@@ -113,8 +121,10 @@ class Recorder:
 
     def _where(self, frame, foreign=False):
         """The module that is being imported, and whether anybody but the runner has a part in it."""
-        owns, starters, started, loading = self._owns, self._starters, False, self.is_loading()
+        owns, starters, floor, started, loading = self._owns, self._starters, self._floor, False, self.is_loading()
         while frame is not None and (loading or not foreign):
+            if frame is floor and not loading:
+                return None, foreign or self._foreign_below
             code = frame.f_code
             if code.co_name == MODULE and loading and frame.f_globals.get("__name__") != "__main__":
                 return code.co_filename, foreign
