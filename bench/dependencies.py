@@ -135,7 +135,7 @@ def contenders(python, suite, fresh, directory):
         if subprocess.run([python, "-c", "import testmon"], stderr=subprocess.DEVNULL).returncode == 0:
             # From nothing each time: what is measured is the watching, not what is left out afterwards.
             tested = dict(variables, TESTMON_DATAFILE=os.path.join(directory, "testmon"))
-            command = ["sh", "-c", 'rm -f "$TESTMON_DATAFILE"*; exec "$@"', "sh", *pytest, "-p", "testmon", "--testmon"]
+            command = ["sh", "-c", 'rm -f "$TESTMON_DATAFILE"*; exec "$@"', "sh", *pytest, "-p", "testmon.pytest_testmon", "--testmon"]
             found.append(Contender("pytest-testmon", command, suite.directory, tested))
     return found
 
