@@ -135,7 +135,9 @@ def contenders(python, suite, fresh, directory):
         if subprocess.run([python, "-c", "import testmon"], stderr=subprocess.DEVNULL).returncode == 0:
             # From nothing each time: what is measured is the watching, not what is left out afterwards.
             tested = dict(variables, TESTMON_DATAFILE=os.path.join(directory, "testmon"))
-            command = ["sh", "-c", 'rm -f "$TESTMON_DATAFILE"*; exec "$@"', "sh", *pytest, "-p", "testmon.pytest_testmon", "--testmon"]
+            # It wants the cache plugin to be there.
+            plain = [python, "-m", "pytest", "-q", "-o", "cache_dir=%s/cache" % directory, *suite.options]
+            command = ["sh", "-c", 'rm -f "$TESTMON_DATAFILE"*; exec "$@"', "sh", *plain, "-p", "testmon.pytest_testmon", "--testmon"]
             found.append(Contender("pytest-testmon", command, suite.directory, tested))
     return found
 
