@@ -61,6 +61,7 @@ POLLUTIONS = {
     "working directory": ("cwd", "os.chdir('/')", "os.getcwd() != '/'"),
     "umask": ("umask", "os.umask(0o11)", "os.umask(0o22) == 0o22"),
     "module global": ("shop.mode", "shop.mode = 'x'", "shop.mode == 'plain'"),
+    "module that nobody can import": ("shop.lazy.name", "shop.lazy.name = 'x'", "not hasattr(shop.lazy, 'name')"),
     "new global": ("shop.extra", "shop.extra = 'x'", "not hasattr(shop, 'extra')"),
     "entry": ("shop.prices['tea']", "shop.prices['tea'] = 2", "'tea' not in shop.prices"),
     "lost entry": ("shop.prices['ink']", "del shop.prices['ink']", "list(shop.prices) == ['ink', 'pen']"),
@@ -179,6 +180,7 @@ SHOP = """
     import array, collections, contextvars, functools, itertools, logging, random, threading
 
     mode = "plain"
+    lazy = type(collections)("shop.lazy")
     prices = {"ink": 1, "pen": 2}
     nested = {"a": ({"b": 1},)}
     names = ["a", "b"]

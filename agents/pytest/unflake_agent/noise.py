@@ -16,7 +16,7 @@ OURS = _names("_pytest pytest pluggy py _py iniconfig xdist execnet coverage pyt
 # first used (a path its text, a type variable its hash), or belong to the importer.
 OPAQUE = _names(
     "abc ast codecs fractions ipaddress pathlib re reprlib typing typing_extensions zoneinfo",
-    "_frozen_importlib _frozen_importlib_external importlib zipimport six _distutils_hack",
+    "_frozen_importlib _frozen_importlib_external importlib zipimport _distutils_hack",
 )
 
 # Modules of the standard library whose globals, but for functions and classes, keep what was computed once.

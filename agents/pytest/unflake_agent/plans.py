@@ -41,8 +41,6 @@ class Plans:
     def _make(self, kind):
         if is_a(kind, type):
             return CLASS
-        if is_a(kind, types.ModuleType):
-            return NOTHING
         module = class_body(kind).get("__module__")
         top = module.partition(".")[0] if type(module) is str else ""
         if top in noise.OURS or top in noise.OPAQUE:
