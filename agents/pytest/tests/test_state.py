@@ -256,6 +256,20 @@ FILES = {
 }
 
 
+def test_an_attribute_that_was_there_before_its_module_was_imported_stays(session):
+    files = {
+        "shop.py": "import sys\ntill = type(sys)('shop.till')",
+        "test_it.py": """
+            import shop, sys
+            def test_pollutes(): sys.modules["shop.till"] = shop.till
+            def test_suffers(): assert "shop.till" not in sys.modules and shop.till
+        """,
+    }
+    one = session(files)
+    assert one.pollute() == {"sys.modules['shop.till']"}, one.told
+    assert one.restored("sys.modules['shop.till']") == ([], "passed")
+
+
 @pytest.mark.parametrize("name", POLLUTIONS)
 def test_what_is_left_behind_is_named_and_put_back(session, name, tmp_path):
     path, pollution, check = POLLUTIONS[name]

@@ -63,6 +63,11 @@ class Heap:
             self.of[id(special)] = ()
         self._walk(self._modules_first_ours() + self._others(others))
 
+    def had(self, module, name):
+        """Whether a module had this attribute when that was remembered."""
+        node = self.roots.get(id(module_globals(module)))
+        return node is not None and name in (node.kept or ())
+
     def _modules_first_ours(self):
         """Nodes of the modules: the project's, then what is installed, then the standard library's."""
         found = []

@@ -32,7 +32,7 @@ class State:
         self._side = side
         self._heap = Heap(root)
         variables = Variables()
-        self._modules, self._settings, self._standing = Modules(), Settings(variables), Standing(session)
+        self._modules, self._settings, self._standing = Modules(self._heap.had), Settings(variables), Standing(session)
         self._groups = [
             variables,
             self._settings,

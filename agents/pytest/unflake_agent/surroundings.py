@@ -218,8 +218,8 @@ class Modules(Group):
     kind = "module"
     prefix = "sys.modules["
 
-    def __init__(self):
-        self._modules = sys.modules
+    def __init__(self, had):
+        self._modules, self._had = sys.modules, had
 
     def read(self):
         found = dict.copy(self._modules)
@@ -243,7 +243,7 @@ class Modules(Group):
             return
         names = module_globals(package)
         if old is MISSING:
-            if names.get(attribute, MISSING) is now:
+            if names.get(attribute, MISSING) is now and not self._had(package, attribute):
                 names.pop(attribute, None)
         elif names.get(attribute, now) is now or is_a(type(names[attribute]), type(sys)):
             names[attribute] = old
