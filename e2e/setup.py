@@ -16,8 +16,9 @@ import time
 from pathlib import Path
 
 VENVS = Path(__file__).resolve().parent.parent / ".venvs"
-# pytest itself, an independent reader of JUnit reports, and the two plugins that change most of what a run is.
-PACKAGES = ["pytest", "junitparser", "pytest-xdist", "pytest-cov"]
+# pytest itself, an independent reader of JUnit reports, the two plugins that change most of what a run is, and arrays, which are
+# changed in place.
+PACKAGES = ["pytest", "junitparser", "pytest-xdist", "pytest-cov", "numpy"]
 GOTESTSUM = "gotest.tools/gotestsum@v1.13.0"
 VITEST = "vitest@3"
 PERL = "TAP::Formatter::JUnit"
@@ -154,7 +155,7 @@ def nextest_works(place):
 
 
 def python_works(place):
-    return runs(str(place / "bin" / "python"), "-c", "import pytest, junitparser, xdist, pytest_cov")
+    return runs(str(place / "bin" / "python"), "-c", "import pytest, junitparser, xdist, pytest_cov, numpy")
 
 
 def main():

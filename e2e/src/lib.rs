@@ -5,6 +5,7 @@ mod mount;
 mod projects;
 mod ran;
 mod running;
+mod specimens;
 mod story;
 
 use std::path::{Path, PathBuf};
@@ -15,6 +16,7 @@ pub use mount::Mount;
 pub use projects::{flaky, shop};
 pub use ran::Ran;
 pub use running::Running;
+pub use specimens::{Examined, built, in_every_run, specimens};
 pub use story::{Call, Story};
 
 /// The top of the repository.

@@ -1,17 +1,14 @@
-//! Every specimen through the real binary, against what its `specimen.toml` says must be found.
+//! Every specimen through `unflake run`, against what its `specimen.toml` says must be found. Those of `nio` and `order` are in
+//! `pollution.rs`.
 //!
 //! `UNFLAKE_SPECIMEN_RUNS=20 cargo test -p e2e --test specimens -- --nocapture` runs each twenty times;
 //! `UNFLAKE_SPECIMENS=rust` chooses those whose names have that in them.
 
 use std::collections::BTreeSet;
-use std::fs;
-use std::hash::{DefaultHasher, Hash, Hasher};
-use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::sync::{Mutex, OnceLock};
-use std::thread;
+use std::path::PathBuf;
+use std::sync::OnceLock;
 
-use e2e::{Ran, Story, python, repository, unflake};
+use e2e::{Examined, Ran, Story, built, in_every_run, python, specimens};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -72,54 +69,22 @@ fn pytest() -> Vec<String> {
 
 #[test]
 fn every_specimen_gives_its_finding_in_every_run() {
-    let runs = std::env::var("UNFLAKE_SPECIMEN_RUNS").map_or(1, |runs| runs.parse().expect("a number of runs"));
-    let specimens = specimens();
-    assert!(!specimens.is_empty());
-    // Each specimen in turn, and then all of them again, so that they meet different neighbours.
-    let todo: Mutex<Vec<usize>> = Mutex::new((0..runs).flat_map(|_| 0..specimens.len()).rev().collect());
-    let results: Mutex<Vec<Vec<Vec<String>>>> = Mutex::new(vec![Vec::new(); specimens.len()]);
-    let cores = thread::available_parallelism().map_or(2, |cores| cores.get().max(2));
-    thread::scope(|scope| {
-        for _ in 0..cores {
-            scope.spawn(|| {
-                loop {
-                    let Some(at) = todo.lock().unwrap().pop() else { return };
-                    let differences = examine(&specimens[at]);
-                    results.lock().unwrap()[at].push(differences);
-                }
-            });
-        }
-    });
-    let results = results.into_inner().unwrap();
-    let mut table = String::new();
-    for (specimen, results) in specimens.iter().zip(&results) {
-        let good = results.iter().filter(|differences| differences.is_empty()).count();
-        table += &format!("{:<30}{good:>4} of {runs}\n", specimen.name);
-        let different: BTreeSet<&String> = results.iter().flatten().collect();
-        table.extend(different.iter().map(|difference| format!("    {difference}\n")));
-    }
-    println!("{table}");
-    assert!(results.iter().flatten().all(Vec::is_empty), "not every specimen was found as expected:\n{table}");
-}
-
-fn specimens() -> Vec<Specimen> {
-    let mut specimens = Vec::new();
-    for entry in fs::read_dir(repository().join("specimens")).unwrap().flatten().filter(|entry| entry.path().is_dir()) {
-        let path = entry.path().join("specimen.toml");
-        let text = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-        let specimen: Specimen = toml::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-        assert_eq!(entry.file_name(), specimen.name.as_str());
-        specimens.push(specimen);
-    }
-    specimens.sort_by(|a, b| a.name.cmp(&b.name));
-    let wanted = std::env::var("UNFLAKE_SPECIMENS").unwrap_or_default();
-    specimens.retain(|specimen: &Specimen| specimen.name.contains(&wanted));
-    specimens
+    let read = |(name, text): (String, String)| {
+        let specimen: Specimen = toml::from_str(&text).unwrap_or_else(|error| panic!("{name}: {error}"));
+        assert_eq!(name, specimen.name);
+        specimen
+    };
+    let specimens: Vec<Specimen> = specimens(|name| !name.starts_with("leak-")).into_iter().map(read).collect();
+    in_every_run(
+        &specimens,
+        |specimen| specimen.name.clone(),
+        |specimen| Examined { wrong: examine(specimen), ..Examined::default() },
+    );
 }
 
 /// Runs a specimen once and says in what way it is not as expected.
 fn examine(specimen: &Specimen) -> Vec<String> {
-    let story = Story::copy_of(specimen.built.get_or_init(|| built(specimen)));
+    let story = Story::copy_of(specimen.built.get_or_init(|| built(&specimen.name, &specimen.build)));
     let runner = [python().to_str().unwrap(), "-m", "pytest"];
     let command = specimen.args.iter().flat_map(|word| match word.as_str() {
         "pytest" => runner.to_vec(),
@@ -160,52 +125,6 @@ fn examine(specimen: &Specimen) -> Vec<String> {
         }
     }
     differences
-}
-
-/// The specimen, ready to be run. What has to be built is built once, and kept as long as its sources stay the same.
-fn built(specimen: &Specimen) -> PathBuf {
-    let source = repository().join("specimens").join(&specimen.name);
-    if specimen.build.is_empty() {
-        return source;
-    }
-    let mut hasher = DefaultHasher::new();
-    hash_files(&source, &mut hasher);
-    let kept = unflake().parent().and_then(Path::parent).expect("it is in a target directory").join("specimens");
-    let place = kept.join(format!("{}-{:016x}", specimen.name, hasher.finish()));
-    if place.join("build/.complete").is_file() {
-        return place;
-    }
-    let _ = fs::remove_dir_all(&place);
-    copy(&source, &place);
-    for command in &specimen.build {
-        let built = Command::new(&command[0]).args(&command[1..]).current_dir(&place).output();
-        let built = built.unwrap_or_else(|error| panic!("{}: {error}; `python3 e2e/setup.py` installs it", command[0]));
-        let said = [built.stdout, built.stderr].concat();
-        assert!(built.status.success(), "{} does not build:\n{}", specimen.name, String::from_utf8_lossy(&said));
-    }
-    fs::write(place.join("build/.complete"), "").unwrap();
-    place
-}
-
-fn files(directory: &Path) -> Vec<PathBuf> {
-    let mut entries: Vec<PathBuf> = fs::read_dir(directory).unwrap().flatten().map(|entry| entry.path()).collect();
-    entries.retain(|path| !path.ends_with("build") && !path.ends_with("target"));
-    entries.sort();
-    entries.into_iter().flat_map(|path| if path.is_dir() { files(&path) } else { vec![path] }).collect()
-}
-
-fn hash_files(directory: &Path, hasher: &mut DefaultHasher) {
-    for path in files(directory) {
-        (path.strip_prefix(directory).unwrap(), fs::read(&path).unwrap()).hash(hasher);
-    }
-}
-
-fn copy(from: &Path, to: &Path) {
-    for path in files(from) {
-        let there = to.join(path.strip_prefix(from).unwrap());
-        fs::create_dir_all(there.parent().unwrap()).unwrap();
-        fs::copy(&path, there).unwrap();
-    }
 }
 
 fn meaning(ran: &Ran) -> String {

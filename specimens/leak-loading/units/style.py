@@ -1,0 +1,1 @@
+decimal_mark = "."

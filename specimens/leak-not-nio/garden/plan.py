@@ -1,0 +1,13 @@
+_beds = {}
+
+
+def add_bed(name, metres):
+    _beds[name] = metres
+
+
+def beds():
+    return dict(_beds)
+
+
+def area():
+    return sum(metres * 2 for metres in _beds.values())

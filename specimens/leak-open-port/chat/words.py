@@ -1,0 +1,2 @@
+def tidy(line):
+    return " ".join(line.split())

@@ -1,0 +1,6 @@
+class NotConfigured(Exception):
+    pass
+
+
+def send(request):
+    raise NotConfigured("no bank is configured")
