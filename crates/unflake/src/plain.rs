@@ -64,7 +64,7 @@ fn one_after_the_other(words: &[String], tests: impl Iterator<Item = String>) ->
         |items: Vec<String>| items.iter().map(|item| serde_json::Value::from(&**item).to_string()).collect::<Vec<_>>();
     let (options, tests) = (list(options.to_vec()), list(tests.collect()).join(", "));
     let each: String = options.iter().map(|option| format!("{option}, ")).collect();
-    let code = format!("import pytest; [pytest.main([{each}test]) for test in [{tests}]]");
+    let code = format!("import pytest, sys; sys.exit(max([pytest.main([{each}test]) for test in [{tests}]]))");
     python.extend(["-c".to_owned(), code]);
     in_shell(&python)
 }
@@ -169,8 +169,8 @@ mod tests {
     #[test]
     fn a_test_that_comes_twice_is_run_twice_in_one_process() {
         let twice = |start: &str, options: &str| {
-            let code = format!("import pytest; [pytest.main([{options}test]) for test in [\"t.py::a\", \"t.py::a\"]]");
-            format!("{start} -c '{code}'")
+            let runs = format!("[pytest.main([{options}test]) for test in [\"t.py::a\", \"t.py::a\"]]");
+            format!("{start} -c 'import pytest, sys; sys.exit(max({runs}))'")
         };
         check(&["pytest", "-q", "src"], &["t.py::a", "t.py::a"], &twice("python", "\"-q\", "));
         check(&["python3", "-m", "pytest"], &["t.py::a", "t.py::a"], &twice("python3", ""));
