@@ -31,3 +31,16 @@ def test_names_of_other_test_files_were_looked_for_by_those_alone(project):
     names = {"test_a", "test_b", "test_c"}
     assert [found & names for found in searched] == [{"test_a"}, {"test_b", "test_c"}]
     assert "json" in searched[0]
+
+
+def test_the_line_that_leads_to_a_file_is_one_on_the_way_from_the_test(project):
+    files = {
+        "shop.py": "import rates",
+        "rates.py": "",
+        "late.py": "",
+        "test_a.py": "import rates\ndef test_a(): pass",
+        "test_b.py": "import os\nimport shop\ndef test_b():\n    import late",
+    }
+    unflake = project(files, variables=FILE)
+    agent = unflake.ready()
+    assert told(unflake.fork(agent, 5), 1)["via"] == {"shop.py": "test_b.py:2", "rates.py": "shop.py:1", "late.py": "test_b.py:4"}

@@ -40,11 +40,13 @@ class Dependencies:
         self._above = {}
         self._shared, self._valid, self._chains = {}, None, {}
         self._tests = {}  # The modules of collected tests, with their files.
+        self._vias = {}
         self._open, self._write, self._close = os.open, os.write, os.close
         self._flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
         self._getpid, self._thread = os.getpid, _thread.get_ident
         Touched(self._recorder, self._names, self._children, self._code).install()
-        Imports(self._recorder).install()
+        self._imports = Imports(self._recorder)
+        self._imports.install()
         self._children.install()
         if self._code.always:
             self._code.start()
@@ -113,7 +115,7 @@ class Dependencies:
             self._tests = {module: path for chain in one_of_each for path, module in chain if module}
             for item in list(one_of_each.values())[:MOST_FILES]:
                 shared = self._share(item)
-                shared.text(0, self._search(shared.facts))
+                shared.text(0, self._search(shared.facts), self._via(item))
                 self._code.prepare(shared.facts["files"])
         except Exception:
             pass  # Each attempt finds it out by itself, and tells it if it cannot.
@@ -152,7 +154,7 @@ class Dependencies:
             # Many tests of a file depend on the same. Only the first of a process is none of them: nothing came before it.
             if told.written is not None and told.written[1] is searched:
                 return told.written[0]
-            text = told.text(after, searched)
+            text = told.text(after, searched, self._via(item))
             if after:
                 told.written = self._path, searched
         except Exception as error:
@@ -224,6 +226,27 @@ class Dependencies:
     def _search(self, facts, shared=None):
         modules = self._recorder.common["searched"] | facts["searched"]
         return self._searched.text(modules, self._strangers(facts["files"] | (shared or facts)["files"]))
+
+    def _via(self, item):
+        """By the name of a file: the first line on the way from the test, or else from a `conftest.py`, that imports it."""
+        path, lines = _path(item), self._imports.lines
+        edges, via = self._vias.get(path, (None, None))
+        if edges == self._imports.edges:
+            return via
+        ahead, found = [path] + sorted(file for file in self._plugins(path) if file in lines), {}
+        for importer in ahead:
+            for file, line in lines.get(importer, {}).items():
+                if file not in found:
+                    found[file] = importer, line
+                    ahead.append(file)
+        place, via = self._namer.project.place, {}
+        for file, (importer, line) in found.items():
+            for name in self._namer.of_file(file):
+                where, shown = place(name)
+                if where == "project":
+                    via.setdefault(shown, "%s:%d" % (place(self._namer.real(importer))[1], line))
+        self._vias[path] = self._imports.edges, via
+        return via
 
     def _strangers(self, files):
         """The modules of tests in other files, unless they were used."""

@@ -18,6 +18,8 @@ class Imports:
     def __init__(self, recorder):
         self._recorder, self._modules = recorder, sys.modules
         self._of, self._told = None, set()  # Imports that this attempt has made already.
+        self.lines, self.edges = {}, 0  # By who imports: what, and the first line that does; and how many there are.
+        self._frame = sys._getframe
         # Of the runner what is here before the watch: if that is the project itself, it is told anyway.
         self._runners = frozenset(name for name in sys.modules if name.partition(".")[0] in RUNNERS)
 
@@ -74,19 +76,24 @@ class Imports:
                         package = package.rpartition(".")[0]
                 package = package.rsplit(".", level - 1)[0] if level > 1 else package
                 name = package + "." + name if name else package
+            statement = self._frame(2)
             parts = name.split(".")
             for last in range(1, len(parts) + 1):
-                self._module(".".join(parts[:last]), add)
+                self._module(".".join(parts[:last]), add, statement)
             for one in fromlist or ():
                 full = name + "." + one
                 if full in self._modules:
-                    self._module(full, add)
+                    self._module(full, add, statement)
         except Exception:
             add("unknown", "an import that could not be understood")
 
-    def _module(self, name, add):
+    def _module(self, name, add, statement):
         for file in files_of(self._modules.get(name)):
             add("files", file)
+            imported = self.lines.setdefault(statement.f_code.co_filename, {})
+            if file not in imported:
+                imported[file] = statement.f_lineno
+                self.edges += 1
 
 
 def files_of(module):

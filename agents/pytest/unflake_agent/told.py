@@ -145,12 +145,13 @@ class Told:
 
     # -- Its text -----------------------------------------------------------------------------------------------------
 
-    def text(self, after, searched):
-        """As JSON. `searched` is JSON already."""
+    def text(self, after, searched, via):
+        """As JSON. `searched` is JSON already; `via` has the line that led to a file first, for any file."""
         parts = ['"format":%d,"root":%s,"after":%d,"searched":%s' % (FORMAT, encode(self._namer.project.root), after, searched)]
         for kind in self._fields:
             parts.append(self._text(kind, self._field))
         parts.append(self._text("outside", self._outsides))
+        parts.append('"via":%s' % encode({name: via[name] for name in sorted(self._fields["executed"]) if name in via}))
         return "{" + ",".join(parts) + "}"
 
     def _text(self, kind, make):
