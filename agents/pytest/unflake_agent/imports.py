@@ -76,7 +76,7 @@ class Imports:
                         package = package.rpartition(".")[0]
                 package = package.rsplit(".", level - 1)[0] if level > 1 else package
                 name = package + "." + name if name else package
-            statement = self._frame(2)
+            statement = self._frame(1).f_back  # None where the interpreter itself imports.
             parts = name.split(".")
             for last in range(1, len(parts) + 1):
                 self._module(".".join(parts[:last]), add, statement)
@@ -90,6 +90,8 @@ class Imports:
     def _module(self, name, add, statement):
         for file in files_of(self._modules.get(name)):
             add("files", file)
+            if statement is None:
+                continue
             imported = self.lines.setdefault(statement.f_code.co_filename, {})
             if file not in imported:
                 imported[file] = statement.f_lineno
