@@ -109,9 +109,14 @@ impl Search<'_> {
         notes: impl Fn(&I) -> Vec<String>,
     ) -> Result<Exit, Trouble> {
         let command = &self.settings.command.value;
+        let launch = launch(self.settings);
+        if launch.driver.is_some() {
+            let what = format!("unflake {} works with pytest only, for now", self.name);
+            return Err(Trouble::usage(what).hint("tests of other runners can be run under stress: `unflake run --stress`"));
+        }
         let outputs = Outputs::open(&self.args.output)?;
         let mut memory = Memory::begin(&self.settings.store, command, self.here)?;
-        let exec = Exec::new(launch(self.settings))?;
+        let exec = Exec::new(launch)?;
         stop_on_signals(&exec)?;
         let campaign = Campaign {
             inquiry,
