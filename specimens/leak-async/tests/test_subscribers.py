@@ -1,4 +1,5 @@
 import asyncio
+import inspect
 import unittest
 
 from feed import subscribers
@@ -23,4 +24,4 @@ class Publishing(unittest.IsolatedAsyncioTestCase):
         self.assertNotIn("grace", subscribers._subscribers)
 
     async def test_publishing_is_awaited(self):
-        self.assertTrue(asyncio.iscoroutinefunction(subscribers.publish))
+        self.assertTrue(inspect.iscoroutinefunction(subscribers.publish))
