@@ -2,7 +2,9 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Attempt, Cell, Comparison, Dependencies, EnvironmentId, Finding, Origin, Purpose, SessionId, Test, TestId};
+use crate::{
+    Attempt, Cell, Comparison, Dependencies, EnvironmentId, Finding, Origin, Purpose, SessionId, Test, TestId,
+};
 
 /// What the world told us. Techniques hear these and nothing else; the store keeps them.
 #[derive(Clone, Debug, PartialEq)]

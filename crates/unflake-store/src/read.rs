@@ -1,5 +1,6 @@
 //! How facts come back.
 
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use rusqlite::{Result, Row, params};
@@ -118,11 +119,10 @@ impl Store {
             [],
             |row| {
                 let mut on = row.get::<_, Json<Dependencies>>(6)?.0;
-                let searched = row.get(7)?;
-                if !shared.contains_key(&searched) {
-                    shared.insert(searched, row.get::<_, Json<Searched>>(8)?.0);
-                }
-                on.searched = shared[&searched].clone();
+                on.searched = match shared.entry(row.get(7)?) {
+                    Entry::Occupied(known) => known.get().clone(),
+                    Entry::Vacant(new) => new.insert(row.get::<_, Json<Searched>>(8)?.0).clone(),
+                };
                 let (test, started) = (TestId::new(row.get_ref(0)?.as_str()?), Timestamp(row.get(1)?));
                 Ok(Learned { test, started, revision: revision(row, [2, 3, 4, 5])?, on })
             },

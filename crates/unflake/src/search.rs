@@ -112,7 +112,9 @@ impl Search<'_> {
         let launch = launch(self.settings);
         if launch.driver.is_some() {
             let what = format!("unflake {} works with pytest only, for now", self.name);
-            return Err(Trouble::usage(what).hint("tests of other runners can be run under stress: `unflake run --stress`"));
+            return Err(
+                Trouble::usage(what).hint("tests of other runners can be run under stress: `unflake run --stress`")
+            );
         }
         let outputs = Outputs::open(&self.args.output)?;
         let mut memory = Memory::begin(&self.settings.store, command, self.here)?;
