@@ -13,7 +13,7 @@ use unflake_model::{
 
 use crate::case::{Case, NotMade};
 use crate::confirmation::Confirmation;
-use crate::unaffected::{AT_BASE, Before, HERE, Next};
+use crate::unaffected::{AT_BASE, AtBase, Before, HERE, Next};
 use crate::{Inquiry, NeverExcuse};
 
 /// With fewer failing tests than this, no share of them is too many.
@@ -36,7 +36,7 @@ pub struct Rungs {
     /// How finely to look whether a change can have caused what never passes. None: not at all.
     pub intersect: Option<Granularity>,
     /// Whether tests that nothing ties to the change are run at the base, where no pass there is known.
-    pub verify_base: bool,
+    pub verify_base: AtBase,
 }
 
 impl Default for Rungs {
@@ -48,7 +48,7 @@ impl Default for Rungs {
             fresh_by: Origin::Fork,
             too_many: 1.0,
             intersect: None,
-            verify_base: false,
+            verify_base: AtBase::Needed,
         }
     }
 }
@@ -125,6 +125,13 @@ impl Ladder {
             }
         }
         let suspected = self.suspecting.get(&attempt.session);
+        if let Some((at, Next::BaseAfterOthers)) = suspected {
+            let case = &mut self.cases[*at];
+            if case.test == attempt.test {
+                case.suspicion.after_others = Some(attempt.outcome);
+            }
+            return;
+        }
         if let Some((at, Next::Base)) = suspected {
             return self.cases[*at].suspicion.at_base.push(attempt.outcome);
         }
@@ -158,7 +165,7 @@ impl Ladder {
                         before.whole = left.is_empty();
                     }
                 }
-                Next::Base if !left.is_empty() => {
+                Next::Base | Next::BaseAfterOthers if !left.is_empty() => {
                     suspicion.no_base = Some(why.unwrap_or("its session ended before").to_owned());
                 }
                 _ => {}
@@ -193,6 +200,10 @@ impl Ladder {
             match case.suspicion.next(&case.test, before, compared, granularity, self.rungs.verify_base) {
                 Next::Nothing => {}
                 Next::Before => wanted.push((at, Next::Before, before.to_vec())),
+                Next::BaseAfterOthers => {
+                    let there = compared.passed.get(&case.test).cloned().unwrap_or_default();
+                    wanted.push((at, Next::BaseAfterOthers, there));
+                }
                 next => wanted.push((at, next, Vec::new())),
             }
         }
@@ -203,6 +214,7 @@ impl Ladder {
             let (purpose, times, depends) = match next {
                 Next::Before => (Purpose::Again, 1, Some(granularity)),
                 Next::Base => (Purpose::Base, AT_BASE, Some(Granularity::File)),
+                Next::BaseAfterOthers => (Purpose::Base, 1, Some(Granularity::File)),
                 _ => (Purpose::Fresh, HERE, None),
             };
             if next == Next::Before {

@@ -40,6 +40,7 @@ pub use nio::{Doubling, Nio};
 pub use once::Once;
 pub use order::{Order, Ordering};
 pub use stress::{Pressure, Stress};
+pub use unaffected::AtBase;
 
 /// A technique in the middle of its conversation.
 pub trait Inquiry {

@@ -2,8 +2,8 @@
 //!
 //! Two things are needed: nothing that the failing test depended on has changed, and the test passed at the base. A pass
 //! there after other tests is worth something only if those depend on nothing that changed either, for they may
-//! have set up what it needs. A pass at the base that is seen now, against failures here every time, refutes what seemed
-//! disjoint: then something ties them together that nobody saw.
+//! have set up what it needs; or if the same tests with the same files make it fail now. A pass at the base that is seen
+//! now, against failures here every time, refutes what seemed disjoint: then something ties them together that nobody saw.
 
 use unflake_model::{
     Comparison, Dependencies, Detail, Finding, Granularity, Intersect, IntersectKind, Outcome, TestId, Touch,
@@ -25,6 +25,8 @@ pub(crate) struct Suspicion {
     /// How it ended at the base, and how it ended here after that.
     pub(crate) at_base: Vec<Outcome>,
     pub(crate) here: Vec<Outcome>,
+    /// How it ended now at the base, after the tests after which it had passed there.
+    pub(crate) after_others: Option<Outcome>,
     /// Why it could not be run at the base.
     pub(crate) no_base: Option<String>,
 }
@@ -43,7 +45,19 @@ pub(crate) enum Next {
     /// Whether anything that ran before it in the suite has changed.
     Before,
     Base,
+    /// At the base, after the tests after which it had passed there.
+    BaseAfterOthers,
     Here,
+}
+
+/// Whether tests are to be run at the base.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum AtBase {
+    /// Where a pass is known and nothing less tells what it is worth.
+    #[default]
+    Needed,
+    Always,
+    Never,
 }
 
 impl Suspicion {
@@ -58,7 +72,7 @@ impl Suspicion {
         ran_before: &[TestId],
         compared: &Comparison,
         granularity: Granularity,
-        verify: bool,
+        verify: AtBase,
     ) -> Next {
         let Some(common) = self.common(compared, granularity) else { return Next::Nothing };
         if !common.is_empty() {
@@ -69,7 +83,13 @@ impl Suspicion {
             Some(before) if before == ran_before && self.before.is_none() => return Next::Before,
             _ => {}
         }
-        if self.before_are_unaffected(compared, granularity) || !verify || self.no_base.is_some() {
+        if self.before_are_unaffected(compared, granularity) || verify == AtBase::Never || self.no_base.is_some() {
+            return Next::Nothing;
+        }
+        if compared.passed.contains_key(test) && self.after_others.is_none() {
+            return Next::BaseAfterOthers;
+        }
+        if self.after_others.is_some_and(|outcome| outcome.is_failure()) || verify == AtBase::Needed {
             return Next::Nothing;
         }
         match (self.at_base.is_empty(), self.here.is_empty()) {
@@ -95,7 +115,10 @@ impl Suspicion {
         }
         let kept = match compared.passed.get(test) {
             Some(before) if before.is_empty() => true,
-            Some(_) => self.before_are_unaffected(compared, granularity),
+            Some(_) => {
+                let fails_there_now = self.after_others.is_some_and(|outcome| outcome.is_failure());
+                fails_there_now || self.before_are_unaffected(compared, granularity)
+            }
             None => false,
         };
         let (passed, _) = counts(&self.at_base);
@@ -180,9 +203,13 @@ impl Suspicion {
                 sentence.push_str(&match (passed, failed) {
                     (0, 0) => match (compared.as_ref().is_ok_and(|one| one.passed.contains_key(test)), &self.no_base) {
                         (_, Some(why)) => format!("; it could not be run at the base: {why}"),
-                        (true, _) => {
-                            "; it passed at the base, after other tests: --verify-base runs it there alone".to_owned()
-                        }
+                        (true, _) => match self.after_others {
+                            Some(outcome) if outcome.is_failure() => {
+                                "; with the files of the base, with which it passed before, it fails now too".to_owned()
+                            }
+                            Some(_) => "; at the base it passes, after the tests that ran before it there".to_owned(),
+                            None => "; it passed at the base".to_owned(),
+                        },
                         (false, _) => {
                             "; whether it passed at the base is not known: --verify-base runs it there".to_owned()
                         }
@@ -210,6 +237,9 @@ impl Suspicion {
         });
         let (passed, failed) = counts(&self.at_base);
         let there = match (passed, failed) {
+            (0, 0) if self.after_others.is_some() => {
+                "with the files of the base, with which the test passed before, it fails now too".to_owned()
+            }
             (0, 0) => "the test passed at the base".to_owned(),
             (passed, failed) => format!("the test passed {passed} of {} times at the base", passed + failed),
         };

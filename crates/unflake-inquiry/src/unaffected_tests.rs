@@ -15,7 +15,7 @@ use Outcome::{Failed, Passed};
 struct World {
     changed: &'static str,
     passed: BTreeMap<TestId, Vec<TestId>>,
-    verify: bool,
+    verify: AtBase,
     /// How `b` ends here and at the base, in the order of its attempts; the last one repeats.
     here: Vec<Outcome>,
     at_base: Vec<Outcome>,
@@ -27,7 +27,7 @@ impl Default for World {
         Self {
             changed: "c.py",
             passed: BTreeMap::new(),
-            verify: false,
+            verify: AtBase::Never,
             here: vec![Failed],
             at_base: Vec::new(),
             unknown: Vec::new(),
@@ -49,7 +49,7 @@ impl World {
     }
 
     fn verified(at_base: &[Outcome]) -> Self {
-        Self { verify: true, at_base: at_base.to_vec(), ..Self::default() }
+        Self { verify: AtBase::Always, at_base: at_base.to_vec(), ..Self::default() }
     }
 
     fn compared(&self) -> Comparison {
@@ -173,6 +173,22 @@ fn a_pass_after_others_counts_if_those_are_unaffected_too() {
     let others = World::passed(&["z"]).play();
     assert_eq!(others.verdict.kind, VerdictKind::Real, "other tests had run before it there");
     assert_eq!(others.asked.last().unwrap(), "fresh 1");
+}
+
+#[test]
+fn where_those_before_it_changed_the_same_tests_are_run_with_the_files_of_the_base() {
+    let world = |at_base: Outcome| World {
+        changed: "a.py",
+        verify: AtBase::Needed,
+        at_base: vec![at_base],
+        ..World::passed(&["a"])
+    };
+    let fails_there = world(Failed).play();
+    assert_eq!(fails_there.asked[3..], ["again 2", "base 2"]);
+    assert_eq!(fails_there.verdict.kind, VerdictKind::UnaffectedByChange);
+    assert!(fails_there.sentence.contains("it fails now too (0123456789"), "{}", fails_there.sentence);
+    let passes_there = world(Passed).play();
+    assert_eq!(passes_there.verdict.kind, VerdictKind::Real);
 }
 
 #[test]

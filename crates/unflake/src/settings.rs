@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
-use unflake_inquiry::NeverExcuse;
+use unflake_inquiry::{AtBase, NeverExcuse};
 use unflake_model::{Granularity, Origin};
 
 /// The settings that can be given as flags, as typed. Each has the same name in the file, and as a variable in capitals
@@ -52,10 +52,11 @@ pub(crate) struct Typed {
     #[arg(long, value_name = "HOW", help_heading = "Your change")]
     pub(crate) granularity: Option<String>,
 
-    /// Run tests that your change does not touch at the base too, in a temporary working tree: `yes` or `no` [default: no]
+    /// Run tests that your change does not touch at the base too, in a temporary working tree: `yes`, `no`, or only where it is
+    /// `needed` to tell what a known pass there is worth [default: needed]
     #[arg(
         long,
-        value_name = "YES",
+        value_name = "WHEN",
         num_args = 0..=1,
         require_equals = true,
         default_missing_value = "yes",
@@ -124,7 +125,7 @@ pub(crate) struct Settings {
     pub(crate) never_excuse: Setting<Vec<String>>,
     pub(crate) base: Setting<Option<String>>,
     pub(crate) granularity: Setting<Option<Granularity>>,
-    pub(crate) verify_base: Setting<bool>,
+    pub(crate) verify_base: Setting<AtBase>,
     pub(crate) jobs: Setting<usize>,
     pub(crate) timeout: Setting<Option<Duration>>,
     pub(crate) output_limit: Setting<usize>,
@@ -203,7 +204,7 @@ impl Settings {
             never_excuse: sources.list("never-excuse", never_excuse, patterns)?,
             base: sources.one("base", typed.base, None, some_text)?,
             granularity: sources.one("granularity", typed.granularity, Some(Granularity::File), granularity)?,
-            verify_base: sources.one("verify-base", typed.verify_base, false, yes_or_no)?,
+            verify_base: sources.one("verify-base", typed.verify_base, AtBase::Needed, at_base)?,
             jobs: sources.one("jobs", typed.jobs, sources.cores, at_least_one)?,
             timeout: sources.one("timeout", typed.timeout, Some(Duration::from_secs(900)), duration)?,
             output_limit: sources.one("output-limit", typed.output_limit, 65536, at_least_one)?,
@@ -258,7 +259,14 @@ impl Settings {
             row("never-excuse", &self.never_excuse, list),
             row("base", &self.base, |text| text.clone().unwrap_or_default()),
             row("granularity", &self.granularity, |by| by.map_or("off", Granularity::word).to_owned()),
-            row("verify-base", &self.verify_base, |yes| if *yes { "yes" } else { "no" }.to_owned()),
+            row("verify-base", &self.verify_base, |when| {
+                match when {
+                    AtBase::Always => "yes",
+                    AtBase::Never => "no",
+                    AtBase::Needed => "needed",
+                }
+                .to_owned()
+            }),
             row("jobs", &self.jobs, usize::to_string),
             row("timeout", &self.timeout, |time| match time {
                 Some(time) => format!("{}s", time.as_secs_f64()),
@@ -391,11 +399,12 @@ fn granularity(text: &str) -> Result<Option<Granularity>, String> {
     }
 }
 
-fn yes_or_no(text: &str) -> Result<bool, String> {
+fn at_base(text: &str) -> Result<AtBase, String> {
     match text {
-        "yes" | "true" => Ok(true),
-        "no" | "false" => Ok(false),
-        _ => Err("`yes` or `no`".to_owned()),
+        "yes" | "true" => Ok(AtBase::Always),
+        "no" | "false" => Ok(AtBase::Never),
+        "needed" => Ok(AtBase::Needed),
+        _ => Err("`yes`, `no` or `needed`".to_owned()),
     }
 }
 
