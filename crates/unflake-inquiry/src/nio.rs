@@ -54,6 +54,27 @@ pub(crate) struct Book {
     pub(crate) over: bool,
 }
 
+impl Book {
+    fn has_broken(&self) -> bool {
+        self.cases.iter().any(|case| case.kind(self) == Some(NioKind::Broken))
+    }
+
+    /// What passes in the suite every time needs others before it; what does so now and then is left to chance.
+    fn hear_suites(&mut self, answers: &[Answer]) {
+        for at in 0..self.cases.len() {
+            let test = self.cases[at].test.clone();
+            let attempts = answers.iter().filter_map(|answer| answer.attempts.iter().find(|one| one.test == test));
+            let outcomes: Vec<Outcome> = attempts.map(|one| one.outcome).collect();
+            let passed = outcomes.iter().filter(|outcome| outcome.is_pass()).count();
+            if passed == TIMES {
+                self.passed_in_suite.insert(test);
+            } else if passed > 0 && self.cases[at].kind(self) == Some(NioKind::Broken) {
+                self.cases[at].alone.extend(outcomes);
+            }
+        }
+    }
+}
+
 impl Nio {
     pub fn new(doubling: Doubling) -> Self {
         let book = Rc::new(RefCell::new(Book { mode: doubling.mode, ..Book::default() }));
@@ -75,12 +96,13 @@ impl Inquiry for Nio {
     fn hear(&mut self, observation: &Observation) {
         if let Observation::Listed { tests, .. } = observation {
             let mut tests: Vec<TestId> = tests.iter().map(|test| test.id.clone()).collect();
+            let suite = tests.clone();
             if let Some(only) = &self.doubling.only {
                 (tests, self.book.borrow_mut().nobody) = chosen(&tests, only);
             }
             let desk = Desk::new(self.doubling.fresh_by, self.doubling.seconds);
             let groups = groups(tests, &self.doubling);
-            let search = search(desk.clone(), groups, self.doubling.state, self.book.clone());
+            let search = search(desk.clone(), suite, groups, self.doubling.state, self.book.clone());
             self.work = Some(Work::new(desk, search));
         }
         if let Observation::Attempted(attempt) = observation
@@ -125,7 +147,13 @@ fn groups(tests: Vec<TestId>, doubling: &Doubling) -> Vec<Vec<TestId>> {
     }
 }
 
-async fn search(desk: Desk, groups: Vec<Vec<TestId>>, look_for_state: bool, book: Rc<RefCell<Book>>) {
+async fn search(
+    desk: Desk,
+    suite: Vec<TestId>,
+    groups: Vec<Vec<TestId>>,
+    look_for_state: bool,
+    book: Rc<RefCell<Book>>,
+) {
     for groups in groups.chunks(AT_ONCE) {
         if desk.is_late() {
             return;
@@ -139,6 +167,11 @@ async fn search(desk: Desk, groups: Vec<Vec<TestId>>, look_for_state: bool, book
         }
         let suspects = first..book.borrow().cases.len();
         together(suspects.map(|at| confirm(&desk, at, look_for_state, &book)).collect()).await;
+    }
+    if book.borrow().has_broken() && !desk.is_late() {
+        // What fails alone may pass after others.
+        let answers = desk.ask(std::iter::repeat_n(Question::new(Purpose::Order, suite), TIMES).collect()).await;
+        book.borrow_mut().hear_suites(&answers);
     }
     book.borrow_mut().over = true;
 }
