@@ -131,7 +131,8 @@ class Names:
         last = root.key.rpartition(".")[2]
         is_test = last.startswith("test_") or last.endswith("_test") or last == "conftest"
         origin = self._heap.origins.of_module(root.key, root.owner)
-        return self._is_imported(root.owner, name), is_test, origin != "project", len(root.key), root.key, name
+        native = origin == "standard" and root.key.startswith("_")  # People know `warnings`, and not `_warnings`.
+        return native, self._is_imported(root.owner, name), is_test, origin != "project", len(root.key), root.key, name
 
     def _is_imported(self, module, name):
         """Whether a module has this global from another, as its source says."""
