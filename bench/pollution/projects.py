@@ -17,7 +17,7 @@ RIVALS = PLACE / "rivals"
 suites.FROZEN = PLACE / "frozen"
 suites.UNFLAKE, suites.AGENT = str(suites.FROZEN / "unflake"), suites.FROZEN / "agent"
 
-# Each in a directory of its own: only who wants it has it. ipflakies pins pytest 6 and gets an environment below.
+# Each in a directory of its own: only who wants it has it. ipflakies, which pins pytest 6, cannot be had beside these projects.
 RIVAL_PACKAGES = {
     "detect-test-pollution": "detect-test-pollution==1.2.0",
     "whyflaky": "whyflaky==0.1.0",
@@ -84,6 +84,9 @@ class Project:
         kept = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
         kept.pop("VIRTUAL_ENV", None)
         kept["XDG_CACHE_HOME"] = str(PLACE / "cache")
+        # Some tests use fixed names in it: nobody else on the machine is to be in their way.
+        (self._place / "tmp").mkdir(exist_ok=True)
+        kept["TMPDIR"] = str(self._place / "tmp")
         kept["PYTHONPATH"] = os.pathsep.join(["."] + [str(RIVALS / rival) for rival in rivals])
         return kept
 
