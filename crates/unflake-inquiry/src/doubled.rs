@@ -16,6 +16,8 @@ pub(crate) struct Case {
     pub(crate) order: Vec<TestId>,
     pub(crate) second_failure: Option<Failure>,
     pub(crate) state: Option<Conclusion>,
+    /// With nobody beside it, it passes.
+    pub(crate) only_beside_others: bool,
 }
 
 /// A skip is neither.
@@ -25,7 +27,15 @@ fn went(outcome: Outcome, well: bool) -> bool {
 
 impl Case {
     pub(crate) fn new(test: &TestId, twice: (Outcome, Outcome), order: Vec<TestId>) -> Self {
-        Self { test: test.clone(), twice: vec![twice], alone: Vec::new(), order, second_failure: None, state: None }
+        Self {
+            test: test.clone(),
+            twice: vec![twice],
+            alone: Vec::new(),
+            order,
+            second_failure: None,
+            state: None,
+            only_beside_others: false,
+        }
     }
 
     /// None: it fails after others and not alone, which is no matter of running it twice.
@@ -38,7 +48,7 @@ impl Case {
             && self.twice.iter().all(|(one, _)| one.is_failure())
             && self.alone.iter().all(|one| one.is_pass());
         Some(match () {
-            () if is_victim => return None,
+            () if is_victim || self.only_beside_others => return None,
             () if twice(true, false) => NioKind::Nio,
             () if twice(false, true) => NioKind::Brittle,
             () if twice(false, false) && book.passed_in_suite.contains(&self.test) => NioKind::Brittle,

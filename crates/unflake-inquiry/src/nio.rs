@@ -51,6 +51,8 @@ pub(crate) struct Book {
     nobody: Vec<String>,
     /// Tests that could not be run twice in one process.
     untried: Vec<TestId>,
+    /// How many tests there was no time for.
+    left: usize,
     pub(crate) over: bool,
 }
 
@@ -84,6 +86,17 @@ impl Nio {
     /// Names that were asked for and fit no test.
     pub fn nobody(&self) -> Vec<String> {
         self.book.borrow().nobody.clone()
+    }
+
+    /// How many tests there was no time for.
+    pub fn left(&self) -> usize {
+        self.book.borrow().left
+    }
+
+    /// Tests that failed only while copies of the project ran beside them.
+    pub fn only_beside_others(&self) -> Vec<TestId> {
+        let book = self.book.borrow();
+        book.cases.iter().filter(|case| case.only_beside_others).map(|case| case.test.clone()).collect()
     }
 
     /// Tests of which nobody knows, because they could not be run twice in one process.
@@ -154,10 +167,13 @@ async fn search(
     look_for_state: bool,
     book: Rc<RefCell<Book>>,
 ) {
+    let (all, mut done) = (groups.iter().map(Vec::len).sum::<usize>(), 0);
     for groups in groups.chunks(AT_ONCE) {
         if desk.is_late() {
+            book.borrow_mut().left = all - done;
             return;
         }
+        done += groups.iter().map(Vec::len).sum::<usize>();
         let double = |group: &Vec<TestId>| group.iter().flat_map(|test| [test.clone(), test.clone()]).collect();
         let questions = groups.iter().map(|group| Question::new(Purpose::Twice, double(group)));
         let answers = desk.ask(questions.collect()).await;
@@ -167,6 +183,16 @@ async fn search(
         }
         let suspects = first..book.borrow().cases.len();
         together(suspects.map(|at| confirm(&desk, at, look_for_state, &book)).collect()).await;
+    }
+    let undecided: Vec<usize> = {
+        let book = book.borrow();
+        let undecided = |at: &usize| book.cases[*at].kind(&book) == Some(NioKind::NonDeterministic);
+        (0..book.cases.len()).filter(undecided).collect()
+    };
+    for at in undecided {
+        if !desk.is_late() {
+            one_at_a_time(&desk, at, look_for_state, &book).await;
+        }
     }
     if book.borrow().has_broken() && !desk.is_late() {
         // What fails alone may pass after others.
@@ -208,6 +234,35 @@ fn take_note(group: &[TestId], answer: &Answer, book: &mut Book) {
             case.second_failure.clone_from(&second.failure);
             book.cases.push(case);
         }
+    }
+}
+
+/// Copies of a project may meet on a port or a file. What varies is run with nobody beside it before it is called chance.
+async fn one_at_a_time(desk: &Desk, at: usize, look_for_state: bool, book: &RefCell<Book>) {
+    let test = book.borrow().cases[at].test.clone();
+    let pair = vec![test.clone(), test.clone()];
+    let mut case = Case { twice: Vec::new(), order: pair.clone(), ..book.borrow().cases[at].clone() };
+    case.alone.clear();
+    for _ in 0..=TIMES {
+        let answer = desk.ask(vec![Question::new(Purpose::Twice, pair.clone())]).await.remove(0);
+        case.twice.extend(last_two(&answer.attempts));
+        case.second_failure = answer.last().and_then(|last| last.failure.clone()).or(case.second_failure);
+        let answer = desk.ask(vec![Question::new(Purpose::Twice, vec![test.clone()])]).await.remove(0);
+        case.alone.extend(answer.last().map(|last| last.outcome));
+    }
+    if case.twice.is_empty() || case.alone.is_empty() {
+        return;
+    }
+    let twice_well = case.twice.iter().all(|(one, two)| one.is_pass() && two.is_pass());
+    case.only_beside_others = twice_well && case.alone.iter().all(|outcome| outcome.is_pass());
+    let kind = case.kind(&book.borrow());
+    if kind == Some(NioKind::NonDeterministic) {
+        return;
+    }
+    book.borrow_mut().cases[at] = case;
+    if kind == Some(NioKind::Nio) && look_for_state && !desk.is_late() {
+        let state = leak::state(desk, std::slice::from_ref(&test), &test, &Turned::Passes).await;
+        book.borrow_mut().cases[at].state = state;
     }
 }
 

@@ -50,15 +50,30 @@ pub(crate) fn nio(args: &NioArgs, settings: &Settings, here: &Path, colour: When
     });
     let search =
         Search { name: "nio", args: &args.search, seed: None, of_changes: args.changed, settings, here, colour };
-    search.run(
-        &mut nio,
-        |nio| nio.nobody(),
-        |nio| match nio.untried().len() {
-            0 => Vec::new(),
-            1 => vec!["1 test could not be run twice in one process, and nothing is known of it".to_owned()],
-            tests => vec![format!("{tests} tests could not be run twice in one process, and nothing is known of them")],
-        },
-    )
+    search.run(&mut nio, |nio| nio.nobody(), notes_of)
+}
+
+/// What nio has to say beside its findings.
+fn notes_of(nio: &Nio) -> Vec<String> {
+    let say = |number: usize, what: &str| match number {
+        0 => None,
+        1 => Some(format!("1 test {what}")),
+        tests => Some(format!("{tests} tests {what}")),
+    };
+    let beside = nio.only_beside_others();
+    let named = beside.iter().map(|test| report::one_line(test.as_str()).into_owned()).take(3).collect::<Vec<_>>();
+    let beside = say(
+        beside.len(),
+        "failed, but not with nobody beside: chance, or something that copies of the project share, such as a port or a file",
+    );
+    [
+        say(nio.left(), "were not looked into: the time was over (--for)"),
+        say(nio.untried().len(), "could not be run twice in one process, and nothing is known of what that would show"),
+        beside.map(|note| format!("{note} ({})", named.join(", "))),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
 }
 
 pub(crate) fn order(args: &OrderArgs, settings: &Settings, here: &Path, colour: When) -> Result<Exit, Trouble> {
