@@ -243,12 +243,15 @@ async fn one_at_a_time(desk: &Desk, at: usize, look_for_state: bool, book: &RefC
     let pair = vec![test.clone(), test.clone()];
     let mut case = Case { twice: Vec::new(), order: pair.clone(), ..book.borrow().cases[at].clone() };
     case.alone.clear();
-    for _ in 0..=TIMES {
+    for round in 0..=TIMES {
         let answer = desk.ask(vec![Question::new(Purpose::Twice, pair.clone())]).await.remove(0);
         case.twice.extend(last_two(&answer.attempts));
         case.second_failure = answer.last().and_then(|last| last.failure.clone()).or(case.second_failure);
-        let answer = desk.ask(vec![Question::new(Purpose::Twice, vec![test.clone()])]).await.remove(0);
-        case.alone.extend(answer.last().map(|last| last.outcome));
+        // Not in step with anything that takes turns.
+        for _ in 0..=round % 2 {
+            let answer = desk.ask(vec![Question::new(Purpose::Twice, vec![test.clone()])]).await.remove(0);
+            case.alone.extend(answer.last().map(|last| last.outcome));
+        }
     }
     if case.twice.is_empty() || case.alone.is_empty() {
         return;
