@@ -25,6 +25,8 @@ use crate::work::Work;
 /// Why tests are left when the person at the keyboard ended the run.
 pub(crate) const STOPPED_BY_YOU: &str = "you stopped the run";
 
+/// How long copies may take to leave before a session that is to be alone.
+const COPIES_LEAVE: Duration = Duration::from_secs(1);
 /// How long helpers may take to leave at the end.
 const HELPERS_LEAVE: Duration = Duration::from_secs(5);
 
@@ -236,6 +238,9 @@ impl Exec {
 
     /// Runs these sessions, fresh ones side by side, and returns when all have ended.
     pub fn run(&mut self, sessions: Vec<Session>, tell: Tell<'_>) {
+        if sessions.len() == 1 {
+            self.let_the_others_end(tell);
+        }
         let stateful = !self.suite.isolated;
         let work = |session: Session| {
             let stays = session.place == Place::Live;
@@ -250,6 +255,15 @@ impl Exec {
                 self.flush(tell);
                 return;
             }
+            self.turn(tell);
+        }
+    }
+
+    /// Whoever asks for a single session wants nobody beside it, and copies that are about to leave may still hold what it needs.
+    fn let_the_others_end(&mut self, tell: Tell<'_>) {
+        let since = Instant::now();
+        let leaving = |one: &Environment| one.parent.is_some() && one.state == State::Ending;
+        while since.elapsed() < COPIES_LEAVE && self.environments.values().any(leaving) {
             self.turn(tell);
         }
     }
