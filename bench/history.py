@@ -6,10 +6,10 @@ on is learned, by file and by function, and then it is asked which tests the ste
 released   from A as it was released
 settled    from A with what builds, configures and describes the package, and its version number, as in B: a commit seldom
            touches these
-code       from the code of A with the tests of B: as if they had been written first
+code       from the code of A, settled, with the tests of B: as if they had been written first
+back       the same the other way round, from where tests fail, which is where people ask
 
-The safety check: a test that ends in another way before and after the step must be among those that the step can affect. In
-`code` many do. There it is also asked the other way round, from where they fail, because that is where people ask.
+The safety check: a test that ends in another way before and after the step must be among those that the step can affect.
 """
 
 import argparse
@@ -17,6 +17,7 @@ import hashlib
 import json
 import os
 import re
+import resource
 import shutil
 import signal
 import subprocess
@@ -56,8 +57,9 @@ CONFIGURES = re.compile(
     r"|[^/]*(requirements|constraints)[^/]*\.(txt|in)|PKG-INFO)$|(^|/)requirements/|\.egg-info/"
 )
 TESTS = re.compile(r"(^|/)tests?/")
-# Seconds for one test: one that was written for a loop without end meets it in the code before.
+# Seconds for one test, bytes for all: a test that was written for a loop without end meets it in the code before.
 LIMIT = 60
+MEMORY = 6 << 30
 
 
 def pytest_runtest_setup():
@@ -154,7 +156,7 @@ class History:
         variables = {**suites.Suite(None, self.directory).variables(path=[suites.HERE]), "PYTHONDONTWRITEBYTECODE": "1", **variables}
         return subprocess.run(
             command, cwd=self.directory, env=variables, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-            universal_newlines=True,
+            encoding="utf-8", errors="replace", preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY)),
         )  # fmt: skip
 
     def outcomes(self, commit):
