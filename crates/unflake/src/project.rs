@@ -9,11 +9,14 @@ use crate::settings::{BadSetting, File, Setting, Source};
 const MARKS: [&str; 8] =
     ["pyproject.toml", "pytest.ini", "tox.ini", "setup.cfg", "setup.py", "Cargo.toml", "CMakeLists.txt", ".git"];
 
-/// The nearest directory from `start` upwards that looks like the top of a project; `start` itself where none does.
+/// The nearest directory from `start` upwards that looks like the top of a project; `start` itself where none does. What is
+/// above the repository that `start` is in is another project.
 pub(crate) fn find(start: &Path) -> PathBuf {
+    let repository = start.ancestors().position(|directory| directory.join(".git").exists());
+    let within = || start.ancestors().take(repository.map_or(usize::MAX, |at| at + 1));
     let ours = |directory: &&Path| directory.join(".unflake").is_dir() || directory.join("unflake.toml").is_file();
     let marked = |directory: &&Path| MARKS.iter().any(|mark| directory.join(mark).exists());
-    let top = start.ancestors().find(ours).or_else(|| start.ancestors().find(marked));
+    let top = within().find(ours).or_else(|| within().find(marked));
     top.unwrap_or(start).to_owned()
 }
 
@@ -77,4 +80,20 @@ fn has_test_files(directory: &Path) -> bool {
 
 fn is_on_path(program: &str) -> bool {
     env::split_paths(&env::var_os("PATH").unwrap_or_default()).any(|directory| directory.join(program).is_file())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_repository_inside_of_another_project_is_a_project_of_its_own() {
+        let place = tempfile::tempdir().unwrap();
+        let outer = place.path();
+        for directory in [".unflake", "inner/.git", "inner/deep", "plain/deep"] {
+            fs::create_dir_all(outer.join(directory)).unwrap();
+        }
+        assert_eq!(find(&outer.join("inner/deep")), outer.join("inner"));
+        assert_eq!(find(&outer.join("plain/deep")), outer);
+    }
 }
