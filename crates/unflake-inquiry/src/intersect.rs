@@ -170,8 +170,10 @@ impl<'a> Meeting<'a> {
             };
             let found = |path: &str| {
                 let Some(rest) = rest_below(path, directory, changes.ignore_case) else { return false };
-                let first = rest.split('/').next().unwrap_or(&rest);
-                wanted(first.split('.').next().unwrap_or(first))
+                match rest.split_once('/') {
+                    Some((package, _)) => wanted(package),
+                    None => wanted(rest.split('.').next().unwrap_or(&rest)),
+                }
             };
             if found(&change.path) || from.is_some_and(found) {
                 self.meet(change, None, "is where it looks for a module", Vec::new());

@@ -67,6 +67,7 @@ fn each_way_to_depend_meets_its_change_and_no_other() {
     check("json/__init__.py", Added, Some("is where it looks for a module"));
     check("json.abi3-x86_64.so", Untracked, Some("is where it looks for a module"));
     check("jsonlib.py", Untracked, None);
+    check("json.egg-info/PKG-INFO", Added, None);
     check("tests/helpers.py", Renamed { from: "old/helpers.py".to_owned() }, Some("is where it looks for a module"));
     check("docs/helpers.py", Added, None);
     check("docs/readme.md", Modified, None);
