@@ -65,9 +65,9 @@ fn each_kind_is_told_apart() {
                 "passes once and fails when it is run again in the same process (4 of 4); passes alone (3 of 3)"
             ),
             ("t2", NioKind::Brittle, "fails at first and passes when it is run again in the same process (4 of 4)"),
-            ("t3", NioKind::Broken, "fails whenever it runs (4 times twice, 3 times alone)"),
+            ("t3", NioKind::Broken, "fails whenever it runs (4 times twice, 6 times alone)"),
             ("t4", NioKind::NonDeterministic, "ends now this way, now that: passed 4 of 11 times"),
-            ("t6", NioKind::Broken, "fails whenever it runs (4 times twice, 3 times alone)"),
+            ("t6", NioKind::Broken, "fails whenever it runs (4 times twice, 6 times alone)"),
         ]
     );
     assert!(twice(&findings[0]).second_failure.is_some());
