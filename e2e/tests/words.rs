@@ -140,7 +140,7 @@ fn settings_say_what_holds_and_where_it_comes_from() {
                     default
     granularity   file
                     default
-    verify-base   no
+    verify-base   needed
                     default
     jobs          2
                     command line
@@ -290,13 +290,14 @@ fn help_says_what_there_is() {
                                    excused
 
     Your change:
-          --base <REV>           The revision that your change is compared with [default: where this
-                                 parted from the default branch, or the last commit at which the failing
-                                 tests passed]
-          --granularity <HOW>    How finely to look whether your change can have caused a failure: by
-                                 `file`, by `function`, or `off` [default: file]
-          --verify-base[=<YES>]  Run tests that your change does not touch at the base too, in a
-                                 temporary working tree: `yes` or `no` [default: no]
+          --base <REV>            The revision that your change is compared with [default: where this
+                                  parted from the default branch, or the last commit at which the
+                                  failing tests passed]
+          --granularity <HOW>     How finely to look whether your change can have caused a failure: by
+                                  `file`, by `function`, or `off` [default: file]
+          --verify-base[=<WHEN>]  Run tests that your change does not touch at the base too, in a
+                                  temporary working tree: `yes`, `no`, or only where it is `needed` to
+                                  tell what a known pass there is worth [default: needed]
 
     Limits:
       -j, --jobs <N>          Fresh environments at the same time [default: number of cores]
