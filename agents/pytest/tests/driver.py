@@ -13,6 +13,12 @@ AGENT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 PATIENCE = 10
 
 
+def _as_from_a_terminal():
+    """A shell that starts us in the background has the interrupt key ignored."""
+    os.setpgrp()
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 class Gone(Exception):
     """The agent closed the connection."""
 
@@ -130,7 +136,7 @@ class Unflake:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            preexec_fn=os.setpgrp,
+            preexec_fn=_as_from_a_terminal,
         )
 
     def accept(self, log=None):
