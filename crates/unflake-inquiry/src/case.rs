@@ -16,6 +16,8 @@ pub(crate) struct Case {
     pub(crate) never_excuse: Option<String>,
     /// The sessions in which its pass was to be confirmed, in the order in which they were asked for.
     pub(crate) confirmations: Vec<Confirmation>,
+    /// How it first failed: the kind of its error and the line.
+    pub(crate) how: Option<(String, Option<u32>)>,
     /// What the attempt that is told next depended on.
     pub(crate) depends: Option<Box<Dependencies>>,
     pub(crate) suspicion: Suspicion,
@@ -49,6 +51,7 @@ impl Case {
             tries: Vec::new(),
             never_excuse: None,
             confirmations: Vec::new(),
+            how: None,
             depends: None,
             suspicion: Suspicion::default(),
             not_rerun: None,
@@ -56,6 +59,9 @@ impl Case {
     }
 
     pub(crate) fn hear(&mut self, attempt: &Attempt, never_excuse: &NeverExcuse) {
+        if self.tries.is_empty() {
+            self.how = how(attempt);
+        }
         self.tries.push(Try {
             session: attempt.session,
             purpose: attempt.purpose,
@@ -248,6 +254,11 @@ impl Case {
         }
         sentence
     }
+}
+
+/// How an attempt failed, as far as that is the same wherever its files are.
+pub(crate) fn how(attempt: &Attempt) -> Option<(String, Option<u32>)> {
+    attempt.failure.as_ref().map(|failure| (failure.kind.clone(), failure.line))
 }
 
 fn ordinal(number: u32) -> String {

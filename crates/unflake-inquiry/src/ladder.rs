@@ -11,7 +11,7 @@ use unflake_model::{
     Session, SessionId, TestId,
 };
 
-use crate::case::{Case, NotMade};
+use crate::case::{Case, NotMade, how};
 use crate::confirmation::Confirmation;
 use crate::unaffected::{AT_BASE, AtBase, Before, HERE, Next};
 use crate::{Inquiry, NeverExcuse};
@@ -128,7 +128,12 @@ impl Ladder {
         if let Some((at, Next::BaseAfterOthers)) = suspected {
             let case = &mut self.cases[*at];
             if case.test == attempt.test {
-                case.suspicion.after_others = Some(attempt.outcome);
+                // In another tree it may fail because something is not there that no commit has.
+                if attempt.outcome.is_failure() && how(attempt) != case.how {
+                    case.suspicion.no_base = Some("it fails there in another way".to_owned());
+                } else {
+                    case.suspicion.after_others = Some(attempt.outcome);
+                }
             }
             return;
         }

@@ -2,8 +2,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 
 use unflake_model::{
-    Attempt, Base, Change, ChangeKind, Changes, Chosen, EnvironmentId, Observation, Origin, Purpose, Test, Timestamp,
-    Verdict, VerdictKind,
+    Attempt, Base, Change, ChangeKind, Changes, Chosen, EnvironmentId, Failure, Observation, Origin, Phase, Purpose,
+    Test, Timestamp, Verdict, VerdictKind,
 };
 
 use super::*;
@@ -20,6 +20,8 @@ struct World {
     here: Vec<Outcome>,
     at_base: Vec<Outcome>,
     unknown: Vec<String>,
+    /// The kind of the error at the base.
+    error_at_base: &'static str,
 }
 
 impl Default for World {
@@ -31,6 +33,7 @@ impl Default for World {
             here: vec![Failed],
             at_base: Vec::new(),
             unknown: Vec::new(),
+            error_at_base: "AssertionError",
         }
     }
 }
@@ -46,6 +49,18 @@ impl World {
     fn passed(before: &[&str]) -> Self {
         let before = before.iter().map(|test| TestId::from(*test)).collect();
         Self { passed: [("b".into(), before)].into(), ..Self::default() }
+    }
+
+    fn failure(&self, purpose: Purpose) -> Failure {
+        let kind = if purpose == Purpose::Base { self.error_at_base } else { "AssertionError" };
+        Failure {
+            phase: Phase::Call,
+            kind: kind.to_owned(),
+            message: String::new(),
+            trace: String::new(),
+            file: None,
+            line: Some(7),
+        }
     }
 
     fn verified(at_base: &[Outcome]) -> Self {
@@ -120,7 +135,7 @@ impl World {
                             outcome,
                             started: Timestamp(0),
                             seconds: 0.0,
-                            failure: None,
+                            failure: outcome.is_failure().then(|| self.failure(session.purpose)),
                             stdout: String::new(),
                             stderr: String::new(),
                         }));
@@ -189,6 +204,8 @@ fn where_those_before_it_changed_the_same_tests_are_run_with_the_files_of_the_ba
     assert!(fails_there.sentence.contains("it fails now too (0123456789"), "{}", fails_there.sentence);
     let passes_there = world(Passed).play();
     assert_eq!(passes_there.verdict.kind, VerdictKind::Real);
+    let otherwise = World { error_at_base: "ImportError", ..world(Failed) }.play();
+    assert_eq!(otherwise.verdict.kind, VerdictKind::Real, "something may be missing in that tree");
 }
 
 #[test]
