@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use unflake_model::{Cell, Detail, Failure, Finding, LeakKind, NioKind, OrderKind};
 
 use crate::page::{Keep, Page, Tone};
-use crate::{Look, Run, one_line, words};
+use crate::{Look, Run, one_line, summary, words};
 
 const MESSAGE_LINES: usize = 12;
 /// Of more cells than this only the first are shown.
@@ -38,22 +38,10 @@ pub fn search(run: &Run, look: &Look, quiet: bool, out: &mut dyn Write) -> io::R
         let Some(label) = of(finding).filter(|label| !quiet || *label != "BROKEN") else { continue };
         entry(page, run, finding, label)?;
     }
-    if !quiet && !run.notes.is_empty() {
-        page.blank()?;
-        for note in run.notes {
-            page.prose(2, Tone::Usual, &format!("note: {}", one_line(note)))?;
-        }
+    if !quiet {
+        summary::notes(page, run.notes)?;
     }
-    if page.shortened {
-        page.blank()?;
-        page.prose(2, Tone::Faint, "what is cut short here is complete with --json FILE")?;
-    }
-    if !quiet || run.exit.code != 0 {
-        page.blank()?;
-        let tone = if run.exit.code == 0 { Tone::Good } else { Tone::Bad };
-        page.prose(0, tone, &format!("exit {}: {}", run.exit.code, one_line(run.exit.meaning)))?;
-    }
-    Ok(())
+    summary::end(page, run, quiet)
 }
 
 /// In the order in which they are counted.

@@ -44,6 +44,11 @@ pub fn summary(run: &Run, look: &Look, quiet: bool, out: &mut dyn Write) -> io::
         notes(page, run.notes)?;
     }
     not_run(page, run)?;
+    end(page, run, quiet)
+}
+
+/// What stands last on every page: where the rest is, and what it all comes to.
+pub(crate) fn end(page: &mut Page, run: &Run, quiet: bool) -> io::Result<()> {
     if page.shortened {
         page.blank()?;
         page.prose(2, Tone::Faint, "what is cut short here is complete with --json FILE")?;
@@ -220,7 +225,7 @@ fn repeat(page: &mut Page, finding: &Finding) -> io::Result<()> {
     page.beside(page.indent(), (Tone::Faint, "see it yourself"), (Tone::Usual, &one_line(command)))
 }
 
-fn notes(page: &mut Page, notes: &[String]) -> io::Result<()> {
+pub(crate) fn notes(page: &mut Page, notes: &[String]) -> io::Result<()> {
     if !notes.is_empty() {
         page.blank()?;
     }
