@@ -34,7 +34,7 @@ impl Told {
             side: env::var_os(variables::SIDE)?.into(),
             output_limit: env::var(variables::OUTPUT_LIMIT).ok().and_then(|text| text.parse().ok()).unwrap_or(65_536),
             cache: env::var_os(variables::CACHE).map(PathBuf::from),
-            traced: env::var(variables::TRACED).is_ok_and(|text| text == "yes"),
+            traced: env::var_os(variables::TRACED).is_some(),
             restore,
         })
     }

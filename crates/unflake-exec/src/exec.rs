@@ -42,8 +42,8 @@ pub struct Launch {
     pub keeper: Vec<String>,
     /// Where agents may be laid out for good.
     pub cache: Option<PathBuf>,
-    /// Whether the order in which tests run through their code is to be recorded.
-    pub traced: bool,
+    /// Whether, and with what, the order in which tests run through their code is to be recorded.
+    pub traced: Option<Tracing>,
     /// Whether what tests depend on is to be told from the first pass on.
     pub depends: Option<Granularity>,
     /// Where to start it. None: where unflake was started.
@@ -54,6 +54,23 @@ pub struct Launch {
     pub timeout: Option<Duration>,
     /// How many characters of one text to keep.
     pub output_limit: usize,
+}
+
+/// What a trace is to have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tracing {
+    Lines,
+    /// With the values that lines come by, where the agent can see them.
+    Values,
+}
+
+impl Tracing {
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Lines => "lines",
+            Self::Values => "values",
+        }
+    }
 }
 
 /// unflake itself could not set up what it needs.

@@ -8,6 +8,8 @@ use std::{env, fs, io, process};
 use unflake_model::Granularity;
 use unflake_protocol::variables;
 
+use crate::exec::Tracing;
+
 /// The agent for pytest, as it travels inside the binary.
 const PYTEST_AGENT: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/agent.rs"));
 
@@ -20,7 +22,7 @@ pub(crate) struct Injection<'a> {
     pub(crate) reports: bool,
     pub(crate) output_limit: usize,
     pub(crate) only: Option<&'a Path>,
-    pub(crate) traced: bool,
+    pub(crate) traced: Option<Tracing>,
     pub(crate) cache: Option<&'a Path>,
     pub(crate) depends: Option<Granularity>,
 }
@@ -49,7 +51,7 @@ impl Injection<'_> {
             (variables::REPORTS, Some(if self.reports { "yes" } else { "no" }.to_owned())),
             (variables::OUTPUT_LIMIT, Some(self.output_limit.to_string())),
             (variables::ONLY, self.only.map(text)),
-            (variables::TRACED, self.traced.then(|| "yes".to_owned())),
+            (variables::TRACED, self.traced.map(|tracing| tracing.word().to_owned())),
             (variables::CACHE, self.cache.map(text)),
             (variables::DEPENDENCIES, self.depends.map(|by| by.word().to_owned())),
             (variables::RESTORE, Some(serde_json::to_string(&restore).expect("a map of strings is JSON"))),

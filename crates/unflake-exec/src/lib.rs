@@ -28,5 +28,5 @@ mod tree;
 mod turn;
 mod work;
 
-pub use exec::{CannotStart, Closed, Exec, Interrupter, Launch};
+pub use exec::{CannotStart, Closed, Exec, Interrupter, Launch, Tracing};
 pub use keeper::keep;

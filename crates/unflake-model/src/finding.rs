@@ -1,6 +1,6 @@
 use serde::{Deserialize, Serialize};
 
-use crate::{Base, Cell, Failure, Granularity, Origin, TestId};
+use crate::{Base, Cell, Divergence, Failure, Granularity, Origin, TestId};
 
 /// What a technique concluded of one test, with what it rests on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -26,6 +26,7 @@ pub enum Detail {
     Nio(Nio),
     Order(OrderDependence),
     State(Leak),
+    Divergence(Divergence),
 }
 
 /// Whether a change can have caused a failure.

@@ -7,16 +7,19 @@ mod attempt;
 mod cell;
 mod change;
 mod dependencies;
+mod divergence;
 mod finding;
 mod observation;
 mod outcome;
 mod session;
 mod test;
+mod trace;
 
 pub use attempt::{Attempt, Failure, Phase, Timestamp};
 pub use cell::{Cell, Written};
 pub use change::{Base, Change, ChangeKind, ChangedFunctions, Changes, Chosen, Comparison};
 pub use dependencies::{Dependencies, Granularity};
+pub use divergence::{Cause, Divergence, How, Location, Parting, Split};
 pub use finding::{
     Detail, Evidence, Finding, Intersect, IntersectKind, Leak, LeakKind, Mode, Nio, NioKind, OrderDependence,
     OrderKind, Repeats, Rung, Touch, Verdict, VerdictKind,
@@ -25,3 +28,4 @@ pub use observation::{Environment, Event, Observation, Problem, ProblemKind, Tot
 pub use outcome::{Death, Outcome};
 pub use session::{EnvironmentId, Origin, Place, Probe, Purpose, Session, SessionId};
 pub use test::{Test, TestId};
+pub use trace::{Line, LineId, Reach, Seen, Strand, TraceId, Traces};

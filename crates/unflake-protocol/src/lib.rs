@@ -34,7 +34,8 @@ pub mod variables {
     pub const ONLY: &str = "UNFLAKE_ONLY";
     /// A JSON object: variables that were changed to bring the agent in, with the values they had (null: unset).
     pub const RESTORE: &str = "UNFLAKE_RESTORE";
-    /// `yes` where the order in which tests run through their code is to be recorded.
+    /// Set where the order in which tests run through their code is to be recorded: `lines`, or `values` for the values
+    /// that they come by as well.
     pub const TRACED: &str = "UNFLAKE_TRACED";
     /// A directory for what is worth keeping from run to run.
     pub const CACHE: &str = "UNFLAKE_CACHE";

@@ -102,7 +102,7 @@ pub(crate) fn launch(settings: &Settings) -> Launch {
         keeper: vec![myself.clone(), "keep".to_owned()],
         driver: driver(settings, myself),
         cache: cache(),
-        traced: false,
+        traced: None,
         depends: None,
         directory: None,
         jobs: settings.jobs.value,

@@ -194,7 +194,7 @@ fn depends(finding: &Finding) -> bool {
         Detail::Nio(nio) => nio.kind != NioKind::Broken,
         Detail::Order(_) => true,
         Detail::Verdict(verdict) => verdict.kind.is_flaky(),
-        Detail::Intersect(_) | Detail::State(_) => false,
+        Detail::Intersect(_) | Detail::State(_) | Detail::Divergence(_) => false,
     }
 }
 

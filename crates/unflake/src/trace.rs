@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::time::Instant;
 
-use unflake_exec::Exec;
+use unflake_exec::{Exec, Tracing};
 use unflake_inquiry::Once;
 use unflake_report::{self as report, Step, ThreadTrace};
 use unflake_trace::{Attempt, Depends, Lines, Process, Project, Thread};
@@ -40,7 +40,7 @@ pub(crate) fn run(args: &TraceArgs, settings: &Settings, here: &Path, colour: Wh
         let what = "only tests in Rust and C++ can be traced for now: with cargo test, cargo nextest or GoogleTest";
         return Err(Trouble::usage(what));
     }
-    launch.traced = true;
+    launch.traced = Some(Tracing::Lines);
     let mut memory = Memory::begin(&settings.store, command, here)?;
     let exec = Exec::new(launch)?;
     stop_on_signals(&exec)?;

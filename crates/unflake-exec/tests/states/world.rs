@@ -49,7 +49,7 @@ impl World {
             driver: None,
             keeper: vec![myself, "keep".to_owned()],
             cache: Some(cache.path().to_owned()),
-            traced: false,
+            traced: None,
             depends: None,
             directory: None,
             jobs,
