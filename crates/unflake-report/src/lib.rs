@@ -4,10 +4,15 @@
 //! the clock nor the environment nor the terminal. What it needs of them is handed in, so that its tests are literals.
 
 mod cases;
+mod divergence;
+mod excerpt;
 mod failure;
 mod history;
+mod html;
 mod json;
 mod junit;
+mod locate;
+mod locate_page;
 mod page;
 mod progress;
 mod search;
@@ -24,6 +29,8 @@ pub use history::{HistoryRow, attempts_table};
 pub use jiff::tz::TimeZone;
 pub use json::json;
 pub use junit::junit;
+pub use locate::{Located, locate};
+pub use locate_page::locate_page;
 pub use progress::Progress;
 pub use search::search;
 pub use summary::summary;

@@ -84,7 +84,7 @@ impl<'a> Xml<'a> {
 }
 
 /// The text in characters that XML 1.0 allows. Most of those that it forbids are made visible; two are replaced.
-fn legal(text: &str) -> Cow<'_, str> {
+pub(crate) fn legal(text: &str) -> Cow<'_, str> {
     let text = text::escape(text, &['\n', '\t']);
     if text.contains(['\u{fffe}', '\u{ffff}']) {
         return Cow::Owned(text.replace(['\u{fffe}', '\u{ffff}'], "\u{fffd}"));

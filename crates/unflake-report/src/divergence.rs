@@ -1,0 +1,203 @@
+//! What a divergence means, in words. The terminal and the page say the same.
+
+use unflake_model::{Cause, Divergence, How, Line, Location, Parting};
+
+/// How much the place where it starts can be relied upon.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Confidence {
+    Sure,
+    Likely,
+    Guess,
+}
+
+impl Confidence {
+    pub(crate) fn of(chance: f64) -> Self {
+        match chance {
+            chance if chance < 0.001 => Self::Sure,
+            chance if chance < 0.05 => Self::Likely,
+            _ => Self::Guess,
+        }
+    }
+
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Sure => "sure",
+            Self::Likely => "likely",
+            Self::Guess => "a guess",
+        }
+    }
+
+    /// What the test does at the place, said as strongly as it may be.
+    pub(crate) fn starts_at(self) -> &'static str {
+        match self {
+            Self::Sure => "starts at",
+            Self::Likely => "probably starts at",
+            Self::Guess => "may start at",
+        }
+    }
+}
+
+/// How often chance alone would bring it about, to follow "comes": `about once in 31,000 times`.
+pub(crate) fn odds(chance: f64) -> String {
+    if chance < 1e-6 {
+        return "less than once in a million times".to_owned();
+    }
+    if chance >= 0.3 || chance.is_nan() {
+        return "often".to_owned();
+    }
+    let times = 1.0 / chance;
+    let coarse = 10f64.powf((times.log10().floor() - 1.0).max(0.0));
+    format!("about once in {} times", grouped((times / coarse).round() as u64 * coarse as u64))
+}
+
+/// With commas between the thousands.
+pub(crate) fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+pub(crate) fn place(line: &Line) -> String {
+    format!("{}:{}", line.file, line.line)
+}
+
+pub(crate) fn same_place(one: &Line, other: &Line) -> bool {
+    (&one.file, one.line) == (&other.file, other.line)
+}
+
+/// The parting that the likeliest place is about, and all the others.
+pub(crate) fn partings(divergence: &Divergence) -> (Option<&Parting>, Vec<&Parting>) {
+    let start = divergence.locations.first().map(|location| &location.line);
+    let at_start =
+        |parting: &Parting| parting.last.as_ref().zip(start).is_some_and(|(last, start)| same_place(last, start));
+    let main = divergence.partings.iter().position(at_start).unwrap_or(0);
+    let others = divergence.partings.iter().enumerate().filter(|(at, _)| *at != main).map(|(_, one)| one).collect();
+    (divergence.partings.get(main), others)
+}
+
+/// Where failing runs part from passing ones, to follow "part".
+pub(crate) fn parts_where(parting: &Parting) -> String {
+    match &parting.last {
+        Some(last) => format!("after {}", place(last)),
+        None => "at once".to_owned(),
+    }
+}
+
+/// What can be said where no place is known.
+pub(crate) fn nowhere(divergence: &Divergence) -> String {
+    let (runs, failed) = (divergence.runs, divergence.failed);
+    match (runs, failed) {
+        (0, _) => "no run came to an end in time, so there is nothing to compare".to_owned(),
+        (_, 0) => format!("it did not fail in {runs} runs, so there is no failing run to compare with passing ones"),
+        _ if failed == runs => format!("it failed in all {runs} runs, so there is no passing run to compare with"),
+        _ => format!("nothing that was recorded tells the {failed} failing runs of {runs} from the others"),
+    }
+}
+
+pub(crate) fn how(how: How) -> &'static str {
+    match how {
+        How::Control => "other lines follow it",
+        How::Value => "a value is another",
+        How::Order => "the same lines run in another order",
+    }
+}
+
+/// How much of the failing and passing runs a place tells apart.
+pub(crate) fn share(location: &Location, divergence: &Divergence) -> String {
+    let passed = divergence.runs.saturating_sub(divergence.failed);
+    format!("{} of {} failing runs, {} of {passed} passing", location.failing, divergence.failed, location.passing)
+}
+
+pub(crate) fn cause(cause: Cause) -> &'static str {
+    match cause {
+        Cause::Randomness => "randomness",
+        Cause::Time => "time",
+        Cause::UnorderedCollection => "a collection without a fixed order",
+        Cause::AsyncWait => "a wait that does not wait for what it needs",
+        Cause::Race => "a race",
+        Cause::Network => "network",
+        Cause::Io => "files and devices",
+        Cause::LeakedState => "state that was left behind",
+        Cause::Resource => "a resource that runs short",
+        Cause::FloatingPoint => "rounding of floating-point numbers",
+        Cause::Environment => "the environment",
+        Cause::Unknown => "not known",
+    }
+}
+
+/// What people do about it.
+pub(crate) fn advice(cause: Cause) -> &'static str {
+    match cause {
+        Cause::Randomness => {
+            "Fix the seed in the test, or test for what holds for every value. If some values break the code itself, \
+             that is a bug: keep such a value as a test of its own."
+        }
+        Cause::Time => {
+            "Give the code a clock that the test sets, instead of the real one. Compare times with room to spare, and \
+             read the clock once where two readings must agree."
+        }
+        Cause::UnorderedCollection => {
+            "Sort before comparing, or compare in a way that ignores order. If users see the order, give it a fixed one in the code."
+        }
+        Cause::AsyncWait => {
+            "Wait for the condition instead of for a time, with a generous limit that only a real failure reaches."
+        }
+        Cause::Race => {
+            "Make one side wait for the other: join the thread, await the task, or hold a lock around what both use. A \
+             longer sleep only makes it rarer."
+        }
+        Cause::Network => {
+            "Answer from a server that the test starts itself on this machine, at a port that the system picks. Where the \
+             real one is the point, keep it apart from the tests that must always pass."
+        }
+        Cause::Io => {
+            "Give each test a directory of its own, and close and flush what is written before it is read. Sort listings \
+             of directories."
+        }
+        Cause::LeakedState => {
+            "Set up in the test what it needs, and put back what it changes. `unflake order` names the test that leaves \
+             it behind."
+        }
+        Cause::Resource => {
+            "Let the system pick ports and names, release what was taken even when the test fails, and do not count on \
+             how much is free."
+        }
+        Cause::FloatingPoint => "Compare with a tolerance that fits the calculation, or add up in a fixed order.",
+        Cause::Environment => {
+            "Set in the test what it relies on (variables, locale, time zone, number of processors) instead of taking \
+             what the machine has."
+        }
+        Cause::Unknown => {
+            "Read the two ways from where they part: what decided there? If that does not say it, run the test more \
+             often, so that more failing runs can be compared."
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chance_becomes_words() {
+        let told = [0.0, 2e-6, 0.000032, 0.004, 0.049, 0.2, 0.9, f64::NAN]
+            .map(|chance| format!("{}: {}", Confidence::of(chance).word(), odds(chance)));
+        let expected = [
+            "sure: less than once in a million times",
+            "sure: about once in 500,000 times",
+            "sure: about once in 31,000 times",
+            "likely: about once in 250 times",
+            "likely: about once in 20 times",
+            "a guess: about once in 5 times",
+            "a guess: often",
+            "a guess: often",
+        ];
+        assert_eq!(told, expected);
+    }
+}

@@ -1,0 +1,264 @@
+//! Where a flaky test starts to fail, for the terminal.
+
+use std::borrow::Cow;
+use std::io::{self, Write};
+
+use unflake_model::{Detail, Divergence, Finding, Parting, Split};
+
+use crate::divergence::{self, Confidence, place};
+use crate::excerpt::{Excerpt, Extent, Note, Row, Scene, Sources, Way};
+use crate::page::{LONGEST, Page, Tone};
+use crate::text::{keep_start, width, wrap};
+use crate::{Look, one_line, words};
+
+/// What is to be shown of a divergence.
+pub struct Located<'a> {
+    /// With [`Detail::Divergence`].
+    pub finding: &'a Finding,
+    /// The lines of a file of the project, by its path relative to the root. None where it is not there.
+    pub sources: Sources<'a>,
+    pub seconds: f64,
+    /// Where the full report was written.
+    pub page: Option<&'a str>,
+    /// A command that shows it again.
+    pub repeat: Option<&'a str>,
+}
+
+impl<'a> Located<'a> {
+    pub(crate) fn divergence(&self) -> Option<&'a Divergence> {
+        match &self.finding.detail {
+            Detail::Divergence(divergence) => Some(divergence),
+            _ => None,
+        }
+    }
+}
+
+const EXTENT: Extent = Extent { context: 2, rows: 14, files: 2, all: false };
+/// Of other places, other partings and what is not known, so many are told here.
+const TOLD: usize = 4;
+/// Columns of one value, and of one message.
+const VALUE: usize = 40;
+const MESSAGE: usize = 160;
+/// Where the text beside a label begins.
+const LABELLED: usize = 19;
+
+/// Writes where it starts. `quiet` leaves out everything but the answer.
+pub fn locate(located: &Located, look: &Look, quiet: bool, out: &mut dyn Write) -> io::Result<()> {
+    let Some(divergence) = located.divergence() else { return Ok(()) };
+    let page = &mut Page::new(*look, out);
+    answer(page, divergence)?;
+    if !quiet {
+        let (parting, others) = divergence::partings(divergence);
+        let scene = Scene { divergence, start: divergence.locations.first(), parting };
+        for excerpt in scene.excerpts(located.sources, EXTENT) {
+            show(page, divergence, &excerpt)?;
+        }
+        page.blank()?;
+        also(page, divergence, &others)?;
+        unknown(page, divergence)?;
+        let advice = divergence::advice(divergence.kind).replace('`', "");
+        labelled(page, "what people do", &advice)?;
+        if let Some(command) = located.repeat {
+            labelled_whole(page, "see it yourself", &one_line(command))?;
+        }
+    }
+    page.blank()?;
+    counts(page, located, divergence)
+}
+
+/// What starts where, where it shows, and what kind it is.
+fn answer(page: &mut Page, divergence: &Divergence) -> io::Result<()> {
+    let first = match divergence.locations.first() {
+        Some(start) => {
+            let starts = Confidence::of(start.chance).starts_at();
+            sentence(&format!("It {starts} {}: {}", place(&start.line), start.sentence))
+        }
+        None => sentence(&format!("Where it starts is not known: {}", divergence::nowhere(divergence))),
+    };
+    page.prose(2, Tone::Bold, &own(&page.look, &first))?;
+    if let Some(shows) = &divergence.shows {
+        let message = divergence.partings.first().and_then(|parting| parting.messages.first());
+        let message = message.map(|(text, _)| said(page.look, text)).unwrap_or_default();
+        let shows = match &*message {
+            "" => format!("It shows at {}.", one_line(&place(shows))),
+            message => format!("It shows at {}: {message}", one_line(&place(shows))),
+        };
+        page.prose(2, Tone::Usual, &shows)?;
+    }
+    let because = if divergence.because.is_empty() { "" } else { ", because " };
+    let kind = format!("Kind: {}{because}{}", divergence::cause(divergence.kind), divergence.because);
+    page.prose(2, Tone::Usual, &own(&page.look, &sentence(&kind)))?;
+    if let Some(start) = divergence.locations.first() {
+        let confidence = Confidence::of(start.chance).word();
+        let odds = divergence::odds(start.chance);
+        let told = format!("How sure: {confidence}; by chance alone, so clear a difference comes {odds}.");
+        page.prose(2, Tone::Usual, &told)?;
+    }
+    Ok(())
+}
+
+fn show(page: &mut Page, divergence: &Divergence, excerpt: &Excerpt) -> io::Result<()> {
+    page.blank()?;
+    let look = page.look;
+    let file = one_line(excerpt.file);
+    let function = one_line(excerpt.function);
+    page.beside(4, (Tone::Bold, &file), (Tone::Faint, &keep_start(&function, VALUE * 2, look.sign("…"))))?;
+    let digits = excerpt.rows.last().map_or(1, |row| row.number.to_string().len());
+    let gutter = 2 + 2 + digits + 3;
+    let room = look.width.saturating_sub(gutter).clamp(10, LONGEST);
+    let code: Vec<String> = excerpt.rows.iter().map(|row| code(row, room, look)).collect();
+    let notes: Vec<String> = excerpt.rows.iter().map(|row| notes(row, divergence, look)).collect();
+    // Notes stand in one column beside the code if they all fit there, else below it.
+    let noted = code.iter().zip(&notes).filter(|(_, note)| !note.is_empty());
+    let column = noted.clone().map(|(code, _)| width(code)).max().unwrap_or(0) + 3;
+    let beside = noted.clone().all(|(_, note)| column + width(note) <= room);
+    for ((row, code), note) in excerpt.rows.iter().zip(&code).zip(&notes) {
+        if row.gap {
+            page.line(&[(Tone::Faint, &format!("    {:>digits$} {}", "", look.sign("⋮")))])?;
+        }
+        let (tone, sign) = mark(row, look);
+        let number = format!("{:>digits$}", row.number);
+        let rule = format!(" {} ", look.sign("│"));
+        let line = [(Tone::Usual, "  "), (tone, sign), (Tone::Usual, " "), (tone, &number), (Tone::Faint, &*rule)];
+        let code_tone = if row.text.is_none() { Tone::Faint } else { Tone::Usual };
+        let blanks = " ".repeat(column.saturating_sub(width(code)));
+        let rest = [(code_tone, &**code), (Tone::Usual, &*blanks), (tone, note)];
+        let shown = if beside { 3 } else { 1 };
+        page.line(&[&line[..], &rest[..shown]].concat())?;
+        if !beside && !note.is_empty() {
+            let below = format!("    {:>digits$}{rule}  ", "");
+            for piece in wrap(note.split(' '), look.width.saturating_sub(width(&below))) {
+                page.line(&[(Tone::Faint, &below), (tone, &piece)])?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn code(row: &Row, room: usize, look: Look) -> String {
+    let text = row.text.as_deref().unwrap_or("(the source is not there)");
+    // What is cut off is not worth escaping.
+    let start: String = text.chars().take(LONGEST + 1).collect();
+    keep_start(&one_line(&start), room, look.sign("…")).into_owned()
+}
+
+fn mark(row: &Row, look: Look) -> (Tone, &'static str) {
+    match row.way {
+        _ if row.start => (Tone::Odd, look.sign("▸")),
+        Some(Way::Failing) => (Tone::Bad, look.sign("✗")),
+        Some(Way::Passing) => (Tone::Good, look.sign("✓")),
+        Some(Way::Both) => (Tone::Faint, "="),
+        None => (Tone::Faint, " "),
+    }
+}
+
+fn notes(row: &Row, divergence: &Divergence, look: Look) -> String {
+    let tell = |note: &Note| match note {
+        Note::Value(start) => start.value.as_ref().map(|split| values(split, look)).unwrap_or_default(),
+        Note::Order => "from here in another order".to_owned(),
+        Note::Parts { failing_end: true, .. } => "failing runs end here".to_owned(),
+        Note::Parts { passing_end: true, .. } => "passing runs end here".to_owned(),
+        Note::Parts { .. } => "here they part".to_owned(),
+        Note::Failing(runs) => format!("only failing runs go on here ({runs} of {})", divergence.failed),
+        Note::Passing { only: true } => "only passing runs go on here".to_owned(),
+        Note::Passing { only: false } => "passing runs go on here".to_owned(),
+        Note::Shows => "the failure shows here".to_owned(),
+    };
+    row.notes.iter().map(tell).collect::<Vec<_>>().join("; ")
+}
+
+/// `failing 0.93–0.99 · passing 0.01–0.92`.
+fn values(split: &Split, look: Look) -> String {
+    let list = |values: &[String]| {
+        let shown = values.iter().take(3).map(|value| keep_start(&one_line(value), VALUE, look.sign("…")).into_owned());
+        let more = if values.len() > 3 { [look.sign("…").to_owned()].to_vec() } else { Vec::new() };
+        let all: Vec<String> = shown.chain(more).collect();
+        if all.is_empty() { "none".to_owned() } else { all.join(", ") }
+    };
+    let text = format!("failing {}{}passing {}", list(&split.failing), look.sign(" · "), list(&split.passing));
+    own(&look, &text).replace(" – ", "–")
+}
+
+/// Other places that tell failing runs from passing ones, and other ways to fail.
+fn also(page: &mut Page, divergence: &Divergence, others: &[&Parting]) -> io::Result<()> {
+    let mut told = Vec::new();
+    for location in divergence.locations.iter().skip(1) {
+        told.push(format!("{}: {}", place(&location.line), location.sentence));
+    }
+    for parting in others {
+        let message = parting.messages.first().map(|(text, _)| said(page.look, text)).unwrap_or_default();
+        let said = if message.is_empty() { String::new() } else { format!(": {message}") };
+        let runs = format!("{} of {} failing runs part", parting.runs, divergence.failed);
+        told.push(format!("{runs} {}{said}", divergence::parts_where(parting)));
+    }
+    list(page, "also", &told)
+}
+
+fn unknown(page: &mut Page, divergence: &Divergence) -> io::Result<()> {
+    list(page, "not known", &divergence.unknown)
+}
+
+fn list(page: &mut Page, label: &str, told: &[String]) -> io::Result<()> {
+    for (at, text) in told.iter().take(TOLD).enumerate() {
+        let text = own(&page.look, text);
+        let text = keep_start(&text, LONGEST, page.look.sign("…"));
+        labelled(page, if at == 0 { label } else { "" }, &text)?;
+    }
+    match told.len().saturating_sub(TOLD) {
+        0 => Ok(()),
+        more => labelled(page, "", &format!("and {more} more")),
+    }
+}
+
+/// A paragraph beside its label, or below it where there is little room.
+fn labelled(page: &mut Page, label: &str, text: &str) -> io::Result<()> {
+    let narrow = page.look.width < 60;
+    let indent = if narrow { 4 } else { 2 + LABELLED };
+    if narrow && !label.is_empty() {
+        page.line(&[(Tone::Usual, "  "), (Tone::Faint, label)])?;
+    }
+    for (at, line) in wrap(text.split_whitespace(), page.look.width.saturating_sub(indent)).iter().enumerate() {
+        let label = if at == 0 && !narrow { label } else { "" };
+        let blanks = " ".repeat(indent - 2 - label.len());
+        page.line(&[(Tone::Usual, "  "), (Tone::Faint, label), (Tone::Usual, &blanks), (Tone::Usual, line)])?;
+    }
+    Ok(())
+}
+
+/// Text that people copy is never broken.
+fn labelled_whole(page: &mut Page, label: &str, text: &str) -> io::Result<()> {
+    page.beside(2, (Tone::Faint, &format!("{label:<0$}", LABELLED - 2)), (Tone::Usual, text))
+}
+
+fn counts(page: &mut Page, located: &Located, divergence: &Divergence) -> io::Result<()> {
+    let mut counts = vec![format!("{}, {} failed", words::count(divergence.runs as usize, "run"), divergence.failed)];
+    if divergence.timed_out > 0 {
+        counts.push(format!("{} more timed out and are set apart", divergence.timed_out));
+    }
+    counts.push(words::duration(located.seconds));
+    counts.extend(located.page.map(|path| format!("full report: {}", one_line(path))));
+    let separator = page.look.sign(" · ").trim_end();
+    let last = counts.len() - 1;
+    counts[..last].iter_mut().for_each(|count| count.push_str(separator));
+    page.words(2, Tone::Usual, counts.iter().map(String::as_str))
+}
+
+/// What runs said when they failed, in one line that ends somewhere.
+fn said(look: Look, text: &str) -> String {
+    keep_start(&words::first_line(text, look.sign("…")), MESSAGE, look.sign("…")).into_owned()
+}
+
+fn sentence(text: &str) -> String {
+    let text = text.trim_end();
+    if text.ends_with(['.', '?', '!', '…']) { text.to_owned() } else { format!("{text}.") }
+}
+
+/// A sentence of unflake's own, which may quote what tests wrote, safe to print and with signs that can be drawn.
+fn own<'a>(look: &Look, text: &'a str) -> Cow<'a, str> {
+    let text = one_line(text);
+    if look.unicode || text.is_ascii() {
+        return text;
+    }
+    let signs = [("≥", ">="), ("≤", "<="), ("≠", "!="), ("–", "-"), (" · ", ", "), ("…", "...")];
+    Cow::Owned(signs.iter().fold(text.into_owned(), |text, (sign, plain)| text.replace(sign, plain)))
+}
