@@ -47,6 +47,8 @@ pub(crate) enum Answered {
         alone: u32,
         other: u32,
     },
+    /// It ended otherwise only while copies of the project ran beside it.
+    OnlyBesideOthers,
     /// It ended the same way after all of them.
     Nothing,
     /// It could not be run alone, or it is skipped.

@@ -6,7 +6,7 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use unflake_model::{Finding, Observation, OrderKind, Origin, Purpose, Session};
+use unflake_model::{Finding, Observation, OrderKind, Origin, Purpose, Session, TestId};
 
 use crate::Inquiry;
 use crate::book::{Book, Case};
@@ -26,6 +26,9 @@ const ORDERS_AT_ONCE: usize = 8;
 const AS_NEW_AT_MOST: usize = 8;
 /// So many suspects are looked into side by side.
 const SUSPECTS_AT_ONCE: usize = 4;
+/// How often a test that seems to fail by chance is run with nobody beside it, alone and after the others.
+const TIMES_BY_ITSELF: usize = 12;
+const TIMES_AFTER_OTHERS: usize = 3;
 
 /// What is looked for, and for how long.
 #[derive(Clone, Debug, PartialEq)]
@@ -58,6 +61,13 @@ impl Order {
     /// Names that were asked for and fit no test.
     pub fn nobody(&self) -> Vec<String> {
         self.book.borrow().nobody.clone()
+    }
+
+    /// Tests that failed only while copies of the project ran beside them.
+    pub fn only_beside_others(&self) -> Vec<TestId> {
+        let book = self.book.borrow();
+        let beside = book.cases.iter().filter(|case| matches!(case.answered, Some(Answered::OnlyBesideOthers)));
+        beside.map(|case| case.suspect.test.clone()).collect()
     }
 
     /// What has been tried so far, for whoever wants to know what a search without findings is worth.
@@ -178,6 +188,29 @@ impl Search {
         for some in open.chunks(SUSPECTS_AT_ONCE) {
             together(some.iter().map(|at| self.look_into(*at)).collect()).await;
         }
+        for at in open {
+            if matches!(self.book.borrow().cases[at].answered, Some(Answered::Chance { .. })) {
+                self.with_nobody_beside(at).await;
+            }
+        }
+    }
+
+    /// Copies of a project may meet on a port or a file. What varies is run with nobody beside it before it is called chance.
+    async fn with_nobody_beside(&self, at: usize) {
+        let Case { suspect, .. } = self.book.borrow().cases[at].clone();
+        let alone_only = vec![suspect.test.clone()];
+        let after_others = [&suspect.before[..], &alone_only].concat();
+        let orders = std::iter::repeat_n(&alone_only, TIMES_BY_ITSELF);
+        for order in orders.chain(std::iter::repeat_n(&after_others, TIMES_AFTER_OTHERS)) {
+            if self.desk.is_late() {
+                return;
+            }
+            let answer = self.desk.ask(vec![Question::new(Purpose::Search, order.clone())]).await.remove(0);
+            if !answer.last().is_some_and(|last| last.outcome.is_pass()) {
+                return;
+            }
+        }
+        self.book.borrow_mut().cases[at].answered = Some(Answered::OnlyBesideOthers);
     }
 
     async fn look_into(&self, at: usize) {

@@ -34,6 +34,17 @@ fn chance_is_not_taken_for_order() {
 }
 
 #[test]
+fn what_fails_only_beside_others_is_no_finding() {
+    for percent in [20, 50] {
+        let special = vec![(4, Sim { fails_beside_others: percent, ..Sim::default() }), (9, polluter("x"))];
+        let mut order = Order::new(ordering());
+        World::new(20, special).play(&mut order);
+        assert_eq!(order.findings(), vec![], "{percent} %");
+        assert_eq!(order.only_beside_others(), vec![named(4)], "{percent} %");
+    }
+}
+
+#[test]
 fn what_fails_always_and_what_is_skipped_is_no_matter_of_order() {
     let broken = Sim { fails: Some(Box::new(|_| true)), ..Sim::default() };
     let skipped = Sim { skips: true, ..Sim::default() };

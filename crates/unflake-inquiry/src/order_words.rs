@@ -15,7 +15,7 @@ pub(crate) fn findings(case: &Case) -> Vec<Finding> {
     let found = match &case.answered {
         Some(Answered::Depends(dependence)) => Some(depends(test, dependence)),
         Some(Answered::Chance { alone, other }) => Some(chance(case, *alone, *other)),
-        Some(Answered::Nothing | Answered::Unknown) => None,
+        Some(Answered::Nothing | Answered::Unknown | Answered::OnlyBesideOthers) => None,
         None => unfinished(case),
     };
     found.into_iter().chain(case.state.iter().map(|state| state.finding(test))).collect()

@@ -28,6 +28,8 @@ pub(crate) struct Sim {
     /// Of a hundred failures, how many happen; of a hundred passes, how many are failures all the same.
     pub(crate) fails_really: Option<usize>,
     pub(crate) fails_anyway: usize,
+    /// The same, but only where other sessions run beside it.
+    pub(crate) fails_beside_others: usize,
 }
 
 pub(crate) struct World {
@@ -48,6 +50,7 @@ pub(crate) struct World {
     pub(crate) chance: Chance,
     clock: i64,
     environments: u32,
+    crowded: bool,
     pub(crate) executions: u32,
     pub(crate) forks: u32,
     pub(crate) batches: u32,
@@ -115,6 +118,7 @@ impl World {
             chance: Chance(1),
             clock: 0,
             environments: 0,
+            crowded: false,
             executions: 0,
             forks: 0,
             batches: 0,
@@ -174,6 +178,7 @@ impl World {
             return false;
         }
         self.batches += 1;
+        self.crowded = sessions.len() > 1;
         sessions.sort_by_key(|session| session.prefix);
         for session in &sessions {
             let prefix = session.prefix as usize;
@@ -297,7 +302,11 @@ impl World {
         let would_fail = sim.fails.as_ref().is_some_and(|fails| fails(state));
         let fails = match would_fail {
             true => sim.fails_really.is_none_or(|percent| self.chance.below(100) < percent),
-            false => sim.fails_anyway > 0 && self.chance.below(100) < sim.fails_anyway,
+            false => {
+                let beside = if self.crowded { sim.fails_beside_others } else { 0 };
+                let percent = sim.fails_anyway.max(beside);
+                percent > 0 && self.chance.below(100) < percent
+            }
         };
         let outcome = match () {
             () if sim.skips => Outcome::Skipped,

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use unflake_exec::Exec;
 use unflake_inquiry::{Doubling, Inquiry, Nio, Order, Ordering};
-use unflake_model::{Detail, Finding, Mode, NioKind};
+use unflake_model::{Detail, Finding, Mode, NioKind, TestId};
 use unflake_report as report;
 
 use crate::args::{NioArgs, NioMode, OrderArgs, SearchArgs, When};
@@ -55,25 +55,28 @@ pub(crate) fn nio(args: &NioArgs, settings: &Settings, here: &Path, colour: When
 
 /// What nio has to say beside its findings.
 fn notes_of(nio: &Nio) -> Vec<String> {
-    let say = |number: usize, what: &str| match number {
+    let untried = "could not be run twice in one process, and nothing is known of what that would show";
+    let notes = [
+        count(nio.left(), "were not looked into: the time was over (--for)"),
+        count(nio.untried().len(), untried),
+        only_beside(&nio.only_beside_others()),
+    ];
+    notes.into_iter().flatten().collect()
+}
+
+fn count(number: usize, what: &str) -> Option<String> {
+    match number {
         0 => None,
         1 => Some(format!("1 test {what}")),
         tests => Some(format!("{tests} tests {what}")),
-    };
-    let beside = nio.only_beside_others();
-    let named = beside.iter().map(|test| report::one_line(test.as_str()).into_owned()).take(3).collect::<Vec<_>>();
-    let beside = say(
-        beside.len(),
-        "failed, but not with nobody beside: chance, or something that copies of the project share, such as a port or a file",
-    );
-    [
-        say(nio.left(), "were not looked into: the time was over (--for)"),
-        say(nio.untried().len(), "could not be run twice in one process, and nothing is known of what that would show"),
-        beside.map(|note| format!("{note} ({})", named.join(", "))),
-    ]
-    .into_iter()
-    .flatten()
-    .collect()
+    }
+}
+
+/// Of tests that failed only while copies of the project ran beside them.
+fn only_beside(tests: &[TestId]) -> Option<String> {
+    let what = "failed, but not with nobody beside: chance, or something that copies of the project share, such as a port or a file";
+    let named: Vec<_> = tests.iter().take(3).map(|test| report::one_line(test.as_str())).collect();
+    count(tests.len(), what).map(|note| format!("{note} ({})", named.join(", ")))
 }
 
 pub(crate) fn order(args: &OrderArgs, settings: &Settings, here: &Path, colour: When) -> Result<Exit, Trouble> {
@@ -90,7 +93,11 @@ pub(crate) fn order(args: &OrderArgs, settings: &Settings, here: &Path, colour: 
     });
     let search =
         Search { name: "order", args: &args.search, seed: Some(seed), of_changes: false, settings, here, colour };
-    search.run(&mut order, |order| order.nobody(), |order| vec![order.coverage().to_string()])
+    search.run(
+        &mut order,
+        |order| order.nobody(),
+        |order| only_beside(&order.only_beside_others()).into_iter().chain([order.coverage().to_string()]).collect(),
+    )
 }
 
 fn seconds(args: &SearchArgs) -> Result<f64, Trouble> {
