@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
 use crate::Cause;
@@ -44,9 +46,9 @@ pub struct Seen {
     pub at: u64,
     pub line: LineId,
     /// The name of a variable, or `returns` for what a function gave back.
-    pub name: String,
+    pub name: Arc<str>,
     /// Short; the same for equal values. Numbers are written as numbers.
-    pub text: String,
+    pub text: Arc<str>,
 }
 
 /// Something that a line reached for and that need not be the same in every run.
@@ -73,8 +75,11 @@ pub trait Traces {
     fn line(&self, id: LineId) -> Line;
 
     /// In the order in which they were seen.
-    fn values(&self, strand: (TraceId, usize)) -> &[Seen];
+    fn values(&self, strand: (TraceId, usize)) -> Vec<Seen>;
 
     /// Of all traces together.
     fn reaches(&self) -> &[Reach];
+
+    /// What is not in the traces although it happened, in words.
+    fn gaps(&self) -> &[String];
 }

@@ -2,7 +2,7 @@
 //!
 //! This crate has the format, a reader, and all it takes to have native programs (Rust, C, C++) write it: the runtime that
 //! they call, the flags that make them call it, and the way from addresses back to lines. Deliberately absent: sessions,
-//! verdicts, comparison of traces. The decisions are in `docs/design/8-native-traces.md`.
+//! verdicts, conclusions from traces. The decisions are in `docs/design/8-native-traces.md`.
 //!
 //! # The format, version 1
 //!
@@ -22,6 +22,11 @@
 //! - `places`, text: `unflake-places 1`, then a line for every id that occurs, fields parted by tabs: the id, and for each
 //!   frame from the outermost to the innermost file, line and function. An empty file or line 0: not known. `note` and a
 //!   text say what else is not known. Tab, line ends and backslash are written `\t`, `\n`, `\r`, `\\`.
+//! - `values-N`, text, beside `thread-N` where the tracer can see values, a line each, fields parted by tabs and escaped as in
+//!   `places`: after how many events of this thread, the place of the last of them, a name, and what it stood for then.
+//!   `returns` is the name of what a function gave back.
+//! - `reaches`, text, the same way: a place, a cause (`randomness`, `time`, …) and the name of what was reached for there that need
+//!   not be the same in every run, such as `random.random`.
 //! - `files`, text, a line for each file that the process reached for and each way it did, kind and path parted by a tab, the
 //!   path escaped as in `places`: `read`, `wrote` (also made, renamed, removed), `listed` (the names in a directory), `walked`
 //!   (a directory or pattern, by a function that does not say what it met), `seen` (there, but not opened), `missed` (looked
@@ -38,6 +43,9 @@
 //! `budget` in the attempt's directory is a page that the processes share: how much of the limit is taken, u64, and whether some
 //! of them could write down neither a file that they reached for nor that it is lost, u64.
 
+mod archive;
+mod archive_blocks;
+mod archive_values;
 mod attempt;
 mod binary;
 mod cargo;
@@ -55,6 +63,7 @@ mod runtime;
 mod symbols;
 mod thread;
 
+pub use archive::Archive;
 pub use attempt::{Attempt, Process};
 pub use binary::{Instrumented, instrumented};
 pub use cargo::{cargo_variables, rustc_wrapper};

@@ -70,6 +70,12 @@ impl Thread {
         Ok(PlaceIds { file, path, buffer, at: 0, filled: 0, read: 0, done: false })
     }
 
+    /// The file of the same number that has this in place of `thread`.
+    pub(crate) fn beside(&self, word: &str) -> PathBuf {
+        let name = self.path.file_name().unwrap_or_default().to_string_lossy();
+        self.path.with_file_name(name.replacen("thread", word, 1))
+    }
+
     /// The last step of the way, as people would name the thread: its name, or how it was started.
     pub(crate) fn way(&self) -> Option<String> {
         let way = self.head.way.as_ref()?;
