@@ -1,0 +1,104 @@
+//! Traced runs of one test, side by side: which strand of one is which strand of another, and when what happened.
+
+use std::collections::HashMap;
+
+use unflake_model::{Attempt, Origin, Strand, TraceId, Traces};
+
+/// What the strand is called in which the tests are loaded, before the first of them begins.
+const LOADING: &str = "loading";
+
+/// A run that came to its end and left a trace.
+#[derive(Clone, Debug)]
+pub(crate) struct Run {
+    pub(crate) trace: TraceId,
+    pub(crate) failed: bool,
+    pub(crate) origin: Origin,
+    pub(crate) seconds: f64,
+    /// What it said when it failed, in one line.
+    pub(crate) message: String,
+    /// The same for failures of one kind: where it was raised, and the message without what varies.
+    pub(crate) kind: String,
+    /// Where the failure was raised.
+    pub(crate) raised: Option<(String, u32)>,
+}
+
+impl Run {
+    pub(crate) fn new(trace: TraceId, attempt: &Attempt) -> Self {
+        let failed = attempt.outcome.is_failure();
+        let failure = attempt.failure.as_ref().filter(|_| failed);
+        let first_line = failure.map(|failure| failure.message.lines().next().unwrap_or_default().trim().to_owned());
+        let raised = failure.and_then(|failure| Some((failure.file.clone()?, failure.line?)));
+        let message = match (failure, first_line) {
+            (Some(failure), Some(text)) if text.is_empty() => failure.kind.clone(),
+            (_, Some(text)) => text,
+            (_, None) if failed => attempt.outcome.word().to_owned(),
+            _ => String::new(),
+        };
+        let kind = format!("{raised:?} {}", failure.map_or("", |failure| &failure.kind));
+        let (origin, seconds) = (attempt.origin, attempt.seconds);
+        Self { trace, failed, origin, seconds, message, kind, raised }
+    }
+}
+
+/// Runs with their strands found.
+pub(crate) struct Runs<'a> {
+    pub(crate) traces: &'a dyn Traces,
+    pub(crate) all: &'a [Run],
+    /// In the order in which they begin.
+    pub(crate) keys: Vec<Key>,
+}
+
+/// A strand, wherever it is there.
+pub(crate) struct Key {
+    pub(crate) name: String,
+    /// By run, its place among the strands of that run.
+    pub(crate) at: Vec<Option<usize>>,
+}
+
+impl<'a> Runs<'a> {
+    pub(crate) fn new(traces: &'a dyn Traces, all: &'a [Run]) -> Self {
+        let mut found: HashMap<&str, usize> = HashMap::new();
+        let mut keys: Vec<(u64, Key)> = Vec::new();
+        for (at, run) in all.iter().enumerate() {
+            for (place, strand) in traces.strands(run.trace).iter().enumerate() {
+                let key = *found.entry(&strand.key).or_insert_with(|| {
+                    let began = if strand.name == LOADING { 0 } else { strand.began + 1 };
+                    keys.push((began, Key { name: strand.name.clone(), at: vec![None; all.len()] }));
+                    keys.len() - 1
+                });
+                keys[key].1.at[at] = Some(place);
+            }
+        }
+        keys.sort_by_key(|(began, _)| *began);
+        Self { traces, all, keys: keys.into_iter().map(|(_, key)| key).collect() }
+    }
+
+    pub(crate) fn failed(&self) -> usize {
+        self.all.iter().filter(|run| run.failed).count()
+    }
+
+    pub(crate) fn strand(&self, run: usize, key: usize) -> Option<&Strand> {
+        Some(&self.traces.strands(self.all[run].trace)[self.keys[key].at[run]?])
+    }
+
+    /// How the archive knows it.
+    pub(crate) fn id(&self, run: usize, key: usize) -> Option<(TraceId, usize)> {
+        Some((self.all[run].trace, self.keys[key].at[run]?))
+    }
+
+    /// When a strand came to this position, as a share of the run. Between strands there is no order but this guess: each goes
+    /// evenly from its beginning to the end of the run, but for the loading, which ends when the others begin.
+    pub(crate) fn when(&self, run: usize, key: usize, position: f64) -> f64 {
+        let Some(strand) = self.strand(run, key) else { return 1.0 };
+        let strands = self.traces.strands(self.all[run].trace);
+        let latest = strands.iter().map(|strand| strand.began).max().unwrap_or_default() as f64;
+        let whole = (self.all[run].seconds * 1e9).max(latest * 1.1).max(1.0);
+        let others = strands.iter().filter(|other| other.name != LOADING).map(|other| other.began);
+        let until = match strand.name == LOADING {
+            true => others.min().unwrap_or(strand.began) as f64,
+            false => whole,
+        };
+        let (began, share) = (strand.began as f64, position / strand.events.max(1) as f64);
+        (began + share * (until - began).max(0.0)) / whole
+    }
+}
