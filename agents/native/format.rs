@@ -17,6 +17,8 @@ pub const WHOLE: u32 = 0;
 pub const THREAD_LIMIT: u32 = 1;
 pub const ATTEMPT_LIMIT: u32 = 2;
 pub const NO_ROOM: u32 = 3;
+/// Somebody else took the events: a debugger, or the test itself.
+pub const TAKEN: u32 = 4;
 
 /// All numbers are little-endian: the runtime exists for little-endian machines only.
 #[repr(C)]

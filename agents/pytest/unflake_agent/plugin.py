@@ -56,6 +56,9 @@ class Agent:
             from .dependencies import Dependencies
 
             self._dependencies = Dependencies(told["dependencies"], self._side)
+        self._tracing = None
+        if told.get("traced") and self._side:
+            self._tracing = bring("tracing").Tracing(told, lambda text: self._wire.tell("note", text=text))
         self._stacks = Stacks(self._side)
         self._forker = Forker()
         self._clock = time.perf_counter
@@ -98,6 +101,8 @@ class Agent:
             if self._dependencies is not None:
                 self._dependencies.configure(config)
                 config.pluginmanager.register(self._dependencies, "unflake-dependencies")
+            if self._tracing is not None:
+                self._tracing.configure(config)
 
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_load_initial_conftests(self, early_config):
@@ -208,6 +213,8 @@ class Agent:
         self._list(session.items)
         if self._dependencies is not None:
             self._dependencies.collected(session.items)
+        if self._tracing is not None:
+            self._tracing.collected()
         self._wire.tell(
             "ready", tests=len(session.items), deselected=self._deselected, unforkable=self._forker.obstacle()
         )
@@ -347,13 +354,15 @@ class Agent:
         self._unsent = b""
         if self._dependencies is not None:
             self._dependencies.begin(item)
+        if self._tracing is not None:
+            self._tracing.begin()
         begin = self._clock()
         try:
             item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
         except (KeyboardInterrupt, pytest.exit.Exception) as error:
             cut = error
         seconds = self._clock() - begin
-        beside = {} if self._dependencies is None else {"dependencies": self._dependencies.end(item)}
+        beside = self._end_instruments(item)
         if cut is None and passed(reports) and not beside:
             # By hand, because it is the frequent case. Sent with the next line, to save a write.
             self._unsent = b'{"event":"done","n":%d,"run":%d,"outcome":"passed","seconds":%.6f}\n' % (n, run, seconds)
@@ -365,6 +374,15 @@ class Agent:
         details.update(beside)
         self._unsent = self._wire.line("done", n=n, run=run, outcome=outcome, seconds=round(seconds, 6), **details)
         return outcome, details.get("failure", {}).get("phase"), cut
+
+    def _end_instruments(self, item):
+        """What `done` tells of the attempt beside its outcome."""
+        told = {}
+        if self._tracing is not None:
+            told["trace"] = self._tracing.end()
+        if self._dependencies is not None:
+            told["dependencies"] = self._dependencies.end(item)
+        return {name: path for name, path in told.items() if path is not None}
 
     def pytest_runtest_logreport(self, report):
         if report.outcome == "rerun":

@@ -275,6 +275,7 @@ fn strand(process: &Process, thread: &Thread, events: u64, first: u64) -> Strand
         Why::ThreadLimit => "the limit of a thread was reached".to_owned(),
         Why::AttemptLimit => "the limit of the whole attempt was reached".to_owned(),
         Why::NoRoom(error) => io::Error::from_raw_os_error(error as i32).to_string(),
+        Why::Taken => "somebody else traced from there on".to_owned(),
     });
     // Where a whole process dies, the end of each thread says something; where one thread is left behind, it does not.
     let left_behind = !head.ended && process.threads.iter().any(|other| other.head.ended);

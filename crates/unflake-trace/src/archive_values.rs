@@ -44,6 +44,11 @@ impl Fields {
         let mut line = Vec::new();
         let length = reader.take(LONGEST_LINE).read_until(b'\n', &mut line).map_err(Error::at(&self.path))?;
         self.number += 1;
+        // Zeros are what nothing was written to: its process did not come to its end.
+        if line.first() == Some(&0) {
+            self.reader = None;
+            return Ok(None);
+        }
         if length as u64 == LONGEST_LINE && line.last() != Some(&b'\n') {
             return Err(self.wrong("longer than a line may be"));
         }

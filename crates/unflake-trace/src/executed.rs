@@ -57,6 +57,7 @@ fn gaps(process: &Process) -> Vec<String> {
                 Why::ThreadLimit => "the limit of a thread was reached".to_owned(),
                 Why::AttemptLimit => "the limit of the whole attempt was reached".to_owned(),
                 Why::NoRoom(error) => std::io::Error::from_raw_os_error(error as i32).to_string(),
+                Why::Taken => "somebody else traced from there on".to_owned(),
             };
             gaps.push(format!("{}: truncated, {} events are missing: {why}", thread.key, truncated.dropped));
         }

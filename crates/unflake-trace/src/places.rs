@@ -66,6 +66,9 @@ impl Places {
         for number in 1.. {
             line.clear();
             let length = reader.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut line).map_err(Error::at(path))?;
+            if number > 1 && line.first() == Some(&0) {
+                break; // Nothing was written here: its process did not come to its end.
+            }
             if length as u64 == LONGEST_LINE {
                 return Err(wrong(number, "longer than a line may be"));
             }

@@ -3,7 +3,7 @@ use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
 use crate::Error;
-use crate::format::{ATTEMPT_LIMIT, HEAD, MAGIC, NO_ROOM, STEPS, THREAD_LIMIT, UNKNOWN, VERSION, WHOLE};
+use crate::format::{ATTEMPT_LIMIT, HEAD, MAGIC, NO_ROOM, STEPS, TAKEN, THREAD_LIMIT, UNKNOWN, VERSION, WHOLE};
 
 /// More than any limit allows. A file that claims more is not followed to its end.
 const MOST_EVENTS: u64 = 1 << 32;
@@ -42,6 +42,8 @@ pub enum Why {
     AttemptLimit,
     /// The file could not grow; the system's error number.
     NoRoom(u32),
+    /// Somebody else took the events: a debugger, or the test itself.
+    Taken,
 }
 
 /// One thread of an attempt.
@@ -182,6 +184,7 @@ fn parse(head: &[u8; HEAD]) -> Result<Head, String> {
         THREAD_LIMIT => Some(Why::ThreadLimit),
         ATTEMPT_LIMIT => Some(Why::AttemptLimit),
         NO_ROOM => Some(Why::NoRoom(errno)),
+        TAKEN => Some(Why::Taken),
         other => return Err(format!("truncated for a reason that has no name: {other}")),
     };
     Ok(Head {
@@ -208,6 +211,7 @@ fn bytes(head: &Head) -> Vec<u8> {
         Some(Why::ThreadLimit) => (THREAD_LIMIT, 0),
         Some(Why::AttemptLimit) => (ATTEMPT_LIMIT, 0),
         Some(Why::NoRoom(errno)) => (NO_ROOM, errno),
+        Some(Why::Taken) => (TAKEN, 0),
     };
     let way = head.way.clone().unwrap_or_default();
     let depth = if head.way.is_some() { way.len() as u32 } else { UNKNOWN };

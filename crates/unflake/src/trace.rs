@@ -36,8 +36,8 @@ pub(crate) struct Traced {
 pub(crate) fn run(args: &TraceArgs, settings: &Settings, here: &Path, colour: When) -> Result<Exit, Trouble> {
     let command = &settings.command.value;
     let mut launch = launch(settings);
-    if launch.driver.is_none() || settings.results.value.is_some() {
-        let what = "only tests in Rust and C++ can be traced for now: with cargo test, cargo nextest or GoogleTest";
+    if settings.results.value.is_some() {
+        let what = "what a runner only writes results of cannot be traced: use pytest, cargo test, cargo nextest or GoogleTest";
         return Err(Trouble::usage(what));
     }
     launch.traced = Some(Tracing::Lines);

@@ -1,0 +1,259 @@
+"""The files of a trace, in the format of `crates/unflake-trace`. They are mapped: what was written is there whatever becomes
+of the process, and no descriptor stays open that a test could close. PYTEST_DONT_REWRITE"""
+
+import _thread
+import ctypes
+import os
+import struct
+import sys
+import time
+
+HEAD, STEPS, UNKNOWN = 256, 16, 0xFFFFFFFF
+# Why a file stops before its strand does.
+THREAD_LIMIT, ATTEMPT_LIMIT, NO_ROOM, TAKEN = 1, 2, 3, 4
+THREAD_EVENTS, ATTEMPT_EVENTS = 16 << 20, 64 << 20
+# Sizes of the pieces of a file.
+FIRST, SECOND, FURTHER = 64 << 10, 256 << 10, 1 << 20
+# Where the head has what changes.
+DROPPED, ENDED, TRUNCATED, ERRNO = 40, 48, 52, 56
+ESCAPES = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"})
+
+_libc = ctypes.CDLL(None, use_errno=True)
+_mmap, _munmap = _libc.mmap, _libc.munmap
+_mmap.restype = ctypes.c_void_p
+_mmap.argtypes = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long
+_munmap.argtypes = ctypes.c_void_p, ctypes.c_size_t
+READ_AND_WRITE, SHARED = 3, 1
+
+
+class Pieces:
+    """A file that grows by mapped pieces. The first, with its head, stays mapped; of the others only the last is."""
+
+    open, close, make_room, cut = os.open, os.close, os.posix_fallocate, os.ftruncate
+    new, old = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, os.O_RDWR | os.O_CLOEXEC
+
+    def __init__(self, path):
+        self.path, self.offset, self.size = path, 0, 0
+        self.first = self.address = None
+
+    def more(self):
+        """The next piece. What the system refuses is an OSError."""
+        offset = self.offset + self.size
+        size = FIRST if not offset else SECOND if offset == FIRST else FURTHER
+        file = Pieces.open(self.path, Pieces.old if offset else Pieces.new, 0o600)
+        try:
+            Pieces.make_room(file, offset, size)
+            address = _mmap(None, size, READ_AND_WRITE, SHARED, file, offset)
+        finally:
+            Pieces.close(file)
+        if address in (None, ctypes.c_void_p(-1).value):
+            raise OSError(ctypes.get_errno(), "no room")
+        self._let_go()
+        self.address, self.offset, self.size = address, offset, size
+        if self.first is None:
+            self.first = address
+
+    def _let_go(self):
+        if self.address != self.first:
+            _munmap(self.address, self.size)
+
+    def end(self, length):
+        """Cuts the file to what it holds."""
+        self.forget()
+        try:
+            file = Pieces.open(self.path, Pieces.old)
+        except OSError:
+            return  # Somebody has removed it.
+        try:
+            Pieces.cut(file, length)
+        finally:
+            Pieces.close(file)
+
+    def forget(self):
+        """Takes it out of this process; the file stays as it is."""
+        self._let_go()
+        if self.first is not None:
+            _munmap(self.first, FIRST)
+        self.first = self.address = None
+
+
+class Text:
+    """A text that is only added to, made when there is something to say. After a kill it has zeros behind its last line."""
+
+    def __init__(self, path, first=""):
+        self._pieces, self._length = Pieces(path), 0
+        self._full = False
+        if first:
+            self.line(first)
+
+    def line(self, *fields):
+        text = "\t".join([str(field).translate(ESCAPES) for field in fields]) + "\n"
+        text = text.encode("utf-8", "backslashreplace")
+        pieces = self._pieces
+        while text and not self._full:
+            room = pieces.offset + pieces.size - self._length
+            if not room:
+                try:
+                    pieces.more()
+                except OSError:
+                    self._full = True
+                continue
+            part, text = text[:room], text[room:]
+            ctypes.memmove(pieces.address + self._length - pieces.offset, part, len(part))
+            self._length += len(part)
+
+    def end(self):
+        if self._pieces.first is not None:
+            self._pieces.end(self._length)
+
+    def forget(self):
+        self._pieces.forget()
+
+
+class Stream:
+    """The ids of the places that one strand comes to."""
+
+    clock, system = time.monotonic_ns, getattr(_thread, "get_native_id", lambda: 0)
+
+    def __init__(self, part, number, name, is_first):
+        self.part, self.number, self.name, self.is_first = part, number, name, is_first
+        self.pieces = Pieces("%s/thread-%d" % (part.path, number))
+        self.at = self.end = 0  # In words of the piece in use.
+        self.before = 0  # Events in the pieces before.
+        self.words = None
+        self.dropped = self.forks = 0
+        self.closed, self.ended = False, True
+
+    def position(self):
+        """How many events there are so far."""
+        return self.before + self.at
+
+    def add(self, place):
+        if self.at == self.end and not self.more():
+            self._drop()
+            return
+        self.words[self.at] = place
+        self.at += 1
+
+    def more(self):
+        """Room for more events; False: there is none, and the head says why."""
+        if self.closed:
+            return False
+        before, pieces, part = self.before + self.at, self.pieces, self.part
+        allowed = part.thread_events - before
+        if allowed <= 0:
+            return self.truncate(THREAD_LIMIT)
+        if part.budget[0] <= 0:
+            return self.truncate(ATTEMPT_LIMIT)
+        try:
+            pieces.more()
+        except OSError as error:
+            return self.truncate(NO_ROOM, error.errno or 0)
+        start = 0
+        if not pieces.offset:
+            start = HEAD
+            ctypes.memmove(pieces.address, self._head(), HEAD)
+        room = min((pieces.size - start) // 4, allowed, part.budget[0])
+        part.budget[0] -= room
+        self.before, self.at, self.end = before, 0, room
+        self.base = pieces.address + start
+        self.words = (ctypes.c_uint32 * room).from_address(self.base)
+        return True
+
+    def _head(self):
+        name = self.name.encode("utf-8", "backslashreplace")[:63].decode("utf-8", "ignore").encode("utf-8")
+        numbers = self.number, 0, 0 if self.is_first else UNKNOWN, Stream.system()
+        head = struct.pack("<8sII4IQQ4I", b"unfltrc\n", 1, HEAD, *(numbers + (Stream.clock(), 0, 0, 0, 0, 0)))
+        return head + bytes(4 * STEPS) + name.ljust(128, b"\0")
+
+    def truncate(self, why, errno=0):
+        self.closed = True
+        if self.pieces.first is None:
+            # Not even a head: the part says so.
+            self.part.lose("attempt-limit" if why == ATTEMPT_LIMIT else "no-room", errno)
+        else:
+            self._put(TRUNCATED, why)
+            self._put(ERRNO, errno)
+        return False
+
+    def _drop(self):
+        self.dropped += 1
+        if self.pieces.first is not None:
+            ctypes.c_uint64.from_address(self.pieces.first + DROPPED).value = self.dropped
+
+    def _put(self, offset, value):
+        ctypes.c_uint32.from_address(self.pieces.first + offset).value = value
+
+    def finish(self):
+        if self.pieces.first is None:
+            return
+        self._put(ENDED, int(self.ended))
+        used = (0 if self.pieces.offset else HEAD) + 4 * self.at
+        self.part.budget[0] += self.end - self.at
+        self.words, self.closed, self.end = None, True, self.at
+        self.pieces.end(self.pieces.offset + used)
+
+    def forget(self):
+        self.words, self.closed = None, True
+        self.pieces.forget()
+
+
+class Part:
+    """The directory of one process in the trace of an attempt."""
+
+    make, getpid, getppid = os.mkdir, os.getpid, os.getppid
+    exists = os.path.exists
+
+    def __init__(self, attempt, thread_events, budget, forked=None):
+        pid, time = Part.getpid(), 1
+        while Part.exists("%s/%d-%d" % (attempt, pid, time)):
+            time += 1
+        self.name = "%d-%d" % (pid, time)
+        self.attempt, self.path = attempt, "%s/%s" % (attempt, self.name)
+        self.thread_events, self.budget = thread_events, budget
+        self.streams, self.values = [], {}
+        Part.make(self.path)
+        facts = ["unflake-trace 1", "pid %d" % pid, "parent %d" % Part.getppid(), "started %d" % Stream.clock()]
+        facts.append("executable " + str(sys.executable or "python").translate(ESCAPES))
+        if forked:
+            facts.append("forked " + forked)
+        self._write("process", "\n".join(facts) + "\n")
+        self.places = Text(self.path + "/places", "unflake-places 1")
+        self.reaches = Text(self.path + "/reaches")
+
+    def _write(self, name, text, flags=os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, write=os.write):
+        file = Pieces.open("%s/%s" % (self.path, name), flags, 0o600)
+        try:
+            write(file, text.encode("utf-8", "surrogateescape"))
+        finally:
+            Pieces.close(file)
+
+    def lose(self, why, errno):
+        try:
+            self._write("process", "lost %s %d\n" % (why, errno))
+        except OSError:
+            pass
+
+    def stream(self, name, is_first=False):
+        stream = Stream(self, len(self.streams) + 1, name, is_first)
+        self.streams.append(stream)
+        return stream
+
+    def value(self, stream, *fields):
+        text = self.values.get(stream.number)
+        if text is None:
+            text = self.values[stream.number] = Text("%s/values-%d" % (self.path, stream.number))
+        text.line(*fields)
+
+    def finish(self):
+        for one in self.streams:
+            one.finish()
+        for one in self._texts():
+            one.end()
+
+    def forget(self):
+        for one in self.streams + self._texts():
+            one.forget()
+
+    def _texts(self):
+        return [self.places, self.reaches] + list(self.values.values())
