@@ -1,6 +1,9 @@
 //! What a divergence means, in words. The terminal and the page say the same.
 
-use unflake_model::{Cause, Divergence, How, Line, Location, Parting};
+use unflake_model::{Cause, Divergence, How, Line, Location, Parting, Split};
+
+use crate::one_line;
+use crate::text::keep_start;
 
 /// How much the place where it starts can be relied upon.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -112,6 +115,23 @@ pub(crate) fn how(how: How) -> &'static str {
 pub(crate) fn share(location: &Location, divergence: &Divergence) -> String {
     let passed = divergence.runs.saturating_sub(divergence.failed);
     format!("{} of {} failing runs, {} of {passed} passing", location.failing, divergence.failed, location.passing)
+}
+
+/// `failing 0.93–0.99 · passing 0.01–0.92`, safe to print.
+pub(crate) fn sides(split: &Split, columns: usize, separator: &str, ellipsis: &str) -> String {
+    let list = |values: &[String]| examples(values, columns, ellipsis);
+    format!("failing {}{separator}passing {}", list(&split.failing), list(&split.passing))
+}
+
+/// Some of the values, each in at most so many columns.
+fn examples(values: &[String], columns: usize, ellipsis: &str) -> String {
+    const SHOWN: usize = 3;
+    if values.is_empty() {
+        return "none".to_owned();
+    }
+    let shown = values.iter().take(SHOWN).map(|value| keep_start(&one_line(value), columns, ellipsis).into_owned());
+    let more = (values.len() > SHOWN).then(|| ellipsis.to_owned());
+    shown.chain(more).collect::<Vec<_>>().join(", ").replace(" – ", "–")
 }
 
 pub(crate) fn cause(cause: Cause) -> &'static str {

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use unflake_model::{Divergence, How, Line, Location, Parting};
+use unflake_model::{Divergence, How, Line, Location, Parting, Split};
 
 use crate::divergence::same_place;
 
@@ -17,7 +17,7 @@ pub(crate) enum Way {
 #[derive(Clone, Debug)]
 pub(crate) enum Note<'a> {
     /// What a value was.
-    Value(&'a Location),
+    Value(&'a Split),
     /// The same lines run in another order from here.
     Order,
     /// The last line that is the same; then whether failing and passing runs end there.
@@ -25,13 +25,37 @@ pub(crate) enum Note<'a> {
         failing_end: bool,
         passing_end: bool,
     },
-    /// So many failing runs go on here.
-    Failing(u32),
+    /// So many failing runs go on here; whether no passing run does.
+    Failing {
+        runs: u32,
+        only: bool,
+    },
     /// Passing runs go on here; whether no failing run does.
     Passing {
         only: bool,
     },
     Shows,
+}
+
+impl Note<'_> {
+    /// In words; what a value was is told as `values` has it.
+    pub(crate) fn words(&self, failed: u32, values: &dyn Fn(&Split) -> String) -> String {
+        let words = match self {
+            Self::Value(split) => return values(split),
+            Self::Failing { runs, only } => {
+                let who = if *only { "only failing runs" } else { "failing runs" };
+                return format!("{who} go on here ({runs} of {failed})");
+            }
+            Self::Order => "from here in another order",
+            Self::Parts { failing_end: true, .. } => "failing runs end here",
+            Self::Parts { passing_end: true, .. } => "passing runs end here",
+            Self::Parts { .. } => "here they part",
+            Self::Passing { only: true } => "only passing runs go on here",
+            Self::Passing { only: false } => "passing runs go on here",
+            Self::Shows => "the failure shows here",
+        };
+        words.to_owned()
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -116,15 +140,21 @@ impl<'a> Scene<'a> {
         lines
     }
 
+    /// Whether passing runs do here what failing ones do.
+    fn some_pass(&self) -> bool {
+        let last = self.parting.and_then(|parting| parting.last.as_ref());
+        let here = |location: &&Location| last.is_some_and(|last| same_place(last, &location.line));
+        self.divergence.locations.iter().filter(here).any(|location| location.passing > 0)
+    }
+
     fn row(&self, file: &str, number: u32) -> Row<'a> {
         let is = |line: &Line| line.file == file && line.line == number;
         let start = self.start.filter(|start| is(&start.line));
         let mut notes = Vec::new();
         let mut way = None;
-        match start {
-            Some(start) if start.value.is_some() => notes.push(Note::Value(start)),
-            Some(start) if start.how == How::Order => notes.push(Note::Order),
-            _ => {}
+        if let Some(start) = start {
+            notes.extend(start.value.as_ref().map(Note::Value));
+            notes.extend((start.how == How::Order).then_some(Note::Order));
         }
         if let Some(parting) = self.parting {
             way = way_of(parting, &is);
@@ -137,7 +167,7 @@ impl<'a> Scene<'a> {
             let firsts = (parting.failing.first(), parting.passing.first());
             if !matches!(firsts, (Some(one), Some(other)) if same_place(one, other)) {
                 if firsts.0.is_some_and(is) {
-                    notes.push(Note::Failing(parting.runs));
+                    notes.push(Note::Failing { runs: parting.runs, only: !self.some_pass() });
                 }
                 if firsts.1.is_some_and(is) {
                     notes.push(Note::Passing { only: parting.runs >= self.divergence.failed });
@@ -194,6 +224,7 @@ impl<'a> File<'a> {
         for (one, next) in neighbours.into_iter().filter(|(one, next)| next - one <= SMALL_GAP + 1) {
             self.shown.extend((one + 1..next).filter(|between| self.text.contains_key(between)));
         }
+        self.trim();
         let blanks = |text: &String| text.len() - text.trim_start_matches(' ').len();
         let shown = self.shown.iter().filter_map(|number| self.text.get(number)).filter(|text| !text.is_empty());
         let margin = shown.map(blanks).min().unwrap_or(0);
@@ -204,5 +235,13 @@ impl<'a> File<'a> {
             Row { text, gap, ..scene.row(self.name, number) }
         });
         Excerpt { file: self.name, function: self.function, rows: rows.collect() }
+    }
+
+    /// Empty lines at both ends show nothing.
+    fn trim(&mut self) {
+        let empty = |number: &u32| self.text.get(number).is_some_and(String::is_empty);
+        let Some(first) = self.shown.iter().copied().find(|number| !empty(number)) else { return };
+        let last = self.shown.iter().copied().rfind(|number| !empty(number)).unwrap_or(first);
+        self.shown.retain(|number| (first..=last).contains(number));
     }
 }

@@ -3,10 +3,10 @@
 use std::borrow::Cow;
 use std::io::{self, Write};
 
-use unflake_model::{Detail, Divergence, Finding, Parting, Split};
+use unflake_model::{Detail, Divergence, Finding, Parting};
 
 use crate::divergence::{self, Confidence, place};
-use crate::excerpt::{Excerpt, Extent, Note, Row, Scene, Sources, Way};
+use crate::excerpt::{Excerpt, Extent, Row, Scene, Sources, Way};
 use crate::page::{LONGEST, Page, Tone};
 use crate::text::{keep_start, width, wrap};
 use crate::{Look, one_line, words};
@@ -76,6 +76,11 @@ fn answer(page: &mut Page, divergence: &Divergence) -> io::Result<()> {
         None => sentence(&format!("Where it starts is not known: {}", divergence::nowhere(divergence))),
     };
     page.prose(2, Tone::Bold, &own(&page.look, &first))?;
+    if let Some(start) = divergence.locations.first() {
+        let (sure, odds) = (Confidence::of(start.chance).word(), divergence::odds(start.chance));
+        let told = format!("That is {sure}: by chance alone, so clear a difference comes {odds}.");
+        page.prose(2, Tone::Usual, &told)?;
+    }
     if let Some(shows) = &divergence.shows {
         let message = divergence.partings.first().and_then(|parting| parting.messages.first());
         let message = message.map(|(text, _)| said(page.look, text)).unwrap_or_default();
@@ -88,12 +93,6 @@ fn answer(page: &mut Page, divergence: &Divergence) -> io::Result<()> {
     let because = if divergence.because.is_empty() { "" } else { ", because " };
     let kind = format!("Kind: {}{because}{}", divergence::cause(divergence.kind), divergence.because);
     page.prose(2, Tone::Usual, &own(&page.look, &sentence(&kind)))?;
-    if let Some(start) = divergence.locations.first() {
-        let confidence = Confidence::of(start.chance).word();
-        let odds = divergence::odds(start.chance);
-        let told = format!("How sure: {confidence}; by chance alone, so clear a difference comes {odds}.");
-        page.prose(2, Tone::Usual, &told)?;
-    }
     Ok(())
 }
 
@@ -108,10 +107,11 @@ fn show(page: &mut Page, divergence: &Divergence, excerpt: &Excerpt) -> io::Resu
     let room = look.width.saturating_sub(gutter).clamp(10, LONGEST);
     let code: Vec<String> = excerpt.rows.iter().map(|row| code(row, room, look)).collect();
     let notes: Vec<String> = excerpt.rows.iter().map(|row| notes(row, divergence, look)).collect();
-    // Notes stand in one column beside the code if they all fit there, else below it.
+    // Notes stand in one column beside the code. Where a line is too long for that, its note stands below it.
+    let longest = notes.iter().map(|note| width(note)).max().unwrap_or(0);
     let noted = code.iter().zip(&notes).filter(|(_, note)| !note.is_empty());
-    let column = noted.clone().map(|(code, _)| width(code)).max().unwrap_or(0) + 3;
-    let beside = noted.clone().all(|(_, note)| column + width(note) <= room);
+    let fitting = noted.map(|(code, _)| width(code) + 3).filter(|column| column + longest <= room);
+    let column = fitting.max().unwrap_or(0);
     for ((row, code), note) in excerpt.rows.iter().zip(&code).zip(&notes) {
         if row.gap {
             page.line(&[(Tone::Faint, &format!("    {:>digits$} {}", "", look.sign("⋮")))])?;
@@ -121,6 +121,7 @@ fn show(page: &mut Page, divergence: &Divergence, excerpt: &Excerpt) -> io::Resu
         let rule = format!(" {} ", look.sign("│"));
         let line = [(Tone::Usual, "  "), (tone, sign), (Tone::Usual, " "), (tone, &number), (Tone::Faint, &*rule)];
         let code_tone = if row.text.is_none() { Tone::Faint } else { Tone::Usual };
+        let beside = width(code) + 3 <= column;
         let blanks = " ".repeat(column.saturating_sub(width(code)));
         let rest = [(code_tone, &**code), (Tone::Usual, &*blanks), (tone, note)];
         let shown = if beside { 3 } else { 1 };
@@ -153,30 +154,9 @@ fn mark(row: &Row, look: Look) -> (Tone, &'static str) {
 }
 
 fn notes(row: &Row, divergence: &Divergence, look: Look) -> String {
-    let tell = |note: &Note| match note {
-        Note::Value(start) => start.value.as_ref().map(|split| values(split, look)).unwrap_or_default(),
-        Note::Order => "from here in another order".to_owned(),
-        Note::Parts { failing_end: true, .. } => "failing runs end here".to_owned(),
-        Note::Parts { passing_end: true, .. } => "passing runs end here".to_owned(),
-        Note::Parts { .. } => "here they part".to_owned(),
-        Note::Failing(runs) => format!("only failing runs go on here ({runs} of {})", divergence.failed),
-        Note::Passing { only: true } => "only passing runs go on here".to_owned(),
-        Note::Passing { only: false } => "passing runs go on here".to_owned(),
-        Note::Shows => "the failure shows here".to_owned(),
-    };
-    row.notes.iter().map(tell).collect::<Vec<_>>().join("; ")
-}
-
-/// `failing 0.93–0.99 · passing 0.01–0.92`.
-fn values(split: &Split, look: Look) -> String {
-    let list = |values: &[String]| {
-        let shown = values.iter().take(3).map(|value| keep_start(&one_line(value), VALUE, look.sign("…")).into_owned());
-        let more = if values.len() > 3 { [look.sign("…").to_owned()].to_vec() } else { Vec::new() };
-        let all: Vec<String> = shown.chain(more).collect();
-        if all.is_empty() { "none".to_owned() } else { all.join(", ") }
-    };
-    let text = format!("failing {}{}passing {}", list(&split.failing), look.sign(" · "), list(&split.passing));
-    own(&look, &text).replace(" – ", "–")
+    let values = |split: &_| divergence::sides(split, VALUE, look.sign(" · "), look.sign("…"));
+    let told: Vec<String> = row.notes.iter().map(|note| note.words(divergence.failed, &values)).collect();
+    own(&look, &told.join("; ")).into_owned()
 }
 
 /// Other places that tell failing runs from passing ones, and other ways to fail.
@@ -185,11 +165,13 @@ fn also(page: &mut Page, divergence: &Divergence, others: &[&Parting]) -> io::Re
     for location in divergence.locations.iter().skip(1) {
         told.push(format!("{}: {}", place(&location.line), location.sentence));
     }
+    let usual = divergence::partings(divergence).0.map_or("", |parting| &parting.strand);
     for parting in others {
         let message = parting.messages.first().map(|(text, _)| said(page.look, text)).unwrap_or_default();
         let said = if message.is_empty() { String::new() } else { format!(": {message}") };
+        let strand = if parting.strand == usual { String::new() } else { format!(", in {}", parting.strand) };
         let runs = format!("{} of {} failing runs part", parting.runs, divergence.failed);
-        told.push(format!("{runs} {}{said}", divergence::parts_where(parting)));
+        told.push(format!("{runs} {}{strand}{said}", divergence::parts_where(parting)));
     }
     list(page, "also", &told)
 }

@@ -1,29 +1,309 @@
 //! Where a flaky test starts to fail, as one page that needs nothing but itself.
+//!
+//! It loads nothing and runs nothing. What its colours say, signs and words say too.
 
 use std::io::{self, Write};
 
-use crate::Located;
-use crate::divergence::{self, Confidence, place};
+use unflake_model::{Cause, Divergence, Line, Location, Parting};
+
+use crate::divergence::{self, Confidence, grouped, parts_where, place};
+use crate::excerpt::{Extent, Scene};
 use crate::html::Html;
+use crate::locate_code::{cut, figure, legend};
+use crate::{Located, locate_values, words};
+
+const WHOLE: Extent = Extent { context: 3, rows: 60, files: 5, all: true };
+const BRIEF: Extent = Extent { context: 2, rows: 24, files: 3, all: false };
+/// Of lists whose length tests decide.
+const LISTED: usize = 12;
+
+const HEAD: &str = "<meta charset=\"utf-8\"/>\
+    <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'\"/>\
+    <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\
+    <meta name=\"referrer\" content=\"no-referrer\"/>\
+    <meta name=\"color-scheme\" content=\"light dark\"/>";
 
 /// Writes the page.
 pub fn locate_page(located: &Located, out: &mut dyn Write) -> io::Result<()> {
     let Some(divergence) = located.divergence() else { return Ok(()) };
+    let test = cut(located.finding.test.as_str());
     let mut html = Html::default();
     html.fixed("<!DOCTYPE html>\n").inside("html lang=\"en\"", |html| {
         html.inside("head", |html| {
-            html.void("meta charset=\"utf-8\"", &[]).put("title", located.finding.test.as_str());
+            html.fixed(HEAD).put("title", &format!("Where {test} starts to fail"));
+            html.fixed("\n<style>\n").fixed(include_str!("locate.css")).fixed("</style>\n");
         });
-        html.inside("body", |html| {
-            html.put("h1", located.finding.test.as_str());
-            match divergence.locations.first() {
-                Some(start) => html.inside("p", |html| {
-                    html.text("It ").text(Confidence::of(start.chance).starts_at()).text(" ");
-                    html.put("code", &place(&start.line)).text(": ").text(&start.sentence);
-                }),
-                None => html.put("p", &divergence::nowhere(divergence)),
-            };
+        html.fixed("\n").inside("body", |html| {
+            html.inside("main", |html| {
+                html.inside("header", |html| {
+                    html.put("p class=\"kicker\"", "unflake locate");
+                    html.inside("h1", |html| {
+                        html.text("Where ").put("code", &test).text(" starts to fail");
+                    });
+                    lead(html, divergence);
+                });
+                facts(html, located, divergence);
+                body(html, located, divergence);
+                html.put("footer", "Written by unflake. This page loads nothing and runs no script.");
+            });
         });
     });
+    html.fixed("\n");
     out.write_all(html.finish().as_bytes())
+}
+
+fn lead(html: &mut Html, divergence: &Divergence) {
+    html.inside("p class=\"lead\"", |html| {
+        match divergence.locations.first() {
+            Some(start) => {
+                html.text("It ").text(Confidence::of(start.chance).starts_at()).text(" ");
+                html.put("code", &cut(&place(&start.line))).text(": ").text(&sentence(&start.sentence))
+            }
+            None => html.text("Where it starts is not known: ").text(&sentence(&divergence::nowhere(divergence))),
+        };
+    });
+}
+
+/// What a person needs first, in a list of a few lines.
+fn facts(html: &mut Html, located: &Located, divergence: &Divergence) {
+    html.inside("dl class=\"facts\"", |html| {
+        if let Some(start) = divergence.locations.first() {
+            fact(html, "It starts", |html| at(html, &start.line));
+        }
+        if let Some(shows) = &divergence.shows {
+            fact(html, "It shows", |html| {
+                at(html, shows);
+                if let Some((message, _)) = divergence.partings.first().and_then(|parting| parting.messages.first()) {
+                    html.put("blockquote", &cut(message.trim()));
+                }
+            });
+        }
+        fact(html, "Kind", |html| {
+            html.put("strong", &capital(divergence::cause(divergence.kind)));
+            if !divergence.because.trim().is_empty() {
+                html.text(", because ").text(&sentence(&divergence.because));
+            }
+        });
+        fact(html, "What people do", |html| {
+            html.text(&divergence::advice(divergence.kind).replace('`', ""));
+        });
+        if let Some(start) = divergence.locations.first() {
+            fact(html, "How sure", |html| {
+                html.put("strong", &capital(Confidence::of(start.chance).word()));
+                let odds = divergence::odds(start.chance);
+                html.text(&format!(", from {}: by chance alone, ", words::count(divergence.runs as usize, "run")));
+                html.text(&format!("so clear a difference comes {odds}. It tells {}.", apart(start, divergence)));
+            });
+        }
+        fact(html, "Runs", |html| {
+            html.text(&runs(located, divergence));
+        });
+    });
+}
+
+fn fact(html: &mut Html, name: &str, tell: impl FnOnce(&mut Html)) {
+    html.put("dt", name).inside("dd", tell);
+}
+
+fn runs(located: &Located, divergence: &Divergence) -> String {
+    let passed = divergence.runs.saturating_sub(divergence.failed);
+    let all = words::count(divergence.runs as usize, "run");
+    let set_apart = match divergence.timed_out {
+        0 => String::new(),
+        runs => {
+            format!(" {runs} more timed out and are set apart: where they stop says only when their time was over.")
+        }
+    };
+    let time = words::duration(located.seconds);
+    format!("{all}: {} failed, {passed} passed, in {time}.{set_apart}", divergence.failed)
+}
+
+fn body(html: &mut Html, located: &Located, divergence: &Divergence) {
+    let (parting, others) = divergence::partings(divergence);
+    let scene = Scene { divergence, start: divergence.locations.first(), parting };
+    let excerpts = scene.excerpts(located.sources, WHOLE);
+    if !excerpts.is_empty() {
+        section(html, "The code", |html| {
+            legend(html);
+            excerpts.iter().for_each(|excerpt| figure(html, divergence, excerpt));
+        });
+    }
+    let valued: Vec<&Location> = divergence.locations.iter().filter(|one| one.value.is_some()).take(LISTED).collect();
+    if !valued.is_empty() {
+        section(html, "The values", |html| {
+            valued[0].value.iter().for_each(|split| locate_values::strip(html, split));
+            locate_values::table(html, &valued);
+        });
+    }
+    if let Some(parting) = parting {
+        section(html, "Where they part", |html| part(html, divergence, parting));
+    }
+    if !others.is_empty() {
+        section(html, "Other ways to fail", |html| {
+            others.iter().take(LISTED).for_each(|parting| other(html, located, divergence, parting));
+            more(html, "p", others.len());
+        });
+    }
+    if divergence.locations.len() > 1 {
+        section(html, "Other places that tell them apart", |html| places(html, divergence));
+    }
+    if let Some(command) = located.repeat {
+        section(html, "See it yourself", |html| {
+            html.inside("pre class=\"command\"", |html| {
+                html.put("code", &cut(command));
+            });
+            let often = "Once is not enough: it failed in";
+            html.put("p class=\"soft\"", &format!("{often} {} of {} runs here.", divergence.failed, divergence.runs));
+        });
+    }
+    section(html, "What is not known", |html| {
+        html.inside("ul", |html| {
+            divergence.unknown.iter().take(LISTED).for_each(|text| {
+                html.put("li", &cut(&capital(&sentence(text))));
+            });
+            more(html, "li", divergence.unknown.len());
+            html.put("li", caveat(divergence));
+        });
+    });
+}
+
+/// What no comparison of runs can tell.
+fn caveat(divergence: &Divergence) -> &'static str {
+    match divergence.kind {
+        _ if divergence.locations.is_empty() => {
+            "Only the project's own code was recorded; what happens outside of it is not seen."
+        }
+        Cause::Unknown => {
+            "The place tells failing runs from passing ones; what makes it do now this, now that, is open."
+        }
+        _ => {
+            "The place tells failing runs from passing ones; that it is the cause is shown only by a change there after \
+             which the test no longer fails."
+        }
+    }
+}
+
+fn part(html: &mut Html, divergence: &Divergence, parting: &Parting) {
+    html.inside("p", |html| {
+        html.text(&format!("{} of {} failing runs part ", parting.runs, divergence.failed));
+        html.text(&cut(&parts_where(parting))).text(", in ").put("strong", &cut(&parting.strand));
+        html.text(&match parting.common {
+            0 => ".".to_owned(),
+            1 => ", after 1 line that is the same as in the passing run most like them.".to_owned(),
+            n => format!(", after {} lines that are the same as in the passing run most like them.", grouped(n)),
+        });
+    });
+    if !parting.calls.is_empty() {
+        html.put("h3", "The calls that lead there");
+        html.inside("ol class=\"calls\"", |html| {
+            let hidden = parting.calls.len().saturating_sub(LISTED);
+            if hidden > 0 {
+                html.put("li class=\"soft\"", &format!("{hidden} further out"));
+            }
+            for line in &parting.calls[hidden..] {
+                html.inside("li", |html| at(html, line));
+            }
+        });
+    }
+    if !parting.messages.is_empty() {
+        html.put("h3", "What these runs said when they failed");
+        for (message, runs) in parting.messages.iter().take(LISTED) {
+            html.put("p class=\"soft\"", &words::count(*runs as usize, "run"));
+            html.put("blockquote", &cut(message.trim()));
+        }
+        more(html, "p", parting.messages.len());
+    }
+    if !parting.elsewhere.is_empty() {
+        html.put("h3", "Other threads and tasks that part too");
+        html.inside("ul", |html| {
+            for (strand, last) in parting.elsewhere.iter().take(LISTED) {
+                html.inside("li", |html| {
+                    html.put("strong", &cut(strand)).text(" ");
+                    match last {
+                        Some(last) => html.text("after ").put("code", &cut(&place(last))),
+                        None => html.text("at once"),
+                    };
+                });
+            }
+            more(html, "li", parting.elsewhere.len());
+        });
+    }
+}
+
+fn other(html: &mut Html, located: &Located, divergence: &Divergence, parting: &Parting) {
+    html.inside("details class=\"other\" open=\"open\"", |html| {
+        html.inside("summary", |html| {
+            html.text(&format!("{} of {} failing runs part ", parting.runs, divergence.failed));
+            html.text(&cut(&parts_where(parting)));
+        });
+        html.inside("div", |html| {
+            part(html, divergence, parting);
+            let scene = Scene { divergence, start: None, parting: Some(parting) };
+            scene.excerpts(located.sources, BRIEF).iter().for_each(|excerpt| figure(html, divergence, excerpt));
+        });
+    });
+}
+
+fn places(html: &mut Html, divergence: &Divergence) {
+    html.inside("table class=\"plain\"", |html| {
+        html.inside("thead", |html| {
+            html.inside("tr", |html| {
+                ["Place", "What differs", "How sure"].iter().for_each(|head| {
+                    html.put("th scope=\"col\"", head);
+                });
+            });
+        });
+        html.inside("tbody", |html| {
+            for location in divergence.locations.iter().skip(1).take(LISTED) {
+                html.inside("tr", |html| {
+                    html.inside("th scope=\"row\"", |html| at(html, &location.line));
+                    html.put("td", &cut(&format!("{}: {}", divergence::how(location.how), location.sentence)));
+                    let sure = Confidence::of(location.chance).word();
+                    html.put("td", &format!("{}: {}", capital(sure), divergence::share(location, divergence)));
+                });
+            }
+        });
+    });
+    more(html, "p", divergence.locations.len() - 1);
+}
+
+fn section(html: &mut Html, title: &str, fill: impl FnOnce(&mut Html)) {
+    html.fixed("\n").inside("section", |html| {
+        html.put("h2", title);
+        fill(html);
+    });
+}
+
+fn more(html: &mut Html, tag: &'static str, all: usize) {
+    if all > LISTED {
+        html.put(tag, &format!("… and {} more", all - LISTED));
+    }
+}
+
+fn at(html: &mut Html, line: &Line) {
+    html.put("code", &cut(&place(line))).text(" ");
+    html.inside("span class=\"soft\"", |html| {
+        html.text("in ").text(&cut(&line.function));
+    });
+}
+
+fn apart(location: &Location, divergence: &Divergence) -> String {
+    let passed = divergence.runs.saturating_sub(divergence.failed);
+    match location.passing {
+        0 => format!("{} of {} failing runs from all {passed} passing ones", location.failing, divergence.failed),
+        taken => format!(
+            "{} of {} failing runs from passing ones, and takes {taken} of {passed} passing runs for failing ones",
+            location.failing, divergence.failed
+        ),
+    }
+}
+
+fn sentence(text: &str) -> String {
+    let text = text.trim();
+    cut(&if text.ends_with(['.', '?', '!']) { text.to_owned() } else { format!("{text}.") })
+}
+
+fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
 }

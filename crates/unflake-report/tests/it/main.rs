@@ -1,8 +1,11 @@
 //! Everything that people or machines read, as snapshots, and what must hold for any input, as properties.
 
+mod divergences;
 mod history;
 mod json;
 mod junit;
+mod locate;
+mod locate_page;
 mod progress;
 mod safety;
 mod samples;

@@ -4,6 +4,7 @@ use proptest::prelude::*;
 use unflake_model::{Event, Observation, Timestamp};
 use unflake_report::{HistoryRow, Look, Progress, TimeZone, attempts_table, one_line, plain};
 
+use crate::divergences::any_case;
 use crate::samples::*;
 
 fn check(page: &str) {
@@ -65,6 +66,11 @@ proptest! {
         let terminal = play(Progress::terminal(look)).replace("\x1b[K", "");
         prop_assert!(terminal.chars().all(|c| matches!(c, '\n' | '\r') || !c.is_control()));
         prop_assert_eq!(play(Progress::silent()), "");
+    }
+
+    #[test]
+    fn where_it_starts_is_told_plainly(case in any_case(), look in any_look(), quiet in any::<bool>()) {
+        check(&case.terminal(&look, quiet));
     }
 
     #[test]

@@ -1,0 +1,46 @@
+use insta::assert_snapshot;
+
+use crate::divergences::*;
+use crate::samples::*;
+
+#[test]
+fn a_value_that_decides() {
+    assert_snapshot!(drawn().terminal(&WIDE, false));
+}
+
+#[test]
+fn the_same_narrow() {
+    assert_snapshot!(drawn().terminal(&NARROW, false));
+}
+
+#[test]
+fn the_same_in_ascii() {
+    let page = drawn().terminal(&ASCII, false);
+    assert!(page.is_ascii(), "{page}");
+    assert_snapshot!(page);
+}
+
+#[test]
+fn the_same_quiet() {
+    assert_snapshot!(drawn().terminal(&WIDE, true));
+}
+
+#[test]
+fn the_same_in_colour() {
+    assert_snapshot!(drawn().terminal(&COLOUR, false).replace('\x1b', "ESC"));
+}
+
+#[test]
+fn two_ways_to_fail() {
+    assert_snapshot!(two_ways().terminal(&WIDE, false));
+}
+
+#[test]
+fn another_order_and_no_source() {
+    assert_snapshot!(another_order().terminal(&WIDE, false));
+}
+
+#[test]
+fn nothing_tells_them_apart() {
+    assert_snapshot!(unknown().terminal(&WIDE, false));
+}
