@@ -209,13 +209,15 @@ impl<'a> File<'a> {
         Self { name: &line.file, function: &line.function, text, shown: BTreeSet::new() }
     }
 
+    /// With the lines around it, or alone where that would be too much. The first line is always shown.
     fn show(&mut self, line: u32, context: u32, most: usize) {
         let around = line.saturating_sub(context)..=line.saturating_add(context);
-        let mut new: BTreeSet<u32> = around.filter(|one| self.text.contains_key(one)).collect();
-        new.insert(line);
-        new.retain(|one| !self.shown.contains(one));
-        if self.shown.is_empty() || self.shown.len() + new.len() <= most {
-            self.shown.append(&mut new);
+        let around: BTreeSet<u32> = around.filter(|one| self.text.contains_key(one) || *one == line).collect();
+        let room = most.saturating_sub(self.shown.len());
+        if self.shown.is_empty() || around.difference(&self.shown).count() <= room {
+            self.shown.extend(around);
+        } else if room > 0 {
+            self.shown.insert(line);
         }
     }
 

@@ -12,6 +12,7 @@ mod html;
 mod json;
 mod junit;
 mod locate;
+mod locate_body;
 mod locate_code;
 mod locate_page;
 mod locate_values;

@@ -75,7 +75,7 @@ fn answer(page: &mut Page, divergence: &Divergence) -> io::Result<()> {
         }
         None => sentence(&format!("Where it starts is not known: {}", divergence::nowhere(divergence))),
     };
-    page.prose(2, Tone::Bold, &own(&page.look, &first))?;
+    page.prose(2, Tone::Bold, &bounded(page.look, &first))?;
     if let Some(start) = divergence.locations.first() {
         let (sure, odds) = (Confidence::of(start.chance).word(), divergence::odds(start.chance));
         let told = format!("That is {sure}: by chance alone, so clear a difference comes {odds}.");
@@ -92,7 +92,7 @@ fn answer(page: &mut Page, divergence: &Divergence) -> io::Result<()> {
     }
     let because = if divergence.because.is_empty() { "" } else { ", because " };
     let kind = format!("Kind: {}{because}{}", divergence::cause(divergence.kind), divergence.because);
-    page.prose(2, Tone::Usual, &own(&page.look, &sentence(&kind)))?;
+    page.prose(2, Tone::Usual, &bounded(page.look, &sentence(&kind)))?;
     Ok(())
 }
 
@@ -182,8 +182,7 @@ fn unknown(page: &mut Page, divergence: &Divergence) -> io::Result<()> {
 
 fn list(page: &mut Page, label: &str, told: &[String]) -> io::Result<()> {
     for (at, text) in told.iter().take(TOLD).enumerate() {
-        let text = own(&page.look, text);
-        let text = keep_start(&text, LONGEST, page.look.sign("…"));
+        let text = bounded(page.look, text);
         labelled(page, if at == 0 { label } else { "" }, &text)?;
     }
     match told.len().saturating_sub(TOLD) {
@@ -233,6 +232,10 @@ fn said(look: Look, text: &str) -> String {
 fn sentence(text: &str) -> String {
     let text = text.trim_end();
     if text.ends_with(['.', '?', '!', '…']) { text.to_owned() } else { format!("{text}.") }
+}
+
+fn bounded(look: Look, text: &str) -> String {
+    keep_start(&own(&look, text), LONGEST, look.sign("…")).into_owned()
 }
 
 /// A sentence of unflake's own, which may quote what tests wrote, safe to print and with signs that can be drawn.

@@ -5,7 +5,6 @@ use unflake_model::Divergence;
 use crate::divergence;
 use crate::excerpt::{Excerpt, Note, Row, Way};
 use crate::html::Html;
-use crate::text::keep_start;
 
 /// Characters of one line.
 const LONGEST: usize = 400;
@@ -78,7 +77,7 @@ fn mark(row: &Row) -> Option<usize> {
 }
 
 fn row(html: &mut Html, divergence: &Divergence, row: &Row, mark: Option<usize>, explain: bool) {
-    let class = mark.map_or("", |mark| LEGEND[mark].1);
+    let class = mark.map_or("unmarked", |mark| LEGEND[mark].1);
     html.inside_with("tr", &[("class", &class)], |html| {
         html.inside("td class=\"mark\"", |html| {
             let Some(mark) = mark else { return };
@@ -114,7 +113,7 @@ fn row(html: &mut Html, divergence: &Divergence, row: &Row, mark: Option<usize>,
 fn explanation(divergence: &Divergence, row: &Row) -> String {
     let mut told: Vec<&str> = Vec::new();
     if row.start {
-        told.push("This line tells failing runs from passing ones more clearly than any other that was compared.");
+        told.push("Of the places that tell failing runs from passing ones, this is the likeliest start.");
     }
     told.extend(row.way.map(|way| match way {
         Way::Both => "Failing and passing runs go through this line.",
@@ -147,10 +146,10 @@ fn explanation(divergence: &Divergence, row: &Row) -> String {
 
 /// The beginning of a text that may be of any length, and how much is missing.
 pub(crate) fn cut(text: &str) -> String {
-    let rest = text.chars().count().saturating_sub(LONGEST);
-    if rest == 0 {
-        return text.to_owned();
-    }
-    let start = keep_start(text, LONGEST, "");
-    format!("{start} … ({} more characters)", divergence::grouped(rest as u64))
+    cut_to(text, LONGEST)
+}
+
+pub(crate) fn cut_to(text: &str, characters: usize) -> String {
+    let Some((end, _)) = text.char_indices().nth(characters) else { return text.to_owned() };
+    format!("{} … ({} more characters)", &text[..end], divergence::grouped(text[end..].chars().count() as u64))
 }

@@ -4,10 +4,12 @@ use unflake_model::{Location, Split};
 
 use crate::divergence::place;
 use crate::html::Html;
-use crate::locate_code::cut;
+use crate::locate_code::{cut, cut_to};
 
 /// Of one value in one sort of runs.
 const EXAMPLES: usize = 12;
+/// Characters of one value.
+const LONGEST: usize = 120;
 /// Per cent of the strip: what is narrower would not be seen.
 const NARROWEST: f64 = 0.8;
 
@@ -43,7 +45,7 @@ fn examples(html: &mut Html, values: &[String]) {
         html.inside("ul class=\"values\"", |html| {
             for value in values.iter().take(EXAMPLES) {
                 html.inside("li", |html| {
-                    html.put("code", &cut(value));
+                    html.put("code", &cut_to(value, LONGEST));
                 });
             }
             if values.len() > EXAMPLES {

@@ -216,6 +216,26 @@ pub(crate) fn another_order() -> Case {
     Case::new("count::adds_up", "cargo test -- --exact count::adds_up", divergence)
 }
 
+/// What decides, where the ways part, and where failing runs go are far from each other.
+pub(crate) fn far_apart() -> Case {
+    let file = "shop/rates.py";
+    let mut case = drawn();
+    case.files = (1..=40).fold(BTreeMap::new(), |mut files, number| {
+        *files.entry(file.to_owned()).or_insert_with(String::new) += &format!("\t\tstep({number})\n");
+        files
+    });
+    let divergence = case.divergence();
+    divergence.locations[0].line = line(file, 5, "load");
+    divergence.locations[0].value =
+        Some(Split { name: "rates".into(), failing: strings(["['a', 'b']", "[]", "None", "7"]), passing: Vec::new() });
+    divergence.kind = Cause::UnorderedCollection;
+    divergence.partings[0].failing = vec![line("shop/errors.py", 3, "Missing.__init__")];
+    divergence.partings[0].passing = vec![line(file, 38, "apply")];
+    divergence.partings[0].before = vec![line(file, 30, "apply")];
+    divergence.partings[0].last = Some(line(file, 30, "apply"));
+    case
+}
+
 /// Nothing tells failing runs from passing ones.
 pub(crate) fn unknown() -> Case {
     let divergence = Divergence {

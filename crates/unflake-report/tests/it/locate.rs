@@ -1,7 +1,7 @@
 use insta::assert_snapshot;
 
 use crate::divergences::*;
-use crate::samples::*;
+use crate::samples::{ASCII, COLOUR, NARROW, WIDE};
 
 #[test]
 fn a_value_that_decides() {
@@ -43,4 +43,15 @@ fn another_order_and_no_source() {
 #[test]
 fn nothing_tells_them_apart() {
     assert_snapshot!(unknown().terminal(&WIDE, false));
+}
+
+#[test]
+fn places_far_from_each_other() {
+    assert_snapshot!(far_apart().terminal(&WIDE, false));
+}
+
+#[test]
+fn text_that_means_harm_is_bounded() {
+    let page = hostile().terminal(&WIDE, false);
+    assert!(page.lines().count() < 120 && page.lines().all(|line| line.len() < 500), "{page}");
 }
