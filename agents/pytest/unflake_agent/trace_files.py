@@ -80,13 +80,17 @@ class Pieces:
 class Text:
     """A text that is only added to, made when there is something to say. After a kill it has zeros behind its last line."""
 
-    def __init__(self, path, first=""):
-        self._pieces, self._length = Pieces(path), 0
+    def __init__(self, path, lock, first=""):
+        self._pieces, self._length, self._lock = Pieces(path), 0, lock
         self._full = False
         if first:
             self.line(first)
 
     def line(self, *fields):
+        with self._lock:
+            self._line(fields)
+
+    def _line(self, fields):
         text = "\t".join([str(field).translate(ESCAPES) for field in fields]) + "\n"
         text = text.encode("utf-8", "backslashreplace")
         pieces = self._pieces
@@ -212,14 +216,16 @@ class Part:
         self.attempt, self.path = attempt, "%s/%s" % (attempt, self.name)
         self.thread_events, self.budget = thread_events, budget
         self.streams, self.values = [], {}
+        # Of several threads; and a signal may come in between.
+        self.lock = _thread.RLock()
         Part.make(self.path)
         facts = ["unflake-trace 1", "pid %d" % pid, "parent %d" % Part.getppid(), "started %d" % Stream.clock()]
         facts.append("executable " + str(sys.executable or "python").translate(ESCAPES))
         if forked:
             facts.append("forked " + forked)
         self._write("process", "\n".join(facts) + "\n")
-        self.places = Text(self.path + "/places", "unflake-places 1")
-        self.reaches = Text(self.path + "/reaches")
+        self.places = Text(self.path + "/places", self.lock, "unflake-places 1")
+        self.reaches = Text(self.path + "/reaches", self.lock)
 
     def _write(self, name, text, flags=os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, write=os.write):
         file = Pieces.open("%s/%s" % (self.path, name), flags, 0o600)
@@ -235,14 +241,16 @@ class Part:
             pass
 
     def stream(self, name, is_first=False):
-        stream = Stream(self, len(self.streams) + 1, name, is_first)
-        self.streams.append(stream)
-        return stream
+        with self.lock:
+            stream = Stream(self, len(self.streams) + 1, name, is_first)
+            self.streams.append(stream)
+            return stream
 
     def value(self, stream, *fields):
-        text = self.values.get(stream.number)
-        if text is None:
-            text = self.values[stream.number] = Text("%s/values-%d" % (self.path, stream.number))
+        with self.lock:
+            text = self.values.get(stream.number)
+            if text is None:
+                text = self.values[stream.number] = Text("%s/values-%d" % (self.path, stream.number), self.lock)
         text.line(*fields)
 
     def finish(self):

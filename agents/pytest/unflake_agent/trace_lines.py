@@ -74,14 +74,20 @@ class Recorder:
 
     def place(self, known, line):
         """The id of a line."""
-        if known.part is not self.part:
-            known.part, known.places = self.part, {}
-        place = known.places.get(line)
-        if place is None:
-            self._places += 1
-            place = known.places[line] = self._places
-            self.part.places.line(place, known.file, line, known.function)
-        return place
+        part = self.part
+        place = known.places.get(line) if known.part is part else None
+        return place or self._new_place(known, line, part)
+
+    def _new_place(self, known, line, part):
+        with part.lock:
+            if known.part is not part:
+                known.part, known.places = part, {}
+            place = known.places.get(line)
+            if place is None:
+                self._places += 1
+                place = known.places[line] = self._places
+                part.places.line(place, known.file, line, known.function)
+            return place
 
     def step(self, known, line, frame=None):
         """A line is come to."""
