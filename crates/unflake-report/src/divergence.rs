@@ -152,8 +152,8 @@ pub(crate) fn cause(cause: Cause) -> &'static str {
 }
 
 /// What people do about it.
-pub(crate) fn advice(cause: Cause) -> &'static str {
-    match cause {
+pub(crate) fn advice(divergence: &Divergence) -> &'static str {
+    match divergence.kind {
         Cause::Randomness => {
             "Fix the seed in the test, or test for what holds for every value. If some values break the code itself, \
              that is a bug: keep such a value as a test of its own."
@@ -192,6 +192,16 @@ pub(crate) fn advice(cause: Cause) -> &'static str {
         Cause::Environment => {
             "Set in the test what it relies on (variables, locale, time zone, number of processors) instead of taking \
              what the machine has."
+        }
+        Cause::Unknown if divergence.failed == 0 => {
+            "Run it more often, or where it fails: with the tests around it, on a machine that is as busy."
+        }
+        Cause::Unknown if divergence.failed == divergence.runs => {
+            "Look for a plain bug first: a test that always fails is not flaky here."
+        }
+        Cause::Unknown if divergence.partings.is_empty() => {
+            "Run it more often, so that more failing runs can be compared, and look at what the failing line gets from \
+             outside of the project: other programs, libraries, the machine."
         }
         Cause::Unknown => {
             "Read the two ways from where they part: what decided there? If that does not say it, run the test more \

@@ -56,7 +56,7 @@ pub fn locate(located: &Located, look: &Look, quiet: bool, out: &mut dyn Write) 
         page.blank()?;
         also(page, divergence, &others)?;
         unknown(page, divergence)?;
-        let advice = divergence::advice(divergence.kind).replace('`', "");
+        let advice = divergence::advice(divergence).replace('`', "");
         labelled(page, "what people do", &advice)?;
         if let Some(command) = located.repeat {
             labelled_whole(page, "see it yourself", &one_line(command))?;
@@ -82,7 +82,7 @@ fn answer(page: &mut Page, divergence: &Divergence) -> io::Result<()> {
         page.prose(2, Tone::Usual, &told)?;
     }
     if let Some(shows) = &divergence.shows {
-        let message = divergence.partings.first().and_then(|parting| parting.messages.first());
+        let message = divergence::partings(divergence).0.and_then(|parting| parting.messages.first());
         let message = message.map(|(text, _)| said(page.look, text)).unwrap_or_default();
         let shows = match &*message {
             "" => format!("It shows at {}.", one_line(&place(shows))),

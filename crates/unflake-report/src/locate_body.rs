@@ -19,7 +19,9 @@ pub(crate) fn body(html: &mut Html, located: &Located, divergence: &Divergence) 
     let excerpts = scene.excerpts(located.sources, WHOLE);
     if !excerpts.is_empty() {
         section(html, "The code", |html| {
-            legend(html);
+            if excerpts.iter().flat_map(|excerpt| &excerpt.rows).any(|row| row.start || row.way.is_some()) {
+                legend(html);
+            }
             excerpts.iter().for_each(|excerpt| figure(html, divergence, excerpt));
         });
     }

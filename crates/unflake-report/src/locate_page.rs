@@ -68,7 +68,9 @@ fn facts(html: &mut Html, located: &Located, divergence: &Divergence) {
         if let Some(shows) = &divergence.shows {
             fact(html, "It shows", |html| {
                 at(html, shows);
-                if let Some((message, _)) = divergence.partings.first().and_then(|parting| parting.messages.first()) {
+                if let Some((message, _)) =
+                    divergence::partings(divergence).0.and_then(|parting| parting.messages.first())
+                {
                     html.put("blockquote", &cut(message.trim()));
                 }
             });
@@ -80,7 +82,7 @@ fn facts(html: &mut Html, located: &Located, divergence: &Divergence) {
             }
         });
         fact(html, "What people do", |html| {
-            html.text(&divergence::advice(divergence.kind).replace('`', ""));
+            html.text(&divergence::advice(divergence).replace('`', ""));
         });
         if let Some(start) = divergence.locations.first() {
             fact(html, "How sure", |html| {
