@@ -42,6 +42,9 @@ pub struct Launch {
     pub keeper: Vec<String>,
     /// Where agents may be laid out for good.
     pub cache: Option<PathBuf>,
+    /// Whether the user's runner is there to run the suite and to write its reports. Otherwise no test ever runs in the process
+    /// that lists them, and it is copied for those that do.
+    pub suite: bool,
     /// Whether, and with what, the order in which tests run through their code is to be recorded.
     pub traced: Option<Tracing>,
     /// Whether what tests depend on is to be told from the first pass on.
@@ -246,6 +249,9 @@ impl Exec {
             self.turn(tell);
         }
         self.suite = self.environments[&id].listing.clone();
+        if !self.launch.suite && !self.suite.isolated {
+            (self.live, self.nursery) = (None, Some(id));
+        }
         let Listing { tests, deselected, isolated, .. } = &*self.suite;
         let listed = Observation::Listed { tests: tests.clone(), deselected: *deselected, isolated: *isolated };
         self.seen.push(listed);
@@ -346,7 +352,7 @@ impl Exec {
             socket: &self.directory.path().join("s"),
             side: self.directory.path(),
             environment: id,
-            reports: role == Role::Suite,
+            reports: role == Role::Suite && self.launch.suite,
             output_limit: self.launch.output_limit,
             only: only.as_deref(),
             traced: self.launch.traced,

@@ -17,6 +17,7 @@ use crate::leak::{self, Turned};
 use crate::loading::loading;
 use crate::order_words::findings;
 use crate::pairs::{Chance, covering};
+use crate::smallest::LONG;
 
 /// So many sessions of one test are asked for at once, so that little is lost when a run is cut short.
 const AT_ONCE: usize = 64;
@@ -244,11 +245,17 @@ impl Search {
     /// Looks into the tests that were named, until something is found or there is nothing more to try.
     async fn given(&self, tests: Vec<usize>) -> Option<()> {
         let suite: Vec<usize> = (0..self.book.borrow().suite.len()).collect();
-        self.try_after(&tests, |at| suite[..at].to_vec()).await?;
-        self.try_loading(&tests).await?;
+        self.each_alone(tests.clone()).await?;
+        // Of a long suite all tests are tried in parts later on, the first few among them.
+        let (early, late): (Vec<usize>, Vec<usize>) = tests.iter().partition(|at| **at <= LONG && suite.len() > LONG);
+        self.try_in_place(&early).await?;
+        self.try_after(&late, |at| suite[..at].to_vec()).await?;
+        // What passes alone seldom hangs on which files are loaded, and that takes new processes to find out.
+        let fails_alone = |at: &usize| self.book.borrow().alone.get(at).is_some_and(|outcome| outcome.is_failure());
+        let (failing, others): (Vec<usize>, Vec<usize>) = tests.iter().partition(|at| fails_alone(at));
+        self.try_loading(&failing).await?;
         self.try_after(&tests, |at| suite.iter().rev().copied().filter(|other| *other != at).collect()).await?;
-        let open = tests.iter().copied().filter(|at| self.book.borrow().is_open(*at)).collect();
-        self.each_alone(open).await?;
+        self.try_loading(&others).await?;
         self.try_after_each(&tests).await?;
         let mut chance = Chance(self.ordering.seed);
         for _ in 0..self.ordering.random {
@@ -257,6 +264,26 @@ impl Search {
             self.try_after(&tests, |at| order.iter().copied().filter(|other| *other != at).collect()).await?;
         }
         Some(())
+    }
+
+    /// These tests after all that come before them in the suite, which is most often where they were seen to fail.
+    async fn try_in_place(&self, tests: &[usize]) -> Option<()> {
+        for at in tests {
+            if self.desk.is_late() {
+                return None;
+            }
+            let question = Question::new(Purpose::Order, self.book.borrow().tests(&(0..=*at).collect::<Vec<_>>()));
+            let answer = self.desk.ask(vec![question]).await.remove(0);
+            let mut book = self.book.borrow_mut();
+            let (Some(last), Some(alone)) = (answer.last(), book.alone.get(at)) else { continue };
+            if last.outcome.is_failure() != alone.is_failure() {
+                let same = answer.attempts.iter().filter(|heard| heard.environment == last.environment);
+                let before = same.map(|heard| heard.test.clone()).filter(|test| *test != last.test).collect();
+                book.reopen(*at, before, true);
+            }
+        }
+        self.examine().await;
+        (!self.desk.is_late()).then_some(())
     }
 
     /// Looks for culprits of these tests among others, as long as none is known.

@@ -102,6 +102,7 @@ pub(crate) fn launch(settings: &Settings) -> Launch {
         keeper: vec![myself.clone(), "keep".to_owned()],
         driver: driver(settings, myself),
         cache: cache(),
+        suite: true,
         traced: None,
         depends: None,
         directory: None,

@@ -5,7 +5,7 @@ use std::hash::{BuildHasher, Hasher};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use unflake_exec::Exec;
+use unflake_exec::{Exec, Launch};
 use unflake_inquiry::{Doubling, Inquiry, Nio, Order, Ordering};
 use unflake_model::{Detail, Finding, Mode, NioKind, TestId};
 use unflake_report as report;
@@ -131,7 +131,7 @@ impl Search<'_> {
         notes: impl Fn(&I) -> Vec<String>,
     ) -> Result<Exit, Trouble> {
         let command = &self.settings.command.value;
-        let launch = launch(self.settings);
+        let launch = Launch { suite: false, ..launch(self.settings) };
         if launch.driver.is_some() {
             let what = format!("unflake {} works with pytest only, for now", self.name);
             return Err(

@@ -49,6 +49,7 @@ impl World {
             driver: None,
             keeper: vec![myself, "keep".to_owned()],
             cache: Some(cache.path().to_owned()),
+            suite: false,
             traced: None,
             depends: None,
             directory: None,
