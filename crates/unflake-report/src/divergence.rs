@@ -99,7 +99,15 @@ pub(crate) fn nowhere(divergence: &Divergence) -> String {
         (0, _) => "no run came to an end in time, so there is nothing to compare".to_owned(),
         (_, 0) => format!("it did not fail in {runs} runs, so there is no failing run to compare with passing ones"),
         _ if failed == runs => format!("it failed in all {runs} runs, so there is no passing run to compare with"),
-        _ => format!("nothing that was recorded tells the {failed} failing runs of {runs} from the others"),
+        _ => match partings(divergence).0 {
+            None => format!("nothing that was recorded tells the {failed} failing runs of {runs} from the others"),
+            Some(parting) => format!(
+                "no line tells the {failed} failing runs of {runs} from the others more clearly than chance would; {} of \
+                 {failed} part {}",
+                parting.runs,
+                parts_where(parting)
+            ),
+        },
     }
 }
 

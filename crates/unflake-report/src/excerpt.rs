@@ -30,10 +30,8 @@ pub(crate) enum Note<'a> {
         runs: u32,
         only: bool,
     },
-    /// Passing runs go on here; whether no failing run does.
-    Passing {
-        only: bool,
-    },
+    /// Passing runs go on here.
+    Passing,
     Shows,
 }
 
@@ -50,8 +48,7 @@ impl Note<'_> {
             Self::Parts { failing_end: true, .. } => "failing runs end here",
             Self::Parts { passing_end: true, .. } => "passing runs end here",
             Self::Parts { .. } => "here they part",
-            Self::Passing { only: true } => "only passing runs go on here",
-            Self::Passing { only: false } => "passing runs go on here",
+            Self::Passing => "passing runs go on here",
             Self::Shows => "the failure shows here",
         };
         words.to_owned()
@@ -140,11 +137,12 @@ impl<'a> Scene<'a> {
         lines
     }
 
-    /// Whether passing runs do here what failing ones do.
-    fn some_pass(&self) -> bool {
+    /// Whether no passing run is known to do here what failing ones do. The parting alone does not tell: it knows one of them.
+    fn none_passes(&self) -> bool {
         let last = self.parting.and_then(|parting| parting.last.as_ref());
         let here = |location: &&Location| last.is_some_and(|last| same_place(last, &location.line));
-        self.divergence.locations.iter().filter(here).any(|location| location.passing > 0)
+        let mut parts = self.divergence.locations.iter().filter(here).filter(|location| location.how == How::Control);
+        parts.next().is_some_and(|location| location.passing == 0)
     }
 
     fn row(&self, file: &str, number: u32) -> Row<'a> {
@@ -167,10 +165,10 @@ impl<'a> Scene<'a> {
             let firsts = (parting.failing.first(), parting.passing.first());
             if !matches!(firsts, (Some(one), Some(other)) if same_place(one, other)) {
                 if firsts.0.is_some_and(is) {
-                    notes.push(Note::Failing { runs: parting.runs, only: !self.some_pass() });
+                    notes.push(Note::Failing { runs: parting.runs, only: self.none_passes() });
                 }
                 if firsts.1.is_some_and(is) {
-                    notes.push(Note::Passing { only: parting.runs >= self.divergence.failed });
+                    notes.push(Note::Passing);
                 }
             }
         }

@@ -3,9 +3,9 @@
 use std::borrow::Cow;
 use std::io::{self, Write};
 
-use unflake_model::{Detail, Divergence, Finding, Parting};
+use unflake_model::{Detail, Divergence, Finding, Line, Parting};
 
-use crate::divergence::{self, Confidence, place};
+use crate::divergence::{self, Confidence, place, same_place};
 use crate::excerpt::{Excerpt, Extent, Row, Scene, Sources, Way};
 use crate::page::{LONGEST, Page, Tone};
 use crate::text::{keep_start, width, wrap};
@@ -161,11 +161,14 @@ fn notes(row: &Row, divergence: &Divergence, look: Look) -> String {
 
 /// Other places that tell failing runs from passing ones, and other ways to fail.
 fn also(page: &mut Page, divergence: &Divergence, others: &[&Parting]) -> io::Result<()> {
+    let main = divergence::partings(divergence).0;
+    let usual = main.map_or("", |parting| &parting.strand);
+    // Where they part is in the source above.
+    let shown = |line: &Line| main.and_then(|parting| parting.last.as_ref()).is_some_and(|last| same_place(last, line));
     let mut told = Vec::new();
-    for location in divergence.locations.iter().skip(1) {
+    for location in divergence.locations.iter().skip(1).filter(|location| !shown(&location.line)) {
         told.push(format!("{}: {}", place(&location.line), location.sentence));
     }
-    let usual = divergence::partings(divergence).0.map_or("", |parting| &parting.strand);
     for parting in others {
         let message = parting.messages.first().map(|(text, _)| said(page.look, text)).unwrap_or_default();
         let said = if message.is_empty() { String::new() } else { format!(": {message}") };

@@ -118,7 +118,10 @@ fn part(html: &mut Html, parting: &Parting) {
         html.put("h3", "What these runs said when they failed");
         for (message, runs) in parting.messages.iter().take(LISTED) {
             html.put("p class=\"soft\"", &words::count(*runs as usize, "run"));
-            html.put("blockquote", &cut(message.trim()));
+            match message.trim() {
+                "" => html.put("p", "nothing"),
+                message => html.put("blockquote", &cut(message)),
+            };
         }
         more(html, "p", parting.messages.len());
     }

@@ -134,7 +134,7 @@ fn explanation(divergence: &Divergence, row: &Row) -> String {
             Note::Parts { passing_end: true, .. } => "Passing runs record nothing after it.",
             Note::Parts { .. } => "Up to here both went the same way; the next line is another.",
             Note::Failing { .. } => "It is the first line of the failing runs' own way.",
-            Note::Passing { .. } => "It is the first line of the passing runs' own way.",
+            Note::Passing => "It is the first line of the passing runs' own way.",
             Note::Shows => "This is the line that raised the failure.",
         });
     }

@@ -68,9 +68,8 @@ fn facts(html: &mut Html, located: &Located, divergence: &Divergence) {
         if let Some(shows) = &divergence.shows {
             fact(html, "It shows", |html| {
                 at(html, shows);
-                if let Some((message, _)) =
-                    divergence::partings(divergence).0.and_then(|parting| parting.messages.first())
-                {
+                let said = divergence::partings(divergence).0.and_then(|parting| parting.messages.first());
+                if let Some((message, _)) = said.filter(|(message, _)| !message.trim().is_empty()) {
                     html.put("blockquote", &cut(message.trim()));
                 }
             });

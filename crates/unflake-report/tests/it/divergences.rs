@@ -104,10 +104,19 @@ pub(crate) fn drawn() -> Case {
             passing: strings(["0.01 – 0.92"]),
         }),
     };
+    let parts = Location {
+        line: line(file, 20, "Backoff.delay"),
+        how: How::Control,
+        failing: 11,
+        passing: 0,
+        chance: 3.4e-8,
+        sentence: "line 21 follows in all 11 failing runs, never in 39 passing ones".into(),
+        value: None,
+    };
     let divergence = Divergence {
         kind: Cause::Randomness,
         because: "mail/backoff.py:18 reaches for random.random".into(),
-        locations: vec![start],
+        locations: vec![start, parts],
         shows: Some(line("tests/test_mail.py", 52, "test_retry")),
         runs: 50,
         failed: 11,

@@ -172,6 +172,9 @@ fn another_order_and_no_source() {
 fn nothing_tells_them_apart() {
     let nothing = "Where it starts is not known: nothing that was recorded tells the 2 failing runs of 50";
     tells(&unknown(), &[nothing, "tests/test_api.py:30", "Not known", "the same 212 lines"]);
+    let mut unclear = two_ways();
+    unclear.divergence().locations.clear();
+    tells(&unclear, &["no line tells the 9 failing runs of 50 from the others", "6 of 9 part after shop/queue.py:41"]);
     let mut never = unknown();
     never.divergence().failed = 0;
     tells(&never, &["it did not fail in 50 runs"]);
