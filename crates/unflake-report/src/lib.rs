@@ -1,4 +1,4 @@
-//! What people and machines read of a run: live progress, the summary, JSON, JUnit and the history of a test.
+//! What people and machines read of a run: live progress, the summary, JSON, JUnit, the history of a test, and where it starts to fail.
 //!
 //! Deliberately absent: processes, verdicts of its own, and any knowledge of a runner or a language. It reads neither
 //! the clock nor the environment nor the terminal. What it needs of them is handed in, so that its tests are literals.
