@@ -40,6 +40,8 @@ pub(crate) enum Command {
     Nio(NioArgs),
     /// Find tests that depend on which tests ran before them, name those, and the state behind it.
     Order(OrderArgs),
+    /// Run a flaky test many times and say where in the code its failing runs part from the passing ones.
+    Locate(LocateArgs),
     /// List the tests that your change can affect, one a line, for your runner.
     Affected(AffectedArgs),
     /// Print the lines that one run of a test goes through, in their order (Rust and C++).
@@ -215,6 +217,45 @@ pub(crate) struct TraceArgs {
     /// Only the project's files that were run, without the lines.
     #[arg(long)]
     pub(crate) files: bool,
+
+    #[command(flatten)]
+    pub(crate) typed: Typed,
+
+    #[command(flatten)]
+    pub(crate) command: CommandArgs,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Exit codes: 0 it passed every time, 1 it failed, now and then or every time, 2 wrong usage, 4 the \
+runner could not run, 5 no tests, 70 unflake's own trouble, 130 stopped by you: what was found until then is told."
+)]
+pub(crate) struct LocateArgs {
+    /// The test, or a part of its name that no other has.
+    pub(crate) test: String,
+
+    /// How many runs to compare; fewer where more would not change the answer.
+    #[arg(long, value_name = "N", default_value_t = 50)]
+    pub(crate) runs: u32,
+
+    /// How many runs to make at most, as long as all end alike.
+    #[arg(long, value_name = "N", default_value_t = 200)]
+    pub(crate) most: u32,
+
+    /// How long to begin runs: `90`, `10m`, `2h`, or `0` for as long as it takes [default: 10m]
+    #[arg(long = "for", value_name = "TIME")]
+    pub(crate) time: Option<String>,
+
+    /// Record no values, only lines. Faster, for tests that no longer fail when they are looked at closely.
+    #[arg(long)]
+    pub(crate) lines_only: bool,
+
+    /// Write the full report to FILE. Otherwise it goes to `reports` beside the history.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
 
     #[command(flatten)]
     pub(crate) typed: Typed,

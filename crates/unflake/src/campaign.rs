@@ -14,7 +14,6 @@ use crate::base;
 use crate::compare::Compare;
 use crate::memory::Memory;
 use crate::plain;
-use crate::trace::{self, Traced};
 
 /// Of more failing attempts than this only the beginnings of their texts stay in memory, and of many more than that only what
 /// they said first. The history has them whole.
@@ -31,8 +30,6 @@ pub(crate) struct Gathered {
     pub(crate) tests: Vec<Test>,
     pub(crate) deselected: u32,
     pub(crate) attempts: Vec<Attempt>,
-    /// What traces say. Their files are gone when the run is over.
-    pub(crate) traces: Vec<Traced>,
     pub(crate) problems: Vec<Problem>,
     pub(crate) notes: Vec<String>,
     pub(crate) left: Vec<TestId>,
@@ -66,6 +63,8 @@ pub(crate) struct Campaign<'a> {
     pub(crate) here: &'a Path,
     /// What to compare with, where there is a repository.
     pub(crate) compare: Option<Compare>,
+    /// What is done with the trace of an attempt, given its directory, which is gone when the run is over.
+    pub(crate) take_trace: Box<dyn FnMut(&Path) + 'a>,
     pub(crate) began: Instant,
     pub(crate) gathered: Gathered,
     /// The revision of the base, once that has been looked for; empty where there is none.
@@ -182,7 +181,7 @@ impl Campaign<'_> {
             | Observation::Depends { .. }
             | Observation::Left { .. }
             | Observation::NotRestored { .. } => {}
-            Observation::Traced { directory, .. } => gathered.traces.push(trace::read(directory, self.here)),
+            Observation::Traced { directory, .. } => (self.take_trace)(directory),
             Observation::Attempted(attempt) => {
                 if attempt.purpose == Purpose::Suite && attempt.run > 0 {
                     gathered.rerun_seconds += attempt.seconds;

@@ -10,6 +10,7 @@ mod demo;
 mod doctor;
 mod exit;
 mod history;
+mod locate;
 mod memory;
 mod outputs;
 mod plain;
@@ -78,6 +79,12 @@ fn obey(cli: Cli) -> Result<Exit, Trouble> {
         Command::Order(mut args) => {
             let settings = settle_search(&mut args.search, &here)?;
             search::order(&args, &settings, &here, cli.color)
+        }
+        Command::Locate(mut args) => {
+            let typed = std::mem::take(&mut args.typed);
+            let settings = settle(typed, std::mem::take(&mut args.command.command), &here)?;
+            need_command(&settings)?;
+            locate::run(&args, &settings, &here, cli.color)
         }
         Command::Affected(mut args) => {
             let typed = std::mem::take(&mut args.typed);

@@ -56,6 +56,7 @@ pub(crate) fn run(args: RunArgs, settings: &Settings, here: &Path, colour: When)
         here,
         compare,
         base: None,
+        take_trace: Box::new(|_| {}),
         began: Instant::now(),
         gathered: Gathered::default(),
     };
@@ -81,14 +82,8 @@ pub(crate) fn run(args: RunArgs, settings: &Settings, here: &Path, colour: When)
 
 /// How long, how often and how many at once.
 fn pressure(args: &RunArgs, settings: &Settings, jobs: usize) -> Result<Pressure, Trouble> {
-    let time = match &args.stress_for {
-        None => Some(STRESS),
-        Some(text) => {
-            settings::duration(text).map_err(|why| Trouble::usage(format!("--for: `{text}` is not {why}")))?
-        }
-    };
     Ok(Pressure {
-        seconds: time.map_or(f64::INFINITY, |time| time.as_secs_f64()),
+        seconds: settings::time(args.stress_for.as_deref(), STRESS)?,
         times: args.times,
         copies: jobs as u32,
         fresh_by: settings.fresh_by.value,

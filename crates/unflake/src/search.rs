@@ -46,7 +46,7 @@ pub(crate) fn nio(args: &NioArgs, settings: &Settings, here: &Path, colour: When
         class_of,
         fresh_by: settings.fresh_by.value,
         state: !args.search.no_state,
-        seconds: seconds(&args.search)?,
+        seconds: settings::time(args.search.time.as_deref(), TIME)?,
     });
     let search =
         Search { name: "nio", args: &args.search, seed: None, of_changes: args.changed, settings, here, colour };
@@ -84,7 +84,7 @@ pub(crate) fn order(args: &OrderArgs, settings: &Settings, here: &Path, colour: 
     let seed = args.seed.unwrap_or_else(|| RandomState::new().build_hasher().finish() % 1_000_000);
     let mut order = Order::new(Ordering {
         only: (!args.tests.is_empty()).then(|| args.tests.clone()),
-        seconds: seconds(&args.search)?,
+        seconds: settings::time(args.search.time.as_deref(), TIME)?,
         random: args.random,
         seed,
         thorough: args.thorough,
@@ -98,16 +98,6 @@ pub(crate) fn order(args: &OrderArgs, settings: &Settings, here: &Path, colour: 
         |order| order.nobody(),
         |order| only_beside(&order.only_beside_others()).into_iter().chain([order.coverage().to_string()]).collect(),
     )
-}
-
-fn seconds(args: &SearchArgs) -> Result<f64, Trouble> {
-    let time = match &args.time {
-        None => Some(TIME),
-        Some(text) => {
-            settings::duration(text).map_err(|why| Trouble::usage(format!("--for: `{text}` is not {why}")))?
-        }
-    };
-    Ok(time.map_or(f64::INFINITY, |time| time.as_secs_f64()))
 }
 
 /// A search as it was asked for.
@@ -149,6 +139,7 @@ impl Search<'_> {
             here: self.here,
             compare: None,
             base: None,
+            take_trace: Box::new(|_| {}),
             began: Instant::now(),
             gathered: Gathered::default(),
         };

@@ -8,6 +8,8 @@ use clap::Args;
 use unflake_inquiry::{AtBase, NeverExcuse};
 use unflake_model::{Granularity, Origin};
 
+use crate::trouble::Trouble;
+
 /// The settings that can be given as flags, as typed. Each has the same name in the file, and as a variable in capitals
 /// after `UNFLAKE_`.
 #[derive(Debug, Default, Args)]
@@ -414,6 +416,15 @@ fn flaky_result(text: &str) -> Result<FlakyResult, String> {
         "fail" => Ok(FlakyResult::Fail),
         _ => Err("`pass` or `fail`".to_owned()),
     }
+}
+
+/// The seconds that `--for` allows; without end for `0`.
+pub(crate) fn time(typed: Option<&str>, usual: Duration) -> Result<f64, Trouble> {
+    let time = match typed {
+        None => Some(usual),
+        Some(text) => duration(text).map_err(|why| Trouble::usage(format!("--for: `{text}` is not {why}")))?,
+    };
+    Ok(time.map_or(f64::INFINITY, |time| time.as_secs_f64()))
 }
 
 pub(crate) fn duration(text: &str) -> Result<Option<Duration>, String> {

@@ -1,5 +1,6 @@
 //! `unflake trace`: the lines that one run of a test goes through, in their order.
 
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::fs;
 use std::io::{self, Write};
@@ -27,10 +28,10 @@ const NAMED: usize = 10;
 
 /// What the trace of an attempt says, read while it is there.
 #[derive(Default)]
-pub(crate) struct Traced {
-    pub(crate) threads: Vec<ThreadTrace>,
+struct Traced {
+    threads: Vec<ThreadTrace>,
     /// The files that it depends on, and why there may be more.
-    pub(crate) depends: Depends,
+    depends: Depends,
 }
 
 pub(crate) fn run(args: &TraceArgs, settings: &Settings, here: &Path, colour: When) -> Result<Exit, Trouble> {
@@ -45,6 +46,7 @@ pub(crate) fn run(args: &TraceArgs, settings: &Settings, here: &Path, colour: Wh
     let exec = Exec::new(launch)?;
     stop_on_signals(&exec)?;
     let mut once = Once::new(&args.test);
+    let traces = RefCell::new(Vec::new());
     let campaign = Campaign {
         inquiry: &mut once,
         memory: &mut memory,
@@ -52,6 +54,7 @@ pub(crate) fn run(args: &TraceArgs, settings: &Settings, here: &Path, colour: Wh
         here,
         compare: None,
         base: None,
+        take_trace: Box::new(|directory| traces.borrow_mut().push(read(directory, here))),
         began: Instant::now(),
         gathered: Gathered::default(),
     };
@@ -66,7 +69,8 @@ pub(crate) fn run(args: &TraceArgs, settings: &Settings, here: &Path, colour: Wh
         return Err(not_one(&args.test, &once.matching.iter().map(|test| test.as_str()).collect::<Vec<_>>()));
     }
     memory.finish(0);
-    let (Some(attempt), Some(traced)) = (gathered.attempts.first(), gathered.traces.first()) else {
+    let traces = traces.into_inner();
+    let (Some(attempt), Some(traced)) = (gathered.attempts.first(), traces.first()) else {
         let what = "the test left no trace: its process did not run any code that was built for tracing";
         return Err(Trouble::runner(what).hint("`unflake doctor` says what is needed"));
     };
@@ -83,7 +87,7 @@ pub(crate) fn run(args: &TraceArgs, settings: &Settings, here: &Path, colour: Wh
     Ok(if attempt.outcome.is_failure() { Exit::RealFailures } else { Exit::Success })
 }
 
-fn not_one(wanted: &str, matching: &[&str]) -> Trouble {
+pub(crate) fn not_one(wanted: &str, matching: &[&str]) -> Trouble {
     if matching.is_empty() {
         let hint = "a part of its name is enough, if no other test has it";
         return Trouble::usage(format!("no test has `{wanted}` in its name")).hint(hint);
@@ -121,7 +125,7 @@ fn write_files(traced: &Traced, out: &mut dyn Write) -> io::Result<()> {
 }
 
 /// Reads the trace of an attempt. What cannot be read is told in the threads themselves.
-pub(crate) fn read(directory: &Path, root: &Path) -> Traced {
+fn read(directory: &Path, root: &Path) -> Traced {
     let project = Project::new(root);
     let attempt = match Attempt::open(directory) {
         Ok(attempt) => attempt,

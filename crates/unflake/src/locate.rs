@@ -1,0 +1,198 @@
+//! `unflake locate`: where in the code a flaky test starts to fail.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+use unflake_exec::{Exec, Launch, Tracing};
+use unflake_inquiry::{Counts, Locate, Locating};
+use unflake_model::Finding;
+use unflake_report::{self as report, Located, Look};
+use unflake_trace::{Archive, Project};
+
+use crate::args::{LocateArgs, When};
+use crate::campaign::{Campaign, Gathered};
+use crate::console;
+use crate::exit::Exit;
+use crate::memory::Memory;
+use crate::outputs::{Found, Outputs};
+use crate::project;
+use crate::run::{launch, stop_on_signals};
+use crate::settings::{self, Settings};
+use crate::trace::not_one;
+use crate::trouble::Trouble;
+
+/// How long runs are begun.
+const TIME: Duration = Duration::from_secs(600);
+
+pub(crate) fn run(args: &LocateArgs, settings: &Settings, here: &Path, colour: When) -> Result<Exit, Trouble> {
+    let command = &settings.command.value;
+    let tracing = if args.lines_only { Tracing::Lines } else { Tracing::Values };
+    let launch = Launch { suite: false, traced: Some(tracing), ..launch(settings) };
+    if settings.results.value.is_some() {
+        let what = "what a runner only writes results of cannot be traced: use pytest, cargo test, cargo nextest or GoogleTest";
+        return Err(Trouble::usage(what));
+    }
+    let outputs = Outputs::open(&args.output)?;
+    let mut memory = Memory::begin(&settings.store, command, here)?;
+    let root = project::find(here);
+    let archive =
+        tempfile::Builder::new().prefix("unflake-traces-").tempdir().map_err(Trouble::internal("keep traces"))?;
+    let archive = Archive::new(archive.path().join("archive")).map(|kept| (archive, kept));
+    let (_directory, archive) = archive.map_err(|error| Trouble::runner(error.to_string()))?;
+    let archive = Rc::new(RefCell::new(archive));
+    let exec = Exec::new(launch)?;
+    stop_on_signals(&exec)?;
+    let mut locate = Locate::new(
+        Locating {
+            test: args.test.clone(),
+            runs: args.runs,
+            most: args.most.max(args.runs),
+            fresh_by: settings.fresh_by.value,
+            seconds: settings::time(args.time.as_deref(), TIME)?,
+            jobs: settings.jobs.value,
+        },
+        archive.clone(),
+    );
+    let of_project = Project::new(&root);
+    let campaign = Campaign {
+        inquiry: &mut locate,
+        memory: &mut memory,
+        progress: console::progress(colour, args.output.quiet),
+        here,
+        compare: None,
+        base: None,
+        // What cannot be read is told with the answer, as a gap.
+        take_trace: Box::new(|directory| {
+            let _ = archive.borrow_mut().add(directory, &of_project);
+            let _ = fs::remove_dir_all(directory);
+        }),
+        began: Instant::now(),
+        gathered: Gathered::default(),
+    };
+    let mut gathered = campaign.run(exec, command, |_| false);
+    if gathered.listed && gathered.problems.is_empty() && locate.matching.len() != 1 {
+        return Err(not_one(&args.test, &locate.matching.iter().map(|test| test.as_str()).collect::<Vec<_>>()));
+    }
+    let (exit, meaning) = judge(&gathered, locate.counts());
+    memory.finish(exit.code());
+    gathered.notes.append(&mut memory.notes);
+    if let Some(trouble) = archive.borrow().trouble() {
+        gathered.notes.push(format!("a trace could not be read again, so the answer may be wrong: {trouble}"));
+    }
+    let page = match (&args.html, gathered.findings.first()) {
+        (_, None) => None,
+        (Some(path), Some(_)) => Some(path.clone()),
+        (None, Some(finding)) => Some(page_of(&settings.store.value, finding)),
+    };
+    let sources = Sources { root: &root, files: RefCell::default() };
+    let sources = |file: &str| sources.lines(file);
+    if let (Some(path), Some(finding)) = (&page, gathered.findings.first()) {
+        let seconds = gathered.totals.seconds;
+        let located = Located { finding, sources: &sources, seconds, page: None, repeat: finding.repeat.as_deref() };
+        if let Err(error) = write_page(path, &located) {
+            match args.html {
+                Some(_) => return Err(Trouble::usage(format!("{} cannot be written: {error}", path.display()))),
+                None => gathered.notes.push(format!("the full report was not written: {}: {error}", path.display())),
+            }
+        }
+    }
+    let page = page.filter(|path| path.is_file()).map(|path| shown(&path, here));
+    let found =
+        Found { name: "locate", command, gathered: &gathered, flaky_gates: true, seed: None, exit, meaning: &meaning };
+    outputs.write(&found, colour, |run, look, out| match run.findings.first() {
+        Some(finding) if gathered.problems.is_empty() => {
+            let (page, repeat) = (page.as_deref(), finding.repeat.as_deref());
+            let located = Located { finding, sources: &sources, seconds: run.totals.seconds, page, repeat };
+            report::locate(&located, look, args.output.quiet, out)?;
+            notes(run, look, out)
+        }
+        _ => report::search(run, look, args.output.quiet, out),
+    })?;
+    Ok(exit)
+}
+
+fn notes(run: &report::Run<'_>, look: &Look, out: &mut dyn Write) -> io::Result<()> {
+    let _ = look;
+    for note in run.notes {
+        writeln!(out, "  note: {}", report::one_line(note))?;
+    }
+    Ok(())
+}
+
+/// What it comes to, and why in words.
+fn judge(gathered: &Gathered, counts: Counts) -> (Exit, String) {
+    if gathered.totals.interrupted {
+        return (Exit::Interrupted, "you stopped it; this is what was found until then".to_owned());
+    }
+    if !gathered.problems.is_empty() || !gathered.listed {
+        return (Exit::Runner, "the tests could not be run".to_owned());
+    }
+    if gathered.tests.is_empty() {
+        return (Exit::NoTests, "no tests were found".to_owned());
+    }
+    let Counts { passed, failed, timed_out, skipped, untraced } = counts;
+    let runs = passed + failed;
+    match (passed, failed) {
+        (0, 0) if timed_out > 0 => (Exit::RealFailures, format!("all {timed_out} runs took too long")),
+        (0, 0) if skipped > 0 => (Exit::Success, "the test is skipped".to_owned()),
+        (0, 0) => (Exit::Runner, "the test could not be run".to_owned()),
+        (_, 0) => (
+            Exit::Success,
+            format!(
+                "passed in all {runs} runs: nothing to compare (more runs: --most; if it fails after other tests: unflake order)"
+            ),
+        ),
+        (0, _) => (Exit::RealFailures, format!("failed in all {runs} runs, alone: that is no matter of chance")),
+        _ if gathered.findings.is_empty() => {
+            (Exit::RealFailures, format!("flaky, but {untraced} of {runs} runs left no trace to compare"))
+        }
+        _ => (Exit::RealFailures, format!("flaky: {failed} of {runs} runs failed")),
+    }
+}
+
+/// Where the full report goes unless somebody says so: beside the history.
+fn page_of(store: &Path, finding: &Finding) -> PathBuf {
+    let name = finding.test.as_str();
+    let plain = |letter: char| if letter.is_ascii_alphanumeric() || "-_.".contains(letter) { letter } else { '_' };
+    let last = name.rsplit("::").next().unwrap_or(name);
+    let mut name: String = last.chars().map(plain).take(100).collect();
+    if name.trim_matches(['_', '.']).is_empty() {
+        name = "test".to_owned();
+    }
+    store.join("reports").join(format!("{name}.html"))
+}
+
+fn write_page(path: &Path, located: &Located<'_>) -> io::Result<()> {
+    if let Some(directory) = path.parent() {
+        fs::create_dir_all(directory)?;
+    }
+    let mut out = BufWriter::new(File::create(path)?);
+    report::locate_page(located, &mut out)?;
+    out.flush()
+}
+
+/// A path as it is shortest from here.
+fn shown(path: &Path, here: &Path) -> String {
+    path.strip_prefix(here).unwrap_or(path).display().to_string()
+}
+
+/// The lines of files, read once.
+struct Sources<'a> {
+    root: &'a Path,
+    files: RefCell<HashMap<String, Option<Vec<String>>>>,
+}
+
+impl Sources<'_> {
+    fn lines(&self, file: &str) -> Option<Vec<String>> {
+        let read = || {
+            let text = fs::read(self.root.join(file)).ok()?;
+            Some(String::from_utf8_lossy(&text).lines().map(str::to_owned).collect())
+        };
+        self.files.borrow_mut().entry(file.to_owned()).or_insert_with(read).clone()
+    }
+}
