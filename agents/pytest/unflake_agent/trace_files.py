@@ -107,10 +107,13 @@ class Text:
             self._length += len(part)
 
     def end(self):
-        if self._pieces.first is not None:
-            self._pieces.end(self._length)
+        with self._lock:
+            self._full = True
+            if self._pieces.first is not None:
+                self._pieces.end(self._length)
 
     def forget(self):
+        self._full = True
         self._pieces.forget()
 
 
@@ -134,7 +137,7 @@ class Stream:
 
     def add(self, place):
         if self.at == self.end and not self.more():
-            self._drop()
+            self.drop()
             return
         self.words[self.at] = place
         self.at += 1
@@ -180,7 +183,7 @@ class Stream:
             self._put(ERRNO, errno)
         return False
 
-    def _drop(self):
+    def drop(self):
         self.dropped += 1
         if self.pieces.first is not None:
             ctypes.c_uint64.from_address(self.pieces.first + DROPPED).value = self.dropped
@@ -189,9 +192,10 @@ class Stream:
         ctypes.c_uint32.from_address(self.pieces.first + offset).value = value
 
     def finish(self):
-        if self.pieces.first is None:
+        """Cuts the file to what it holds. That of a thread that goes on is left as it is: it may be at work in it."""
+        if self.pieces.first is None or not self.ended:
             return
-        self._put(ENDED, int(self.ended))
+        self._put(ENDED, 1)
         used = (0 if self.pieces.offset else HEAD) + 4 * self.at
         self.part.budget[0] += self.end - self.at
         self.words, self.closed, self.end = None, True, self.at
@@ -208,19 +212,22 @@ class Part:
     make, getpid, getppid = os.mkdir, os.getpid, os.getppid
     exists = os.path.exists
 
-    def __init__(self, attempt, thread_events, budget, forked=None):
+    def __init__(self, attempt, thread_events, budget, tracer, forked=None, new=Stream):
+        """`tracer`: who sees the lines; `forked`: whose copy this process is; `new`: makes streams."""
         pid, time = Part.getpid(), 1
         while Part.exists("%s/%d-%d" % (attempt, pid, time)):
             time += 1
         self.name = "%d-%d" % (pid, time)
         self.attempt, self.path = attempt, "%s/%s" % (attempt, self.name)
         self.thread_events, self.budget = thread_events, budget
+        self._new = new
         self.streams, self.values = [], {}
         # Of several threads; and a signal may come in between.
         self.lock = _thread.RLock()
         Part.make(self.path)
         facts = ["unflake-trace 1", "pid %d" % pid, "parent %d" % Part.getppid(), "started %d" % Stream.clock()]
         facts.append("executable " + str(sys.executable or "python").translate(ESCAPES))
+        facts.append("tracer " + tracer)
         if forked:
             facts.append("forked " + forked)
         self._write("process", "\n".join(facts) + "\n")
@@ -242,7 +249,7 @@ class Part:
 
     def stream(self, name, is_first=False):
         with self.lock:
-            stream = Stream(self, len(self.streams) + 1, name, is_first)
+            stream = self._new(self, len(self.streams) + 1, name, is_first)
             self.streams.append(stream)
             return stream
 

@@ -38,7 +38,8 @@ class Recorder:
 
     def __init__(self, own, strands, values=None, reaches=None):
         self.own, self.strands, self.values, self.reaches = own, strands, values, reaches
-        self.part = None
+        self.part = self._paused = None
+        self.library = None
         self.codes = {}
         self.kept = []  # Code of others is kept too.
         self._places = 0
@@ -50,13 +51,30 @@ class Recorder:
             self.values.begin(part)
             self.reaches.begin(part)
         self.part = part
+        if self.library is not None:
+            self.library.begin()
+
+    def pause_all(self):
+        """Nothing is kept until `resume`."""
+        if self.library is not None:
+            self.library.end()
+        self._paused, self.part = self.part, None
+
+    def resume(self):
+        self.part = self._paused
+        if self.library is not None:
+            self.library.begin()  # This thread may be another strand now.
 
     def end(self):
         part, self.part = self.part, None
+        if self.library is not None:
+            self.library.end()
         self.strands.end()
         if self.values is not None:
             self.values.end()
         part.finish()
+        if self.library is not None:
+            self.library.forget()
 
     def taken(self):
         """Somebody else has begun to trace, and the main thread is not seen any more."""
@@ -72,9 +90,11 @@ class Recorder:
         self.codes[id(code)] = known
         return known
 
-    def place(self, known, line):
+    def place(self, known, line, part=None):
         """The id of a line."""
-        part = self.part
+        part = part or self.part
+        if part is None:
+            return 0
         place = known.places.get(line) if known.part is part else None
         return place or self._new_place(known, line, part)
 
@@ -93,10 +113,12 @@ class Recorder:
         """A line is come to."""
         if known.asynchronous:
             self.strands.saw_coroutine()
-        stream = self.strands.current()
+        part, stream = self.part, self.strands.current()
+        if stream.part is not part:
+            return  # The attempt has ended meanwhile, and this thread has not.
         if frame is not None:
             self.values.before(frame, stream)
-        place = self.place(known, line)
+        place = self.place(known, line, part)
         stream.add(place)
         if frame is not None:
             self.values.after(frame, place, stream)
@@ -110,6 +132,7 @@ class Recorder:
 
 
 class Monitoring:
+    library = None
     words = "sys.monitoring"
 
     def __init__(self, recorder):
@@ -135,9 +158,6 @@ class Monitoring:
     def end(self):
         """Whether somebody has taken it away."""
         return self._monitoring.get_tool(self._tool) != NAME or self._monitoring.get_events(self._tool) != self._events
-
-    def forked(self):
-        """It goes on in a copy."""
 
     def _callbacks(self):
         recorder, codes, frame, events = self._recorder, self._recorder.codes, self._frame, self._monitoring.events
@@ -194,6 +214,8 @@ class Tracing:
         self._get, self._set, self._set_threads = sys.gettrace, sys.settrace, threading.settrace
         self._enter = self._callback()
 
+    library = None
+
     def start(self):
         return None
 
@@ -203,8 +225,11 @@ class Tracing:
             name = getattr(type(before), "__module__", "?").partition(".")[0]
             return "another tracer is at work (%s)" % name
         self._set_threads(self._enter)
-        self._set(self._enter)
+        self._start()
         return None
+
+    def _start(self):
+        self._set(self._enter)
 
     def end(self):
         taken = self._get() is not self._enter
@@ -212,9 +237,6 @@ class Tracing:
             self._set(None)
         self._set_threads(None)
         return taken
-
-    def forked(self):
-        """It goes on in a copy."""
 
     def _callback(self):
         recorder, codes, learn = self._recorder, self._recorder.codes, self._recorder.learn

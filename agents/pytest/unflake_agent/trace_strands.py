@@ -21,18 +21,18 @@ class Strands:
         self._reference, self._modules = weakref.ref, sys.modules
         self._asyncio = None
         self._part = None
-        self._threaded, self._tasks, self._asynchronous = {}, {}, set()
+        self._threaded, self._tasks, self._asynchronous, self._streams = {}, {}, set(), []
         self._bases = {}
 
     def begin(self, part):
         self._part = part
-        self._threaded, self._tasks, self._asynchronous = {}, {}, set()
+        self._threaded, self._tasks, self._asynchronous, self._streams = {}, {}, set(), []
         # Numbers in names count all threads that the process has had: from here on they begin anew.
         self._bases = {"Thread": _next(threading._counter) - 1, "ThreadPoolExecutor": _next(self._pools())}
 
     def loading(self):
         """This thread loads the tests: what it does meanwhile is a strand of its own."""
-        self._threaded[self._ident()] = self._part.stream("loading")
+        self._threaded[self._ident()] = self._main, self._part.stream("loading")
 
     def loaded(self):
         self._threaded.pop(self._main.ident, None)
@@ -47,11 +47,20 @@ class Strands:
         if ident in self._asynchronous:
             task = self.task()
             if task is not None:
-                return self._of_task(task)
-        stream = self._threaded.get(ident)
-        if stream is None:
-            stream = self._threaded[ident] = self._new_thread(ident)
-        return stream
+                return self.of_task(task)[1]
+        known = self._threaded.get(ident)
+        if known is not None and known[0] is self._threads.get(ident):
+            return known[1]
+        return self.of_thread()
+
+    def of_thread(self):
+        ident = self._ident()
+        thread = self._threads.get(ident)
+        known = self._threaded.get(ident)
+        if known is None or known[0] is not thread:  # The number of a thread that has ended is given to another.
+            known = self._threaded[ident] = thread, self._new_thread(ident, thread)
+            self._streams.append(known)
+        return known[1]
 
     def saw_coroutine(self):
         """From now on there may be tasks in this thread."""
@@ -81,22 +90,23 @@ class Strands:
 
     def end(self):
         """Says which of them go on."""
-        for ident, stream in self._threaded.items():
-            stream.ended = stream.is_first or ident == self._main.ident or ident not in self._threads
+        alive = set(map(id, list(self._threads.values())))
+        for thread, stream in self._streams:
+            stream.ended = thread is self._main or thread is not None and id(thread) not in alive
         for reference, stream in self._tasks.values():
             task = reference()
             stream.ended = task is None or task.done()
 
-    def _of_task(self, task):
+    def of_task(self, task):
+        """A weak reference to it, and its stream."""
         known = self._tasks.get(id(task))
         if known is None or known[0]() is not task:
             stream = self._part.stream("task " + _coroutine(task))
             known = self._tasks[id(task)] = self._reference(task), stream
-        return known[1]
+        return known
 
-    def _new_thread(self, ident):
-        thread = self._threads.get(ident)
-        if thread is self._main or thread is None and ident == self._main.ident:
+    def _new_thread(self, ident, thread):
+        if thread is self._main:
             return self._part.stream("MainThread", True)
         name = getattr(thread, "_name", None)
         return self._part.stream(self._plain(name) if type(name) is str else "thread")

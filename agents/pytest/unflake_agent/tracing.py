@@ -8,10 +8,12 @@ for (as `trace_text` shows them), `trace_reaches` what need not be the same in e
 import os
 import sys
 
-from .trace_files import ATTEMPT_EVENTS, THREAD_EVENTS, Part
+from .trace_files import ATTEMPT_EVENTS, THREAD_EVENTS, Part, Stream
 from .trace_lines import Monitoring, Recorder, Tracing as Settrace
 from .trace_own import Own
 from .trace_strands import Strands
+
+LIBRARY = "tracer.so"
 
 
 class Tracing:
@@ -21,6 +23,8 @@ class Tracing:
         self._side, self._note = told["side"], note
         self._thread_events = int(told.get("trace_thread_events", THREAD_EVENTS))
         self._events = int(told.get("trace_events", ATTEMPT_EVENTS))
+        self._tracer = told.get("tracer")
+        self._stream = Stream
         self._agent = os.path.dirname(os.path.abspath(__file__))
         self._getpid, self._make = os.getpid, os.mkdir
         self._pid = os.getpid()
@@ -40,7 +44,7 @@ class Tracing:
 
             values, reaches = Values(), Reaches()
         self._recorder = Recorder(own, Strands(), values, reaches)
-        self._way = Monitoring(self._recorder) if hasattr(sys, "monitoring") else Settrace(self._recorder)
+        self._way = self._choose()
         why = self._way.start()
         if why is not None:
             self._say(why)
@@ -52,6 +56,18 @@ class Tracing:
         self._recorder.strands.loading()
         self._way.begin()  # Where it cannot, it is said at the first attempt.
 
+    def _choose(self):
+        recorder, monitored = self._recorder, hasattr(sys, "monitoring")
+        if not self._wants_values and self._tracer != "python":
+            from .trace_native import NativeMonitoring, NativeTracing, load
+
+            library, why = load(self._tracer or os.path.join(self._agent, LIBRARY))
+            if library is not None:
+                way = (NativeMonitoring if monitored else NativeTracing)(recorder, library)
+                recorder.library, self._stream = way.library, way.library.stream
+                return way
+        return (Monitoring if monitored else Settrace)(recorder)
+
     def _say(self, why):
         self._note("lines cannot be recorded: " + why)
 
@@ -59,13 +75,13 @@ class Tracing:
         self._number += 1
         self._attempt = "%s/trace-%d-%d" % (self._side, self._getpid(), self._number)
         self._make(self._attempt)
-        self._part = Part(self._attempt, self._thread_events, [self._events])
+        self._part = Part(self._attempt, self._thread_events, [self._events], self._way.words, new=self._stream)
 
     def collected(self):
         """All is loaded. What is done until the first attempt is the agent's."""
         if self._loading:
             self._way.end()
-            self._recorder.part = None
+            self._recorder.pause_all()
 
     def begin(self):
         if self._way is None:
@@ -76,10 +92,10 @@ class Tracing:
         else:
             self._loading = False
             self._recorder.strands.loaded()
-            self._recorder.part = self._part
+            self._recorder.resume()
         why = self._way.begin()
         if why is not None:
-            self._recorder.part = None
+            self._recorder.pause_all()
             self._say(why)
             self._way = None
 
@@ -112,5 +128,5 @@ class Tracing:
         self._part, self._loading = None, False
         self._recorder.part = None
         if goes_on:
-            self._part = Part(self._attempt, self._thread_events, part.budget, self._forked)
+            self._part = Part(self._attempt, self._thread_events, part.budget, self._way.words, self._forked, self._stream)
             self._recorder.begin(self._part)

@@ -11,7 +11,7 @@ use unflake_protocol::variables;
 use crate::exec::Tracing;
 
 /// The agent for pytest, as it travels inside the binary.
-const PYTEST_AGENT: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/agent.rs"));
+const PYTEST_AGENT: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/agent.rs"));
 
 /// What one runner process is told.
 pub(crate) struct Injection<'a> {
@@ -77,16 +77,16 @@ pub(crate) fn unpack(cache: Option<&Path>, otherwise: &Path) -> io::Result<PathB
 }
 
 fn unpack_into(directory: &Path) -> io::Result<PathBuf> {
-    for (name, text) in PYTEST_AGENT {
+    for (name, content) in PYTEST_AGENT {
         let path = directory.join(name);
-        if fs::read(&path).is_ok_and(|there| there == text.as_bytes()) {
+        if fs::read(&path).is_ok_and(|there| there == *content) {
             continue;
         }
         let parent = path.parent().unwrap_or(directory);
         fs::create_dir_all(parent)?;
         // Never a moment in which another unflake could import half a file.
         let unfinished = parent.join(format!(".{}-{}", process::id(), path.file_name().unwrap().to_string_lossy()));
-        fs::write(&unfinished, text)?;
+        fs::write(&unfinished, content)?;
         fs::rename(&unfinished, &path)?;
     }
     Ok(directory.to_owned())
@@ -103,6 +103,6 @@ mod tests {
         let file = there.join(PYTEST_AGENT[0].0);
         fs::write(&file, "half a fi").unwrap();
         assert_eq!(unpack(Some(place.path()), place.path()).unwrap(), there);
-        assert_eq!(fs::read_to_string(file).unwrap(), PYTEST_AGENT[0].1);
+        assert_eq!(fs::read(file).unwrap(), PYTEST_AGENT[0].1);
     }
 }

@@ -1,0 +1,110 @@
+//! What is known of code, by its address. Whoever adds code here keeps it alive, so that its address stays its own.
+
+use crate::python::Ref;
+
+pub struct Code {
+    pub is_own: bool,
+    /// A coroutine, or what is used as one.
+    pub is_asynchronous: bool,
+    first: usize,
+    epoch: u32,
+    places: Vec<u32>,
+}
+
+/// Lines further away from the first one of their code are not kept here.
+const MOST_LINES: usize = 1 << 20;
+
+impl Code {
+    pub fn foreign() -> Code {
+        Code { is_own: false, is_asynchronous: false, first: 0, epoch: 0, places: Vec::new() }
+    }
+
+    pub fn own(first: usize, is_asynchronous: bool) -> Code {
+        Code { is_own: true, is_asynchronous, first, epoch: 0, places: Vec::new() }
+    }
+
+    /// The id of a line in the attempt of this epoch; 0: it has none yet.
+    #[inline(always)]
+    pub fn place(&self, line: usize, epoch: u32) -> u32 {
+        if self.epoch != epoch {
+            return 0;
+        }
+        self.places.get(line.wrapping_sub(self.first)).copied().unwrap_or(0)
+    }
+
+    pub fn set_place(&mut self, line: usize, epoch: u32, place: u32) {
+        if self.epoch != epoch {
+            self.epoch = epoch;
+            self.places.fill(0);
+        }
+        let at = line.wrapping_sub(self.first);
+        if at < MOST_LINES {
+            if self.places.len() <= at {
+                self.places.resize(at + 1, 0);
+            }
+            self.places[at] = place;
+        }
+    }
+}
+
+/// Open addressing: an address is looked up in a step or two.
+pub struct Codes {
+    slots: Vec<(Ref, *mut Code)>,
+    used: usize,
+}
+
+impl Codes {
+    pub const fn new() -> Codes {
+        Codes { slots: Vec::new(), used: 0 }
+    }
+
+    /// Null where it is not known.
+    #[inline(always)]
+    pub fn get(&self, code: Ref) -> *mut Code {
+        if self.slots.is_empty() {
+            return core::ptr::null_mut();
+        }
+        let mask = self.slots.len() - 1;
+        let mut at = hash(code) & mask;
+        loop {
+            // SAFETY: the mask keeps it inside, and there always is an empty slot to end at.
+            let (key, value) = unsafe { *self.slots.get_unchecked(at) };
+            if key == code || key.is_null() {
+                return value;
+            }
+            at = (at + 1) & mask;
+        }
+    }
+
+    pub fn add(&mut self, key: Ref, code: Code) -> *mut Code {
+        if 2 * (self.used + 1) > self.slots.len() {
+            let more = (2 * self.slots.len()).max(1024);
+            let old = core::mem::replace(&mut self.slots, vec![(core::ptr::null_mut(), core::ptr::null_mut()); more]);
+            for (key, value) in old {
+                if !key.is_null() {
+                    self.put(key, value);
+                }
+            }
+        }
+        self.used += 1;
+        let code = Box::into_raw(Box::new(code));
+        self.put(key, code);
+        code
+    }
+
+    fn put(&mut self, key: Ref, value: *mut Code) {
+        let mask = self.slots.len() - 1;
+        let mut at = hash(key) & mask;
+        while !self.slots[at].0.is_null() {
+            at = (at + 1) & mask;
+        }
+        self.slots[at] = (key, value);
+    }
+}
+
+/// Objects lie at multiples of 16; the bits above differ.
+#[inline(always)]
+fn hash(code: Ref) -> usize {
+    let bits = code as usize >> 4;
+    (bits ^ (bits >> 9)).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 24
+}
