@@ -5,7 +5,10 @@
 
 mod after;
 mod book;
+mod candidate;
 mod case;
+mod cause;
+mod chance;
 mod chosen;
 mod confirmation;
 mod coverage;
@@ -13,7 +16,9 @@ mod culprit;
 mod desk;
 mod divergence;
 mod doubled;
+mod edges;
 mod excuse;
+mod features;
 mod intersect;
 mod ladder;
 mod leak;
@@ -29,9 +34,12 @@ mod parting;
 #[cfg(test)]
 mod recorded;
 mod runs;
+mod seen;
 mod smallest;
+mod split;
 mod stress;
 mod unaffected;
+mod values;
 #[cfg(test)]
 mod world;
 

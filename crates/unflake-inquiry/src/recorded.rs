@@ -10,11 +10,13 @@ use crate::runs::Run;
 #[derive(Default)]
 pub(crate) struct Recorded {
     pub(crate) runs: Vec<Run>,
-    traces: Vec<(Vec<Strand>, Vec<Vec<LineId>>, Vec<Vec<Seen>>)>,
+    traces: Vec<Trace>,
     lines: Vec<Line>,
     numbers: HashMap<Line, LineId>,
     reaches: Vec<Reach>,
 }
+
+type Trace = (Vec<Strand>, Vec<Vec<LineId>>, Vec<Vec<Seen>>);
 
 impl Recorded {
     /// Another run, with strands as `a:1 a:2 x=5 b:1`: the function and line of each step (all of them in `a.src`), and a value

@@ -2,10 +2,15 @@
 
 use std::collections::HashMap;
 
-use unflake_model::{Attempt, Origin, Strand, TraceId, Traces};
+use unflake_model::{Attempt, Line, Origin, Strand, TraceId, Traces};
 
 /// What the strand is called in which the tests are loaded, before the first of them begins.
 const LOADING: &str = "loading";
+/// What the names of tasks begin with.
+const TASK: &str = "task ";
+
+/// Failures are looked for in the last lines of a run: tear-down may come behind them.
+const LOOKED_BACK: u64 = 20_000;
 
 /// A run that came to its end and left a trace.
 #[derive(Clone, Debug)]
@@ -55,6 +60,16 @@ pub(crate) struct Key {
     pub(crate) at: Vec<Option<usize>>,
 }
 
+impl Key {
+    pub(crate) fn is_loading(&self) -> bool {
+        self.name == LOADING
+    }
+
+    pub(crate) fn is_task(&self) -> bool {
+        self.name.starts_with(TASK)
+    }
+}
+
 impl<'a> Runs<'a> {
     pub(crate) fn new(traces: &'a dyn Traces, all: &'a [Run]) -> Self {
         let mut found: HashMap<&str, usize> = HashMap::new();
@@ -84,6 +99,29 @@ impl<'a> Runs<'a> {
     /// How the archive knows it.
     pub(crate) fn id(&self, run: usize, key: usize) -> Option<(TraceId, usize)> {
         Some((self.all[run].trace, self.keys[key].at[run]?))
+    }
+
+    /// Where in its run a failure was raised: the strand, and how many lines come before.
+    pub(crate) fn raised(&self, run: usize) -> Option<(usize, u64)> {
+        let (file, line) = self.all[run].raised.as_ref()?;
+        let is_it =
+            |found: &Line| found.line == *line && (found.file == *file || file.ends_with(&format!("/{}", found.file)));
+        let in_strand = |key: usize| {
+            let (id, events) = (self.id(run, key)?, self.strand(run, key)?.events);
+            let from = events.saturating_sub(LOOKED_BACK);
+            let lines = self.traces.lines(id, from, LOOKED_BACK as usize);
+            let at = lines.iter().rposition(|line| is_it(&self.traces.line(*line)))?;
+            Some((key, from + at as u64))
+        };
+        (0..self.keys.len()).find_map(in_strand)
+    }
+
+    /// How many lines all runs that have a strand go through together.
+    pub(crate) fn shared(&self, key: usize) -> u64 {
+        let mut ids = (0..self.all.len()).filter_map(|run| self.id(run, key));
+        let Some(first) = ids.next() else { return 0 };
+        let whole = self.traces.strands(first.0)[first.1].events;
+        ids.map(|other| self.traces.common(first, other)).min().unwrap_or(whole)
     }
 
     /// When a strand came to this position, as a share of the run. Between strands there is no order but this guess: each goes

@@ -49,11 +49,12 @@ impl Fields {
             self.reader = None;
             return Ok(None);
         }
-        if length as u64 == LONGEST_LINE && line.last() != Some(&b'\n') {
+        let is_whole = line.last() == Some(&b'\n');
+        if length as u64 == LONGEST_LINE && !is_whole && !line.contains(&0) {
             return Err(self.wrong("longer than a line may be"));
         }
-        // A process that was killed may have been in the middle of its last line.
-        if line.last() != Some(&b'\n') {
+        // What a killed process wrote ends in zeros, maybe in the middle of a line.
+        if !is_whole || line.contains(&0) {
             self.reader = None;
             return Ok(None);
         }

@@ -69,6 +69,10 @@ impl Places {
             if number > 1 && line.first() == Some(&0) {
                 break; // Nothing was written here: its process did not come to its end.
             }
+            // A table whose writer was killed ends in zeros, maybe in the middle of a line.
+            if number > 1 && line.contains(&0) {
+                break;
+            }
             if length as u64 == LONGEST_LINE {
                 return Err(wrong(number, "longer than a line may be"));
             }

@@ -134,6 +134,27 @@ fn a_trace_that_cannot_be_read_keeps_its_number() {
 }
 
 #[test]
+fn what_a_killed_process_left_is_read_as_far_as_it_goes() {
+    let mut world = World::new();
+    let part = world.part(&[(1, 10), (2, 20)]);
+    write_thread(&part.join("thread-1"), &Head { ended: false, ..head() }, [1, 2, 1, 0, 0]).unwrap();
+    let zeros = |name: &str, text: &str| {
+        let mut bytes = fs::read(part.join(name)).unwrap_or_default();
+        bytes.extend(text.as_bytes());
+        bytes.resize(2 << 20, 0);
+        fs::write(part.join(name), bytes).unwrap();
+    };
+    zeros("places", "3\t/half");
+    zeros("values-1", "1\t1\tx\t5\n2\t2\ty");
+    zeros("reaches", "1\ttime\ttime.time\n");
+    let trace = world.add(&part).unwrap();
+    assert_eq!(world.lines(trace), [10, 20, 10]);
+    assert_eq!(world.archive.strands(trace)[0].truncated, None, "where a whole process dies its threads end there");
+    assert_eq!((world.archive.values((trace, 0)).len(), world.archive.reaches().len()), (1, 1));
+    assert_eq!(world.archive.gaps(), [""; 0]);
+}
+
+#[test]
 fn nothing_is_left_in_the_directory() {
     let mut world = World::new();
     world.trace(&[(1, 10)], &[1; 50_000]);

@@ -1,0 +1,103 @@
+//! What kind of thing makes a test do now this, now that: read from what its lines reach for, else from how it is built.
+
+use std::cmp::Reverse;
+
+use unflake_model::{Cause, LineId, Reach};
+
+use crate::candidate::Candidate;
+use crate::runs::Runs;
+
+/// So many lines before the blamed one are asked what they reached for.
+const LOOKED_BACK: u64 = 60;
+
+/// A cause, and why this one, in words that follow "because".
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Why {
+    pub(crate) cause: Cause,
+    pub(crate) because: String,
+}
+
+/// Of several things that one line reaches for, the one that most likely makes it vary. What gives another value whenever it is
+/// asked comes first. What gives one that depends on the world around comes next. Waits and threads come last, because lines that
+/// deal with them do so in every run, and only which of them is first differs.
+const LIKELY: [Cause; 12] = [
+    Cause::Randomness,
+    Cause::Time,
+    Cause::UnorderedCollection,
+    Cause::Network,
+    Cause::Io,
+    Cause::LeakedState,
+    Cause::FloatingPoint,
+    Cause::AsyncWait,
+    Cause::Race,
+    Cause::Resource,
+    Cause::Environment,
+    Cause::Unknown,
+];
+
+/// Of what starts at this candidate.
+pub(crate) fn cause(runs: &Runs<'_>, start: &Candidate) -> Why {
+    let name = |line: LineId| {
+        let line = runs.traces.line(line);
+        format!("{}:{}", line.file, line.line)
+    };
+    if let Some(reach) = reach(runs.traces.reaches(), start.line) {
+        let because = format!("{} reaches for {}", name(start.line), reach.what);
+        return Why { cause: reach.cause, because };
+    }
+    let near = lines_before(runs, start).into_iter().find_map(|line| reach(runs.traces.reaches(), line));
+    if let Some(reach) = near {
+        let because = format!("{}, just before it, reaches for {}", name(reach.line), reach.what);
+        return Why { cause: reach.cause, because };
+    }
+    structure(runs)
+}
+
+/// From the strands alone, where nothing else says more.
+pub(crate) fn structure(runs: &Runs<'_>) -> Why {
+    let tasks = runs.keys.iter().filter(|key| key.is_task()).count();
+    let threads = runs.keys.iter().filter(|key| !key.is_task() && !key.is_loading()).count();
+    if tasks > 1 {
+        let because = format!("{tasks} tasks take turns in it, and what they wait for decides whose turn it is");
+        return Why { cause: Cause::AsyncWait, because };
+    }
+    if threads > 1 {
+        let because = format!("{threads} threads take part in it, and nothing recorded says which of them comes first");
+        return Why { cause: Cause::Race, because };
+    }
+    let because = "no line before it reaches for anything that is known to vary".to_owned();
+    Why { cause: Cause::Unknown, because }
+}
+
+/// The likeliest thing that a line reaches for.
+pub(crate) fn reach(reaches: &[Reach], line: LineId) -> Option<&Reach> {
+    let rank = |reach: &&Reach| LIKELY.iter().position(|cause| *cause == reach.cause);
+    reaches.iter().filter(|reach| reach.line == line).min_by_key(rank)
+}
+
+/// What ran before it in a failing run, the nearest first: the calls that its own line made, and the lines before.
+fn lines_before(runs: &Runs<'_>, start: &Candidate) -> Vec<LineId> {
+    let told = |run: &usize| runs.all[*run].failed && start.says[*run] && start.at[*run].is_some();
+    let Some(run) = (0..runs.all.len()).find(told) else { return Vec::new() };
+    let (Some(id), Some(at)) = (runs.id(run, start.key), start.at[run]) else { return Vec::new() };
+    let until = at.ceil() as u64;
+    let from = until.saturating_sub(LOOKED_BACK);
+    let mut lines = runs.traces.lines(id, from, (until - from) as usize);
+    lines.reverse();
+    lines
+}
+
+/// The last line before a failure that waits for others or lets them run, with what it does; looked for backwards from `until`.
+pub(crate) fn meeting<'a>(runs: &'a Runs<'_>, run: usize, key: usize, until: u64) -> Option<&'a Reach> {
+    let id = runs.id(run, key)?;
+    let from = until.saturating_sub(LOOKED_BACK * 10);
+    let lines = runs.traces.lines(id, from, (until - from) as usize);
+    let meets = |reach: &&Reach| matches!(reach.cause, Cause::AsyncWait | Cause::Race | Cause::Network);
+    let all: Vec<&Reach> = runs.traces.reaches().iter().filter(meets).collect();
+    let waits_first = |reach: &&&Reach| Reverse(reach.cause == Cause::AsyncWait);
+    lines.iter().rev().find_map(|line| all.iter().filter(|reach| reach.line == *line).min_by_key(waits_first).copied())
+}
+
+#[cfg(test)]
+#[path = "cause_tests.rs"]
+mod tests;

@@ -1,0 +1,130 @@
+use super::*;
+use crate::recorded::Recorded;
+
+fn told(recorded: &Recorded) -> Divergence {
+    divergence(recorded, &recorded.runs)
+}
+
+fn first(recorded: &Recorded) -> (u32, How, String) {
+    let found = told(recorded);
+    let first = found.locations.first().unwrap_or_else(|| panic!("nothing was found: {found:?}"));
+    (first.line.line, first.how, first.sentence.clone())
+}
+
+/// A delay with a random part, as in the sketch of what is printed: 11 of 50 runs draw 0.93 or more.
+fn jitter(limit: f64) -> Recorded {
+    let mut runs = Recorded::default();
+    for at in 0..50_u32 {
+        let drawn = f64::from((at * 37 + 11) % 50) / 50.0;
+        let failed = drawn >= limit;
+        let way = if failed { "d:21" } else { "d:22 t:6" };
+        let busy = "s:30 s:31 ".repeat((at * 7 % 4) as usize);
+        let number = at * 7919 % 1000;
+        let text = format!(
+            "t:5 n={number} {busy} s:30 d:17 d:18 jitter={drawn} d:19 delay={} d:20 {way}",
+            0.1 * (1.0 + drawn)
+        );
+        runs.run(failed, &[("main", &text)]);
+    }
+    runs.reach("d:18", Cause::Randomness, "random.random").raised(21);
+    runs
+}
+
+#[test]
+fn the_number_that_was_drawn_and_not_the_branch() {
+    let found = told(&jitter(0.78));
+    assert_eq!((found.runs, found.failed), (50, 11));
+    let start = &found.locations[0];
+    assert_eq!((start.line.line, start.how), (18, How::Value));
+    assert_eq!(start.sentence, "jitter ≥ 0.78 in all 11 failing runs, never in 39 passing ones");
+    assert_eq!(start.value.as_ref().unwrap().failing, ["0.78 – 0.98"]);
+    assert!(start.chance < 1e-6, "{}", start.chance);
+    assert_eq!((found.kind, found.because.as_str()), (Cause::Randomness, "a.src:18 reaches for random.random"));
+    assert_eq!(found.shows.unwrap().line, 21);
+    let others: Vec<u32> = found.locations[1..].iter().map(|location| location.line.line).collect();
+    assert_eq!(others, [19, 20], "then what was made of it, then the branch");
+    assert_eq!(found.locations[2].sentence, "line 21 comes next in all 11 failing runs, never in 39 passing ones");
+}
+
+#[test]
+fn control_wins_where_values_differ_only_behind_it() {
+    let mut runs = Recorded::default();
+    for _ in 0..10 {
+        runs.run(false, &[("main", "t:1 t:2 t:3 x=1 t:5")]).run(true, &[("main", "t:1 t:2 t:4 x=2 t:5")]);
+    }
+    assert_eq!(
+        first(runs.raised(5)),
+        (2, How::Control, "line 4 comes next in all 10 failing runs, never in 10 passing ones".into())
+    );
+}
+
+#[test]
+fn where_nothing_parts_before_the_assertion_the_value_is_the_only_answer() {
+    let mut runs = Recorded::default();
+    for at in 0..12 {
+        let failed = at % 3 == 0;
+        let order = if failed { "['b',_'a']" } else { "['a',_'b']" };
+        runs.run(failed, &[("main", &format!("t:1 names={order} t:2"))]);
+    }
+    let (line, how, sentence) = first(runs.raised(2));
+    assert_eq!((line, how), (1, How::Value));
+    assert!(sentence.starts_with("names is ['b', 'a'] in all 4 failing runs"), "{sentence}");
+}
+
+#[test]
+fn the_failure_itself_is_no_start_if_something_waits_before_it() {
+    let mut runs = Recorded::default();
+    for _ in 0..8 {
+        runs.run(false, &[("main", "t:1 t:2 t:3 t:4"), ("worker", "w:1 w:2")]);
+        runs.run(true, &[("main", "t:1 t:2 t:3"), ("worker", "w:1 w:2")]);
+    }
+    runs.reach("t:2", Cause::AsyncWait, "time.sleep").raised(3);
+    let found = told(&runs);
+    assert_eq!((found.locations[0].line.line, found.locations[0].how, found.kind), (2, How::Order, Cause::AsyncWait));
+    assert_eq!((found.locations[1].line.line, found.locations[1].how), (3, How::Control));
+    assert_eq!(found.locations[0].chance, 1.0, "nothing was measured");
+}
+
+#[test]
+fn two_ways_to_fail_have_two_starts() {
+    let mut runs = Recorded::default();
+    for at in 0..30 {
+        let (way, failed) = [("t:2 t:3 t:5 t:6", false), ("t:2 t:8", true), ("t:2 t:3 t:5 t:9", true)][at % 3];
+        runs.run(failed, &[("main", &format!("t:1 {way}"))]);
+        let run = runs.runs.last_mut().unwrap();
+        (run.kind, run.raised) =
+            (way.to_owned(), failed.then(|| ("a.src".to_owned(), if way.ends_with('8') { 8 } else { 9 })));
+    }
+    let found = told(&runs);
+    let mut lines: Vec<(u32, u32)> = found.locations.iter().map(|one| (one.line.line, one.failing)).collect();
+    lines.sort_unstable();
+    assert_eq!(lines, [(2, 10), (5, 10)]);
+    assert_eq!(found.partings.len(), 2);
+}
+
+#[test]
+fn equal_runs_are_told_to_be_equal() {
+    let mut runs = Recorded::default();
+    for _ in 0..6 {
+        runs.run(false, &[("main", "t:1 t:2")]).run(true, &[("main", "t:1 t:2")]);
+    }
+    let found = told(runs.raised(2));
+    assert_eq!((found.locations.len(), found.partings.len(), found.kind), (0, 0, Cause::Unknown));
+}
+
+#[test]
+fn what_is_drawn_while_loading_comes_before_all_else() {
+    let mut runs = Recorded::default();
+    for at in 0..20 {
+        let bucket = at * 13 % 20;
+        let failed = bucket < 8;
+        let way = if failed { "t:2 t:3" } else { "t:2 t:4" };
+        runs.run(
+            failed,
+            &[("main", &format!("t:1 {way}")), ("loading", &format!("m:1 m:2 m:3 BUCKET={bucket} m:4 m:5"))],
+        );
+    }
+    let (line, how, sentence) = first(runs.raised(3));
+    assert_eq!((line, how), (3, How::Value));
+    assert!(sentence.starts_with("BUCKET ≤ 7"), "{sentence}");
+}

@@ -1,0 +1,217 @@
+//! Values that tell failing runs from passing ones: often they do so before the ways of the runs part.
+
+use std::collections::hash_map::DefaultHasher;
+use std::collections::{HashMap, HashSet};
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+use unflake_model::{How, LineId, Split};
+
+use crate::candidate::Candidate;
+use crate::chance::Chance;
+use crate::features::{About, Answer, Aspect, Feature, Is, Moment, Which, features};
+use crate::runs::Runs;
+use crate::split::{Found, Outcomes, Test, between};
+
+/// What a function gives back goes by this name.
+const RETURNS: &str = "returns";
+/// Examples of values that are no numbers.
+const EXAMPLES: usize = 4;
+/// A value is seen after the line that made it and before the next one begins.
+const BEFORE_NEXT: f64 = 0.25;
+
+/// What was found, and what was passed over.
+pub(crate) struct Values {
+    pub(crate) found: Vec<Candidate>,
+    /// Some values follow the order of the runs, as clocks do, and the outcomes do so too.
+    pub(crate) like_clocks: bool,
+}
+
+type Name = (LineId, Arc<str>);
+
+pub(crate) fn values(runs: &Runs<'_>) -> Values {
+    let chance = Chance::new(runs.all.len());
+    let failed: Vec<bool> = runs.all.iter().map(|run| run.failed).collect();
+    let outcomes = Outcomes { failed: &failed, chance: &chance };
+    let order: Vec<Option<f64>> = (0..failed.len()).map(|run| Some(run as f64)).collect();
+    let by_order = outcomes.numbers(&order).map_or(usize::MAX, |found| outcomes.strays(&found.says));
+    let (mut all, mut looked_at) = (Values { found: Vec::new(), like_clocks: false }, HashSet::new());
+    for key in 0..runs.keys.len() {
+        for ((line, name), seen) in gather(runs, key) {
+            for feature in features(&seen) {
+                let Some((ranks, varies)) = ranks(&feature.answers) else { continue };
+                looked_at.insert(ranks);
+                let Some(found) = outcomes.split(&feature.answers) else { continue };
+                // Nothing that has more strays is ever blamed.
+                let strays = outcomes.strays(&found.says);
+                if strays * 4 > failed.len() {
+                    continue;
+                }
+                if varies && follows(&feature.answers) && by_order <= strays {
+                    all.like_clocks = true;
+                    continue;
+                }
+                all.found.extend(candidate(runs, key, line, &name, &feature, found));
+            }
+        }
+    }
+    let looked_at = looked_at.len() as f64;
+    all.found.iter_mut().for_each(|one| one.chance = (one.chance * looked_at).min(1.0));
+    all
+}
+
+/// By line and name, what was seen in each run.
+fn gather(runs: &Runs<'_>, key: usize) -> HashMap<Name, Vec<Vec<Moment>>> {
+    let mut gathered: HashMap<Name, Vec<Vec<Moment>>> = HashMap::new();
+    for run in 0..runs.all.len() {
+        for seen in runs.id(run, key).map_or(Vec::new(), |id| runs.traces.values(id)) {
+            let all = gathered.entry((seen.line, seen.name)).or_insert_with(|| vec![Vec::new(); runs.all.len()]);
+            all[run].push((seen.at, seen.text));
+        }
+    }
+    // What is always the same, as most is, need not be looked at.
+    gathered.retain(|_, seen| seen.iter().any(|run| !same(run, &seen[0])));
+    gathered
+}
+
+fn same(one: &[Moment], other: &[Moment]) -> bool {
+    one.iter().map(|(_, text)| text).eq(other.iter().map(|(_, text)| text))
+}
+
+/// A fingerprint of which runs have the same answer (and of their order), and whether most answers differ. None: all are the same.
+fn ranks(answers: &[Option<Answer>]) -> Option<(u64, bool)> {
+    let mut known: Vec<&Is> = Vec::new();
+    for is in answers.iter().flatten().map(|answer| &answer.is) {
+        if !known.contains(&is) {
+            known.push(is);
+        }
+    }
+    let absent = answers.iter().any(Option::is_none);
+    if known.len() + usize::from(absent) < 2 || known.is_empty() {
+        return None;
+    }
+    let varies = known.len() * 2 > answers.len();
+    known.sort_by(|one, other| match (one, other) {
+        (Is::Number(one), Is::Number(other)) => one.total_cmp(other),
+        _ => std::cmp::Ordering::Equal, // Words stay in the order in which they came.
+    });
+    let mut hash = DefaultHasher::new();
+    for answer in answers {
+        answer.as_ref().and_then(|answer| known.iter().position(|is| **is == answer.is)).hash(&mut hash);
+    }
+    Some((hash.finish(), varies))
+}
+
+/// Whether the answers rise, or fall, from run to run.
+fn follows(answers: &[Option<Answer>]) -> bool {
+    let numbers: Vec<f64> = answers
+        .iter()
+        .flatten()
+        .filter_map(|answer| match answer.is {
+            Is::Number(number) => Some(number),
+            Is::Word(_) => None,
+        })
+        .collect();
+    let steps = numbers.len().saturating_sub(1);
+    let rising = numbers.windows(2).filter(|pair| pair[0] <= pair[1]).count();
+    steps > 2 && (rising * 10 >= steps * 9 || (steps - rising) * 10 >= steps * 9)
+}
+
+fn candidate(
+    runs: &Runs<'_>,
+    key: usize,
+    line: LineId,
+    name: &str,
+    feature: &Feature,
+    found: Found,
+) -> Option<Candidate> {
+    // What is returned comes at the same moment as what it was made of, which says more.
+    let later = if name == RETURNS { 0.1 } else { 0.0 };
+    let at = |answer: &Option<Answer>| answer.as_ref().map(|answer| answer.at as f64 - BEFORE_NEXT + later);
+    let at: Vec<Option<f64>> = feature.answers.iter().map(at).collect();
+    let when = Candidate::moment(runs, key, &found.says, &at)?;
+    let what = words(name, feature.about, &found.test);
+    let value = Some(Split {
+        name: name.to_owned(),
+        failing: examples(runs, feature, true),
+        passing: examples(runs, feature, false),
+    });
+    Some(Candidate { how: How::Value, key, line, says: found.says, at, when, chance: found.chance, what, value })
+}
+
+/// A range of numbers, or the most frequent of other values.
+fn examples(runs: &Runs<'_>, feature: &Feature, failed: bool) -> Vec<String> {
+    let answers = feature.answers.iter().zip(runs.all).filter(|(_, run)| run.failed == failed);
+    let answers: Vec<&Answer> = answers.filter_map(|(answer, _)| answer.as_ref()).collect();
+    let mut counted: Vec<(&str, usize)> = Vec::new();
+    for answer in &answers {
+        match counted.iter_mut().find(|(text, _)| *text == &*answer.shown) {
+            Some((_, times)) => *times += 1,
+            None => counted.push((&answer.shown, 1)),
+        }
+    }
+    let number = |answer: &&&Answer| match answer.is {
+        Is::Number(number) => number,
+        Is::Word(_) => f64::NAN,
+    };
+    let by = |one: &&&Answer, other: &&&Answer| number(one).total_cmp(&number(other));
+    match (answers.iter().min_by(by), answers.iter().max_by(by)) {
+        (Some(least), Some(most)) if counted.len() > EXAMPLES && !number(&most).is_nan() => {
+            vec![format!("{} – {}", least.shown, most.shown)]
+        }
+        _ => {
+            counted.sort_by_key(|(_, times)| std::cmp::Reverse(*times));
+            counted.iter().take(EXAMPLES).map(|(text, _)| (*text).to_owned()).collect()
+        }
+    }
+}
+
+/// What is so in failing runs: `jitter ≥ 0.93`.
+fn words(name: &str, about: About, test: &Test) -> String {
+    let name = if name == RETURNS { "what is returned" } else { name };
+    let which = match about.which {
+        Which::Only | Which::Time(1) => String::new(),
+        Which::Time(time) => format!(" the {} time", nth(time)),
+        Which::Last => " at last".to_owned(),
+        Which::Largest | Which::Smallest => " at some time".to_owned(),
+    };
+    let of = match about.aspect {
+        Aspect::Length => format!("the number of items of {name}{which}"),
+        Aspect::First => format!("the first item of {name}{which}"),
+        Aspect::InOrder => format!("the order of the items of {name}{which}"),
+        Aspect::Itself | Aspect::AgainstBefore => format!("{name}{which}"),
+    };
+    match (test, about.aspect) {
+        (Test::AtLeast(below, least), _) => format!("{of} ≥ {}", between(*least, *below)),
+        (Test::AtMost(most, above), _) => format!("{of} ≤ {}", between(*most, *above)),
+        (Test::Between(low, high), _) => format!("{of} from {low} to {high}"),
+        (Test::Outside(low, high), _) => format!("{of} below {low} or above {high}"),
+        (Test::OneOf(words), Aspect::AgainstBefore) => match words.iter().any(|word| &**word == "the same") {
+            true if words.len() == 1 => format!("{of} is the same as before"),
+            false if words.len() == 2 => format!("{of} is not the same as before"),
+            _ => format!("{of} is {} than before", words[0]),
+        },
+        (Test::OneOf(words), Aspect::InOrder) => {
+            format!("{of} is {}", if &*words[0] == "in order" { "theirs" } else { "another" })
+        }
+        (Test::OneOf(words), _) => match &words[..] {
+            [one] => format!("{of} is {one}"),
+            several if several.len() <= EXAMPLES => format!("{of} is one of {}", several.join(", ")),
+            several => format!("{of} is one of {} values, such as {}", several.len(), several[0]),
+        },
+    }
+}
+
+fn nth(time: usize) -> String {
+    let ending = match (time % 10, time % 100) {
+        (1, rest) if rest != 11 => "st",
+        (2, rest) if rest != 12 => "nd",
+        (3, rest) if rest != 13 => "rd",
+        _ => "th",
+    };
+    format!("{time}{ending}")
+}
+
+#[cfg(test)]
+#[path = "values_tests.rs"]
+mod tests;
