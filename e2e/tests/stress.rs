@@ -58,3 +58,15 @@ fn a_time_limit_ends_it_and_nothing_found_is_success() {
     let ran = contested().run("--stress --for 1s --jobs 1", "cargo test always").exits(0);
     assert!(ran.list("attempts").len() > 1 && ran.list("findings").is_empty());
 }
+
+#[test]
+fn a_search_is_cut_short_when_its_time_is_over_and_makes_nothing_of_what_was_under_way() {
+    let story = Story::of("import time\ndef test_ever():\n    time.sleep(600)\ndef test_at_once():\n    pass\n");
+    for search in ["order", "nio"] {
+        let found = story.place().join("found.json");
+        let call = story.unflake([search, "--for", "1", "--json"]).arg(found);
+        let ran = call.args(["--", "python", "-m", "pytest"]).end().exits(0);
+        assert_eq!(ran.list("findings"), [] as [serde_json::Value; 0]);
+        assert!(ran.list("attempts").iter().all(|attempt| attempt["test"] == "test_it.py::test_at_once"));
+    }
+}

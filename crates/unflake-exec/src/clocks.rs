@@ -8,7 +8,7 @@ use unflake_model::{Death, Failure, Observation, Outcome, Phase};
 use unflake_protocol::Order;
 
 use crate::environment::{Environment, Role, State};
-use crate::exec::{Exec, STOPPED_BY_YOU};
+use crate::exec::Exec;
 use crate::keeper::is_alive;
 use crate::path::Past;
 use crate::turn::Ending;
@@ -34,6 +34,7 @@ const GRACE: Duration = Duration::from_secs(5);
 impl Exec {
     pub(crate) fn look_at_clocks(&mut self, now: Instant) {
         self.look_at_time_limits(now);
+        self.look_at_all_time(now);
         self.look_at_held(now);
         self.look_at_births(now);
         self.look_at_questions(now);
@@ -162,6 +163,20 @@ impl Exec {
         }
     }
 
+    /// When the time for all sessions is over, those under way are ended with their environments.
+    fn look_at_all_time(&mut self, now: Instant) {
+        if self.time_over || self.until.is_none_or(|until| now < until) {
+            return;
+        }
+        self.time_over = true;
+        let busy: Vec<u32> = self.works.iter().filter_map(|placed| placed.environment).collect();
+        for id in busy {
+            if let Some(environment) = self.environments.get_mut(&id) {
+                environment.kill();
+            }
+        }
+    }
+
     /// An environment has ended. A test that was running in it has crashed or run out of time; the rest of its session
     /// goes on elsewhere.
     pub(crate) fn bury(&mut self, id: u32, death: Death) {
@@ -169,13 +184,12 @@ impl Exec {
         let (role, state, announced) = (environment.role, environment.state, environment.announced);
         if let Some(at) = self.work_in(id) {
             self.works[at].environment = None;
-            let work = &mut self.works[at].work;
-            if self.interrupts > 0 {
-                work.disregard_running();
-                self.give_up(at, STOPPED_BY_YOU.to_owned());
+            if let Some(why) = self.stopped() {
+                self.works[at].work.disregard_running();
+                self.give_up(at, why.to_owned());
             } else {
                 let mut last = None;
-                for current in work.environment_died() {
+                for current in self.works[at].work.environment_died() {
                     last = Some(self.died_in_test(at, id, current, death));
                 }
                 if self.works[at].work.route.is_some() {

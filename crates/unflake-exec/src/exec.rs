@@ -23,7 +23,8 @@ use crate::tree::Tree;
 use crate::work::Work;
 
 /// Why tests are left when the person at the keyboard ended the run.
-pub(crate) const STOPPED_BY_YOU: &str = "you stopped the run";
+const STOPPED_BY_YOU: &str = "you stopped the run";
+const TIME_OVER: &str = "the time was over";
 
 /// How long copies may take to leave before a session that is to be alone.
 const COPIES_LEAVE: Duration = Duration::from_secs(1);
@@ -55,6 +56,8 @@ pub struct Launch {
     pub jobs: usize,
     /// How long one attempt may take.
     pub timeout: Option<Duration>,
+    /// How long sessions may run, all together. What is under way then is cut short, and no attempt is made of it.
+    pub time: Option<Duration>,
     /// How many characters of one text to keep.
     pub output_limit: usize,
 }
@@ -138,6 +141,9 @@ pub struct Exec {
     pub(crate) works: Vec<Placed>,
     pub(crate) interrupts: u32,
     pub(crate) interrupted_at: Option<Instant>,
+    /// When the time is over, once something runs; and whether it is.
+    pub(crate) until: Option<Instant>,
+    pub(crate) time_over: bool,
     /// What has been seen in this turn and not been told yet.
     pub(crate) seen: Vec<Observation>,
     pub(crate) problems: usize,
@@ -193,6 +199,8 @@ impl Exec {
             works: Vec::new(),
             interrupts: 0,
             interrupted_at: None,
+            until: None,
+            time_over: false,
             seen: Vec::new(),
             problems: 0,
         })
@@ -224,6 +232,20 @@ impl Exec {
 
     pub fn was_interrupted(&self) -> bool {
         self.interrupts > 0
+    }
+
+    /// Whether sessions were cut short because there was no more time.
+    pub fn is_time_over(&self) -> bool {
+        self.time_over
+    }
+
+    /// Why nothing is begun any more, and what runs is not waited for.
+    pub(crate) fn stopped(&self) -> Option<&'static str> {
+        match () {
+            () if self.interrupts > 0 => Some(STOPPED_BY_YOU),
+            () if self.time_over => Some(TIME_OVER),
+            () => None,
+        }
     }
 
     /// Starts the user's command and waits for its tests. False when there is none to run them; what was seen says why.
@@ -264,6 +286,7 @@ impl Exec {
         if sessions.len() == 1 {
             self.let_the_others_end(tell);
         }
+        self.until = self.until.or_else(|| Some(Instant::now() + self.launch.time?));
         let stateful = !self.suite.isolated;
         let work = |session: Session| {
             let stays = session.place == Place::Live;

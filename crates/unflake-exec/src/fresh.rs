@@ -7,7 +7,7 @@ use unflake_model::{Observation, Origin, Place, Purpose, TestId};
 use unflake_protocol::Order;
 
 use crate::environment::{Role, State};
-use crate::exec::{Exec, Placed, STOPPED_BY_YOU};
+use crate::exec::{Exec, Placed};
 use crate::route::Route;
 use crate::work::Work;
 
@@ -17,8 +17,8 @@ const NARROW_BELOW: f64 = 0.5;
 impl Exec {
     /// Gives every session that can go on something to do.
     pub(crate) fn dispatch(&mut self) {
-        if self.interrupts > 0 {
-            return self.abandon();
+        if let Some(why) = self.stopped() {
+            return self.abandon(why);
         }
         while self.works.len() < self.launch.jobs.max(1)
             && let Some(work) = self.next_waiting()
@@ -259,12 +259,12 @@ impl Exec {
     }
 
     /// Nothing is begun any more. What runs is ended by others.
-    fn abandon(&mut self) {
+    fn abandon(&mut self, why: &str) {
         while let Some(at) = self.works.iter().position(|placed| placed.environment.is_none()) {
-            self.give_up(at, STOPPED_BY_YOU.to_owned());
+            self.give_up(at, why.to_owned());
         }
         while let Some(Work { session, .. }) = self.waiting.pop_front() {
-            let why = Some(STOPPED_BY_YOU.to_owned());
+            let why = Some(why.to_owned());
             self.seen.push(Observation::SessionEnded { session: session.id, left: session.tests, why });
         }
     }

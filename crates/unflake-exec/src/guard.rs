@@ -152,7 +152,7 @@ impl Exec {
         self.guard.hold_back(&mut self.seen);
         let held = self.guard.held.remove(&session.id);
         match held {
-            Some(_) if written && window.crowded && self.interrupts == 0 => {
+            Some(_) if written && window.crowded && self.stopped().is_none() => {
                 self.tree.open_dead_ends();
                 self.waiting.push_front(Work::new(session, !self.suite.isolated));
             }

@@ -308,8 +308,8 @@ impl Exec {
         let Some(at) = self.work_in(id) else { return };
         let Some(test) = self.environments.get(&id).and_then(|one| one.listing.tests.get(n as usize)) else { return };
         let Some(current) = self.works[at].work.ended(&test.id) else { return };
-        // What Ctrl-C did to the test in flight says nothing about the test.
-        if self.interrupts > 0 {
+        // What Ctrl-C or the end of all time did to the test in flight says nothing about the test.
+        if self.stopped().is_some() {
             return self.works[at].work.disregard(current);
         }
         self.attempted(at, id, current, ending);
@@ -353,11 +353,12 @@ impl Exec {
             environment.state = State::Ready;
         }
         let Some(at) = self.work_in(id) else { return };
+        let stopped = self.stopped().is_some();
         let work = &mut self.works[at].work;
         if work.is_compared() && !work.is_on_the_way() {
             work.resume();
         }
-        if work.is_stopped() || work.is_over() || self.interrupts > 0 {
+        if work.is_stopped() || work.is_over() || stopped {
             self.finish(at);
         } else if work.is_on_the_way() {
             self.stepped(at, id);

@@ -45,10 +45,11 @@ pub fn search(run: &Run, look: &Look, quiet: bool, out: &mut dyn Write) -> io::R
 }
 
 /// In the order in which they are counted.
-const KINDS: [(&str, (&str, &str)); 5] = [
+const KINDS: [(&str, (&str, &str)); 6] = [
     ("NIO", ("that breaks when it is run twice", "that break when they are run twice")),
     ("VICTIM", ("that fails after others", "that fail after others")),
     ("BRITTLE", ("that needs others before it", "that need others before them")),
+    ("SUSPECT", ("that may depend on others: not repeated yet", "that may depend on others: not repeated yet")),
     ("FLAKY", ("that fails by chance", "that fail by chance")),
     ("BROKEN", ("that fails always", "that fail always")),
 ];
@@ -62,6 +63,7 @@ fn of(finding: &Finding) -> Option<&'static str> {
             NioKind::NonDeterministic => "FLAKY",
             NioKind::Broken => "BROKEN",
         },
+        Detail::Order(order) if order.culprits.is_empty() => "SUSPECT",
         Detail::Order(order) => match order.kind {
             OrderKind::Victim => "VICTIM",
             OrderKind::Brittle => "BRITTLE",

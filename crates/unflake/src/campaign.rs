@@ -77,7 +77,7 @@ impl Campaign<'_> {
         self.show(&Event::Began { command: command.to_vec() });
         self.gathered.listed = exec.list(&mut |batch| self.hear(batch));
         if self.gathered.listed && !self.gathered.tests.is_empty() {
-            while !exec.was_interrupted() {
+            while !exec.was_interrupted() && !exec.is_time_over() {
                 let sessions = self.inquiry.ask();
                 if sessions.is_empty() {
                     break;

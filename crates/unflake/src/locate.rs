@@ -32,7 +32,9 @@ const TIME: Duration = Duration::from_secs(600);
 pub(crate) fn run(args: &LocateArgs, settings: &Settings, here: &Path, colour: When) -> Result<Exit, Trouble> {
     let command = &settings.command.value;
     let tracing = if args.lines_only { Tracing::Lines } else { Tracing::Values };
-    let launch = Launch { suite: false, traced: Some(tracing), ..launch(settings) };
+    let seconds = settings::time(args.time.as_deref(), TIME)?;
+    let time = settings::and_a_little(seconds);
+    let launch = Launch { suite: false, traced: Some(tracing), time, ..launch(settings) };
     if settings.results.value.is_some() {
         let what = "what a runner only writes results of cannot be traced: use pytest, cargo test, cargo nextest or GoogleTest";
         return Err(Trouble::usage(what));
@@ -53,7 +55,7 @@ pub(crate) fn run(args: &LocateArgs, settings: &Settings, here: &Path, colour: W
             runs: args.runs,
             most: args.most.max(args.runs),
             fresh_by: settings.fresh_by.value,
-            seconds: settings::time(args.time.as_deref(), TIME)?,
+            seconds,
             jobs: settings.jobs.value,
         },
         archive.clone(),

@@ -98,6 +98,7 @@ pub(crate) fn launch(settings: &Settings) -> Launch {
         driver: driver(settings, myself),
         cache: cache(),
         suite: true,
+        time: None,
         traced: None,
         depends: None,
         directory: None,

@@ -121,7 +121,8 @@ impl Search<'_> {
         notes: impl Fn(&I) -> Vec<String>,
     ) -> Result<Exit, Trouble> {
         let command = &self.settings.command.value;
-        let launch = Launch { suite: false, ..launch(self.settings) };
+        let seconds = settings::time(self.args.time.as_deref(), TIME)?;
+        let launch = Launch { suite: false, time: settings::and_a_little(seconds), ..launch(self.settings) };
         if launch.driver.is_some() {
             let what = format!("unflake {} works with pytest only, for now", self.name);
             return Err(
@@ -180,6 +181,10 @@ fn judge(gathered: &Gathered) -> (Exit, String) {
         return (Exit::NoTests, "no tests were found".to_owned());
     }
     match found {
+        0 if gathered.findings.iter().any(is_suspicion) => (
+            Exit::Success,
+            "nothing is certain: the time was over before what was suspected could be repeated (--for)".to_owned(),
+        ),
         0 => (Exit::Success, "nothing was found".to_owned()),
         1 => (Exit::RealFailures, "one test depends on what ran before it, or on chance".to_owned()),
         tests => (Exit::RealFailures, format!("{tests} tests depend on what ran before them, or on chance")),
@@ -190,10 +195,15 @@ fn judge(gathered: &Gathered) -> (Exit, String) {
 fn depends(finding: &Finding) -> bool {
     match &finding.detail {
         Detail::Nio(nio) => nio.kind != NioKind::Broken,
-        Detail::Order(_) => true,
+        Detail::Order(_) => !is_suspicion(finding),
         Detail::Verdict(verdict) => verdict.kind.is_flaky(),
         Detail::Intersect(_) | Detail::State(_) | Detail::Divergence(_) => false,
     }
+}
+
+/// Whether it was seen once and nobody had the time to repeat it.
+fn is_suspicion(finding: &Finding) -> bool {
+    matches!(&finding.detail, Detail::Order(order) if order.culprits.is_empty())
 }
 
 /// What comes before the last `::` of a name, which is the class or the file of the test.

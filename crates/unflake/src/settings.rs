@@ -427,6 +427,11 @@ pub(crate) fn time(typed: Option<&str>, usual: Duration) -> Result<f64, Trouble>
     Ok(time.map_or(f64::INFINITY, |time| time.as_secs_f64()))
 }
 
+/// When what is under way is cut short: inquiries end by themselves when their time is over, and may be held up.
+pub(crate) fn and_a_little(seconds: f64) -> Option<Duration> {
+    Duration::try_from_secs_f64(seconds + 3.0).ok()
+}
+
 pub(crate) fn duration(text: &str) -> Result<Option<Duration>, String> {
     let (number, unit) = match text.char_indices().last() {
         Some((at, 's')) => (&text[..at], 1.0),

@@ -50,6 +50,7 @@ impl World {
             keeper: vec![myself, "keep".to_owned()],
             cache: Some(cache.path().to_owned()),
             suite: false,
+            time: None,
             traced: None,
             depends: None,
             directory: None,
