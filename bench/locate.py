@@ -53,7 +53,7 @@ class Project:
     def __init__(self, specimen, unflake, place):
         self.specimen, self.unflake, self.place = specimen, unflake, Path(place)
         self.directory = self.place / "project"
-        leave = shutil.ignore_patterns(".unflake", ".pytest_cache", "__pycache__", "target", "build*")
+        leave = shutil.ignore_patterns(".unflake", ".pytest_cache", "__pycache__", "target", "build", "build-traced")
         shutil.copytree(specimen.directory, self.directory, ignore=leave)
         (self.place / "tmp").mkdir()
         for command in specimen.build:
@@ -84,9 +84,10 @@ class Project:
 
     def answer(self, seconds):
         document, said, took = self.locate(self.specimen.args, seconds)
-        if "CXX=clang++" in said:
+        advice = "".join(problem["text"] for problem in (document or {}).get("problems", []))
+        if "CXX=clang++" in advice:
             # Not built for tracing: unflake tells how to.
-            command = said[said.index("CXX=clang++") :].partition("\nWith gcc")[0]
+            command = advice[advice.index("CXX=clang++") :].partition("\nWith gcc")[0]
             for line in (command, "cmake --build build-traced"):
                 subprocess.run(["sh", "-c", line], cwd=self.directory, stdout=subprocess.DEVNULL, check=True)
             traced = [word.replace("build/", "build-traced/") for word in self.specimen.args]

@@ -109,7 +109,9 @@ fn locate(story: &Story, specimen: &Specimen, args: &[String]) -> Ran {
 
 /// The command that makes a build that can be traced, where unflake asks for one.
 fn advice(ran: &Ran) -> Option<String> {
-    let from = ran.stderr.find("CXX=clang++")?;
-    let to = ran.stderr[from..].find("\nWith gcc")?;
-    Some(ran.stderr[from..from + to].to_owned())
+    let problems = ran.json.as_ref()?["problems"].as_array()?.iter().filter_map(|problem| problem["text"].as_str());
+    let text: String = problems.collect();
+    let from = text.find("CXX=clang++")?;
+    let to = text[from..].find("\nWith gcc")?;
+    Some(text[from..from + to].to_owned())
 }
