@@ -4,7 +4,7 @@
 
 namespace {
 
-const std::vector<Job> jobs = {{"hourly", 3}, {"nightly", 2}};
+const std::vector<Job> jobs = {{"hourly", 7}, {"nightly", 4}};
 
 TEST(Planner, NightlyJobIsPlanned) {
     const std::vector<std::string> planned = plan(jobs);

@@ -10,7 +10,7 @@ class Outbox:
     def __init__(self):
         self.sent = []
         self._waiting = []
-        self._open = True
+        self._closed = threading.Event()
         self._sender = threading.Thread(target=self._send)
         self._sender.start()
 
@@ -18,11 +18,14 @@ class Outbox:
         self._waiting.append(note)
 
     def close(self):
-        self._open = False
+        self._closed.set()
         self._sender.join()
+        self._flush()
 
     def _send(self):
-        while self._open:
-            time.sleep(PERIOD - time.time() % PERIOD)
-            waiting, self._waiting = self._waiting, []
-            self.sent.extend(waiting)
+        while not self._closed.wait(PERIOD - time.time() % PERIOD):
+            self._flush()
+
+    def _flush(self):
+        waiting, self._waiting = self._waiting, []
+        self.sent.extend(waiting)

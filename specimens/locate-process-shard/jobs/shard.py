@@ -1,6 +1,6 @@
 import os
 
-SHARDS = 3
+SHARDS = 7
 
 
 def current_shard():

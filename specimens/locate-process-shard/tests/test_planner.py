@@ -1,6 +1,6 @@
 from jobs.planner import plan
 
-JOBS = {"hourly": [0, 1, 2], "nightly": [0, 1]}
+JOBS = {"hourly": range(7), "nightly": range(4)}
 
 
 def test_nightly_job_is_planned():
