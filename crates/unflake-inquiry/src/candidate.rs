@@ -10,6 +10,8 @@ pub(crate) struct Candidate {
     /// The strand it is in.
     pub(crate) key: usize,
     pub(crate) line: LineId,
+    /// Of a step, the line that it leads to; None also where it leads to the end.
+    pub(crate) to: Option<LineId>,
     /// By run: whether it is taken for a failing one.
     pub(crate) says: Vec<bool>,
     /// By run, how far its strand was then.

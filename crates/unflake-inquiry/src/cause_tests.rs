@@ -7,6 +7,7 @@ fn start(recorded: &Recorded, line: u32, at: f64) -> Candidate {
         how: unflake_model::How::Control,
         key: 0,
         line: id,
+        to: None,
         says: vec![true; recorded.runs.len()],
         at: vec![Some(at); recorded.runs.len()],
         when: 0.5,

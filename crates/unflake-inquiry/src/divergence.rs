@@ -7,7 +7,7 @@
 
 use std::collections::HashSet;
 
-use unflake_model::{Cause, Divergence, How, Line, Location, Traces};
+use unflake_model::{Cause, Divergence, How, Line, Location, Parting, Traces};
 
 use crate::candidate::Candidate;
 use crate::cause::{Why, cause, meeting, structure};
@@ -23,6 +23,8 @@ const MOST_LOCATIONS: usize = 5;
 /// Failing runs that nothing tells apart so far are looked at by themselves, if there are so many.
 const A_GROUP: usize = 2;
 const MOST_GROUPS: usize = 3;
+/// Functions that were there before a failure are looked for in so many lines.
+const LOOKED_BACK: u64 = 2000;
 
 pub(crate) fn divergence(traces: &dyn Traces, all: &[Run]) -> Divergence {
     let runs = Runs::new(traces, all);
@@ -32,10 +34,11 @@ pub(crate) fn divergence(traces: &dyn Traces, all: &[Run]) -> Divergence {
     if cut > 0 {
         unknown.push(format!("{cut} of {} traces are cut short: what comes behind was not compared", all.len()));
     }
-    let (mut locations, mut why) = starts(&runs, &mut unknown);
+    let parted = partings(&runs);
+    let (mut locations, mut why) = starts(&runs, &parted, &mut unknown);
     for group in groups(&runs, &locations) {
         let part = Runs::new(traces, &group);
-        let (found, cause) = starts(&part, &mut unknown);
+        let (found, cause) = starts(&part, &partings(&part), &mut unknown);
         for mut location in found.into_iter().take(1) {
             let of = group.iter().filter(|run| run.failed).count();
             location.sentence = format!("{} (of {of} that fail in this way)", location.sentence);
@@ -58,13 +61,13 @@ pub(crate) fn divergence(traces: &dyn Traces, all: &[Run]) -> Divergence {
         runs: all.len() as u32,
         failed: runs.failed() as u32,
         timed_out: 0,
-        partings: partings(&runs),
+        partings: parted,
         unknown,
     }
 }
 
 /// Where it starts, likeliest first, and why.
-fn starts(runs: &Runs<'_>, unknown: &mut Vec<String>) -> (Vec<Location>, Why) {
+fn starts(runs: &Runs<'_>, partings: &[Parting], unknown: &mut Vec<String>) -> (Vec<Location>, Why) {
     let seen = values(runs);
     if seen.like_clocks {
         unknown.push(
@@ -86,48 +89,89 @@ fn starts(runs: &Runs<'_>, unknown: &mut Vec<String>) -> (Vec<Location>, Why) {
         return (in_order.iter().map(|one| one.location(runs)).take(MOST_LOCATIONS).collect(), why);
     }
     let mut locations: Vec<Location> = late.iter().take(1).map(|one| one.location(runs)).collect();
-    let (order, why) = other_order(runs);
+    let (order, why) = other_order(runs, partings, late.first());
     locations.splice(0..0, order);
     (locations, why)
 }
 
-/// Whether it is no more than the failure itself, or what comes of it.
+/// Whether it is no more than the failure itself, or what comes of it. The line that raised it was come to before the calls that it
+/// made, and those may well be where it starts.
 fn is_late(runs: &Runs<'_>, one: &Candidate) -> bool {
     let told = (0..runs.all.len()).filter(|run| runs.all[*run].failed && one.says[*run]);
-    let mut known = told.filter_map(|run| {
+    let known = |run: usize| {
         let (key, raised) = runs.raised(run)?;
         let at = one.at[run].filter(|_| key == one.key)?;
-        Some(at > raised as f64 + 1.0 - f64::from(u8::from(one.how == How::Control)))
-    });
-    known.next().unwrap_or(false)
+        if at <= raised as f64 + f64::from(u8::from(one.how == How::Value)) {
+            return Some(false);
+        }
+        let from = raised.saturating_sub(LOOKED_BACK);
+        let before = runs.traces.lines(runs.id(run, key)?, from, (raised + 1 - from) as usize);
+        let raised_in = runs.traces.line(*before.last()?);
+        let line = runs.traces.line(one.line);
+        let Some(to) = one.to.map(|to| runs.traces.line(to)) else {
+            return Some(one.how == How::Control || line.function == raised_in.function && line != raised_in);
+        };
+        // A step back into a function that was there before: the way out.
+        let leaves =
+            to.function != line.function && before.iter().any(|line| runs.traces.line(*line).function == to.function);
+        Some(line.function == raised_in.function || leaves)
+    };
+    told.filter_map(known).next().unwrap_or(false)
 }
 
-/// Nothing that was recorded differs before the failure. Where several strands take part, who comes first may; then the last line
-/// before the failure that waits for others is where to look.
-fn other_order(runs: &Runs<'_>) -> (Option<Location>, Why) {
+/// Nothing that was recorded differs in the failing strand before the failure. Where several strands take part, who comes first may.
+fn other_order(runs: &Runs<'_>, partings: &[Parting], failure: Option<&Candidate>) -> (Option<Location>, Why) {
     let why = structure(runs);
     let Some(run) = (0..runs.all.len()).find(|run| runs.all[*run].failed) else { return (None, why) };
     let raised = runs.raised(run);
-    let meeting = raised.and_then(|(key, at)| meeting(runs, run, key, at + 1));
     let several = runs.keys.iter().filter(|key| !key.is_loading()).count() > 1;
-    let line = meeting.map(|reach| runs.traces.line(reach.line)).or_else(|| shows(runs).filter(|_| several));
-    let Some(line) = line else { return (None, why) };
-    let sentence = match meeting {
-        Some(reach) => format!(
-            "nothing differs before the failure; this is the last line before it that waits for others or starts them ({})",
-            reach.what
-        ),
-        None => "nothing differs before the failure but which of the threads or tasks came first".to_owned(),
+    let elsewhere = part_elsewhere(runs, partings, raised.map(|(key, _)| key));
+    let until = |key: usize| {
+        let at = failure.filter(|late| late.key == key).and_then(|late| late.at[run]);
+        at.map_or(runs.strand(run, key).map_or(0, |strand| strand.events), |at| at as u64)
     };
-    let why = meeting.map_or(why, |reach| Why {
-        cause: reach.cause,
-        because: format!(
-            "{}:{} reaches for {}, and nothing differs before the failure",
-            line.file, line.line, reach.what
-        ),
-    });
+    let meeting = raised.and_then(|(key, at)| meeting(runs, run, key, until(key).max(at + 1)));
+    let (line, sentence, why) = match (elsewhere, meeting) {
+        (Some(line), _) if several => {
+            let sentence = "from here on the threads or tasks share the work in another way in every run, and nothing else differs";
+            (line, sentence.to_owned(), why)
+        }
+        (_, Some(reach)) => {
+            let line = runs.traces.line(reach.line);
+            let place = format!("{}:{}", line.file, line.line);
+            let because = format!("{place} reaches for {}, and nothing differs before the failure", reach.what);
+            let sentence = format!(
+                "nothing differs before the failure; this is the last line before it that waits for others or starts them ({})",
+                reach.what
+            );
+            (line, sentence, Why { cause: reach.cause, because })
+        }
+        (_, None) => match shows(runs).filter(|_| several) {
+            Some(line) => {
+                let sentence = "nothing differs before the failure but which of the threads or tasks came first";
+                (line, sentence.to_owned(), why)
+            }
+            None => return (None, why),
+        },
+    };
     let (failing, passing) = (runs.failed() as u32, (runs.all.len() - runs.failed()) as u32);
     (Some(Location { line, how: How::Order, failing, passing, chance: 1.0, sentence, value: None }), why)
+}
+
+/// The line at which most failing runs part from passing ones, if that is in another strand than the one that fails.
+fn part_elsewhere(runs: &Runs<'_>, partings: &[Parting], raised_in: Option<usize>) -> Option<Line> {
+    let name = &runs.keys[raised_in?].name;
+    let mut counted: Vec<(&Line, u32)> = Vec::new();
+    for (parting, line) in partings.iter().filter_map(|parting| Some((parting, parting.last.as_ref()?))) {
+        match counted.iter_mut().find(|(other, _)| *other == line) {
+            _ if parting.strand == *name => {}
+            Some((_, times)) => *times += parting.runs,
+            None => counted.push((line, parting.runs)),
+        }
+    }
+    let all: u32 = counted.iter().map(|(_, times)| times).sum();
+    let most = counted.into_iter().rev().max_by_key(|(_, times)| *times)?;
+    (all as usize * 2 >= runs.failed()).then(|| most.0.clone())
 }
 
 /// Where one start does not explain all failing runs, the failing runs by kind, or those that are left, each with all passing ones.

@@ -128,3 +128,34 @@ fn what_is_drawn_while_loading_comes_before_all_else() {
     assert_eq!((line, how), (3, How::Value));
     assert!(sentence.starts_with("BUCKET ≤ 7"), "{sentence}");
 }
+
+#[test]
+fn threads_that_share_the_work_in_another_way_every_time() {
+    let mut runs = Recorded::default();
+    for at in 0..16_usize {
+        let turns = |times: usize| "w:1 w:2 ".repeat(1 + times);
+        let (one, other) = (turns(at), turns(15 - at));
+        runs.run(at % 3 == 0, &[("main", "t:1 t:2 t:3"), ("one", &one), ("other", &other)]);
+    }
+    runs.reach("t:2", Cause::AsyncWait, "threading.Thread.join").raised(3);
+    let found = told(&runs);
+    assert_eq!((found.locations[0].how, found.kind), (How::Order, Cause::Race));
+    assert_eq!(found.locations[0].line.function, "w");
+}
+
+#[test]
+fn what_the_failing_line_calls_comes_before_its_failure() {
+    let mut runs = Recorded::default();
+    for _ in 0..6 {
+        runs.run(false, &[("main", "f:1 t:5 c:1 c:2 c:9 t:6 f:2")]);
+        runs.run(true, &[("main", "f:1 t:5 c:1 c:3 c:9 f:2")]);
+    }
+    assert_eq!(first(runs.raised(5)).0, 1, "the branch in the call");
+    let mut runs = Recorded::default();
+    for _ in 0..6 {
+        runs.run(false, &[("main", "f:1 t:5 c:1 c:2 c:9 t:6 f:2")]);
+        runs.run(true, &[("main", "f:1 t:5 c:1 c:2 c:9 f:2")]);
+    }
+    runs.reach("c:2", Cause::AsyncWait, "time.sleep").raised(5);
+    assert_eq!((first(&runs).0, first(&runs).1), (2, How::Order), "the way out of it is no branch");
+}

@@ -25,8 +25,17 @@ type Edge = (u32, u32);
 struct Taken {
     times: u64,
     /// How many lines come before it, the first time and the last.
-    first: u64,
-    last: u64,
+    at: [u64; 2],
+    /// The how manieth time it was that the run came to the line that it leads away from.
+    visit: [u64; 2],
+}
+
+impl Taken {
+    /// Its nth time. Only the first and the last are known; those in between are taken to come evenly.
+    fn nth(&self, nth: u64, of: [u64; 2]) -> f64 {
+        let share = (nth - 1) as f64 / (self.times - 1).max(1) as f64;
+        of[0] as f64 + share * (of[1] - of[0]) as f64
+    }
 }
 
 /// Everything that tells at least some failing runs from passing ones.
@@ -54,10 +63,17 @@ pub(crate) fn steps(runs: &Runs<'_>) -> Vec<Candidate> {
 fn walk(runs: &Runs<'_>, key: usize, run: usize, from: u64) -> HashMap<Edge, Taken> {
     let mut taken = HashMap::new();
     let Some(id) = runs.id(run, key) else { return taken };
+    let mut visits: Vec<u64> = Vec::new();
     let mut put = |edge: Edge, at: u64| {
-        let one = taken.entry(edge).or_insert(Taken { times: 0, first: at, last: at });
+        let line = edge.0.wrapping_add(1) as usize;
+        if visits.len() <= line {
+            visits.resize(line + 1, 0);
+        }
+        visits[line] += 1;
+        let visit = visits[line];
+        let one = taken.entry(edge).or_insert(Taken { times: 0, at: [at; 2], visit: [visit; 2] });
         one.times += 1;
-        one.last = at;
+        (one.at[1], one.visit[1]) = (at, visit);
     };
     let mut before = OUTSIDE;
     let mut at = from;
@@ -115,37 +131,45 @@ fn best(runs: &Runs<'_>, times: &[u64], chance: &Chance, looked_at: &mut HashSet
 
 fn candidate(runs: &Runs<'_>, key: usize, edge: Edge, best: Best, taken: &[HashMap<Edge, Taken>]) -> Option<Candidate> {
     let (from, to) = edge;
-    let at: Vec<Option<f64>> = taken.iter().map(|all| moment(all, edge, &best)).collect();
-    let when = Candidate::moment(runs, key, &best.says, &at)?;
-    // Who never came to the line has parted before it.
-    let there = (0..at.len()).filter(|run| runs.all[*run].failed && best.says[*run]);
-    if there.clone().filter(|run| at[*run].is_none()).count() * 5 > there.count() {
+    let at: Vec<Option<f64>> = match best.more {
+        true => taken
+            .iter()
+            .map(|all| all.get(&edge).filter(|one| one.times >= best.least))
+            .map(|one| Some(one?.nth(best.least, one?.at)))
+            .collect(),
+        false => missing(runs, edge, best.least, taken),
+    };
+    // Who never came to where it would have been has parted before.
+    let told = (0..at.len()).filter(|run| runs.all[*run].failed && best.says[*run]);
+    if told.clone().filter(|run| at[*run].is_none()).count() * 5 > told.count() {
         return None;
     }
+    let when = Candidate::moment(runs, key, &best.says, &at)?;
     let line = LineId(if from == OUTSIDE { to } else { from });
     if line.0 == OUTSIDE {
         return None;
     }
     let what = words(runs, from, to, &best);
     let Best { says, chance, .. } = best;
-    Some(Candidate { how: How::Control, key, line, says, at, when, chance, what, value: None })
+    let to = (to != OUTSIDE).then_some(LineId(to));
+    Some(Candidate { how: How::Control, key, line, to, says, at, when, chance, what, value: None })
 }
 
-/// Where in a run it shows: at the step that is one too many, or where another one is taken instead.
-fn moment(all: &HashMap<Edge, Taken>, edge: Edge, best: &Best) -> Option<f64> {
-    if best.more {
-        let taken = all.get(&edge).filter(|taken| taken.times >= best.least)?;
-        // Only the first and the last time are known; those in between are taken to come evenly.
-        let share = (best.least - 1) as f64 / (taken.times - 1).max(1) as f64;
-        return Some(taken.first as f64 + share * (taken.last - taken.first) as f64);
-    }
-    let instead = all.iter().filter(|(other, _)| other.0 == edge.0 && other.1 != edge.1).map(|(_, taken)| taken);
-    let at = match best.least {
-        1 => instead.map(|taken| taken.first).min(),
-        _ => instead.map(|taken| taken.last).max(),
+/// Where runs that take a step fewer than `least` times take another one instead: when they come to its line as often as passing runs
+/// have when they take it for the last time that counts.
+fn missing(runs: &Runs<'_>, edge: Edge, least: u64, taken: &[HashMap<Edge, Taken>]) -> Vec<Option<f64>> {
+    let passing = taken.iter().zip(runs.all).filter(|(_, run)| !run.failed);
+    let visits = passing
+        .filter_map(|(all, _)| all.get(&edge).filter(|one| one.times >= least).map(|one| one.nth(least, one.visit)));
+    let Some(visit) = visits.min_by(f64::total_cmp) else { return vec![None; taken.len()] };
+    let instead = |all: &HashMap<Edge, Taken>| {
+        let others = all.iter().filter(|(other, _)| other.0 == edge.0 && other.1 != edge.1);
+        let later = others.filter(|(_, one)| one.visit[1] as f64 >= visit);
+        // The nearest that is known: each step was taken between its first time and its last.
+        later.map(|(_, one)| if one.visit[0] as f64 >= visit { one.at[0] } else { one.at[1] }).min()
     };
     // What is done says more than what is not.
-    at.map(|at| at as f64 + 0.1)
+    taken.iter().map(|all| instead(all).map(|at| at as f64 + 0.1)).collect()
 }
 
 fn words(runs: &Runs<'_>, from: u32, to: u32, best: &Best) -> String {

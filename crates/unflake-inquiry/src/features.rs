@@ -8,8 +8,8 @@ use crate::seen::{compare, items, number};
 /// Later times than this are seen by the last, the largest and the smallest alone.
 const MOST_TIMES: usize = 32;
 
-/// A value at a moment: after how many lines, and its text.
-pub(crate) type Moment = (u64, Arc<str>);
+/// A value at a moment: after how many lines (with a fraction, as several values may be seen after one), and its text.
+pub(crate) type Moment = (f64, Arc<str>);
 
 /// The same question put to every run.
 #[derive(Clone, Debug)]
@@ -21,7 +21,8 @@ pub(crate) struct Feature {
 
 #[derive(Clone, Debug)]
 pub(crate) struct Answer {
-    pub(crate) at: u64,
+    /// How many lines came before.
+    pub(crate) at: f64,
     pub(crate) is: Is,
     /// As people see it.
     pub(crate) shown: Arc<str>,

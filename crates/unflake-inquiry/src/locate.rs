@@ -14,9 +14,8 @@ use unflake_model::{
 use crate::Inquiry;
 use crate::divergence::{Run, divergence};
 
-/// So many runs are asked for together: few as long as nothing is known.
-const FIRST_BATCH: u32 = 10;
-const BATCH: u32 = 20;
+/// So many runs are asked for together; then what was found is looked at.
+const BATCH: u32 = 10;
 /// With so many runs of either outcome more of them may be superfluous.
 const ENOUGH: usize = 5;
 const SURE: f64 = 0.001;
@@ -136,7 +135,7 @@ impl Locate {
             true => (compared.len() as u32, self.locating.runs),
             false => (self.asked, self.locating.most.max(self.locating.runs)),
         };
-        let batch = if self.asked == 0 { FIRST_BATCH } else { BATCH.max(self.locating.jobs as u32) };
+        let batch = BATCH.max(self.locating.jobs as u32);
         let all_left = self.locating.most.max(self.locating.runs).saturating_sub(self.asked);
         let batch = batch.min(wanted.saturating_sub(seen)).min(all_left);
         if by == Origin::Process || self.isolated || self.asked == 0 {

@@ -1,8 +1,8 @@
 //! Traced runs of one test, side by side: which strand of one is which strand of another, and when what happened.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
-use unflake_model::{Attempt, Line, Origin, Strand, TraceId, Traces};
+use unflake_model::{Attempt, Line, LineId, Origin, Strand, TraceId, Traces};
 
 /// What the strand is called in which the tests are loaded, before the first of them begins.
 const LOADING: &str = "loading";
@@ -110,7 +110,10 @@ impl<'a> Runs<'a> {
             let (id, events) = (self.id(run, key)?, self.strand(run, key)?.events);
             let from = events.saturating_sub(LOOKED_BACK);
             let lines = self.traces.lines(id, from, LOOKED_BACK as usize);
-            let at = lines.iter().rposition(|line| is_it(&self.traces.line(*line)))?;
+            let here: HashSet<LineId> = lines.iter().copied().filter(|line| is_it(&self.traces.line(*line))).collect();
+            // A function inside of the line has a longer name than the one that the line belongs to.
+            let outer = here.into_iter().min_by_key(|line| (self.traces.line(*line).function.len(), *line))?;
+            let at = lines.iter().rposition(|line| *line == outer)?;
             Some((key, from + at as u64))
         };
         (0..self.keys.len()).find_map(in_strand)

@@ -10,7 +10,7 @@ fn of(failing: &[f64], passing: &[f64]) -> Found {
 fn of_words(failing: &[&str], passing: &[&str]) -> Option<Found> {
     let answer = |word: &&str| {
         let word: Arc<str> = (*word).into();
-        Some(Answer { at: 1, is: Is::Word(word.clone()), shown: word }).filter(|answer| &*answer.shown != "-")
+        Some(Answer { at: 1.0, is: Is::Word(word.clone()), shown: word }).filter(|answer| &*answer.shown != "-")
     };
     let answers: Vec<Option<Answer>> = failing.iter().chain(passing).map(answer).collect();
     let failed: Vec<bool> = (0..answers.len()).map(|at| at < failing.len()).collect();

@@ -38,7 +38,8 @@ pub(crate) fn values(runs: &Runs<'_>) -> Values {
     let (mut all, mut looked_at) = (Values { found: Vec::new(), like_clocks: false }, HashSet::new());
     for key in 0..runs.keys.len() {
         for ((line, name), seen) in gather(runs, key) {
-            for feature in features(&seen) {
+            let features = features(&seen);
+            for feature in &features {
                 let Some((ranks, varies)) = ranks(&feature.answers) else { continue };
                 looked_at.insert(ranks);
                 let Some(found) = outcomes.split(&feature.answers) else { continue };
@@ -51,7 +52,7 @@ pub(crate) fn values(runs: &Runs<'_>) -> Values {
                     all.like_clocks = true;
                     continue;
                 }
-                all.found.extend(candidate(runs, key, line, &name, &feature, found));
+                all.found.extend(candidate(runs, key, line, &name, &features, feature, found));
             }
         }
     }
@@ -64,9 +65,12 @@ pub(crate) fn values(runs: &Runs<'_>) -> Values {
 fn gather(runs: &Runs<'_>, key: usize) -> HashMap<Name, Vec<Vec<Moment>>> {
     let mut gathered: HashMap<Name, Vec<Vec<Moment>>> = HashMap::new();
     for run in 0..runs.all.len() {
-        for seen in runs.id(run, key).map_or(Vec::new(), |id| runs.traces.values(id)) {
+        let values = runs.id(run, key).map_or(Vec::new(), |id| runs.traces.values(id));
+        let of = values.len() as f64;
+        for (nth, seen) in values.into_iter().enumerate() {
+            let at = seen.at as f64 - BEFORE_NEXT + nth as f64 / of * BEFORE_NEXT / 2.0;
             let all = gathered.entry((seen.line, seen.name)).or_insert_with(|| vec![Vec::new(); runs.all.len()]);
-            all[run].push((seen.at, seen.text));
+            all[run].push((at, seen.text));
         }
     }
     // What is always the same, as most is, need not be looked at.
@@ -122,13 +126,20 @@ fn candidate(
     key: usize,
     line: LineId,
     name: &str,
+    all: &[Feature],
     feature: &Feature,
     found: Found,
 ) -> Option<Candidate> {
-    // What is returned comes at the same moment as what it was made of, which says more.
-    let later = if name == RETURNS { 0.1 } else { 0.0 };
-    let at = |answer: &Option<Answer>| answer.as_ref().map(|answer| answer.at as f64 - BEFORE_NEXT + later);
-    let at: Vec<Option<f64>> = feature.answers.iter().map(at).collect();
+    // That something never came to be so is not seen at any moment.
+    let never = match (feature.about.which, &found.test) {
+        (Which::Largest, test) => !matches!(test, Test::AtLeast(..)),
+        (Which::Smallest, test) => !matches!(test, Test::AtMost(..)),
+        _ => false,
+    };
+    if never {
+        return None;
+    }
+    let at: Vec<Option<f64>> = (0..runs.all.len()).map(|run| moment(runs, key, run, feature, all)).collect();
     let when = Candidate::moment(runs, key, &found.says, &at)?;
     let what = words(name, feature.about, &found.test);
     let value = Some(Split {
@@ -136,7 +147,33 @@ fn candidate(
         failing: examples(runs, feature, true),
         passing: examples(runs, feature, false),
     });
-    Some(Candidate { how: How::Value, key, line, says: found.says, at, when, chance: found.chance, what, value })
+    Some(Candidate {
+        how: How::Value,
+        key,
+        line,
+        to: None,
+        says: found.says,
+        at,
+        when,
+        chance: found.chance,
+        what,
+        value,
+    })
+}
+
+/// When the answer of a run was there. That one is the last is known at the end, unless no passing run has it at that time.
+fn moment(runs: &Runs<'_>, key: usize, run: usize, feature: &Feature, all: &[Feature]) -> Option<f64> {
+    let answer = feature.answers[run].as_ref()?;
+    let About { which: Which::Last, aspect } = feature.about else { return Some(answer.at) };
+    let is_it = |one: &&Feature| one.about.aspect == aspect && matches!(one.about.which, Which::Time(_));
+    let at_the_time =
+        all.iter().filter(is_it).find(|one| one.answers[run].as_ref().is_some_and(|it| it.at == answer.at));
+    let same = |other: usize| {
+        let theirs = at_the_time.and_then(|one| one.answers[other].as_ref());
+        !runs.all[other].failed && theirs.is_some_and(|theirs| theirs.is == answer.is)
+    };
+    let passes_so = at_the_time.is_none() || (0..runs.all.len()).any(same);
+    Some(if passes_so { runs.strand(run, key)?.events as f64 } else { answer.at })
 }
 
 /// A range of numbers, or the most frequent of other values.

@@ -103,9 +103,22 @@ fn lengths_and_first_items() {
 }
 
 #[test]
-fn what_is_assigned_goes_before_what_is_returned() {
+fn what_is_seen_first_goes_first() {
     let found = runs(|at| at % 3 == 0, |at| format!("t:1 returns={0} x={0} t:2", u32::from(at % 3 == 0)));
-    assert_eq!(words_of(&found)[0], "x ≥ 1");
+    assert_eq!(words_of(&found), ["what is returned ≥ 1", "x ≥ 1"]);
+}
+
+#[test]
+fn what_does_not_come_any_more_is_no_reason_at_its_last_time() {
+    let found = runs(
+        |at| at % 3 == 0,
+        |at| match at % 3 {
+            0 => "t:1 state=new t:2 t:3".to_owned(),
+            _ => "t:1 state=new t:2 t:1 state=old t:3".to_owned(),
+        },
+    );
+    let end = blamed(&found).into_iter().find(|one| one.what == "state at last is new").expect("it does tell them");
+    assert_eq!(end.at[0], Some(3.0), "but only the end does so");
 }
 
 /// A run of a made-up test: a loop that turns now so and now so, and values of every kind. What decides is drawn at line 7.
