@@ -7,10 +7,11 @@ use std::path::{Path, PathBuf};
 use e2e::repository;
 use regex_lite::Regex;
 
-const ROOMS: [(&str, &[&str]); 10] = [
+const ROOMS: [(&str, &[&str]); 11] = [
     ("unflake-protocol", &[]),
     ("unflake-model", &[]),
     ("unflake-changes", &["unflake-model"]),
+    ("unflake-factors", &["unflake-model"]),
     ("unflake-inquiry", &["unflake-model"]),
     ("unflake-exec", &["unflake-model", "unflake-protocol"]),
     ("unflake-trace", &["unflake-model"]),

@@ -3,27 +3,33 @@
 //! Deliberately absent: input and output, clocks, processes, SQL, command-line parsing, and any knowledge of a
 //! particular test runner or language.
 
+mod amount;
 mod attempt;
 mod cell;
 mod change;
 mod dependencies;
 mod divergence;
+mod factor;
 mod finding;
+mod moment;
 mod observation;
 mod outcome;
 mod session;
 mod test;
 mod trace;
 
+pub use amount::{Amount, Size};
 pub use attempt::{Attempt, Failure, Phase, Timestamp};
 pub use cell::{Cell, Written};
 pub use change::{Base, Change, ChangeKind, ChangedFunctions, Changes, Chosen, Comparison};
 pub use dependencies::{Dependencies, Granularity};
 pub use divergence::{Cause, Divergence, How, Location, Parting, Split};
+pub use factor::{BadFactor, Delays, Factor, FactorKind, Listing, Network, State};
 pub use finding::{
     Detail, Evidence, Finding, Intersect, IntersectKind, Leak, LeakKind, Mode, Nio, NioKind, OrderDependence,
     OrderKind, Repeats, Rung, Touch, Verdict, VerdictKind,
 };
+pub use moment::{Moment, When};
 pub use observation::{Environment, Event, Observation, Problem, ProblemKind, Totals};
 pub use outcome::{Death, Outcome};
 pub use session::{EnvironmentId, Origin, Place, Probe, Purpose, Session, SessionId};

@@ -1,0 +1,1 @@
+//! Factors as process set-up.
