@@ -1,5 +1,7 @@
 //! Something that may tell failing runs from passing ones.
 
+use std::sync::Arc;
+
 use unflake_model::{How, LineId, Location, Split};
 
 use crate::runs::Runs;
@@ -23,6 +25,8 @@ pub(crate) struct Candidate {
     /// What is so in failing runs, to be followed by how often.
     pub(crate) what: String,
     pub(crate) value: Option<Split>,
+    /// By run, what the value was; empty for a step.
+    pub(crate) shown: Vec<Option<Arc<str>>>,
 }
 
 impl Candidate {
@@ -50,6 +54,12 @@ impl Candidate {
         let (failing, passing) = self.told(runs);
         let failed = runs.failed();
         failing * 5 >= failed * 4 && passing * 10 <= runs.all.len() - failed
+    }
+
+    /// Whether it tells at least some failing runs apart, and takes hardly any other for them.
+    pub(crate) fn is_partial(&self, runs: &Runs<'_>) -> bool {
+        let (failing, passing) = self.told(runs);
+        failing > 2 && passing * 20 <= runs.all.len() - runs.failed()
     }
 
     pub(crate) fn location(&self, runs: &Runs<'_>) -> Location {

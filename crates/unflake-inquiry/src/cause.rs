@@ -1,11 +1,12 @@
 //! What kind of thing makes a test do now this, now that: read from what its lines reach for, else from how it is built.
 
-use std::cmp::Reverse;
+use std::collections::HashSet;
 
 use unflake_model::{Cause, LineId, Reach};
 
 use crate::candidate::Candidate;
 use crate::runs::Runs;
+use crate::seen::items;
 
 /// So many lines before the blamed one are asked what they reached for.
 const LOOKED_BACK: u64 = 60;
@@ -46,6 +47,11 @@ pub(crate) fn cause(runs: &Runs<'_>, start: &Candidate) -> Why {
         return Why { cause: reach.cause, because };
     }
     let near = lines_before(runs, start).into_iter().find_map(|line| reach(runs.traces.reaches(), line));
+    // Who draws may shuffle; but for that, what has the same items in another order was never in any order.
+    if is_shuffled(start) && near.is_none_or(|near| near.cause != Cause::Randomness) {
+        let because = format!("{} has the same items in another order", name(start.line));
+        return Why { cause: Cause::UnorderedCollection, because };
+    }
     if let Some(reach) = near {
         let because = format!("{}, just before it, reaches for {}", name(reach.line), reach.what);
         return Why { cause: reach.cause, because };
@@ -53,10 +59,28 @@ pub(crate) fn cause(runs: &Runs<'_>, start: &Candidate) -> Why {
     structure(runs)
 }
 
+/// Whether its value holds the same in every run, in different orders.
+fn is_shuffled(start: &Candidate) -> bool {
+    let texts: HashSet<&str> = start.shown.iter().flatten().map(|text| &**text).collect();
+    let held: HashSet<Option<Vec<&str>>> = texts.iter().map(|text| sorted(text)).collect();
+    texts.len() > 1 && held.len() == 1 && !held.contains(&None)
+}
+
+/// The items of a container without their order, if all of them are known.
+fn sorted(text: &str) -> Option<Vec<&str>> {
+    let found = items(text)?;
+    let mut shown = found.shown;
+    shown.sort_unstable();
+    (shown.len() == found.length).then_some(shown)
+}
+
 /// From the strands alone, where nothing else says more.
 pub(crate) fn structure(runs: &Runs<'_>) -> Why {
     let tasks = runs.keys.iter().filter(|key| key.is_task()).count();
-    let threads = runs.keys.iter().filter(|key| !key.is_task() && !key.is_loading()).count();
+    // A strand that does next to nothing only waits for the others.
+    let works = |key: &usize| (0..runs.all.len()).any(|run| runs.strand(run, *key).is_some_and(|one| one.events > 2));
+    let threads = (0..runs.keys.len()).filter(|key| !runs.keys[*key].is_task() && !runs.keys[*key].is_loading());
+    let threads = threads.filter(works).count();
     if tasks > 1 {
         let because = format!("{tasks} tasks take turns in it, and what they wait for decides whose turn it is");
         return Why { cause: Cause::AsyncWait, because };
@@ -85,17 +109,6 @@ fn lines_before(runs: &Runs<'_>, start: &Candidate) -> Vec<LineId> {
     let mut lines = runs.traces.lines(id, from, (until - from) as usize);
     lines.reverse();
     lines
-}
-
-/// The last line before a failure that waits for others or lets them run, with what it does; looked for backwards from `until`.
-pub(crate) fn meeting<'a>(runs: &'a Runs<'_>, run: usize, key: usize, until: u64) -> Option<&'a Reach> {
-    let id = runs.id(run, key)?;
-    let from = until.saturating_sub(LOOKED_BACK * 10);
-    let lines = runs.traces.lines(id, from, (until - from) as usize);
-    let meets = |reach: &&Reach| matches!(reach.cause, Cause::AsyncWait | Cause::Race | Cause::Network);
-    let all: Vec<&Reach> = runs.traces.reaches().iter().filter(meets).collect();
-    let waits_first = |reach: &&&Reach| Reverse(reach.cause == Cause::AsyncWait);
-    lines.iter().rev().find_map(|line| all.iter().filter(|reach| reach.line == *line).min_by_key(waits_first).copied())
 }
 
 #[cfg(test)]

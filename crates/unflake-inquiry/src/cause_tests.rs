@@ -14,6 +14,7 @@ fn start(recorded: &Recorded, line: u32, at: f64) -> Candidate {
         chance: 0.0,
         what: String::new(),
         value: None,
+        shown: Vec::new(),
     }
 }
 
@@ -47,9 +48,24 @@ fn how_it_is_built_says_the_rest() {
     runs.run(true, &[("main", "t:1 t:2")]);
     assert_eq!(of(&runs, 2, 2.0).0, Cause::Unknown);
     let mut runs = Recorded::default();
-    runs.run(true, &[("main", "t:1 t:2"), ("worker", "w:1")]);
+    runs.run(true, &[("main", "t:1 t:2 t:3"), ("worker", "w:1 w:2 w:3")]);
     assert_eq!(of(&runs, 2, 2.0).0, Cause::Race);
     let mut runs = Recorded::default();
     runs.run(true, &[("main", "t:1 t:2"), ("task a", "w:1"), ("task b", "w:1")]);
     assert_eq!(of(&runs, 2, 2.0).0, Cause::AsyncWait);
+}
+
+#[test]
+fn the_same_items_in_another_order() {
+    let mut runs = Recorded::default();
+    runs.run(true, &[("main", "t:1 t:2")]).run(false, &[("main", "t:1 t:2")]);
+    runs.reach("t:1", Cause::Time, "time.time");
+    let mut shuffled = start(&runs, 2, 2.0);
+    shuffled.shown = vec![Some("{'b', 'a'}".into()), Some("{'a', 'b'}".into())];
+    let of = |runs: &Recorded, start: &Candidate| cause(&Runs::new(runs, &runs.runs), start).cause;
+    assert_eq!(of(&runs, &shuffled), Cause::UnorderedCollection);
+    runs.reach("t:1", Cause::Randomness, "random.shuffle");
+    assert_eq!(of(&runs, &shuffled), Cause::Randomness);
+    shuffled.shown = vec![Some("{'b', 'a'}".into()), Some("{'a', 'c'}".into())];
+    assert_eq!(of(&runs, &shuffled), Cause::Randomness);
 }

@@ -1,3 +1,5 @@
+use unflake_model::Cause;
+
 use super::*;
 use crate::recorded::Recorded;
 
@@ -109,7 +111,9 @@ fn equal_runs_are_told_to_be_equal() {
         runs.run(false, &[("main", "t:1 t:2")]).run(true, &[("main", "t:1 t:2")]);
     }
     let found = told(runs.raised(2));
-    assert_eq!((found.locations.len(), found.partings.len(), found.kind), (0, 0, Cause::Unknown));
+    assert_eq!((found.partings.len(), found.kind), (0, Cause::Unknown));
+    let [only] = &found.locations[..] else { panic!("{:?}", found.locations) };
+    assert_eq!((only.line.line, only.chance), (2, 1.0), "no more than that it fails there");
 }
 
 #[test]
@@ -158,4 +162,50 @@ fn what_the_failing_line_calls_comes_before_its_failure() {
     }
     runs.reach("c:2", Cause::AsyncWait, "time.sleep").raised(5);
     assert_eq!((first(&runs).0, first(&runs).1), (2, How::Order), "the way out of it is no branch");
+}
+
+#[test]
+fn two_causes_of_one_failure_are_both_told() {
+    let mut runs = Recorded::default();
+    for at in 0..60_u32 {
+        let (turn, window) = (at * 7 % 5, at * 11 % 6);
+        let failed = turn == 0 || window == 5;
+        let end = if failed { "" } else { "t:4" };
+        runs.run(failed, &[("main", &format!("t:1 turn={turn} t:2 window={window} t:3 {end}"))]);
+    }
+    let found = told(runs.raised(3));
+    let lines: Vec<u32> = found.locations.iter().map(|one| one.line.line).collect();
+    assert!(lines.contains(&1) && lines.contains(&2), "{:?}", found.locations);
+    assert!(found.locations[1].sentence.contains("other failing runs"), "{:?}", found.locations);
+}
+
+#[test]
+fn what_was_handed_to_a_task_was_there_before_it() {
+    let mut runs = Recorded::default();
+    for at in 0..20 {
+        let (path, failed) = if at % 3 == 0 { ("'/b'", true) } else { ("'/a'", false) };
+        let parent = format!("c:1 c:2 c:3 c:4 c:5 c:6 c:7 path={path} c:8 {}", if failed { "" } else { "c:9" });
+        runs.run(failed, &[("main", &parent), ("task fetch", &format!("f:20 path={path} f:21 f:22"))]);
+    }
+    assert_eq!(first(runs.raised(8)).0, 7);
+}
+
+#[test]
+fn a_list_that_several_threads_add_to() {
+    let mut runs = Recorded::default();
+    for at in 0..12 {
+        let end = if at % 3 == 0 { "" } else { "t:4" };
+        runs.run(
+            at % 3 == 0,
+            &[
+                ("main", &format!("t:1 done=[] t:2 t:3 {end}")),
+                ("one", "w:1 name='a' w:2 done=['a',_…_9_items] w:1"),
+                ("other", "w:1 name='b' w:2 done=['b',_…_9_items] w:1"),
+            ],
+        );
+    }
+    runs.reach("t:2", Cause::AsyncWait, "threading.Thread.join").raised(3);
+    let found = told(&runs);
+    assert_eq!((found.locations[0].line.function.as_str(), found.locations[0].line.line), ("w", 2));
+    assert_eq!((found.locations[0].how, found.kind), (How::Order, Cause::Race));
 }

@@ -152,7 +152,7 @@ fn candidate(runs: &Runs<'_>, key: usize, edge: Edge, best: Best, taken: &[HashM
     let what = words(runs, from, to, &best);
     let Best { says, chance, .. } = best;
     let to = (to != OUTSIDE).then_some(LineId(to));
-    Some(Candidate { how: How::Control, key, line, to, says, at, when, chance, what, value: None })
+    Some(Candidate { how: How::Control, key, line, to, says, at, when, chance, what, value: None, shown: Vec::new() })
 }
 
 /// Where runs that take a step fewer than `least` times take another one instead: when they come to its line as often as passing runs

@@ -31,6 +31,7 @@ mod order;
 mod order_words;
 mod pairs;
 mod parting;
+mod raised;
 #[cfg(test)]
 mod recorded;
 mod runs;
@@ -39,6 +40,7 @@ mod smallest;
 mod split;
 mod stress;
 mod unaffected;
+mod unseen;
 mod values;
 #[cfg(test)]
 mod world;

@@ -1,16 +1,13 @@
 //! Traced runs of one test, side by side: which strand of one is which strand of another, and when what happened.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
-use unflake_model::{Attempt, Line, LineId, Origin, Strand, TraceId, Traces};
+use unflake_model::{Attempt, Origin, Strand, TraceId, Traces};
 
 /// What the strand is called in which the tests are loaded, before the first of them begins.
 const LOADING: &str = "loading";
 /// What the names of tasks begin with.
 const TASK: &str = "task ";
-
-/// Failures are looked for in the last lines of a run: tear-down may come behind them.
-const LOOKED_BACK: u64 = 20_000;
 
 /// A run that came to its end and left a trace.
 #[derive(Clone, Debug)]
@@ -99,24 +96,6 @@ impl<'a> Runs<'a> {
     /// How the archive knows it.
     pub(crate) fn id(&self, run: usize, key: usize) -> Option<(TraceId, usize)> {
         Some((self.all[run].trace, self.keys[key].at[run]?))
-    }
-
-    /// Where in its run a failure was raised: the strand, and how many lines come before.
-    pub(crate) fn raised(&self, run: usize) -> Option<(usize, u64)> {
-        let (file, line) = self.all[run].raised.as_ref()?;
-        let is_it =
-            |found: &Line| found.line == *line && (found.file == *file || file.ends_with(&format!("/{}", found.file)));
-        let in_strand = |key: usize| {
-            let (id, events) = (self.id(run, key)?, self.strand(run, key)?.events);
-            let from = events.saturating_sub(LOOKED_BACK);
-            let lines = self.traces.lines(id, from, LOOKED_BACK as usize);
-            let here: HashSet<LineId> = lines.iter().copied().filter(|line| is_it(&self.traces.line(*line))).collect();
-            // A function inside of the line has a longer name than the one that the line belongs to.
-            let outer = here.into_iter().min_by_key(|line| (self.traces.line(*line).function.len(), *line))?;
-            let at = lines.iter().rposition(|line| *line == outer)?;
-            Some((key, from + at as u64))
-        };
-        (0..self.keys.len()).find_map(in_strand)
     }
 
     /// How many lines all runs that have a strand go through together.

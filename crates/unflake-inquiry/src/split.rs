@@ -136,12 +136,20 @@ impl Outcomes<'_> {
             })
             .collect();
         let strays = self.strays(&says);
-        // What is far from pure is not worth the counting.
-        if words.is_empty() || strays * 5 > self.failed.len() {
+        if words.is_empty() {
             return None;
         }
-        let sizes: Vec<usize> = groups.iter().map(|(_, [failing, passing])| failing + passing).collect();
-        let chance = self.chance.as_pure(&sizes, strays, self.failing(), self.failed.len());
+        let all = self.failed.len();
+        let chance = if strays * 5 > all {
+            // Far from pure: all that can be said is that these words were chosen from all there are.
+            let chosen = says.iter().filter(|says| **says).count();
+            let hits = self.failed.iter().zip(&says).filter(|(failed, says)| **failed && **says).count();
+            self.chance.at_least(hits, chosen, self.failing(), all) * 2_f64.powi(groups.len() as i32)
+        } else {
+            let sizes: Vec<usize> = groups.iter().map(|(_, [failing, passing])| failing + passing).collect();
+            self.chance.as_pure(&sizes, strays, self.failing(), all)
+        };
+        let chance = chance.min(1.0);
         Some(Found { says, chance, test: Test::OneOf(words) })
     }
 }

@@ -43,11 +43,12 @@ pub(crate) fn values(runs: &Runs<'_>) -> Values {
                 let Some((ranks, varies)) = ranks(&feature.answers) else { continue };
                 looked_at.insert(ranks);
                 let Some(found) = outcomes.split(&feature.answers) else { continue };
-                // Nothing that has more strays is ever blamed.
-                let strays = outcomes.strays(&found.says);
-                if strays * 4 > failed.len() {
+                // Who takes many passing runs for failing ones is never blamed.
+                let taken = failed.iter().zip(&found.says).filter(|(failed, says)| **says && !**failed).count();
+                if taken * 10 > failed.len() {
                     continue;
                 }
+                let strays = outcomes.strays(&found.says);
                 if varies && follows(&feature.answers) && by_order <= strays {
                     all.like_clocks = true;
                     continue;
@@ -147,18 +148,9 @@ fn candidate(
         failing: examples(runs, feature, true),
         passing: examples(runs, feature, false),
     });
-    Some(Candidate {
-        how: How::Value,
-        key,
-        line,
-        to: None,
-        says: found.says,
-        at,
-        when,
-        chance: found.chance,
-        what,
-        value,
-    })
+    let shown = feature.answers.iter().map(|answer| answer.as_ref().map(|answer| answer.shown.clone())).collect();
+    let Found { says, chance, .. } = found;
+    Some(Candidate { how: How::Value, key, line, to: None, says, at, when, chance, what, value, shown })
 }
 
 /// When the answer of a run was there. That one is the last is known at the end, unless no passing run has it at that time.
