@@ -7,6 +7,8 @@ use crate::seen::{compare, items, number};
 
 /// Later times than this are seen by the last, the largest and the smallest alone.
 const MOST_TIMES: usize = 32;
+/// Of containers with more different items than this is not asked which of them they have.
+const MOST_ITEMS: usize = 24;
 
 /// A value at a moment: after how many lines (with a fraction, as several values may be seen after one), and its text.
 pub(crate) type Moment = (f64, Arc<str>);
@@ -34,7 +36,7 @@ pub(crate) enum Is {
     Word(Arc<str>),
 }
 
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct About {
     pub(crate) which: Which,
     pub(crate) aspect: Aspect,
@@ -51,11 +53,13 @@ pub(crate) enum Which {
     Smallest,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Aspect {
     Itself,
     Length,
     First,
+    /// Whether this is among its items.
+    Has(Arc<str>),
     /// Whether its items are in their order.
     InOrder,
     /// Less, the same or more than the time before.
@@ -114,11 +118,34 @@ fn aspects(which: Which, values: Vec<Option<&Moment>>, asked: &mut Vec<Feature>)
         let first: Arc<str> = items(text)?.shown.first().copied()?.into();
         Some((Is::Word(first.clone()), first))
     });
+    for item in different(&values) {
+        ask(Aspect::Has(item.into()), &|(_, text)| {
+            let has = items(text)?.shown.contains(&item);
+            Some((Is::Word(if has { "yes" } else { "no" }.into()), text.clone()))
+        });
+    }
     ask(Aspect::InOrder, &|(_, text)| {
         let items = items(text)?.shown;
         let rising = items.is_sorted_by(|one, other| compare(one, other) != Ordering::Greater);
         Some((Is::Word(if rising { "in order" } else { "out of order" }.into()), text.clone()))
     });
+}
+
+/// The items that some of these containers have, if all are known and they are few.
+fn different<'a>(values: &[Option<&'a Moment>]) -> Vec<&'a str> {
+    let mut different: Vec<&str> = Vec::new();
+    for (_, text) in values.iter().flatten() {
+        let Some(items) = items(text).filter(|items| items.shown.len() == items.length) else { return Vec::new() };
+        for item in items.shown {
+            if !different.contains(&item) {
+                different.push(item);
+            }
+        }
+        if different.len() > MOST_ITEMS {
+            return Vec::new();
+        }
+    }
+    different
 }
 
 fn against(before: &Moment, now: &Moment) -> Option<Answer> {

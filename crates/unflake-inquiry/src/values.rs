@@ -142,7 +142,7 @@ fn candidate(
     }
     let at: Vec<Option<f64>> = (0..runs.all.len()).map(|run| moment(runs, key, run, feature, all)).collect();
     let when = Candidate::moment(runs, key, &found.says, &at)?;
-    let what = words(name, feature.about, &found.test);
+    let what = words(name, &feature.about, &found.test);
     let value = Some(Split {
         name: name.to_owned(),
         failing: examples(runs, feature, true),
@@ -156,8 +156,8 @@ fn candidate(
 /// When the answer of a run was there. That one is the last is known at the end, unless no passing run has it at that time.
 fn moment(runs: &Runs<'_>, key: usize, run: usize, feature: &Feature, all: &[Feature]) -> Option<f64> {
     let answer = feature.answers[run].as_ref()?;
-    let About { which: Which::Last, aspect } = feature.about else { return Some(answer.at) };
-    let is_it = |one: &&Feature| one.about.aspect == aspect && matches!(one.about.which, Which::Time(_));
+    let About { which: Which::Last, aspect } = &feature.about else { return Some(answer.at) };
+    let is_it = |one: &&Feature| one.about.aspect == *aspect && matches!(one.about.which, Which::Time(_));
     let at_the_time =
         all.iter().filter(is_it).find(|one| one.answers[run].as_ref().is_some_and(|it| it.at == answer.at));
     let same = |other: usize| {
@@ -196,7 +196,7 @@ fn examples(runs: &Runs<'_>, feature: &Feature, failed: bool) -> Vec<String> {
 }
 
 /// What is so in failing runs: `jitter ≥ 0.93`.
-fn words(name: &str, about: About, test: &Test) -> String {
+fn words(name: &str, about: &About, test: &Test) -> String {
     let name = if name == RETURNS { "what is returned" } else { name };
     let which = match about.which {
         Which::Only | Which::Time(1) => String::new(),
@@ -204,13 +204,13 @@ fn words(name: &str, about: About, test: &Test) -> String {
         Which::Last => " at last".to_owned(),
         Which::Largest | Which::Smallest => " at some time".to_owned(),
     };
-    let of = match about.aspect {
+    let of = match &about.aspect {
         Aspect::Length => format!("the number of items of {name}{which}"),
         Aspect::First => format!("the first item of {name}{which}"),
         Aspect::InOrder => format!("the order of the items of {name}{which}"),
-        Aspect::Itself | Aspect::AgainstBefore => format!("{name}{which}"),
+        Aspect::Itself | Aspect::AgainstBefore | Aspect::Has(_) => format!("{name}{which}"),
     };
-    match (test, about.aspect) {
+    match (test, &about.aspect) {
         (Test::AtLeast(below, least), _) => format!("{of} ≥ {}", between(*least, *below)),
         (Test::AtMost(most, above), _) => format!("{of} ≤ {}", between(*most, *above)),
         (Test::Between(low, high), _) => format!("{of} from {low} to {high}"),
@@ -219,6 +219,10 @@ fn words(name: &str, about: About, test: &Test) -> String {
             true if words.len() == 1 => format!("{of} is the same as before"),
             false if words.len() == 2 => format!("{of} is not the same as before"),
             _ => format!("{of} is {} than before", words[0]),
+        },
+        (Test::OneOf(words), Aspect::Has(item)) => match &*words[0] == "yes" {
+            true => format!("{of} has {item}"),
+            false => format!("{of} does not have {item}"),
         },
         (Test::OneOf(words), Aspect::InOrder) => {
             format!("{of} is {}", if &*words[0] == "in order" { "theirs" } else { "another" })

@@ -163,3 +163,17 @@ fn what_was_planted_is_found() {
     }
     assert!(found * 100 >= trials * 97, "{found} of {trials}");
 }
+
+#[test]
+fn what_is_in_it_and_what_is_not() {
+    let sample = |at: u32| {
+        let mut dice = Dice(u64::from(at));
+        let mut all = vec!["cup", "mug", "lamp", "pen", "rug", "tin"];
+        all.remove(dice.below(6) as usize);
+        all.remove(dice.below(5) as usize);
+        all
+    };
+    let basket = |at: u32| format!("t:1 names=['{}'] t:2", sample(at).join("',_'"));
+    let found = runs(|at| !sample(at).contains(&"lamp"), basket);
+    assert_eq!(words_of(&found)[0], "names does not have 'lamp'");
+}
