@@ -7,7 +7,6 @@ pub struct Code {
     /// A coroutine, or what is used as one.
     pub is_asynchronous: bool,
     first: usize,
-    epoch: u32,
     places: Vec<u32>,
 }
 
@@ -16,27 +15,20 @@ const MOST_LINES: usize = 1 << 20;
 
 impl Code {
     pub fn foreign() -> Code {
-        Code { is_own: false, is_asynchronous: false, first: 0, epoch: 0, places: Vec::new() }
+        Code { is_own: false, is_asynchronous: false, first: 0, places: Vec::new() }
     }
 
     pub fn own(first: usize, is_asynchronous: bool) -> Code {
-        Code { is_own: true, is_asynchronous, first, epoch: 0, places: Vec::new() }
+        Code { is_own: true, is_asynchronous, first, places: Vec::new() }
     }
 
-    /// The id of a line in the attempt of this epoch; 0: it has none yet.
+    /// The id of a line; 0: it has none yet.
     #[inline(always)]
-    pub fn place(&self, line: usize, epoch: u32) -> u32 {
-        if self.epoch != epoch {
-            return 0;
-        }
+    pub fn place(&self, line: usize) -> u32 {
         self.places.get(line.wrapping_sub(self.first)).copied().unwrap_or(0)
     }
 
-    pub fn set_place(&mut self, line: usize, epoch: u32, place: u32) {
-        if self.epoch != epoch {
-            self.epoch = epoch;
-            self.places.fill(0);
-        }
+    pub fn set_place(&mut self, line: usize, place: u32) {
         let at = line.wrapping_sub(self.first);
         if at < MOST_LINES {
             if self.places.len() <= at {

@@ -49,7 +49,13 @@ unsafe fn look_up(tracer: &Tracer, mut here: Here, is_asynchronous: bool) -> Opt
         if !here.task.is_null() {
             (tracer.python.drop)(here.task);
         }
-        here = Here { epoch: tracer.epoch.get(), has_tasks: false, thread: null_mut(), task: null_mut(), of_task: null_mut() };
+        here = Here {
+            epoch: tracer.epoch.get(),
+            has_tasks: false,
+            thread: null_mut(),
+            task: null_mut(),
+            of_task: null_mut(),
+        };
     }
     here.has_tasks |= is_asynchronous;
     if here.has_tasks {

@@ -188,7 +188,7 @@ impl Tracer {
     #[inline(always)]
     unsafe fn step(&self, code: Ref, known: *mut Code, line: usize) -> Option<()> {
         let epoch = self.epoch.get();
-        let mut place = (*known).place(line, epoch);
+        let mut place = (*known).place(line);
         if place == 0 {
             place = self.new_place(code, known, line)?;
         }
@@ -221,7 +221,6 @@ impl Tracer {
 
     #[cold]
     unsafe fn new_place(&self, code: Ref, known: *mut Code, line: usize) -> Option<u32> {
-        let epoch = self.epoch.get();
         let number = (self.python.make_number)(line as _);
         let answer = (self.python.call)(self.asked.place, code, number, null_mut::<u8>());
         (self.python.drop)(number);
@@ -230,7 +229,7 @@ impl Tracer {
         }
         let place = (self.python.number)(answer) as u32;
         (self.python.drop)(answer);
-        (*known).set_place(line, epoch, place);
+        (*known).set_place(line, place);
         Some(place)
     }
 

@@ -11,6 +11,7 @@ import types
 from .texts import class_body, class_mro, is_a, module_globals
 
 NAMES = "LOAD_NAME", "LOAD_GLOBAL", "LOAD_FAST", "LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_FROM_DICT_OR"
+BINDS = "STORE_NAME", "STORE_GLOBAL", "STORE_FAST", "STORE_DEREF", "DELETE_FAST", "DELETE_NAME"
 ATTRIBUTES = "LOAD_ATTR", "LOAD_METHOD"
 # Between a name and what is done with it.
 SILENT = frozenset(("CACHE", "PUSH_NULL", "PRECALL", "EXTENDED_ARG", "NOP", "COPY", "NOT_TAKEN"))
@@ -22,16 +23,18 @@ MODULES, BUILTINS = types.ModuleType, vars(builtins)
 class Line:
     """What a line of code mentions."""
 
-    __slots__ = "chains", "attributes", "iterates"
+    __slots__ = "names", "own", "chains", "attributes", "iterates"
 
     def __init__(self):
+        self.names = set()  # Variables that it reads or binds,
+        self.own = set()  # and attributes of `self`.
         self.chains = []  # (names, whether its items are taken)
         self.attributes = []  # Asked of something that no name leads to.
         self.iterates = False  # Takes the items of something that no name leads to.
 
 
 def lines_of(code):
-    """By number."""
+    """By number, what each line mentions."""
     lines, starts, current, chain = {}, dict(dis.findlinestarts(code)), None, None
     for one in dis.get_instructions(code):
         number = starts.get(one.offset)
@@ -45,7 +48,13 @@ def lines_of(code):
             for root in found:
                 chain = [[root], False]
                 current.chains.append(chain)
-        elif name.startswith(ATTRIBUTES):
+                current.names.add(root)
+        elif name.startswith(BINDS):
+            current.names.update(one.argval if type(one.argval) is tuple else (one.argval,))
+            chain = None
+        elif name.startswith(ATTRIBUTES) or name == "STORE_ATTR":
+            if chain is not None and chain[0] == ["self"]:
+                current.own.add(one.argval)
             if chain is not None:
                 chain[0].append(one.argval)
             else:

@@ -82,7 +82,7 @@ class Text:
 
     def __init__(self, path, lock, first=""):
         self._pieces, self._length, self._lock = Pieces(path), 0, lock
-        self._full = False
+        self._full, self._view = False, None
         if first:
             self.line(first)
 
@@ -91,30 +91,77 @@ class Text:
             self._line(fields)
 
     def _line(self, fields):
-        text = "\t".join([str(field).translate(ESCAPES) for field in fields]) + "\n"
-        text = text.encode("utf-8", "backslashreplace")
+        text = "\t".join([field if type(field) is str else str(field) for field in fields]) + "\n"
+        if "\\" in text or text.count("\t") >= len(fields) or text.count("\n") > 1 or "\r" in text:
+            text = "\t".join([str(field).translate(ESCAPES) for field in fields]) + "\n"
+        self._put(text.encode("utf-8", "backslashreplace"))
+
+    def _put(self, text):
         pieces = self._pieces
         while text and not self._full:
             room = pieces.offset + pieces.size - self._length
             if not room:
                 try:
                     pieces.more()
+                    self._view = memoryview((ctypes.c_char * pieces.size).from_address(pieces.address)).cast("B")
                 except OSError:
                     self._full = True
                 continue
             part, text = text[:room], text[room:]
-            ctypes.memmove(pieces.address + self._length - pieces.offset, part, len(part))
+            at = self._length - pieces.offset
+            self._view[at : at + len(part)] = part
             self._length += len(part)
 
     def end(self):
         with self._lock:
-            self._full = True
+            self._full, self._view = True, None
             if self._pieces.first is not None:
                 self._pieces.end(self._length)
 
     def forget(self):
-        self._full = True
+        self._full, self._view = True, None
         self._pieces.forget()
+
+
+class Places(Text):
+    """What the ids of a process mean, the same in all its attempts: each has a link to it."""
+
+    link, symlink, unlink = os.link, os.symlink, os.unlink
+
+    def __init__(self, side, pid, before=None):
+        """`before`: of the process that this one is a copy of. What is known from there is known here."""
+        self.path = "%s/places-%d" % (side, pid)
+        try:
+            Places.unlink(self.path)  # Of a process that had the same number.
+        except OSError:
+            pass
+        Text.__init__(self, self.path, _thread.RLock(), "unflake-places 1" if before is None else "")
+        self.ids = 0
+        if before is not None:
+            self.ids = before.ids
+            self._put(before.read())
+
+    def read(self):
+        file = Pieces.open(self.path, Pieces.old)
+        try:
+            return os.read(file, self._length)
+        finally:
+            Pieces.close(file)
+
+    def appear_in(self, directory):
+        try:
+            Places.link(self.path, directory + "/places")
+        except OSError:
+            Places.symlink(self.path, directory + "/places")
+
+    def add(self, known, line):
+        with self._lock:
+            place = known.places.get(line)
+            if place is None:
+                self.ids += 1
+                place = known.places[line] = self.ids
+                self._line((place, known.file, line, known.function))
+            return place
 
 
 class Stream:
@@ -212,7 +259,7 @@ class Part:
     make, getpid, getppid = os.mkdir, os.getpid, os.getppid
     exists = os.path.exists
 
-    def __init__(self, attempt, thread_events, budget, tracer, forked=None, new=Stream):
+    def __init__(self, attempt, places, thread_events, budget, tracer, forked=None, new=Stream):
         """`tracer`: who sees the lines; `forked`: whose copy this process is; `new`: makes streams."""
         pid, time = Part.getpid(), 1
         while Part.exists("%s/%d-%d" % (attempt, pid, time)):
@@ -231,7 +278,7 @@ class Part:
         if forked:
             facts.append("forked " + forked)
         self._write("process", "\n".join(facts) + "\n")
-        self.places = Text(self.path + "/places", self.lock, "unflake-places 1")
+        places.appear_in(self.path)
         self.reaches = Text(self.path + "/reaches", self.lock)
 
     def _write(self, name, text, flags=os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, write=os.write):
@@ -254,10 +301,9 @@ class Part:
             return stream
 
     def value(self, stream, *fields):
-        with self.lock:
-            text = self.values.get(stream.number)
-            if text is None:
-                text = self.values[stream.number] = Text("%s/values-%d" % (self.path, stream.number), self.lock)
+        text = self.values.get(stream.number)
+        if text is None:  # A strand is in one thread at a time.
+            text = self.values[stream.number] = Text("%s/values-%d" % (self.path, stream.number), self.lock)
         text.line(*fields)
 
     def finish(self):
@@ -271,4 +317,4 @@ class Part:
             one.forget()
 
     def _texts(self):
-        return [self.places, self.reaches] + list(self.values.values())
+        return [self.reaches] + list(self.values.values())

@@ -5,6 +5,7 @@ import dis
 import sys
 import threading
 
+from .trace_chains import lines_of
 from .trace_files import TAKEN
 from .trace_strands import ASYNCHRONOUS
 
@@ -18,13 +19,19 @@ GENERATING = 0x20 | ASYNCHRONOUS
 class Code:
     """Code of the project. It is kept: its address is its name."""
 
-    __slots__ = "code", "file", "function", "places", "part", "asynchronous", "bytes"
+    __slots__ = "code", "file", "function", "places", "asynchronous", "bytes", "lines"
 
     def __init__(self, code, file, function):
         self.code, self.file, self.function = code, file, function
-        self.places, self.part = {}, None
+        self.places = {}
         self.asynchronous = bool(code.co_flags & ASYNCHRONOUS)
-        self.bytes = None
+        self.bytes = self.lines = None
+
+    def line(self, number):
+        """What is mentioned in a line, or None."""
+        if self.lines is None:
+            self.lines = lines_of(self.code)
+        return self.lines.get(number)
 
     def returns_at(self, offset):
         """Whether a function ends there by `return`: a tracer is told of that, of `yield` and of an exception alike."""
@@ -42,10 +49,9 @@ class Recorder:
         self.library = None
         self.codes = {}
         self.kept = []  # Code of others is kept too.
-        self._places = 0
+        self.places = None
 
     def begin(self, part):
-        self._places = 0
         self.strands.begin(part)
         if self.values is not None:
             self.values.begin(part)
@@ -90,24 +96,9 @@ class Recorder:
         self.codes[id(code)] = known
         return known
 
-    def place(self, known, line, part=None):
+    def place(self, known, line):
         """The id of a line."""
-        part = part or self.part
-        if part is None:
-            return 0
-        place = known.places.get(line) if known.part is part else None
-        return place or self._new_place(known, line, part)
-
-    def _new_place(self, known, line, part):
-        with part.lock:
-            if known.part is not part:
-                known.part, known.places = part, {}
-            place = known.places.get(line)
-            if place is None:
-                self._places += 1
-                place = known.places[line] = self._places
-                part.places.line(place, known.file, line, known.function)
-            return place
+        return known.places.get(line) or self.places.add(known, line)
 
     def step(self, known, line, frame=None):
         """A line is come to."""
@@ -118,14 +109,15 @@ class Recorder:
             return  # The attempt has ended meanwhile, and this thread has not.
         if frame is not None:
             self.values.before(frame, stream)
-        place = self.place(known, line, part)
+        place = self.place(known, line)
         stream.add(place)
         if frame is not None:
-            self.values.after(frame, place, stream)
-            self.reaches.at(frame, known, line, place)
+            mentioned = known.line(line)
+            self.values.after(frame, place, mentioned, stream)
+            self.reaches.at(frame, mentioned, place)
 
     def pause(self, frame):
-        self.values.pause(frame, self.strands.current())
+        self.values.before(frame, self.strands.current())
 
     def leave(self, frame, *value):
         self.values.leave(frame, self.strands.current(), *value)

@@ -5,10 +5,10 @@ import sys
 import types
 
 from .texts import class_name, is_a
-from .trace_chains import MISSING, attribute, follow, in_class, lines_of
+from .trace_chains import MISSING, attribute, follow, in_class
 
-# Each line is looked at so often, because names come to stand for other things.
-VISITS = 20
+# Each line is looked at so often in an attempt, and in a process, because names come to stand for other things.
+VISITS, OF_ALL = 2, 10
 class_module = type.__dict__["__module__"].__get__
 NUMBERS = frozenset(map(id, (int, float, bool, complex, type(None))))
 
@@ -115,30 +115,31 @@ CONSUMERS = _words(
 
 class Reaches:
     def __init__(self):
-        self._lines = {}
         self._part = None
+        self._all, self._found = {}, {}
 
     def begin(self, part):
         self._part = part
-        self._visits, self._told = {}, set()
+        self._visits = {}
 
-    def at(self, frame, known, line, place):
+    def at(self, frame, mentioned, place):
         """A line is about to run."""
         visits = self._visits.get(place, 0)
-        if visits == VISITS:
+        if visits == VISITS or mentioned is None:
             return
         self._visits[place] = visits + 1
-        lines = self._lines.get(id(known))
-        if lines is None:
-            lines = self._lines[id(known)] = lines_of(known.code)
-        mentioned = lines.get(line)
-        if mentioned is None:
+        known = self._found.get(place, ())
+        if not visits:
+            for cause, what in known:
+                self._part.reaches.line(place, cause, what)
+        if self._all.get(place, 0) == OF_ALL:
             return
+        self._all[place] = self._all.get(place, 0) + 1
         try:
-            for cause, what in self._look(frame, mentioned):
-                if (place, cause, what) not in self._told:
-                    self._told.add((place, cause, what))
-                    self._part.reaches.line(place, cause, what)
+            for reach in self._look(frame, mentioned):
+                if reach not in self._found.get(place, ()):
+                    self._found.setdefault(place, []).append(reach)
+                    self._part.reaches.line(place, *reach)
         except RuntimeError:
             pass  # A thread has changed what was looked at.
 

@@ -8,7 +8,8 @@ for (as `trace_text` shows them), `trace_reaches` what need not be the same in e
 import os
 import sys
 
-from .trace_files import ATTEMPT_EVENTS, THREAD_EVENTS, Part, Stream
+from . import bring
+from .trace_files import ATTEMPT_EVENTS, THREAD_EVENTS, Part, Places, Stream
 from .trace_lines import Monitoring, Recorder, Tracing as Settrace
 from .trace_own import Own
 from .trace_strands import Strands
@@ -39,10 +40,7 @@ class Tracing:
         own = Own(str(config.rootpath), self._side, self._agent)
         values = reaches = None
         if self._wants_values:
-            from .trace_reaches import Reaches
-            from .trace_values import Values
-
-            values, reaches = Values(), Reaches()
+            values, reaches = bring("trace_values").Values(), bring("trace_reaches").Reaches()
         self._recorder = Recorder(own, Strands(), values, reaches)
         self._way = self._choose()
         why = self._way.start()
@@ -50,6 +48,7 @@ class Tracing:
             self._say(why)
             self._way = None
             return
+        self._recorder.places = Places(self._side, self._getpid())
         self._new_part()
         self._loading = True
         self._recorder.begin(self._part)
@@ -59,11 +58,10 @@ class Tracing:
     def _choose(self):
         recorder, monitored = self._recorder, hasattr(sys, "monitoring")
         if not self._wants_values and self._tracer != "python":
-            from .trace_native import NativeMonitoring, NativeTracing, load
-
-            library, why = load(self._tracer or os.path.join(self._agent, LIBRARY))
+            native = bring("trace_native")
+            library, _ = native.load(self._tracer or os.path.join(self._agent, LIBRARY))
             if library is not None:
-                way = (NativeMonitoring if monitored else NativeTracing)(recorder, library)
+                way = (native.NativeMonitoring if monitored else native.NativeTracing)(recorder, library)
                 recorder.library, self._stream = way.library, way.library.stream
                 return way
         return (Monitoring if monitored else Settrace)(recorder)
@@ -75,7 +73,8 @@ class Tracing:
         self._number += 1
         self._attempt = "%s/trace-%d-%d" % (self._side, self._getpid(), self._number)
         self._make(self._attempt)
-        self._part = Part(self._attempt, self._thread_events, [self._events], self._way.words, new=self._stream)
+        places = self._recorder.places
+        self._part = Part(self._attempt, places, self._thread_events, [self._events], self._way.words, new=self._stream)
 
     def collected(self):
         """All is loaded. What is done until the first attempt is the agent's."""
@@ -120,13 +119,15 @@ class Tracing:
 
     def _in_child(self):
         """A copy that a test made goes on as a process of its own; one that unflake has asked for begins anew."""
-        part = self._part
-        if part is None:
+        part, recorder = self._part, self._recorder
+        if self._way is None or recorder.places is None:
             return
-        goes_on = self._recorder.part is not None
-        part.forget()
-        self._part, self._loading = None, False
-        self._recorder.part = None
+        before, goes_on = recorder.places, recorder.part is not None
+        recorder.part, self._part, self._loading = None, None, False
+        if part is not None:
+            part.forget()
+        recorder.places = Places(self._side, self._getpid(), before)
+        before.forget()
         if goes_on:
-            self._part = Part(self._attempt, self._thread_events, part.budget, self._way.words, self._forked, self._stream)
+            self._part = Part(self._attempt, self._recorder.places, self._thread_events, part.budget, self._way.words, self._forked, self._stream)
             self._recorder.begin(self._part)
