@@ -18,7 +18,7 @@ pub(crate) struct Candidate {
     pub(crate) says: Vec<bool>,
     /// By run, how far its strand was then.
     pub(crate) at: Vec<Option<f64>>,
-    /// As a share of the run, in the middle of the failing ones.
+    /// When it was, in the middle of the failing runs (`Runs::when`).
     pub(crate) when: f64,
     /// How likely it is by chance, with everything counted that was looked at.
     pub(crate) chance: f64,

@@ -157,7 +157,7 @@ fn hand_down(runs: &Runs<'_>, all: &mut [Candidate]) {
         let source = all.iter().filter(is_source).map(|other| other.when).min_by(f64::total_cmp);
         let (key, when) = (one.key, one.when);
         if let Some(source) = source.filter(|source| *source >= when) {
-            let later = source - when + 1e-9;
+            let later = source - when + 1e-6;
             all.iter_mut().filter(|other| other.key == key && other.when >= when).for_each(|other| other.when += later);
         }
     }

@@ -209,3 +209,24 @@ fn a_list_that_several_threads_add_to() {
     assert_eq!((found.locations[0].line.function.as_str(), found.locations[0].line.line), ("w", 2));
     assert_eq!((found.locations[0].how, found.kind), (How::Order, Cause::Race));
 }
+
+#[test]
+fn what_comes_before_others_are_started_and_what_comes_after_they_are_done() {
+    let mut runs = Recorded::default();
+    for at in 0..20 {
+        let (drawn, result) = (at * 7 % 20, at % 5);
+        let failed = result == 0;
+        let main = format!("t:1 n={drawn} t:2 t:3 sum={result} t:4 {}", if failed { "" } else { "t:5" });
+        runs.run(failed, &[("main", &main), ("worker", &format!("w:11 w:12 x={} w:13", result * 2))]);
+    }
+    runs.reach("t:2", Cause::Race, "threading.Thread.start").raised(4);
+    assert_eq!(first(&runs).0, 12, "the sum is made of what the worker did");
+    let mut runs = Recorded::default();
+    for at in 0..20 {
+        let drawn = at * 7 % 20;
+        let main = format!("t:1 n={drawn} t:2 t:3 t:4 {}", if drawn < 6 { "" } else { "t:5" });
+        runs.run(drawn < 6, &[("main", &main), ("worker", &format!("w:11 w:12 x={} w:13", drawn * 2))]);
+    }
+    runs.reach("t:2", Cause::Race, "threading.Thread.start").raised(4);
+    assert_eq!(first(&runs).0, 1, "the worker works with what was drawn before");
+}

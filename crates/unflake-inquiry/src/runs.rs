@@ -1,13 +1,17 @@
 //! Traced runs of one test, side by side: which strand of one is which strand of another, and when what happened.
 
-use std::collections::HashMap;
+use std::cell::RefCell;
+use std::collections::{HashMap, HashSet};
 
-use unflake_model::{Attempt, Origin, Strand, TraceId, Traces};
+use unflake_model::{Attempt, Cause, LineId, Origin, Strand, TraceId, Traces};
 
 /// What the strand is called in which the tests are loaded, before the first of them begins.
 const LOADING: &str = "loading";
 /// What the names of tasks begin with.
 const TASK: &str = "task ";
+
+/// Who starts others does so within so many lines.
+const LOOKED_AT: usize = 100_000;
 
 /// A run that came to its end and left a trace.
 #[derive(Clone, Debug)]
@@ -48,6 +52,8 @@ pub(crate) struct Runs<'a> {
     pub(crate) all: &'a [Run],
     /// In the order in which they begin.
     pub(crate) keys: Vec<Key>,
+    /// By run and strand, where it first starts others.
+    starts: RefCell<HashMap<(usize, usize), Option<f64>>>,
 }
 
 /// A strand, wherever it is there.
@@ -82,7 +88,8 @@ impl<'a> Runs<'a> {
             }
         }
         keys.sort_by_key(|(began, _)| *began);
-        Self { traces, all, keys: keys.into_iter().map(|(_, key)| key).collect() }
+        let keys = keys.into_iter().map(|(_, key)| key).collect();
+        Self { traces, all, keys, starts: RefCell::default() }
     }
 
     pub(crate) fn failed(&self) -> usize {
@@ -106,19 +113,48 @@ impl<'a> Runs<'a> {
         ids.map(|other| self.traces.common(first, other)).min().unwrap_or(whole)
     }
 
-    /// When a strand came to this position, as a share of the run. Between strands there is no order but this guess: each goes
-    /// evenly from its beginning to the end of the run, but for the loading, which ends when the others begin.
+    /// When a strand came to this position: larger is later. Between strands there is no order but this guess. Loading comes before all
+    /// else. What a strand does before it starts others comes before what those do, and what it does afterwards comes after it, because
+    /// it mostly waits for them. But for that, each goes evenly from its beginning to the end of the run.
     pub(crate) fn when(&self, run: usize, key: usize, position: f64) -> f64 {
-        let Some(strand) = self.strand(run, key) else { return 1.0 };
-        let strands = self.traces.strands(self.all[run].trace);
-        let latest = strands.iter().map(|strand| strand.began).max().unwrap_or_default() as f64;
-        let whole = (self.all[run].seconds * 1e9).max(latest * 1.1).max(1.0);
-        let others = strands.iter().filter(|other| other.name != LOADING).map(|other| other.began);
-        let until = match strand.name == LOADING {
-            true => others.min().unwrap_or(strand.began) as f64,
-            false => whole,
-        };
-        let (began, share) = (strand.began as f64, position / strand.events.max(1) as f64);
-        (began + share * (until - began).max(0.0)) / whole
+        let Some(strand) = self.strand(run, key) else { return f64::MAX };
+        let share = position / strand.events.max(1) as f64;
+        if self.keys[key].is_loading() {
+            return share;
+        }
+        let (others, steps) = (self.keys.len() as f64, key as f64);
+        match self.starts_others(run, key) {
+            Some(start) if position <= start => others + steps + share,
+            Some(_) => 4.0 * others - steps + share,
+            None => {
+                let strands = self.traces.strands(self.all[run].trace);
+                let latest = strands.iter().map(|strand| strand.began).max().unwrap_or_default() as f64;
+                let whole = (self.all[run].seconds * 1e9).max(latest * 1.1).max(1.0);
+                let began = strand.began as f64 / whole;
+                2.0 * others + began + share * (1.0 - began)
+            }
+        }
+    }
+
+    /// Where a strand first starts others, as far as its lines say so. Of the first strand of several it is known that it does.
+    fn starts_others(&self, run: usize, key: usize) -> Option<f64> {
+        let known = self.starts.borrow().get(&(run, key)).copied();
+        known.unwrap_or_else(|| {
+            let starters: HashSet<LineId> = self
+                .traces
+                .reaches()
+                .iter()
+                .filter(|reach| reach.cause == Cause::Race)
+                .map(|reach| reach.line)
+                .collect();
+            let later = ((key + 1)..self.keys.len()).any(|other| self.id(run, other).is_some());
+            let lines = self.id(run, key).filter(|_| later && !starters.is_empty());
+            let lines = lines.map_or(Vec::new(), |id| self.traces.lines(id, 0, LOOKED_AT));
+            let at = lines.iter().position(|line| starters.contains(line)).map(|at| at as f64 + 1.0);
+            let first = (0..key).all(|other| self.keys[other].is_loading());
+            let start = at.or_else(|| (later && first && !self.traces.reaches().is_empty()).then_some(0.0));
+            self.starts.borrow_mut().insert((run, key), start);
+            start
+        })
     }
 }
