@@ -14,6 +14,8 @@ use crate::desk::Heard;
 use crate::leak::Conclusion;
 use crate::pairs::Pairs;
 
+/// So often a test that failed only beside copies of the project is looked into again when it fails again: it may be a victim, too.
+const AGAIN: u32 = 3;
 /// So many guesses are made at most.
 const GUESSES: usize = 4;
 
@@ -44,6 +46,8 @@ pub(crate) struct Case {
     pub(crate) answered: Option<Answered>,
     pub(crate) alone: Option<Outcome>,
     pub(crate) tally: (u32, u32),
+    /// How often it was looked into again after it had failed only beside copies of the project.
+    again: u32,
     pub(crate) state: Option<Conclusion>,
 }
 
@@ -140,6 +144,13 @@ impl Book {
         !matches!(self.alone.get(&at), Some(Outcome::Skipped | Outcome::TimedOut | Outcome::Crashed(_)))
     }
 
+    /// The test of this case passes with nobody beside it, however it ended before.
+    pub(crate) fn passes_alone(&mut self, case: usize) {
+        let case = &mut self.cases[case];
+        case.alone = Some(Outcome::Passed);
+        self.alone.insert(self.at[&case.suspect.test], Outcome::Passed);
+    }
+
     pub(crate) fn answer(&mut self, test: &TestId, answered: Answered) {
         if let Some(case) = self.cases.iter_mut().find(|case| case.suspect.test == *test) {
             case.answered = Some(answered);
@@ -153,7 +164,8 @@ impl Book {
         let others = self.suite.iter().filter(|other| !tried.contains(other)).cloned().collect();
         let suspect = Suspect { test: test.clone(), before, seen, guesses: Vec::new(), others };
         match self.cases.iter_mut().find(|case| case.suspect.test == test) {
-            Some(case) if matches!(case.answered, Some(Answered::Nothing)) => {
+            Some(case) if case.answered.is_some() && case.is_open() => {
+                case.again += u32::from(matches!(case.answered, Some(Answered::OnlyBesideOthers)));
                 (case.suspect, case.answered) = (suspect, None);
             }
             Some(_) => {}
@@ -163,6 +175,7 @@ impl Book {
                 answered: None,
                 alone: self.alone.get(&at).copied(),
                 tally: (0, 0),
+                again: 0,
                 state: None,
             }),
         }
@@ -172,6 +185,10 @@ impl Book {
 impl Case {
     /// Whether more can be learned by trying other orders.
     fn is_open(&self) -> bool {
-        matches!(self.answered, None | Some(Answered::Nothing))
+        match self.answered {
+            None | Some(Answered::Nothing) => true,
+            Some(Answered::OnlyBesideOthers) => self.again < AGAIN,
+            _ => false,
+        }
     }
 }

@@ -66,9 +66,13 @@ impl Answer {
     }
 }
 
-/// Where searches put their questions. Cheap to clone: all clones are the same desk.
+/// Where searches put their questions. Cheap to clone: all clones lead to the same desk.
 #[derive(Clone)]
-pub(crate) struct Desk(Rc<RefCell<Inner>>);
+pub(crate) struct Desk {
+    inner: Rc<RefCell<Inner>>,
+    /// Whether every question is a batch of its own, so that nobody is beside it.
+    one_at_a_time: bool,
+}
 
 struct Inner {
     fresh_by: Origin,
@@ -97,7 +101,7 @@ struct Open {
 
 impl Desk {
     pub(crate) fn new(fresh_by: Origin, seconds: f64) -> Self {
-        Self(Rc::new(RefCell::new(Inner {
+        let inner = Inner {
             fresh_by,
             isolated: false,
             seconds,
@@ -111,14 +115,31 @@ impl Desk {
             busy: 0.0,
             first: None,
             latest: 0,
-        })))
+        };
+        Self { inner: Rc::new(RefCell::new(inner)), one_at_a_time: false }
+    }
+
+    /// The same desk, at which questions are put one after the other. Nothing else may be asked meanwhile.
+    pub(crate) fn one_at_a_time(&self) -> Self {
+        Self { one_at_a_time: true, ..self.clone() }
     }
 
     /// The answers, in the order of the questions.
     pub(crate) async fn ask(&self, questions: Vec<Question>) -> Vec<Answer> {
+        if !self.one_at_a_time {
+            return self.ask_together(questions).await;
+        }
+        let mut answers = Vec::new();
+        for question in questions {
+            answers.extend(self.ask_together(vec![question]).await);
+        }
+        answers
+    }
+
+    async fn ask_together(&self, questions: Vec<Question>) -> Vec<Answer> {
         let ids: Vec<SessionId> = questions.into_iter().map(|question| self.put(question)).collect();
         poll_fn(|_| {
-            let mut inner = self.0.borrow_mut();
+            let mut inner = self.inner.borrow_mut();
             if ids.iter().any(|id| !inner.answered.contains_key(id)) {
                 return Poll::Pending;
             }
@@ -128,7 +149,7 @@ impl Desk {
     }
 
     fn put(&self, question: Question) -> SessionId {
-        let mut inner = self.0.borrow_mut();
+        let mut inner = self.inner.borrow_mut();
         // Number 0 is the suite's, and there is none here.
         inner.asked += 1;
         let id = SessionId(inner.asked);
@@ -146,29 +167,29 @@ impl Desk {
     }
 
     pub(crate) fn seconds_left(&self) -> f64 {
-        let inner = self.0.borrow();
+        let inner = self.inner.borrow();
         inner.seconds - inner.first.map_or(0.0, |first| (inner.latest - first) as f64 / 1e6)
     }
 
     /// What one attempt takes, on the whole.
     pub(crate) fn seconds_each(&self) -> f64 {
-        let inner = self.0.borrow();
+        let inner = self.inner.borrow();
         inner.busy / inner.attempts.max(1) as f64
     }
 
     /// Whether a test is known to end its process when it runs.
     pub(crate) fn is_deadly(&self, test: &TestId) -> bool {
-        self.0.borrow().deadly.contains(test)
+        self.inner.borrow().deadly.contains(test)
     }
 
     /// How often a test was tried, and how often it failed.
     pub(crate) fn tally(&self, test: &TestId) -> (u32, u32) {
-        self.0.borrow().tally.get(test).copied().unwrap_or_default()
+        self.inner.borrow().tally.get(test).copied().unwrap_or_default()
     }
 
     /// Says whether this was the end of a batch.
     fn hear(&self, observation: &Observation) -> bool {
-        let mut inner = self.0.borrow_mut();
+        let mut inner = self.inner.borrow_mut();
         match observation {
             Observation::Listed { isolated, .. } => inner.isolated = *isolated,
             Observation::Attempted(attempt) => inner.hear_attempt(attempt),
@@ -261,10 +282,10 @@ impl Work {
     }
 
     pub(crate) fn ask(&mut self) -> Vec<Session> {
-        if self.desk.0.borrow().wanted.is_empty() {
+        if self.desk.inner.borrow().wanted.is_empty() {
             self.go_on();
         }
-        let mut inner = self.desk.0.borrow_mut();
+        let mut inner = self.desk.inner.borrow_mut();
         let sessions = std::mem::take(&mut inner.wanted);
         for session in &sessions {
             let open = Open { session: session.clone(), answer: Answer::default(), ended: false };
@@ -275,7 +296,7 @@ impl Work {
 
     /// With what has been heard the search goes on until it has another question or is over.
     fn go_on(&mut self) {
-        self.desk.0.borrow_mut().close();
+        self.desk.inner.borrow_mut().close();
         if let Some(search) = &mut self.search
             && search.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_ready()
         {

@@ -187,7 +187,7 @@ impl Search {
             (0..book.cases.len()).filter(|at| book.cases[*at].answered.is_none()).collect()
         };
         for some in open.chunks(SUSPECTS_AT_ONCE) {
-            together(some.iter().map(|at| self.look_into(*at)).collect()).await;
+            together(some.iter().map(|at| self.look_into(&self.desk, *at)).collect()).await;
         }
         for at in open {
             if matches!(self.book.borrow().cases[at].answered, Some(Answered::Chance { .. })) {
@@ -198,32 +198,38 @@ impl Search {
 
     /// Copies of a project may meet on a port or a file. What varies is run with nobody beside it before it is called chance.
     async fn with_nobody_beside(&self, at: usize) {
-        let Case { suspect, .. } = self.book.borrow().cases[at].clone();
-        let alone_only = vec![suspect.test.clone()];
-        let after_others = [&suspect.before[..], &alone_only].concat();
-        let orders = std::iter::repeat_n(&alone_only, TIMES_BY_ITSELF);
-        for order in orders.chain(std::iter::repeat_n(&after_others, TIMES_AFTER_OTHERS)) {
-            if self.desk.is_late() {
-                return;
-            }
-            let answer = self.desk.ask(vec![Question::new(Purpose::Search, order.clone())]).await.remove(0);
-            if !answer.last().is_some_and(|last| last.outcome.is_pass()) {
-                return;
-            }
+        let test = self.book.borrow().cases[at].suspect.test.clone();
+        let before = self.book.borrow().cases[at].suspect.before.clone();
+        let Some(0) = self.failed_by_itself(vec![test.clone()], TIMES_BY_ITSELF).await else { return };
+        self.book.borrow_mut().passes_alone(at);
+        match self.failed_by_itself([before, vec![test]].concat(), TIMES_AFTER_OTHERS).await {
+            Some(0) => self.book.borrow_mut().cases[at].answered = Some(Answered::OnlyBesideOthers),
+            Some(TIMES_AFTER_OTHERS) => self.look_into(&self.desk.one_at_a_time(), at).await,
+            _ => {}
         }
-        self.book.borrow_mut().cases[at].answered = Some(Answered::OnlyBesideOthers);
     }
 
-    async fn look_into(&self, at: usize) {
+    /// How often the last of these tests fails, of so many times with nobody beside. None: nobody knows.
+    async fn failed_by_itself(&self, order: Vec<TestId>, times: usize) -> Option<usize> {
         if self.desk.is_late() {
+            return None;
+        }
+        let questions = vec![Question::new(Purpose::Search, order); times];
+        let answers = self.desk.one_at_a_time().ask(questions).await;
+        let failed = answers.iter().map(|answer| answer.last().map(|last| usize::from(!last.outcome.is_pass())));
+        failed.sum()
+    }
+
+    async fn look_into(&self, desk: &Desk, at: usize) {
+        if desk.is_late() {
             return;
         }
         let Case { mut suspect, best, .. } = self.book.borrow().cases[at].clone();
         suspect.guesses = self.book.borrow().guesses(&suspect);
-        let answered = culprits(&self.desk, &suspect, self.ordering.thorough, &best).await;
+        let answered = culprits(desk, &suspect, self.ordering.thorough, &best).await;
         {
             let case = &mut self.book.borrow_mut().cases[at];
-            case.tally = self.desk.tally(&suspect.test);
+            case.tally = desk.tally(&suspect.test);
             case.answered.clone_from(&answered);
         }
         // Where chance has a part in it, one run proves nothing about state.
@@ -237,7 +243,7 @@ impl Search {
                 OrderKind::Victim => Turned::Passes,
                 OrderKind::Brittle => Turned::Fails(found.alone, found.failure.clone()),
             };
-            let state = leak::state(&self.desk, &found.culprits[0], &suspect.test, &turned).await;
+            let state = leak::state(desk, &found.culprits[0], &suspect.test, &turned).await;
             self.book.borrow_mut().cases[at].state = state;
         }
     }

@@ -250,3 +250,15 @@ fn in_worlds_without_relations_nothing_is_found() {
         assert!(play(&mut World::new(n, special), ordering()).is_empty());
     }
 }
+
+#[test]
+fn what_fails_beside_others_may_be_a_victim_too() {
+    for seed in 0..10 {
+        let both = Sim { fails_beside_others: 10, ..victim(&["x"]) };
+        let mut world = World::new(20, vec![(4, both), (9, polluter("x"))]);
+        world.chance = Chance(seed);
+        let findings = play(&mut world, ordering());
+        let victims = findings.iter().filter(|finding| matches!(finding.detail, unflake_model::Detail::Order(_)));
+        assert_eq!(victims.map(|finding| finding.test.clone()).collect::<Vec<_>>(), [named(4)], "seed {seed}");
+    }
+}
