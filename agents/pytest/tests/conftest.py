@@ -62,3 +62,15 @@ def depends(project):
 
     run.directory = project.directory
     return run
+
+
+@pytest.fixture
+def traced(project):
+    """Starts pytest in a project so that its attempts are traced: natively or in Python."""
+    from traces import NATIVE, Traced
+
+    def start(files, way="python", mode="lines", forked=False, variables={}, **options):
+        told = dict(variables, UNFLAKE_TRACED=mode, UNFLAKE_TRACER="python" if way == "python" else NATIVE)
+        return Traced(project(files, variables=told, **options), forked)
+
+    return start

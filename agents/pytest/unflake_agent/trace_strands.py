@@ -35,7 +35,7 @@ class Strands:
         self._threaded[self._ident()] = self._main, self._part.stream("loading")
 
     def loaded(self):
-        self._threaded.pop(self._main.ident, None)
+        self._threaded.pop(self._main.ident)[1].finish()
 
     def _pools(self):
         pools = self._modules.get("concurrent.futures.thread")

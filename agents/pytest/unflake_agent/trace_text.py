@@ -9,7 +9,7 @@ import fractions
 import types
 import uuid
 
-from .texts import class_body, class_mro, class_name, is_a, module_globals, name_of_class
+from .texts import class_body, class_mro, class_name, is_a, module_globals
 
 MOST = 60
 DEPTH = 3
@@ -118,8 +118,8 @@ class Texts:
         return "%s(%s)" % (class_name(type(value)), shown)
 
 
-def _name(kind):
-    return name_of_class(kind) if not is_a(kind, enum.Enum) else class_name(kind)
+def _name(kind, module=type.__dict__["__module__"].__get__):
+    return class_name(kind) if module(kind) == "builtins" else "%s.%s" % (module(kind), class_name(kind))
 
 
 def _int(value, most, depth):
@@ -145,6 +145,6 @@ def _cut(base, value, most):
 
 def _moment(base, value):
     zone = value.tzinfo
-    if zone is not None and name_of_class(type(zone)) not in PLAIN_ZONES:
-        return "<%s>" % name_of_class(type(value))
+    if zone is not None and _name(type(zone)) not in PLAIN_ZONES:
+        return "<%s>" % _name(type(value))
     return base.isoformat(value)
