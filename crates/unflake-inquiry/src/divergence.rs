@@ -115,11 +115,7 @@ fn starts(runs: &Runs<'_>, unknown: &mut Vec<String>) -> Starts {
     let blamed = seen.found.into_iter().filter(|one| one.chance < BLAMED);
     let mut all: Vec<Candidate> = blamed.chain(steps(runs)).collect();
     all.retain(|one| one.is_perfect(runs) || one.chance < BLAMED);
-    let earliest =
-        |one: &Candidate, other: &Candidate| one.when.total_cmp(&other.when).then(one.chance.total_cmp(&other.chance));
-    all.sort_by(earliest);
-    hand_down(runs, &mut all);
-    all.sort_by(earliest);
+    all.sort_by(|one, other| one.when.total_cmp(&other.when).then(one.chance.total_cmp(&other.chance)));
 
     let (late, early): (Vec<Candidate>, Vec<Candidate>) = all.into_iter().partition(|one| is_late(runs, one));
     let (perfect, others): (Vec<Candidate>, Vec<Candidate>) = early.into_iter().partition(|one| one.is_perfect(runs));
@@ -144,23 +140,6 @@ fn starts(runs: &Runs<'_>, unknown: &mut Vec<String>) -> Starts {
     let (start, why) = unseen(runs, failure.as_ref());
     let locations = start.into_iter().chain(failure.map(|late| late.location(runs))).collect();
     Starts { locations, why, left: Vec::new(), is_unseen: true }
-}
-
-/// Between strands there is no order but a guess. Yet what a strand has from another that began before it was there first, and so
-/// was all that came before that.
-fn hand_down(runs: &Runs<'_>, all: &mut [Candidate]) {
-    for at in 0..all.len() {
-        let one = &all[at];
-        let is_source = |other: &&Candidate| {
-            other.key < one.key && !one.shown.is_empty() && other.shown == one.shown && other.is_perfect(runs)
-        };
-        let source = all.iter().filter(is_source).map(|other| other.when).min_by(f64::total_cmp);
-        let (key, when) = (one.key, one.when);
-        if let Some(source) = source.filter(|source| *source >= when) {
-            let later = source - when + 1e-6;
-            all.iter_mut().filter(|other| other.key == key && other.when >= when).for_each(|other| other.when += later);
-        }
-    }
 }
 
 /// Whether it is no more than the failure itself, or what comes of it. The line that raised it was come to before the calls that it

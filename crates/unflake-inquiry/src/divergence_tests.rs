@@ -187,7 +187,8 @@ fn what_was_handed_to_a_task_was_there_before_it() {
         let parent = format!("c:1 c:2 c:3 c:4 c:5 c:6 c:7 path={path} c:8 {}", if failed { "" } else { "c:9" });
         runs.run(failed, &[("main", &parent), ("task fetch", &format!("f:20 path={path} f:21 f:22"))]);
     }
-    assert_eq!(first(runs.raised(8)).0, 7);
+    runs.reach("c:7", Cause::Race, "asyncio.create_task").raised(8);
+    assert_eq!(first(&runs).0, 7);
 }
 
 #[test]

@@ -207,7 +207,7 @@ fn words(name: &str, about: &About, test: &Test) -> String {
     let of = match &about.aspect {
         Aspect::Length => format!("the number of items of {name}{which}"),
         Aspect::First => format!("the first item of {name}{which}"),
-        Aspect::InOrder => format!("the order of the items of {name}{which}"),
+        Aspect::InOrder => format!("the items of {name}{which}"),
         Aspect::Itself | Aspect::AgainstBefore | Aspect::Has(_) => format!("{name}{which}"),
     };
     match (test, &about.aspect) {
@@ -224,9 +224,10 @@ fn words(name: &str, about: &About, test: &Test) -> String {
             true => format!("{of} has {item}"),
             false => format!("{of} does not have {item}"),
         },
-        (Test::OneOf(words), Aspect::InOrder) => {
-            format!("{of} is {}", if &*words[0] == "in order" { "theirs" } else { "another" })
-        }
+        (Test::OneOf(words), Aspect::InOrder) => match &*words[0] == "in order" {
+            true => format!("{of} are in rising order"),
+            false => format!("{of} are not in rising order"),
+        },
         (Test::OneOf(words), _) => match &words[..] {
             [one] => format!("{of} is {one}"),
             several if several.len() <= EXAMPLES => format!("{of} is one of {}", several.join(", ")),
