@@ -106,18 +106,24 @@ def examine(specimen, unflake, seconds):
     finding = findings[0]
     locations = ["%s:%s" % (one["file"], one["line"]) for one in finding["locations"]]
     how = finding["locations"][0]["how"] if locations else ""
-    verdict = specimen.judge(locations[0]) if locations else "**nothing**"
+    verdict = specimen.judge(locations[0]) if locations and not only_shows(finding) else "**nothing**"
     kind = specimen.judge_kind(finding["kind"])
     notes = []
     if specimen.truth.get("second"):
         both = all(any(line["at"] in locations for line in specimen.truth[name]) for name in ("exact", "second"))
         notes.append("%s has two causes; %s told exactly." % (specimen.name, "both are" if both else "not both are"))
     useful = next((at for at, place in enumerate(locations, 1) if specimen.judge(place) in USEFUL), None)
-    if verdict not in USEFUL and useful:
+    if verdict not in USEFUL and useful and useful > 1:
         notes.append("%s: a useful line is number %d of those named, %s." % (specimen.name, useful, locations[useful - 1]))
     told = finding["kind"] if kind == "right" else "%s (%s, not %s)" % (finding["kind"], kind, specimen.truth["category"])
     numbers = field(finding, "runs"), field(finding, "failed")
     return [*numbers, "%s %s" % (locations[0] if locations else "–", how), verdict, told, "%.1f" % took], verdict, kind, " ".join(notes)
+
+
+def only_shows(finding):
+    """Whether no more is said than where it fails, and that nothing differs before. That may be true, and is no answer."""
+    first, shows = finding["locations"][0], finding["shows"]
+    return first["chance"] >= 1 and shows is not None and (first["file"], first["line"]) == (shows["file"], shows["line"])
 
 
 def field(finding, name):

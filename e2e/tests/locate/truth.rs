@@ -111,6 +111,10 @@ impl Truth {
         let places = places(finding);
         match places.first() {
             None => differences.push("no line is named".to_owned()),
+            // That may be true, and is no answer.
+            Some(first) if only_shows(finding) => {
+                differences.push(format!("nothing differs before {first}, where it fails"))
+            }
             Some(first) => match self.judge(first) {
                 "exact" | "relevant" => {}
                 verdict => differences.push(format!("{first} is {verdict}: {}", self.cause)),
@@ -155,4 +159,10 @@ fn named(lines: &[True], place: &str) -> bool {
 fn places(finding: &Value) -> Vec<String> {
     let told = |location: &Value| Some(format!("{}:{}", location["file"].as_str()?, location["line"]));
     finding["locations"].as_array().into_iter().flatten().filter_map(told).collect()
+}
+
+/// Whether no more is said than where it fails, and that nothing differs before.
+fn only_shows(finding: &Value) -> bool {
+    let (first, shows) = (&finding["locations"][0], &finding["shows"]);
+    first["chance"].as_f64() >= Some(1.0) && first["file"] == shows["file"] && first["line"] == shows["line"]
 }
