@@ -44,7 +44,7 @@ pub(crate) enum Command {
     Locate(LocateArgs),
     /// List the tests that your change can affect, one a line, for your runner.
     Affected(AffectedArgs),
-    /// Print the lines that one run of a test goes through, in their order (Rust and C++).
+    /// Print the lines that one run of a test goes through, in their order.
     Trace(TraceArgs),
     /// Check what is here: runner, agent, forking, git, history; what will work and what will not.
     Doctor(CommandArgs),
