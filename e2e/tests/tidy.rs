@@ -24,6 +24,7 @@ const ROOMS: [(&str, &[&str]); 11] = [
             "unflake-changes",
             "unflake-drivers",
             "unflake-exec",
+            "unflake-factors",
             "unflake-inquiry",
             "unflake-model",
             "unflake-report",

@@ -342,7 +342,7 @@ impl TryFrom<Words> for Factor {
 
     fn try_from(words: Words) -> Result<Self, BadFactor> {
         let kind = FactorKind::from_word(&words.factor);
-        kind.ok_or_else(|| BadFactor { kind: None, text: words.factor })?.set(&words.setting)
+        kind.ok_or(BadFactor { kind: None, text: words.factor })?.set(&words.setting)
     }
 }
 

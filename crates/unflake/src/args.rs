@@ -6,6 +6,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
 use crate::settings::Typed;
+use crate::under::FactorArgs;
 
 /// Says which test failures are real and which are flaky, and how it knows.
 ///
@@ -46,6 +47,8 @@ pub(crate) enum Command {
     Affected(AffectedArgs),
     /// Print the lines that one run of a test goes through, in their order.
     Trace(TraceArgs),
+    /// Run any command under chosen factors: another date, a slow network, busy cores, and more.
+    Under(UnderArgs),
     /// Check what is here: runner, agent, forking, git, history; what will work and what will not.
     Doctor(CommandArgs),
     /// Print the settings that hold, and where each comes from.
@@ -196,6 +199,25 @@ pub(crate) struct SearchArgs {
 pub(crate) struct CommandArgs {
     /// Your own test command, after `--`. Where it is left out, it is taken from the settings or guessed.
     #[arg(last = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    override_usage = "unflake under [--FACTOR SETTING]... -- COMMAND",
+    after_help = "The exit code is that of the command (128 and the number of the signal that ended it), or 2: a factor cannot be \
+set, 4: the command cannot be started. Its input and output are yours; what it leaves running is ended."
+)]
+pub(crate) struct UnderArgs {
+    /// Do not say beforehand under what the command runs. What could not be reached is said all the same.
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+
+    #[command(flatten)]
+    pub(crate) factors: FactorArgs,
+
+    /// The command, after `--`.
+    #[arg(last = true, required = true, value_name = "COMMAND")]
     pub(crate) command: Vec<String>,
 }
 

@@ -21,6 +21,7 @@ mod search;
 mod settings;
 mod trace;
 mod trouble;
+mod under;
 
 use std::env;
 use std::io::{self, Write};
@@ -46,6 +47,7 @@ fn main() -> ExitCode {
             return unflake_drivers::drive_by_reports(&reports, command);
         }
         Command::Drive { command, .. } => return unflake_drivers::drive(command),
+        Command::Under(args) => return unflake_factors::watched(|| under::run(args)),
         _ => {}
     }
     match obey(cli) {
@@ -111,7 +113,7 @@ fn obey(cli: Cli) -> Result<Exit, Trouble> {
             clap_complete::generate(shell, &mut Cli::command(), "unflake", &mut io::stdout());
             Ok(Exit::Success)
         }
-        Command::Keep { .. } | Command::Drive { .. } => unreachable!("keepers and drivers have left before"),
+        Command::Keep { .. } | Command::Drive { .. } | Command::Under(_) => unreachable!("they have left before"),
     }
 }
 

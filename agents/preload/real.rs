@@ -1,0 +1,85 @@
+//! The functions that a call would have reached without us.
+
+use core::ptr::without_provenance_mut;
+use core::sync::atomic::{AtomicUsize, Ordering};
+
+use crate::system;
+
+macro_rules! names {
+    ($($name:ident)*) => {
+        #[allow(non_camel_case_types)]
+        #[derive(Clone, Copy)]
+        pub enum Call { $($name),* }
+        const NAMES: &[&str] = &[$(concat!(stringify!($name), "\0")),*];
+    };
+}
+
+names! {
+    clock_gettime gettimeofday time timespec_get times nanosleep clock_nanosleep sleep usleep setitimer getitimer alarm
+    timerfd_create timerfd_settime timerfd_gettime timer_create timer_settime timer_gettime
+    poll __poll_chk ppoll __ppoll_chk select pselect epoll_wait epoll_pwait epoll_pwait2 sigtimedwait sem_wait sem_timedwait
+    sem_clockwait pthread_mutex_lock pthread_mutex_timedlock pthread_mutex_clocklock pthread_cond_wait pthread_cond_timedwait
+    pthread_cond_clockwait pthread_rwlock_rdlock pthread_rwlock_wrlock pthread_rwlock_timedrdlock
+    pthread_rwlock_timedwrlock pthread_rwlock_clockrdlock pthread_rwlock_clockwrlock pthread_join pthread_timedjoin_np
+    pthread_clockjoin_np mtx_lock mtx_timedlock cnd_wait cnd_timedwait mq_timedsend mq_timedreceive
+    getrandom getentropy arc4random arc4random_buf arc4random_uniform open open64 openat openat64 __open_2 __open64_2 fopen
+    fopen64 fdopen sysconf get_nprocs get_nprocs_conf sched_getaffinity
+    connect send sendto sendmsg sendmmsg recv recvfrom recvmsg recvmmsg read write readv writev getaddrinfo
+    gethostbyname readdir readdir64 rewinddir telldir seekdir closedir scandir scandir64
+    execve execv execvp execvpe posix_spawn posix_spawnp syscall
+    pthread_condattr_init pthread_condattr_setclock pthread_cond_init pthread_atfork
+}
+
+static REAL: [AtomicUsize; NAMES.len()] = [const { AtomicUsize::new(0) }; NAMES.len()];
+/// There is none.
+const NONE: usize = 1;
+const NEXT: usize = usize::MAX; // RTLD_NEXT
+
+/// Looked up when it is first asked for, and by [`come`] for all: later it might be in a signal handler. 0: there is none.
+#[inline(always)]
+pub fn next(call: Call) -> usize {
+    match REAL[call as usize].load(Ordering::Relaxed) {
+        0 => look(call as usize),
+        NONE => 0,
+        found => found,
+    }
+}
+
+#[cold]
+fn look(call: usize) -> usize {
+    // SAFETY: a name closed by a zero.
+    let found = unsafe { system::dlsym(without_provenance_mut(NEXT), NAMES[call].as_ptr().cast()) } as usize;
+    REAL[call].store(if found == 0 { NONE } else { found }, Ordering::Relaxed);
+    found
+}
+
+pub fn come() {
+    for call in 0..NAMES.len() {
+        look(call);
+    }
+    // SAFETY: those that are not there are nobody else's business.
+    unsafe { system::dlerror() };
+}
+
+/// Functions that stand before the real ones of their names. Where the C library has no such function, which then nobody can
+/// have been linked with, a call fails.
+///
+/// The real one is taken for a function that does not unwind, so that the compiler puts nothing in its way: a thread that is
+/// cancelled while it waits is unwound through here, by the tables that every function has.
+macro_rules! stand {
+    ($(fn $name:ident($($argument:ident: $type:ty),*) -> $answer:ty, or $none:expr => |$real:ident| $body:expr;)*) => {
+        $(
+            #[unsafe(no_mangle)]
+            pub unsafe extern "C" fn $name($($argument: $type),*) -> $answer {
+                let found = $crate::real::next($crate::real::Call::$name);
+                if found == 0 {
+                    $crate::system::set_errno(38); // ENOSYS
+                    return $none;
+                }
+                let $real = core::mem::transmute::<usize, unsafe extern "C" fn($($type),*) -> $answer>(found);
+                $body
+            }
+        )*
+    };
+}
+pub(crate) use stand;

@@ -1,0 +1,229 @@
+//! What the shim asks of the system: by the instruction itself, because the functions of the C library are the ones we stand
+//! before. errno stays as it is.
+
+use core::ffi::{c_char, c_int, c_long, c_void};
+
+#[cfg(target_arch = "x86_64")]
+pub mod numbers {
+    pub const READ: i64 = 0;
+    pub const WRITE: i64 = 1;
+    pub const CLOSE: i64 = 3;
+    pub const LSEEK: i64 = 8;
+    pub const MMAP: i64 = 9;
+    pub const NANOSLEEP: i64 = 35;
+    pub const GETSOCKOPT: i64 = 55;
+    pub const GETTIMEOFDAY: i64 = 96;
+    pub const GETUID: i64 = 102;
+    pub const FUTEX: i64 = 202;
+    pub const CLOCK_GETTIME: i64 = 228;
+    pub const CLOCK_NANOSLEEP: i64 = 230;
+    pub const OPENAT: i64 = 257;
+    pub const GETRANDOM: i64 = 318;
+    pub const MEMFD_CREATE: i64 = 319;
+    pub const STATX: i64 = 332;
+}
+#[cfg(target_arch = "aarch64")]
+pub mod numbers {
+    pub const OPENAT: i64 = 56;
+    pub const CLOSE: i64 = 57;
+    pub const LSEEK: i64 = 62;
+    pub const READ: i64 = 63;
+    pub const WRITE: i64 = 64;
+    pub const FUTEX: i64 = 98;
+    pub const NANOSLEEP: i64 = 101;
+    pub const CLOCK_GETTIME: i64 = 113;
+    pub const CLOCK_NANOSLEEP: i64 = 115;
+    pub const GETTIMEOFDAY: i64 = 169;
+    pub const GETUID: i64 = 174;
+    pub const GETSOCKOPT: i64 = 209;
+    pub const MMAP: i64 = 222;
+    pub const GETRANDOM: i64 = 278;
+    pub const MEMFD_CREATE: i64 = 279;
+    pub const STATX: i64 = 291;
+}
+use numbers::*;
+
+#[link(name = "c")]
+unsafe extern "C" {
+    fn __errno_location() -> *mut c_int;
+    fn getenv(name: *const c_char) -> *const c_char;
+    #[link_name = "abort"]
+    fn c_abort() -> !;
+    static environ: *const *const c_char;
+    pub fn dlerror() -> *const c_char;
+    pub fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut c_void;
+    pub fn malloc(size: usize) -> *mut c_void;
+    pub fn realloc(what: *mut c_void, size: usize) -> *mut c_void;
+    pub fn free(what: *mut c_void);
+}
+
+#[derive(Clone, Copy, Default)]
+#[repr(C)]
+pub struct Timespec {
+    pub seconds: i64,
+    pub nanoseconds: i64,
+}
+
+#[derive(Clone, Copy, Default)]
+#[repr(C)]
+pub struct Timeval {
+    pub seconds: i64,
+    pub microseconds: i64,
+}
+
+/// A system call. Negative: the error number.
+pub unsafe fn call(number: i64, arguments: [usize; 6]) -> i64 {
+    let [a, b, c, d, e, f] = arguments;
+    let back: i64;
+    #[cfg(target_arch = "x86_64")]
+    core::arch::asm!(
+        "syscall",
+        inlateout("rax") number => back,
+        in("rdi") a, in("rsi") b, in("rdx") c, in("r10") d, in("r8") e, in("r9") f,
+        lateout("rcx") _, lateout("r11") _,
+        options(nostack)
+    );
+    #[cfg(target_arch = "aarch64")]
+    core::arch::asm!(
+        "svc 0",
+        in("x8") number,
+        inlateout("x0") a => back, in("x1") b, in("x2") c, in("x3") d, in("x4") e, in("x5") f,
+        options(nostack)
+    );
+    back
+}
+
+pub fn abort() -> ! {
+    // SAFETY: never comes back.
+    unsafe { c_abort() }
+}
+
+pub fn errno() -> c_int {
+    // SAFETY: this thread's.
+    unsafe { *__errno_location() }
+}
+
+pub fn set_errno(error: c_int) {
+    // SAFETY: this thread's.
+    unsafe { *__errno_location() = error };
+}
+
+/// The value of an environment variable. `name` is closed by a zero.
+pub fn variable(name: &[u8]) -> Option<&'static [u8]> {
+    // SAFETY: `name` is closed by a zero, and so is the answer.
+    unsafe {
+        let value = getenv(name.as_ptr().cast());
+        if value.is_null() { None } else { Some(text(value)) }
+    }
+}
+
+/// The variables as they are now, closed by a null.
+pub fn variables() -> *const *const c_char {
+    // SAFETY: the C library's.
+    unsafe { environ }
+}
+
+/// # Safety
+/// `start` points to bytes closed by a zero.
+pub unsafe fn text<'a>(start: *const c_char) -> &'a [u8] {
+    core::ffi::CStr::from_ptr(start).to_bytes()
+}
+
+const HERE: usize = -100isize as usize; // AT_FDCWD
+const CLOEXEC: usize = 0o2000000;
+
+pub struct File(i64);
+
+impl File {
+    /// `path` is closed by a zero. `how`: 0 to read, 2 to read and write.
+    pub fn open(path: &[u8], how: usize) -> Option<File> {
+        // SAFETY: a closed path.
+        let file = unsafe { call(OPENAT, [HERE, path.as_ptr() as usize, how | CLOEXEC, 0, 0, 0]) };
+        (file >= 0).then_some(File(file))
+    }
+
+    pub fn read<'a>(&self, into: &'a mut [u8]) -> &'a [u8] {
+        // SAFETY: writes at most the length given.
+        let read = unsafe { call(READ, [self.0 as usize, into.as_mut_ptr() as usize, into.len(), 0, 0, 0]) };
+        &into[..read.max(0) as usize]
+    }
+
+    /// A file in memory with nothing in it. The number is the caller's.
+    pub fn in_memory(close_on_exec: bool) -> Option<File> {
+        let how = usize::from(close_on_exec);
+        // SAFETY: a closed name.
+        let file = unsafe { call(MEMFD_CREATE, [c"random".as_ptr() as usize, how, 0, 0, 0, 0]) };
+        (file >= 0).then_some(File(file))
+    }
+
+    pub fn write(&self, bytes: &[u8]) -> bool {
+        // SAFETY: only read.
+        let wrote = unsafe { call(WRITE, [self.0 as usize, bytes.as_ptr() as usize, bytes.len(), 0, 0, 0]) };
+        wrote == bytes.len() as i64
+    }
+
+    /// At its beginning, for whoever reads it.
+    pub fn hand_over(self) -> c_int {
+        // SAFETY: numbers only.
+        unsafe { call(LSEEK, [self.0 as usize, 0, 0, 0, 0, 0]) };
+        let number = self.0 as c_int;
+        core::mem::forget(self);
+        number
+    }
+
+    /// Shared with all who map it.
+    pub fn map(&self, size: usize) -> Option<*mut u8> {
+        const READ_AND_WRITE: usize = 3;
+        const SHARED: usize = 1;
+        // SAFETY: a new mapping that overlaps nothing.
+        let at = unsafe { call(MMAP, [0, size, READ_AND_WRITE, SHARED, self.0 as usize, 0]) };
+        (at > 0).then_some(at as *mut u8)
+    }
+}
+
+impl Drop for File {
+    fn drop(&mut self) {
+        // SAFETY: opened here and nowhere kept.
+        unsafe { call(CLOSE, [self.0 as usize, 0, 0, 0, 0, 0]) };
+    }
+}
+
+/// Mode and owner of a file. `path` is closed by a zero.
+pub fn mode_and_owner(path: &[u8]) -> Option<(u16, u32)> {
+    let mut found = [0u32; 64]; // struct statx: 256 bytes
+    // SAFETY: a closed path; statx writes its 256 bytes.
+    let done = unsafe { call(STATX, [HERE, path.as_ptr() as usize, 0, 0x7ff, found.as_mut_ptr() as usize, 0]) };
+    (done == 0).then_some((found[7] as u16, found[5])) // stx_mode is at 28, stx_uid at 20
+}
+
+pub fn user() -> u32 {
+    // SAFETY: no arguments.
+    unsafe { call(GETUID, [0; 6]) as u32 }
+}
+
+/// A clock as the system has it, in nanoseconds.
+pub fn clock(which: c_int) -> i64 {
+    let mut time = Timespec::default();
+    // SAFETY: writes two words.
+    unsafe { call(CLOCK_GETTIME, [which as usize, &raw mut time as usize, 0, 0, 0, 0]) };
+    time.seconds * 1_000_000_000 + time.nanoseconds
+}
+
+/// Waits for real. A signal ends it.
+pub fn pause(nanoseconds: i64) {
+    let time = Timespec { seconds: nanoseconds / 1_000_000_000, nanoseconds: nanoseconds % 1_000_000_000 };
+    // SAFETY: only read.
+    unsafe { call(NANOSLEEP, [&raw const time as usize, 0, 0, 0, 0, 0]) };
+}
+
+/// Of which family a socket is. None: it is no socket.
+pub fn family(socket: c_int) -> Option<c_int> {
+    const LEVEL: usize = 1; // SOL_SOCKET
+    const DOMAIN: usize = 39; // SO_DOMAIN
+    let (mut family, mut size) = (0 as c_int, size_of::<c_int>() as u32);
+    let arguments = [socket as usize, LEVEL, DOMAIN, &raw mut family as usize, &raw mut size as usize, 0];
+    // SAFETY: writes an int and its size.
+    (unsafe { call(GETSOCKOPT, arguments) } == 0).then_some(family)
+}
+
+pub type Long = c_long;

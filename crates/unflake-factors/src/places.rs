@@ -1,0 +1,100 @@
+//! Directories that a command is given: an empty home, and interpreters under their usual names.
+
+use std::fs::{self, Permissions};
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use tempfile::TempDir;
+
+type Variable = (String, Option<String>);
+
+/// What of a home is not state but a tool: it stays where it is, or nothing could be started at all.
+const TOOLS: [(&str, &str); 5] = [
+    ("CARGO_HOME", ".cargo"),
+    ("RUSTUP_HOME", ".rustup"),
+    ("PYENV_ROOT", ".pyenv"),
+    ("NVM_DIR", ".nvm"),
+    ("PYTHONUSERBASE", ".local"),
+];
+
+/// An empty home with all that belongs to it, gone with this value.
+pub(crate) struct FreshState(TempDir);
+
+impl FreshState {
+    pub(crate) fn new() -> io::Result<Self> {
+        let place = tempfile::Builder::new().prefix("unflake-state-").tempdir()?;
+        for name in ["home", "tmp", "run"] {
+            fs::create_dir(place.path().join(name))?;
+        }
+        fs::set_permissions(place.path().join("run"), Permissions::from_mode(0o700))?;
+        Ok(Self(place))
+    }
+
+    pub(crate) fn variables(&self) -> Vec<Variable> {
+        let below = |name: &str| Some(self.0.path().join(name).to_string_lossy().into_owned());
+        let mut set: Vec<Variable> = [("HOME", "home"), ("TMPDIR", "tmp"), ("XDG_RUNTIME_DIR", "run")]
+            .map(|(variable, name)| (variable.to_owned(), below(name)))
+            .into();
+        // Unset, they are below the home.
+        for variable in ["XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "TMP", "TEMP"] {
+            set.push((variable.to_owned(), None));
+        }
+        let home = std::env::home_dir().unwrap_or_default();
+        for (variable, name) in TOOLS {
+            let there = home.join(name);
+            if std::env::var_os(variable).is_none() && there.is_dir() {
+                set.push((variable.to_owned(), Some(there.to_string_lossy().into_owned())));
+            }
+        }
+        set
+    }
+}
+
+/// An interpreter under the names by which it is usually called, in a directory that comes first in `PATH`.
+pub(crate) struct Interpreter {
+    place: TempDir,
+    program: PathBuf,
+}
+
+impl Interpreter {
+    /// None: there is no such program.
+    pub(crate) fn new(name: &str) -> io::Result<Option<Self>> {
+        let Some(program) = find(name) else { return Ok(None) };
+        let place = tempfile::Builder::new().prefix("unflake-interpreter-").tempdir()?;
+        let own = program.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let family = own.trim_end_matches(|letter: char| letter.is_ascii_digit() || letter == '.');
+        let usual = if family == "python" { vec!["python", "python3"] } else { vec![family] };
+        for name in usual {
+            // Not a link: an interpreter finds its library from where it is, or seems to be.
+            let script = place.path().join(name);
+            let quoted = program.to_string_lossy().replace('\'', r"'\''");
+            fs::write(&script, format!("#!/bin/sh\nexec '{quoted}' \"$@\"\n"))?;
+            fs::set_permissions(&script, Permissions::from_mode(0o755))?;
+        }
+        Ok(Some(Self { place, program }))
+    }
+
+    pub(crate) fn variables(&self) -> Vec<Variable> {
+        let old = std::env::var("PATH").unwrap_or_default();
+        let mut set = vec![("PATH".to_owned(), Some(format!("{}:{old}", self.place.path().display())))];
+        // `…/bin/java` belongs to the directory above `bin`.
+        if self.program.file_name().is_some_and(|name| name == "java")
+            && let Some(home) =
+                self.program.canonicalize().ok().as_deref().and_then(Path::parent).and_then(Path::parent)
+        {
+            set.push(("JAVA_HOME".to_owned(), Some(home.to_string_lossy().into_owned())));
+        }
+        set
+    }
+}
+
+fn find(name: &str) -> Option<PathBuf> {
+    let is_program =
+        |path: &PathBuf| path.metadata().is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0);
+    if name.contains('/') {
+        return std::path::absolute(name).ok().filter(is_program);
+    }
+    let places = std::env::var_os("PATH")?;
+    std::env::split_paths(&places).map(|place| place.join(name)).find(is_program)
+}

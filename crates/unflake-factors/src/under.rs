@@ -1,0 +1,208 @@
+use std::io;
+use std::process::Command;
+
+use jiff::tz::TimeZone;
+use nix::time::{ClockId, clock_gettime};
+use unflake_model::{Factor, Listing, Network};
+
+use crate::cannot::Cannot;
+use crate::load::Load;
+use crate::places::{FreshState, Interpreter};
+use crate::reached::{Missed, Reached, examine};
+use crate::set_up::{SetUp, first_cores, may_be_alone};
+use crate::shim::Shim;
+use crate::zone::{check_locale, shift, zone};
+
+/// What tells the shim what to do.
+const TOLD: &str = "UNFLAKE_UNDER";
+
+/// A world that commands can be started in. It lasts as long as this value: the load, the shim, the empty home.
+pub struct Under {
+    factors: Vec<Factor>,
+    shim: Option<Shim>,
+    set_up: SetUp,
+    zone: Option<TimeZone>,
+    state: Option<FreshState>,
+    interpreter: Option<Interpreter>,
+    _load: Option<Load>,
+}
+
+impl Under {
+    /// Of two settings of the same factor the later holds; variables add up. With no factors at all, the shim is loaded and does
+    /// nothing: the world that others are compared with.
+    pub fn new(factors: &[Factor]) -> Result<Self, Cannot> {
+        let factors = &last_of_each(factors);
+        let shim = if factors.is_empty() || factors.iter().any(needs_shim) { Some(Shim::new()?) } else { None };
+        let mut under = Self {
+            factors: factors.clone(),
+            shim,
+            set_up: SetUp::default(),
+            zone: None,
+            state: None,
+            interpreter: None,
+            _load: None,
+        };
+        let mut load = 0;
+        for factor in factors {
+            match factor {
+                Factor::TimeZone(name) => under.zone = Some(zone(factor, name)?),
+                Factor::Locale(name) => check_locale(factor, name)?,
+                Factor::Order(_) => {
+                    return Err(Cannot::set(factor, "only a run of tests has an order, and a command is run as it is"));
+                }
+                Factor::SwitchInterval(_) => {
+                    return Err(Cannot::set(
+                        factor,
+                        "it is set from inside Python, by an agent, and a command has none",
+                    ));
+                }
+                Factor::Cores(count) => {
+                    under.set_up.cores = first_cores(*count).map_err(Cannot::any("find out which cores there are"))?;
+                }
+                Factor::Load(count) => load = *count,
+                Factor::Memory(size) => under.set_up.memory = Some(size.bytes()),
+                Factor::OpenFiles(number) => under.set_up.open_files = Some(*number),
+                Factor::Network(network) => {
+                    under.set_up.alone = *network == Network::Alone;
+                    if under.set_up.alone {
+                        may_be_alone()
+                            .map_err(|error| Cannot::set(factor, format!("{error}; `off` needs no rights")))?;
+                    }
+                }
+                Factor::State(_) => {
+                    under.state = Some(FreshState::new().map_err(Cannot::any("make an empty home"))?);
+                }
+                Factor::Interpreter(name) => {
+                    let made = Interpreter::new(name).map_err(Cannot::any("make a place for the interpreter"))?;
+                    under.interpreter = Some(made.ok_or_else(|| Cannot::set(factor, "there is no such program"))?);
+                }
+                Factor::Date(_) | Factor::Speed(_) | Factor::HashSeed(_) | Factor::RandomSeed(_) => {}
+                Factor::Delays(_) | Factor::Listing(_) | Factor::Variable { .. } => {}
+            }
+        }
+        under.told()?;
+        if load > 0 {
+            let started = Load::start(load, under.set_up.cores);
+            under._load = Some(started.map_err(Cannot::any("start busy processes"))?);
+        }
+        Ok(under)
+    }
+
+    pub fn factors(&self) -> &[Factor] {
+        &self.factors
+    }
+
+    /// What the environment of a command must have, and what it must not. A date holds from this moment on.
+    pub fn variables(&self) -> Vec<(String, Option<String>)> {
+        let mut set: Vec<(String, Option<String>)> = Vec::new();
+        let mut put = |name: &str, value: String| set.push((name.to_owned(), Some(value)));
+        for factor in &self.factors {
+            match factor {
+                Factor::TimeZone(name) => put("TZ", name.clone()),
+                Factor::Locale(name) => put("LC_ALL", name.clone()),
+                Factor::HashSeed(seed) => {
+                    put("PYTHONHASHSEED", seed.to_string());
+                    put("PERL_HASH_SEED", seed.to_string());
+                }
+                _ => {}
+            }
+        }
+        if let Some(shim) = &self.shim {
+            // Whatever else is preloaded stays, and comes after ours.
+            let others = std::env::var("LD_PRELOAD").ok().filter(|others| !others.is_empty());
+            let all = [Some(shim.library()), others];
+            put("LD_PRELOAD", all.into_iter().flatten().collect::<Vec<_>>().join(":"));
+            put(TOLD, self.told().expect("it was so when this was made"));
+        }
+        set.extend(self.state.iter().flat_map(FreshState::variables));
+        set.extend(self.interpreter.iter().flat_map(Interpreter::variables));
+        for factor in &self.factors {
+            if let Factor::Variable { name, value } = factor {
+                set.push((name.clone(), value.clone()));
+            }
+        }
+        set
+    }
+
+    /// Has a command start in this world.
+    pub fn prepare(&self, command: &mut Command) {
+        for (name, value) in self.variables() {
+            match value {
+                Some(value) => command.env(name, value),
+                None => command.env_remove(name),
+            };
+        }
+        self.set_up.prepare(command);
+    }
+
+    /// Switches delays on or off, in all processes at once. They are off at first.
+    pub fn arm(&self, armed: bool) -> io::Result<()> {
+        self.shim.as_ref().map_or(Ok(()), |shim| shim.arm(armed))
+    }
+
+    /// What the shim has come into so far. None: nothing of this world needs it.
+    pub fn reached(&self) -> Option<Reached> {
+        self.shim.as_ref().and_then(|shim| shim.reached().ok())
+    }
+
+    /// Why a program that is to be started in this world will not be reached, as far as its file tells.
+    pub fn misses(&self, program: &str) -> Option<Missed> {
+        self.shim.as_ref().and_then(|_| examine(program))
+    }
+
+    /// The factors that hold only where the shim is.
+    pub fn by_shim(&self) -> impl Iterator<Item = &Factor> {
+        self.factors.iter().filter(|factor| needs_shim(factor))
+    }
+
+    /// What the shim is told: `agents/preload/settings.rs`.
+    fn told(&self) -> Result<String, Cannot> {
+        let origins = [ClockId::CLOCK_REALTIME, ClockId::CLOCK_MONOTONIC, ClockId::CLOCK_BOOTTIME].map(now);
+        let mut words = vec![format!("origins={},{},{}", origins[0], origins[1], origins[2])];
+        for factor in &self.factors {
+            let word = match factor {
+                Factor::Date(when) => {
+                    let zone = self.zone.clone().unwrap_or_else(TimeZone::system);
+                    format!("shift={}", shift(factor, *when, zone, origins[0])?)
+                }
+                Factor::Speed(millionths) => format!("speed={millionths}"),
+                Factor::RandomSeed(seed) => format!("random={}", *seed as i64),
+                Factor::Cores(count) => format!("cores={count}"),
+                Factor::Delays(delays) => {
+                    let most = delays.most.microseconds() * 1_000;
+                    format!("delays={most},{},{}", delays.one_in, delays.seed as i64)
+                }
+                Factor::Network(Network::Off) => "off".to_owned(),
+                Factor::Network(Network::Slow(by)) => format!("slow={}", by.microseconds() * 1_000),
+                Factor::Listing(Listing::Sorted) => "listing=0,0".to_owned(),
+                Factor::Listing(Listing::Reversed) => "listing=1,0".to_owned(),
+                Factor::Listing(Listing::Shuffled(seed)) => format!("listing=2,{}", *seed as i64),
+                _ => continue,
+            };
+            words.push(word);
+        }
+        words.extend(self.shim.as_ref().map(|shim| format!("page={}", shim.page())));
+        Ok(words.join(";"))
+    }
+}
+
+fn last_of_each(factors: &[Factor]) -> Vec<Factor> {
+    let adds_up = |factor: &Factor| matches!(factor, Factor::Variable { .. });
+    let is_last = |index: usize| factors[index + 1..].iter().all(|later| later.kind() != factors[index].kind());
+    let kept = |(index, factor): &(usize, &Factor)| adds_up(factor) || is_last(*index);
+    factors.iter().enumerate().filter(kept).map(|(_, factor)| factor.clone()).collect()
+}
+
+fn needs_shim(factor: &Factor) -> bool {
+    match factor {
+        Factor::Date(_) | Factor::Speed(_) | Factor::RandomSeed(_) | Factor::Cores(_) => true,
+        Factor::Delays(_) | Factor::Listing(_) => true,
+        Factor::Network(network) => *network != Network::Alone,
+        _ => false,
+    }
+}
+
+fn now(clock: ClockId) -> i64 {
+    let time = clock_gettime(clock).expect("the system has this clock");
+    time.tv_sec() * 1_000_000_000 + time.tv_nsec()
+}
