@@ -4,6 +4,7 @@
 //! that comes behind it, and what matters may come behind it.
 
 use std::collections::{HashMap, HashSet};
+use std::hash::{BuildHasherDefault, Hasher};
 
 use unflake_model::{How, LineId};
 
@@ -18,7 +19,31 @@ const CHUNK: usize = 16 << 10;
 /// Numbers of times that are tried for one step.
 const MOST_TIMES: usize = 64;
 
+/// Stands for whatever line comes before: the step is that a line is come to at all.
+const ANYWHERE: u32 = u32::MAX - 1;
+
 type Edge = (u32, u32);
+
+/// The steps that one run takes.
+type Way = HashMap<Edge, Taken, BuildHasherDefault<Mixed>>;
+
+/// There are hundreds of millions of steps, and nobody gains from choosing them so that they collide.
+#[derive(Default)]
+struct Mixed(u64);
+
+impl Hasher for Mixed {
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|byte| self.write_u32(u32::from(*byte)));
+    }
+
+    fn write_u32(&mut self, number: u32) {
+        self.0 = (self.0.rotate_left(29) ^ u64::from(number)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    }
+
+    fn finish(&self) -> u64 {
+        self.0 ^ (self.0 >> 32)
+    }
+}
 
 /// A step from one line to the next, as one run takes it.
 #[derive(Clone, Copy, Debug)]
@@ -45,12 +70,19 @@ pub(crate) fn steps(runs: &Runs<'_>) -> Vec<Candidate> {
     let mut looked_at: HashSet<Vec<bool>> = HashSet::new();
     for key in 0..runs.keys.len() {
         let from = runs.shared(key).saturating_sub(1);
-        let taken: Vec<HashMap<Edge, Taken>> = (0..runs.all.len()).map(|run| walk(runs, key, run, from)).collect();
-        let edges: HashSet<Edge> = taken.iter().flat_map(HashMap::keys).copied().collect();
+        let taken: Vec<Way> = (0..runs.all.len()).map(|run| walk(runs, key, run, from)).collect();
+        let mut edges: Vec<Edge> = taken.iter().flat_map(HashMap::keys).copied().collect();
+        edges.sort_unstable_by_key(|edge| (edge.0 == ANYWHERE, *edge));
+        edges.dedup();
+        let mut led_to: HashSet<(LineId, Vec<bool>)> = HashSet::new();
         for edge in edges {
             let times: Vec<u64> = taken.iter().map(|all| all.get(&edge).map_or(0, |taken| taken.times)).collect();
-            if let Some(best) = best(runs, &times, &chance, &mut looked_at) {
-                found.extend(candidate(runs, key, edge, best, &taken));
+            let ways: &[bool] = if edge.0 == ANYWHERE { &[true] } else { &[true, false] };
+            let best = best(runs, &times, ways, &chance, &mut looked_at);
+            let Some(one) = best.and_then(|best| candidate(runs, key, edge, best, &taken)) else { continue };
+            // That a line is come to says nothing that the step to it does not say.
+            if one.to.is_none_or(|to| led_to.insert((to, one.says.clone()))) || edge.0 != ANYWHERE {
+                found.push(one);
             }
         }
     }
@@ -60,8 +92,8 @@ pub(crate) fn steps(runs: &Runs<'_>) -> Vec<Candidate> {
 }
 
 /// The steps of one strand of one run, from where not all runs are the same any more.
-fn walk(runs: &Runs<'_>, key: usize, run: usize, from: u64) -> HashMap<Edge, Taken> {
-    let mut taken = HashMap::new();
+fn walk(runs: &Runs<'_>, key: usize, run: usize, from: u64) -> Way {
+    let mut taken = Way::default();
     let Some(id) = runs.id(run, key) else { return taken };
     let mut visits: Vec<u64> = Vec::new();
     let mut put = |edge: Edge, at: u64| {
@@ -97,6 +129,11 @@ fn walk(runs: &Runs<'_>, key: usize, run: usize, from: u64) -> HashMap<Edge, Tak
     if runs.strand(run, key).is_some_and(|strand| strand.truncated.is_none()) {
         put((before, OUTSIDE), at);
     }
+    for ((_, to), one) in taken.clone().into_iter().filter(|((_, to), _)| *to != OUTSIDE) {
+        let line = taken.entry((ANYWHERE, to)).or_insert(Taken { times: 0, visit: [1; 2], ..one });
+        line.times += one.times;
+        line.at = [line.at[0].min(one.at[0]), line.at[1].max(one.at[1])];
+    }
     taken
 }
 
@@ -108,14 +145,20 @@ struct Best {
     chance: f64,
 }
 
-fn best(runs: &Runs<'_>, times: &[u64], chance: &Chance, looked_at: &mut HashSet<Vec<bool>>) -> Option<Best> {
+fn best(
+    runs: &Runs<'_>,
+    times: &[u64],
+    ways: &[bool],
+    chance: &Chance,
+    looked_at: &mut HashSet<Vec<bool>>,
+) -> Option<Best> {
     let (all, failed) = (runs.all.len(), runs.failed());
     let mut least: Vec<u64> = times.to_vec();
     least.sort_unstable();
     least.dedup();
     let mut best: Option<Best> = None;
     for least in least.into_iter().skip(1).take(MOST_TIMES) {
-        for more in [true, false] {
+        for more in ways.iter().copied() {
             let says: Vec<bool> = times.iter().map(|times| (*times >= least) == more).collect();
             let chosen = says.iter().filter(|says| **says).count();
             let hits = runs.all.iter().zip(&says).filter(|(run, says)| run.failed && **says).count();
@@ -129,13 +172,13 @@ fn best(runs: &Runs<'_>, times: &[u64], chance: &Chance, looked_at: &mut HashSet
     best
 }
 
-fn candidate(runs: &Runs<'_>, key: usize, edge: Edge, best: Best, taken: &[HashMap<Edge, Taken>]) -> Option<Candidate> {
+fn candidate(runs: &Runs<'_>, key: usize, edge: Edge, best: Best, taken: &[Way]) -> Option<Candidate> {
     let (from, to) = edge;
     let at: Vec<Option<f64>> = match best.more {
         true => taken
             .iter()
             .map(|all| all.get(&edge).filter(|one| one.times >= best.least))
-            .map(|one| Some(one?.nth(best.least, one?.at)))
+            .map(|one| Some(one?.nth(best.least, one?.at) + if from == ANYWHERE { 0.2 } else { 0.0 }))
             .collect(),
         false => missing(runs, edge, best.least, taken),
     };
@@ -145,7 +188,7 @@ fn candidate(runs: &Runs<'_>, key: usize, edge: Edge, best: Best, taken: &[HashM
         return None;
     }
     let when = Candidate::moment(runs, key, &best.says, &at)?;
-    let line = LineId(if from == OUTSIDE { to } else { from });
+    let line = LineId(if from >= ANYWHERE { to } else { from });
     if line.0 == OUTSIDE {
         return None;
     }
@@ -157,12 +200,12 @@ fn candidate(runs: &Runs<'_>, key: usize, edge: Edge, best: Best, taken: &[HashM
 
 /// Where runs that take a step fewer than `least` times take another one instead: when they come to its line as often as passing runs
 /// have when they take it for the last time that counts.
-fn missing(runs: &Runs<'_>, edge: Edge, least: u64, taken: &[HashMap<Edge, Taken>]) -> Vec<Option<f64>> {
+fn missing(runs: &Runs<'_>, edge: Edge, least: u64, taken: &[Way]) -> Vec<Option<f64>> {
     let passing = taken.iter().zip(runs.all).filter(|(_, run)| !run.failed);
     let visits = passing
         .filter_map(|(all, _)| all.get(&edge).filter(|one| one.times >= least).map(|one| one.nth(least, one.visit)));
     let Some(visit) = visits.min_by(f64::total_cmp) else { return vec![None; taken.len()] };
-    let instead = |all: &HashMap<Edge, Taken>| {
+    let instead = |all: &Way| {
         let others = all.iter().filter(|(other, _)| other.0 == edge.0 && other.1 != edge.1);
         let later = others.filter(|(_, one)| one.visit[1] as f64 >= visit);
         // The nearest that is known: each step was taken between its first time and its last.
@@ -175,13 +218,14 @@ fn missing(runs: &Runs<'_>, edge: Edge, least: u64, taken: &[HashMap<Edge, Taken
 fn words(runs: &Runs<'_>, from: u32, to: u32, best: &Best) -> String {
     let name = |line: u32| {
         let to = runs.traces.line(LineId(line));
-        match from != OUTSIDE && runs.traces.line(LineId(from)).file == to.file {
+        match from < ANYWHERE && runs.traces.line(LineId(from)).file == to.file {
             true => format!("line {}", to.line),
             false => format!("{}:{}", to.file, to.line),
         }
     };
     let never = !best.more && best.least == 1;
     let what = match (from, to) {
+        (ANYWHERE, _) => "it is come to".to_owned(),
         (OUTSIDE, _) if never => "it is not begun".to_owned(),
         (OUTSIDE, _) => "it is begun".to_owned(),
         (_, OUTSIDE) if never => "something comes after it".to_owned(),

@@ -70,3 +70,13 @@ fn a_strand_that_ends_early_and_one_that_is_not_there() {
     }
     assert_eq!(perfect(&cut), [], "behind a cut anything may have come");
 }
+
+#[test]
+fn a_line_that_is_come_to_from_everywhere() {
+    let mut runs = Recorded::default();
+    for at in 0..6 {
+        runs.run(false, &[("main", &format!("t:1 t:{} t:5 t:9", 10 + at))]);
+        runs.run(true, &[("main", &format!("t:1 t:{} t:6 t:9", 20 + at))]);
+    }
+    assert_eq!(first(&runs), (6, "it is come to".into()));
+}
