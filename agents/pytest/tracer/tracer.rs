@@ -93,15 +93,6 @@ pub unsafe extern "C" fn unflake_end() {
     (*TRACER).is_on.set(false);
 }
 
-/// Goes on with the attempt that was ended last.
-///
-/// # Safety
-/// After `unflake_open`, with the interpreter's lock.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn unflake_resume() {
-    (*TRACER).is_on.set(true);
-}
-
 /// What `sys.monitoring` is to call for each line: a new reference.
 ///
 /// # Safety

@@ -94,7 +94,7 @@ class Library:
         if not library.unflake_open(ctypes.byref(self._asked)):
             raise OSError("this Python lacks a function")
         self.callback = library.unflake_callback()
-        self.begin, self.end, self.resume = library.unflake_begin, library.unflake_end, library.unflake_resume
+        self.begin, self.end = library.unflake_begin, library.unflake_end
         self.trace = library.unflake_trace
 
     def _learn(self, code):
