@@ -143,7 +143,7 @@ impl FactorKind {
                 ("date", "date and time", "`2027-01-30` (noon), `2028-02-29T23:59:58+01:00`, `+3d`, `-1d12h`")
             }
             Self::Speed => ("speed", "clock speed", "how many times as fast: `10`, `0.1`"),
-            Self::TimeZone => ("time-zone", "time zone", "`Asia/Tokyo`, `UTC`, `CET-1CEST`"),
+            Self::TimeZone => ("time-zone", "time zone", "`Asia/Tokyo`, `UTC`, `JST-9`"),
             Self::Locale => ("locale", "locale", "one that is installed: `C`, `de_DE.UTF-8`"),
             Self::HashSeed => ("hash-seed", "hash seed", "a number up to 4294967295"),
             Self::RandomSeed => ("random-seed", "random seed", "a number"),
