@@ -7,8 +7,8 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use unflake_model::{
-    Attempt, Detail, Divergence, EnvironmentId, Finding, How, Line, Observation, Origin, Outcome, Purpose, Session,
-    SessionId, TestId, TraceId, Traces,
+    Attempt, Detail, Divergence, EnvironmentId, Finding, How, Line, Location, Observation, Origin, Outcome, Purpose,
+    Session, SessionId, TestId, TraceId, Traces,
 };
 
 use crate::Inquiry;
@@ -158,7 +158,8 @@ impl Locate {
         let found = self.look();
         let best = found.locations.first();
         let now = best.map(|best| (best.line.clone(), best.how));
-        let clear = best.is_some_and(|best| best.chance < SURE) && now == self.before;
+        let explains = |best: &Location| best.chance < SURE && best.failing == found.failed;
+        let clear = best.is_some_and(explains) && now == self.before;
         self.before = now;
         clear
     }
