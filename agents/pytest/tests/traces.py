@@ -22,10 +22,12 @@ def library():
     newest = max(os.path.getmtime(os.path.join(os.path.dirname(SOURCE), name)) for name in os.listdir(os.path.dirname(SOURCE)))
     built = os.path.join(tempfile.gettempdir(), "unflake-test-tracer-%d-%d.so" % (os.getuid(), int(newest * 1000)))
     if not os.path.exists(built):
-        unfinished = "%s.%d" % (built, os.getpid())
-        options = "--edition 2024 --crate-type cdylib --crate-name unflake_tracer -C opt-level=3 -C panic=abort -o"
-        subprocess.run([rustc] + options.split() + [unfinished, SOURCE], check=True)
-        os.rename(unfinished, built)
+        # In a directory of its own: several test processes may do so at once, and compilers leave parts beside their output.
+        with tempfile.TemporaryDirectory(dir=tempfile.gettempdir()) as place:
+            unfinished = os.path.join(place, "tracer.so")
+            options = "--edition 2024 --crate-type cdylib --crate-name unflake_tracer -C opt-level=3 -C panic=abort -o"
+            subprocess.run([rustc] + options.split() + [unfinished, SOURCE], check=True)
+            os.rename(unfinished, built)
     return built
 
 
