@@ -186,12 +186,22 @@ fn examples(runs: &Runs<'_>, feature: &Feature, failed: bool) -> Vec<String> {
     let by = |one: &&&Answer, other: &&&Answer| number(one).total_cmp(&number(other));
     match (answers.iter().min_by(by), answers.iter().max_by(by)) {
         (Some(least), Some(most)) if counted.len() > EXAMPLES && !number(&most).is_nan() => {
-            vec![format!("{} – {}", least.shown, most.shown)]
+            vec![format!("{} – {}", short(&least.shown), short(&most.shown))]
         }
         _ => {
             counted.sort_by_key(|(_, times)| std::cmp::Reverse(*times));
             counted.iter().take(EXAMPLES).map(|(text, _)| (*text).to_owned()).collect()
         }
+    }
+}
+
+/// A number with no more digits behind its point than anybody reads.
+fn short(text: &str) -> String {
+    match text.parse::<f64>() {
+        Ok(number) if number.abs() >= 0.01 && text.split('.').nth(1).is_some_and(|digits| digits.len() > 4) => {
+            format!("{number:.4}")
+        }
+        _ => text.to_owned(),
     }
 }
 

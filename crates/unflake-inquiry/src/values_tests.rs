@@ -177,3 +177,11 @@ fn what_is_in_it_and_what_is_not() {
     let found = runs(|at| !sample(at).contains(&"lamp"), basket);
     assert_eq!(words_of(&found)[0], "names does not have 'lamp'");
 }
+
+#[test]
+fn long_numbers_are_shown_short() {
+    assert_eq!(
+        ["0.7027955196783342", "12", "0.25", "1e-09", "0.00012345678"].map(short),
+        ["0.7028", "12", "0.25", "1e-09", "0.00012345678"]
+    );
+}
