@@ -19,7 +19,12 @@ fn heads() -> impl Strategy<Value = Head> {
     let why = prop_oneof![
         Just(None),
         (
-            prop_oneof![Just(Why::ThreadLimit), Just(Why::AttemptLimit), any::<u32>().prop_map(Why::NoRoom)],
+            prop_oneof![
+                Just(Why::ThreadLimit),
+                Just(Why::AttemptLimit),
+                Just(Why::Taken),
+                any::<u32>().prop_map(Why::NoRoom)
+            ],
             any::<u64>()
         )
             .prop_map(|(why, dropped)| Some(Truncated { why, dropped })),
@@ -67,6 +72,7 @@ proptest! {
     fn a_table_of_places_comes_back(
         table in proptest::collection::hash_map(any::<u32>(), proptest::collection::vec(frames(), 1..4), 0..40),
         notes in proptest::collection::vec("[a-z\n\t\\\\]{0,20}", 0..3),
+        zeros in 0usize..70_000,
     ) {
         let root = tempfile::tempdir().unwrap();
         let mut places = Places::default();
@@ -74,6 +80,11 @@ proptest! {
         table.into_iter().for_each(|(id, frames)| places.insert(id, frames.into()));
         let path = root.path().join("places");
         places.write(&path).unwrap();
+        prop_assert_eq!(Places::read(&path).unwrap(), places.clone());
+        // As a process leaves it that was killed.
+        let mut text = std::fs::read(&path).unwrap();
+        text.resize(text.len() + zeros, 0);
+        std::fs::write(&path, text).unwrap();
         prop_assert_eq!(Places::read(&path).unwrap(), places);
     }
 
