@@ -16,6 +16,7 @@ use crate::archive_blocks::{Blocks, Stream};
 use crate::archive_values::{Value, Values, reaches};
 use crate::attempt::{Attempt, Process};
 use crate::lines::{Lines, Project};
+use crate::mentions::{can_mention, mentions};
 use crate::thread::{Thread, Why};
 use crate::{Error, Places};
 
@@ -23,6 +24,8 @@ use crate::{Error, Places};
 const MOST_VALUES: usize = 100_000;
 const MOST_VALUES_OF_ALL: usize = 4_000_000;
 const MOST_GAPS: usize = 100;
+/// So many lines of a text are looked at for what is reached for in one place.
+const MENTIONED: u32 = 6;
 /// Ids below this are looked up in a table, others in a map.
 const DENSE: u32 = 1 << 22;
 const NOT_OWN: u32 = u32::MAX;
@@ -187,6 +190,7 @@ impl Archive {
         let mut ids: Vec<u32> = places.iter().map(|(id, _)| id).collect();
         ids.sort_unstable();
         let mut table = Table::default();
+        let known = self.lines.all.len();
         for id in ids {
             if let Some(line) = lines.get(id) {
                 let file = line.file.to_string_lossy().into_owned();
@@ -194,7 +198,31 @@ impl Archive {
                 table.put(id, self.lines.number(line));
             }
         }
+        self.add_mentions(known, project);
         table
+    }
+
+    /// What the texts of new lines say that they reach for. A place of native code is all that runs from its line on, up to the next
+    /// one that is known.
+    fn add_mentions(&mut self, known: usize, project: &Project) {
+        let mut lines: Vec<(&Line, u32)> = self.lines.all.iter().zip(0..).skip(known).collect();
+        lines.sort_unstable();
+        let mut texts: (&str, Vec<String>) = ("", Vec::new());
+        for (at, (line, number)) in lines.iter().enumerate() {
+            if texts.0 != line.file {
+                texts = (&line.file, if can_mention(&line.file) { project.text(&line.file) } else { Vec::new() });
+            }
+            let next = lines[at + 1..].iter().find(|(next, _)| next.file != line.file || next.line > line.line);
+            let next = next.filter(|(next, _)| next.file == line.file).map_or(u32::MAX, |(next, _)| next.line);
+            let until = next.min(line.line.saturating_add(MENTIONED)) as usize;
+            let span = texts.1.iter().take(until.saturating_sub(1)).skip(line.line.saturating_sub(1) as usize);
+            if let Some((cause, word)) = span.into_iter().find_map(|text| mentions(&line.file, text)) {
+                let reach = Reach { line: LineId(*number), cause, what: word.to_owned() };
+                if self.reached.insert(reach.clone()) {
+                    self.reaches.push(reach);
+                }
+            }
+        }
     }
 
     fn gap(&mut self, words: &str) {

@@ -59,6 +59,7 @@ mod files;
 #[allow(dead_code, unreachable_pub)] // The runtime uses the rest of it.
 mod format;
 mod lines;
+mod mentions;
 mod places;
 mod runtime;
 mod symbols;

@@ -30,6 +30,12 @@ impl Project {
         self
     }
 
+    /// The lines of a file of the project, given its path below the root. Of one that cannot be read there are none.
+    pub(crate) fn text(&self, file: &str) -> Vec<String> {
+        let text = std::fs::read(self.roots[0].join(file)).unwrap_or_default();
+        String::from_utf8_lossy(&text).lines().map(str::to_owned).collect()
+    }
+
     /// The path below the root, if this is a file of the project.
     pub fn own(&self, file: &str) -> Option<PathBuf> {
         if file.is_empty() {
