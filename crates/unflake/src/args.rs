@@ -50,7 +50,7 @@ pub(crate) enum Command {
     /// Run any command under chosen factors: another date, a slow network, busy cores, and more.
     Under(UnderArgs),
     /// Check what is here: runner, agent, forking, git, history; what will work and what will not.
-    Doctor(CommandArgs),
+    Doctor(DoctorArgs),
     /// Print the settings that hold, and where each comes from.
     Settings(SettingsArgs),
     /// Show unflake on a small sample project, with nothing to set up.
@@ -67,6 +67,9 @@ pub(crate) enum Command {
         #[arg(last = true)]
         command: Vec<String>,
     },
+    /// A program that tells what it sees. Started by `unflake doctor --factors`.
+    #[command(hide = true)]
+    Tell { word: String, place: String },
     /// The keeper of one runner process. Started by unflake itself.
     #[command(hide = true)]
     Keep {
@@ -200,6 +203,16 @@ pub(crate) struct CommandArgs {
     /// Your own test command, after `--`. Where it is left out, it is taken from the settings or guessed.
     #[arg(last = true, value_name = "COMMAND")]
     pub(crate) command: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DoctorArgs {
+    /// Try every factor of `unflake under` on every runtime that is here, and say which of them hold. Takes about a minute
+    #[arg(long)]
+    pub(crate) factors: bool,
+
+    #[command(flatten)]
+    pub(crate) command: CommandArgs,
 }
 
 #[derive(Debug, Args)]

@@ -14,6 +14,7 @@ mod locate;
 mod memory;
 mod outputs;
 mod plain;
+mod probes;
 mod project;
 mod revision;
 mod run;
@@ -100,7 +101,10 @@ fn obey(cli: Cli) -> Result<Exit, Trouble> {
             Ok(Exit::Success)
         }
         Command::Doctor(args) => {
-            let settings = settle(Typed::default(), args.command, &here)?;
+            let settings = settle(Typed::default(), args.command.command, &here)?;
+            if args.factors {
+                return probes::examine(&settings.command.value);
+            }
             doctor::examine(&settings, &here, cli.color)
         }
         Command::Settings(args) => {
@@ -111,6 +115,10 @@ fn obey(cli: Cli) -> Result<Exit, Trouble> {
         Command::Demo(args) => demo::show(&args, cli.color),
         Command::Completions { shell } => {
             clap_complete::generate(shell, &mut Cli::command(), "unflake", &mut io::stdout());
+            Ok(Exit::Success)
+        }
+        Command::Tell { word, place } => {
+            let _ = writeln!(io::stdout(), "{}", probes::tell(&word, &place));
             Ok(Exit::Success)
         }
         Command::Keep { .. } | Command::Drive { .. } | Command::Under(_) => unreachable!("they have left before"),
