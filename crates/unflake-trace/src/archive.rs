@@ -16,7 +16,7 @@ use crate::archive_blocks::{Blocks, Stream};
 use crate::archive_values::{Value, Values, reaches};
 use crate::attempt::{Attempt, Process};
 use crate::lines::{Lines, Project};
-use crate::mentions::{can_mention, mentions};
+use crate::mentions::{can_mention, named};
 use crate::thread::{Thread, Why};
 use crate::{Error, Places};
 
@@ -39,6 +39,8 @@ pub struct Archive {
     texts: Numbered<Arc<str>>,
     reaches: Vec<Reach>,
     reached: HashSet<Reach>,
+    /// Lines that stand for several, with the one among them that says what it reaches for.
+    mentioned: HashMap<u32, u32>,
     gaps: Vec<String>,
     values: usize,
     /// What went wrong while our own file was read: questions about traces have no room for it.
@@ -74,6 +76,7 @@ impl Archive {
             texts: Numbered::default(),
             reaches: Vec::new(),
             reached: HashSet::new(),
+            mentioned: HashMap::new(),
             gaps: Vec::new(),
             values: 0,
             broken: RefCell::new(None),
@@ -215,8 +218,9 @@ impl Archive {
             let next = lines[at + 1..].iter().find(|(next, _)| next.file != line.file || next.line > line.line);
             let next = next.filter(|(next, _)| next.file == line.file).map_or(u32::MAX, |(next, _)| next.line);
             let until = next.min(line.line.saturating_add(MENTIONED)) as usize;
-            let span = texts.1.iter().take(until.saturating_sub(1)).skip(line.line.saturating_sub(1) as usize);
-            if let Some((cause, word)) = span.into_iter().find_map(|text| mentions(&line.file, text)) {
+            let span = (1..).zip(&texts.1).take(until.saturating_sub(1)).skip(line.line.saturating_sub(1) as usize);
+            if let Some((at, cause, word)) = named(span.map(|(at, text)| (at, text.as_str())), &line.file) {
+                self.mentioned.insert(*number, at);
                 let reach = Reach { line: LineId(*number), cause, what: word.to_owned() };
                 if self.reached.insert(reach.clone()) {
                     self.reaches.push(reach);
@@ -259,7 +263,9 @@ impl Traces for Archive {
     }
 
     fn line(&self, id: LineId) -> Line {
-        self.lines.all[id.0 as usize].clone()
+        let line = self.lines.all[id.0 as usize].clone();
+        let named = self.mentioned.get(&id.0).copied();
+        Line { line: named.unwrap_or(line.line), ..line }
     }
 
     fn values(&self, (trace, strand): (TraceId, usize)) -> Vec<Seen> {

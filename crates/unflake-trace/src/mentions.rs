@@ -146,9 +146,20 @@ pub(crate) fn can_mention(file: &str) -> bool {
     table(file).is_some()
 }
 
-/// What the text of a line names, the likeliest cause, and the word that says so.
-pub(crate) fn mentions(file: &str, text: &str) -> Option<(Cause, &'static str)> {
+/// The first of these lines that names something, with the likeliest cause and the word that says so.
+pub(crate) fn named<'a>(
+    lines: impl IntoIterator<Item = (u32, &'a str)>,
+    file: &str,
+) -> Option<(u32, Cause, &'static str)> {
+    lines.into_iter().find_map(|(at, text)| mentions(file, text).map(|(cause, word)| (at, cause, word)))
+}
+
+fn mentions(file: &str, text: &str) -> Option<(Cause, &'static str)> {
     let code = text.split("//").next().unwrap_or_default();
+    // What a function is given or gives back says nothing of what it does.
+    if has_word(code, "fn ") {
+        return None;
+    }
     let named = |words: &&'static [&'static str]| words.iter().copied().find(|word| has_word(code, word));
     table(file)?.iter().find_map(|(cause, words)| Some((*cause, named(words)?)))
 }
@@ -179,6 +190,7 @@ mod tests {
         assert_eq!(of("src/lib.rs", "let seed = RandomState::new().build_hasher().finish();"), Some(Cause::Randomness));
         assert_eq!(of("src/lib.rs", "thread::sleep(Duration::from_millis(5));"), Some(Cause::AsyncWait));
         assert_eq!(of("src/lib.rs", "let total = operand(3); // SystemTime::now"), None);
+        assert_eq!(of("src/lib.rs", "pub fn tags(text: &str) -> HashMap<String, u32> {"), None);
         assert_eq!(of("a/dice.cpp", "return std::rand() % 6 + 1;"), Some(Cause::Randomness));
         assert_eq!(of("a/dice.cpp", "return operand() + 1;"), None);
         assert_eq!(of("a/shard.hpp", "return getpid() % 7;"), Some(Cause::Environment));
