@@ -10,6 +10,7 @@ pub struct Cannot {
     pub why: String,
 }
 
+#[cfg(target_os = "linux")]
 impl Cannot {
     pub(crate) fn set(factor: &Factor, why: impl Into<String>) -> Self {
         Self { factor: Some(factor.clone()), why: why.into() }

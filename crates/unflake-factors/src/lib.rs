@@ -5,22 +5,39 @@
 //! experiments, verdicts. The decisions are in `docs/design/18-factors.md`.
 
 mod cannot;
+#[cfg(not(target_os = "linux"))]
+mod elsewhere;
+mod ended;
+#[cfg(target_os = "linux")]
+mod examine;
+#[cfg(target_os = "linux")]
 mod load;
+#[cfg(target_os = "linux")]
 #[path = "../../../agents/preload/page.rs"]
 #[allow(dead_code, unreachable_pub)] // The shim uses the rest of it.
 mod page;
+#[cfg(target_os = "linux")]
 mod places;
+#[cfg(target_os = "linux")]
 #[path = "../../../agents/preload/program.rs"]
 #[allow(unreachable_pub)]
 mod program;
-mod reached;
+#[cfg(target_os = "linux")]
 mod run;
+#[cfg(target_os = "linux")]
 mod set_up;
+#[cfg(target_os = "linux")]
 mod shim;
+#[cfg(target_os = "linux")]
 mod under;
+#[cfg(target_os = "linux")]
 mod zone;
 
 pub use cannot::Cannot;
-pub use reached::{Missed, Reached, Why};
-pub use run::{Ended, run, watched};
+#[cfg(not(target_os = "linux"))]
+pub use elsewhere::{Under, run, watched};
+pub use ended::{Ended, Missed, Reached, Why};
+#[cfg(target_os = "linux")]
+pub use run::{run, watched};
+#[cfg(target_os = "linux")]
 pub use under::Under;

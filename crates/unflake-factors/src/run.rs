@@ -23,18 +23,8 @@ use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::{ForkResult, Pid, fork, pipe2};
 
 use crate::cannot::Cannot;
-use crate::reached::{Missed, Reached};
+use crate::ended::Ended;
 use crate::under::Under;
-
-/// How a command in a world ended.
-pub struct Ended {
-    /// As a shell tells it: its own exit code, or 128 and the number of the signal.
-    pub code: u8,
-    /// None: nothing of the world needs the shim.
-    pub reached: Option<Reached>,
-    /// Why the command itself could not be reached, as far as its file tells.
-    pub missed: Option<Missed>,
-}
 
 /// To whom signals are passed on.
 static FOR: AtomicI32 = AtomicI32::new(0);

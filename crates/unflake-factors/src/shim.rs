@@ -10,8 +10,8 @@ use std::os::unix::fs::FileExt;
 use nix::sys::memfd::{MFdFlags, memfd_create};
 
 use crate::cannot::Cannot;
+use crate::ended::{Missed, Reached, Why};
 use crate::page::{Page, TEXT, VERSION};
-use crate::reached::{Missed, Reached, Why};
 
 const LIBRARY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/libunflake_under.so"));
 

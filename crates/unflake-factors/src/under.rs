@@ -6,9 +6,10 @@ use nix::time::{ClockId, clock_gettime};
 use unflake_model::{Factor, Listing, Network};
 
 use crate::cannot::Cannot;
+use crate::ended::{Missed, Reached};
+use crate::examine::examine;
 use crate::load::Load;
 use crate::places::{FreshState, Interpreter};
-use crate::reached::{Missed, Reached, examine};
 use crate::set_up::{SetUp, first_cores, may_be_alone};
 use crate::shim::Shim;
 use crate::zone::{check_locale, shift, zone};

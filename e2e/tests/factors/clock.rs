@@ -121,6 +121,21 @@ fn an_interrupted_sleep_says_what_is_left_as_the_program_counts() {
 }
 
 #[test]
+fn everything_that_waits_in_c_waits_by_the_clock_it_is_given() {
+    let story = Story::new().with("waits.c", include_str!("waits.c"));
+    let compiled = story.command("cc").args(["-o", "waits", "waits.c", "-lpthread", "-lrt"]).status();
+    assert!(compiled.unwrap().success());
+    // It waits for some twenty seconds by its own clock, and must take that much longer or shorter by ours.
+    for (factors, between) in [("--date +1000d --speed 20", 0.5..15.0), ("--date -1000d --speed 10", 1.0..18.0)] {
+        let began = Instant::now();
+        let ran = story.unflake(["under"]).args(factors.split(' ')).args(["--", "./waits"]).end();
+        let took = began.elapsed().as_secs_f64();
+        assert_eq!(ran.stdout, "", "{factors}");
+        assert!(ran.code == 0 && between.contains(&took), "{factors}: {took} s");
+    }
+}
+
+#[test]
 fn java_and_node_are_under_it_too() {
     let parks = "import java.util.concurrent.locks.*;\n\
                  class Parks { public static void main(String[] words) {\n\

@@ -73,14 +73,15 @@ fn main() {
         &|| std::thread::sleep(length),
         &|| std::thread::park_timeout(length),
         &|| drop(Condvar::new().wait_timeout(Mutex::new(()).lock().unwrap(), length)),
-        &|| drop(mpsc::channel::<()>().1.recv_timeout(length)),
+        &|| {
+            let (_sender, receiver) = mpsc::channel::<()>();
+            assert!(receiver.recv_timeout(length).is_err());
+        },
     ];
     for (index, wait) in waits.iter().enumerate() {
         let (began, day) = (Instant::now(), SystemTime::now());
         wait();
-        // The last one has nobody at the other end.
-        let least = if index == 3 { 0 } else { 4_990 };
-        assert!(began.elapsed().as_millis() >= least && day.elapsed().unwrap().as_millis() >= least, "{index}");
+        assert!(began.elapsed().as_millis() >= 4_990 && day.elapsed().unwrap().as_millis() >= 4_990, "{index}");
         assert!(began.elapsed().as_secs() < 60, "{index}: {:?}", began.elapsed());
     }
 }
@@ -92,7 +93,7 @@ fn a_rust_program_waits_by_the_clock_it_is_given() {
     assert!(story.command("rustc").args(["--edition", "2024", "parks.rs"]).status().unwrap().success());
     let began = std::time::Instant::now();
     story.unflake(["under", "--speed", "50", "--date", "+1000d", "--", "./parks"]).end().exits(0);
-    assert!(began.elapsed().as_secs() < 10, "{:?} for waits of 15 s", began.elapsed());
+    assert!(began.elapsed().as_secs() < 10, "{:?} for waits of 20 s", began.elapsed());
 }
 
 #[test]

@@ -1,39 +1,14 @@
-//! What the shim could reach, and what it could not.
+//! Whether programs can be reached, as far as their files tell.
 
-use std::fmt;
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use crate::ended::{Missed, Why};
 use crate::program::{self, HEAD, Program, look};
-
-/// What is known of the processes of a command.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Reached {
-    /// Programs that were started with the shim in them. Copies that they make of themselves are not counted.
-    pub processes: u32,
-    /// Programs that were started and cannot have been reached, or not wholly, each once.
-    pub missed: Vec<Missed>,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Missed {
-    pub program: String,
-    pub why: Why,
-}
-
-/// Why a factor that needs the shim does not hold in a program.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Why {
-    Static,
-    OtherLibrary,
-    OtherMachine,
-    Privileged,
-    Cleared,
-    OwnCalls,
-}
 
 impl Why {
     pub(crate) fn from_letter(letter: u8) -> Option<Self> {
@@ -49,32 +24,13 @@ impl Why {
     }
 }
 
-impl fmt::Display for Why {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Static => "is linked statically",
-            Self::OtherLibrary => "uses another C library than glibc",
-            Self::OtherMachine => "is for another kind of processor",
-            Self::Privileged => "runs with the rights of somebody else, so the system lets nothing be preloaded",
-            Self::Cleared => "was started without the environment variables that bring the shim in",
-            Self::OwnCalls => "is written in Go, which asks the system directly",
-        })
-    }
-}
-
-impl fmt::Display for Missed {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}", self.program, self.why)
-    }
-}
-
 /// Whether a program that we start ourselves cannot be reached, as far as its file tells.
 pub(crate) fn examine(name: &str) -> Option<Missed> {
     let path = find(name)?;
     let mut head = beginning(&path)?;
     let mut program = path;
     if let Program::Script(interpreter) = look(&head) {
-        program = PathBuf::from(std::ffi::OsStr::from_bytes(interpreter));
+        program = PathBuf::from(OsStr::from_bytes(interpreter));
         head = beginning(&program)?;
     }
     let why = match look(&head) {

@@ -1,0 +1,57 @@
+//! Elsewhere than on Linux no factor can be set, and that is said.
+
+use std::convert::Infallible;
+use std::io;
+use std::process::{Command, ExitCode};
+
+use unflake_model::Factor;
+
+use crate::cannot::Cannot;
+use crate::ended::{Ended, Missed, Reached};
+
+/// A world that commands can be started in. There is none here.
+pub struct Under(Infallible);
+
+impl Under {
+    pub fn new(factors: &[Factor]) -> Result<Self, Cannot> {
+        Err(Cannot { factor: factors.first().cloned(), why: "factors can be set on Linux only".to_owned() })
+    }
+
+    pub fn factors(&self) -> &[Factor] {
+        match self.0 {}
+    }
+
+    pub fn variables(&self) -> Vec<(String, Option<String>)> {
+        match self.0 {}
+    }
+
+    pub fn prepare(&self, _: &mut Command) {
+        match self.0 {}
+    }
+
+    pub fn arm(&self, _: bool) -> io::Result<()> {
+        match self.0 {}
+    }
+
+    pub fn reached(&self) -> Option<Reached> {
+        match self.0 {}
+    }
+
+    pub fn misses(&self, _: &str) -> Option<Missed> {
+        match self.0 {}
+    }
+
+    pub fn by_shim(&self) -> impl Iterator<Item = &Factor> {
+        match self.0 {}
+        #[allow(unreachable_code)]
+        [].iter()
+    }
+}
+
+pub fn watched(work: impl FnOnce() -> u8) -> ExitCode {
+    ExitCode::from(work())
+}
+
+pub fn run(under: Under, _: &[String]) -> Result<Ended, Cannot> {
+    match under.0 {}
+}
