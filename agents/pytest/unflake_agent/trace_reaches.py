@@ -4,7 +4,7 @@ import os
 import sys
 import types
 
-from .texts import class_name, is_a
+from .texts import class_name, is_a, module_globals
 from .trace_chains import MISSING, attribute, follow, in_class
 
 # Each line is looked at so often in an attempt, and in a process, because names come to stand for other things.
@@ -45,7 +45,7 @@ TABLE = {
     },
     "select": {"async-wait": "*"},
     "selectors": {"async-wait": "*"},
-    "subprocess": {None: _words("list2cmdline"), "async-wait": "*"},
+    "subprocess": {"async-wait": _words("wait communicate poll")},
     "concurrent.futures": {
         "async-wait": _words("result exception wait as_completed"),
         "race": _words("submit map ThreadPoolExecutor ProcessPoolExecutor shutdown"),
@@ -75,8 +75,8 @@ TABLE = {
     "os": {
         "randomness": _words("urandom getrandom"),
         "unordered-collection": _words("listdir scandir walk fwalk"),
-        "environment": _words("getenv getenvb environ environb cpu_count process_cpu_count getlogin uname getcwd getuid"),
-        "resource": _words("getpid getppid getloadavg times"),
+        "environment": _words("getenv getenvb environ environb cpu_count process_cpu_count getlogin uname getcwd getuid getpid getppid"),
+        "resource": _words("getloadavg times"),
         "race": _words("fork kill wait waitpid"),
         "io": _words("open read write stat lstat remove unlink rename replace mkdir makedirs rmdir removedirs utime link symlink")
         | _words("truncate access chmod fsync readlink mkfifo"),
@@ -151,6 +151,8 @@ class Reaches:
                 if type(step) is ENVIRONMENT:
                     yield "environment", "os.environ"
             value = steps[-1]
+            if value is MISSING:
+                yield from _unloaded(chain, steps)
             if value is MISSING or chain[-1] == "pop" and type(steps[-2:][0]) is set and not varies(steps[-2]):
                 continue
             values.append((value, takes_items))
@@ -170,6 +172,14 @@ class Reaches:
                     yield from _causes(*name)
         if "sorted" not in called and "set.pop" not in called:
             yield from _unordered(line, values, called)
+
+
+def _unloaded(chain, steps):
+    """A module that loads its parts when they are first asked for does not have them yet."""
+    last = steps.index(MISSING) - 1
+    if last >= 0 and is_a(type(steps[last]), types.ModuleType):
+        module = ".".join([module_globals(steps[last]).get("__name__", "?"), *chain[last + 1 : -1]])
+        yield from _causes(_module(module), chain[-1])
 
 
 def _unordered(line, values, called):
@@ -217,6 +227,8 @@ def name_of(value):
     if kind is types.MethodDescriptorType or kind is types.ClassMethodDescriptorType:
         module, name = class_of(value.__objclass__)
         return module, "%s.%s" % (name, value.__name__)
+    if class_name(kind) == "cython_function_or_method":
+        return _module(value.__module__), value.__qualname__
     if is_a(kind, type):
         return None if is_a(value, BaseException) else class_of(value)
     if class_of(kind) == ("weakref", "ReferenceType"):

@@ -75,6 +75,8 @@ class Texts:
             return lambda value, most, depth: "Path(%s)" % _cut(str, str(value), most)
         if is_a(kind, type):
             return lambda value, most, depth: "<class %s>" % _name(value)
+        if _name(kind) == "numpy.ndarray":
+            return self._array
         if kind is types.FunctionType or kind is types.BuiltinFunctionType:
             return lambda value, most, depth: "<function %s>" % value.__qualname__
         if is_a(kind, types.ModuleType):
@@ -86,6 +88,11 @@ class Texts:
             return self._row(brackets, base.__len__(value), base.__iter__(value), most, depth)
 
         return way
+
+    def _array(self, value, most, depth):
+        if value.dtype.hasobject:
+            return "<numpy.ndarray>"
+        return self._row("[]", value.size, iter(value.ravel()[:most].tolist()), most, depth)
 
     def _mapping(self, value, most, depth):
         return self._row("{}", dict.__len__(value), iter(dict.items(value)), most, depth, True)

@@ -1,7 +1,7 @@
 //! What nobody says: time that runs out, processes that die, and what follows from that.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use unflake_model::{Death, Failure, Observation, Outcome, Phase};
@@ -265,12 +265,20 @@ impl Exec {
             at,
             id,
             current,
-            Ending { outcome, seconds, trace: None, dependencies: None, failure, stdout, stderr },
+            Ending { outcome, seconds, trace: self.last_trace(id), dependencies: None, failure, stdout, stderr },
         );
         match outcome {
             Outcome::TimedOut => format!("`{test}` ran out of time"),
             _ => format!("`{test}` ended its process ({death})"),
         }
+    }
+
+    /// Where the trace is of an attempt whose end nobody could tell: that which its process began last.
+    fn last_trace(&self, id: u32) -> Option<PathBuf> {
+        let begins = format!("trace-{}-", self.environments.get(&id).filter(|_| self.launch.traced.is_some())?.pid?);
+        let number = |path: &PathBuf| path.file_name()?.to_str()?.strip_prefix(&begins)?.parse::<u32>().ok();
+        let traces = fs::read_dir(self.directory.path()).ok()?.filter_map(|entry| Some(entry.ok()?.path()));
+        traces.filter(|path| number(path).is_some()).max_by_key(number)
     }
 
     pub(crate) fn interrupt(&mut self) {

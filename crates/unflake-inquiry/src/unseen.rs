@@ -24,7 +24,7 @@ pub(crate) fn unseen(runs: &Runs<'_>, failure: Option<&Candidate>) -> (Option<Lo
         if let Some((line, name)) = changed_by_several(runs, run, key) {
             let line = runs.traces.line(line);
             let sentence = format!(
-                "several threads or tasks change {name} here, and nothing differs before the failure but who comes first"
+                "several threads or tasks change {name} here, and nothing else that was recorded tells the runs apart before they fail"
             );
             return (Some(order(runs, line, sentence)), why);
         }
@@ -39,18 +39,18 @@ pub(crate) fn unseen(runs: &Runs<'_>, failure: Option<&Candidate>) -> (Option<Lo
         Some(reach) => {
             let line = runs.traces.line(reach.line);
             let because = format!(
-                "{}:{} reaches for {}, and nothing differs before the failure",
+                "{}:{} reaches for {}, and nothing that was recorded before the failure tells the runs apart",
                 line.file, line.line, reach.what
             );
             let sentence = format!(
-                "nothing that was recorded differs before the failure; this is the last line before it that reaches for something that may ({})",
+                "nothing that was recorded before the failure tells the runs apart; this is the last line before it that reaches for something that may vary ({})",
                 reach.what
             );
             let how = if waits(reach) { How::Order } else { How::Value };
             (Some(Location { how, ..order(runs, line, sentence) }), Why { cause: reach.cause, because })
         }
         None => {
-            let sentence = "nothing that was recorded differs before the failure, which is here";
+            let sentence = "nothing that was recorded before the failure, which is here, tells the runs apart";
             let how = if several { How::Order } else { How::Value };
             let location = runs.shows().map(|line| Location { how, ..order(runs, line, sentence.to_owned()) });
             (location, why)
