@@ -273,3 +273,27 @@ def test_reaches(traced):
     assert ("randomness", "random.random") in by_line[34]
     assert by_line[10] == {("async-wait", "asyncio.sleep")}
     assert not {20, 21, 36, 37} & set(by_line)
+
+
+def test_a_part_of_a_module_that_is_not_loaded_yet_is_known_by_its_name(traced):
+    trace = traced(
+        """
+        import sys, types
+
+        lazy = types.ModuleType("numpy")
+
+        def load(name):
+            made = types.SimpleNamespace(default_rng=lambda: 4)
+            setattr(lazy, name, made)
+            return made
+
+        lazy.__getattr__ = load
+
+        def test():
+            drawn = lazy.random.default_rng()
+            number = lazy.linalg
+        """,
+        mode="values",
+    ).trace(0)
+    found = {reach for reach in trace.reaches() if reach[0] < 100}
+    assert {what for _, _, what in found} == {"numpy.random.default_rng"}
