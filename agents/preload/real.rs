@@ -6,28 +6,29 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 use crate::system;
 
 macro_rules! names {
-    ($($name:ident)*) => {
+    ($($early:ident)*; $($later:ident)*) => {
         #[allow(non_camel_case_types)]
         #[derive(Clone, Copy)]
-        pub enum Call { $($name),* }
-        const NAMES: &[&str] = &[$(concat!(stringify!($name), "\0")),*];
+        pub enum Call { $($early,)* $($later),* }
+        const NAMES: &[&str] = &[$(concat!(stringify!($early), "\0"),)* $(concat!(stringify!($later), "\0")),*];
+        const EARLY: usize = [$(stringify!($early)),*].len();
     };
 }
 
 names! {
-    clock_gettime gettimeofday time timespec_get times nanosleep clock_nanosleep sleep usleep setitimer getitimer alarm
-    timerfd_create timerfd_settime timerfd_gettime timer_create timer_settime timer_gettime
-    poll __poll_chk ppoll __ppoll_chk select pselect epoll_wait epoll_pwait epoll_pwait2 sigtimedwait sem_wait sem_timedwait
-    sem_clockwait pthread_mutex_lock pthread_mutex_timedlock pthread_mutex_clocklock pthread_cond_wait pthread_cond_timedwait
-    pthread_cond_clockwait pthread_rwlock_rdlock pthread_rwlock_wrlock pthread_rwlock_timedrdlock
-    pthread_rwlock_timedwrlock pthread_rwlock_clockrdlock pthread_rwlock_clockwrlock pthread_join pthread_timedjoin_np
-    pthread_clockjoin_np mtx_lock mtx_timedlock cnd_wait cnd_timedwait mq_timedsend mq_timedreceive
-    getrandom getentropy arc4random arc4random_buf arc4random_uniform open open64 openat openat64 __open_2 __open64_2 fopen
-    fopen64 fdopen sysconf get_nprocs get_nprocs_conf sched_getaffinity
-    connect send sendto sendmsg sendmmsg recv recvfrom recvmsg recvmmsg read write readv writev getaddrinfo
-    gethostbyname readdir readdir64 rewinddir telldir seekdir closedir scandir scandir64
-    execve execv execvp execvpe posix_spawn posix_spawnp syscall
-    pthread_condattr_init pthread_condattr_setclock pthread_cond_init pthread_atfork
+    // These may be called in a signal handler, where nothing can be looked up.
+    clock_gettime gettimeofday time times nanosleep clock_nanosleep sleep usleep setitimer getitimer alarm timer_settime
+    timer_gettime poll ppoll select pselect epoll_wait getrandom getentropy open open64 openat openat64 sysconf connect send
+    sendto sendmsg recv recvfrom recvmsg read write readv writev execve execv posix_spawn syscall;
+
+    timespec_get timerfd_create timerfd_settime timerfd_gettime timer_create __poll_chk __ppoll_chk epoll_pwait epoll_pwait2
+    sigtimedwait sem_wait sem_timedwait sem_clockwait pthread_mutex_lock pthread_mutex_timedlock pthread_mutex_clocklock
+    pthread_cond_wait pthread_cond_timedwait pthread_cond_clockwait pthread_rwlock_rdlock pthread_rwlock_wrlock
+    pthread_rwlock_timedrdlock pthread_rwlock_timedwrlock pthread_rwlock_clockrdlock pthread_rwlock_clockwrlock pthread_join
+    pthread_timedjoin_np pthread_clockjoin_np mtx_lock mtx_timedlock cnd_wait cnd_timedwait mq_timedsend mq_timedreceive
+    arc4random arc4random_buf arc4random_uniform __open_2 __open64_2 fopen fopen64 fdopen get_nprocs get_nprocs_conf
+    sched_getaffinity sendmmsg recvmmsg getaddrinfo gethostbyname readdir readdir64 rewinddir telldir seekdir closedir scandir
+    scandir64 execvp execvpe posix_spawnp pthread_condattr_init pthread_condattr_setclock pthread_cond_init pthread_atfork
 }
 
 static REAL: [AtomicUsize; NAMES.len()] = [const { AtomicUsize::new(0) }; NAMES.len()];
@@ -35,7 +36,7 @@ static REAL: [AtomicUsize; NAMES.len()] = [const { AtomicUsize::new(0) }; NAMES.
 const NONE: usize = 1;
 const NEXT: usize = usize::MAX; // RTLD_NEXT
 
-/// Looked up when it is first asked for, and by [`come`] for all: later it might be in a signal handler. 0: there is none.
+/// Looked up when it is first asked for, or before by [`come`]. 0: there is none.
 #[inline(always)]
 pub fn next(call: Call) -> usize {
     match REAL[call as usize].load(Ordering::Relaxed) {
@@ -54,7 +55,7 @@ fn look(call: usize) -> usize {
 }
 
 pub fn come() {
-    for call in 0..NAMES.len() {
+    for call in 0..EARLY {
         look(call);
     }
     // SAFETY: those that are not there are nobody else's business.
