@@ -76,6 +76,30 @@ impl Store {
         Ok(chosen.into_iter().map(TestId::new).collect())
     }
 
+    /// Tests that both passed and failed in one of the latest runs, asked for with the same purpose, with how often they did either
+    /// there; those that failed most come first.
+    pub fn flaky_lately(&self, runs: usize) -> Result<Vec<(TestId, u32, u32)>, StoreError> {
+        let mut tests: HashMap<String, (u32, u32)> = HashMap::new();
+        let rows = self.list(
+            "SELECT test.name, sum(attempt.outcome = 'passed') AS passed,
+                    sum(attempt.outcome IN ('failed', 'error') OR attempt.outcome LIKE 'crashed%') AS failed
+             FROM attempt JOIN circumstance ON circumstance.id = attempt.circumstance JOIN test ON test.id = attempt.test
+             WHERE circumstance.purpose IN ('suite', 'at-end', 'fresh', 'stress', 'look')
+               AND circumstance.run IN (SELECT id FROM run ORDER BY id DESC LIMIT ?)
+             GROUP BY test.id, circumstance.run, circumstance.purpose HAVING passed > 0 AND failed > 0",
+            params![runs as i64],
+            |row| Ok((row.get::<_, String>(0)?, row.get::<_, u32>(1)?, row.get::<_, u32>(2)?)),
+        )?;
+        for (name, passed, failed) in rows {
+            let counts = tests.entry(name).or_default();
+            *counts = (counts.0 + passed, counts.1 + failed);
+        }
+        let mut tests: Vec<_> =
+            tests.into_iter().map(|(name, (passed, failed))| (TestId::new(name), passed, failed)).collect();
+        tests.sort_by_key(|(test, passed, failed)| (u64::from(*passed) * 1000 / u64::from(*failed), test.clone()));
+        Ok(tests)
+    }
+
     /// Whether a test passed with exactly the files of this tree: the tests that had run before in the process of that pass,
     /// of several passes those with the fewest. None: nobody knows of one.
     pub fn passed_at(&self, tree: &str, test: &TestId) -> Result<Option<Vec<TestId>>, StoreError> {

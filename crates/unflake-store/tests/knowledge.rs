@@ -38,6 +38,27 @@ fn a_pass_is_known_with_the_tests_that_ran_before_it() {
 }
 
 #[test]
+fn tests_that_did_both_for_the_same_purpose_are_flaky() {
+    let mut store = Store::in_memory().unwrap();
+    let run = store.begin(&at("t1", "c1", false)).unwrap();
+    let fresh = |attempt: Attempt| Attempt { purpose: Purpose::Fresh, session: SessionId(2), ..attempt };
+    // `b` fails in the suite only, so it may hang on others; `c` is broken; `d` fails one time in three.
+    let suite = [failing("a", 0, ""), passing("a", 1), failing("b", 2, ""), failing("c", 3, ""), failing("c", 4, "")];
+    store.record(run, &attempted(suite)).unwrap();
+    store
+        .record(run, &attempted([fresh(passing("b", 0)), fresh(passing("d", 1)), fresh(failing("d", 2, ""))]))
+        .unwrap();
+    let next = store.begin(&at("t1", "c1", false)).unwrap();
+    store.record(next, &attempted([passing("d", 0), passing("b", 1)])).unwrap();
+    let other = Attempt { purpose: Purpose::Look, session: SessionId(3), ..passing("d", 2) };
+    let third = Attempt { purpose: Purpose::Look, session: SessionId(4), ..failing("d", 3, "") };
+    let fourth = Attempt { purpose: Purpose::Look, session: SessionId(5), ..passing("d", 4) };
+    store.record(next, &attempted([other, third, fourth])).unwrap();
+    assert_eq!(store.flaky_lately(50).unwrap(), [("a".into(), 1, 1), ("d".into(), 3, 2)]);
+    assert_eq!(store.flaky_lately(1).unwrap(), [("d".into(), 2, 1)]);
+}
+
+#[test]
 fn a_pass_with_changed_files_or_at_the_base_is_no_pass_of_the_commit() {
     let mut store = Store::in_memory().unwrap();
     let dirty = store.begin(&at("t1", "c1", true)).unwrap();

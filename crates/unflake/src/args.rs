@@ -266,8 +266,8 @@ pub(crate) struct TraceArgs {
 runner could not run, 5 no tests, 70 unflake's own trouble, 130 stopped by you: what was found until then is told."
 )]
 pub(crate) struct LocateArgs {
-    /// The test, or a part of its name that no other has.
-    pub(crate) test: String,
+    /// The test, or a part of its name that no other has. Left out: the one that was flaky lately, as far as the history knows.
+    pub(crate) test: Option<String>,
 
     /// How many runs to compare; fewer where more would not change the answer.
     #[arg(long, value_name = "N", default_value_t = 50)]
@@ -280,6 +280,10 @@ pub(crate) struct LocateArgs {
     /// How long to begin runs: `90`, `10m`, `2h`, or `0` for as long as it takes [default: 10m]
     #[arg(long = "for", value_name = "TIME")]
     pub(crate) time: Option<String>,
+
+    /// Without a test: how large a share of its runs must have failed lately.
+    #[arg(long, value_name = "SHARE", default_value_t = 0.1)]
+    pub(crate) least: f64,
 
     /// Record no values, only lines. Faster, for tests that no longer fail when they are looked at closely.
     #[arg(long)]

@@ -12,6 +12,7 @@ use unflake_exec::{Exec, Launch, Tracing};
 use unflake_inquiry::{Counts, Locate, Locating};
 use unflake_model::Finding;
 use unflake_report::{self as report, Located, Look};
+use unflake_store::Store;
 use unflake_trace::{Archive, Project};
 
 use crate::args::{LocateArgs, When};
@@ -26,6 +27,9 @@ use crate::settings::{self, Settings};
 use crate::trace::not_one;
 use crate::trouble::Trouble;
 
+/// So many of the latest runs are asked who was flaky, and so many of those are named.
+const RUNS: usize = 50;
+const NAMED: usize = 10;
 /// How long runs are begun.
 const TIME: Duration = Duration::from_secs(600);
 
@@ -39,6 +43,10 @@ pub(crate) fn run(args: &LocateArgs, settings: &Settings, here: &Path, colour: W
         let what = "what a runner only writes results of cannot be traced: use pytest, cargo test, cargo nextest or GoogleTest";
         return Err(Trouble::usage(what));
     }
+    let test = match &args.test {
+        Some(test) => test.clone(),
+        None => flaky_lately(&settings.store.value, args.least)?,
+    };
     let outputs = Outputs::open(&args.output)?;
     let mut memory = Memory::begin(&settings.store, command, here)?;
     let root = project::find(here);
@@ -51,7 +59,7 @@ pub(crate) fn run(args: &LocateArgs, settings: &Settings, here: &Path, colour: W
     stop_on_signals(&exec)?;
     let mut locate = Locate::new(
         Locating {
-            test: args.test.clone(),
+            test: test.clone(),
             runs: args.runs,
             most: args.most.max(args.runs),
             fresh_by: settings.fresh_by.value,
@@ -78,7 +86,7 @@ pub(crate) fn run(args: &LocateArgs, settings: &Settings, here: &Path, colour: W
     };
     let mut gathered = campaign.run(exec, command, |_| false);
     if gathered.listed && gathered.problems.is_empty() && locate.matching.len() != 1 {
-        return Err(not_one(&args.test, &locate.matching.iter().map(|test| test.as_str()).collect::<Vec<_>>()));
+        return Err(not_one(&test, &locate.matching.iter().map(|test| test.as_str()).collect::<Vec<_>>()));
     }
     let (exit, meaning) = judge(&gathered, locate.counts());
     memory.finish(exit.code());
@@ -124,6 +132,27 @@ fn notes(run: &report::Run<'_>, look: &Look, out: &mut dyn Write) -> io::Result<
         writeln!(out, "  note: {}", report::one_line(note))?;
     }
     Ok(())
+}
+
+/// The test that both passed and failed in the latest runs, if it is the only one.
+fn flaky_lately(store: &Path, least: f64) -> Result<String, Trouble> {
+    let known =
+        if store.join(unflake_store::FILE).is_file() { Store::open(store)?.flaky_lately(RUNS)? } else { Vec::new() };
+    let share = |passed: u32, failed: u32| f64::from(failed) / f64::from(passed + failed);
+    let flaky: Vec<_> = known.into_iter().filter(|(_, passed, failed)| share(*passed, *failed) >= least).collect();
+    match &flaky[..] {
+        [] => Err(Trouble::usage("name a test: the history knows of none that was flaky lately")
+            .hint("`unflake locate TEST`; a part of its name is enough")),
+        [(test, _, _)] => Ok(test.to_string()),
+        tests => {
+            let mut what = format!("{} tests were flaky lately; name one:", tests.len());
+            for (test, passed, failed) in tests.iter().take(NAMED) {
+                let test = report::one_line(test.as_str());
+                what.push_str(&format!("\n    {test}  (failed {failed} of {} times)", passed + failed));
+            }
+            Err(Trouble::usage(what))
+        }
+    }
 }
 
 /// What it comes to, and why in words.

@@ -6,7 +6,11 @@ mod runtime;
 mod tell;
 
 use std::io::{self, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::flag;
 use unflake_model::FactorKind;
 use unflake_report::plain;
 
@@ -47,8 +51,15 @@ pub(crate) fn examine(command: &[String]) -> Result<Exit, Trouble> {
         let _ = out.flush();
     };
     line("factor", &columns.iter().map(String::as_str).collect::<Vec<_>>());
+    let stopped = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM, SIGHUP] {
+        flag::register(signal, Arc::clone(&stopped)).map_err(Trouble::internal("hear signals"))?;
+    }
     let mut notes = Vec::new();
     for trial in judge::TRIALS {
+        if stopped.load(Ordering::Relaxed) {
+            return Ok(Exit::Interrupted);
+        }
         let answers: Vec<Answer> = runtimes.iter().map(|runtime| trial.answer(runtime)).collect();
         line(&trial.name(), &answers.iter().map(Answer::word).collect::<Vec<_>>());
         for (answer, runtime) in answers.into_iter().zip(&columns) {
