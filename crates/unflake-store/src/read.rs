@@ -82,7 +82,7 @@ impl Store {
         let mut tests: HashMap<String, (u32, u32)> = HashMap::new();
         let rows = self.list(
             "SELECT test.name, sum(attempt.outcome = 'passed') AS passed,
-                    sum(attempt.outcome IN ('failed', 'error') OR attempt.outcome LIKE 'crashed%') AS failed
+                    sum(attempt.outcome IN ('failed', 'error') OR attempt.outcome LIKE '%crashed%') AS failed
              FROM attempt JOIN circumstance ON circumstance.id = attempt.circumstance JOIN test ON test.id = attempt.test
              WHERE circumstance.purpose IN ('suite', 'at-end', 'fresh', 'stress', 'look')
                AND circumstance.run IN (SELECT id FROM run ORDER BY id DESC LIMIT ?)

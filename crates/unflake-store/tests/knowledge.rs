@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use common::{attempted, facts, failing, passing};
-use unflake_model::{Attempt, Dependencies, EnvironmentId, Observation, Purpose, SessionId, TestId};
+use unflake_model::{Attempt, Death, Dependencies, EnvironmentId, Observation, Outcome, Purpose, SessionId, TestId};
 use unflake_store::{Revision, RunFacts, Store};
 
 fn at(tree: &str, commit: &str, dirty: bool) -> RunFacts {
@@ -51,7 +51,8 @@ fn tests_that_did_both_for_the_same_purpose_are_flaky() {
     let next = store.begin(&at("t1", "c1", false)).unwrap();
     store.record(next, &attempted([passing("d", 0), passing("b", 1)])).unwrap();
     let other = Attempt { purpose: Purpose::Look, session: SessionId(3), ..passing("d", 2) };
-    let third = Attempt { purpose: Purpose::Look, session: SessionId(4), ..failing("d", 3, "") };
+    let crashed = Outcome::Crashed(Death::Signal(6));
+    let third = Attempt { purpose: Purpose::Look, session: SessionId(4), outcome: crashed, ..failing("d", 3, "") };
     let fourth = Attempt { purpose: Purpose::Look, session: SessionId(5), ..passing("d", 4) };
     store.record(next, &attempted([other, third, fourth])).unwrap();
     assert_eq!(store.flaky_lately(50).unwrap(), [("a".into(), 1, 1), ("d".into(), 3, 2)]);

@@ -4,6 +4,7 @@
 //! A few run by default. `UNFLAKE_SPECIMENS=all cargo test -p e2e --test locate -- --nocapture` runs all of them, any other word
 //! those with it in their names. `bench/locate.py` makes the table.
 
+mod stories;
 mod truth;
 
 use std::collections::BTreeSet;
