@@ -26,8 +26,9 @@ use crate::cannot::Cannot;
 use crate::ended::Ended;
 use crate::under::Under;
 
-/// To whom signals are passed on.
+/// To whom signals are passed on, and one that came before there was anybody.
 static FOR: AtomicI32 = AtomicI32::new(0);
+static EARLY: AtomicI32 = AtomicI32::new(0);
 
 /// Does `work`, which is to call [`run`], in a process of its own that is seen to. What it gives is the exit code of both. To be
 /// called while this process has one thread.
@@ -82,7 +83,10 @@ pub fn run(under: Under, command: &[String]) -> Result<Ended, Cannot> {
     under.prepare(&mut prepared);
     let missed = under.misses(program);
     let mut child = prepared.spawn().map_err(Cannot::any(&format!("start {program}")))?;
-    FOR.store(child.id() as i32, Ordering::Relaxed);
+    FOR.store(child.id() as i32, Ordering::SeqCst);
+    if let Ok(signal) = Signal::try_from(EARLY.load(Ordering::SeqCst)) {
+        let _ = kill(Pid::from_raw(child.id() as i32), signal);
+    }
     let status = child.wait().map_err(Cannot::any("wait for the command"))?;
     let code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
     Ok(Ended { code: code as u8, reached: under.reached(), missed })
@@ -90,10 +94,12 @@ pub fn run(under: Under, command: &[String]) -> Result<Ended, Cannot> {
 
 /// A signal that somebody sends to us is meant for the command. One that the terminal sends, it has got itself.
 extern "C" fn heard(signal: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc::c_void) {
-    let whom = FOR.load(Ordering::Relaxed);
+    let whom = FOR.load(Ordering::SeqCst);
     // SAFETY: the system has filled it in; kill may be called in a handler.
     unsafe {
-        if whom > 0 && (*info).si_code <= 0 {
+        if whom == 0 {
+            EARLY.store(signal, Ordering::SeqCst);
+        } else if (*info).si_code <= 0 {
             libc::kill(whom, signal);
         }
     }

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <semaphore.h>
 #include <signal.h>
 #include <stdio.h>
@@ -30,7 +31,8 @@ static void begin(void) {
 static void end(const char *what) {
     for (int clock = 0; clock < 2; clock++) {
         double took = since(clock);
-        if (took < 0.95 || took > 8) {
+        /* Twenty times as fast, a second that nobody has made shorter takes twenty. */
+        if (took < 0.95 || took > 15) {
             printf("%s took %.2f s\n", what, took);
             wrong++;
         }
@@ -45,6 +47,7 @@ static struct timespec in_a_second(int clock) {
 }
 
 static int cleaned;
+static volatile int waiting;
 static void clean(void *nothing) { (void)nothing; cleaned++; }
 
 static void *wait_for_ever(void *how) {
@@ -55,6 +58,7 @@ static void *wait_for_ever(void *how) {
     char byte;
     far.tv_sec += 1000;
     pthread_cleanup_push(clean, NULL);
+    waiting = 1;
     switch ((long)how) {
     case 0: sleep(1000); break;
     case 1: poll(NULL, 0, 1000000); break;
@@ -71,8 +75,10 @@ static void nothing(int signal) { (void)signal; }
 int main(void) {
     for (long how = 0; how < 5; how++) {
         pthread_t thread;
+        waiting = 0;
         pthread_create(&thread, NULL, wait_for_ever, (void *)how);
-        usleep(50000);
+        while (!waiting) sched_yield();
+        usleep(500000);
         pthread_cancel(thread);
         pthread_join(thread, NULL);
     }
