@@ -19,6 +19,7 @@ mod locate_values;
 mod page;
 mod progress;
 mod search;
+mod shell;
 mod status;
 mod summary;
 mod text;
@@ -36,6 +37,7 @@ pub use locate::{Located, locate};
 pub use locate_page::locate_page;
 pub use progress::Progress;
 pub use search::search;
+pub use shell::quote;
 pub use summary::summary;
 pub use text::{one_line, plain};
 pub use trace::{Step, ThreadTrace, trace};
@@ -75,6 +77,8 @@ pub struct Run<'a> {
     pub totals: &'a Totals,
     /// Whether a flaky test fails the run (`--flaky-result fail`).
     pub flaky_gates: bool,
+    /// Whether the way of its tests through the code can be recorded.
+    pub can_locate: bool,
     pub exit: Exit<'a>,
 }
 

@@ -6,7 +6,7 @@ use unflake_model::{Detail, Finding, IntersectKind, Origin, Outcome, Problem, Pr
 
 use crate::cases::{Case, Cases};
 use crate::page::{Keep, Page, Tone};
-use crate::{Look, Run, failure, one_line, words};
+use crate::{Look, Run, failure, one_line, quote, words};
 
 /// How many real failures are shown with their messages, and how many problems. The others are listed by name.
 const IN_FULL: usize = 20;
@@ -38,7 +38,7 @@ pub fn summary(run: &Run, look: &Look, quiet: bool, out: &mut dyn Write) -> io::
     real_failures(page, &cases, &real)?;
     unjudged_failures(page, run, &unjudged)?;
     if !quiet || run.flaky_gates {
-        flaky_tests(page, &flaky)?;
+        flaky_tests(page, &flaky, run.can_locate)?;
     }
     if !quiet {
         notes(page, run.notes)?;
@@ -197,7 +197,7 @@ fn unjudged_failures(page: &mut Page, run: &Run, unjudged: &[&Case]) -> io::Resu
     Ok(())
 }
 
-fn flaky_tests(page: &mut Page, flaky: &[&Finding]) -> io::Result<()> {
+fn flaky_tests(page: &mut Page, flaky: &[&Finding], can_locate: bool) -> io::Result<()> {
     if !flaky.is_empty() {
         page.blank()?;
     }
@@ -206,8 +206,11 @@ fn flaky_tests(page: &mut Page, flaky: &[&Finding]) -> io::Result<()> {
         page.prose(page.indent(), Tone::Usual, &one_line(&finding.sentence))?;
         repeat(page, finding)?;
         if leaves_a_question(finding) {
-            let next = format!("{} unflake order {}", page.look.sign("→"), one_line(finding.test.as_str()));
+            let next = format!("{} unflake order {}", page.look.sign("→"), quote(finding.test.as_str()));
             page.beside(page.indent(), (Tone::Usual, &next), (Tone::Faint, "names the test that does it"))?;
+        } else if can_locate && is_chance(finding) {
+            let next = format!("{} unflake locate {}", page.look.sign("→"), quote(finding.test.as_str()));
+            page.beside(page.indent(), (Tone::Usual, &next), (Tone::Faint, "says where in the code it starts"))?;
         }
     }
     Ok(())
@@ -218,6 +221,11 @@ fn leaves_a_question(finding: &Finding) -> bool {
     finding.verdict().is_some_and(|verdict| {
         verdict.kind == VerdictKind::FlakyStateDependent && verdict.evidence.fresh == Some(Origin::Fork)
     })
+}
+
+/// Whether nothing but chance decides.
+fn is_chance(finding: &Finding) -> bool {
+    finding.verdict().is_some_and(|verdict| verdict.kind == VerdictKind::FlakyIndependent)
 }
 
 fn repeat(page: &mut Page, finding: &Finding) -> io::Result<()> {

@@ -112,8 +112,16 @@ pub(crate) fn run(args: &LocateArgs, settings: &Settings, here: &Path, colour: W
         }
     }
     let page = page.filter(|path| path.is_file()).map(|path| shown(&path, here));
-    let found =
-        Found { name: "locate", command, gathered: &gathered, flaky_gates: true, seed: None, exit, meaning: &meaning };
+    let found = Found {
+        name: "locate",
+        command,
+        gathered: &gathered,
+        flaky_gates: true,
+        can_locate: true,
+        seed: None,
+        exit,
+        meaning: &meaning,
+    };
     outputs.write(&found, colour, |run, look, out| match run.findings.first() {
         Some(finding) if gathered.problems.is_empty() => {
             let (page, repeat) = (page.as_deref(), finding.repeat.as_deref());

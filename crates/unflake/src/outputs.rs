@@ -28,6 +28,7 @@ pub(crate) struct Found<'a> {
     pub(crate) command: &'a [String],
     pub(crate) gathered: &'a Gathered,
     pub(crate) flaky_gates: bool,
+    pub(crate) can_locate: bool,
     pub(crate) seed: Option<u64>,
     pub(crate) exit: Exit,
     pub(crate) meaning: &'a str,
@@ -76,6 +77,7 @@ impl Outputs {
             left_why: gathered.left_why.as_deref(),
             totals: &gathered.totals,
             flaky_gates: found.flaky_gates,
+            can_locate: found.can_locate,
             exit: report::Exit { code: found.exit.code(), meaning: found.meaning },
         };
         if let Some(out) = &mut self.json {

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use unflake_model::TestId;
-use unflake_report::one_line;
+use unflake_report::quote;
 
 /// Options of pytest and its common plugins that take their value from the next word.
 const TAKES_VALUE: [&str; 22] = [
@@ -111,30 +111,6 @@ pub(crate) fn seen_from(test: &str, root: Option<&Path>, here: &Path) -> String 
     match root.and_then(|root| here.strip_prefix(root).ok()) {
         Some(below) => "../".repeat(below.components().count()) + test,
         None => test.to_owned(),
-    }
-}
-
-/// One word of a POSIX shell, quoted only where it has to be.
-pub(crate) fn quote(word: &str) -> String {
-    let plain = |character: char| character.is_ascii_alphanumeric() || "%+,-./:=@_^".contains(character);
-    if !word.is_empty() && word.chars().all(plain) {
-        word.to_owned()
-    } else if one_line(word) != word {
-        // What a terminal would obey or hide is spelled in octal, which printf of every shell understands.
-        let mut spelled = String::new();
-        for character in word.chars() {
-            match character {
-                '\n' => spelled.push_str("\\n"),
-                '\'' => spelled.push_str("'\\''"),
-                '\\' => spelled.push_str("\\\\"),
-                '%' => spelled.push_str("%%"),
-                shown if one_line(shown.encode_utf8(&mut [0; 4])) == shown.to_string() => spelled.push(shown),
-                hidden => hidden.encode_utf8(&mut [0; 4]).bytes().for_each(|byte| spelled += &format!("\\{byte:03o}")),
-            }
-        }
-        format!("\"$(printf '{spelled}')\"")
-    } else {
-        format!("'{}'", word.replace('\'', "'\\''"))
     }
 }
 

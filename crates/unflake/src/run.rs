@@ -72,7 +72,16 @@ pub(crate) fn run(args: RunArgs, settings: &Settings, here: &Path, colour: When)
     if args.stress {
         gathered.notes.push(format!("{} attempts were made, up to {crowd} at once", gathered.attempts.len()));
     }
-    let found = Found { name: "run", command, gathered: &gathered, flaky_gates, seed: None, exit, meaning: &meaning };
+    let found = Found {
+        name: "run",
+        command,
+        gathered: &gathered,
+        flaky_gates,
+        can_locate: settings.results.value.is_none(),
+        seed: None,
+        exit,
+        meaning: &meaning,
+    };
     outputs.write(&found, colour, |run, look, out| {
         write_runner_output(&gathered, args.runner_output, out)?;
         report::summary(run, look, args.output.quiet, out)

@@ -159,6 +159,7 @@ impl Search<'_> {
             command,
             gathered: &gathered,
             flaky_gates: true,
+            can_locate: true,
             seed: self.seed,
             exit,
             meaning: &meaning,

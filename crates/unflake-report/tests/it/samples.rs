@@ -96,6 +96,7 @@ impl Sample {
             left_why: self.left_why.as_deref(),
             totals: &self.totals,
             flaky_gates: self.flaky_gates,
+            can_locate: true,
             exit: Exit { code: self.exit.0, meaning: &self.exit.1 },
         }
     }
