@@ -52,7 +52,9 @@ pub fn look(head: &[u8]) -> Program<'_> {
             let (Some(from), Some(length)) = (number(head, at + 8, 8), number(head, at + 32, 8)) else {
                 return Program::Unknown;
             };
-            let loader = head.get(from as usize..(from + length) as usize).unwrap_or_default();
+            let Some(loader) = head.get(from as usize..).and_then(|rest| rest.get(..length as usize)) else {
+                return Program::Unknown;
+            };
             let musl = loader.windows(4).any(|word| word == b"musl");
             return if musl { Program::Missed(OTHER_LIBRARY) } else { Program::Reached };
         }

@@ -59,3 +59,44 @@ fn is_privileged(path: &Path) -> bool {
     let user = nix::unistd::getuid().as_raw();
     path.metadata().is_ok_and(|data| data.mode() & 0o4000 != 0 && data.uid() != user)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An ELF file of this machine with one entry of this kind, and a loader of this name.
+    fn elf(kind: u8, loader: &[u8]) -> Vec<u8> {
+        let mut file = beginning(Path::new("/proc/self/exe")).unwrap();
+        file.truncate(64);
+        file[32..40].copy_from_slice(&64u64.to_le_bytes());
+        file[54..58].copy_from_slice(&[56, 0, 1, 0]);
+        let mut entry = [0; 56];
+        entry[0] = kind;
+        entry[8] = 120; // where the name is
+        entry[32] = loader.len() as u8;
+        [file, entry.to_vec(), loader.to_vec()].concat()
+    }
+
+    #[test]
+    fn programs_are_known_by_how_they_begin() {
+        assert_eq!(look(&elf(3, b"/lib64/ld-linux-x86-64.so.2")), Program::Reached);
+        assert_eq!(look(&elf(3, b"/lib/ld-musl-x86_64.so.1")), Program::Missed(program::OTHER_LIBRARY));
+        assert_eq!(look(&elf(1, b"")), Program::Missed(program::STATIC));
+        let mut small = elf(3, b"");
+        small[4] = 1;
+        assert_eq!(look(&small), Program::Missed(program::OTHER_MACHINE));
+        assert_eq!(look(b"#! /usr/bin/env python3\n"), Program::Script(b"/usr/bin/env"));
+        assert_eq!(look(b"#!\n"), Program::Unknown);
+        assert_eq!(look(b"echo hello"), Program::Unknown);
+        for length in 0..123 {
+            assert_ne!(look(&elf(3, b"ld.so")[..length]), Program::Reached, "what is cut off tells nothing");
+        }
+    }
+
+    #[test]
+    fn this_program_and_the_shell_can_be_reached() {
+        assert_eq!(examine("/proc/self/exe"), None);
+        assert_eq!(examine("sh"), None);
+        assert_eq!(examine("there-is-no-such-program"), None);
+    }
+}

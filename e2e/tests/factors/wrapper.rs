@@ -91,6 +91,38 @@ fn a_signal_is_passed_on_and_the_command_decides() {
     }
 }
 
+/// Types Ctrl-C at a terminal in which `unflake under` runs a script that counts how often it hears of it.
+const TYPES: &str = "
+import os, pty, sys, time
+child, terminal = pty.fork()
+if child == 0:
+    os.execv(sys.argv[1], sys.argv[1:])
+for _ in range(6000):
+    if os.path.exists('up'): break
+    time.sleep(0.01)
+os.write(terminal, b'\\x03')
+while True:
+    try:
+        if not os.read(terminal, 1000): break
+    except OSError: break
+print(os.WEXITSTATUS(os.waitpid(child, 0)[1]))
+";
+
+#[test]
+fn ctrl_c_reaches_the_command_once() {
+    let counts = "import signal, sys, time\n\
+                  heard = []\n\
+                  signal.signal(signal.SIGINT, lambda *_: heard.append(1))\n\
+                  open('up', 'w').close()\n\
+                  while not heard: time.sleep(0.01)\n\
+                  time.sleep(0.3); sys.exit(40 + len(heard))";
+    let story = Story::new().with("typist.py", TYPES).with("counts.py", counts);
+    let mut command = story.command(e2e::python());
+    command.arg("typist.py").arg(unflake()).args(["under", "--date", "+1d", "--load", "1", "--"]);
+    let output = command.arg(e2e::python()).arg("counts.py").output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "41\n", "{}", String::from_utf8_lossy(&output.stderr));
+}
+
 #[test]
 fn what_the_command_leaves_running_is_ended() {
     let script = "import subprocess; subprocess.Popen(['sleep', '1000'], start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)";
