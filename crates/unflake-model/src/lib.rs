@@ -10,6 +10,7 @@ mod change;
 mod dependencies;
 mod divergence;
 mod factor;
+mod factor_kind;
 mod finding;
 mod moment;
 mod observation;
@@ -24,7 +25,8 @@ pub use cell::{Cell, Written};
 pub use change::{Base, Change, ChangeKind, ChangedFunctions, Changes, Chosen, Comparison};
 pub use dependencies::{Dependencies, Granularity};
 pub use divergence::{Cause, Divergence, How, Location, Parting, Split};
-pub use factor::{BadFactor, Delays, Factor, FactorKind, Listing, Network, State};
+pub use factor::{Delays, Factor, Listing, Network, State};
+pub use factor_kind::{BadFactor, FactorKind};
 pub use finding::{
     Detail, Evidence, Finding, Intersect, IntersectKind, Leak, LeakKind, Mode, Nio, NioKind, OrderDependence,
     OrderKind, Repeats, Rung, Touch, Verdict, VerdictKind,
