@@ -242,6 +242,8 @@ fn help_says_what_there_is() {
                    passing ones
       affected     List the tests that your change can affect, one a line, for your runner
       trace        Print the lines that one run of a test goes through, in their order
+      under        Run any command under chosen factors: another date, a slow network, busy cores, and
+                   more
       doctor       Check what is here: runner, agent, forking, git, history; what will work and what
                    will not
       settings     Print the settings that hold, and where each comes from

@@ -77,7 +77,7 @@ pub(crate) fn run(args: RunArgs, settings: &Settings, here: &Path, colour: When)
         command,
         gathered: &gathered,
         flaky_gates,
-        can_locate: settings.results.value.is_none(),
+        can_locate: can_locate(settings),
         seed: None,
         exit,
         meaning: &meaning,
@@ -87,6 +87,12 @@ pub(crate) fn run(args: RunArgs, settings: &Settings, here: &Path, colour: When)
         report::summary(run, look, args.output.quiet, out)
     })?;
     Ok(exit)
+}
+
+/// Whether the way of tests through the code can be recorded. What CTest starts may be any command.
+fn can_locate(settings: &Settings) -> bool {
+    let program = settings.command.value.first().and_then(|word| Path::new(word).file_name());
+    settings.results.value.is_none() && program.is_none_or(|name| name != "ctest")
 }
 
 /// How long, how often and how many at once.
