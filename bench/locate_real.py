@@ -3,7 +3,7 @@
 The tests are in bench/locate/real.csv, with the line where each of them really starts, worked out by hand. Each package is fetched
 as its authors released it, with what it needs. Whether a named line is of use is judged by hand in docs/located.md; this only puts
 what was said beside what is true. Most of these tests hang on the clock: on another machine they fail more or less often.
-unflake is the one that is built below the target directory (CARGO_TARGET_DIR, --profile).
+unflake is the one that is built below the target directory (CARGO_TARGET_DIR, --profile). Needs Python 3.11.
 """
 
 import argparse
