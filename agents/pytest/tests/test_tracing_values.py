@@ -289,9 +289,22 @@ def test_a_part_of_a_module_that_is_not_loaded_yet_is_known_by_its_name(traced):
 
         lazy.__getattr__ = load
 
+        class Proud:
+            def __eq__(self, other):
+                raise AttributeError("nobody compares me")
+
+            def __getattr__(self, name):
+                return self
+
+        proud = Proud()
+
         def test():
             drawn = lazy.random.default_rng()
             number = lazy.linalg
+            nothing = proud.some.more()
+            assert nothing is proud
+
+        Proud.__call__ = lambda self: self
         """,
         mode="values",
     ).trace(0)

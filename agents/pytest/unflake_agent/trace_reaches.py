@@ -176,7 +176,8 @@ class Reaches:
 
 def _unloaded(chain, steps):
     """A module that loads its parts when they are first asked for does not have them yet."""
-    last = steps.index(MISSING) - 1
+    # By identity: objects of the project may have an `==` of their own.
+    last = next(at for at, step in enumerate(steps) if step is MISSING) - 1
     if last >= 0 and is_a(type(steps[last]), types.ModuleType):
         module = ".".join([module_globals(steps[last]).get("__name__", "?"), *chain[last + 1 : -1]])
         yield from _causes(_module(module), chain[-1])

@@ -1,6 +1,6 @@
 //! Where failures show: the line of the project that raised them.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use unflake_model::{Line, LineId};
 
@@ -34,6 +34,32 @@ impl Runs<'_> {
         let outer = here.min_by_key(|line| (self.traces.line(*line).function.len(), *line))?;
         let at = lines.iter().rposition(|line| *line == outer)?;
         Some((key, from + at as u64))
+    }
+
+    /// By run, how far a strand has come when it leaves the line at which failures are raised behind for good. What a passing run does from
+    /// there on follows from its passing. None: it never comes to that line, or the failures are not raised in this strand.
+    pub(crate) fn past_failure(&self, key: usize) -> Vec<Option<f64>> {
+        let failing = (0..self.all.len()).filter(|run| self.all[*run].failed);
+        let line = |run: usize| {
+            let (_, at) = self.raised_in(run, key)?;
+            self.traces.lines(self.id(run, key)?, at, 1).first().copied()
+        };
+        let lines: HashSet<LineId> = failing.filter_map(line).collect();
+        let functions: HashSet<String> = lines.iter().map(|line| self.traces.line(*line).function).collect();
+        let mut is_there: HashMap<LineId, bool> = HashMap::new();
+        let mut past = |run: usize| {
+            let (id, events) = (self.id(run, key)?, self.strand(run, key)?.events);
+            let from = events.saturating_sub(LOOKED_BACK);
+            let went = self.traces.lines(id, from, LOOKED_BACK as usize);
+            let last = went.iter().rposition(|line| lines.contains(line))?;
+            let mut goes_on = |line: &LineId| {
+                let known = is_there.entry(*line);
+                *known.or_insert_with(|| functions.contains(&self.traces.line(*line).function))
+            };
+            let next = went[last + 1..].iter().position(&mut goes_on)?;
+            Some((from + (last + 1 + next) as u64) as f64)
+        };
+        (0..self.all.len()).map(|run| if self.all[run].failed { None } else { past(run) }).collect()
     }
 
     /// The line at which most failures were raised.

@@ -65,11 +65,15 @@ pub(crate) fn values(runs: &Runs<'_>) -> Values {
 /// By line and name, what was seen in each run.
 fn gather(runs: &Runs<'_>, key: usize) -> HashMap<Name, Vec<Vec<Moment>>> {
     let mut gathered: HashMap<Name, Vec<Vec<Moment>>> = HashMap::new();
+    let past = runs.past_failure(key);
     for run in 0..runs.all.len() {
         let values = runs.id(run, key).map_or(Vec::new(), |id| runs.traces.values(id));
         let of = values.len() as f64;
         for (nth, seen) in values.into_iter().enumerate() {
             let at = seen.at as f64 - BEFORE_NEXT + nth as f64 / of * BEFORE_NEXT / 2.0;
+            if past[run].is_some_and(|past| at > past) {
+                break;
+            }
             let all = gathered.entry((seen.line, seen.name)).or_insert_with(|| vec![Vec::new(); runs.all.len()]);
             all[run].push((at, seen.text));
         }

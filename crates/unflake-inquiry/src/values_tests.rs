@@ -185,3 +185,27 @@ fn long_numbers_are_shown_short() {
         ["0.7028", "12", "0.25", "1e-09", "0.00012345678"]
     );
 }
+
+#[test]
+fn what_passing_runs_do_past_the_line_that_fails_is_not_blamed() {
+    // The test fails at its third line; who passes it calls the same function once more.
+    let mut found = runs(
+        |at| at % 3 == 0,
+        |at| match at % 3 {
+            0 => "t:1 f:7 end=None t:2 t:3".to_owned(),
+            _ => "t:1 f:7 end=None t:2 t:3 t:4 f:7 end=5 t:5".to_owned(),
+        },
+    );
+    found.raised(3);
+    assert_eq!(words_of(&found), [""; 0]);
+    // What is called by that line itself may well be where it starts.
+    let mut called = runs(
+        |at| at % 3 == 0,
+        |at| match at % 3 {
+            0 => "t:1 t:3 f:7 end=None".to_owned(),
+            _ => "t:1 t:3 f:7 end=5 t:4".to_owned(),
+        },
+    );
+    called.raised(3);
+    assert_eq!(words_of(&called), ["end is None"]);
+}

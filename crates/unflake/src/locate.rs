@@ -186,7 +186,12 @@ fn judge(gathered: &Gathered, counts: Counts) -> (Exit, String) {
                 "passed in all {runs} runs: nothing to compare (more runs: --most; if it fails after other tests: unflake order)"
             ),
         ),
-        (0, _) => (Exit::RealFailures, format!("failed in all {runs} runs, alone: that is no matter of chance")),
+        (0, _) => (
+            Exit::RealFailures,
+            format!(
+                "failed in all {runs} runs, alone and traced: nothing to compare (if it passes untraced, try --lines-only)"
+            ),
+        ),
         _ if gathered.findings.is_empty() => {
             (Exit::RealFailures, format!("flaky, but {untraced} of {runs} runs left no trace to compare"))
         }
