@@ -1,7 +1,7 @@
 //! `unflake locate`: where in the code a flaky test starts to fail.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::env;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use unflake_exec::{Exec, Launch, Tracing};
 use unflake_inquiry::{Counts, Locate, Locating};
 use unflake_model::Finding;
-use unflake_report::{self as report, Located, Look};
+use unflake_report::{self as report, Located};
 use unflake_store::Store;
 use unflake_trace::{Archive, Project};
 
@@ -24,6 +24,7 @@ use crate::outputs::{Found, Outputs};
 use crate::project;
 use crate::run::{launch, stop_on_signals};
 use crate::settings::{self, Settings};
+use crate::sources::Sources;
 use crate::trace::not_one;
 use crate::trouble::Trouble;
 
@@ -50,10 +51,8 @@ pub(crate) fn run(args: &LocateArgs, settings: &Settings, here: &Path, colour: W
     let outputs = Outputs::open(&args.output)?;
     let mut memory = Memory::begin(&settings.store, command, here)?;
     let root = project::find(here);
-    let archive =
-        tempfile::Builder::new().prefix("unflake-traces-").tempdir().map_err(Trouble::internal("keep traces"))?;
-    let archive = Archive::new(archive.path().join("archive")).map(|kept| (archive, kept));
-    let (_directory, archive) = archive.map_err(|error| Trouble::runner(error.to_string()))?;
+    // Its file has no name, so nothing is left of it whatever becomes of us.
+    let archive = Archive::new(env::temp_dir()).map_err(|error| Trouble::runner(error.to_string()))?;
     let archive = Rc::new(RefCell::new(archive));
     let exec = Exec::new(launch)?;
     stop_on_signals(&exec)?;
@@ -99,7 +98,7 @@ pub(crate) fn run(args: &LocateArgs, settings: &Settings, here: &Path, colour: W
         (Some(path), Some(_)) => Some(path.clone()),
         (None, Some(finding)) => Some(page_of(&settings.store.value, finding)),
     };
-    let sources = Sources { root: &root, files: RefCell::default() };
+    let sources = Sources::new(&root);
     let sources = |file: &str| sources.lines(file);
     if let (Some(path), Some(finding)) = (&page, gathered.findings.first()) {
         let seconds = gathered.totals.seconds;
@@ -127,15 +126,14 @@ pub(crate) fn run(args: &LocateArgs, settings: &Settings, here: &Path, colour: W
             let (page, repeat) = (page.as_deref(), finding.repeat.as_deref());
             let located = Located { finding, sources: &sources, seconds: run.totals.seconds, page, repeat };
             report::locate(&located, look, args.output.quiet, out)?;
-            notes(run, look, out)
+            notes(run, out)
         }
         _ => report::search(run, look, args.output.quiet, out),
     })?;
     Ok(exit)
 }
 
-fn notes(run: &report::Run<'_>, look: &Look, out: &mut dyn Write) -> io::Result<()> {
-    let _ = look;
+fn notes(run: &report::Run<'_>, out: &mut dyn Write) -> io::Result<()> {
     for note in run.notes {
         writeln!(out, "  note: {}", report::one_line(note))?;
     }
@@ -223,20 +221,4 @@ fn write_page(path: &Path, located: &Located<'_>) -> io::Result<()> {
 /// A path as it is shortest from here.
 fn shown(path: &Path, here: &Path) -> String {
     path.strip_prefix(here).unwrap_or(path).display().to_string()
-}
-
-/// The lines of files, read once.
-struct Sources<'a> {
-    root: &'a Path,
-    files: RefCell<HashMap<String, Option<Vec<String>>>>,
-}
-
-impl Sources<'_> {
-    fn lines(&self, file: &str) -> Option<Vec<String>> {
-        let read = || {
-            let text = fs::read(self.root.join(file)).ok()?;
-            Some(String::from_utf8_lossy(&text).lines().map(str::to_owned).collect())
-        };
-        self.files.borrow_mut().entry(file.to_owned()).or_insert_with(read).clone()
-    }
 }

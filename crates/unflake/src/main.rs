@@ -20,6 +20,7 @@ mod revision;
 mod run;
 mod search;
 mod settings;
+mod sources;
 mod trace;
 mod trouble;
 mod under;

@@ -1,8 +1,6 @@
 //! `unflake trace`: the lines that one run of a test goes through, in their order.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
-use std::fs;
 use std::io::{self, Write};
 use std::path::Path;
 use std::time::Instant;
@@ -19,6 +17,7 @@ use crate::exit::Exit;
 use crate::memory::Memory;
 use crate::run::{launch, stop_on_signals};
 use crate::settings::Settings;
+use crate::sources::Sources;
 use crate::trouble::Trouble;
 
 /// More steps of one thread are counted and not shown.
@@ -131,7 +130,7 @@ fn read(directory: &Path, root: &Path) -> Traced {
         Ok(attempt) => attempt,
         Err(error) => return Traced { threads: vec![gap(error.to_string())], ..Traced::default() },
     };
-    let mut sources = Sources { root, files: HashMap::new() };
+    let sources = Sources::new(root);
     let mut threads: Vec<ThreadTrace> = attempt.problems.iter().cloned().map(gap).collect();
     for process in &attempt.processes {
         let lines = match process.places() {
@@ -141,7 +140,7 @@ fn read(directory: &Path, root: &Path) -> Traced {
                 continue;
             }
         };
-        threads.extend(process.threads.iter().map(|thread| of_thread(process, thread, &lines, &mut sources)));
+        threads.extend(process.threads.iter().map(|thread| of_thread(process, thread, &lines, &sources)));
     }
     let depends = Depends::of(&attempt, &project);
     Traced { threads, depends }
@@ -151,7 +150,7 @@ fn gap(why: String) -> ThreadTrace {
     ThreadTrace { name: "what could not be read".to_owned(), steps: Vec::new(), gaps: vec![why] }
 }
 
-fn of_thread(process: &Process, thread: &Thread, lines: &Lines, sources: &mut Sources<'_>) -> ThreadTrace {
+fn of_thread(process: &Process, thread: &Thread, lines: &Lines, sources: &Sources<'_>) -> ThreadTrace {
     let process = if process.key.is_empty() { String::new() } else { format!(" of process {}", process.key) };
     let mut trace = ThreadTrace {
         name: format!("{} ({}){process}", thread.head.name, thread.key),
@@ -192,22 +191,4 @@ fn process_gaps(thread: &Thread) -> Vec<String> {
         .map(|truncated| format!("truncated here: {} more events were not kept", truncated.dropped))
         .into_iter()
         .collect()
-}
-
-/// The texts of files, read once.
-struct Sources<'a> {
-    root: &'a Path,
-    files: HashMap<String, Vec<String>>,
-}
-
-impl Sources<'_> {
-    fn line(&mut self, file: &str, line: u32) -> String {
-        let root = self.root;
-        let read = || {
-            let text = fs::read_to_string(root.join(file)).unwrap_or_default();
-            text.lines().map(str::to_owned).collect::<Vec<_>>()
-        };
-        let lines = self.files.entry(file.to_owned()).or_insert_with(read);
-        (line as usize).checked_sub(1).and_then(|at| lines.get(at)).cloned().unwrap_or_default()
-    }
 }
