@@ -11,6 +11,8 @@ import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SOURCE = os.path.join(os.path.dirname(HERE), "tracer", "tracer.rs")
+# With everything else that is built and that git does not see.
+BUILT = os.path.join(HERE, *[os.pardir] * 3, "target", "agent-tests")
 Head = collections.namedtuple("Head", "depth dropped ended truncated name")
 
 
@@ -20,10 +22,11 @@ def library():
     if rustc is None or sys.version_info < (3, 9):
         return None
     newest = max(os.path.getmtime(os.path.join(os.path.dirname(SOURCE), name)) for name in os.listdir(os.path.dirname(SOURCE)))
-    built = os.path.join(tempfile.gettempdir(), "unflake-test-tracer-%d-%d.so" % (os.getuid(), int(newest * 1000)))
+    built = os.path.join(BUILT, "tracer-%d.so" % int(newest * 1000))
     if not os.path.exists(built):
+        os.makedirs(BUILT, exist_ok=True)
         # In a directory of its own: several test processes may do so at once, and compilers leave parts beside their output.
-        with tempfile.TemporaryDirectory(dir=tempfile.gettempdir()) as place:
+        with tempfile.TemporaryDirectory(dir=BUILT) as place:
             unfinished = os.path.join(place, "tracer.so")
             options = "--edition 2024 --crate-type cdylib --crate-name unflake_tracer -C opt-level=3 -C panic=abort -o"
             subprocess.run([rustc] + options.split() + [unfinished, SOURCE], check=True)
