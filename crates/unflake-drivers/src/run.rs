@@ -217,7 +217,20 @@ impl Floor<'_> {
             None => Default::default(),
         };
         let Judged { outcome, seconds, .. } = judged;
-        Event::Done { n, run, outcome, signal, exit, seconds, trace, dependencies: None, failure, stdout, stderr }
+        Event::Done {
+            n,
+            run,
+            outcome,
+            signal,
+            exit,
+            seconds,
+            trace,
+            dependencies: None,
+            layers: None,
+            failure,
+            stdout,
+            stderr,
+        }
     }
 }
 

@@ -54,6 +54,9 @@ pub enum Event {
         /// Where it is written what the attempt depended on.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         dependencies: Option<String>,
+        /// Where it is written what the attempt looked like at the layers that were asked for.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        layers: Option<String>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         failure: Option<Box<Failed>>,
         #[serde(default, skip_serializing_if = "String::is_empty")]
