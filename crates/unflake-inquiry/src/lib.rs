@@ -17,6 +17,7 @@ mod desk;
 mod divergence;
 mod doubled;
 mod edges;
+mod entropy;
 mod excuse;
 mod features;
 mod intersect;
@@ -48,6 +49,7 @@ mod world;
 use unflake_model::{Finding, Observation, Session};
 
 pub use coverage::Coverage;
+pub use entropy::{entropy, false_positives, groups, inconsistent, wilson};
 pub use excuse::{BadPattern, NeverExcuse};
 pub use intersect::can_affect;
 pub use ladder::{Ladder, Rungs};
