@@ -261,24 +261,22 @@ impl Exec {
             }
         };
         let (stdout, stderr) = (String::new(), String::new());
-        self.attempted(
-            at,
-            id,
-            current,
-            Ending { outcome, seconds, trace: self.last_trace(id), dependencies: None, failure, stdout, stderr },
-        );
+        let trace = self.launch.traced.and_then(|_| self.last("trace", id));
+        let layers = self.last("layers", id).filter(|_| !self.launch.layers.is_empty());
+        let ending = Ending { outcome, seconds, trace, layers, dependencies: None, failure, stdout, stderr };
+        self.attempted(at, id, current, ending);
         match outcome {
             Outcome::TimedOut => format!("`{test}` ran out of time"),
             _ => format!("`{test}` ended its process ({death})"),
         }
     }
 
-    /// Where the trace is of an attempt whose end nobody could tell: that which its process began last.
-    fn last_trace(&self, id: u32) -> Option<PathBuf> {
-        let begins = format!("trace-{}-", self.environments.get(&id).filter(|_| self.launch.traced.is_some())?.pid?);
+    /// Where the trace is of an attempt whose end nobody could tell, or what it looked like: that which its process began last.
+    fn last(&self, what: &str, id: u32) -> Option<PathBuf> {
+        let begins = format!("{what}-{}-", self.environments.get(&id)?.pid?);
         let number = |path: &PathBuf| path.file_name()?.to_str()?.strip_prefix(&begins)?.parse::<u32>().ok();
-        let traces = fs::read_dir(self.directory.path()).ok()?.filter_map(|entry| Some(entry.ok()?.path()));
-        traces.filter(|path| number(path).is_some()).max_by_key(number)
+        let all = fs::read_dir(self.directory.path()).ok()?.filter_map(|entry| Some(entry.ok()?.path()));
+        all.filter(|path| number(path).is_some()).max_by_key(number)
     }
 
     pub(crate) fn interrupt(&mut self) {

@@ -9,7 +9,7 @@ use std::sync::mpsc::{Receiver, Sender};
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
-use unflake_model::{Death, Granularity, Observation, Place, Problem, ProblemKind, Session, TestId};
+use unflake_model::{Death, Granularity, Layer, Observation, Place, Problem, ProblemKind, Session, TestId};
 use unflake_protocol::Order;
 
 use crate::environment::{Environment, Listing, Role, Root, State};
@@ -48,6 +48,8 @@ pub struct Launch {
     pub suite: bool,
     /// Whether, and with what, the order in which tests run through their code is to be recorded.
     pub traced: Option<Tracing>,
+    /// At which layers it is to be told what attempts look like, beside their verdict.
+    pub layers: Vec<Layer>,
     /// Whether what tests depend on is to be told from the first pass on.
     pub depends: Option<Granularity>,
     /// Where to start it. None: where unflake was started.
@@ -379,6 +381,7 @@ impl Exec {
             output_limit: self.launch.output_limit,
             only: only.as_deref(),
             traced: self.launch.traced,
+            layers: &self.launch.layers,
             cache: self.launch.cache.as_deref(),
             depends,
         }

@@ -5,7 +5,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::{env, fs, io, process};
 
-use unflake_model::Granularity;
+use unflake_model::{Granularity, Layer};
 use unflake_protocol::variables;
 
 use crate::exec::Tracing;
@@ -23,6 +23,7 @@ pub(crate) struct Injection<'a> {
     pub(crate) output_limit: usize,
     pub(crate) only: Option<&'a Path>,
     pub(crate) traced: Option<Tracing>,
+    pub(crate) layers: &'a [Layer],
     pub(crate) cache: Option<&'a Path>,
     pub(crate) depends: Option<Granularity>,
 }
@@ -52,6 +53,7 @@ impl Injection<'_> {
             (variables::OUTPUT_LIMIT, Some(self.output_limit.to_string())),
             (variables::ONLY, self.only.map(text)),
             (variables::TRACED, self.traced.map(|tracing| tracing.word().to_owned())),
+            (variables::LAYERS, words(self.layers)),
             (variables::CACHE, self.cache.map(text)),
             (variables::DEPENDENCIES, self.depends.map(|by| by.word().to_owned())),
             (variables::RESTORE, Some(serde_json::to_string(&restore).expect("a map of strings is JSON"))),
@@ -59,6 +61,12 @@ impl Injection<'_> {
         changed.extend(told.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))));
         changed
     }
+}
+
+/// The layers that an agent can show; how a test ended is told anyway.
+fn words(layers: &[Layer]) -> Option<String> {
+    let words: Vec<_> = layers.iter().filter(|layer| **layer != Layer::Verdict).map(|layer| layer.word()).collect();
+    (!words.is_empty()).then(|| words.join(","))
 }
 
 /// Lays the agents out where Python can keep its compiled form of them from run to run: below `cache`, or below

@@ -30,6 +30,7 @@ pub(crate) struct Ending {
     pub(crate) outcome: Outcome,
     pub(crate) seconds: f64,
     pub(crate) trace: Option<PathBuf>,
+    pub(crate) layers: Option<PathBuf>,
     pub(crate) dependencies: Option<PathBuf>,
     pub(crate) failure: Option<Failure>,
     pub(crate) stdout: String,
@@ -205,7 +206,7 @@ impl Exec {
                 }
             }
             Event::Start { n, run, process } => self.started(id, n, run, process),
-            Event::Done { n, outcome, signal, exit, seconds, trace, dependencies, failure, stdout, stderr, .. } => {
+            Event::Done { n, outcome, signal, exit, seconds, trace, layers, dependencies, failure, stdout, stderr, .. } => {
                 let failure = failure.map(|failure| Failure {
                     phase: match failure.phase {
                         wire::Phase::SetUp => Phase::SetUp,
@@ -221,8 +222,8 @@ impl Exec {
                     line: failure.line,
                 });
                 let outcome = outcome_of(outcome, death_of(signal, exit));
-                let (trace, dependencies) = (trace.map(PathBuf::from), dependencies.map(PathBuf::from));
-                self.done(id, n, Ending { outcome, seconds, trace, dependencies, failure, stdout, stderr });
+                let [trace, layers, dependencies] = [trace, layers, dependencies].map(|path| path.map(PathBuf::from));
+                self.done(id, n, Ending { outcome, seconds, trace, layers, dependencies, failure, stdout, stderr });
             }
             Event::Stopped { cause, why } => {
                 // A limit that the user set for the suite is none for sessions that are compared: they are to run to their end.
@@ -325,6 +326,10 @@ impl Exec {
         if let Some(directory) = ending.trace {
             let (test, environment) = (current.test.clone(), EnvironmentId(in_environment));
             self.seen.push(Observation::Traced { test, environment, directory });
+        }
+        if let Some(file) = ending.layers.filter(|_| !self.launch.layers.is_empty()) {
+            let (test, environment) = (current.test.clone(), EnvironmentId(in_environment));
+            self.seen.push(Observation::Looked { test, environment, file });
         }
         if let Some(path) = ending.dependencies.filter(|_| session.depends.is_some()) {
             let (session, test, on) = (session.id, current.test.clone(), Box::new(dependencies::read(&path)));

@@ -1,6 +1,6 @@
 use serde::{Deserialize, Serialize};
 
-use crate::{Base, Cell, Divergence, Failure, Granularity, Origin, TestId};
+use crate::{Base, Cell, Divergence, Failure, Granularity, LayerDifference, Origin, TestId};
 
 /// What a technique concluded of one test, with what it rests on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -27,6 +27,7 @@ pub enum Detail {
     Order(OrderDependence),
     State(Leak),
     Divergence(Divergence),
+    Layer(LayerDifference),
 }
 
 /// Whether a change can have caused a failure.

@@ -12,6 +12,7 @@ mod divergence;
 mod factor;
 mod factor_kind;
 mod finding;
+mod layer;
 mod moment;
 mod observation;
 mod outcome;
@@ -30,6 +31,10 @@ pub use factor_kind::{BadFactor, FactorKind};
 pub use finding::{
     Detail, Evidence, Finding, Intersect, IntersectKind, Leak, LeakKind, Mode, Nio, NioKind, OrderDependence,
     OrderKind, Repeats, Rung, Touch, Verdict, VerdictKind,
+};
+pub use layer::{
+    Difference, Fact, FactId, Gap, Hidden, Layer, LayerDifference, LayerMeasure, Looks, Measured, OutputId, Rate, SeenIn,
+    Spread, Unit,
 };
 pub use moment::{Moment, When};
 pub use observation::{Environment, Event, Observation, Problem, ProblemKind, Totals};

@@ -35,6 +35,12 @@ pub enum Observation {
         environment: EnvironmentId,
         directory: PathBuf,
     },
+    /// Where it is told what an attempt that is about to be told looked like. The file is gone when the run is over.
+    Looked {
+        test: TestId,
+        environment: EnvironmentId,
+        file: PathBuf,
+    },
     /// What changed, once somebody wants to know what attempts depend on. An error says in words why that cannot be told.
     Compared(Box<Result<Comparison, String>>),
     /// What the attempt that is about to be told depended on.

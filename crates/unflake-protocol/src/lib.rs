@@ -37,12 +37,14 @@ pub mod variables {
     /// Set where the order in which tests run through their code is to be recorded: `lines`, or `values` for the values
     /// that they come by as well.
     pub const TRACED: &str = "UNFLAKE_TRACED";
+    /// The layers at which it is to be told what each attempt looked like, joined by commas.
+    pub const LAYERS: &str = "UNFLAKE_LAYERS";
     /// A directory for what is worth keeping from run to run.
     pub const CACHE: &str = "UNFLAKE_CACHE";
     /// `file` or `function`: what each attempt depended on is to be told, by files or by the functions in them too.
     pub const DEPENDENCIES: &str = "UNFLAKE_DEPENDENCIES";
 
     /// All of them.
-    pub const ALL: [&str; 10] =
-        [SOCKET, ENVIRONMENT, SIDE, REPORTS, OUTPUT_LIMIT, ONLY, RESTORE, TRACED, CACHE, DEPENDENCIES];
+    pub const ALL: [&str; 11] =
+        [SOCKET, ENVIRONMENT, SIDE, REPORTS, OUTPUT_LIMIT, ONLY, RESTORE, TRACED, LAYERS, CACHE, DEPENDENCIES];
 }

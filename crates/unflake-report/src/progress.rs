@@ -149,6 +149,7 @@ impl Progress {
             }
             Observation::Note(_)
             | Observation::Traced { .. }
+            | Observation::Looked { .. }
             | Observation::Compared(_)
             | Observation::Depends { .. }
             | Observation::Left { .. }

@@ -73,6 +73,7 @@ impl Store {
                     }
                     Observation::Started { .. }
                     | Observation::Traced { .. }
+                    | Observation::Looked { .. }
                     | Observation::Compared(_)
                     | Observation::Left { .. }
                     | Observation::NotRestored { .. } => {}

@@ -86,7 +86,7 @@ fn list(
         here,
         compare: None,
         base: None,
-        take_trace: Box::new(|_| {}),
+        take: Box::new(|_| {}),
         began: Instant::now(),
         gathered: Gathered::default(),
     };

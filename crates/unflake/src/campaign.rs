@@ -63,8 +63,8 @@ pub(crate) struct Campaign<'a> {
     pub(crate) here: &'a Path,
     /// What to compare with, where there is a repository.
     pub(crate) compare: Option<Compare>,
-    /// What is done with the trace of an attempt, given its directory, which is gone when the run is over.
-    pub(crate) take_trace: Box<dyn FnMut(&Path) + 'a>,
+    /// What is done with attempts, and before each with its trace and with what it looked like, whose files are gone when the run is over.
+    pub(crate) take: Box<dyn FnMut(&Observation) + 'a>,
     pub(crate) began: Instant,
     pub(crate) gathered: Gathered,
     /// The revision of the base, once that has been looked for; empty where there is none.
@@ -181,8 +181,9 @@ impl Campaign<'_> {
             | Observation::Depends { .. }
             | Observation::Left { .. }
             | Observation::NotRestored { .. } => {}
-            Observation::Traced { directory, .. } => (self.take_trace)(directory),
+            Observation::Traced { .. } | Observation::Looked { .. } => (self.take)(observation),
             Observation::Attempted(attempt) => {
+                (self.take)(observation);
                 if attempt.purpose == Purpose::Suite && attempt.run > 0 {
                     gathered.rerun_seconds += attempt.seconds;
                 }

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use unflake_exec::{Exec, Launch, Tracing};
 use unflake_inquiry::{Counts, Locate, Locating};
-use unflake_model::Finding;
+use unflake_model::{Finding, Observation};
 use unflake_report::{self as report, Located};
 use unflake_store::Store;
 use unflake_trace::{Archive, Project};
@@ -76,9 +76,11 @@ pub(crate) fn run(args: &LocateArgs, settings: &Settings, here: &Path, colour: W
         compare: None,
         base: None,
         // What cannot be read is told with the answer, as a gap.
-        take_trace: Box::new(|directory| {
-            let _ = archive.borrow_mut().add(directory, &of_project);
-            let _ = fs::remove_dir_all(directory);
+        take: Box::new(|observation| {
+            if let Observation::Traced { directory, .. } = observation {
+                let _ = archive.borrow_mut().add(directory, &of_project);
+                let _ = fs::remove_dir_all(directory);
+            }
         }),
         began: Instant::now(),
         gathered: Gathered::default(),

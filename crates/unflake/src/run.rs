@@ -56,7 +56,7 @@ pub(crate) fn run(args: RunArgs, settings: &Settings, here: &Path, colour: When)
         here,
         compare,
         base: None,
-        take_trace: Box::new(|_| {}),
+        take: Box::new(|_| {}),
         began: Instant::now(),
         gathered: Gathered::default(),
     };
@@ -115,6 +115,7 @@ pub(crate) fn launch(settings: &Settings) -> Launch {
         suite: true,
         time: None,
         traced: None,
+        layers: Vec::new(),
         depends: None,
         directory: None,
         jobs: settings.jobs.value,

@@ -140,7 +140,7 @@ impl Search<'_> {
             here: self.here,
             compare: None,
             base: None,
-            take_trace: Box::new(|_| {}),
+            take: Box::new(|_| {}),
             began: Instant::now(),
             gathered: Gathered::default(),
         };
@@ -198,7 +198,7 @@ fn depends(finding: &Finding) -> bool {
         Detail::Nio(nio) => nio.kind != NioKind::Broken,
         Detail::Order(_) => !is_suspicion(finding),
         Detail::Verdict(verdict) => verdict.kind.is_flaky(),
-        Detail::Intersect(_) | Detail::State(_) | Detail::Divergence(_) => false,
+        Detail::Intersect(_) | Detail::State(_) | Detail::Divergence(_) | Detail::Layer(_) => false,
     }
 }
 

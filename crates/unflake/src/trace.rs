@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use unflake_exec::{Exec, Tracing};
 use unflake_inquiry::Once;
+use unflake_model::Observation;
 use unflake_report::{self as report, Step, ThreadTrace};
 use unflake_trace::{Attempt, Depends, Lines, Process, Project, Thread};
 
@@ -53,7 +54,11 @@ pub(crate) fn run(args: &TraceArgs, settings: &Settings, here: &Path, colour: Wh
         here,
         compare: None,
         base: None,
-        take_trace: Box::new(|directory| traces.borrow_mut().push(read(directory, here))),
+        take: Box::new(|observation| {
+            if let Observation::Traced { directory, .. } = observation {
+                traces.borrow_mut().push(read(directory, here));
+            }
+        }),
         began: Instant::now(),
         gathered: Gathered::default(),
     };

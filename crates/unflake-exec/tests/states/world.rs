@@ -52,6 +52,7 @@ impl World {
             suite: false,
             time: None,
             traced: None,
+            layers: Vec::new(),
             depends: None,
             directory: None,
             jobs,
