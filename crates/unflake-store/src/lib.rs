@@ -4,16 +4,20 @@
 //! 1. What [`Store::record`] was given is in the database when it returns. A `kill -9` of the process loses nothing of
 //!    it; a power failure may lose the newest part and never harms the rest.
 //! 2. All observations of one call are kept, or none of them.
-//! 3. No attempt is ever changed or thrown away.
+//! 3. No attempt is ever changed or thrown away. A report of another program comes in once, however often it is given.
 //! 4. Several processes may record into the same history at once. A writer waits for another one, a reader for nobody.
 //! 5. A file that this version does not understand is left as it is.
 //!
 //! Deliberately absent: verdicts and any other opinion, a clock (times are handed in) and the drawing of anything.
 
+mod columns;
 mod connect;
 mod error;
+mod executions;
 mod filesystem;
+mod import;
 mod read;
+mod report;
 mod run;
 mod schema;
 mod word;
@@ -25,7 +29,9 @@ use std::time::Duration;
 use rusqlite::Connection;
 
 pub use error::StoreError;
+pub use executions::{Execution, Kin, Past, Source, SourceId, TestKey};
 pub use read::{Kept, Learned};
+pub use report::{Imported, Report, ReportFacts, ReportId};
 pub use run::{Host, Revision, Run, RunFacts, RunId};
 
 /// The name of the database within the directory of the store.

@@ -184,7 +184,7 @@ impl Store {
         name.map(TestId::new).map_err(|error| StoreError::of_database(&self.path, error))
     }
 
-    fn list<T>(
+    pub(crate) fn list<T>(
         &self,
         sql: &str,
         params: impl rusqlite::Params,

@@ -4,8 +4,8 @@ use rusqlite::{Connection, Result, TransactionBehavior};
 
 /// One step per version: step n brings a database of version n to version n + 1. A released step is never edited.
 ///
-/// 1: the first. 2: what tests depend on, and which files no commit has.
-const STEPS: &[&str] = &[VERSION_1, VERSION_2];
+/// 1: the first. 2: what tests depend on, and which files no commit has. 3: results that other programs wrote.
+const STEPS: &[&str] = &[VERSION_1, VERSION_2, VERSION_3];
 
 /// The version that this unflake writes. It is kept in `PRAGMA user_version`; 0 is a database without tables.
 pub(crate) const KNOWN: i32 = STEPS.len() as i32;
@@ -107,6 +107,44 @@ CREATE TABLE dependency (
     own      INTEGER NOT NULL REFERENCES text,  -- JSON, without
     searched INTEGER NOT NULL REFERENCES text   -- its largest part, which most tests of a run share
 ) STRICT;
+";
+
+const VERSION_3: &str = "
+-- A file of results that another program wrote.
+CREATE TABLE report (
+    id          INTEGER PRIMARY KEY,
+    key         TEXT    NOT NULL UNIQUE,  -- made of its contents: the same file comes in once
+    format      TEXT    NOT NULL,
+    path        TEXT    NOT NULL,         -- as it was given
+    size        INTEGER NOT NULL,
+    started     INTEGER NOT NULL,         -- when its tests ran
+    imported    INTEGER NOT NULL,
+    commit_hash TEXT,                     -- these four: NULL when not known
+    branch      TEXT,
+    ci_run      TEXT,
+    ci_attempt  INTEGER,
+    executions  INTEGER NOT NULL DEFAULT 0,  -- so many of it are here: where an import that was cut short goes on
+    ended       TEXT                      -- NULL: not all is here; empty: all is; else why it breaks off
+) STRICT;
+
+-- Executions, many to a row: they come by the ten thousand and are read by the million. How they are packed is told in
+-- columns.rs. Those of a report are numbered from 0 in its own order.
+CREATE TABLE packed (
+    report INTEGER NOT NULL REFERENCES report,
+    first  INTEGER NOT NULL,
+    body   BLOB    NOT NULL,
+    PRIMARY KEY (report, first)
+) STRICT, WITHOUT ROWID;
+
+-- What an execution that did not pass said of itself.
+CREATE TABLE reported_failure (
+    report  INTEGER NOT NULL REFERENCES report,
+    number  INTEGER NOT NULL,
+    kind    INTEGER NOT NULL REFERENCES text,
+    message INTEGER NOT NULL REFERENCES text,
+    trace   INTEGER NOT NULL REFERENCES text,
+    PRIMARY KEY (report, number)
+) STRICT, WITHOUT ROWID;
 ";
 
 pub(crate) fn version(connection: &Connection) -> Result<i32> {

@@ -91,7 +91,7 @@ impl Store {
 
     /// One transaction. It takes the lock for writing at once: a transaction that reads first and finds out later that
     /// somebody else has written could not be saved by waiting.
-    fn write<T>(&mut self, work: impl FnOnce(&mut Writer) -> Result<T>) -> Result<T, StoreError> {
+    pub(crate) fn write<T>(&mut self, work: impl FnOnce(&mut Writer) -> Result<T>) -> Result<T, StoreError> {
         let Self { connection, known, path } = self;
         let result = (|| {
             let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
@@ -110,7 +110,7 @@ impl Store {
 /// Ids of rows that are in the database. Rows are never deleted, so that these stay true.
 #[derive(Debug, Default)]
 pub(crate) struct Known {
-    tests: HashMap<TestId, i64>,
+    pub(crate) tests: HashMap<TestId, i64>,
     circumstances: HashMap<Circumstance, i64>,
 }
 
@@ -126,9 +126,9 @@ pub(crate) enum Told {
     SessionEnded { session: SessionId, left: Vec<i64>, why: Option<String> },
 }
 
-struct Writer<'a> {
-    database: &'a Connection,
-    known: &'a mut Known,
+pub(crate) struct Writer<'a> {
+    pub(crate) database: &'a Connection,
+    pub(crate) known: &'a mut Known,
 }
 
 impl Writer<'_> {
@@ -254,7 +254,7 @@ impl Writer<'_> {
         if body.is_empty() { Ok(None) } else { self.text(body).map(Some) }
     }
 
-    fn text(&mut self, body: &str) -> Result<i64> {
+    pub(crate) fn text(&mut self, body: &str) -> Result<i64> {
         let hash = hash(body);
         match self.find("SELECT id FROM text WHERE hash = ? AND body = ?", params![hash, body])? {
             Some(id) => Ok(id),
@@ -275,12 +275,12 @@ impl Writer<'_> {
         }
     }
 
-    fn find(&self, sql: &str, params: impl rusqlite::Params) -> Result<Option<i64>> {
+    pub(crate) fn find(&self, sql: &str, params: impl rusqlite::Params) -> Result<Option<i64>> {
         self.database.prepare_cached(sql)?.query_row(params, |row| row.get(0)).optional()
     }
 
     /// Returns the id of the new row.
-    fn insert(&self, sql: &str, params: impl rusqlite::Params) -> Result<i64> {
+    pub(crate) fn insert(&self, sql: &str, params: impl rusqlite::Params) -> Result<i64> {
         self.database.prepare_cached(sql)?.execute(params)?;
         Ok(self.database.last_insert_rowid())
     }

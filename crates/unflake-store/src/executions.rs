@@ -1,0 +1,176 @@
+//! All executions, those of our own runs and those of reports alike, as the score and the history of a test need them.
+
+use rusqlite::{OptionalExtension, Result, params};
+use unflake_model::{Outcome, TestId, Timestamp};
+
+use crate::columns::Unpacker;
+use crate::word::Word;
+use crate::{ReportId, RunId, Store, StoreError};
+
+/// Stands for a test within one history: shorter than its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct TestKey(pub i64);
+
+/// A test, and where it is as far as that is known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Kin {
+    pub key: TestKey,
+    pub test: TestId,
+    pub file: Option<String>,
+    pub line: Option<u32>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Execution {
+    pub test: TestKey,
+    /// 0 for the first time in its source, 15 for the 15th and all later ones.
+    pub again: u8,
+    pub outcome: Outcome,
+    pub seconds: f32,
+}
+
+/// Where executions come from: one of our own runs, or a report.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Source {
+    pub id: SourceId,
+    pub started: Timestamp,
+    pub commit: Option<String>,
+    /// Whether there were changes that no commit has.
+    pub dirty: bool,
+    pub branch: Option<String>,
+    pub ci_run: Option<String>,
+    pub ci_attempt: Option<u32>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum SourceId {
+    Run(RunId),
+    Report(ReportId),
+}
+
+/// One execution of a test that somebody asks about.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Past {
+    pub source: Source,
+    pub execution: Execution,
+    /// Empty where there is none.
+    pub message: String,
+}
+
+impl Store {
+    /// Every test that was ever run or listed, by its key.
+    pub fn tests(&self) -> Result<Vec<Kin>, StoreError> {
+        self.list("SELECT id, name, file, line FROM test ORDER BY id", [], |row| {
+            Ok(Kin {
+                key: TestKey(row.get(0)?),
+                test: TestId::new(row.get_ref(1)?.as_str()?),
+                file: row.get(2)?,
+                line: row.get(3)?,
+            })
+        })
+    }
+
+    /// Every source, the oldest first.
+    pub fn sources(&self) -> Result<Vec<Source>, StoreError> {
+        let mut sources = self.list(
+            "SELECT 0, id, started, commit_hash, coalesce(dirty, 0), NULL, NULL, NULL FROM run WHERE attempts > 0
+             UNION ALL
+             SELECT 1, id, started, commit_hash, 0, branch, ci_run, ci_attempt FROM report",
+            [],
+            |row| {
+                let number = row.get(1)?;
+                Ok(Source {
+                    id: if row.get(0)? { SourceId::Report(ReportId(number)) } else { SourceId::Run(RunId(number)) },
+                    started: Timestamp(row.get(2)?),
+                    commit: row.get(3)?,
+                    dirty: row.get(4)?,
+                    branch: row.get(5)?,
+                    ci_run: row.get(6)?,
+                    ci_attempt: row.get(7)?,
+                })
+            },
+        )?;
+        sources.sort_by_key(|source| (source.started, source.id));
+        Ok(sources)
+    }
+
+    /// The executions of a source, in its order. Of our own runs those of the suite and of failures that were run again:
+    /// in searches and experiments a test fails because it is made to.
+    pub fn executions_in(&self, source: SourceId, each: &mut dyn FnMut(Execution)) -> Result<(), StoreError> {
+        match source {
+            SourceId::Report(report) => self.each_packed(report, &mut |_, execution| each(execution)),
+            SourceId::Run(run) => self.each_attempt(run, None, each),
+        }
+        .map_err(|error| StoreError::of_database(&self.path, error))
+    }
+
+    /// All executions of one test, the oldest first.
+    pub fn past_of(&self, test: TestKey) -> Result<Vec<Past>, StoreError> {
+        let mut all = Vec::new();
+        let failed = |error| StoreError::of_database(&self.path, error);
+        for source in self.sources()? {
+            let mut found: Vec<(u64, Execution)> = Vec::new();
+            match source.id {
+                SourceId::Report(report) => self.each_packed(report, &mut |number, execution| {
+                    if execution.test == test {
+                        found.push((number, execution));
+                    }
+                }),
+                SourceId::Run(run) => self.each_attempt(run, Some(test), &mut |execution| found.push((0, execution))),
+            }
+            .map_err(failed)?;
+            for (number, execution) in found {
+                let message = match source.id {
+                    SourceId::Report(report) if !execution.outcome.is_pass() => {
+                        self.message(report, number).map_err(failed)?
+                    }
+                    _ => String::new(),
+                };
+                all.push(Past { source: source.clone(), execution, message });
+            }
+        }
+        Ok(all)
+    }
+
+    fn each_packed(&self, report: ReportId, each: &mut dyn FnMut(u64, Execution)) -> Result<()> {
+        let mut statement =
+            self.connection.prepare_cached("SELECT first, body FROM packed WHERE report = ? ORDER BY first")?;
+        let mut rows = statement.query(params![report.0])?;
+        while let Some(row) = rows.next()? {
+            let first = row.get::<_, i64>(0)?.cast_unsigned();
+            let body = row.get_ref(1)?.as_blob()?;
+            (first..).zip(Unpacker::new(body)).for_each(|(number, execution)| each(number, execution));
+        }
+        Ok(())
+    }
+
+    fn each_attempt(&self, run: RunId, only: Option<TestKey>, each: &mut dyn FnMut(Execution)) -> Result<()> {
+        let mut statement = self.connection.prepare_cached(
+            "SELECT attempt.test, attempt.again, circumstance.purpose = 'suite', attempt.outcome, attempt.seconds
+             FROM circumstance JOIN attempt ON attempt.circumstance = circumstance.id
+             WHERE circumstance.run = ?1 AND circumstance.purpose IN ('suite', 'at-end', 'fresh')
+               AND (?2 IS NULL OR attempt.test = ?2)
+             ORDER BY attempt.id",
+        )?;
+        let mut rows = statement.query(params![run.0, only.map(|test| test.0)])?;
+        while let Some(row) = rows.next()? {
+            let again: u32 = row.get(1)?;
+            let in_suite: bool = row.get(2)?;
+            each(Execution {
+                test: TestKey(row.get(0)?),
+                // What runs after the suite runs again, though for the first time in its session.
+                again: (again + u32::from(!in_suite)).min(15) as u8,
+                outcome: row.get::<_, Word<Outcome>>(3)?.0,
+                seconds: row.get::<_, Option<f64>>(4)?.unwrap_or(0.0) as f32,
+            });
+        }
+        Ok(())
+    }
+
+    fn message(&self, report: ReportId, number: u64) -> Result<String> {
+        let sql = "SELECT body FROM reported_failure JOIN text ON text.id = message WHERE report = ? AND number = ?";
+        let mut statement = self.connection.prepare_cached(sql)?;
+        let found = statement.query_row(params![report.0, number.cast_signed()], |row| row.get(0)).optional()?;
+        Ok(found.unwrap_or_default())
+    }
+}
