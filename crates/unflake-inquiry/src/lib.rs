@@ -20,7 +20,10 @@ mod edges;
 mod entropy;
 mod excuse;
 mod features;
+mod flakiness;
 mod intersect;
+#[cfg(test)]
+mod jedit;
 mod ladder;
 mod leak;
 mod learn;
@@ -36,10 +39,12 @@ mod raised;
 #[cfg(test)]
 mod recorded;
 mod runs;
+mod same_assertion;
 mod seen;
 mod smallest;
 mod split;
 mod stress;
+mod tune;
 mod unaffected;
 mod unseen;
 mod values;
@@ -51,6 +56,7 @@ use unflake_model::{Finding, Observation, Session};
 pub use coverage::Coverage;
 pub use entropy::{entropy, false_positives, groups, inconsistent, wilson};
 pub use excuse::{BadPattern, NeverExcuse};
+pub use flakiness::{Flakiness, Seen as SeenOnVersion, accumulate, of_objects, of_tests};
 pub use intersect::can_affect;
 pub use ladder::{Ladder, Rungs};
 pub use learn::Learn;
@@ -58,7 +64,9 @@ pub use locate::{Counts, Locate, Locating};
 pub use nio::{Doubling, Nio};
 pub use once::Once;
 pub use order::{Order, Ordering};
+pub use same_assertion::{Code, Learned};
 pub use stress::{Pressure, Stress};
+pub use tune::{Advice, Label, Point, Scored, advise};
 pub use unaffected::AtBase;
 
 /// A technique in the middle of its conversation.

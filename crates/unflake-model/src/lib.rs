@@ -4,6 +4,7 @@
 //! particular test runner or language.
 
 mod amount;
+mod assertion;
 mod attempt;
 mod cell;
 mod change;
@@ -21,6 +22,7 @@ mod test;
 mod trace;
 
 pub use amount::{Amount, Size};
+pub use assertion::{Assertion, FilterKind, Filtered, Group, Held, Sample, Saw, Site, Spot};
 pub use attempt::{Attempt, Failure, Phase, Timestamp};
 pub use cell::{Cell, Written};
 pub use change::{Base, Change, ChangeKind, ChangedFunctions, Changes, Chosen, Comparison};

@@ -1,0 +1,191 @@
+//! Which assertion of the code as it is now is the one that was looked at before. Where that is not certain, none is: to let the wrong
+//! assertion fail would be worse than to let none.
+
+use std::collections::{HashMap, HashSet};
+
+use unflake_model::{Assertion, Site, Spot, Test, TestId};
+
+/// An assertion as it was when it was looked at.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Learned {
+    pub assertion: Assertion,
+    /// Of the function around it. Empty: not known, and then it is found only where it was.
+    pub body: String,
+    /// How often its function had this expression.
+    pub same: u32,
+    /// A hash of the file that the test is in, where the test has parameters: their names may change hands.
+    pub source: Option<String>,
+    /// Whether another assertion or another test could be taken for it, once it is no longer where it was.
+    pub alike: bool,
+}
+
+/// The code as it is now.
+pub struct Code<'a> {
+    tests: HashMap<&'a str, &'a Test>,
+    sites: &'a [Site],
+    spots: HashMap<&'a Spot, usize>,
+    functions: HashSet<(&'a str, &'a str)>,
+    /// Hashes of files of tests.
+    sources: &'a HashMap<String, String>,
+}
+
+impl<'a> Code<'a> {
+    pub fn new(tests: &'a [Test], sites: &'a [Site], sources: &'a HashMap<String, String>) -> Self {
+        let mut spots = HashMap::new();
+        sites.iter().for_each(|site| *spots.entry(&site.spot).or_default() += 1);
+        let functions = sites.iter().map(|site| (&*site.spot.file, &*site.spot.function)).collect();
+        Self { tests: tests.iter().map(|test| (test.id.as_str(), test)).collect(), sites, spots, functions, sources }
+    }
+
+    /// An assertion of this code, as it is to be found again in another.
+    pub fn learned(&self, assertion: &Assertion) -> Learned {
+        let site = self.sites.iter().find(|site| site.spot == assertion.spot);
+        let body = site.map(|site| site.body.clone()).unwrap_or_default();
+        let id = assertion.test.as_str();
+        let source = split(id).1.and_then(|_| self.source_of(id)).cloned();
+        let twins = self.alike(&assertion.spot, &body).count() > 1;
+        let alike = twins || self.permutations(id).next().is_some();
+        Learned { assertion: assertion.clone(), same: self.same(&assertion.spot), body, source, alike }
+    }
+
+    /// The assertion that it is now, or why it is none.
+    pub fn find(&self, old: &Learned) -> Result<Assertion, String> {
+        let spot = self.find_spot(old)?;
+        let test = self.find_test(old, spot)?;
+        Ok(Assertion { test, spot: spot.clone() })
+    }
+
+    fn find_spot(&self, old: &Learned) -> Result<&'a Spot, String> {
+        let spot = &old.assertion.spot;
+        let mut alike = self.alike(spot, &old.body).filter(|there| *there != spot);
+        if let Some((there, times)) = self.spots.get_key_value(spot) {
+            let site = self.sites.iter().find(|site| site.spot == *spot);
+            let unchanged = !old.body.is_empty() && site.is_some_and(|site| site.body == old.body);
+            return match () {
+                () if *times > 1 => Err("there are several functions of its name".to_owned()),
+                () if unchanged => Ok(there),
+                () if old.same != 1 || self.same(spot) != 1 => {
+                    Err("its function has changed, and there were or are several such assertions in it".to_owned())
+                }
+                () if !old.body.is_empty() && alike.next().is_some() => {
+                    Err("its function has changed, and another one now has the code that it had".to_owned())
+                }
+                () => Ok(there),
+            };
+        }
+        if self.functions.contains(&(&*spot.file, &*spot.function)) {
+            return Err("its function has it no more".to_owned());
+        }
+        let moved: Vec<&Spot> =
+            alike.filter(|there| there.file == spot.file || there.function == spot.function).collect();
+        match moved[..] {
+            [] => Err("it is nowhere to be found".to_owned()),
+            _ if old.alike => Err("it is not where it was, and others were like it".to_owned()),
+            [one] if self.spots[one] == 1 => Ok(one),
+            _ => Err("it is not where it was, and could now be one of several".to_owned()),
+        }
+    }
+
+    fn find_test(&self, old: &Learned, now: &Spot) -> Result<TestId, String> {
+        let (id, was) = (old.assertion.test.as_str(), &old.assertion.spot);
+        let (_, parameters) = split(id);
+        if self.tests.contains_key(id) {
+            let unchanged = old.source.is_some() && self.source_of(id) == old.source.as_ref();
+            return match parameters {
+                None => Ok(TestId::new(id)),
+                Some(_) if unchanged => Ok(TestId::new(id)),
+                Some(parameters) if parameters.split('-').any(is_numbered) => {
+                    Err("the file of its test has changed, and the parameters are only numbered".to_owned())
+                }
+                Some(_) if old.alike || self.permutations(id).next().is_some() => {
+                    Err("the file of its test has changed, and there are the same parameters in another order"
+                        .to_owned())
+                }
+                Some(_) => Ok(TestId::new(id)),
+            };
+        }
+        let renamed = followed(id, was, now).filter(|renamed| renamed != id);
+        if let Some(renamed) = renamed.filter(|renamed| self.tests.contains_key(renamed.as_str())) {
+            if parameters.is_some_and(|parameters| parameters.split('-').any(is_numbered)) {
+                return Err("its test was renamed, and the parameters are only numbered".to_owned());
+            }
+            return Ok(TestId::new(renamed));
+        }
+        let mut permuted = self.permutations(id);
+        match (permuted.next(), permuted.next()) {
+            (Some(one), None) if !old.alike => Ok(TestId::new(one)),
+            (Some(_), _) => Err("its test has its parameters in several orders".to_owned()),
+            (None, _) => Err("its test is nowhere to be found".to_owned()),
+        }
+    }
+
+    /// The same expression in a body of that hash, wherever it is.
+    fn alike(&self, spot: &Spot, body: &str) -> impl Iterator<Item = &'a Spot> {
+        self.sites
+            .iter()
+            .filter(move |site| {
+                !body.is_empty()
+                    && site.body == body
+                    && (&site.spot.expression, site.spot.ordinal) == (&spot.expression, spot.ordinal)
+            })
+            .map(|site| &site.spot)
+    }
+
+    fn same(&self, spot: &Spot) -> u32 {
+        let key = |spot: &Spot| (spot.file.clone(), spot.function.clone(), spot.expression.clone());
+        let wanted = key(spot);
+        self.sites.iter().filter(|site| key(&site.spot) == wanted).count() as u32
+    }
+
+    fn source_of(&self, id: &str) -> Option<&String> {
+        self.sources.get(self.tests.get(id)?.file.as_deref()?)
+    }
+
+    /// Tests that have the same parameters in another order.
+    fn permutations(&self, id: &str) -> impl Iterator<Item = &'a str> {
+        let pieces = |parameters: &str| {
+            let mut pieces: Vec<String> = parameters.split('-').map(str::to_owned).collect();
+            pieces.sort_unstable();
+            pieces
+        };
+        let (base, parameters) = split(id);
+        let wanted = parameters.map(|parameters| (base.to_owned(), pieces(parameters)));
+        let id = id.to_owned();
+        let found = self.tests.keys().copied().filter(move |other| {
+            let (base, parameters) = split(other);
+            let theirs = parameters.map(|parameters| (base.to_owned(), pieces(parameters)));
+            *other != id && theirs.is_some() && theirs == wanted
+        });
+        found.collect::<Vec<_>>().into_iter()
+    }
+}
+
+/// The name of a test without its parameters, and those.
+fn split(id: &str) -> (&str, Option<&str>) {
+    match id.find('[') {
+        Some(at) if id.ends_with(']') => (&id[..at], Some(&id[at + 1..id.len() - 1])),
+        _ => (id, None),
+    }
+}
+
+/// Whether a parameter is named by the place that it had: `case0`.
+fn is_numbered(parameter: &str) -> bool {
+    let name = parameter.trim_end_matches(|letter: char| letter.is_ascii_digit());
+    let is_name = |name: &str| name.chars().all(|letter| letter.is_alphanumeric() || letter == '_');
+    name.len() < parameter.len()
+        && name.starts_with(|letter: char| letter.is_alphabetic() || letter == '_')
+        && is_name(name)
+}
+
+/// What a test is called now, if it is the function around the assertion, or is in its file.
+fn followed(id: &str, was: &Spot, now: &Spot) -> Option<String> {
+    let (base, parameters) = split(id);
+    let rest = base.strip_prefix(&was.file)?.strip_prefix("::")?;
+    let rest = if rest == was.function.replace('.', "::") { now.function.replace('.', "::") } else { rest.to_owned() };
+    let parameters = parameters.map(|parameters| format!("[{parameters}]")).unwrap_or_default();
+    Some(format!("{}::{rest}{parameters}", now.file))
+}
+
+#[cfg(test)]
+#[path = "same_assertion_tests.rs"]
+mod tests;
