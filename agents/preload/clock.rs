@@ -5,7 +5,7 @@ use core::ffi::c_int;
 use core::sync::atomic::Ordering::Relaxed;
 
 use crate::real::stand;
-use crate::settings::{CLOCK, ONE, ORIGINS, RATE, SHIFT, SPEED, on};
+use crate::settings::{CLOCK, ONE, ORIGINS, RATE, SPEED, on, shift};
 use crate::system::{Long, Timespec, Timeval};
 
 pub const REALTIME: c_int = 0;
@@ -18,7 +18,7 @@ const FAR: i64 = 9_000_000_000;
 fn base(clock: c_int) -> Option<(i64, i64)> {
     let origin = |which: usize| ORIGINS[which].load(Relaxed);
     match clock {
-        0 | 5 | 8 | 11 => Some((SHIFT.load(Relaxed), origin(0))), // time of day: plain, coarse, alarm, TAI
+        0 | 5 | 8 | 11 => Some((shift(), origin(0))), // time of day: plain, coarse, alarm, TAI
         1 | 4 | 6 => Some((0, origin(1))),                        // monotonic: plain, raw, coarse
         7 | 9 => Some((0, origin(2))),                            // since boot: plain, alarm
         _ => None,

@@ -24,7 +24,7 @@ pub const MARK: u32 = 1 << 8;
 static ON: AtomicU32 = AtomicU32::new(0);
 
 /// Nanoseconds that are added to the time of day.
-pub static SHIFT: AtomicI64 = AtomicI64::new(0);
+static SHIFT: AtomicI64 = AtomicI64::new(0);
 /// Millionths.
 pub static RATE: AtomicI64 = AtomicI64::new(ONE);
 pub const ONE: i64 = 1_000_000;
@@ -51,6 +51,12 @@ pub fn on() -> u32 {
 pub fn page() -> Option<&'static Page> {
     // SAFETY: mapped for as long as the process lives, and only ever set to such a mapping.
     unsafe { PAGE.load(Relaxed).as_ref() }
+}
+
+/// Nanoseconds that are added to the time of day now.
+pub fn shift() -> i64 {
+    let rewound = page().map_or(0, |page| page.rewound.load(Relaxed)) as i64;
+    SHIFT.load(Relaxed).wrapping_sub(rewound)
 }
 
 /// Whether delays are to be made now.

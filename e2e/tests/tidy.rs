@@ -13,7 +13,7 @@ const ROOMS: [(&str, &[&str]); 11] = [
     ("unflake-changes", &["unflake-model"]),
     ("unflake-factors", &["unflake-model"]),
     ("unflake-inquiry", &["unflake-model"]),
-    ("unflake-exec", &["unflake-model", "unflake-protocol"]),
+    ("unflake-exec", &["unflake-factors", "unflake-model", "unflake-protocol"]),
     ("unflake-trace", &["unflake-model"]),
     ("unflake-drivers", &["unflake-protocol", "unflake-trace"]),
     ("unflake-store", &["unflake-model"]),

@@ -41,7 +41,10 @@ class _Unseen(SourceFileLoader):
 
 def _come_in():
     """What unflake said in the environment, which afterwards looks as if unflake were not there."""
-    told = {key[8:].lower(): os.environ.pop(key) for key in list(os.environ) if key.startswith("UNFLAKE_")}
+    told = {key[8:].lower(): os.environ[key] for key in list(os.environ) if key.startswith("UNFLAKE_")}
+    for key in told:
+        if key != "under":  # What the project starts is to be in the same world.
+            del os.environ["UNFLAKE_" + key.upper()]
     if "restore" in told:
         import json
 

@@ -59,6 +59,9 @@ class Agent:
         self._tracing = None
         if told.get("traced") and self._side:
             self._tracing = bring("tracing").Tracing(told, lambda text: self._wire.tell("note", text=text))
+        self._world = None
+        if "under" in told or "switch_interval" in told:
+            self._world = bring("world").world(told)
         self._stacks = Stacks(self._side)
         self._forker = Forker()
         self._clock = time.perf_counter
@@ -356,12 +359,16 @@ class Agent:
             self._dependencies.begin(item)
         if self._tracing is not None:
             self._tracing.begin()
+        if self._world is not None:
+            self._world.begin()
         begin = self._clock()
         try:
             item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
         except (KeyboardInterrupt, pytest.exit.Exception) as error:
             cut = error
         seconds = self._clock() - begin
+        if self._world is not None:
+            self._world.end()
         beside = self._end_instruments(item)
         if cut is None and passed(reports) and not beside:
             # By hand, because it is the frequent case. Sent with the next line, to save a write.

@@ -282,6 +282,7 @@ impl Exec {
     pub(crate) fn interrupt(&mut self) {
         self.interrupts += 1;
         self.interrupted_at.get_or_insert(Instant::now());
+        self.worlds.interrupt();
         for environment in self.environments.values_mut() {
             match &mut environment.root {
                 Some(root) if environment.role == Role::Suite && self.interrupts == 1 => root.kept.interrupt(),

@@ -9,6 +9,7 @@ use std::sync::mpsc::{Receiver, Sender};
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
+use unflake_factors::Under;
 use unflake_model::{Death, Granularity, Layer, Observation, Place, Problem, ProblemKind, Session, TestId};
 use unflake_protocol::Order;
 
@@ -21,6 +22,7 @@ use crate::output::Output;
 use crate::path::{self, Past};
 use crate::tree::Tree;
 use crate::work::Work;
+use crate::worlds::Worlds;
 
 /// Why tests are left when the person at the keyboard ended the run.
 const STOPPED_BY_YOU: &str = "you stopped the run";
@@ -139,6 +141,11 @@ pub struct Exec {
     pub(crate) suite_exit: Option<Death>,
     pub(crate) tree: Tree,
     pub(crate) guard: Guard,
+    pub(crate) worlds: Worlds,
+    /// The world in which runners are started. None: ours.
+    pub(crate) under: Option<Under>,
+    /// Seconds that a thread of Python may keep the interpreter to itself.
+    pub(crate) switch_interval: Option<f64>,
     pub(crate) waiting: VecDeque<Work>,
     pub(crate) works: Vec<Placed>,
     pub(crate) interrupts: u32,
@@ -197,6 +204,9 @@ impl Exec {
             suite_exit: None,
             tree: Tree::default(),
             guard: Guard::default(),
+            worlds: Worlds::default(),
+            under: None,
+            switch_interval: None,
             waiting: VecDeque::new(),
             works: Vec::new(),
             interrupts: 0,
@@ -252,7 +262,12 @@ impl Exec {
 
     /// Starts the user's command and waits for its tests. False when there is none to run them; what was seen says why.
     pub fn list(&mut self, tell: Tell<'_>) -> bool {
-        let id = match self.start_root(Role::Suite, None, self.launch.depends) {
+        self.list_only(None, tell)
+    }
+
+    /// The same of some files only.
+    pub(crate) fn list_only(&mut self, only: Option<Vec<String>>, tell: Tell<'_>) -> bool {
+        let id = match self.start_root(Role::Suite, only, self.launch.depends) {
             Ok(id) => id,
             Err(error) => {
                 self.cannot_start(&error.to_string(), "");
@@ -289,6 +304,9 @@ impl Exec {
             self.let_the_others_end(tell);
         }
         self.until = self.until.or_else(|| Some(Instant::now() + self.launch.time?));
+        let (elsewhere, sessions): (Vec<_>, Vec<_>) =
+            sessions.into_iter().partition(|session| session.under.is_some());
+        elsewhere.into_iter().for_each(|session| self.worlds.add(session));
         let stateful = !self.suite.isolated;
         let work = |session: Session| {
             let stays = session.place == Place::Live;
@@ -299,7 +317,7 @@ impl Exec {
         self.tree.open_dead_ends();
         loop {
             self.dispatch();
-            if self.waiting.is_empty() && self.works.is_empty() {
+            if self.waiting.is_empty() && self.works.is_empty() && self.worlds.is_idle() {
                 self.flush(tell);
                 return;
             }
@@ -319,6 +337,7 @@ impl Exec {
     /// Ends every environment. `failed` is how many tests count as failed after all: the runner's exit code is made from
     /// it, so that what it says beyond that can be heard.
     pub fn close(mut self, failed: u32, tell: Tell<'_>) -> Closed {
+        self.worlds.close();
         for environment in self.environments.values_mut() {
             let failed = (environment.role == Role::Suite).then_some(failed);
             environment.state = State::Ending;
@@ -384,8 +403,10 @@ impl Exec {
             layers: &self.launch.layers,
             cache: self.launch.cache.as_deref(),
             depends,
+            switch_interval: self.switch_interval,
         }
         .variables();
+        let door = self.under.as_ref().map(Under::door);
         let driver = self.launch.driver.iter().flatten();
         let command: Vec<String> = driver.chain(&self.launch.command).cloned().collect();
         let (pipe, output) = Output::pipe()?;
@@ -395,6 +416,7 @@ impl Exec {
             self.directory.path(),
             &command,
             &variables,
+            door.as_ref(),
             pipe.try_clone()?,
             pipe,
             move |how| drop(ended.send(Letter::Ended { environment: id, how })),

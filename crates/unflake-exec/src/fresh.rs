@@ -20,6 +20,7 @@ impl Exec {
         if let Some(why) = self.stopped() {
             return self.abandon(why);
         }
+        self.dispatch_worlds();
         while self.works.len() < self.launch.jobs.max(1)
             && let Some(work) = self.next_waiting()
         {
@@ -177,7 +178,7 @@ impl Exec {
     }
 
     /// The absolute paths of the files that these tests are in. None unless all are known.
-    fn files_of(&self, tests: &BTreeSet<TestId>) -> Option<Vec<String>> {
+    pub(crate) fn files_of(&self, tests: &BTreeSet<TestId>) -> Option<Vec<String>> {
         let root = Path::new(&self.suite.root);
         let file = |test: &TestId| {
             let number = *self.suite.number_of.get(test)?;
@@ -260,6 +261,7 @@ impl Exec {
 
     /// Nothing is begun any more. What runs is ended by others.
     fn abandon(&mut self, why: &str) {
+        self.abandon_worlds(why);
         while let Some(at) = self.works.iter().position(|placed| placed.environment.is_none()) {
             self.give_up(at, why.to_owned());
         }

@@ -10,6 +10,8 @@ use std::{io, thread};
 use unflake_model::Death;
 use unflake_protocol::{Event, Hello, Line, LineError, LineReader};
 
+use crate::worlds::News;
+
 pub(crate) enum Letter {
     Connected {
         hello: Hello,
@@ -37,6 +39,11 @@ pub(crate) enum Letter {
         how: Result<Death, String>,
     },
     Interrupt,
+    /// What is seen in another world.
+    Elsewhere {
+        world: u32,
+        news: News,
+    },
 }
 
 /// Messages that follow each other faster than this are read together.

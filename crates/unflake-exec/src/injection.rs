@@ -26,6 +26,7 @@ pub(crate) struct Injection<'a> {
     pub(crate) layers: &'a [Layer],
     pub(crate) cache: Option<&'a Path>,
     pub(crate) depends: Option<Granularity>,
+    pub(crate) switch_interval: Option<f64>,
 }
 
 impl Injection<'_> {
@@ -56,6 +57,7 @@ impl Injection<'_> {
             (variables::LAYERS, words(self.layers)),
             (variables::CACHE, self.cache.map(text)),
             (variables::DEPENDENCIES, self.depends.map(|by| by.word().to_owned())),
+            (variables::SWITCH_INTERVAL, self.switch_interval.map(|seconds| seconds.to_string())),
             (variables::RESTORE, Some(serde_json::to_string(&restore).expect("a map of strings is JSON"))),
         ];
         changed.extend(told.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))));

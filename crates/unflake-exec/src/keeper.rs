@@ -17,6 +17,7 @@ use std::thread;
 use nix::sys::signal::{Signal, kill, killpg};
 use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::Pid;
+use unflake_factors::Door;
 use unflake_model::Death;
 
 use crate::Launch;
@@ -36,6 +37,7 @@ impl Kept {
         remove: &Path,
         command: &[String],
         variables: &[(String, String)],
+        door: Option<&Door>,
         output: impl Into<Stdio>,
         errors: impl Into<Stdio>,
         died: impl FnOnce(Result<Death, String>) + Send + 'static,
@@ -48,6 +50,7 @@ impl Kept {
         let child = keeper
             .args(&launch.keeper[1..])
             .arg(remove)
+            .arg(door.map_or(String::new(), |door| serde_json::to_string(door).expect("a door is JSON")))
             .arg("--")
             .args(command)
             .envs(variables.iter().map(|(name, value)| (name, value)))
@@ -95,16 +98,24 @@ fn read_end(answers: impl BufRead) -> Result<Death, String> {
     })
 }
 
-/// The keeper's own main. `arguments` are the directory to remove, `--`, and the command.
+/// The keeper's own main. `arguments` are the directory to remove, the way into the runner's world where it has one of its own,
+/// `--`, and the command.
 pub fn keep(arguments: &[String]) -> ExitCode {
-    let [remove, _, program, rest @ ..] = arguments else { return ExitCode::from(2) };
+    let [remove, door, _, program, rest @ ..] = arguments else { return ExitCode::from(2) };
     let remove = PathBuf::from(remove);
     #[cfg(target_os = "linux")]
     let _ = nix::sys::prctl::set_child_subreaper(true);
 
     let Ok(line) = io::stdin().as_fd().try_clone_to_owned().map(UnixStream::from) else { return ExitCode::from(2) };
     let mut answers = &line;
-    let spawned = Command::new(program).args(rest).stdin(Stdio::null()).process_group(0).spawn();
+    let mut command = Command::new(program);
+    command.args(rest).stdin(Stdio::null()).process_group(0);
+    match serde_json::from_str::<Door>(door) {
+        Ok(door) => door.prepare(&mut command),
+        Err(_) if door.is_empty() => {}
+        Err(_) => return ExitCode::from(2),
+    }
+    let spawned = command.spawn();
     let runner = match spawned {
         Ok(child) => Pid::from_raw(child.id() as i32),
         Err(error) => {

@@ -27,6 +27,7 @@ mod route;
 mod tree;
 mod turn;
 mod work;
+mod worlds;
 
 pub use exec::{CannotStart, Closed, Exec, Interrupter, Launch, Tracing};
 pub use keeper::keep;

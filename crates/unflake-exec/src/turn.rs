@@ -85,6 +85,7 @@ impl Exec {
                     environment.ended = Some((how.unwrap_or(Death::Unknown), Instant::now()));
                 }
             }
+            Letter::Elsewhere { world, news } => self.heard_from(world, news),
             Letter::Interrupt => {
                 if self.interrupts == 0 {
                     self.catch_up();
@@ -117,7 +118,7 @@ impl Exec {
                 }
                 self.open_held(id);
             }
-            Letter::Connected { .. } | Letter::Ended { .. } | Letter::Interrupt => {}
+            Letter::Connected { .. } | Letter::Ended { .. } | Letter::Interrupt | Letter::Elsewhere { .. } => {}
         }
     }
 

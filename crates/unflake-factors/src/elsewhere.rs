@@ -4,10 +4,19 @@ use std::convert::Infallible;
 use std::io;
 use std::process::{Command, ExitCode};
 
+use serde::{Deserialize, Serialize};
 use unflake_model::Factor;
 
 use crate::cannot::Cannot;
 use crate::ended::{Ended, Missed, Reached};
+
+/// The way into a world. There is none here.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Door {}
+
+impl Door {
+    pub fn prepare(&self, _: &mut Command) {}
+}
 
 /// A world that commands can be started in. There is none here.
 pub struct Under(Infallible);
@@ -22,6 +31,10 @@ impl Under {
     }
 
     pub fn variables(&self) -> Vec<(String, Option<String>)> {
+        match self.0 {}
+    }
+
+    pub fn door(&self) -> Door {
         match self.0 {}
     }
 

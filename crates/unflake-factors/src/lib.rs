@@ -35,9 +35,11 @@ mod zone;
 
 pub use cannot::Cannot;
 #[cfg(not(target_os = "linux"))]
-pub use elsewhere::{Under, run, watched};
+pub use elsewhere::{Door, Under, run, watched};
 pub use ended::{Ended, Missed, Reached, Why};
 #[cfg(target_os = "linux")]
 pub use run::{run, watched};
+#[cfg(target_os = "linux")]
+pub use set_up::Door;
 #[cfg(target_os = "linux")]
 pub use under::Under;

@@ -11,10 +11,32 @@ use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::sys::resource::{Resource, setrlimit};
 use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::{ForkResult, Pid, fork};
+use serde::{Deserialize, Serialize};
 
-#[derive(Clone, Copy, Default)]
+/// The way into a world for a command that another process of ours starts: everything that is to be set, as data.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Door {
+    pub(crate) variables: Vec<(String, Option<String>)>,
+    pub(crate) set_up: SetUp,
+}
+
+impl Door {
+    /// Has a command start in the world. Whoever made that must still be there when it does.
+    pub fn prepare(&self, command: &mut Command) {
+        for (name, value) in &self.variables {
+            match value {
+                Some(value) => command.env(name, value),
+                None => command.env_remove(name),
+            };
+        }
+        self.set_up.clone().prepare(command);
+    }
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct SetUp {
-    pub(crate) cores: Option<CpuSet>,
+    /// By their numbers. None: all that there are.
+    pub(crate) cores: Option<Vec<usize>>,
     pub(crate) memory: Option<u64>,
     pub(crate) open_files: Option<u64>,
     pub(crate) alone: bool,
@@ -31,7 +53,7 @@ impl SetUp {
             be_alone()?;
         }
         if let Some(cores) = &self.cores {
-            sched_setaffinity(Pid::from_raw(0), cores)?;
+            sched_setaffinity(Pid::from_raw(0), &cpu_set(cores)?)?;
         }
         if let Some(files) = self.open_files {
             setrlimit(Resource::RLIMIT_NOFILE, files, files)?;
@@ -44,19 +66,19 @@ impl SetUp {
 }
 
 /// The first so many of the cores that we may use ourselves. None: there are not more anyway.
-pub(crate) fn first_cores(count: u32) -> io::Result<Option<CpuSet>> {
+pub(crate) fn first_cores(count: u32) -> io::Result<Option<Vec<usize>>> {
     let ours = sched_getaffinity(Pid::from_raw(0))?;
-    let mut chosen = CpuSet::new();
-    let all = (0..CpuSet::count()).filter(|core| ours.is_set(*core).unwrap_or(false));
-    let mut left = count;
-    for core in all {
-        if left == 0 {
-            return Ok(Some(chosen));
-        }
-        chosen.set(core)?;
-        left -= 1;
+    let all: Vec<usize> = (0..CpuSet::count()).filter(|core| ours.is_set(*core).unwrap_or(false)).collect();
+    Ok((all.len() > count as usize).then(|| all[..count as usize].to_vec()))
+}
+
+/// Asks for no memory: it is called between fork and exec.
+pub(crate) fn cpu_set(cores: &[usize]) -> io::Result<CpuSet> {
+    let mut set = CpuSet::new();
+    for core in cores {
+        set.set(*core)?;
     }
-    Ok(None)
+    Ok(set)
 }
 
 /// Whether we may make networks: tried, in a copy of ourselves.

@@ -10,7 +10,7 @@ use crate::ended::{Missed, Reached};
 use crate::examine::examine;
 use crate::load::Load;
 use crate::places::{FreshState, Interpreter};
-use crate::set_up::{SetUp, first_cores, may_be_alone};
+use crate::set_up::{Door, SetUp, cpu_set, first_cores, may_be_alone};
 use crate::shim::Shim;
 use crate::zone::{check_locale, shift, zone};
 
@@ -48,8 +48,8 @@ impl Under {
             match factor {
                 Factor::TimeZone(name) => under.zone = Some(zone(factor, name)?),
                 Factor::Locale(name) => check_locale(factor, name)?,
-                Factor::Order(_) => {
-                    return Err(Cannot::set(factor, "only a run of tests has an order, and a command is run as it is"));
+                Factor::Order(_) | Factor::Beside(_) => {
+                    return Err(Cannot::set(factor, "only a run of tests has that, and a command is run as it is"));
                 }
                 Factor::SwitchInterval(_) => {
                     return Err(Cannot::set(
@@ -83,7 +83,8 @@ impl Under {
         }
         under.told()?;
         if load > 0 {
-            let started = Load::start(load, under.set_up.cores);
+            let cores = under.set_up.cores.as_deref().and_then(|cores| cpu_set(cores).ok());
+            let started = Load::start(load, cores);
             under._load = Some(started.map_err(Cannot::any("start busy processes"))?);
         }
         Ok(under)
@@ -125,15 +126,14 @@ impl Under {
         set
     }
 
+    /// The way in, from this moment on, for a command that somebody else starts.
+    pub fn door(&self) -> Door {
+        Door { variables: self.variables(), set_up: self.set_up.clone() }
+    }
+
     /// Has a command start in this world.
     pub fn prepare(&self, command: &mut Command) {
-        for (name, value) in self.variables() {
-            match value {
-                Some(value) => command.env(name, value),
-                None => command.env_remove(name),
-            };
-        }
-        self.set_up.prepare(command);
+        self.door().prepare(command);
     }
 
     /// Switches delays on or off, in all processes at once. They are off at first.

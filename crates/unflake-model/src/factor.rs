@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::amount::{Amount, Size};
 use crate::factor_kind::{BadFactor, FactorKind};
-use crate::moment::When;
+use crate::moment::{Moment, When};
 
 /// One thing of the world around a test, and what it is set to. Several together are a world.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -23,6 +23,8 @@ pub enum Factor {
     RandomSeed(u64),
     /// Tests in an order drawn from this number. Carried out by whoever orders the tests.
     Order(u64),
+    /// So many copies of the test at once. Carried out by whoever runs tests.
+    Beside(u32),
     /// Cores that can be seen and used.
     Cores(u32),
     /// Busy processes beside the command.
@@ -88,6 +90,7 @@ impl Factor {
             Self::HashSeed(_) => FactorKind::HashSeed,
             Self::RandomSeed(_) => FactorKind::RandomSeed,
             Self::Order(_) => FactorKind::Order,
+            Self::Beside(_) => FactorKind::Beside,
             Self::Cores(_) => FactorKind::Cores,
             Self::Load(_) => FactorKind::Load,
             Self::Memory(_) => FactorKind::Memory,
@@ -115,7 +118,8 @@ impl Factor {
                 }
             }
             Self::TimeZone(word) | Self::Locale(word) | Self::Interpreter(word) => word.clone(),
-            Self::HashSeed(number) | Self::Cores(number) | Self::Load(number) => number.to_string(),
+            Self::HashSeed(number) | Self::Beside(number) => number.to_string(),
+            Self::Cores(number) | Self::Load(number) => number.to_string(),
             Self::RandomSeed(number) | Self::Order(number) | Self::OpenFiles(number) => number.to_string(),
             Self::Memory(size) => size.to_string(),
             Self::Delays(Delays { most, one_in, seed }) => format!("{most}/{one_in}@{seed}"),
@@ -143,7 +147,7 @@ impl Factor {
         Some(match self {
             Self::Date(when) => when.number(),
             Self::Speed(millionths) => *millionths as f64 / 1e6,
-            Self::Cores(number) | Self::Load(number) => f64::from(*number),
+            Self::Beside(number) | Self::Cores(number) | Self::Load(number) => f64::from(*number),
             Self::Memory(size) => size.bytes() as f64,
             Self::OpenFiles(number) => *number as f64,
             Self::Delays(delays) => delays.most.seconds(),
@@ -151,6 +155,24 @@ impl Factor {
             Self::SwitchInterval(interval) => interval.seconds(),
             _ => return None,
         })
+    }
+
+    /// The same factor with more of it, or less. None: it cannot be set to that.
+    pub fn with_number(&self, number: f64) -> Option<Self> {
+        let whole = number.round() as u64;
+        let setting = match self {
+            Self::Date(When::At(_)) => When::At(Moment::at(number as i64)?).to_string(),
+            Self::Date(When::Shifted(_)) => return None,
+            Self::Speed(_) => Self::Speed((number * 1e6).round() as u64).setting(),
+            Self::Delays(delays) => {
+                format!("{}us/{}@{}", (number * 1e6).round(), delays.one_in, delays.seed)
+            }
+            Self::Network(Network::Slow(_)) => format!("slow:{}us", (number * 1e6).round()),
+            Self::SwitchInterval(_) => format!("{}us", (number * 1e6).round()),
+            _ => whole.to_string(),
+        };
+        self.number()?;
+        self.kind().set(&setting).ok()
     }
 }
 

@@ -15,6 +15,7 @@ pub enum FactorKind {
     HashSeed,
     RandomSeed,
     Order,
+    Beside,
     Cores,
     Load,
     Memory,
@@ -29,7 +30,7 @@ pub enum FactorKind {
 }
 
 impl FactorKind {
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 19] = [
         Self::Date,
         Self::Speed,
         Self::TimeZone,
@@ -37,6 +38,7 @@ impl FactorKind {
         Self::HashSeed,
         Self::RandomSeed,
         Self::Order,
+        Self::Beside,
         Self::Cores,
         Self::Load,
         Self::Memory,
@@ -76,6 +78,7 @@ impl FactorKind {
             Self::HashSeed => ("hash-seed", "hash seed", "a number up to 4294967295"),
             Self::RandomSeed => ("random-seed", "random seed", "a number"),
             Self::Order => ("order", "test order", "a number that the order is drawn from"),
+            Self::Beside => ("beside", "copies of itself", "how many run at once: `4`"),
             Self::Cores => ("cores", "parallelism", "how many cores there are: `1`"),
             Self::Load => ("load", "CPU load", "how many busy processes run beside it: `2`"),
             Self::Memory => ("memory", "memory limit", "address space of each process: `512M`, `2G`"),
@@ -118,6 +121,7 @@ impl FactorKind {
             Self::HashSeed => setting.parse().ok().map(Factor::HashSeed),
             Self::RandomSeed => setting.parse().ok().map(Factor::RandomSeed),
             Self::Order => setting.parse().ok().map(Factor::Order),
+            Self::Beside => Some(Factor::Beside(from(2..=64)? as u32)),
             Self::Cores => Some(Factor::Cores(from(1..=1024)? as u32)),
             Self::Load => Some(Factor::Load(from(1..=1024)? as u32)),
             Self::Memory => setting.parse().ok().map(Factor::Memory),

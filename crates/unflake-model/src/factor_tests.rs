@@ -4,7 +4,7 @@ use super::*;
 use crate::moment::Moment;
 
 /// As it was typed, where that is how it is printed too.
-const TYPED: [&str; 24] = [
+const TYPED: [&str; 25] = [
     "date=2027-01-30",
     "date=2028-02-29T23:59:58+01:00",
     "date=2028-02-29T00:00:00Z",
@@ -17,6 +17,7 @@ const TYPED: [&str; 24] = [
     "hash-seed=0",
     "random-seed=18446744073709551615",
     "order=7",
+    "beside=4",
     "cores=1",
     "load=2",
     "memory=512M",
@@ -163,9 +164,38 @@ proptest! {
     }
 
     #[test]
-    fn no_text_at_all_is_a_surprise(kind in 0..18usize, text in ".{0,24}") {
+    fn no_text_at_all_is_a_surprise(kind in 0..19usize, text in ".{0,24}") {
         if let Ok(factor) = FactorKind::ALL[kind].set(&text) {
             prop_assert_eq!(factor.to_string().parse::<Factor>(), Ok(factor));
         }
     }
+}
+
+#[test]
+fn settings_can_be_more_or_less() {
+    let check = |text: &str, number: f64, expected: Option<&str>| {
+        let factor: Factor = text.parse().unwrap();
+        let moved = factor.with_number(number).map(|factor| factor.to_string());
+        assert_eq!(moved.as_deref(), expected, "{text} at {number}");
+    };
+    check("load=8", 3.0, Some("load=3"));
+    check("memory=2G", 1048576.0, Some("memory=1M"));
+    check("delays=20ms/5@7", 0.001, Some("delays=1ms/5@7"));
+    check("network=slow:1s", 0.25, Some("network=slow:250ms"));
+    check("speed=10", 2.5, Some("speed=2.5"));
+    check("date=2027-01-30", 1_835_395_199.0, Some("date=2028-02-28T23:59:59"));
+    check("date=2027-01-30", 1_835_352_000.0, Some("date=2028-02-28"));
+    check("date=2027-01-30", -1.0, None);
+    check("date=+3d", 5.0, None);
+    check("time-zone=UTC", 5.0, None);
+    check("load=8", 0.0, None);
+}
+
+#[test]
+fn every_second_has_a_moment_and_every_moment_its_second() {
+    for seconds in (0..7_289_654_400).step_by(86_399 * 17) {
+        let moment = Moment::at(seconds).unwrap();
+        assert_eq!(When::At(moment).number() as i64, seconds, "{moment}");
+    }
+    assert_eq!(Moment::at(8_000_000_000), None);
 }

@@ -1,6 +1,6 @@
 use serde::{Deserialize, Serialize};
 
-use crate::{Base, Cell, Divergence, Failure, Granularity, LayerDifference, Origin, TestId};
+use crate::{Base, Cell, Divergence, Failure, Granularity, Influence, LayerDifference, Origin, TestId};
 
 /// What a technique concluded of one test, with what it rests on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -28,6 +28,7 @@ pub enum Detail {
     State(Leak),
     Divergence(Divergence),
     Layer(LayerDifference),
+    Factor(Box<Influence>),
 }
 
 /// Whether a change can have caused a failure.

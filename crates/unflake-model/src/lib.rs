@@ -13,6 +13,7 @@ mod divergence;
 mod factor;
 mod factor_kind;
 mod finding;
+mod influence;
 mod layer;
 mod moment;
 mod observation;
@@ -34,6 +35,7 @@ pub use finding::{
     Detail, Evidence, Finding, Intersect, IntersectKind, Leak, LeakKind, Mode, Nio, NioKind, OrderDependence,
     OrderKind, Repeats, Rung, Touch, Verdict, VerdictKind,
 };
+pub use influence::{Influence, Threshold, Tried, Untried};
 pub use layer::{
     Difference, Fact, FactId, Gap, Hidden, Layer, LayerDifference, LayerMeasure, Looks, Measured, OutputId, Rate, SeenIn,
     Spread, Unit,

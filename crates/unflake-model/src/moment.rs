@@ -45,6 +45,18 @@ impl When {
 }
 
 impl Moment {
+    /// So many seconds after 1970 began, in local time. None: outside of the years that clocks can be set to.
+    pub fn at(seconds: i64) -> Option<Self> {
+        let (mut days_left, time) = (seconds.div_euclid(DAY), seconds.rem_euclid(DAY));
+        let year = YEARS.take_while(|year| days_before(*year) <= days_left).last().filter(|_| seconds >= 0)?;
+        days_left -= days_before(year);
+        let month = (1..=12).take_while(|month| days_in_year(year, *month) <= days_left).last()?;
+        days_left -= days_in_year(year, month);
+        let (hour, minute, second) = ((time / 3600) as i8, (time / 60 % 60) as i8, (time % 60) as i8);
+        let day = i8::try_from(days_left + 1).ok().filter(|day| *day <= days(year, month))?;
+        Some(Self { year, month, day, hour, minute, second, offset: None })
+    }
+
     /// Seconds since 1970 if this were said in UTC.
     fn as_utc(self) -> i64 {
         let days = days_before(self.year) + days_in_year(self.year, self.month) + i64::from(self.day) - 1;

@@ -3,7 +3,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Attempt, Cell, Comparison, Dependencies, EnvironmentId, Finding, Origin, Purpose, SessionId, Test, TestId,
+    Attempt, Cell, Comparison, Dependencies, EnvironmentId, Factor, Finding, Origin, Purpose, SessionId, Test, TestId,
 };
 
 /// What the world told us. Techniques hear these and nothing else; the store keeps them.
@@ -43,6 +43,11 @@ pub enum Observation {
     },
     /// What changed, once somebody wants to know what attempts depend on. An error says in words why that cannot be told.
     Compared(Box<Result<Comparison, String>>),
+    /// The session that is about to begin runs in this world.
+    Under {
+        session: SessionId,
+        factors: Vec<Factor>,
+    },
     /// What the attempt that is about to be told depended on.
     Depends {
         session: SessionId,

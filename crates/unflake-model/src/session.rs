@@ -2,7 +2,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Granularity, TestId};
+use crate::{Factor, Granularity, TestId};
 
 /// Numbers the sessions of one run, in the order in which they were asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -34,6 +34,9 @@ pub struct Session {
     /// What is wanted of the state that the first `prefix` tests leave behind.
     #[serde(default)]
     pub probe: Option<Probe>,
+    /// The world in which it is to run. None: that in which the user's runner was started.
+    #[serde(default)]
+    pub under: Option<Vec<Factor>>,
 }
 
 /// What is done with the state that the beginning of a session leaves behind.
@@ -72,6 +75,8 @@ pub enum Purpose {
     State,
     /// A test at the revision with which changes are compared.
     Base,
+    /// A test in a world of somebody's choosing, to see what makes it fail.
+    Factor,
 }
 
 /// Where a session runs.
@@ -97,7 +102,7 @@ pub enum Origin {
 impl Session {
     /// A session that wants nothing but its tests run, in an environment in which no test has run before.
     pub fn fresh(id: SessionId, purpose: Purpose, origin: Origin, tests: Vec<TestId>) -> Self {
-        Self { id, purpose, place: Place::Fresh(origin), tests, again: 0, prefix: 0, depends: None, probe: None }
+        Self { id, purpose, place: Place::Fresh(origin), tests, again: 0, prefix: 0, depends: None, probe: None, under: None }
     }
 }
 
@@ -115,6 +120,7 @@ impl Purpose {
             Self::Search => "search",
             Self::State => "state",
             Self::Base => "base",
+            Self::Factor => "factor",
         }
     }
 }

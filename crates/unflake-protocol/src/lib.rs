@@ -43,8 +43,22 @@ pub mod variables {
     pub const CACHE: &str = "UNFLAKE_CACHE";
     /// `file` or `function`: what each attempt depended on is to be told, by files or by the functions in them too.
     pub const DEPENDENCIES: &str = "UNFLAKE_DEPENDENCIES";
+    /// Seconds that a thread may keep the interpreter to itself while tests run.
+    pub const SWITCH_INTERVAL: &str = "UNFLAKE_SWITCH_INTERVAL";
 
     /// All of them.
-    pub const ALL: [&str; 11] =
-        [SOCKET, ENVIRONMENT, SIDE, REPORTS, OUTPUT_LIMIT, ONLY, RESTORE, TRACED, LAYERS, CACHE, DEPENDENCIES];
+    pub const ALL: [&str; 12] = [
+        SOCKET,
+        ENVIRONMENT,
+        SIDE,
+        REPORTS,
+        OUTPUT_LIMIT,
+        ONLY,
+        RESTORE,
+        TRACED,
+        LAYERS,
+        CACHE,
+        DEPENDENCIES,
+        SWITCH_INTERVAL,
+    ];
 }

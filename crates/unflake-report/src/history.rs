@@ -124,6 +124,7 @@ fn place(row: &HistoryRow) -> String {
         (Purpose::Order | Purpose::Search, _) => format!("another order{after}"),
         (Purpose::State, _) => format!("in a search for state{after}"),
         (Purpose::Base, _) => "at the base".to_owned(),
+        (Purpose::Factor, _) => "under other circumstances".to_owned(),
         (Purpose::Fresh, 0) => format!("fresh {}", row.origin.word()),
         (Purpose::Fresh, _) => format!("again in the fresh {}", row.origin.word()),
     }

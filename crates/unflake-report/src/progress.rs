@@ -152,6 +152,7 @@ impl Progress {
             | Observation::Looked { .. }
             | Observation::Compared(_)
             | Observation::Depends { .. }
+            | Observation::Under { .. }
             | Observation::Left { .. }
             | Observation::NotRestored { .. } => {}
             Observation::Started { session, purpose, environment, test, .. } => {
@@ -229,6 +230,7 @@ impl State {
             Purpose::Search => searching("looking for culprits"),
             Purpose::State => searching("looking for the state that leaks"),
             Purpose::Base => searching("at the base"),
+            Purpose::Factor => searching("under other circumstances"),
             _ => return self.enter_ladder(purpose, of),
         };
         if !matches!((&self.phase, &next), (Phase::Searching { what: a, .. }, Phase::Searching { what: b, .. }) if a == b)

@@ -4,7 +4,7 @@ use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use rusqlite::{Result, Row, params};
-use unflake_model::{Attempt, Dependencies, EnvironmentId, Failure, Observation, SessionId, TestId, Timestamp};
+use unflake_model::{Attempt, Dependencies, EnvironmentId, Factor, Failure, Observation, SessionId, TestId, Timestamp};
 
 use crate::word::{Json, Word};
 use crate::write::Told;
@@ -27,6 +27,9 @@ pub struct Learned {
     pub revision: Revision,
     pub on: Dependencies,
 }
+
+/// The exit code of a run that a person stopped.
+const STOPPED: u8 = 130;
 
 type Searched = BTreeMap<String, BTreeSet<String>>;
 
@@ -164,11 +167,49 @@ impl Store {
         )
     }
 
+    /// What an experiment with this command has learnt of a test before it was stopped: each attempt with the world it was made
+    /// in, in their order, those of the runs that it went on from first. Empty where the last one came to its end.
+    pub fn unfinished_experiment(
+        &self,
+        command: &[String],
+        cwd: &str,
+        test: &TestId,
+    ) -> Result<Vec<(Vec<Factor>, Attempt)>, StoreError> {
+        let runs = self.list(
+            "SELECT DISTINCT run.id, run.exit FROM attempt
+             JOIN circumstance ON circumstance.id = attempt.circumstance JOIN run ON run.id = circumstance.run
+             WHERE attempt.test = (SELECT id FROM test WHERE name = ?) AND circumstance.purpose = 'factor'
+               AND run.command = ? AND run.cwd = ?
+             ORDER BY run.id DESC",
+            params![test.as_str(), Json(command), cwd],
+            |row| Ok((RunId(row.get(0)?), row.get::<_, Option<u8>>(1)?)),
+        )?;
+        let mut stopped: Vec<RunId> = runs
+            .into_iter()
+            .take_while(|(_, exit)| exit.is_none_or(|exit| exit == STOPPED))
+            .map(|(run, _)| run)
+            .collect();
+        stopped.reverse();
+        let mut made = Vec::new();
+        for run in stopped {
+            let worlds: HashMap<SessionId, Vec<Factor>> = (self.told(run)?.into_iter())
+                .filter_map(|told| match told {
+                    Observation::Under { session, factors } => Some((session, factors)),
+                    _ => None,
+                })
+                .collect();
+            let of_test = self.attempts_in(run)?.into_iter().filter(|attempt| attempt.test == *test);
+            made.extend(of_test.filter_map(|attempt| Some((worlds.get(&attempt.session)?.clone(), attempt))));
+        }
+        Ok(made)
+    }
+
     fn observation(&self, told: Told) -> Result<Observation, StoreError> {
         Ok(match told {
             Told::Environment(environment) => Observation::EnvironmentUp(environment),
             Told::Problem(problem) => Observation::Problem(problem),
             Told::Note(text) => Observation::Note(text),
+            Told::Under { session, factors } => Observation::Under { session, factors },
             Told::SessionEnded { session, left, why } => {
                 let left = left.into_iter().map(|id| self.test_name(id)).collect::<Result<_, _>>()?;
                 Observation::SessionEnded { session, left, why }

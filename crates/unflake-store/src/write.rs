@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use rusqlite::{Connection, OptionalExtension, Result, TransactionBehavior, params};
 use serde::{Deserialize, Serialize};
 use unflake_model::{
-    Attempt, Dependencies, Environment, EnvironmentId, Failure, Observation, Origin, Problem, Purpose, SessionId, Test,
+    Attempt, Dependencies, Environment, EnvironmentId, Factor, Failure, Observation, Origin, Problem, Purpose, SessionId, Test,
     TestId, Timestamp,
 };
 
@@ -64,6 +64,9 @@ impl Store {
                     Observation::Listed { tests, deselected, .. } => writer.listing(run, tests, *deselected)?,
                     Observation::EnvironmentUp(environment) => {
                         writer.tell(run, &Told::Environment(environment.clone()))?;
+                    }
+                    Observation::Under { session, factors } => {
+                        writer.tell(run, &Told::Under { session: *session, factors: factors.clone() })?;
                     }
                     Observation::Problem(problem) => writer.tell(run, &Told::Problem(problem.clone()))?,
                     Observation::Note(text) => writer.tell(run, &Told::Note(text.clone()))?,
@@ -124,6 +127,7 @@ pub(crate) enum Told {
     Problem(Problem),
     Note(String),
     SessionEnded { session: SessionId, left: Vec<i64>, why: Option<String> },
+    Under { session: SessionId, factors: Vec<Factor> },
 }
 
 pub(crate) struct Writer<'a> {

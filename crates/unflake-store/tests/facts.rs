@@ -177,6 +177,7 @@ fn attempts() -> impl Strategy<Value = Attempt> {
         Purpose::Search,
         Purpose::State,
         Purpose::Base,
+        Purpose::Factor,
     ]);
     let origins = prop::sample::select(vec![Origin::Process, Origin::Fork]);
     let numbers = (any::<u32>(), any::<u32>(), any::<u32>(), any::<u32>(), any::<i64>(), any::<f64>());

@@ -179,6 +179,7 @@ impl Campaign<'_> {
             Observation::Started { .. }
             | Observation::Compared(_)
             | Observation::Depends { .. }
+            | Observation::Under { .. }
             | Observation::Left { .. }
             | Observation::NotRestored { .. } => {}
             Observation::Traced { .. } | Observation::Looked { .. } => (self.take)(observation),

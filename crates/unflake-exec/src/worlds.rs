@@ -1,0 +1,278 @@
+//! Other worlds. Variables, a preloaded shim and limits must hold before a runner starts, so sessions that are to run under
+//! factors have, for each set of these, an executor of their own, in a thread of its own: one process that collects, and
+//! a copy of it for each run. What it sees comes to us as letters.
+
+use std::collections::VecDeque;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::{self, JoinHandle};
+use std::time::Instant;
+
+use unflake_factors::Under;
+use unflake_model::{Factor, Observation, Session};
+
+use crate::exec::{Exec, Interrupter, Launch};
+use crate::inbox::Letter;
+
+/// So many worlds stay for what comes next. Each is a process.
+const KEPT: usize = 4;
+/// Environments of a world are numbered from here on, so that no two worlds have the same number.
+const NUMBERS: u32 = 1 << 16;
+/// The agent comes in by these.
+const OURS: [&str; 2] = ["PYTHONPATH", "PYTEST_PLUGINS"];
+
+#[derive(Default)]
+pub(crate) struct Worlds {
+    waiting: VecDeque<Group>,
+    /// The last used last.
+    open: Vec<World>,
+    made: u32,
+}
+
+/// Sessions of one world.
+struct Group {
+    factors: Vec<Factor>,
+    sessions: Vec<Session>,
+}
+
+struct World {
+    number: u32,
+    factors: Vec<Factor>,
+    /// None: it has been told to end.
+    orders: Option<Sender<Vec<Session>>>,
+    interrupter: Option<Interrupter>,
+    thread: JoinHandle<()>,
+    busy: bool,
+}
+
+/// What a world has to tell.
+pub(crate) enum News {
+    Up(Interrupter),
+    Seen(Vec<Observation>),
+    /// It has nothing more to do.
+    Idle,
+}
+
+impl Worlds {
+    pub(crate) fn add(&mut self, session: Session) {
+        let factors = session.under.clone().unwrap_or_default();
+        match self.waiting.iter_mut().find(|group| group.factors == factors) {
+            Some(group) => group.sessions.push(session),
+            None => self.waiting.push_back(Group { factors, sessions: vec![session] }),
+        }
+    }
+
+    pub(crate) fn is_idle(&self) -> bool {
+        self.waiting.is_empty() && self.open.iter().all(|world| !world.busy)
+    }
+
+    fn busy(&self) -> impl Iterator<Item = &World> {
+        self.open.iter().filter(|world| world.busy)
+    }
+
+    fn world(&mut self, number: u32) -> Option<&mut World> {
+        self.open.iter_mut().find(|world| world.number == number)
+    }
+
+    pub(crate) fn interrupt(&self) {
+        self.open.iter().filter_map(|world| world.interrupter.as_ref()).for_each(Interrupter::interrupt);
+    }
+
+    /// Ends what has nothing to do: all but the last used, and every world that would be felt by the others.
+    fn tidy(&mut self, kept: usize) {
+        let idle = self.open.iter().filter(|world| !world.busy && !is_felt(&world.factors)).count();
+        let mut spare = idle.saturating_sub(kept);
+        let (mut stay, mut go) = (Vec::new(), Vec::new());
+        for world in std::mem::take(&mut self.open) {
+            let goes = !world.busy && (is_felt(&world.factors) || spare > 0);
+            if goes && !is_felt(&world.factors) {
+                spare -= 1;
+            }
+            if goes { go.push(world) } else { stay.push(world) }
+        }
+        self.open = stay;
+        for world in go {
+            drop(world.orders);
+            let _ = world.thread.join();
+        }
+    }
+
+    pub(crate) fn close(&mut self) {
+        self.open.iter_mut().for_each(|world| world.busy = false);
+        self.tidy(0);
+    }
+}
+
+/// Whether it would be felt in other worlds, or would feel them: nothing runs beside it, and it ends when it has nothing to do.
+fn is_felt(factors: &[Factor]) -> bool {
+    factors.iter().any(|factor| matches!(factor, Factor::Load(_) | Factor::Beside(_)))
+}
+
+impl Exec {
+    /// Sends sessions that wait to their worlds, as many at once as fresh environments may run at once.
+    pub(crate) fn dispatch_worlds(&mut self) {
+        while let Some(next) = self.worlds.waiting.front() {
+            let felt = is_felt(&next.factors) || self.worlds.busy().any(|world| is_felt(&world.factors));
+            let most = if felt { 1 } else { self.launch.jobs.max(1) };
+            if self.worlds.busy().count() >= most {
+                return;
+            }
+            let Some(Group { factors, sessions }) = self.worlds.waiting.pop_front() else { return };
+            let at = self.worlds.open.iter().position(|world| world.factors == factors && world.orders.is_some());
+            let world = match at {
+                Some(at) => self.worlds.open.remove(at),
+                None => self.make_world(factors, &sessions),
+            };
+            let sent = world.orders.as_ref().is_some_and(|orders| orders.send(sessions).is_ok());
+            self.worlds.open.push(World { busy: sent, ..world });
+        }
+    }
+
+    fn make_world(&mut self, factors: Vec<Factor>, sessions: &[Session]) -> World {
+        let beside = factors.iter().find_map(|factor| match factor {
+            Factor::Beside(copies) => Some(*copies as usize),
+            _ => None,
+        });
+        self.worlds.made += 1;
+        let number = self.worlds.made;
+        let launch = Launch {
+            suite: false,
+            jobs: beside.unwrap_or(1),
+            time: self.until.map(|until| until.saturating_duration_since(Instant::now())),
+            ..self.launch.clone()
+        };
+        let tests = sessions.iter().flat_map(|session| session.tests.iter().cloned()).collect();
+        let only = self.files_of(&tests);
+        let (orders, heard) = channel();
+        let (to, under) = (self.sender.clone(), factors.clone());
+        let thread = thread::spawn(move || live(number, launch, &under, only, &heard, &to));
+        World { number, factors, orders: Some(orders), interrupter: None, thread, busy: false }
+    }
+
+    pub(crate) fn heard_from(&mut self, number: u32, news: News) {
+        let stopped = self.stopped().is_some();
+        match news {
+            News::Up(interrupter) => {
+                if stopped {
+                    interrupter.interrupt();
+                }
+                if let Some(world) = self.worlds.world(number) {
+                    world.interrupter = Some(interrupter);
+                }
+            }
+            News::Seen(seen) => self.seen.extend(seen),
+            News::Idle => {
+                if let Some(world) = self.worlds.world(number) {
+                    world.busy = false;
+                }
+                self.worlds.tidy(KEPT);
+            }
+        }
+    }
+
+    /// Nothing more is begun in any world.
+    pub(crate) fn abandon_worlds(&mut self, why: &str) {
+        for session in std::mem::take(&mut self.worlds.waiting).into_iter().flat_map(|group| group.sessions) {
+            let why = Some(why.to_owned());
+            self.seen.push(Observation::SessionEnded { session: session.id, left: session.tests, why });
+        }
+    }
+}
+
+/// The life of one world, in its own thread.
+fn live(
+    number: u32,
+    launch: Launch,
+    factors: &[Factor],
+    only: Option<Vec<String>>,
+    orders: &Receiver<Vec<Session>>,
+    to: &Sender<Letter>,
+) {
+    let tell = |news| drop(to.send(Letter::Elsewhere { world: number, news }));
+    let mut exec = open(number, launch, factors, only, |interrupter| tell(News::Up(interrupter)));
+    while let Ok(sessions) = orders.recv() {
+        match &mut exec {
+            Ok(exec) => {
+                let under = |session: &Session| Observation::Under { session: session.id, factors: factors.to_vec() };
+                tell(News::Seen(sessions.iter().map(under).collect()));
+                let plain = sessions.into_iter().map(|session| Session { under: None, ..session }).collect();
+                exec.run(plain, &mut |seen| {
+                    let told: Vec<_> = seen.iter().filter(|one| concerns_us(one)).cloned().collect();
+                    if !told.is_empty() {
+                        tell(News::Seen(told));
+                    }
+                });
+            }
+            Err(why) => {
+                let left = |session: Session| Observation::SessionEnded {
+                    session: session.id,
+                    left: session.tests,
+                    why: Some(why.clone()),
+                };
+                tell(News::Seen(sessions.into_iter().map(left).collect()));
+            }
+        }
+        tell(News::Idle);
+    }
+    if let Ok(exec) = exec {
+        let missed = exec.under.as_ref().and_then(Under::reached).map_or(Vec::new(), |reached| reached.missed);
+        exec.close(0, &mut |_| {});
+        if let Some(missed) = missed.first() {
+            let what = factors.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+            tell(News::Seen(vec![Observation::Note(format!("not everything ran under {what}: {missed}"))]));
+        }
+    }
+}
+
+/// An executor whose runner is in its world and has listed its tests. An error says in words why there is none.
+fn open(
+    number: u32,
+    launch: Launch,
+    factors: &[Factor],
+    only: Option<Vec<String>>,
+    up: impl FnOnce(Interrupter),
+) -> Result<Exec, String> {
+    let ours = |factor: &&Factor| matches!(factor, Factor::Variable { name, .. } if OURS.contains(&name.as_str()));
+    if let Some(factor) = factors.iter().find(ours) {
+        return Err(format!("cannot set {factor}: unflake comes into the runner by it"));
+    }
+    // What whoever runs tests carries out, the rest of the world need not know.
+    let of_tests =
+        |factor: &&Factor| matches!(factor, Factor::Order(_) | Factor::Beside(_) | Factor::SwitchInterval(_));
+    let of_process: Vec<Factor> = factors.iter().filter(|factor| !of_tests(factor)).cloned().collect();
+    let under = Under::new(&of_process).map_err(|cannot| cannot.to_string())?;
+    let needs_shim = under.by_shim().next().is_some();
+    let mut exec = Exec::new(launch).map_err(|error| error.to_string())?;
+    up(exec.interrupter());
+    exec.next_environment = number.saturating_mul(NUMBERS);
+    exec.switch_interval = factors.iter().find_map(|factor| match factor {
+        Factor::SwitchInterval(interval) => Some(interval.seconds()),
+        _ => None,
+    });
+    exec.under = Some(under);
+    let mut problem = None;
+    let listed = exec.list_only(only, &mut |seen| {
+        for one in seen {
+            if let Observation::Problem(told) = one {
+                problem.get_or_insert_with(|| told.text.lines().next().unwrap_or_default().to_owned());
+            }
+        }
+    });
+    if !listed {
+        exec.close(0, &mut |_| {});
+        return Err(problem.unwrap_or_else(|| "the runner did not list its tests there".to_owned()));
+    }
+    let reached = exec.under.as_ref().and_then(Under::reached).map_or(0, |reached| reached.processes);
+    if needs_shim && reached == 0 {
+        exec.close(0, &mut |_| {});
+        return Err("the runner is not reached by what would bring it about".to_owned());
+    }
+    Ok(exec)
+}
+
+/// Where something starts and what it listed there is no matter of the run's own.
+fn concerns_us(observation: &Observation) -> bool {
+    !matches!(
+        observation,
+        Observation::EnvironmentUp(_) | Observation::Listed { .. } | Observation::Problem(_) | Observation::Note(_)
+    )
+}
