@@ -74,3 +74,16 @@ def traced(project):
         return Traced(project(files, variables=told, **options), forked)
 
     return start
+
+
+@pytest.fixture
+def looked(project):
+    """Starts pytest in a project so that it is told what its attempts look like at some layers."""
+    from sheets import Looked
+
+    def start(files, layers, *args, forked=False, variables={}, **options):
+        unflake = project(files, *args, variables=dict(variables, UNFLAKE_LAYERS=layers), **options)
+        connection = unflake.ready()
+        return Looked(unflake, unflake.fork(connection, 5) if forked else connection)
+
+    return start

@@ -62,6 +62,9 @@ class Agent:
         self._world = None
         if "under" in told or "switch_interval" in told:
             self._world = bring("world").world(told)
+        self._layers = None
+        if told.get("layers") and self._side:
+            self._layers = bring("layers").Layers(told, self._text)
         self._stacks = Stacks(self._side)
         self._forker = Forker()
         self._clock = time.perf_counter
@@ -106,6 +109,8 @@ class Agent:
                 config.pluginmanager.register(self._dependencies, "unflake-dependencies")
             if self._tracing is not None:
                 self._tracing.configure(config)
+            if self._layers is not None:
+                self._layers.configure(config)
 
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_load_initial_conftests(self, early_config):
@@ -359,6 +364,8 @@ class Agent:
             self._dependencies.begin(item)
         if self._tracing is not None:
             self._tracing.begin()
+        if self._layers is not None:
+            self._layers.begin(item)
         if self._world is not None:
             self._world.begin()
         begin = self._clock()
@@ -385,6 +392,8 @@ class Agent:
     def _end_instruments(self, item):
         """What `done` tells of the attempt beside its outcome."""
         told = {}
+        if self._layers is not None:
+            told["layers"] = self._layers.end(item)
         if self._tracing is not None:
             told["trace"] = self._tracing.end()
         if self._dependencies is not None:

@@ -23,6 +23,11 @@ def raised(descriptor, control=fcntl.fcntl, duplicate=fcntl.F_DUPFD_CLOEXEC, clo
     return descriptor
 
 
+def visible(text):
+    """JSON in which halves of surrogate pairs, which parsers refuse, are escapes that can be seen."""
+    return "".join(("\\\\u%04x" % ord(c)) if 0xD800 <= ord(c) < 0xE000 else c for c in text)
+
+
 class Wire:
     """Lines to and from unflake. Everything used while tests run is kept here since before they were loaded."""
 
@@ -36,7 +41,7 @@ class Wire:
         self._new_socket, self._kind = _socket.socket, (_socket.AF_UNIX, _socket.SOCK_STREAM)
         self._quietly = getattr(_socket, "MSG_NOSIGNAL", 0)  # A test may have given SIGPIPE back its deadly default.
         self._fstat, self._getpid, self._exit, self._raised = os.fstat, os.getpid, os._exit, raised
-        self._close = os.close
+        self._close, self._visible = os.close, visible
         self._encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
         self._decode = json.JSONDecoder().decode
         self._pid = self._getpid()
@@ -89,13 +94,12 @@ class Wire:
         return self._identity is not None and self._identify() == self._identity
 
     def line(self, event, **fields):
-        """An event as bytes. Halves of surrogate pairs, which JSON parsers refuse, become visible escapes."""
+        """An event as bytes."""
         text = self._encode({"event": event, **fields})
         try:
             return text.encode() + b"\n"
         except UnicodeEncodeError:
-            shown = (("\\\\u%04x" % ord(c)) if 0xD800 <= ord(c) < 0xE000 else c for c in text)
-            return "".join(shown).encode() + b"\n"
+            return self._visible(text).encode() + b"\n"
 
     def send(self, lines):
         if self._getpid() != self._pid:

@@ -1,0 +1,181 @@
+"""What a run looked like: lines and output, and the file that tells it."""
+
+import os
+import signal
+import sys
+
+import pytest
+import sheets
+
+SHOP = {
+    "shop.py": """
+        def price(n):
+            if n > 10:
+                return n - 1
+            return n
+
+        def numbers(n):
+            for i in range(n):
+                yield i
+
+        class Till:
+            def total(self): return sum(numbers(3))
+        """,
+    "test_shop.py": """
+        import threading
+        import pytest
+        import shop
+
+        @pytest.fixture
+        def till():
+            yield shop.Till()
+            left = True
+
+        def test_small(till):
+            assert shop.price(3) == 3
+            assert till.total() == 3
+
+        def test_large():
+            thread = threading.Thread(target=shop.price, args=(30,))
+            thread.start()
+            thread.join()
+
+        def test_fails():
+            assert shop.price(3) == 4
+        """,
+}
+
+
+def test_lines_of_the_project_from_set_up_to_tear_down_in_all_threads(looked):
+    agent = looked(SHOP, "code")
+    small = {"shop.py": [3, 5, 8, 9, 12], "test_shop.py": [8, 9, 12, 13]}
+    large = {"shop.py": [3, 4], "test_shop.py": [16, 17, 18]}
+    for _ in range(3):
+        assert agent.sheet(0).lines() == small
+        assert agent.sheet(1).lines() == large
+    assert agent.sheet(2, "failed").lines() == {"shop.py": [3, 5], "test_shop.py": [21]}
+
+
+def test_a_copy_tells_the_same(looked):
+    agent = looked(SHOP, "code", forked=True)
+    assert agent.sheet(1).lines() == {"shop.py": [3, 4], "test_shop.py": [16, 17, 18]}
+
+
+def test_without_the_variable_nothing_is_told(project):
+    unflake = project(SHOP)
+    (done,) = unflake.ready().run(0)
+    assert "layers" not in done and not [name for name in os.listdir(unflake.side) if name.startswith("layers")]
+
+
+@pytest.mark.skipif(hasattr(sys, "monitoring"), reason="sys.monitoring is beside sys.settrace")
+def test_beside_another_tracer_there_is_a_gap(looked):
+    files = {"conftest.py": "import sys\nsys.settrace(lambda *_: None)\n", "test_it.py": "def test():\n    pass\n"}
+    sheet = looked(files, "code").sheet()
+    assert sheet.lines() == {} and "another tracer" in sheet.gaps("code")[0]
+
+
+@pytest.mark.skipif(hasattr(sys, "monitoring"), reason="sys.monitoring is beside sys.settrace")
+def test_a_test_that_traces_leaves_a_gap(looked):
+    taken = looked("import sys\n\ndef test():\n    sys.settrace(None)\n", "code").sheet()
+    assert taken.lines() == {"test_it.py": [4]} and "begun to trace" in taken.gaps("code")[0]
+
+
+@pytest.mark.skipif(not hasattr(sys, "monitoring"), reason="sys.monitoring only")
+def test_whoever_takes_its_number_of_sys_monitoring_away_leaves_a_gap(looked):
+    given = "import sys\n\ndef test():\n    for tool in range(6):\n        sys.monitoring.free_tool_id(tool)\n"
+    assert "another tool" in looked(given, "code").sheet().gaps("code")[0]
+
+
+WRITES = """
+import sys
+import pytest
+
+@pytest.fixture
+def noisy():
+    print("set up")
+    yield
+    print("torn down")
+
+def test_writes(noisy):
+    print("called")
+    sys.stderr.write("oh \\udc80\\n")
+
+def test_reads(capsys):
+    print("mine")
+    assert capsys.readouterr().out == "mine\\n"
+    print("rest")
+
+def test_is_silent():
+    pass
+"""
+
+
+def test_what_a_test_writes(looked):
+    agent = looked(WRITES, "interface")
+    written = agent.sheet(0)
+    assert written.out("stdout") == ["set up\ncalled\ntorn down\n"]
+    assert len(written.out("stderr")) == 1 and written.out("stderr")[0].startswith("oh ")
+    assert agent.sheet(1).out("stdout") == ["mine\n", "rest\n"]
+    assert agent.sheet(2).of("out") == []
+
+
+def test_long_output_is_bounded(looked):
+    agent = looked("def test():\n    print('x' * 5000)\n", "interface", limit=100)
+    assert "characters left out" in agent.sheet().out("stdout")[0]
+
+
+def test_output_that_is_not_captured_is_a_gap(looked):
+    sheet = looked(WRITES, "interface", "-s").sheet(0)
+    assert sheet.of("out") == [] and "-s" in sheet.gaps("interface")[0]
+
+
+def test_it_survives_a_test_that_closes_descriptors(looked):
+    source = "import os\n\ndef test():\n    os.closerange(100, 4000)\n    a = 1\n\ndef test_other():\n    a = 2\n"
+    agent = looked(source, "code")
+    agent.connection.order("run", tests=[0, 1], again=0)
+    connection = agent.unflake.accept()
+    done = [event for event in agent.connection.rest() + connection.until("idle") if event["event"] == "done"]
+    assert [sheets.Sheet(one["layers"]).lines() for one in done] == [{"test_it.py": [4, 5]}, {"test_it.py": [8]}]
+
+
+def test_it_survives_patches(looked):
+    source = """
+    import json, os
+
+    def test(monkeypatch):
+        for name in ("open", "write", "close", "fstat", "getpid"):
+            monkeypatch.delattr(os, name)
+        monkeypatch.delattr(json, "JSONEncoder")
+        x = 1
+    """
+    assert looked(source, "code").sheet().lines() == {"test_it.py": [5, 6, 7, 8]}
+
+
+def test_a_process_that_the_test_forks_off_has_no_say(looked):
+    source = """
+    import os
+
+    def test():
+        pid = os.fork()
+        if not pid:
+            os._exit(0)
+        os.waitpid(pid, 0)
+    """
+    sheet = looked(source, "code").sheet()
+    assert sheet.lines() == {"test_it.py": [5, 6, 8]} and "forked" in sheet.gaps("code")[0]
+
+
+def test_of_a_process_that_dies_the_file_is_there(looked):
+    agent = looked("import os, signal\n\ndef test():\n    os.kill(os.getpid(), signal.SIGKILL)\n", "code,interface")
+    agent.connection.order("run", tests=[0], again=0)
+    assert agent.unflake.wait() == -signal.SIGKILL
+    (name,) = [name for name in os.listdir(agent.unflake.side) if name.startswith("layers-")]
+    assert name == "layers-%d-1" % agent.unflake.process.pid
+    assert sheets.Sheet(os.path.join(agent.unflake.side, name)).all == [["format", 1]]
+
+
+def test_every_attempt_has_its_own(looked):
+    agent = looked("def test():\n    assert False\n", "code")
+    agent.connection.order("run", tests=[0], again=1)
+    done = [event for event in agent.connection.until("idle") if event["event"] == "done"]
+    assert [os.path.basename(one["layers"]).rpartition("-")[2] for one in done] == ["1", "2"]

@@ -1,0 +1,130 @@
+"""The file that tells what an attempt looked like (agents/README.md, 36). PYTEST_DONT_REWRITE
+
+Each line is written at once, in one piece, by threads as they come. The file is opened anew if a test has closed its descriptor. A
+process that a test forks off has no say: what it does would be mixed into what the test itself does, in an order that means nothing.
+Where the system refuses to write, the attempt has no sheet at all: half a one would be taken for the whole.
+"""
+
+import _thread
+import json
+import os
+
+from .wire import raised, visible
+
+FORMAT = 1
+HOW = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
+# Layers into whose matters a process that a test forked off is not followed.
+NOT_FOLLOWED = "assertion", "code", "behaviour"
+
+
+class Sheet:
+    def __init__(self, side, root, text):
+        """`text`: shortens texts."""
+        self.text, self._side, self._root = text, side, root
+        self._encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
+        self._open, self._write, self._close, self._fstat = os.open, os.write, os.close, os.fstat
+        self._getpid, self._relative, self._raised, self._visible = os.getpid, os.path.relpath, raised, visible
+        self._new_lock = _thread.RLock
+        self._lock = self._new_lock()
+        self._number, self._path = 0, None
+        self._descriptor = self._identity = None
+        self._files, self._gaps = {}, set()
+        self._forked = self._refused = False
+        self._names = {}
+        os.register_at_fork(after_in_child=self._in_child, after_in_parent=self._in_parent)
+
+    # -- An attempt ---------------------------------------------------------------------------------------------------
+
+    def open(self):
+        self._number += 1
+        self._files.clear()
+        self._gaps.clear()
+        self._forked = self._refused = False
+        self._path = "%s/layers-%d-%d" % (self._side, self._getpid(), self._number)
+        self.tell(["format", FORMAT])
+
+    def close(self):
+        path, self._path = self._path, None
+        if self._is_ours():
+            self._close(self._descriptor)
+        self._descriptor = self._identity = None
+        return None if self._refused else path
+
+    # -- Telling ------------------------------------------------------------------------------------------------------
+
+    def tell(self, line):
+        """Writes one line. Nothing, where no attempt is under way."""
+        if self._path is not None:
+            self.write(self._encode(line) + "\n")
+
+    def write(self, lines):
+        """Whole lines, as JSON."""
+        try:
+            left = lines.encode()
+        except UnicodeEncodeError:
+            left = self._visible(lines).encode()
+        with self._lock:
+            if self._path is None or self._refused:
+                return
+            try:
+                if not self._is_ours():
+                    self._take()
+                while left:  # A signal may cut a long write short.
+                    left = left[self._write(self._descriptor, left) :]
+            except OSError:
+                self._refused = True
+
+    def file(self, path):
+        """The number of a file, which is told with the first use of it. `path`: where it really is, absolute."""
+        number = self._files.get(path)
+        if number is None:
+            with self._lock:
+                number = self._files.get(path)
+                if number is None and self._path is not None:
+                    self.tell(["file", len(self._files), self.name(path)])
+                    number = self._files[path] = len(self._files)
+        return number
+
+    def name(self, path):
+        name = self._names.get(path)
+        if name is None:
+            name = self._names[path] = self._relative(path, self._root)
+        return name
+
+    def gap(self, layer, words):
+        """Something of a layer was not seen. The same is said once an attempt."""
+        with self._lock:
+            if (layer, words) not in self._gaps:
+                self._gaps.add((layer, words))
+                self.tell(["gap", layer, self.text(words)])
+
+    # -- The descriptor -----------------------------------------------------------------------------------------------
+
+    def _take(self):
+        self._descriptor = self._raised(self._open(self._path, HOW, 0o600))
+        self._identity = self._identify()
+
+    def _identify(self):
+        try:
+            file = self._fstat(self._descriptor)
+        except OSError:
+            return None
+        return file.st_dev, file.st_ino
+
+    def _is_ours(self):
+        return self._identity is not None and self._identify() == self._identity
+
+    def descriptors(self):
+        return {self._descriptor} if self._is_ours() else set()
+
+    # -- Copies -------------------------------------------------------------------------------------------------------
+
+    def _in_child(self):
+        self._lock = self._new_lock()  # Whoever held it is not here.
+        self.close()
+
+    def _in_parent(self):
+        if self._path is not None and not self._forked:
+            self._forked = True
+            for layer in NOT_FOLLOWED:
+                self.gap(layer, "a process that the test forked off was not looked into")

@@ -1,0 +1,61 @@
+"""What each attempt of a test looks like at the layers that are asked for: `assertion`, `code`, `behaviour`, `interface`. There
+only when it is asked for. PYTEST_DONT_REWRITE
+
+`layer_sheet` writes it down, `layer_output` has what tests write, `layer_interface` what a person would see in a browser. Code that
+runs is seen by `layer_watch`, in `layer_code` as lines and in `layer_behaviour` as values.
+"""
+
+import os
+
+from . import bring
+from .layer_sheet import Sheet
+from .trace_own import Own
+
+NAMES = "assertion", "code", "behaviour", "interface"
+
+
+class Layers:
+    def __init__(self, told, text):
+        """`text`: shortens texts."""
+        self._wanted = [name for name in NAMES if name in told["layers"].split(",")]
+        self._side, self._text = told["side"], text
+        self._agent = os.path.dirname(os.path.abspath(__file__))
+        self._sheet = self._assertions = None
+        self._instruments, self._missing = [], []
+
+    def configure(self, config):
+        """As soon as pytest knows where the project is, and before any of its code is loaded."""
+        root = os.path.realpath(str(config.rootpath))
+        sheet = self._sheet = Sheet(self._side, root, self._text)
+        own = Own(root, self._side, self._agent)
+        wants_lines, wants_calls = "code" in self._wanted, "behaviour" in self._wanted
+        if wants_lines or wants_calls:
+            calls = None
+            if wants_calls:
+                self._missing.append("behaviour")
+            self._instruments.append(bring("layer_watch").watch(own, sheet, wants_lines, calls))
+        if "interface" in self._wanted:
+            self._instruments.append(bring("layer_output").Output(sheet, config))
+        if "assertion" in self._wanted:
+            try:
+                self._assertions = bring("assert_instrument")
+                self._assertions.install(root, sheet)
+            except ImportError:
+                self._missing.append("assertion")
+
+    def begin(self, item):
+        self._sheet.open()
+        for layer in self._missing:
+            self._sheet.gap(layer, "this agent cannot see it yet")
+        if self._assertions is not None:
+            self._assertions.begin(item.nodeid)
+        for one in self._instruments[::-1]:
+            one.begin(item)
+
+    def end(self, item):
+        """The path of what was written down."""
+        for one in self._instruments:
+            one.end(item)
+        if self._assertions is not None:
+            self._assertions.end()
+        return self._sheet.close()
