@@ -157,6 +157,7 @@ impl Driver {
                 }
                 // There is no state of tests here.
                 Order::Remember | Order::Compare | Order::Restore { .. } | Order::Watch { .. } => {}
+                Order::Sites | Order::Filter { .. } => {}
                 Order::Fork { environment } => self.fork(environment),
                 Order::Reap { environment } => self.reap(environment),
                 Order::End { failed } => {

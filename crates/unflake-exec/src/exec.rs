@@ -13,6 +13,7 @@ use unflake_factors::Under;
 use unflake_model::{Death, Granularity, Layer, Observation, Place, Problem, ProblemKind, Session, TestId};
 use unflake_protocol::Order;
 
+use crate::assertions::Assertions;
 use crate::environment::{Environment, Listing, Role, Root, State};
 use crate::guard::{Guard, Window};
 use crate::inbox::{self, Letter};
@@ -52,6 +53,8 @@ pub struct Launch {
     pub traced: Option<Tracing>,
     /// At which layers it is to be told what attempts look like, beside their verdict.
     pub layers: Vec<Layer>,
+    /// Whether assertions are to be told, so that some of them may be let fail.
+    pub filter: bool,
     /// Whether what tests depend on is to be told from the first pass on.
     pub depends: Option<Granularity>,
     /// Where to start it. None: where unflake was started.
@@ -141,6 +144,7 @@ pub struct Exec {
     pub(crate) suite_exit: Option<Death>,
     pub(crate) tree: Tree,
     pub(crate) guard: Guard,
+    pub(crate) assertions: Assertions,
     pub(crate) worlds: Worlds,
     /// The world in which runners are started. None: ours.
     pub(crate) under: Option<Under>,
@@ -204,6 +208,7 @@ impl Exec {
             suite_exit: None,
             tree: Tree::default(),
             guard: Guard::default(),
+            assertions: Assertions::default(),
             worlds: Worlds::default(),
             under: None,
             switch_interval: None,
@@ -304,8 +309,7 @@ impl Exec {
             self.let_the_others_end(tell);
         }
         self.until = self.until.or_else(|| Some(Instant::now() + self.launch.time?));
-        let (elsewhere, sessions): (Vec<_>, Vec<_>) =
-            sessions.into_iter().partition(|session| session.under.is_some());
+        let (elsewhere, sessions): (Vec<_>, Vec<_>) = sessions.into_iter().partition(|session| session.under.is_some());
         elsewhere.into_iter().for_each(|session| self.worlds.add(session));
         let stateful = !self.suite.isolated;
         let work = |session: Session| {
@@ -401,6 +405,7 @@ impl Exec {
             only: only.as_deref(),
             traced: self.launch.traced,
             layers: &self.launch.layers,
+            filter: self.launch.filter,
             cache: self.launch.cache.as_deref(),
             depends,
             switch_interval: self.switch_interval,

@@ -3,6 +3,7 @@
 //!
 //! Deliberately absent: history, verdicts, drawing. What is Linux-only here says so.
 
+mod assertions;
 mod bell;
 mod clocks;
 mod dependencies;

@@ -205,9 +205,23 @@ impl Exec {
                         Rc::new(Listing { isolated, ..Listing::new(tests, deselected, unforkable, root) });
                     environment.state = State::Ready;
                 }
+                self.tell_what_may_fail(id);
             }
             Event::Start { n, run, process } => self.started(id, n, run, process),
-            Event::Done { n, outcome, signal, exit, seconds, trace, layers, dependencies, failure, stdout, stderr, .. } => {
+            Event::Done {
+                n,
+                outcome,
+                signal,
+                exit,
+                seconds,
+                trace,
+                layers,
+                dependencies,
+                failure,
+                stdout,
+                stderr,
+                ..
+            } => {
                 let failure = failure.map(|failure| Failure {
                     phase: match failure.phase {
                         wire::Phase::SetUp => Phase::SetUp,
@@ -257,6 +271,8 @@ impl Exec {
             }
             Event::Remembered { .. } => self.remembered(id),
             Event::Changed { path } => self.changed(id, Path::new(&path)),
+            Event::Sites { path } => self.assertions.sites = Some(path.into()),
+            Event::Filtering => {}
             Event::Restored { failed } => self.restored(id, failed),
             Event::Written { cell, file, line, function } => self.written(id, cell, Written { file, line, function }),
             Event::Bye => {

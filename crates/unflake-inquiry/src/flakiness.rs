@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use unflake_model::{Assertion, Sample, Group, Held, TestId};
+use unflake_model::{Assertion, Group, Held, Sample, TestId};
 
 use crate::entropy::entropy;
 

@@ -1,6 +1,6 @@
 //! The example with which the flake filter was introduced: a dialog of jEdit, six assertions, three versions.
 
-use unflake_model::{Assertion, Sample, Group, Held, Spot};
+use unflake_model::{Assertion, Group, Held, Sample, Spot};
 
 /// What each assertion saw in ten runs of the first version: values with how often; the first is what it expects.
 pub(crate) const FIRST: [(&str, &[(&str, u32)]); 6] = [

@@ -20,6 +20,8 @@ mod edges;
 mod entropy;
 mod excuse;
 mod features;
+mod filter;
+mod filter_learn;
 mod flakiness;
 mod intersect;
 #[cfg(test)]
@@ -51,11 +53,15 @@ mod values;
 #[cfg(test)]
 mod world;
 
-use unflake_model::{Finding, Observation, Session};
+use std::collections::HashMap;
+
+use unflake_model::{Assertion, Finding, Observation, Session, Site};
 
 pub use coverage::Coverage;
 pub use entropy::{entropy, false_positives, groups, inconsistent, wilson};
 pub use excuse::{BadPattern, NeverExcuse};
+pub use filter::{Entry, Filter, Rule};
+pub use filter_learn::{FilterLearn, FilterLearning, ReadAssertions};
 pub use flakiness::{Flakiness, Seen as SeenOnVersion, accumulate, of_objects, of_tests};
 pub use intersect::can_affect;
 pub use ladder::{Ladder, Rungs};
@@ -76,6 +82,16 @@ pub trait Inquiry {
 
     /// What to run next. Called when every session asked for before has ended; nothing to run means the end.
     fn ask(&mut self) -> Vec<Session>;
+
+    /// Told, where assertions can be let fail, all that there are, and hashes of the files that tests are in. Answers which may fail.
+    fn let_fail(&mut self, _sites: &[Site], _sources: &HashMap<String, String>) -> Vec<Assertion> {
+        Vec::new()
+    }
+
+    /// What is to be kept, heard and shown in the place of what was observed, where an inquiry knows better how an attempt ended.
+    fn instead(&mut self, _observed: &[Observation]) -> Option<Vec<Observation>> {
+        None
+    }
 
     /// What can be said now. At any moment, so that a run that is cut short can still say what it knows.
     fn findings(&self) -> Vec<Finding>;

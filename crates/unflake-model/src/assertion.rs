@@ -84,6 +84,8 @@ pub struct Filtered {
 pub enum FilterKind {
     /// It is in the filter, but never failed with such values before.
     NeverLikeThis,
+    /// It is in the filter, but fails every time now, which it did not.
+    EveryTime,
     /// It never varied while it was looked at.
     NeverVaried,
     /// It varied, but not enough, or is in no filter that is in force.

@@ -1,6 +1,6 @@
 use serde::{Deserialize, Serialize};
 
-use crate::{Base, Cell, Divergence, Failure, Granularity, Influence, LayerDifference, Origin, TestId};
+use crate::{Base, Cell, Divergence, Failure, Filtered, Granularity, Influence, LayerDifference, Origin, TestId};
 
 /// What a technique concluded of one test, with what it rests on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -29,6 +29,7 @@ pub enum Detail {
     Divergence(Divergence),
     Layer(LayerDifference),
     Factor(Box<Influence>),
+    Filter(Filtered),
 }
 
 /// Whether a change can have caused a failure.

@@ -101,6 +101,12 @@ pub enum Event {
         line: u32,
         function: String,
     },
+    /// Every assertion in the project's files that are loaded: the path of a JSON-lines file in the side directory.
+    Sites {
+        path: String,
+    },
+    /// From now on assertions may fail as the `filter` order said.
+    Filtering,
     /// How a forked child ended; neither field when it is not known.
     Reaped {
         environment: u32,

@@ -43,11 +43,13 @@ pub mod variables {
     pub const CACHE: &str = "UNFLAKE_CACHE";
     /// `file` or `function`: what each attempt depended on is to be told, by files or by the functions in them too.
     pub const DEPENDENCIES: &str = "UNFLAKE_DEPENDENCIES";
+    /// Set where assertions are to be told, and some of them may be let fail.
+    pub const FILTER: &str = "UNFLAKE_FILTER";
     /// Seconds that a thread may keep the interpreter to itself while tests run.
     pub const SWITCH_INTERVAL: &str = "UNFLAKE_SWITCH_INTERVAL";
 
     /// All of them.
-    pub const ALL: [&str; 12] = [
+    pub const ALL: [&str; 13] = [
         SOCKET,
         ENVIRONMENT,
         SIDE,
@@ -59,6 +61,7 @@ pub mod variables {
         LAYERS,
         CACHE,
         DEPENDENCIES,
+        FILTER,
         SWITCH_INTERVAL,
     ];
 }

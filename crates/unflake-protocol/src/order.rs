@@ -28,6 +28,10 @@ pub enum Order {
     Restore { cells: Vec<String> },
     /// Until the next `idle`, tell which lines write these cells. Answered by `written`, as often as needed, before `idle`.
     Watch { cells: Vec<String> },
+    /// Tell every assertion in the project's files that are loaded. Answered by `sites`.
+    Sites,
+    /// Let the assertions fail that the JSON file at this path names. Answered by `filtering`.
+    Filter { path: String },
     /// Make a copy of this process which connects by itself as `environment` and takes orders of its own. Answered by
     /// `forked` or `unforkable`.
     Fork { environment: u32 },

@@ -69,7 +69,12 @@ fn of(finding: &Finding) -> Option<&'static str> {
             OrderKind::Brittle => "BRITTLE",
         },
         Detail::Verdict(_) => "FLAKY",
-        Detail::State(_) | Detail::Intersect(_) | Detail::Divergence(_) | Detail::Layer(_) | Detail::Factor(_) => {
+        Detail::State(_)
+        | Detail::Intersect(_)
+        | Detail::Divergence(_)
+        | Detail::Layer(_)
+        | Detail::Factor(_)
+        | Detail::Filter(_) => {
             return None;
         }
     })

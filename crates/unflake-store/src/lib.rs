@@ -19,6 +19,7 @@ mod import;
 mod read;
 mod report;
 mod run;
+mod samples;
 mod schema;
 mod word;
 mod write;

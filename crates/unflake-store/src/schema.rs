@@ -4,8 +4,9 @@ use rusqlite::{Connection, Result, TransactionBehavior};
 
 /// One step per version: step n brings a database of version n to version n + 1. A released step is never edited.
 ///
-/// 1: the first. 2: what tests depend on, and which files no commit has. 3: results that other programs wrote.
-const STEPS: &[&str] = &[VERSION_1, VERSION_2, VERSION_3];
+/// 1: the first. 2: what tests depend on, and which files no commit has. 3: results that other programs wrote. 4: what
+/// assertions saw.
+const STEPS: &[&str] = &[VERSION_1, VERSION_2, VERSION_3, VERSION_4];
 
 /// The version that this unflake writes. It is kept in `PRAGMA user_version`; 0 is a database without tables.
 pub(crate) const KNOWN: i32 = STEPS.len() as i32;
@@ -144,6 +145,28 @@ CREATE TABLE reported_failure (
     message INTEGER NOT NULL REFERENCES text,
     trace   INTEGER NOT NULL REFERENCES text,
     PRIMARY KEY (report, number)
+) STRICT, WITHOUT ROWID;
+";
+
+const VERSION_4: &str = "
+-- An assertion of the sources, evaluated in a test.
+CREATE TABLE assertion (
+    id         INTEGER PRIMARY KEY,
+    test       INTEGER NOT NULL REFERENCES test,
+    file       TEXT    NOT NULL,
+    function   TEXT    NOT NULL,
+    expression TEXT    NOT NULL,
+    ordinal    INTEGER NOT NULL,
+    UNIQUE (test, file, function, expression, ordinal)
+) STRICT;
+
+-- What an assertion saw when a run executed its test several times.
+CREATE TABLE sample (
+    run       INTEGER NOT NULL REFERENCES run,
+    assertion INTEGER NOT NULL REFERENCES assertion,
+    body      TEXT    NOT NULL,                  -- a hash of the function around it
+    groups    INTEGER NOT NULL REFERENCES text,  -- JSON: what it saw, how often
+    PRIMARY KEY (run, assertion)
 ) STRICT, WITHOUT ROWID;
 ";
 

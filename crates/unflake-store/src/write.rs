@@ -207,7 +207,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    fn test(&mut self, test: &TestId) -> Result<i64> {
+    pub(crate) fn test(&mut self, test: &TestId) -> Result<i64> {
         if let Some(&id) = self.known.tests.get(test) {
             return Ok(id);
         }

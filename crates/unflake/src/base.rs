@@ -34,7 +34,13 @@ fn heard(
     let place = std::env::temp_dir();
     let tree = repository.worktree(revision, &place).map_err(|error| error.to_string())?;
     let directory = tree.path().join(below);
-    let launch = Launch { command: command(&launch.command, &here), directory: Some(directory), ..launch.clone() };
+    let launch = Launch {
+        command: command(&launch.command, &here),
+        directory: Some(directory),
+        layers: Vec::new(),
+        filter: false,
+        ..launch.clone()
+    };
 
     let mut seen = Vec::new();
     let mut exec = Exec::new(launch).map_err(|error| error.to_string())?;

@@ -14,6 +14,7 @@ use crate::base;
 use crate::compare::Compare;
 use crate::memory::Memory;
 use crate::plain;
+use crate::sources;
 
 /// Of more failing attempts than this only the beginnings of their texts stay in memory, and of many more than that only what
 /// they said first. The history has them whole.
@@ -77,6 +78,9 @@ impl Campaign<'_> {
         self.show(&Event::Began { command: command.to_vec() });
         self.gathered.listed = exec.list(&mut |batch| self.hear(batch));
         if self.gathered.listed && !self.gathered.tests.is_empty() {
+            if exec.launch().filter {
+                self.let_fail(&mut exec);
+            }
             while !exec.was_interrupted() && !exec.is_time_over() {
                 let sessions = self.inquiry.ask();
                 if sessions.is_empty() {
@@ -118,6 +122,19 @@ impl Campaign<'_> {
         self.gathered
     }
 
+    /// Has the inquiry say which assertions may fail. Where it cannot be asked, none may.
+    fn let_fail(&mut self, exec: &mut Exec) {
+        let sites = exec.sites(&mut |batch| self.hear(batch));
+        let done = sites.and_then(|sites| {
+            let sources = exec.root().map(|root| sources::hashes(&self.gathered.tests, root)).unwrap_or_default();
+            let may_fail = self.inquiry.let_fail(&sites, &sources);
+            exec.let_fail(&may_fail).map_err(|error| error.to_string())
+        });
+        if let Err(why) = done {
+            self.gathered.notes.push(format!("no assertion was let fail: {why}"));
+        }
+    }
+
     /// Once, when the first failing tests have been asked what they depend on.
     fn look_at_changes(&mut self, tests: &[TestId]) {
         let Some(compare) = &self.compare else { return };
@@ -139,6 +156,8 @@ impl Campaign<'_> {
 
     /// Kept before it is heard, heard before it is shown.
     fn hear(&mut self, batch: &[Observation]) {
+        let instead = self.inquiry.instead(batch);
+        let batch = instead.as_deref().unwrap_or(batch);
         self.memory.record(batch);
         for observation in batch {
             self.inquiry.hear(observation);

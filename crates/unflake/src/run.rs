@@ -116,6 +116,7 @@ pub(crate) fn launch(settings: &Settings) -> Launch {
         time: None,
         traced: None,
         layers: Vec::new(),
+        filter: false,
         depends: None,
         directory: None,
         jobs: settings.jobs.value,

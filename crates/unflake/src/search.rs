@@ -198,9 +198,12 @@ fn depends(finding: &Finding) -> bool {
         Detail::Nio(nio) => nio.kind != NioKind::Broken,
         Detail::Order(_) => !is_suspicion(finding),
         Detail::Verdict(verdict) => verdict.kind.is_flaky(),
-        Detail::Intersect(_) | Detail::State(_) | Detail::Divergence(_) | Detail::Layer(_) | Detail::Factor(_) => {
-            false
-        }
+        Detail::Intersect(_)
+        | Detail::State(_)
+        | Detail::Divergence(_)
+        | Detail::Layer(_)
+        | Detail::Factor(_)
+        | Detail::Filter(_) => false,
     }
 }
 

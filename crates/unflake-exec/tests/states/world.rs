@@ -53,6 +53,7 @@ impl World {
             time: None,
             traced: None,
             layers: Vec::new(),
+            filter: false,
             depends: None,
             directory: None,
             jobs,

@@ -1,0 +1,360 @@
+//! A run in which assertions that are known to vary without a change may fail. Another inquiry does the work; this one tells it how
+//! attempts ended, and says afterwards what did not count.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use unflake_model::{
+    Assertion, Attempt, Detail, Evidence, Failure, FilterKind, Filtered, Finding, Held, Observation, Origin, Outcome,
+    Phase, Purpose, Saw, Session, SessionId, Site, Test, TestId, Verdict, VerdictKind,
+};
+
+use crate::entropy::wilson;
+use crate::filter_learn::ReadAssertions;
+use crate::{Code, Inquiry, Learned};
+
+/// An assertion that may fail.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Entry {
+    pub learned: Learned,
+    pub score: f64,
+    /// How often it was seen without a change, on the version on which it varied most, and how often of these it failed.
+    pub runs: u32,
+    pub failed: u32,
+    /// What it saw when it failed without a change.
+    pub failing: Vec<String>,
+    /// Why it may not fail after all: it has expired, or its score is not beyond the threshold.
+    pub inert: Option<String>,
+}
+
+/// What a failure must be like to be let go.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Rule {
+    /// It is like one that was seen without a change, and the assertion does not fail every time now if that would be more than chance;
+    /// or it held when it was run again.
+    #[default]
+    Strict,
+    /// Anything.
+    Published,
+}
+
+/// So unlikely must it be that an assertion fails that often by chance.
+const BY_CHANCE: f64 = 0.01;
+/// An assertion that fails so often that more attempts than these would be needed is let go without them.
+const MOST_ATTEMPTS: u32 = 20;
+/// Sessions of the other inquiry have smaller numbers.
+const OWN_SESSIONS: u32 = 1 << 30;
+
+/// What became of an assertion that may fail, in all attempts here.
+#[derive(Default)]
+struct Trial {
+    held: u32,
+    failed: u32,
+    /// It fails every time, and more often than it did by chance.
+    too_often: bool,
+}
+
+pub struct Filter<'a> {
+    inner: Box<dyn Inquiry + 'a>,
+    read: ReadAssertions<'a>,
+    rule: Rule,
+    entries: Vec<Entry>,
+    /// Score and runs of everything that was ever looked at.
+    known: HashMap<Assertion, (f64, u32)>,
+    listed: Vec<Test>,
+    /// The assertions of this code that entries are about.
+    matched: HashMap<Assertion, Vec<usize>>,
+    /// Entries that are about none, and why.
+    unmatched: Vec<(usize, String)>,
+    /// What the attempt that is told next saw.
+    next: Vec<Saw>,
+    /// What was let fail, as it first did; and whether in a way that it never did before.
+    let_go: BTreeMap<Assertion, (Saw, bool)>,
+    trials: BTreeMap<Assertion, Trial>,
+    tried: bool,
+    /// With which assertion a test first failed.
+    failed: BTreeMap<TestId, Saw>,
+}
+
+impl<'a> Filter<'a> {
+    pub fn new(
+        inner: Box<dyn Inquiry + 'a>,
+        entries: Vec<Entry>,
+        known: HashMap<Assertion, (f64, u32)>,
+        rule: Rule,
+        read: ReadAssertions<'a>,
+    ) -> Self {
+        Self {
+            inner,
+            read,
+            rule,
+            entries,
+            known,
+            listed: Vec::new(),
+            matched: HashMap::new(),
+            unmatched: Vec::new(),
+            next: Vec::new(),
+            let_go: BTreeMap::new(),
+            trials: BTreeMap::new(),
+            tried: false,
+            failed: BTreeMap::new(),
+        }
+    }
+
+    /// Entries that do nothing here, each with the reason.
+    pub fn stale(&self) -> Vec<(&Assertion, &str)> {
+        let unmatched = self.unmatched.iter().map(|(at, why)| (&self.entries[*at].learned.assertion, why.as_str()));
+        let inert = self.entries.iter().filter_map(|entry| Some((&entry.learned.assertion, entry.inert.as_deref()?)));
+        inert.chain(unmatched).collect()
+    }
+
+    /// How many entries are in force.
+    pub fn in_force(&self) -> usize {
+        self.matched.values().flatten().filter(|at| self.entries[**at].inert.is_none()).count()
+    }
+
+    fn entries_of(&self, assertion: &Assertion) -> impl Iterator<Item = &Entry> {
+        self.matched.get(assertion).into_iter().flatten().map(|at| &self.entries[*at])
+    }
+
+    /// Whether an assertion failed in a way that is known to come without a change.
+    fn is_like_before(&self, assertion: &Assertion, saw: &Saw) -> bool {
+        let known: HashSet<&String> = self.entries_of(assertion).flat_map(|entry| &entry.failing).collect();
+        self.rule == Rule::Published || saw.failing.iter().all(|values| known.contains(values))
+    }
+
+    /// The attempt as it is to count.
+    fn judge(&mut self, attempt: &Attempt) -> Attempt {
+        let mut judged = attempt.clone();
+        for saw in std::mem::take(&mut self.next).into_iter().filter(|_| attempt.purpose != Purpose::Base) {
+            let assertion = Assertion { test: attempt.test.clone(), spot: saw.spot.clone() };
+            match saw.how {
+                Held::Filtered => {
+                    let unlike = !self.is_like_before(&assertion, &saw);
+                    let counts = match () {
+                        () if self.fails_too_often(&assertion) => {
+                            Some("It is in the filter, but fails every time now.")
+                        }
+                        () if unlike => Some("It is in the filter, but never failed with these values before."),
+                        () => None,
+                    };
+                    if let Some(why) = counts.filter(|_| judged.outcome.is_pass()) {
+                        (judged.outcome, judged.failure) = (Outcome::Failed, Some(failure(&saw, why)));
+                    }
+                    self.let_go.entry(assertion).or_insert((saw, unlike));
+                }
+                Held::Failed => drop(self.failed.entry(attempt.test.clone()).or_insert(saw)),
+                Held::Held if self.matched.contains_key(&assertion) => {
+                    self.trials.entry(assertion).or_default().held += 1
+                }
+                Held::Held | Held::Raised => {}
+            }
+        }
+        judged
+    }
+
+    /// Counts one more failure of an assertion that never held here. Whether these are now more than chance.
+    fn fails_too_often(&mut self, assertion: &Assertion) -> bool {
+        let enough = self.enough(assertion);
+        let trial = self.trials.entry(assertion.clone()).or_default();
+        trial.failed += 1;
+        trial.too_often = trial.held == 0 && enough.is_some_and(|enough| trial.failed >= enough);
+        trial.too_often
+    }
+
+    /// After how many failures and no pass an assertion fails more often than without a change. None: it would take too many to tell.
+    fn enough(&self, assertion: &Assertion) -> Option<u32> {
+        if self.rule == Rule::Published {
+            return None;
+        }
+        // As often as it may fail without a change, given how seldom it was seen.
+        let most = self.entries_of(assertion).map(|entry| wilson(entry.failed, entry.runs).1).fold(0.0, f64::max);
+        let enough = BY_CHANCE.ln() / most.ln();
+        (most > 0.0 && enough <= f64::from(MOST_ATTEMPTS)).then(|| (enough.ceil() as u32).max(2))
+    }
+
+    /// Once more, alone, every test in which something was let fail that has not held here yet.
+    fn sessions_to_try(&self) -> Vec<Session> {
+        let real = real(&self.inner.findings());
+        let mut times: BTreeMap<&TestId, u32> = BTreeMap::new();
+        for assertion in self.let_go.keys().filter(|assertion| !real.contains(&assertion.test)) {
+            let trial = self.trials.get(assertion).filter(|trial| trial.held == 0);
+            let missing = trial.and_then(|trial| self.enough(assertion)?.checked_sub(trial.failed)).unwrap_or(0);
+            let known = times.entry(&assertion.test).or_default();
+            *known = missing.max(*known);
+        }
+        let sessions = times.into_iter().flat_map(|(test, times)| (0..times).map(move |_| test.clone()));
+        let session = |(id, test)| Session::fresh(SessionId(id), Purpose::Fresh, Origin::Fork, vec![test]);
+        (OWN_SESSIONS..).zip(sessions).map(session).collect()
+    }
+
+    /// The verdict on a test in which something fails every time that did not.
+    fn verdict(&self, assertion: &Assertion, trial: &Trial) -> Finding {
+        let Trial { failed, .. } = *trial;
+        let seen = self.entries_of(assertion).max_by(|one, other| one.score.total_cmp(&other.score));
+        let before = seen.map_or(String::new(), |entry| format!(", before {} of {}", entry.failed, entry.runs));
+        let evidence = Evidence {
+            attempts: failed,
+            failed,
+            fresh: Some(Origin::Fork),
+            after: 0,
+            never_excuse: None,
+            confirmed: None,
+            not_rerun: None,
+        };
+        Finding {
+            test: assertion.test.clone(),
+            detail: Detail::Verdict(Verdict { kind: VerdictKind::Real, rung: None, evidence }),
+            sentence: format!("an assertion that is in the filter failed {failed} of {failed} times{before}"),
+            repeat: None,
+            replay: vec![assertion.test.clone()],
+        }
+    }
+
+    fn finding(&self, kind: FilterKind, assertion: Assertion, saw: &Saw, why: Option<&str>) -> Finding {
+        let entry = self.entries_of(&assertion).max_by(|one, other| one.score.total_cmp(&other.score));
+        let known = entry.map(|entry| (entry.score, entry.runs)).or_else(|| self.known.get(&assertion).copied());
+        let what = format!("`{}`", saw.spot.expression);
+        let values = saw.failing.first().unwrap_or(&saw.values).lines().collect::<Vec<_>>().join(", ");
+        let varied = known.map_or(String::new(), |(score, runs)| format!("score {score:.2} in {runs} runs"));
+        let sentence = match kind {
+            FilterKind::Flaky => {
+                format!("{what} failed and did not count: {values}; it varies without a change ({varied})")
+            }
+            FilterKind::NeverLikeThis => {
+                format!("{what} varies without a change ({varied}), but never failed like this: {values}")
+            }
+            FilterKind::EveryTime => {
+                format!("{what} varies without a change ({varied}), but fails every time now: {values}")
+            }
+            FilterKind::NeverVaried => format!("{what} never varied without a change ({varied})"),
+            FilterKind::NotInForce => {
+                let why = why.map(|why| format!(": {why}")).unwrap_or_default();
+                format!("{what} varied without a change ({varied}), but is not let fail{why}")
+            }
+            FilterKind::Unknown => format!("nothing is known of how {what} varies without a change"),
+        };
+        let (score, runs) = (known.map(|known| known.0), known.map_or(0, |known| known.1));
+        let test = assertion.test.clone();
+        let filtered = Filtered { kind, assertion, line: saw.line, saw: values, score, runs };
+        let replay = vec![test.clone()];
+        Finding { test, detail: Detail::Filter(filtered), sentence, repeat: None, replay }
+    }
+
+    /// Of a failure that counts.
+    fn class(&self, assertion: &Assertion) -> (FilterKind, Option<String>) {
+        if let Some(entry) = self.entries_of(assertion).next() {
+            return (FilterKind::NotInForce, entry.inert.clone());
+        }
+        match self.known.get(assertion) {
+            Some((score, _)) if *score > 0.0 => (FilterKind::NotInForce, Some("it is not in the filter".to_owned())),
+            Some(_) => (FilterKind::NeverVaried, None),
+            None => (FilterKind::Unknown, None),
+        }
+    }
+}
+
+fn real(findings: &[Finding]) -> HashSet<TestId> {
+    findings.iter().filter(|one| one.is_real()).map(|one| one.test.clone()).collect()
+}
+
+/// Whether it is about a session of the other inquiry.
+fn is_of_inner(observation: &Observation) -> bool {
+    let id = match observation {
+        Observation::Started { session, .. } | Observation::SessionEnded { session, .. } => *session,
+        Observation::Attempted(attempt) => attempt.session,
+        _ => return true,
+    };
+    id.0 < OWN_SESSIONS
+}
+
+/// What an assertion says that may not fail in this way.
+fn failure(saw: &Saw, why: &str) -> Failure {
+    let mut message = format!("assert {}", saw.spot.expression);
+    for values in saw.failing.iter().take(1) {
+        values.lines().for_each(|line| message.push_str(&format!("\n  {line}")));
+    }
+    message.push_str(&format!("\n{why}"));
+    Failure {
+        phase: Phase::Call,
+        kind: "AssertionError".to_owned(),
+        trace: message.clone(),
+        message,
+        file: Some(saw.spot.file.clone()),
+        line: Some(saw.line),
+    }
+}
+
+impl Inquiry for Filter<'_> {
+    fn hear(&mut self, observation: &Observation) {
+        if let Observation::Listed { tests, .. } = observation {
+            self.listed = tests.clone();
+        }
+        if is_of_inner(observation) {
+            self.inner.hear(observation);
+        }
+    }
+
+    fn ask(&mut self) -> Vec<Session> {
+        match self.inner.ask() {
+            none if none.is_empty() && !std::mem::replace(&mut self.tried, true) => self.sessions_to_try(),
+            sessions => sessions,
+        }
+    }
+
+    fn let_fail(&mut self, sites: &[Site], sources: &HashMap<String, String>) -> Vec<Assertion> {
+        let code = Code::new(&self.listed, sites, sources);
+        for (at, entry) in self.entries.iter().enumerate() {
+            match code.find(&entry.learned) {
+                Ok(assertion) => self.matched.entry(assertion).or_default().push(at),
+                Err(why) if entry.inert.is_none() => self.unmatched.push((at, why)),
+                Err(_) => {}
+            }
+        }
+        let in_force = |at: &usize| self.entries[*at].inert.is_none();
+        let may_fail = self.matched.iter().filter(|(_, entries)| entries.iter().any(in_force));
+        let mut may_fail: Vec<Assertion> = may_fail.map(|(assertion, _)| assertion.clone()).collect();
+        may_fail.sort();
+        may_fail
+    }
+
+    fn instead(&mut self, observed: &[Observation]) -> Option<Vec<Observation>> {
+        let instead = |one: &Observation| match one {
+            Observation::Looked { file, .. } => {
+                self.next = (self.read)(file);
+                one.clone()
+            }
+            Observation::Attempted(attempt) => Observation::Attempted(self.judge(attempt)),
+            other => other.clone(),
+        };
+        Some(observed.iter().map(instead).collect())
+    }
+
+    fn findings(&self) -> Vec<Finding> {
+        let mut findings = self.inner.findings();
+        let real = real(&findings);
+        let mut judged = real.clone();
+        for (assertion, (saw, unlike)) in &self.let_go {
+            let trial = self.trials.get(assertion).filter(|trial| trial.too_often && trial.held == 0);
+            let kind = match trial {
+                _ if *unlike && real.contains(&assertion.test) => FilterKind::NeverLikeThis,
+                Some(_) => FilterKind::EveryTime,
+                None => FilterKind::Flaky,
+            };
+            if let Some(trial) = trial.filter(|_| judged.insert(assertion.test.clone())) {
+                findings.retain(|finding| finding.test != assertion.test || finding.verdict().is_none());
+                findings.push(self.verdict(assertion, trial));
+            }
+            findings.push(self.finding(kind, assertion.clone(), saw, None));
+        }
+        for (test, saw) in self.failed.iter().filter(|(test, _)| real.contains(*test)) {
+            let assertion = Assertion { test: test.clone(), spot: saw.spot.clone() };
+            let (kind, why) = self.class(&assertion);
+            findings.push(self.finding(kind, assertion, saw, why.as_deref()));
+        }
+        findings
+    }
+}
+
+#[cfg(test)]
+#[path = "filter_tests.rs"]
+mod tests;

@@ -1,0 +1,70 @@
+//! What assertions saw in the runs of one version.
+
+use rusqlite::params;
+use unflake_model::{Assertion, Sample, Spot, TestId};
+
+use crate::word::Json;
+use crate::{RunId, Store, StoreError};
+
+impl Store {
+    /// Keeps what assertions saw in a run; their version follows from the run. All of it, or nothing where it fails.
+    pub fn keep_samples(&mut self, run: RunId, samples: &[Sample]) -> Result<(), StoreError> {
+        self.write(|writer| {
+            for sample in samples {
+                let test = writer.test(&sample.assertion.test)?;
+                let Spot { file, function, expression, ordinal } = &sample.assertion.spot;
+                let columns = params![test, file, function, expression, ordinal];
+                let found = writer.find(
+                    "SELECT id FROM assertion
+                     WHERE test = ? AND file = ? AND function = ? AND expression = ? AND ordinal = ?",
+                    columns,
+                )?;
+                let assertion = match found {
+                    Some(id) => id,
+                    None => writer.insert(
+                        "INSERT INTO assertion (test, file, function, expression, ordinal) VALUES (?, ?, ?, ?, ?)",
+                        columns,
+                    )?,
+                };
+                let groups = writer.text(&serde_json::to_string(&sample.groups).unwrap_or_default())?;
+                writer.insert(
+                    "INSERT INTO sample (run, assertion, body, groups) VALUES (?, ?, ?, ?)",
+                    params![run.0, assertion, sample.body, groups],
+                )?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Everything that assertions ever saw, in the order in which it was. Runs have the same version if they are known to have
+    /// had the same code, the same command and the same machine.
+    pub fn samples(&self) -> Result<Vec<Sample>, StoreError> {
+        self.list(
+            "SELECT test.name, assertion.file, assertion.function, assertion.expression, assertion.ordinal,
+                    sample.body, text.body, run.id, run.tree_hash, run.dirty, run.host, run.command
+             FROM sample
+             JOIN assertion ON assertion.id = sample.assertion
+             JOIN test ON test.id = assertion.test
+             JOIN text ON text.id = sample.groups
+             JOIN run ON run.id = sample.run
+             ORDER BY run.id, assertion.id",
+            [],
+            |row| {
+                let spot =
+                    Spot { file: row.get(1)?, function: row.get(2)?, expression: row.get(3)?, ordinal: row.get(4)? };
+                let version = match (row.get::<_, Option<String>>(8)?, row.get::<_, Option<bool>>(9)?) {
+                    (Some(tree), Some(false)) => {
+                        format!("{tree} {} {}", row.get::<_, String>(10)?, row.get::<_, String>(11)?)
+                    }
+                    _ => format!("run-{}", row.get::<_, i64>(7)?),
+                };
+                Ok(Sample {
+                    assertion: Assertion { test: TestId::new(row.get::<_, String>(0)?), spot },
+                    body: row.get(5)?,
+                    version,
+                    groups: row.get::<_, Json<_>>(6)?.0,
+                })
+            },
+        )
+    }
+}

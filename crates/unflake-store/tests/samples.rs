@@ -1,0 +1,38 @@
+//! What assertions saw is kept with its version.
+
+mod common;
+
+use unflake_model::{Assertion, Group, Held, Sample, Spot};
+use unflake_store::{Revision, Store};
+
+fn sample(values: &str) -> Sample {
+    let spot = Spot { file: "t.py".into(), function: "test_a".into(), expression: "x == 1".into(), ordinal: 0 };
+    let groups = vec![Group { how: Held::Held, values: values.to_owned(), failing: Vec::new(), times: 10 }];
+    Sample {
+        assertion: Assertion { test: "t.py::test_a".into(), spot },
+        body: "b".into(),
+        version: String::new(),
+        groups,
+    }
+}
+
+#[test]
+fn runs_of_the_same_clean_tree_are_one_version_and_others_are_not() {
+    let mut store = Store::in_memory().unwrap();
+    let mut learn = |tree: &str, dirty: bool, values: &str| {
+        let run = store.begin(&common::facts()).unwrap();
+        let revision = Revision { tree: Some(tree.to_owned()), dirty: Some(dirty), ..Revision::default() };
+        store.revision(run, &revision).unwrap();
+        store.keep_samples(run, &[sample(values)]).unwrap();
+    };
+    learn("aaaa", false, "x = 1");
+    learn("aaaa", false, "x = 2");
+    learn("aaaa", true, "x = 3");
+    learn("bbbb", false, "x = 4");
+    let samples = store.samples().unwrap();
+    let values: Vec<&str> = samples.iter().map(|sample| sample.groups[0].values.as_str()).collect();
+    assert_eq!(values, ["x = 1", "x = 2", "x = 3", "x = 4"]);
+    assert_eq!(samples[0].assertion, sample("").assertion);
+    let same = |one: usize, other: usize| samples[one].version == samples[other].version;
+    assert!(same(0, 1) && !same(0, 2) && !same(0, 3));
+}
