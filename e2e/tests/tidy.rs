@@ -7,12 +7,13 @@ use std::path::{Path, PathBuf};
 use e2e::repository;
 use regex_lite::Regex;
 
-const ROOMS: [(&str, &[&str]); 11] = [
+const ROOMS: [(&str, &[&str]); 12] = [
     ("unflake-protocol", &[]),
     ("unflake-model", &[]),
     ("unflake-changes", &["unflake-model"]),
     ("unflake-factors", &["unflake-model"]),
     ("unflake-inquiry", &["unflake-model"]),
+    ("unflake-layers", &["unflake-model"]),
     ("unflake-exec", &["unflake-factors", "unflake-model", "unflake-protocol"]),
     ("unflake-trace", &["unflake-model"]),
     ("unflake-drivers", &["unflake-protocol", "unflake-trace"]),
@@ -26,6 +27,7 @@ const ROOMS: [(&str, &[&str]); 11] = [
             "unflake-exec",
             "unflake-factors",
             "unflake-inquiry",
+            "unflake-layers",
             "unflake-model",
             "unflake-report",
             "unflake-store",

@@ -210,3 +210,60 @@ pub struct Measured {
     pub gaps: Vec<Gap>,
     pub hidden: Vec<Hidden>,
 }
+
+impl Difference {
+    /// `shop/cart.py:12-14`; empty where it has no place.
+    pub fn place(&self) -> String {
+        let Unit { file, line, .. } = &self.unit;
+        let file = file.as_deref().unwrap_or_default();
+        match (line, self.last) {
+            (Some(first), Some(last)) => format!("{file}:{first}-{last}"),
+            (Some(line), None) => format!("{file}:{line}"),
+            (None, _) => file.to_owned(),
+        }
+    }
+
+    /// What it was in how many of so many runs.
+    pub fn words(&self, layer: Layer, runs: u32) -> String {
+        let several = |runs: u32| if runs == 1 { "1 run".to_owned() } else { format!("{runs} runs") };
+        let known: u32 = self.seen.iter().map(|seen| seen.runs).sum();
+        if self.seen.iter().all(|seen| seen.value.is_none()) {
+            let (what, how) = match layer {
+                Layer::Code => ("", "ran"),
+                Layer::Behaviour => (&*self.unit.what, "holds"),
+                _ => (&*self.unit.what, "is there"),
+            };
+            let space = if what.is_empty() { "" } else { " " };
+            let support = self.support.map_or(String::new(), |rows| format!(" ({rows} values)"));
+            return format!("{what}{space}{how} in {known} of {}{support}", several(runs));
+        }
+        let value = |seen: &SeenIn| format!("{} ({})", seen.value.as_deref().unwrap_or_default(), several(seen.runs));
+        let mut values: Vec<String> = self.seen.iter().map(value).collect();
+        if known < runs {
+            values.push(format!("not reached ({})", several(runs - known)));
+        }
+        format!("{}: {}", self.unit.what, values.join(", "))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn difference(what: &str, line: Option<u32>, seen: &[(Option<&str>, u32)]) -> Difference {
+        let seen = seen.iter().map(|(value, runs)| SeenIn { value: value.map(str::to_owned), runs: *runs }).collect();
+        let unit = Unit { file: Some("shop/cart.py".to_owned()), line, what: what.to_owned() };
+        Difference { unit, last: None, seen, support: None }
+    }
+
+    #[test]
+    fn a_difference_is_told_with_its_numbers() {
+        let saw = difference("total in total == 3", Some(12), &[(Some("3"), 8), (Some("4"), 1)]);
+        assert_eq!(saw.place(), "shop/cart.py:12");
+        assert_eq!(saw.words(Layer::Assertion, 10), "total in total == 3: 3 (8 runs), 4 (1 run), not reached (1 run)");
+        let ran = Difference { last: Some(14), ..difference("", Some(12), &[(None, 3)]) };
+        assert_eq!((&*ran.place(), &*ran.words(Layer::Code, 10)), ("shop/cart.py:12-14", "ran in 3 of 10 runs"));
+        let held = Difference { support: Some(40), ..difference("add, beginning: n != 0", None, &[(None, 9)]) };
+        assert_eq!(held.words(Layer::Behaviour, 10), "add, beginning: n != 0 holds in 9 of 10 runs (40 values)");
+    }
+}

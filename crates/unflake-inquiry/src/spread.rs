@@ -1,0 +1,118 @@
+//! From what runs looked like to how far they differ, and in what.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use unflake_model::{Difference, Fact, FactId, Layer, Looks, OutputId, SeenIn, Spread};
+
+use crate::entropy::{entropy, groups, inconsistent};
+
+/// Of what differs, so much is told.
+const UNITS: usize = 50;
+const VALUES: usize = 20;
+
+/// How far the outputs of some runs differ.
+pub fn spread(looks: &dyn Looks, runs: &[OutputId]) -> Spread {
+    let groups = groups(runs);
+    let range = range(looks, inconsistent(alike(runs).into_iter().map(|(output, times)| (looks.facts(output), times))));
+    Spread { runs: runs.len() as u32, entropy: entropy(&groups), range, groups }
+}
+
+/// The same of a suite, whose output in a run is the union of the outputs of its tests in that run.
+pub fn suite_spread(looks: &dyn Looks, runs: &[Vec<OutputId>]) -> Spread {
+    let mut unions: HashMap<Vec<FactId>, u32> = HashMap::new();
+    let mut known: HashMap<&[OutputId], Vec<FactId>> = HashMap::new();
+    for run in runs {
+        let union = known.entry(run).or_insert_with(|| union(looks, run));
+        *unions.entry(union.clone()).or_default() += 1;
+    }
+    let range = range(looks, inconsistent(unions.iter().map(|(union, times)| (&union[..], *times))));
+    let mut groups: Vec<u32> = unions.into_values().collect();
+    groups.sort_unstable_by(|one, other| other.cmp(one));
+    Spread { runs: runs.len() as u32, entropy: entropy(&groups), range, groups }
+}
+
+fn union(looks: &dyn Looks, outputs: &[OutputId]) -> Vec<FactId> {
+    let outputs: HashSet<OutputId> = outputs.iter().copied().collect();
+    let mut all: Vec<FactId> = Vec::new();
+    for output in outputs {
+        all.extend(looks.facts(output));
+        // Tests of one suite have most in common.
+        if all.len() > 1 << 20 {
+            all.sort_unstable();
+            all.dedup();
+        }
+    }
+    all.sort_unstable();
+    all.dedup();
+    all
+}
+
+/// The first units that are not the same in all runs.
+pub fn differences(looks: &dyn Looks, layer: Layer, runs: &[OutputId]) -> Vec<Difference> {
+    let facts = inconsistent(alike(runs).into_iter().map(|(output, times)| (looks.facts(output), times)));
+    let counted = counted(looks, &facts);
+    let mut units: BTreeMap<FactId, Vec<(FactId, u32)>> = BTreeMap::new();
+    let mut first: HashMap<u32, FactId> = HashMap::new();
+    for (fact, times) in facts.into_iter().filter(|(fact, _)| counted.contains(&looks.unit(*fact))) {
+        let first = *first.entry(looks.unit(fact)).or_insert(fact);
+        units.entry(first).or_default().push((fact, times));
+    }
+    let mut found: Vec<Difference> = units.into_values().map(|facts| difference(looks, &facts)).collect();
+    if layer == Layer::Code {
+        found.sort_by(|one, other| one.unit.cmp(&other.unit));
+        found = joined(found);
+    }
+    found.truncate(UNITS);
+    found
+}
+
+fn alike(runs: &[OutputId]) -> BTreeMap<OutputId, u32> {
+    let mut alike = BTreeMap::new();
+    runs.iter().for_each(|output| *alike.entry(*output).or_default() += 1);
+    alike
+}
+
+fn range(looks: &dyn Looks, facts: BTreeMap<FactId, u32>) -> u32 {
+    counted(looks, &facts).len() as u32
+}
+
+/// The units of these facts. An order counts where nothing else differs: another line makes another order.
+fn counted(looks: &dyn Looks, facts: &BTreeMap<FactId, u32>) -> HashSet<u32> {
+    let of =
+        |order: bool| facts.keys().filter(move |fact| looks.is_order(**fact) == order).map(|fact| looks.unit(*fact));
+    let units: HashSet<u32> = of(false).collect();
+    if units.is_empty() { of(true).collect() } else { units }
+}
+
+fn difference(looks: &dyn Looks, facts: &[(FactId, u32)]) -> Difference {
+    let mut by_runs = facts.to_vec();
+    by_runs.sort_by_key(|(_, runs)| std::cmp::Reverse(*runs));
+    let seen = by_runs.iter().take(VALUES).enumerate().map(|(at, (fact, runs))| {
+        let value = match looks.is_order(*fact) {
+            true => Some(format!("order {}", at + 1)),
+            false => looks.fact(*fact).value,
+        };
+        SeenIn { value, runs: *runs }
+    });
+    let Fact { unit, .. } = looks.fact(facts[0].0);
+    Difference { unit, last: None, seen: seen.collect(), support: looks.support(facts[0].0) }
+}
+
+/// Lines that follow each other and differ in the same way are one difference.
+fn joined(lines: Vec<Difference>) -> Vec<Difference> {
+    let mut joined: Vec<Difference> = Vec::new();
+    for line in lines {
+        match joined.last_mut() {
+            Some(before) if follows(before, &line) => before.last = line.unit.line,
+            _ => joined.push(line),
+        }
+    }
+    joined
+}
+
+fn follows(before: &Difference, line: &Difference) -> bool {
+    let last = before.last.or(before.unit.line);
+    before.unit.file == line.unit.file
+        && last.zip(line.unit.line).is_some_and(|(last, line)| last + 1 == line)
+        && before.seen == line.seen
+}
