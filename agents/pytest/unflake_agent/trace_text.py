@@ -81,7 +81,12 @@ class Texts:
             return lambda value, most, depth: "<function %s>" % value.__qualname__
         if is_a(kind, types.ModuleType):
             return lambda value, most, depth: "<module %s>" % module_globals(value).get("__name__")
-        return lambda value, most, depth, text="<%s>" % _name(kind): text
+        return self._other(kind)
+
+    def _other(self, kind):
+        """How to show an object that is none of the usual."""
+        text = "<%s>" % _name(kind)
+        return lambda value, most, depth: text
 
     def _items(self, base, brackets):
         def way(value, most, depth):

@@ -1,0 +1,66 @@
+"""The assertions of the project: what each saw when it was evaluated, and letting some of them fail without failing the test (agents/README.md, 36 to
+38). There only when it is asked for. PYTEST_DONT_REWRITE
+
+`assert_sites` knows the assertions of a source (by their `assert_text`), `assert_rewrite` makes statements tell and `assert_loading` brings that in,
+`assert_calls` sees assertions that are calls. `assert_recorder` hears from them all, with `assert_values` for what they saw and
+`assert_caught` for who waits for their failure.
+"""
+
+import builtins
+import json
+import os
+
+from .assert_calls import Calls
+from .assert_listing import listed
+from .assert_loading import Loading
+from .assert_recorder import UNSEEN, Recorder
+from .trace_own import Own
+
+_recorder = _loading = None
+
+
+def install(root, sheet=None):
+    """Before any code of the project is loaded. `sheet`: where to tell; there may be none. A second time it only brings the sheet."""
+    global _recorder, _loading
+    if _recorder is None:
+        agent = os.path.dirname(os.path.abspath(__file__))
+        own = Own(root, agent, agent)
+        _recorder = Recorder()
+
+        def name(path, relative=os.path.relpath):
+            return relative(path, root)
+
+        _loading = Loading(own, name, _recorder)
+        vars(builtins).update(
+            {
+                "@unflake_held": _recorder.held,
+                "@unflake_failed": _recorder.failed,
+                "@unflake_raised": _recorder.raised,
+                "@unflake_unseen": UNSEEN,
+            }
+        )
+        _loading.install()
+        Calls(own, _loading.table, _recorder).install()
+    if sheet is not None:
+        _recorder.sheet = sheet
+
+
+def begin(test):
+    _recorder.begin(test)
+
+
+def end():
+    _recorder.end()
+
+
+def tell_sites(path):
+    """Writes every assertion of the project's files that are loaded."""
+    with open(path, "w", encoding="utf-8") as file:
+        for one in listed(_loading.files(), _loading.name):
+            file.write(json.dumps(one, ensure_ascii=False) + "\n")
+
+
+def let_fail(path):
+    """From now on the assertions that this file names do not fail their tests."""
+    with open(path, encoding="utf-8") as file:
+        _recorder.filter(json.load(file))

@@ -1,0 +1,160 @@
+"""Brings `assert_rewrite` into the project's modules as they are loaded: through pytest's own rewriting, or where pytest does not rewrite
+through the loader of source files. Compiled files of the user are neither read nor written for these. PYTEST_DONT_REWRITE"""
+
+import ast
+import os
+import sys
+from importlib import machinery
+
+from _pytest.assertion import rewrite
+
+from .assert_rewrite import rewrite as rewrite_assert, transform
+from .assert_sites import Table, sites
+
+IMPORTLIB = "<frozen importlib._bootstrap_external>"
+SURPRISES = SyntaxError, ValueError, TypeError, AttributeError, LookupError, RecursionError, OSError
+
+
+class Loading:
+    def __init__(self, own, name, recorder):
+        """`own`: whose a file is; `name`: what it is called from the root."""
+        self._own, self.name, self._recorder = own, name, recorder
+        self._loader, self._frame, self._exists = machinery.SourceFileLoader, sys._getframe, os.path.exists
+        self._open, self._parse = open, ast.parse
+        self._tables = {}  # By file: its calls that are assertions.
+        self._left = set()  # Told as they are, because it does not work otherwise.
+        self._under_way = {}  # Sites by their nodes, of the module that pytest is rewriting.
+        self._uncached = set()
+
+    def install(self):
+        self._into_pytest()
+        if not sys.flags.optimize:  # Without `assert` there is nothing to see.
+            self._into_loader()
+        for path in self.files():
+            self._recorder.gap("%s was loaded before it could be looked into" % self.name(path))
+
+    def _sites(self, tree, path):
+        told = sites(tree, path)
+        name = self.name(path)
+        for _, site, _ in told:
+            self._recorder.add(site, name)
+        self._tables[path] = Table(told)
+        return told
+
+    def table(self, path):
+        """The calls of a file that are assertions."""
+        if path not in self._tables:
+            try:
+                with self._open(path, "rb") as source:
+                    self._sites(self._parse(source.read()), path)
+            except SURPRISES as error:
+                self._tables[path] = Table([])
+                self._recorder.gap("%s cannot be read: %s" % (self.name(path), error))
+        return self._tables[path]
+
+    def files(self):
+        """The project's files that are loaded."""
+        found = set(self._tables)
+        for module in list(sys.modules.values()):
+            file = getattr(module, "__file__", None)
+            path = self._own.file(file) if type(file) is str and file.endswith(".py") else None
+            if path is not None:
+                found.add(path)
+        return sorted(found)
+
+    def _leave(self, path, error):
+        self._left.add(path)
+        self._recorder.gap("%s is loaded as it is: %s" % (self.name(path), error))
+
+    # -- pytest ---------------------------------------------------------------------------------------------------------
+
+    def _into_pytest(self):
+        rewriter, file = rewrite.AssertionRewriter, self._file
+        rewrite_asserts, visit_assert, rewrite_test = rewrite.rewrite_asserts, rewriter.visit_Assert, rewrite._rewrite_test
+        read, write, make = rewrite._read_pyc, rewrite._write_pyc, rewrite.try_makedirs
+
+        def telling_module(mod, source, module_path=None, config=None):
+            path = file(module_path)
+            if path is None or path in self._left:
+                return rewrite_asserts(mod, source, module_path, config)
+            told = self._sites(mod, path)
+            self._under_way = {id(node): site for node, site, _ in told if type(node) is ast.Assert}
+            try:
+                rewrite_asserts(mod, source, module_path, config)
+            finally:
+                self._under_way = {}
+            transform(mod, told)  # What pytest was asked not to touch.
+
+        def telling_assert(self_, assert_):
+            site = self._under_way.get(id(assert_))
+            told = rewrite_assert(self_, assert_, site, visit_assert) if site is not None else visit_assert(self_, assert_)
+            return told if told is not None else visit_assert(self_, assert_)
+
+        def telling_test(fn, config):
+            __tracebackhide__ = True
+            path = file(fn)
+            if path is not None and path not in self._left:
+                try:
+                    return rewrite_test(fn, config)
+                except SURPRISES as error:
+                    words = str(error)
+                self._leave(path, words)
+            return rewrite_test(fn, config)
+
+        def read_others(source, pyc, *rest, **options):
+            if file(source) is None:
+                return read(source, pyc, *rest, **options)
+            self._uncached.add(str(pyc))
+            return None
+
+        def write_others(state, co, source_stat, pyc):
+            return False if str(pyc) in self._uncached else write(state, co, source_stat, pyc)
+
+        def make_others(cache_dir):
+            if file(os.path.join(os.path.dirname(str(cache_dir)), "x.py")) is not None and not self._exists(str(cache_dir)):
+                return False
+            return make(cache_dir)
+
+        rewrite.rewrite_asserts, rewriter.visit_Assert, rewrite._rewrite_test = telling_module, telling_assert, telling_test
+        rewrite._read_pyc, rewrite._write_pyc, rewrite.try_makedirs = read_others, write_others, make_others
+
+    def _file(self, path):
+        return self._own.file(str(path)) if path is not None else None
+
+    # -- Other modules ----------------------------------------------------------------------------------------------------
+
+    def _into_loader(self):
+        plain, look = self._loader.get_code, self._code
+
+        def get_code(loader, fullname):
+            code = look(loader, fullname)
+            return plain(loader, fullname) if code is None else code
+
+        # So that tracebacks of imports leave it out, as they leave out the import system itself.
+        get_code.__code__ = get_code.__code__.replace(co_filename=IMPORTLIB)
+        self._loader.get_code = get_code
+
+    def _code(self, loader, fullname):
+        """The code of a module of the project, telling; None for others, and for whoever is not importing it: it may be kept."""
+        if self._frame(2).f_globals.get("__name__") not in ("importlib._bootstrap_external", "_frozen_importlib_external"):
+            return None
+        path = self._own.file(loader.path) if type(loader.path) is str else None
+        if path is None or path in self._left:
+            return None
+        try:
+            data = loader.get_data(loader.path)
+            if b"assert" not in data:
+                return None
+            if type(loader) is not self._loader:
+                self._leave(path, "%s loads it" % type(loader).__name__)
+                return None
+            tree = ast.parse(data, loader.path)
+            if not transform(tree, self._sites(tree, path)):
+                return None
+            code = compile(tree, loader.path, "exec", dont_inherit=True)
+        except SyntaxError:
+            return None  # Told by whoever imports it.
+        except SURPRISES as error:
+            self._leave(path, str(error))
+            return None
+        return code
