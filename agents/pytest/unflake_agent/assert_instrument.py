@@ -14,6 +14,7 @@ from .assert_calls import Calls
 from .assert_listing import listed
 from .assert_loading import Loading
 from .assert_recorder import UNSEEN, Recorder
+from .assert_rewrite import NAMES
 from .trace_own import Own
 
 _recorder = _loading = None
@@ -31,14 +32,7 @@ def install(root, sheet=None):
             return relative(path, root)
 
         _loading = Loading(own, name, _recorder)
-        vars(builtins).update(
-            {
-                "@unflake_held": _recorder.held,
-                "@unflake_failed": _recorder.failed,
-                "@unflake_raised": _recorder.raised,
-                "@unflake_unseen": UNSEEN,
-            }
-        )
+        vars(builtins).update(zip(NAMES, (_recorder.held, _recorder.failed, _recorder.raised, _recorder.judged, UNSEEN)))
         _loading.install()
         Calls(own, _loading.table, _recorder).install()
     if sheet is not None:

@@ -76,6 +76,14 @@ class Recorder:
         site = self.sites[number]
         return self.counts(site, AssertionError, self._frame(1), self.seen, site, values)
 
+    def judged(self, number, is_false):
+        """Whether it fails and that counts, for an assertion of which nothing else is known."""
+        site = self.sites[number]
+        if is_false:
+            return self.counts(site, AssertionError, self._frame(1), self.seen, site, ())
+        self.told(site, "held", self.seen, site, ())
+        return False
+
     # -- From all of them ---------------------------------------------------------------------------------------------
 
     def counts(self, site, kind, frame, see, *arguments):

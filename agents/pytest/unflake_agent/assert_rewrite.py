@@ -17,7 +17,7 @@ so that order, short cuts, walruses, `await` and the text of a failure stay what
 import ast
 
 # Names that no source can have.
-HELD, FAILED, RAISED, UNSEEN = "@unflake_held", "@unflake_failed", "@unflake_raised", "@unflake_unseen"
+NAMES = HELD, FAILED, RAISED, JUDGED, UNSEEN = tuple("@unflake_" + name for name in ("held", "failed", "raised", "judged", "unseen"))
 OWN = "@unflake%d"
 
 
@@ -42,9 +42,13 @@ def parts(owner, field, place=None):
 
 
 def _is_plain(node):
-    """A constant; or a chain of comparisons, the whole of which has no value before its parts are joined."""
+    """Constants only; or a chain of comparisons, the whole of which has no value before its parts are joined."""
     if type(node) is ast.UnaryOp:
         return type(node.operand) is ast.Constant
+    if type(node) in (ast.List, ast.Tuple, ast.Set):
+        return all(_is_plain(one) for one in node.elts)
+    if type(node) is ast.Dict:
+        return all(one is not None and _is_plain(one) for one in node.keys + node.values)
     return type(node) is ast.Constant or type(node) is ast.Compare and len(node.ops) > 1
 
 
@@ -65,9 +69,10 @@ def look_at(site, assert_):
 
 def rewrite(rewriter, assert_, site, original):
     """The statements of pytest's rewriter for an `assert`, telling. None if they are not what is expected."""
-    nodes = [_at(slot) for slot in look_at(site, assert_)]
+    slots = look_at(site, assert_)
+    nodes = [_at(slot) for slot in slots]
     places = {id(node): place for place, node in enumerate(nodes)}
-    names, walruses, truth = {}, [], []
+    names, truth = {}, []
     visit = rewriter.visit
 
     def keep(place, value):
@@ -81,12 +86,10 @@ def rewrite(rewriter, assert_, site, original):
         place, value = places.get(id(node)), result[0]
         if place is not None and type(value) is ast.Name:
             keep(place, value)
-        elif place is not None and type(value) is ast.NamedExpr:
-            walruses.append((place, value))  # Evaluated by the comparison that it is a part of.
-        if type(node) is ast.Compare:
-            for place, value in walruses:
-                keep(place, ast.Name(value.target.id, ast.Load()))
-            del walruses[:]
+        for place, (owner, _, _) in enumerate(slots):
+            # Walruses, which only the comparison evaluates, and names that pytest replaces by the walrus that set them.
+            if owner is node and place not in names and type(nodes[place]) in (ast.Name, ast.NamedExpr):
+                keep(place, ast.Name(getattr(nodes[place], "target", nodes[place]).id, ast.Load()))
         return result
 
     rewriter.visit = watching
@@ -132,11 +135,12 @@ def transform(tree, told):
 
 
 def _plain(assert_, site):
-    slots = look_at(site, assert_)
+    failing = ast.copy_location(ast.Assert(ast.copy_location(ast.Constant(False), assert_.test), assert_.msg), assert_)
     if not site.in_function:
-        # A name would stay in the module or the class.
-        slots = []
-        site.look_at([])
+        # A name would be one of the module's or the class's.
+        judged = _call(JUDGED, [ast.Constant(site.number), ast.UnaryOp(ast.Not(), assert_.test)])
+        return _placed([ast.If(judged, [failing], [])], assert_)
+    slots = look_at(site, assert_)
     names = [OWN % (i + 1) for i in range(len(slots))]
     for name, (owner, field, place) in zip(names, slots):
         value = _at((owner, field, place))
@@ -148,7 +152,6 @@ def _plain(assert_, site):
     truth = OWN % 0
     begin = [_assign(names, ast.Name(UNSEEN, ast.Load()))] if names else []
     evaluating = [_assign([truth], ast.UnaryOp(ast.Not(), assert_.test))]
-    failing = ast.copy_location(ast.Assert(ast.copy_location(ast.Constant(False), assert_.test), assert_.msg), assert_)
     values = [ast.Name(name, ast.Load()) for name in names]
     clear = ast.Delete([ast.Name(name, ast.Del()) for name in [truth] + names])  # `locals()` is as it was.
     return _placed(begin + _told(site, evaluating, truth, values, [failing], []) + [clear], assert_)

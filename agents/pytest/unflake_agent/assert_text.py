@@ -3,6 +3,7 @@ parentheses, quotes and blanks, so that an assertion would have another name und
 
 import ast
 
+repr = repr  # As it was before a test could patch it.
 OPERATORS = {
     ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.MatMult: "@", ast.Div: "/", ast.Mod: "%", ast.LShift: "<<", ast.RShift: ">>",
     ast.BitOr: "|", ast.BitXor: "^", ast.BitAnd: "&", ast.FloorDiv: "//", ast.Pow: "**", ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<",

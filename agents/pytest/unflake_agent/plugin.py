@@ -29,6 +29,7 @@ MOST_FILES = 16
 NAMELESS = os.O_TMPFILE | os.O_RDWR | os.O_EXCL | os.O_CLOEXEC if hasattr(os, "O_TMPFILE") else None
 
 STATE_ORDERS = "remember", "compare", "restore", "watch"
+ASSERTION_ORDERS = "sites", "filter"
 RUNS_NOTHING = {"collectonly": "--collect-only", "setupplan": "--setup-plan", "setuponly": "--setup-only"}
 
 
@@ -65,6 +66,7 @@ class Agent:
         self._layers = None
         if told.get("layers") and self._side:
             self._layers = bring("layers").Layers(told, self._text)
+        self._assertions = bring("assert_instrument") if told.get("filter") and self._side else None
         self._stacks = Stacks(self._side)
         self._forker = Forker()
         self._clock = time.perf_counter
@@ -111,6 +113,8 @@ class Agent:
                 self._tracing.configure(config)
             if self._layers is not None:
                 self._layers.configure(config)
+            if self._assertions is not None:
+                self._assertions.install(os.path.realpath(str(config.rootpath)))
 
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_load_initial_conftests(self, early_config):
@@ -262,6 +266,8 @@ class Agent:
             self._run(order["tests"], order["again"], order.get("hold", False))
         elif kind in STATE_ORDERS:
             self._obey_about_state(order)
+        elif kind in ASSERTION_ORDERS and self._assertions is not None:
+            self._obey_about_assertions(order)
         elif kind == "fork":
             self._fork(order["environment"])
         elif kind == "reap":
@@ -286,6 +292,18 @@ class Agent:
         answer = self._state.obey(order)
         if answer is not None:
             self._wire.tell(answer[0], **answer[1])
+
+    def _obey_about_assertions(self, order):
+        try:
+            if order["order"] == "sites":
+                path = "%s/sites-%d-%d" % (self._side, self._environment, os.getpid())
+                self._assertions.tell_sites(path)
+                self._wire.tell("sites", path=path)
+            else:
+                self._assertions.let_fail(order["path"])
+                self._wire.tell("filtering")
+        except (OSError, ValueError, TypeError, LookupError) as error:
+            self._problem("internal", None, "the order %r cannot be carried out: %s" % (order["order"], _words(error)))
 
     def _own_descriptors(self):
         return self._wire.descriptors() | self._stacks.descriptors()
@@ -366,6 +384,8 @@ class Agent:
             self._tracing.begin()
         if self._layers is not None:
             self._layers.begin(item)
+        if self._assertions is not None:
+            self._assertions.begin(item.nodeid)
         if self._world is not None:
             self._world.begin()
         begin = self._clock()
@@ -392,6 +412,8 @@ class Agent:
     def _end_instruments(self, item):
         """What `done` tells of the attempt beside its outcome."""
         told = {}
+        if self._assertions is not None:
+            self._assertions.end()
         if self._layers is not None:
             told["layers"] = self._layers.end(item)
         if self._tracing is not None:
