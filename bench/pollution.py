@@ -13,6 +13,7 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE / "pollution"))
 
 import projects
+import rivals
 import suites
 import truth
 from measure import Contender, alternate, least, median, once
@@ -114,6 +115,44 @@ def told(text, culprits):
     return "not named: %s" % (found.group(0) if found else lines[-1] if lines else "nothing said")[:120]
 
 
+def beside(arguments):
+    """The known cases again, victims unknown: who sees them, who names the culprit, and what else each of them finds."""
+    result = Table("Known cases, beside rivals", "contender", "case", "answer", "found besides", "wall s", "CPU s")
+    for package, project in chosen(arguments).items():
+        project.prepare()
+        ours = [case for case in projects.table("cases.csv") if case["package"] == package]
+        twice = [case for case in ours if case["kind"] == "NIO"]
+        ordered = [case for case in ours if case["kind"].startswith("OD")]
+        asked = [("unflake nio", twice, unflake("nio", arguments)), ("pytest-repeat --count 2", twice, rivals.repeat)]
+        asked += [("unflake order", ordered, unflake("order", arguments)), ("whyflaky", ordered, rivals.whyflaky)]
+        asked += [("pytest-random-order, %d orders" % rivals.ORDERS, ordered, rivals.random_order)]
+        for name, cases, ask_it in asked:
+            if cases:
+                answers, others, cost = ask_it(project, cases)
+                for case in cases:
+                    result.row(name, case["case"], answers[case["case"]], others, "%.1f" % cost.wall, "%.1f" % cost.cpu)
+        for case in ordered:
+            answer, cost = rivals.ipflakies(project, case)
+            result.row("ipflakies, the test given", case["case"], answer, "", "%.1f" % cost.wall, "%.1f" % cost.cpu)
+    return [result]
+
+
+def unflake(command, arguments):
+    """As the rivals answer."""
+
+    def ask_it(project, cases):
+        words = [command] if command == "nio" else [command, "--seed", str(SEED)]
+        document, cost = truth.search(project, *words, seconds=arguments.seconds)
+        answers = {}
+        for case in cases:
+            answer = truth.Answer(case, document)
+            culprit = "with the culprit" if answer.culprit else "with another"
+            answers[case["case"]] = "%s, state %s" % (culprit, answer.state) if answer.finding else "no"
+        return answers, len(list(truth.extras(document, command, project.package, cases))), cost
+
+    return ask_it
+
+
 def thousand(arguments):
     """A thousand tests of a millisecond; the victim is given."""
     suite = Thousand(SEED)
@@ -180,7 +219,7 @@ def chosen(arguments):
     return {package: one for package, one in all_of_them.items() if not arguments.package or one.name in arguments.package}
 
 
-BENCHES = {"known": known, "given": given, "thousand": thousand, "cost": cost, "healthy": healthy}
+BENCHES = {"known": known, "given": given, "beside": beside, "thousand": thousand, "cost": cost, "healthy": healthy}
 
 
 def main():

@@ -17,12 +17,13 @@ RIVALS = PLACE / "rivals"
 suites.FROZEN = PLACE / "frozen"
 suites.UNFLAKE, suites.AGENT = str(suites.FROZEN / "unflake"), suites.FROZEN / "agent"
 
-# Each in a directory of its own: only who wants it has it. ipflakies, which pins pytest 6, cannot be had beside these projects.
+# Each in a directory of its own: only who wants it has it. ipflakies pins pytest 6, which then stands before the project's own.
 RIVAL_PACKAGES = {
     "detect-test-pollution": "detect-test-pollution==1.2.0",
     "whyflaky": "whyflaky==0.1.0",
     "pytest-random-order": "pytest-random-order==1.2.0",
     "pytest-repeat": "pytest-repeat==0.9.4",
+    "ipflakies": "ipflakies==1.1.1",
 }
 # setuptools: some of these are older than the day when it stopped to be there by itself.
 BASE = ["pytest==8.3.4", "setuptools==69.5.1"]
@@ -98,7 +99,8 @@ def projects():
 def prepare_rivals():
     for name, package in RIVAL_PACKAGES.items():
         if not (RIVALS / name).exists():
-            pip(sys.executable, "install", "--no-deps", "--target", RIVALS / name, package)
+            alone = [] if name == "ipflakies" else ["--no-deps"]
+            pip(sys.executable, "install", *alone, "--target", RIVALS / name, package)
 
 
 def pip(python, *words):
