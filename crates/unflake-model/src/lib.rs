@@ -8,16 +8,19 @@ mod assertion;
 mod attempt;
 mod cell;
 mod change;
+mod day;
 mod dependencies;
 mod divergence;
 mod factor;
 mod factor_kind;
 mod finding;
+mod fingerprint;
 mod influence;
 mod layer;
 mod moment;
 mod observation;
 mod outcome;
+mod quarantine;
 mod session;
 mod test;
 mod trace;
@@ -27,6 +30,7 @@ pub use assertion::{Assertion, FilterKind, Filtered, Group, Held, Sample, Saw, S
 pub use attempt::{Attempt, Failure, Phase, Timestamp};
 pub use cell::{Cell, Written};
 pub use change::{Base, Change, ChangeKind, ChangedFunctions, Changes, Chosen, Comparison};
+pub use day::Day;
 pub use dependencies::{Dependencies, Granularity};
 pub use divergence::{Cause, Divergence, How, Location, Parting, Split};
 pub use factor::{Delays, Factor, Listing, Network, State};
@@ -35,6 +39,7 @@ pub use finding::{
     Detail, Evidence, Finding, Intersect, IntersectKind, Leak, LeakKind, Mode, Nio, NioKind, OrderDependence,
     OrderKind, Repeats, Rung, Touch, Verdict, VerdictKind,
 };
+pub use fingerprint::Fingerprint;
 pub use influence::{Influence, Threshold, Tried, Untried};
 pub use layer::{
     Difference, Fact, FactId, Gap, Hidden, Layer, LayerDifference, LayerMeasure, Looks, Measured, OutputId, Rate, SeenIn,
@@ -43,6 +48,7 @@ pub use layer::{
 pub use moment::{Moment, When};
 pub use observation::{Environment, Event, Observation, Problem, ProblemKind, Totals};
 pub use outcome::{Death, Outcome};
+pub use quarantine::{QuarantineMode, Quarantined};
 pub use session::{EnvironmentId, Origin, Place, Probe, Purpose, Session, SessionId};
 pub use test::{Test, TestId};
 pub use trace::{Line, LineId, Reach, Seen, Strand, TraceId, Traces};

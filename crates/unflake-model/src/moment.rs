@@ -58,7 +58,7 @@ impl Moment {
     }
 
     /// Seconds since 1970 if this were said in UTC.
-    fn as_utc(self) -> i64 {
+    pub(crate) fn as_utc(self) -> i64 {
         let days = days_before(self.year) + days_in_year(self.year, self.month) + i64::from(self.day) - 1;
         days * DAY + i64::from(self.hour) * 3600 + i64::from(self.minute) * 60 + i64::from(self.second)
     }

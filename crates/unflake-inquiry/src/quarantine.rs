@@ -1,0 +1,138 @@
+//! Which failures of a run are excused because somebody has set them apart for a while, and what became of each of these agreements.
+//!
+//! An excuse is for one failure of one test until a day. A test that fails in another way, or after that day, fails the run as ever.
+
+use std::collections::BTreeSet;
+
+use unflake_model::{Attempt, Day, Quarantined, TestId};
+
+/// What one entry came to in a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// It failed as foretold, and is excused.
+    Excused,
+    /// It failed, also in a way that the entry does not name.
+    FailedOtherwise,
+    /// Its day has passed: it counts as nothing.
+    Expired,
+    /// The test passed whenever it ran.
+    Passed,
+    /// It was left out, as the entry says.
+    LeftOut,
+    /// No test has this name.
+    Unknown,
+    /// The test was listed, and did not run.
+    NotRun,
+}
+
+/// What an entry comes to, given everything that was attempted.
+pub fn standing(entry: &Quarantined, today: Day, listed: &BTreeSet<&TestId>, attempts: &[Attempt], left_out: bool) -> Standing {
+    if entry.expires < today {
+        return Standing::Expired;
+    }
+    if !listed.contains(&entry.test) {
+        return Standing::Unknown;
+    }
+    if left_out {
+        return Standing::LeftOut;
+    }
+    let mine = || attempts.iter().filter(|attempt| attempt.test == entry.test);
+    let mut failed = mine().filter(|attempt| attempt.outcome.is_failure()).peekable();
+    if failed.peek().is_none() {
+        return if mine().next().is_some() { Standing::Passed } else { Standing::NotRun };
+    }
+    let foretold = |attempt: &Attempt| {
+        attempt.failure.as_ref().is_some_and(|failure| entry.failures.contains(&failure.fingerprint()))
+    };
+    if failed.all(foretold) { Standing::Excused } else { Standing::FailedOtherwise }
+}
+
+#[cfg(test)]
+mod tests {
+    use unflake_model::{Failure, Origin, Outcome, Phase, Purpose, QuarantineMode, Session, SessionId};
+
+    use super::*;
+
+    fn failure(message: &str) -> Failure {
+        Failure {
+            phase: Phase::Call,
+            kind: "AssertionError".to_owned(),
+            message: message.to_owned(),
+            trace: String::new(),
+            file: None,
+            line: None,
+        }
+    }
+
+    fn attempt(said: Option<&str>) -> Attempt {
+        let session = Session::fresh(SessionId(0), Purpose::Suite, Origin::Fork, vec![TestId::new("t::a")]);
+        Attempt {
+            test: session.tests[0].clone(),
+            session: session.id,
+            purpose: Purpose::Suite,
+            environment: unflake_model::EnvironmentId(0),
+            origin: Origin::Fork,
+            position: 0,
+            run: 0,
+            outcome: if said.is_some() { Outcome::Failed } else { Outcome::Passed },
+            started: unflake_model::Timestamp(0),
+            seconds: 0.1,
+            failure: said.map(failure),
+            stdout: String::new(),
+            stderr: String::new(),
+        }
+    }
+
+    fn entry() -> Quarantined {
+        Quarantined {
+            test: TestId::new("t::a"),
+            reason: "the server is slow on Mondays".to_owned(),
+            owner: "@ada".to_owned(),
+            issue: None,
+            added: day("2026-11-01"),
+            expires: day("2026-11-15"),
+            mode: QuarantineMode::Run,
+            failures: vec![failure("no answer").fingerprint()],
+        }
+    }
+
+    fn day(text: &str) -> Day {
+        text.parse().expect("a day")
+    }
+
+    fn of(today: &str, attempts: &[Attempt]) -> Standing {
+        let test = TestId::new("t::a");
+        standing(&entry(), day(today), &BTreeSet::from([&test]), attempts, false)
+    }
+
+    #[test]
+    fn only_the_failure_that_it_names_is_excused() {
+        assert_eq!(of("2026-11-10", &[attempt(Some("no answer"))]), Standing::Excused);
+        assert_eq!(of("2026-11-10", &[attempt(Some("no answer")), attempt(None)]), Standing::Excused);
+        assert_eq!(of("2026-11-10", &[attempt(Some("wrong answer"))]), Standing::FailedOtherwise);
+        let both = [attempt(Some("no answer")), attempt(Some("wrong answer"))];
+        assert_eq!(of("2026-11-10", &both), Standing::FailedOtherwise);
+    }
+
+    #[test]
+    fn it_holds_to_the_end_of_its_last_day() {
+        assert_eq!(of("2026-11-15", &[attempt(Some("no answer"))]), Standing::Excused);
+        assert_eq!(of("2026-11-16", &[attempt(Some("no answer"))]), Standing::Expired);
+    }
+
+    #[test]
+    fn what_did_not_fail_needs_no_excuse() {
+        assert_eq!(of("2026-11-10", &[attempt(None)]), Standing::Passed);
+        assert_eq!(of("2026-11-10", &[]), Standing::NotRun);
+        assert_eq!(standing(&entry(), day("2026-11-10"), &BTreeSet::new(), &[], false), Standing::Unknown);
+    }
+
+    #[test]
+    fn an_entry_that_names_no_failure_excuses_none() {
+        let test = TestId::new("t::a");
+        let entry = Quarantined { failures: Vec::new(), ..entry() };
+        let listed = BTreeSet::from([&test]);
+        let attempts = [attempt(Some("no answer"))];
+        assert_eq!(standing(&entry, day("2026-11-10"), &listed, &attempts, false), Standing::FailedOtherwise);
+    }
+}

@@ -1,0 +1,89 @@
+//! What makes two failures the same failure.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::Failure;
+
+/// Only the beginning of a message is looked at: what is kept of a failure may be no more than that.
+const LOOKED_AT: usize = 200;
+
+/// Equal for failures that say the same, whatever numbers, addresses and paths they say it with, and wherever their line has moved to. Sixteen
+/// hexadecimal digits.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Fingerprint(pub String);
+
+impl fmt::Display for Fingerprint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl Failure {
+    /// Of where it happened (phase and file), its kind, and the first line that it said.
+    pub fn fingerprint(&self) -> Fingerprint {
+        let file = self.file.as_deref().map_or("", |file| file.rsplit('/').next().unwrap_or(file));
+        let first = self.message.trim_start().lines().next().unwrap_or("");
+        let first: String = first.chars().take(LOOKED_AT).collect();
+        let parts = [self.phase.word(), file, &self.kind, &without_chance(&first)];
+        Fingerprint(format!("{:016x}", hash(parts.join("\n").as_bytes())))
+    }
+}
+
+/// A text in which every word with a digit or a slash in it is the same word.
+fn without_chance(text: &str) -> String {
+    let is_part = |c: char| c.is_alphanumeric() || "_/.-+:".contains(c);
+    let mut plain = String::new();
+    for piece in text.split_inclusive(|c: char| !is_part(c)) {
+        let end = piece.char_indices().next_back().filter(|(_, c)| !is_part(*c)).map_or(piece.len(), |(at, _)| at);
+        let (word, rest) = piece.split_at(end);
+        plain.push_str(if word.chars().any(|c| c.is_ascii_digit() || c == '/') { "#" } else { word });
+        plain.push_str(rest);
+    }
+    plain
+}
+
+/// FNV-1a: the same for ever and everywhere, which the hashes of the standard library do not promise.
+fn hash(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Phase;
+
+    fn failure(message: &str, line: u32) -> Failure {
+        Failure {
+            phase: Phase::Call,
+            kind: "AssertionError".to_owned(),
+            message: message.to_owned(),
+            trace: String::new(),
+            file: Some("tests/test_cart.py".to_owned()),
+            line: Some(line),
+        }
+    }
+
+    #[test]
+    fn what_changes_from_run_to_run_does_not_count() {
+        let one = failure("assert 3 == 4 of <Cart at 0x7f12ab> in /tmp/a1/cart.db\n  more", 12).fingerprint();
+        assert_eq!(one, failure("assert 17 == 4 of <Cart at 0x99> in /tmp/b2/x.db\n  other", 30).fingerprint());
+        assert_eq!(one.0.len(), 16);
+    }
+
+    #[test]
+    fn what_it_says_and_where_does() {
+        let one = failure("the cart is empty", 12);
+        assert_ne!(one.fingerprint(), failure("the cart is full", 12).fingerprint());
+        assert_ne!(one.fingerprint(), Failure { kind: "KeyError".to_owned(), ..one.clone() }.fingerprint());
+        assert_ne!(one.fingerprint(), Failure { phase: Phase::SetUp, ..one.clone() }.fingerprint());
+        assert_ne!(one.fingerprint(), Failure { file: Some("tests/other.py".to_owned()), ..one.clone() }.fingerprint());
+    }
+
+    #[test]
+    fn it_is_the_same_on_every_day_and_machine() {
+        assert_eq!(failure("the cart is empty", 1).fingerprint().0, "4a0a4a1b7b9c3a5f");
+    }
+}
