@@ -57,6 +57,8 @@ pub struct Ladder {
     rungs: Rungs,
     never_excuse: NeverExcuse,
     suite: Vec<TestId>,
+    /// Tests that are not to run.
+    left_out: BTreeSet<TestId>,
     /// Whether every session has processes of its own, which end with it.
     isolated: bool,
     /// Where it has: what ran in each process of the suite, in its order; later, in those in which all of it is run again.
@@ -99,6 +101,7 @@ impl Ladder {
             rungs,
             never_excuse,
             suite: Vec::new(),
+            left_out: BTreeSet::new(),
             isolated: false,
             processes: BTreeMap::new(),
             shared: BTreeSet::new(),
@@ -112,6 +115,12 @@ impl Ladder {
             compared: None,
             suspecting: HashMap::new(),
         }
+    }
+
+    /// These tests are not run at all.
+    pub fn leaving_out(mut self, tests: BTreeSet<TestId>) -> Self {
+        self.left_out = tests;
+        self
     }
 
     fn hear_attempt(&mut self, attempt: &Attempt) {
@@ -326,7 +335,8 @@ impl Inquiry for Ladder {
     fn hear(&mut self, observation: &Observation) {
         match observation {
             Observation::Listed { tests, isolated, .. } => {
-                self.suite = tests.iter().map(|test| test.id.clone()).collect();
+                let ids = tests.iter().map(|test| &test.id).filter(|test| !self.left_out.contains(test));
+                self.suite = ids.cloned().collect();
                 self.isolated = *isolated;
             }
             Observation::Compared(compared) => self.compared = Some((**compared).clone()),

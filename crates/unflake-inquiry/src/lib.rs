@@ -38,6 +38,7 @@ mod order;
 mod order_words;
 mod pairs;
 mod parting;
+mod quarantine;
 mod raised;
 #[cfg(test)]
 mod recorded;
@@ -73,6 +74,7 @@ pub use measure::{Measure, Measuring};
 pub use nio::{Doubling, Nio};
 pub use once::Once;
 pub use order::{Order, Ordering};
+pub use quarantine::standing;
 pub use same_assertion::{Code, Learned};
 pub use spread::{differences, spread, suite_spread};
 pub use stress::{Pressure, Stress};

@@ -4,42 +4,24 @@
 
 use std::collections::BTreeSet;
 
-use unflake_model::{Attempt, Day, Quarantined, TestId};
-
-/// What one entry came to in a run.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Standing {
-    /// It failed as foretold, and is excused.
-    Excused,
-    /// It failed, also in a way that the entry does not name.
-    FailedOtherwise,
-    /// Its day has passed: it counts as nothing.
-    Expired,
-    /// The test passed whenever it ran.
-    Passed,
-    /// It was left out, as the entry says.
-    LeftOut,
-    /// No test has this name.
-    Unknown,
-    /// The test was listed, and did not run.
-    NotRun,
-}
+use unflake_model::{Attempt, Day, QuarantineMode, Quarantined, Standing, TestId};
 
 /// What an entry comes to, given everything that was attempted.
-pub fn standing(entry: &Quarantined, today: Day, listed: &BTreeSet<&TestId>, attempts: &[Attempt], left_out: bool) -> Standing {
+pub fn standing(entry: &Quarantined, today: Day, listed: &BTreeSet<&TestId>, attempts: &[Attempt]) -> Standing {
     if entry.expires < today {
         return Standing::Expired;
     }
     if !listed.contains(&entry.test) {
         return Standing::Unknown;
     }
-    if left_out {
-        return Standing::LeftOut;
-    }
     let mine = || attempts.iter().filter(|attempt| attempt.test == entry.test);
     let mut failed = mine().filter(|attempt| attempt.outcome.is_failure()).peekable();
     if failed.peek().is_none() {
-        return if mine().next().is_some() { Standing::Passed } else { Standing::NotRun };
+        return match entry.mode {
+            _ if mine().next().is_some() => Standing::Passed,
+            QuarantineMode::Skip => Standing::LeftOut,
+            QuarantineMode::Run => Standing::NotRun,
+        };
     }
     let foretold = |attempt: &Attempt| {
         attempt.failure.as_ref().is_some_and(|failure| entry.failures.contains(&failure.fingerprint()))
@@ -49,7 +31,7 @@ pub fn standing(entry: &Quarantined, today: Day, listed: &BTreeSet<&TestId>, att
 
 #[cfg(test)]
 mod tests {
-    use unflake_model::{Failure, Origin, Outcome, Phase, Purpose, QuarantineMode, Session, SessionId};
+    use unflake_model::{Failure, Origin, Outcome, Phase, Purpose, Session, SessionId};
 
     use super::*;
 
@@ -102,7 +84,7 @@ mod tests {
 
     fn of(today: &str, attempts: &[Attempt]) -> Standing {
         let test = TestId::new("t::a");
-        standing(&entry(), day(today), &BTreeSet::from([&test]), attempts, false)
+        standing(&entry(), day(today), &BTreeSet::from([&test]), attempts)
     }
 
     #[test]
@@ -124,7 +106,14 @@ mod tests {
     fn what_did_not_fail_needs_no_excuse() {
         assert_eq!(of("2026-11-10", &[attempt(None)]), Standing::Passed);
         assert_eq!(of("2026-11-10", &[]), Standing::NotRun);
-        assert_eq!(standing(&entry(), day("2026-11-10"), &BTreeSet::new(), &[], false), Standing::Unknown);
+        assert_eq!(standing(&entry(), day("2026-11-10"), &BTreeSet::new(), &[]), Standing::Unknown);
+    }
+
+    #[test]
+    fn what_is_to_be_left_out_and_did_not_run_was_left_out() {
+        let test = TestId::new("t::a");
+        let entry = Quarantined { mode: QuarantineMode::Skip, ..entry() };
+        assert_eq!(standing(&entry, day("2026-11-10"), &BTreeSet::from([&test]), &[]), Standing::LeftOut);
     }
 
     #[test]
@@ -133,6 +122,6 @@ mod tests {
         let entry = Quarantined { failures: Vec::new(), ..entry() };
         let listed = BTreeSet::from([&test]);
         let attempts = [attempt(Some("no answer"))];
-        assert_eq!(standing(&entry, day("2026-11-10"), &listed, &attempts, false), Standing::FailedOtherwise);
+        assert_eq!(standing(&entry, day("2026-11-10"), &listed, &attempts), Standing::FailedOtherwise);
     }
 }

@@ -42,13 +42,13 @@ pub use finding::{
 pub use fingerprint::Fingerprint;
 pub use influence::{Influence, Threshold, Tried, Untried};
 pub use layer::{
-    Difference, Fact, FactId, Gap, Hidden, Layer, LayerDifference, LayerMeasure, Looks, Measured, OutputId, Rate, SeenIn,
-    Spread, Unit,
+    Difference, Fact, FactId, Gap, Hidden, Layer, LayerDifference, LayerMeasure, Looks, Measured, OutputId, Rate,
+    SeenIn, Spread, Unit,
 };
 pub use moment::{Moment, When};
 pub use observation::{Environment, Event, Observation, Problem, ProblemKind, Totals};
 pub use outcome::{Death, Outcome};
-pub use quarantine::{QuarantineMode, Quarantined};
+pub use quarantine::{QuarantineMode, Quarantined, SetApart, Standing};
 pub use session::{EnvironmentId, Origin, Place, Probe, Purpose, Session, SessionId};
 pub use test::{Test, TestId};
 pub use trace::{Line, LineId, Reach, Seen, Strand, TraceId, Traces};

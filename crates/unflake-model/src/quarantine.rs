@@ -33,3 +33,31 @@ pub enum QuarantineMode {
     /// It is left out.
     Skip,
 }
+
+/// What one entry came to in a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Standing {
+    /// It failed as foretold, and is excused.
+    Excused,
+    /// It failed, also in a way that the entry does not name.
+    FailedOtherwise,
+    /// Its day has passed: it counts for nothing.
+    Expired,
+    /// The test passed whenever it ran.
+    Passed,
+    /// It was left out, as the entry says.
+    LeftOut,
+    /// No test has this name.
+    Unknown,
+    /// The test was listed, and did not run.
+    NotRun,
+}
+
+/// An entry, and what it came to.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SetApart {
+    #[serde(flatten)]
+    pub entry: Quarantined,
+    pub standing: Standing,
+}

@@ -102,7 +102,17 @@ pub enum Origin {
 impl Session {
     /// A session that wants nothing but its tests run, in an environment in which no test has run before.
     pub fn fresh(id: SessionId, purpose: Purpose, origin: Origin, tests: Vec<TestId>) -> Self {
-        Self { id, purpose, place: Place::Fresh(origin), tests, again: 0, prefix: 0, depends: None, probe: None, under: None }
+        Self {
+            id,
+            purpose,
+            place: Place::Fresh(origin),
+            tests,
+            again: 0,
+            prefix: 0,
+            depends: None,
+            probe: None,
+            under: None,
+        }
     }
 }
 

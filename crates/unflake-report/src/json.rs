@@ -4,7 +4,7 @@ use std::io::{self, BufWriter, Write};
 
 use serde::Serialize;
 use serde_json::ser::Formatter;
-use unflake_model::{Attempt, Finding, Problem, Test, TestId, Totals};
+use unflake_model::{Attempt, Finding, Problem, SetApart, Test, TestId, Totals};
 
 use crate::{Exit, Run, text};
 
@@ -28,6 +28,8 @@ struct Document<'a> {
     notes: &'a [String],
     left: &'a [TestId],
     left_why: Option<&'a str>,
+    #[serde(skip_serializing_if = "<[SetApart]>::is_empty")]
+    quarantine: &'a [SetApart],
     tests: &'a [Test],
     attempts: &'a [Attempt],
 }
@@ -49,6 +51,7 @@ pub fn json(run: &Run, command: &str, out: &mut dyn Write) -> io::Result<()> {
         notes: run.notes,
         left: run.left,
         left_why: run.left_why,
+        quarantine: run.apart,
         tests: run.tests,
         attempts: run.attempts,
     };

@@ -6,6 +6,7 @@
 //! | failed, passed later | `flakyFailure` or `flakyError` for every failing attempt |
 //! | never passed | `failure` or `error` for the first attempt, `rerunFailure` or `rerunError` for the others |
 //! | failed, passed later, and counts as failed | `failure` or `error`, and `flaky…` for every failing attempt |
+//! | failed, and is in quarantine | `skipped` with the type `quarantine`, and what it said as its text |
 //! | skipped, failed as expected, or not run | `skipped` with one of these as its type |
 //!
 //! The last but one is a flaky test where flaky tests gate, or a failure that no later pass excuses, such as a crash.
@@ -16,12 +17,12 @@ use std::borrow::Cow;
 use std::fmt::Display;
 use std::io::{self, BufWriter, Write};
 
-use unflake_model::{Attempt, Outcome};
+use unflake_model::{Attempt, Outcome, Standing};
 
-use crate::Run;
 use crate::cases::{Case, Cases};
 use crate::words::problem_in_words;
 use crate::xml::Xml;
+use crate::{Run, quarantine};
 
 /// Writes the run as JUnit XML.
 pub fn junit(run: &Run, out: &mut dyn Write) -> io::Result<()> {
@@ -67,10 +68,14 @@ enum Fate {
     FlakyAndFailed,
     Skipped,
     NotRun,
+    Apart,
 }
 
 impl Fate {
     fn of(case: &Case, run: &Run) -> Self {
+        if quarantine::is_excused(run.apart, case.id) {
+            return Self::Apart;
+        }
         match (case.has_failed(), case.has_passed()) {
             (true, false) => Self::Failed,
             (true, true) if run.flaky_gates || case.is_real() => Self::FlakyAndFailed,
@@ -100,7 +105,7 @@ impl Counts {
     fn of(cases: &Cases, fates: &[Fate]) -> Self {
         let mut counts = Self { tests: fates.len(), ..Self::default() };
         for (case, fate) in cases.list.iter().zip(fates) {
-            counts.skipped += usize::from(matches!(fate, Fate::Skipped | Fate::NotRun));
+            counts.skipped += usize::from(matches!(fate, Fate::Skipped | Fate::NotRun | Fate::Apart));
             if let Some(first) = case.failures().next().filter(|_| fate.is_failed()) {
                 *(if is_error(first) { &mut counts.errors } else { &mut counts.failures }) += 1;
             }
@@ -201,6 +206,10 @@ fn class_and_name(id: &str) -> (&str, &str) {
 
 fn result(xml: &mut Xml, case: &Case, fate: Fate, run: &Run) -> io::Result<()> {
     let Some(first) = case.failures().next() else { return skipped(xml, case, fate, run) };
+    if let Some(one) = run.apart.iter().find(|one| fate == Fate::Apart && one.entry.test == *case.id) {
+        xml.text("skipped", &[("message", &quarantine::why(one)), ("type", &"quarantine")], &trace(first))?;
+        return output(xml, first);
+    }
     if !fate.is_failed() {
         return case.failures().try_for_each(|attempt| rerun(xml, attempt, ["flakyFailure", "flakyError"]));
     }
@@ -217,6 +226,11 @@ fn result(xml: &mut Xml, case: &Case, fate: Fate, run: &Run) -> io::Result<()> {
 fn skipped(xml: &mut Xml, case: &Case, fate: Fate, run: &Run) -> io::Result<()> {
     match (fate, case.attempts.last()) {
         (Fate::NotRun, _) => {
+            if let Some(one) =
+                run.apart.iter().find(|one| one.entry.test == *case.id && one.standing == Standing::LeftOut)
+            {
+                return xml.empty("skipped", &[("message", &quarantine::why(one)), ("type", &"quarantine")]);
+            }
             let why = run.left_why.map_or(Cow::Borrowed("not run"), |why| Cow::Owned(format!("not run: {why}")));
             xml.empty("skipped", &[("message", &why), ("type", &"not-run")])
         }

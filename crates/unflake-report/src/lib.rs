@@ -18,6 +18,7 @@ mod locate_page;
 mod locate_values;
 mod page;
 mod progress;
+mod quarantine;
 mod search;
 mod shell;
 mod status;
@@ -27,7 +28,7 @@ mod trace;
 mod words;
 mod xml;
 
-use unflake_model::{Attempt, Finding, Problem, Test, TestId, Totals};
+use unflake_model::{Attempt, Finding, Problem, SetApart, Test, TestId, Totals};
 
 pub use history::{HistoryRow, attempts_table};
 pub use jiff::tz::TimeZone;
@@ -36,6 +37,7 @@ pub use junit::junit;
 pub use locate::{Located, locate};
 pub use locate_page::locate_page;
 pub use progress::Progress;
+pub use quarantine::quarantine;
 pub use search::search;
 pub use shell::quote;
 pub use summary::summary;
@@ -74,6 +76,8 @@ pub struct Run<'a> {
     /// Planned and not run.
     pub left: &'a [TestId],
     pub left_why: Option<&'a str>,
+    /// What is in quarantine, and what it came to.
+    pub apart: &'a [SetApart],
     pub totals: &'a Totals,
     /// Whether a flaky test fails the run (`--flaky-result fail`).
     pub flaky_gates: bool,

@@ -2,11 +2,11 @@
 
 use std::io::{self, Write};
 
-use unflake_model::{Detail, Finding, IntersectKind, Origin, Outcome, Problem, ProblemKind, VerdictKind};
+use unflake_model::{Detail, Finding, IntersectKind, Origin, Outcome, Problem, ProblemKind, Standing, VerdictKind};
 
 use crate::cases::{Case, Cases};
 use crate::page::{Keep, Page, Tone};
-use crate::{Look, Run, failure, one_line, quote, words};
+use crate::{Look, Run, failure, one_line, quarantine, quote, words};
 
 /// How many real failures are shown with their messages, and how many problems. The others are listed by name.
 const IN_FULL: usize = 20;
@@ -17,7 +17,10 @@ const NAMED: usize = 10;
 /// Writes the summary of a run. `quiet` leaves out what nobody has to act upon.
 pub fn summary(run: &Run, look: &Look, quiet: bool, out: &mut dyn Write) -> io::Result<()> {
     let cases = Cases::of(run);
-    let of = |wanted: fn(&Finding) -> bool| run.findings.iter().filter(|one| wanted(one)).collect::<Vec<_>>();
+    let counts_here = |one: &&Finding| !quarantine::is_excused(run.apart, &one.test);
+    let of = |wanted: fn(&Finding) -> bool| {
+        run.findings.iter().filter(|one| wanted(one)).filter(counts_here).collect::<Vec<_>>()
+    };
     let (mut real, flaky) = (of(Finding::is_real), of(Finding::is_flaky));
     // What the change touches is what its author has to look at first.
     real.sort_by_key(|finding| match change(&cases, finding) {
@@ -41,7 +44,8 @@ pub fn summary(run: &Run, look: &Look, quiet: bool, out: &mut dyn Write) -> io::
         flaky_tests(page, &flaky, run.can_locate)?;
     }
     if !quiet {
-        notes(page, run.notes)?;
+        quarantine::excused(page, run.apart, &cases)?;
+        notes(page, &[run.notes, &quarantine::notes(run.apart)].concat())?;
     }
     not_run(page, run)?;
     end(page, run, quiet)
@@ -81,6 +85,8 @@ fn counts(run: &Run, cases: &Cases, [real, unjudged, flaky]: [usize; 3]) -> Vec<
     tell(real, words::count(real, "real failure"));
     tell(unjudged, format!("{} without a verdict", words::count(unjudged, "failure")));
     tell(flaky, format!("{flaky} flaky"));
+    let excused = run.apart.iter().filter(|one| one.standing == Standing::Excused).count();
+    tell(excused, format!("{excused} in quarantine failed"));
 
     let ended = |outcome| cases.list.iter().filter(|case| case.outcome() == Some(outcome)).count();
     let passed = ended(Outcome::Passed);

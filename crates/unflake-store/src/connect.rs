@@ -21,7 +21,7 @@ pub(crate) fn prepare(dir: &Path) -> Result<PathBuf, StoreError> {
         let failed = |error| StoreError::of_file(dir, error);
         fs::create_dir_all(dir).map_err(failed)?;
         if fs::read_dir(dir).map_err(failed)?.next().is_none() {
-            fs::write(dir.join(".gitignore"), "*\n").map_err(failed)?;
+            fs::write(dir.join(".gitignore"), "*\n!.gitignore\n!quarantine.toml\n!filter.toml\n").map_err(failed)?;
         }
     }
     Ok(path)

@@ -90,7 +90,7 @@ fn list(
         began: Instant::now(),
         gathered: Gathered::default(),
     };
-    Ok(campaign.run(exec, &settings.command.value, |_| false))
+    Ok(campaign.run(exec, &settings.command.value, |_, _| false))
 }
 
 /// An inquiry with nothing to ask: tests are listed, and that is all.

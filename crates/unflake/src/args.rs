@@ -37,6 +37,8 @@ pub(crate) enum Command {
     Run(RunArgs),
     /// List what is known of a test: every attempt in every run, newest first.
     History(HistoryArgs),
+    /// Set known failures apart for a while, each with an owner and a last day: list, add, remove.
+    Quarantine(QuarantineArgs),
     /// Find tests that pass once and fail when they are run again in the same process, and the state behind it.
     Nio(NioArgs),
     /// Find tests that depend on which tests ran before them, name those, and the state behind it.
@@ -109,6 +111,47 @@ pub(crate) struct RunArgs {
 
     #[command(flatten)]
     pub(crate) command: CommandArgs,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Kept in .unflake/quarantine.toml, for everybody who works on the project. `unflake run` still runs these tests; only the \
+failures that are named there are excused, until the last day. Any other failure counts."
+)]
+pub(crate) struct QuarantineArgs {
+    #[command(subcommand)]
+    pub(crate) command: Option<QuarantineCommand>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum QuarantineCommand {
+    /// List what is in quarantine, and whether it is still needed.
+    List,
+    /// Excuse the failures that the last failing run of a test had.
+    Add(QuarantineAdd),
+    /// Let a test count again.
+    Remove { test: String },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct QuarantineAdd {
+    /// The test, as `unflake run` names it.
+    pub(crate) test: String,
+    /// Why nobody mends it now.
+    #[arg(long)]
+    pub(crate) reason: String,
+    /// Who will.
+    #[arg(long)]
+    pub(crate) owner: String,
+    /// Where it is written up.
+    #[arg(long)]
+    pub(crate) issue: Option<String>,
+    /// How many days it holds, 30 at most.
+    #[arg(long, default_value = "14")]
+    pub(crate) days: i64,
+    /// Do not run it either.
+    #[arg(long)]
+    pub(crate) skip: bool,
 }
 
 #[derive(Debug, Args)]

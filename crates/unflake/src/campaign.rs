@@ -7,7 +7,9 @@ use std::time::Instant;
 
 use unflake_exec::{Closed, Exec, Launch};
 use unflake_inquiry::Inquiry;
-use unflake_model::{Attempt, Event, Failure, Finding, Observation, Problem, Purpose, Session, Test, TestId, Totals};
+use unflake_model::{
+    Attempt, Event, Failure, Finding, Observation, Problem, Purpose, Session, SetApart, Test, TestId, Totals,
+};
 use unflake_report::Progress;
 
 use crate::base;
@@ -36,6 +38,8 @@ pub(crate) struct Gathered {
     pub(crate) left: Vec<TestId>,
     pub(crate) left_why: Option<String>,
     pub(crate) findings: Vec<Finding>,
+    /// What is in quarantine, and what it came to.
+    pub(crate) apart: Vec<SetApart>,
     pub(crate) totals: Totals,
     pub(crate) listed: bool,
     /// Whether tests run in processes of their own.
@@ -74,7 +78,12 @@ pub(crate) struct Campaign<'a> {
 
 impl Campaign<'_> {
     /// Runs the whole conversation. `gates` says of a finding whether it makes the run fail.
-    pub(crate) fn run(mut self, mut exec: Exec, command: &[String], gates: impl Fn(&Finding) -> bool) -> Gathered {
+    pub(crate) fn run(
+        mut self,
+        mut exec: Exec,
+        command: &[String],
+        gates: impl Fn(&Gathered, &Finding) -> bool,
+    ) -> Gathered {
         self.show(&Event::Began { command: command.to_vec() });
         self.gathered.listed = exec.list(&mut |batch| self.hear(batch));
         if self.gathered.listed && !self.gathered.tests.is_empty() {
@@ -113,7 +122,7 @@ impl Campaign<'_> {
         let now = self.now();
         let after_suite = self.gathered.suite_ended.map_or(0.0, |ended| now - ended);
         let interrupted = exec.was_interrupted();
-        let failed = self.gathered.findings.iter().filter(|finding| gates(finding)).count() as u32;
+        let failed = self.gathered.findings.iter().filter(|finding| gates(&self.gathered, finding)).count() as u32;
         self.gathered.closed = Some(exec.close(failed, &mut |batch| self.hear(batch)));
         self.gathered.totals =
             Totals { seconds: self.now(), rerun_seconds: self.gathered.rerun_seconds + after_suite, interrupted };

@@ -85,7 +85,7 @@ pub(crate) fn run(args: &LocateArgs, settings: &Settings, here: &Path, colour: W
         began: Instant::now(),
         gathered: Gathered::default(),
     };
-    let mut gathered = campaign.run(exec, command, |_| false);
+    let mut gathered = campaign.run(exec, command, |_, _| false);
     if gathered.listed && gathered.problems.is_empty() && locate.matching.len() != 1 {
         return Err(not_one(&test, &locate.matching.iter().map(|test| test.as_str()).collect::<Vec<_>>()));
     }

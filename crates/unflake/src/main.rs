@@ -16,6 +16,8 @@ mod outputs;
 mod plain;
 mod probes;
 mod project;
+mod quarantine;
+mod quarantine_file;
 mod revision;
 mod run;
 mod search;
@@ -99,6 +101,11 @@ fn obey(cli: Cli) -> Result<Exit, Trouble> {
         Command::History(args) => {
             let settings = settle(Typed::default(), Vec::new(), &here)?;
             history::show(&args, &settings.store.value, &console::look(cli.color, &io::stdout()))?;
+            Ok(Exit::Success)
+        }
+        Command::Quarantine(args) => {
+            let settings = settle(Typed::default(), Vec::new(), &here)?;
+            quarantine::obey(&args, &settings.store.value, &here, &console::look(cli.color, &io::stdout()))?;
             Ok(Exit::Success)
         }
         Command::Doctor(args) => {

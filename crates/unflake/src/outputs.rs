@@ -75,6 +75,7 @@ impl Outputs {
             notes: &gathered.notes,
             left: &gathered.left,
             left_why: gathered.left_why.as_deref(),
+            apart: &gathered.apart,
             totals: &gathered.totals,
             flaky_gates: found.flaky_gates,
             can_locate: found.can_locate,

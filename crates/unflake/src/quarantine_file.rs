@@ -14,7 +14,8 @@ pub(crate) const NAME: &str = "quarantine.toml";
 /// Nobody waits longer for a test than this.
 pub(crate) const LONGEST_DAYS: i64 = 30;
 
-const HEAD: &str = "# Failures that are excused for a while. `unflake quarantine` says what holds; see `unflake quarantine --help`.\n";
+const HEAD: &str =
+    "# Failures that are excused for a while. `unflake quarantine` says what holds; see `unflake quarantine --help`.\n";
 
 #[derive(Debug, Default)]
 pub(crate) struct QuarantineFile {
@@ -72,12 +73,17 @@ fn check(entry: &Quarantined) -> Result<(), String> {
         return Err(format!("it expires on {}, before it was added on {}", entry.expires, entry.added));
     }
     if days > LONGEST_DAYS {
-        return Err(format!("it expires {days} days after it was added; {LONGEST_DAYS} is the most. Renew it when it is over"));
+        return Err(format!(
+            "it expires {days} days after it was added; {LONGEST_DAYS} is the most. Renew it when it is over"
+        ));
     }
     if entry.mode == QuarantineMode::Run && entry.failures.is_empty() {
-        return Err("it names no failure that is excused. `unflake quarantine add` fills them in from the history".to_owned());
+        return Err(
+            "it names no failure that is excused. `unflake quarantine add` fills them in from the history".to_owned()
+        );
     }
-    let missing = [("reason", &entry.reason), ("owner", &entry.owner)].into_iter().find(|(_, text)| text.trim().is_empty());
+    let missing =
+        [("reason", &entry.reason), ("owner", &entry.owner)].into_iter().find(|(_, text)| text.trim().is_empty());
     missing.map_or(Ok(()), |(name, _)| Err(format!("its {name} is empty")))
 }
 
@@ -86,7 +92,13 @@ fn text(entries: &[Quarantined]) -> String {
     let mut text = HEAD.to_owned();
     for entry in entries {
         let quoted = |text: &str| toml::Value::from(text).to_string();
-        let _ = write!(text, "\n[[test]]\nid = {}\nreason = {}\nowner = {}\n", quoted(entry.test.as_str()), quoted(&entry.reason), quoted(&entry.owner));
+        let _ = write!(
+            text,
+            "\n[[test]]\nid = {}\nreason = {}\nowner = {}\n",
+            quoted(entry.test.as_str()),
+            quoted(&entry.reason),
+            quoted(&entry.owner)
+        );
         if let Some(issue) = &entry.issue {
             let _ = writeln!(text, "issue = {}", quoted(issue));
         }
@@ -133,7 +145,8 @@ mod tests {
     fn what_is_written_is_read_again() {
         let place = tempfile::tempdir().expect("a directory");
         let mut file = QuarantineFile::read(place.path()).expect("nothing there is nothing in quarantine");
-        file.entries = vec![entry("a::[x\"y]\n"), Quarantined { issue: None, mode: QuarantineMode::Skip, ..entry("b") }];
+        file.entries =
+            vec![entry("a::[x\"y]\n"), Quarantined { issue: None, mode: QuarantineMode::Skip, ..entry("b") }];
         file.write().expect("written");
         assert_eq!(QuarantineFile::read(place.path()).expect("read").entries, file.entries);
         assert_eq!(fs::read_dir(place.path()).expect("listed").count(), 1, "nothing else is left there");

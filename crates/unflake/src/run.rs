@@ -9,7 +9,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use unflake_exec::{Exec, Launch};
 use unflake_inquiry::{Inquiry, Ladder, NeverExcuse, Pressure, Rungs, Stress};
-use unflake_model::{Death, Finding, ProblemKind};
+use unflake_model::{Death, Finding, ProblemKind, Standing};
 use unflake_report as report;
 
 use crate::args::{RunArgs, When};
@@ -19,6 +19,7 @@ use crate::console;
 use crate::exit::Exit;
 use crate::memory::Memory;
 use crate::outputs::{Found, Outputs};
+use crate::quarantine::Quarantine;
 use crate::settings::{self, FlakyResult, Settings, Source};
 use crate::trouble::Trouble;
 
@@ -37,14 +38,18 @@ pub(crate) fn run(args: RunArgs, settings: &Settings, here: &Path, colour: When)
     let mut launch = launch(settings);
     // Whoever looks for failures wants to know of each.
     let flaky_gates = settings.flaky_result.value == FlakyResult::Fail || args.stress;
-    let gates = |finding: &Finding| finding.is_real() || flaky_gates && finding.is_flaky();
+    let quarantine = Quarantine::of(here)?;
+    let gates = |gathered: &Gathered, finding: &Finding| {
+        (finding.is_real() || flaky_gates && finding.is_flaky()) && !quarantine.excuses(gathered, finding)
+    };
     let mut inquiry: Box<dyn Inquiry> = if args.stress {
         if settings.jobs.from == Source::Default {
             launch.jobs *= CROWD;
         }
         Box::new(Stress::new(pressure(&args, settings, launch.jobs)?))
     } else {
-        Box::new(Ladder::new(rungs(settings, compare.is_some()), NeverExcuse::new(&settings.never_excuse.value)?))
+        let never = NeverExcuse::new(&settings.never_excuse.value)?;
+        Box::new(Ladder::new(rungs(settings, compare.is_some()), never).leaving_out(quarantine.left_out()))
     };
     let crowd = launch.jobs;
     let exec = Exec::new(launch)?;
@@ -61,6 +66,7 @@ pub(crate) fn run(args: RunArgs, settings: &Settings, here: &Path, colour: When)
         gathered: Gathered::default(),
     };
     let mut gathered = campaign.run(exec, command, gates);
+    gathered.apart = quarantine.set_apart(&gathered);
     let (exit, meaning) = judge(&gathered, gates, args.stress);
     memory.finish(exit.code());
     gathered.notes.append(&mut memory.notes);
@@ -168,9 +174,9 @@ pub(crate) fn stop_on_signals(exec: &Exec) -> Result<(), Trouble> {
 }
 
 /// What the run comes to, and why in words.
-fn judge(gathered: &Gathered, gates: impl Fn(&Finding) -> bool, stress: bool) -> (Exit, String) {
-    let real = gathered.findings.iter().filter(|finding| finding.is_real()).count();
-    let gating = gathered.findings.iter().filter(|finding| gates(finding)).count();
+fn judge(gathered: &Gathered, gates: impl Fn(&Gathered, &Finding) -> bool, stress: bool) -> (Exit, String) {
+    let gating = || gathered.findings.iter().filter(|finding| gates(gathered, finding));
+    let (real, gating) = (gating().filter(|finding| finding.is_real()).count(), gating().count());
     let failures = |count: usize, kind: &str| match count {
         1 => format!("one {kind} failure"),
         _ => format!("{count} {kind} failures"),
@@ -215,7 +221,13 @@ fn judge(gathered: &Gathered, gates: impl Fn(&Finding) -> bool, stress: bool) ->
     }
     let flaky = gathered.findings.len();
     let only_flaky = || format!("only {} failed", if flaky == 1 { "one flaky test" } else { "flaky tests" });
-    let meaning = if flaky > 0 { only_flaky() } else { "everything passed".to_owned() };
+    let excused = gathered.apart.iter().filter(|one| one.standing == Standing::Excused).count();
+    let meaning = match excused {
+        0 if flaky > 0 => only_flaky(),
+        0 => "everything passed".to_owned(),
+        1 => "only one failure that is in quarantine".to_owned(),
+        _ => format!("only {excused} failures that are in quarantine"),
+    };
     (Exit::Success, meaning)
 }
 

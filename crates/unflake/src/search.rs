@@ -144,7 +144,7 @@ impl Search<'_> {
             began: Instant::now(),
             gathered: Gathered::default(),
         };
-        let mut gathered = campaign.run(exec, command, |_| false);
+        let mut gathered = campaign.run(exec, command, |_, _| false);
         let wrong = if gathered.listed && !self.of_changes { nobody(inquiry) } else { Vec::new() };
         if let Some(name) = wrong.first() {
             let hint = "a part of its name is enough";

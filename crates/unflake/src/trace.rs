@@ -62,7 +62,7 @@ pub(crate) fn run(args: &TraceArgs, settings: &Settings, here: &Path, colour: Wh
         began: Instant::now(),
         gathered: Gathered::default(),
     };
-    let gathered = campaign.run(exec, command, |_| false);
+    let gathered = campaign.run(exec, command, |_, _| false);
     if let Some(problem) = gathered.problems.first() {
         return Err(Trouble::runner(report::plain(&problem.text)));
     }
