@@ -60,7 +60,7 @@ class Watch:
             known.is_touched = False
             known.lines.clear()
         if self._calls is not None:
-            self._calls.begin()
+            self._calls.begin(item)
         self._in_attempt = True
         self._start(touched)
 

@@ -2,7 +2,7 @@
 only when it is asked for. PYTEST_DONT_REWRITE
 
 `layer_sheet` writes it down, `layer_output` has what tests write, `layer_interface` what a person would see in a browser. Code that
-runs is seen by `layer_watch`, in `layer_code` as lines and in `layer_behaviour` as values.
+runs is seen by `layer_watch`, and told by `layer_code` as lines and by `layer_behaviour` as values (`layer_values`).
 """
 
 import os
@@ -30,9 +30,7 @@ class Layers:
         own = Own(root, self._side, self._agent)
         wants_lines, wants_calls = "code" in self._wanted, "behaviour" in self._wanted
         if wants_lines or wants_calls:
-            calls = None
-            if wants_calls:
-                self._missing.append("behaviour")
+            calls = bring("layer_behaviour").Calls(sheet) if wants_calls else None
             self._instruments.append(bring("layer_watch").watch(own, sheet, wants_lines, calls))
         if "interface" in self._wanted:
             self._instruments.append(bring("layer_output").Output(sheet, config))

@@ -26,6 +26,15 @@ def is_a(kind, base):
     return any(one is base for one in class_mro(kind))
 
 
+def dictionary(kind):
+    """How to get at the attributes of instances without asking them; None if they have none."""
+    for one in class_mro(kind):
+        found = class_body(one).get("__dict__")
+        if type(found) is types.GetSetDescriptorType:
+            return found.__get__
+    return None
+
+
 def name_of_class(kind):
     module = class_body(kind).get("__module__")
     name = class_name(kind)

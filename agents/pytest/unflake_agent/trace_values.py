@@ -4,9 +4,7 @@ Of a value only its text and its address are kept, so that nothing lives longer 
 stands for another object, or if the line that has run mentions it: it may have changed what is there.
 """
 
-import types
-
-from .texts import class_body, class_mro
+from .texts import dictionary
 from .trace_text import Texts
 
 MOST_RECORDS = 50_000
@@ -118,15 +116,6 @@ class Values:
         kind = type(owner)
         known = self._dictionaries.get(id(kind))
         if known is None:
-            known = self._dictionaries[id(kind)] = _dictionary(kind), kind
+            known = self._dictionaries[id(kind)] = dictionary(kind), kind
         names = known[0](owner) if known[0] is not None else None
         return names.items() if type(names) is dict and len(names) <= MOST_ATTRIBUTES else ()
-
-
-def _dictionary(kind):
-    """How to get at the attributes of instances without asking them."""
-    for one in class_mro(kind):
-        found = class_body(one).get("__dict__")
-        if type(found) is types.GetSetDescriptorType:
-            return found.__get__
-    return None
