@@ -33,6 +33,7 @@ class Layers:
             calls = bring("layer_behaviour").Calls(sheet) if wants_calls else None
             self._instruments.append(bring("layer_watch").watch(own, sheet, wants_lines, calls))
         if "interface" in self._wanted:
+            self._instruments.append(bring("layer_interface").Interface(sheet, config))
             self._instruments.append(bring("layer_output").Output(sheet, config))
         if "assertion" in self._wanted:
             try:
