@@ -2,7 +2,7 @@
 
 All of it is in `.venvs` at the top of the repository: `e2e`, with the newest pytest and what the stories need beside it, and the
 runners of `tests/other_runners.rs`: `go` (gotestsum), `vitest`, `perl` (a formatter for `prove`, which Debian has as a
-package), and of `tests/native_runs.rs`: `cargo` (nextest). Compilers, CMake and GoogleTest are packages of the system. Whatever is
+package), and of `tests/native_runs.rs`: `cargo` (nextest). Compilers, CMake, GoogleTest and Chromium are packages of the system. Whatever is
 already there and complete is left alone. A half-made one (an interrupted set-up, an interpreter that has gone) is made anew.
 UNFLAKE_TEST_PYTHON names another Python to be used by the stories instead; then no environment is made for it.
 """
@@ -16,14 +16,15 @@ import time
 from pathlib import Path
 
 VENVS = Path(__file__).resolve().parent.parent / ".venvs"
-# pytest itself, an independent reader of JUnit reports, the two plugins that change most of what a run is, and arrays, which are
-# changed in place.
-PACKAGES = ["pytest", "junitparser", "pytest-xdist", "pytest-cov", "numpy"]
+# pytest itself, an independent reader of JUnit reports, the two plugins that change most of what a run is, arrays, which are
+# changed in place, and what tests use to work with a browser.
+PACKAGES = ["pytest", "junitparser", "pytest-xdist", "pytest-cov", "numpy", "playwright", "selenium"]
 GOTESTSUM = "gotest.tools/gotestsum@v1.13.0"
 VITEST = "vitest@3"
 PERL = "TAP::Formatter::JUnit"
 # Old enough to be built in half the time of the newest.
 NEXTEST = "0.9.81"
+BROWSER = {"chromium": "chromium", "chromedriver": "chromium-driver"}
 NATIVE = {"g++": "g++", "clang": "clang", "cmake": "cmake", "ctest": "cmake", "ninja": "ninja-build"}
 
 
@@ -132,6 +133,16 @@ def ensure_native():
         sys.exit("a program cannot be linked with GoogleTest; the package libgtest-dev did not bring it")
 
 
+def ensure_browser():
+    """Chromium, and what Selenium drives it with: of one version, so from one place."""
+    missing = sorted(package for program, package in BROWSER.items() if shutil.which(program) is None)
+    if missing:
+        print("installing", ", ".join(missing), flush=True)
+        install(*missing)
+    for program, package in BROWSER.items():
+        get(program, package)
+
+
 def has_googletest():
     with tempfile.TemporaryDirectory() as place:
         source = Path(place) / "it.cc"
@@ -155,7 +166,7 @@ def nextest_works(place):
 
 
 def python_works(place):
-    return runs(str(place / "bin" / "python"), "-c", "import pytest, junitparser, xdist, pytest_cov, numpy")
+    return runs(str(place / "bin" / "python"), "-c", "import pytest, junitparser, xdist, pytest_cov, numpy, playwright, selenium")
 
 
 def main():
@@ -165,6 +176,7 @@ def main():
     Made("vitest", VITEST, lambda place: runs(str(place / "node_modules/.bin/vitest"), "--version"), make_vitest).ensure()
     Made("perl", PERL, has_perl, make_perl).ensure()
     ensure_native()
+    ensure_browser()
     Made("cargo", NEXTEST, nextest_works, make_nextest).ensure()
 
 

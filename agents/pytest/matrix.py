@@ -26,7 +26,7 @@ COMBINATIONS = [
     ("3.10", "8.0.2", []),
     ("3.11", "8.3.4", ["freezegun"]),
     ("3.12", "8.3.4", []),
-    ("3.13", "9.0.1", ["numpy", "freezegun"]),
+    ("3.13", "9.0.1", ["numpy", "freezegun", "playwright", "selenium"]),
     ("3.14", None, []),
 ]
 # What tests left behind, depended on and went through is a matter of the interpreter more than of pytest: it is looked at on the oldest of both, on
