@@ -15,6 +15,7 @@ from .forks import Forker
 from .items import Items, listing
 from .reports import Shortener, Sources, Teller, is_shared_tear_down, outcome_of, passed, warm_up
 from .stacks import Stacks, free_signal
+from .temporary import make_base_temp, spared, unlock
 from .wire import PROTOCOL, Wire
 
 LISTED_AT_ONCE = 200
@@ -287,8 +288,8 @@ class Agent:
     def _obey_about_state(self, order):
         if self._state is None:
             config = self._session.config
-            _make_base_temp(config)
-            self._state = bring("state").State(self._session, self._side, self._own_descriptors, _spared(config))
+            make_base_temp(config)
+            self._state = bring("state").State(self._session, self._side, self._own_descriptors, spared(config))
         answer = self._state.obey(order)
         if answer is not None:
             self._wire.tell(answer[0], **answer[1])
@@ -465,7 +466,7 @@ class Agent:
         why = self._forker.obstacle()
         config = self._session.config
         if why is None:
-            _make_base_temp(config)
+            make_base_temp(config)
             _flush(config)
             self._prepare_for_failures()
             if self._state is not None:
@@ -506,7 +507,7 @@ class Agent:
                 config._ensure_unconfigure()  # What plugins opened is closed; it also says bye.
             except BaseException:
                 pass
-            _unlock(config)
+            unlock(config)
         _flush(config)
         self._exit(0)
 
@@ -609,28 +610,3 @@ def _own_files(capture, new=os.open, put=os.dup2, close=os.close, look=os.fstat,
         return True
     except Exception:
         return False
-
-
-def _make_base_temp(config):
-    """One temporary directory for all copies; made by each of them they would clear each other's away."""
-    try:
-        config._tmp_path_factory.getbasetemp()
-    except Exception:
-        pass
-
-
-def _spared(config):
-    """Directories in which pytest itself keeps things."""
-    factory = getattr(config, "_tmp_path_factory", None)
-    cache = getattr(getattr(config, "cache", None), "_cachedir", None)
-    return [str(path) for path in (getattr(factory, "_basetemp", None), cache) if path is not None]
-
-
-def _unlock(config):
-    """Without the lock, later runs of pytest clear this run's temporary directory away as they do with their own."""
-    base = getattr(getattr(config, "_tmp_path_factory", None), "_basetemp", None)
-    if base is not None:
-        try:
-            os.unlink(str(base / ".lock"))
-        except OSError:
-            pass
