@@ -8,7 +8,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Instant;
 
 use unflake_factors::Under;
-use unflake_model::{Factor, Observation, Session};
+use unflake_model::{Factor, Observation, Origin, Place, Session};
 
 use crate::exec::{Exec, Interrupter, Launch};
 use crate::inbox::Letter;
@@ -32,16 +32,19 @@ pub(crate) struct Worlds {
 struct Group {
     factors: Vec<Factor>,
     sessions: Vec<Session>,
+    /// It wants the world to itself, from its beginning to its end: chance is drawn otherwise in every copy of a process.
+    alone: bool,
 }
 
 struct World {
     number: u32,
     factors: Vec<Factor>,
-    /// None: it has been told to end.
-    orders: Option<Sender<Vec<Session>>>,
+    orders: Sender<Vec<Session>>,
     interrupter: Option<Interrupter>,
     thread: JoinHandle<()>,
     busy: bool,
+    /// It ends when it has nothing to do: it was made for one session, or is felt by others.
+    passing: bool,
 }
 
 /// What a world has to tell.
@@ -55,9 +58,11 @@ pub(crate) enum News {
 impl Worlds {
     pub(crate) fn add(&mut self, session: Session) {
         let factors = session.under.clone().unwrap_or_default();
-        match self.waiting.iter_mut().find(|group| group.factors == factors) {
+        let alone = session.place == Place::Fresh(Origin::Process);
+        let session = Session { place: Place::Fresh(Origin::Fork), ..session };
+        match self.waiting.iter_mut().find(|group| group.factors == factors && !alone && !group.alone) {
             Some(group) => group.sessions.push(session),
-            None => self.waiting.push_back(Group { factors, sessions: vec![session] }),
+            None => self.waiting.push_back(Group { factors, sessions: vec![session], alone }),
         }
     }
 
@@ -77,20 +82,16 @@ impl Worlds {
         self.open.iter().filter_map(|world| world.interrupter.as_ref()).for_each(Interrupter::interrupt);
     }
 
-    /// Ends what has nothing to do: all but the last used, and every world that would be felt by the others.
+    /// Ends what has nothing to do, but for the last used.
     fn tidy(&mut self, kept: usize) {
-        let idle = self.open.iter().filter(|world| !world.busy && !is_felt(&world.factors)).count();
+        let idle = self.open.iter().filter(|world| !world.busy && !world.passing).count();
         let mut spare = idle.saturating_sub(kept);
-        let (mut stay, mut go) = (Vec::new(), Vec::new());
-        for world in std::mem::take(&mut self.open) {
-            let goes = !world.busy && (is_felt(&world.factors) || spare > 0);
-            if goes && !is_felt(&world.factors) {
-                spare -= 1;
-            }
-            if goes { go.push(world) } else { stay.push(world) }
-        }
-        self.open = stay;
-        for world in go {
+        let goes = |world: &mut World| {
+            let first = !world.busy && !world.passing && spare > 0;
+            spare -= usize::from(first);
+            first || !world.busy && world.passing
+        };
+        for world in self.open.extract_if(.., goes).collect::<Vec<_>>() {
             drop(world.orders);
             let _ = world.thread.join();
         }
@@ -102,7 +103,7 @@ impl Worlds {
     }
 }
 
-/// Whether it would be felt in other worlds, or would feel them: nothing runs beside it, and it ends when it has nothing to do.
+/// Whether it would be felt in other worlds, or would feel them: nothing runs beside it.
 fn is_felt(factors: &[Factor]) -> bool {
     factors.iter().any(|factor| matches!(factor, Factor::Load(_) | Factor::Beside(_)))
 }
@@ -116,18 +117,19 @@ impl Exec {
             if self.worlds.busy().count() >= most {
                 return;
             }
-            let Some(Group { factors, sessions }) = self.worlds.waiting.pop_front() else { return };
-            let at = self.worlds.open.iter().position(|world| world.factors == factors && world.orders.is_some());
+            let Some(Group { factors, sessions, alone }) = self.worlds.waiting.pop_front() else { return };
+            let fits = |world: &World| world.factors == factors && !world.passing && !alone;
+            let at = self.worlds.open.iter().position(fits);
             let world = match at {
                 Some(at) => self.worlds.open.remove(at),
-                None => self.make_world(factors, &sessions),
+                None => self.make_world(factors, &sessions, alone),
             };
-            let sent = world.orders.as_ref().is_some_and(|orders| orders.send(sessions).is_ok());
+            let sent = world.orders.send(sessions).is_ok();
             self.worlds.open.push(World { busy: sent, ..world });
         }
     }
 
-    fn make_world(&mut self, factors: Vec<Factor>, sessions: &[Session]) -> World {
+    fn make_world(&mut self, factors: Vec<Factor>, sessions: &[Session], alone: bool) -> World {
         let beside = factors.iter().find_map(|factor| match factor {
             Factor::Beside(copies) => Some(*copies as usize),
             _ => None,
@@ -145,7 +147,8 @@ impl Exec {
         let (orders, heard) = channel();
         let (to, under) = (self.sender.clone(), factors.clone());
         let thread = thread::spawn(move || live(number, launch, &under, only, &heard, &to));
-        World { number, factors, orders: Some(orders), interrupter: None, thread, busy: false }
+        let passing = alone || is_felt(&factors);
+        World { number, factors, orders, interrupter: None, thread, busy: false, passing }
     }
 
     pub(crate) fn heard_from(&mut self, number: u32, news: News) {

@@ -12,7 +12,7 @@ use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
 use unflake_model::{
-    Attempt, Cell, EnvironmentId, Failure, Observation, Origin, Outcome, Place, Probe, Purpose, Session, SessionId,
+    Attempt, Cell, EnvironmentId, Factor, Failure, Observation, Origin, Outcome, Place, Probe, Purpose, Session, SessionId,
     TestId,
 };
 
@@ -25,6 +25,8 @@ pub(crate) struct Question {
     pub(crate) probe: Option<Probe>,
     /// Whether it must be a process that has loaded nothing but the files of these tests.
     pub(crate) anew: bool,
+    /// The world it is put in. None: as it is.
+    pub(crate) under: Option<Vec<Factor>>,
 }
 
 /// What came of a question.
@@ -35,7 +37,9 @@ pub(crate) struct Answer {
     /// What the beginning left behind, and what of it could not be looked at. None: nobody looked.
     pub(crate) state: Option<(Vec<Cell>, Vec<String>)>,
     pub(crate) not_restored: Vec<(String, String)>,
-    left: Vec<TestId>,
+    pub(crate) left: Vec<TestId>,
+    /// Why they are.
+    pub(crate) why: Option<String>,
     /// Whether the process in which the last test was to run did not come through the tests before it.
     broken: bool,
 }
@@ -46,11 +50,12 @@ pub(crate) struct Heard {
     pub(crate) environment: EnvironmentId,
     pub(crate) outcome: Outcome,
     pub(crate) failure: Option<Failure>,
+    pub(crate) seconds: f64,
 }
 
 impl Question {
     pub(crate) fn new(purpose: Purpose, tests: Vec<TestId>) -> Self {
-        Self { purpose, tests, prefix: 0, probe: None, anew: false }
+        Self { purpose, tests, prefix: 0, probe: None, anew: false, under: None }
     }
 
     /// What the first `prefix` tests come to may be shared with other questions.
@@ -153,10 +158,10 @@ impl Desk {
         // Number 0 is the suite's, and there is none here.
         inner.asked += 1;
         let id = SessionId(inner.asked);
-        let Question { purpose, tests, prefix, probe, anew } = question;
+        let Question { purpose, tests, prefix, probe, anew, under } = question;
         let place = Place::Fresh(if anew { Origin::Process } else { inner.fresh_by });
         let session =
-            Session { place, prefix: prefix as u32, probe, ..Session::fresh(id, purpose, Origin::Fork, tests) };
+            Session { place, prefix: prefix as u32, probe, under, ..Session::fresh(id, purpose, Origin::Fork, tests) };
         inner.wanted.push(session);
         id
     }
@@ -203,9 +208,10 @@ impl Desk {
                     open.answer.not_restored.extend(cells.iter().cloned());
                 }
             }
-            Observation::SessionEnded { session, left, .. } => {
+            Observation::SessionEnded { session, left, why } => {
                 if let Some(open) = inner.open.get_mut(session) {
                     open.answer.left.clone_from(left);
+                    open.answer.why.clone_from(why);
                     open.ended = true;
                     return inner.open.values().all(|open| open.ended);
                 }
@@ -224,6 +230,7 @@ impl Inner {
             environment: attempt.environment,
             outcome: attempt.outcome,
             failure: attempt.failure.clone().filter(|_| attempt.outcome.is_failure()),
+            seconds: attempt.seconds,
         });
         let tally = self.tally.entry(attempt.test.clone()).or_default();
         tally.0 += 1;

@@ -138,6 +138,7 @@ fn a_process_that_died_shows_no_second_run() {
         environment: EnvironmentId(environment),
         outcome,
         failure: None,
+        seconds: 0.0,
     };
     let check = |attempts: Vec<Heard>, expected| assert_eq!(last_two(&attempts), expected);
     let (passed, died) = (Outcome::Passed, Outcome::TimedOut);

@@ -80,6 +80,7 @@ fn only_the_tests_in_the_same_process_are_suspected() {
         environment: EnvironmentId(environment),
         outcome,
         failure: None,
+        seconds: 0.0,
     };
     let attempts = [
         heard("a", 1, Outcome::Passed),

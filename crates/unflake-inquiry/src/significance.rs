@@ -90,7 +90,7 @@ mod tests {
         near(found[1], 0.03);
         near(found[2], 0.06);
         near(found[0], 0.06); // Not less than one that is smaller by itself.
-        assert_eq!(corrected(&[]), []);
+        assert!(corrected(&[]).is_empty());
         assert_eq!(corrected(&[0.9, 0.8]), [1.0, 1.0]);
     }
 }
