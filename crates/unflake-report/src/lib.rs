@@ -6,6 +6,8 @@
 mod cases;
 mod divergence;
 mod excerpt;
+mod factors;
+mod factors_page;
 mod failure;
 mod history;
 mod html;
@@ -30,6 +32,8 @@ mod xml;
 
 use unflake_model::{Attempt, Finding, Problem, SetApart, Test, TestId, Totals};
 
+pub use factors::{Experimented, factors};
+pub use factors_page::factors_page;
 pub use history::{HistoryRow, attempts_table};
 pub use jiff::tz::TimeZone;
 pub use json::json;

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use unflake_exec::{Exec, Launch, Tracing};
 use unflake_inquiry::{Counts, Locate, Locating};
-use unflake_model::{Finding, Observation};
+use unflake_model::{Observation, TestId};
 use unflake_report::{self as report, Located};
 use unflake_store::Store;
 use unflake_trace::{Archive, Project};
@@ -46,7 +46,7 @@ pub(crate) fn run(args: &LocateArgs, settings: &Settings, here: &Path, colour: W
     }
     let test = match &args.test {
         Some(test) => test.clone(),
-        None => flaky_lately(&settings.store.value, args.least)?,
+        None => flaky_lately(&settings.store.value, args.least, "unflake locate")?,
     };
     let outputs = Outputs::open(&args.output)?;
     let mut memory = Memory::begin(&settings.store, command, here)?;
@@ -98,7 +98,7 @@ pub(crate) fn run(args: &LocateArgs, settings: &Settings, here: &Path, colour: W
     let page = match (&args.html, gathered.findings.first()) {
         (_, None) => None,
         (Some(path), Some(_)) => Some(path.clone()),
-        (None, Some(finding)) => Some(page_of(&settings.store.value, finding)),
+        (None, Some(finding)) => Some(page_of(&settings.store.value, &finding.test)),
     };
     let sources = Sources::new(&root);
     let sources = |file: &str| sources.lines(file);
@@ -143,14 +143,14 @@ fn notes(run: &report::Run<'_>, out: &mut dyn Write) -> io::Result<()> {
 }
 
 /// The test that both passed and failed in the latest runs, if it is the only one.
-fn flaky_lately(store: &Path, least: f64) -> Result<String, Trouble> {
+pub(crate) fn flaky_lately(store: &Path, least: f64, by: &str) -> Result<String, Trouble> {
     let known =
         if store.join(unflake_store::FILE).is_file() { Store::open(store)?.flaky_lately(RUNS)? } else { Vec::new() };
     let share = |passed: u32, failed: u32| f64::from(failed) / f64::from(passed + failed);
     let flaky: Vec<_> = known.into_iter().filter(|(_, passed, failed)| share(*passed, *failed) >= least).collect();
     match &flaky[..] {
         [] => Err(Trouble::usage("name a test: the history knows of none that was flaky lately")
-            .hint("`unflake locate TEST`; a part of its name is enough")),
+            .hint(format!("`{by} TEST`; a part of its name is enough"))),
         [(test, _, _)] => Ok(test.to_string()),
         tests => {
             let mut what = format!("{} tests were flaky lately; name one:", tests.len());
@@ -200,8 +200,8 @@ fn judge(gathered: &Gathered, counts: Counts) -> (Exit, String) {
 }
 
 /// Where the full report goes unless somebody says so: beside the history.
-fn page_of(store: &Path, finding: &Finding) -> PathBuf {
-    let name = finding.test.as_str();
+pub(crate) fn page_of(store: &Path, test: &TestId) -> PathBuf {
+    let name = test.as_str();
     let plain = |letter: char| if letter.is_ascii_alphanumeric() || "-_.".contains(letter) { letter } else { '_' };
     let last = name.rsplit("::").next().unwrap_or(name);
     let mut name: String = last.chars().map(plain).take(100).collect();
@@ -221,6 +221,6 @@ fn write_page(path: &Path, located: &Located<'_>) -> io::Result<()> {
 }
 
 /// A path as it is shortest from here.
-fn shown(path: &Path, here: &Path) -> String {
+pub(crate) fn shown(path: &Path, here: &Path) -> String {
     path.strip_prefix(here).unwrap_or(path).display().to_string()
 }

@@ -9,6 +9,8 @@ mod console;
 mod demo;
 mod doctor;
 mod exit;
+mod factor_plan;
+mod factors;
 mod history;
 mod locate;
 mod memory;
@@ -91,6 +93,12 @@ fn obey(cli: Cli) -> Result<Exit, Trouble> {
             let settings = settle(typed, std::mem::take(&mut args.command.command), &here)?;
             need_command(&settings)?;
             locate::run(&args, &settings, &here, cli.color)
+        }
+        Command::Factors(mut args) => {
+            let typed = std::mem::take(&mut args.typed);
+            let settings = settle(typed, std::mem::take(&mut args.command.command), &here)?;
+            need_command(&settings)?;
+            factors::run(&args, &settings, &here, cli.color)
         }
         Command::Affected(mut args) => {
             let typed = std::mem::take(&mut args.typed);

@@ -1,0 +1,148 @@
+//! What an experiment found, for the terminal.
+
+use std::io::{self, Write};
+
+use unflake_model::{Detail, Factor, FactorKind, Finding, Influence, Rate, Tried};
+
+use crate::page::{Page, Tone};
+use crate::text::{keep_start, width};
+use crate::{Look, one_line, words};
+
+/// What is to be shown of an experiment.
+pub struct Experimented<'a> {
+    /// All with [`Detail::Factor`]; the first has the plan.
+    pub findings: &'a [Finding],
+    /// Commands with which it fails most often, and least.
+    pub fails_by: Option<&'a str>,
+    pub passes_by: Option<&'a str>,
+    pub seconds: f64,
+    /// Where the full report was written.
+    pub page: Option<&'a str>,
+}
+
+/// Columns of the name of a world.
+const NAME: usize = 44;
+const LABEL: usize = 17;
+/// A difference at the baseline that is less likely than this by chance is marked.
+const MARKED: f64 = 0.01;
+
+impl<'a> Experimented<'a> {
+    pub(crate) fn influences(&self) -> impl Iterator<Item = (&'a Finding, &'a Influence)> {
+        self.findings.iter().filter_map(|finding| match &finding.detail {
+            Detail::Factor(influence) => Some((finding, &**influence)),
+            _ => None,
+        })
+    }
+}
+
+/// Writes the answer and the table. `quiet` leaves out everything but the answer.
+pub fn factors(told: &Experimented, look: &Look, quiet: bool, out: &mut dyn Write) -> io::Result<()> {
+    let Some((first, whole)) = told.influences().next() else { return Ok(()) };
+    let page = &mut Page::new(*look, out);
+    page.prose(2, Tone::Usual, &one_line(first.test.as_str()))?;
+    for (finding, _) in told.influences() {
+        page.prose(2, Tone::Bold, &format!("{}.", capital(&one_line(&finding.sentence))))?;
+    }
+    if let Some(rest) = rest(told) {
+        page.prose(2, Tone::Usual, &rest)?;
+    }
+    if quiet {
+        return Ok(());
+    }
+    page.blank()?;
+    table(page, &whole.plan)?;
+    page.blank()?;
+    for untried in &whole.untried {
+        label(page, "not tried", &format!("{}: {}", one_line(&untried.name), one_line(&untried.why)))?;
+    }
+    for (finding, _) in told.influences() {
+        if let Some(command) = &finding.repeat {
+            label(page, "see it yourself", &one_line(command))?;
+        }
+    }
+    if let Some(command) = told.fails_by.filter(|_| whole.kind != "none") {
+        label(page, "fails most with", &one_line(command))?;
+    }
+    if let Some(command) = told.passes_by {
+        label(page, "fails least with", &one_line(command))?;
+    }
+    page.blank()?;
+    let mut counts = vec![words::count(whole.runs as usize, "run"), words::duration(told.seconds)];
+    counts.extend(told.page.map(|path| format!("full report: {}", one_line(path))));
+    let separator = look.sign(" · ").trim_end();
+    let last = counts.len() - 1;
+    counts[..last].iter_mut().for_each(|count| count.push_str(separator));
+    page.words(2, Tone::Usual, counts.iter().map(String::as_str))
+}
+
+/// What was tried and made no difference.
+pub(crate) fn rest(told: &Experimented) -> Option<String> {
+    let (_, whole) = told.influences().next()?;
+    let blamed: Vec<FactorKind> =
+        told.influences().flat_map(|(_, influence)| influence.setting.iter().map(Factor::kind)).collect();
+    let mut others: Vec<FactorKind> = (whole.plan.iter())
+        .filter(|tried| tried.rate.of > 0)
+        .flat_map(|tried| tried.factors.iter().map(Factor::kind))
+        .filter(|kind| !blamed.contains(kind))
+        .collect();
+    others.sort();
+    others.dedup();
+    let names: Vec<&str> = others.iter().map(|kind| kind.title()).collect();
+    let (last, before) = names.split_last()?;
+    let all = if before.is_empty() { (*last).to_owned() } else { format!("{} and {last}", before.join(", ")) };
+    Some(match blamed.is_empty() {
+        true => format!("Tried were {all}."),
+        false => format!("Nothing else matters: {all} made no difference beyond chance."),
+    })
+}
+
+fn table(page: &mut Page, plan: &[Tried]) -> io::Result<()> {
+    let look = page.look;
+    let name = |tried: &Tried| keep_start(&one_line(&tried.name), NAME, look.sign("…")).into_owned();
+    let columns = plan.iter().map(|tried| width(&name(tried))).max().unwrap_or(0).max(8);
+    let head = format!(
+        "  {:<columns$}  {:>9}  {:>10}  {:>7}  {:>5}  {:>6}  {:>8}  {:>8}",
+        "world", "failed", "95 %", "entropy", "range", "FP", "chance", "time"
+    );
+    page.line(&[(Tone::Faint, &head)])?;
+    for tried in plan {
+        let name = name(tried);
+        let gap = " ".repeat(columns - width(&name));
+        let failed = format!("{} of {}", tried.rate.seen, tried.rate.of);
+        let chance = tried.chance.map_or("-".to_owned(), chance);
+        let text = format!(
+            "  {failed:>9}  {:>10}  {:>7.2}  {:>5}  {:>4.0} %  {chance:>8}  {:>8}",
+            interval(&tried.rate),
+            tried.entropy,
+            tried.range,
+            tried.false_positives,
+            words::duration(median(tried)),
+        );
+        let tone = if tried.chance.is_some_and(|chance| chance < MARKED) { Tone::Odd } else { Tone::Usual };
+        page.line(&[(Tone::Usual, "  "), (tone, &name), (Tone::Usual, &gap), (Tone::Usual, &text)])?;
+    }
+    Ok(())
+}
+
+pub(crate) fn interval(rate: &Rate) -> String {
+    format!("{:.0}-{:.0} %", rate.low * 100.0, rate.high * 100.0)
+}
+
+pub(crate) fn chance(chance: f64) -> String {
+    if chance < 0.001 { "< 0.001".to_owned() } else { format!("{chance:.3}") }
+}
+
+fn median(tried: &Tried) -> f64 {
+    let mut times: Vec<f64> = tried.seconds.iter().map(|(seconds, _)| *seconds).collect();
+    times.sort_by(f64::total_cmp);
+    times.get(times.len() / 2).copied().unwrap_or(0.0)
+}
+
+pub(crate) fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
+}
+
+fn label(page: &mut Page, label: &str, text: &str) -> io::Result<()> {
+    page.beside(2, (Tone::Faint, &format!("{label:<LABEL$}")), (Tone::Usual, text))
+}

@@ -1,0 +1,244 @@
+//! `unflake factors`: which condition of its world makes a test fail.
+
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use jiff::Zoned;
+use unflake_exec::{Exec, Launch};
+use unflake_inquiry::{Experiment, Experimenting};
+use unflake_model::{Attempt, Detail, Factor, FactorKind, Finding, Influence, TestId};
+use unflake_report::{self as report, Experimented, quote};
+use unflake_store::Store;
+
+use crate::args::{FactorsArgs, When};
+use crate::campaign::{Campaign, Gathered};
+use crate::console;
+use crate::exit::Exit;
+use crate::factor_plan::{self, Plan};
+use crate::locate::{flaky_lately, shown};
+use crate::memory::Memory;
+use crate::outputs::{Found, Outputs};
+use crate::run::{launch, stop_on_signals};
+use crate::settings::{self, Settings};
+use crate::trace::not_one;
+use crate::trouble::Trouble;
+
+/// How long runs are begun.
+const TIME: Duration = Duration::from_secs(600);
+/// Without a test: how large a share of its runs must have failed lately.
+const LEAST: f64 = 0.05;
+
+pub(crate) fn run(args: &FactorsArgs, settings: &Settings, here: &Path, colour: When) -> Result<Exit, Trouble> {
+    let command = &settings.command.value;
+    let seconds = settings::time(args.time.as_deref(), TIME)?;
+    let launch = Launch { suite: false, time: settings::and_a_little(seconds), ..launch(settings) };
+    if launch.driver.is_some() {
+        let hint = "any command can be run under factors by hand: `unflake under`";
+        return Err(Trouble::usage("unflake factors works with pytest only, for now").hint(hint));
+    }
+    let name = match (&args.test, args.together) {
+        (Some(test), _) => test.clone(),
+        (None, true) => String::new(),
+        (None, false) => flaky_lately(&settings.store.value, LEAST, "unflake factors")?,
+    };
+    let known = if args.resume { unfinished(settings, &name, here)? } else { Vec::new() };
+    let resumed = known.len();
+    let only = kinds(&args.factor)?;
+    let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
+    let Plan { baseline, singles, mixes, untried } = factor_plan::plan(&date_of(&known), command, cores, &only);
+    let mut experiment = Experiment::new(Experimenting {
+        names: vec![name.clone()],
+        together: args.together,
+        baseline,
+        plan: singles,
+        mixes,
+        untried,
+        runs: args.runs,
+        seconds,
+        fresh_by: settings.fresh_by.value,
+        known,
+    });
+    let outputs = Outputs::open(&args.output)?;
+    let mut memory = Memory::begin(&settings.store, command, here)?;
+    let exec = Exec::new(launch)?;
+    stop_on_signals(&exec)?;
+    let campaign = Campaign {
+        inquiry: &mut experiment,
+        memory: &mut memory,
+        progress: console::progress(colour, args.output.quiet),
+        here,
+        compare: None,
+        base: None,
+        take: Box::new(|_| {}),
+        began: Instant::now(),
+        gathered: Gathered::default(),
+    };
+    let mut gathered = campaign.run(exec, command, |_, _| false);
+    let matching = &experiment.matching;
+    if gathered.listed && gathered.problems.is_empty() && (matching.len() != 1 && !args.together || matching.is_empty())
+    {
+        return Err(not_one(&name, &matching.iter().map(|test| test.as_str()).collect::<Vec<_>>()));
+    }
+    if resumed > 0 {
+        gathered.notes.push(format!("{resumed} of the runs are those of the experiment that was stopped"));
+    }
+    let (exit, meaning) = judge(&gathered, experiment.cannot(), &name);
+    memory.finish(exit.code());
+    gathered.notes.append(&mut memory.notes);
+    let commands = commands(&mut gathered.findings);
+    let page = args.html.clone().unwrap_or_else(|| crate::locate::page_of(&settings.store.value, &file_name(matching)));
+    let wanted = !gathered.findings.is_empty();
+    if wanted && let Err(error) = write_page(&page, &told(&gathered, &commands, None)) {
+        match args.html {
+            Some(_) => return Err(Trouble::usage(format!("{} cannot be written: {error}", page.display()))),
+            None => gathered.notes.push(format!("the full report was not written: {}: {error}", page.display())),
+        }
+    }
+    let page = Some(&page).filter(|page| wanted && page.is_file()).map(|page| shown(page, here));
+    let found = Found {
+        name: "factors",
+        command,
+        gathered: &gathered,
+        flaky_gates: true,
+        can_locate: true,
+        seed: None,
+        exit,
+        meaning: &meaning,
+    };
+    outputs.write(&found, colour, |run, look, out| match run.findings {
+        [] => report::search(run, look, args.output.quiet, out),
+        _ => {
+            report::factors(&told(&gathered, &commands, page.as_deref()), look, args.output.quiet, out)?;
+            run.notes.iter().try_for_each(|note| writeln!(out, "  note: {}", report::one_line(note)))
+        }
+    })?;
+    Ok(exit)
+}
+
+type Commands = (Option<String>, Option<String>);
+
+fn told<'a>(gathered: &'a Gathered, commands: &'a Commands, page: Option<&'a str>) -> Experimented<'a> {
+    Experimented {
+        findings: &gathered.findings,
+        fails_by: commands.0.as_deref(),
+        passes_by: commands.1.as_deref(),
+        seconds: gathered.totals.seconds,
+        page,
+    }
+}
+
+fn kinds(words: &[String]) -> Result<Vec<FactorKind>, Trouble> {
+    let kind = |word: &String| {
+        let all = || FactorKind::ALL.map(FactorKind::word).join(", ");
+        let no = || Trouble::usage(format!("--factor: `{word}` is no factor; there are {}", all()));
+        FactorKind::from_word(word).ok_or_else(no)
+    };
+    words.iter().map(kind).collect()
+}
+
+/// What an experiment that was stopped has learnt.
+fn unfinished(settings: &Settings, name: &str, here: &Path) -> Result<Vec<(Vec<Factor>, Attempt)>, Trouble> {
+    let nothing = || {
+        Trouble::usage(format!("--resume: no experiment with `{name}` and this command was stopped"))
+            .hint("leave --resume out to begin one")
+    };
+    let place = &settings.store.value;
+    if !place.join(unflake_store::FILE).is_file() {
+        return Err(nothing());
+    }
+    let store = Store::open(place)?;
+    let here = here.to_string_lossy();
+    for test in store.find_tests(name)? {
+        let known = store.unfinished_experiment(&settings.command.value, &here, &test)?;
+        if !known.is_empty() {
+            return Ok(known);
+        }
+    }
+    Err(nothing())
+}
+
+/// The day of the experiment that is gone on with, or else today: its plan has to be the same.
+fn date_of(known: &[(Vec<Factor>, Attempt)]) -> Zoned {
+    let now = Zoned::now();
+    let began = known.first().and_then(|(_, attempt)| jiff::Timestamp::from_microsecond(attempt.started.0).ok());
+    began.map_or(now.clone(), |began| began.to_zoned(now.time_zone().clone()))
+}
+
+fn influence(finding: &Finding) -> Option<&Influence> {
+    match &finding.detail {
+        Detail::Factor(influence) => Some(influence),
+        _ => None,
+    }
+}
+
+/// What it comes to, and why in words.
+fn judge(gathered: &Gathered, cannot: Option<String>, name: &str) -> (Exit, String) {
+    if gathered.totals.interrupted {
+        let again = format!("go on with it: unflake factors {} --resume", quote(name));
+        return (Exit::Interrupted, format!("you stopped it; this is what was found until then; {again}"));
+    }
+    if !gathered.problems.is_empty() || !gathered.listed {
+        return (Exit::Runner, "the tests could not be run".to_owned());
+    }
+    if gathered.tests.is_empty() {
+        return (Exit::NoTests, "no tests were found".to_owned());
+    }
+    let Some(first) = gathered.findings.first().and_then(influence) else {
+        let why = cannot.unwrap_or_else(|| "it was skipped, or there was no time".to_owned());
+        return (Exit::Runner, format!("not even the baseline could be run: {why}"));
+    };
+    match (first.kind.as_str(), first.rate.seen) {
+        ("none", 0) => (Exit::Success, "no factor makes a difference".to_owned()),
+        ("none", failed) => {
+            let runs = first.rate.of;
+            (
+                Exit::RealFailures,
+                format!("no factor makes a difference; it failed {failed} of {runs} times at the baseline"),
+            )
+        }
+        _ => (Exit::RealFailures, "what makes it fail is known".to_owned()),
+    }
+}
+
+/// Makes commands of what is to be set: for each finding one that shows it, and those with which it fails most and least.
+fn commands(findings: &mut [Finding]) -> Commands {
+    let mut ends = (None, None);
+    for finding in findings {
+        let Some(plain) = finding.repeat.take() else { continue };
+        let Some(influence) = influence(finding) else { continue };
+        if !influence.plan.is_empty() {
+            ends = (under(&influence.worst, &plain), under(&influence.best, &plain));
+        }
+        finding.repeat = under(&influence.setting, &plain);
+    }
+    ends
+}
+
+/// None: it takes more than a command.
+fn under(factors: &[Factor], plain: &str) -> Option<String> {
+    let by_hand = |factor: &Factor| matches!(factor, Factor::Beside(_) | Factor::SwitchInterval(_));
+    if factors.iter().any(by_hand) {
+        return None;
+    }
+    let flags = factors.iter().filter(|factor| factor.kind() != FactorKind::Order);
+    let flags: String = flags.map(|factor| format!(" {}", quote(&factor.flag()))).collect();
+    Some(if flags.is_empty() { plain.to_owned() } else { format!("unflake under{flags} -- {plain}") })
+}
+
+fn file_name(tests: &[TestId]) -> TestId {
+    match tests {
+        [test] => TestId::new(format!("{}.factors", test.as_str())),
+        _ => TestId::new("factors"),
+    }
+}
+
+fn write_page(path: &Path, told: &Experimented<'_>) -> io::Result<()> {
+    if let Some(directory) = path.parent() {
+        fs::create_dir_all(directory)?;
+    }
+    let mut out = BufWriter::new(File::create(path)?);
+    report::factors_page(told, &mut out)?;
+    out.flush()
+}
