@@ -7,6 +7,13 @@ use crate::xml;
 /// Names, which must be plain words, and values of any kind.
 pub(crate) type Attributes<'a> = &'a [(&'static str, &'a dyn Display)];
 
+/// Text of any kind, as HTML.
+pub(crate) fn escaped(text: &str) -> String {
+    let mut html = Html::default();
+    html.text(text);
+    html.finish()
+}
+
 #[derive(Default)]
 pub(crate) struct Html {
     text: String,

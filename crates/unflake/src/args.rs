@@ -169,6 +169,18 @@ pub(crate) struct OutputArgs {
     /// Write a JUnit report to FILE, every attempt included.
     #[arg(long, value_name = "FILE")]
     pub(crate) junit: Option<PathBuf>,
+
+    /// Write what was found as annotations for GitHub to FILE (`-`: standard output, where GitHub reads them).
+    #[arg(long, value_name = "FILE", help_heading = "Where people review changes")]
+    pub(crate) annotations: Option<PathBuf>,
+
+    /// Add what was found, as Markdown, to the end of FILE: the summary of a job ("$GITHUB_STEP_SUMMARY"), or the text of a comment.
+    #[arg(long, value_name = "FILE", help_heading = "Where people review changes")]
+    pub(crate) markdown: Option<PathBuf>,
+
+    /// Write what was found as a code quality report for GitLab to FILE.
+    #[arg(long, value_name = "FILE", help_heading = "Where people review changes")]
+    pub(crate) code_quality: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

@@ -2,7 +2,6 @@
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
-use std::path::{Path, PathBuf};
 
 use unflake_report::{self as report, Look};
 
@@ -14,10 +13,41 @@ use crate::trouble::Trouble;
 
 /// Files to write at the end, opened at the beginning: a path that cannot be written is better known before.
 pub(crate) struct Outputs {
-    json: Option<Box<dyn Write>>,
-    junit: Option<Box<dyn Write>>,
+    files: Vec<(Shape, Box<dyn Write>)>,
     /// Whether standard output belongs to a machine.
     stdout_taken: bool,
+}
+
+/// In which shape machines want to have it.
+#[derive(Clone, Copy, PartialEq)]
+enum Shape {
+    Json,
+    Junit,
+    Annotations,
+    Markdown,
+    CodeQuality,
+}
+
+impl Shape {
+    fn doing(self) -> &'static str {
+        match self {
+            Self::Json => "write the JSON file",
+            Self::Junit => "write the JUnit file",
+            Self::Annotations => "write the annotations",
+            Self::Markdown => "write the Markdown",
+            Self::CodeQuality => "write the code quality report",
+        }
+    }
+
+    fn write(self, run: &report::Run<'_>, name: &str, out: &mut dyn Write) -> io::Result<()> {
+        match self {
+            Self::Json => report::json(run, name, out),
+            Self::Junit => report::junit(run, out),
+            Self::Annotations => report::annotations(run, out),
+            Self::Markdown => report::markdown(run, out),
+            Self::CodeQuality => report::code_quality(run, out),
+        }
+    }
 }
 
 /// What there is to write.
@@ -36,22 +66,31 @@ pub(crate) struct Found<'a> {
 
 impl Outputs {
     pub(crate) fn open(args: &OutputArgs) -> Result<Self, Trouble> {
-        let open = |path: &Option<PathBuf>| -> Result<Option<Box<dyn Write>>, Trouble> {
-            match path {
-                None => Ok(None),
-                Some(path) if path.as_os_str() == "-" => Ok(Some(Box::new(BufWriter::new(io::stdout())))),
-                Some(path) => match File::create(path) {
-                    Ok(file) => Ok(Some(Box::new(BufWriter::new(file)))),
-                    Err(error) => Err(Trouble::usage(format!("{} cannot be written: {error}", path.display()))),
-                },
-            }
-        };
-        let is_stdout = |path: &Option<PathBuf>| path.as_deref() == Some(Path::new("-"));
-        Ok(Self {
-            json: open(&args.json)?,
-            junit: open(&args.junit)?,
-            stdout_taken: is_stdout(&args.json) || is_stdout(&args.junit),
-        })
+        let wanted = [
+            (Shape::Json, &args.json),
+            (Shape::Junit, &args.junit),
+            (Shape::Annotations, &args.annotations),
+            (Shape::Markdown, &args.markdown),
+            (Shape::CodeQuality, &args.code_quality),
+        ];
+        let mut outputs = Self { files: Vec::new(), stdout_taken: false };
+        for (shape, path) in wanted {
+            let Some(path) = path else { continue };
+            let file: Box<dyn Write> = if path.as_os_str() == "-" {
+                // People may read what annotations stand among.
+                outputs.stdout_taken |= shape != Shape::Annotations;
+                Box::new(BufWriter::new(io::stdout()))
+            } else {
+                // What others have written into the summary of a job stays.
+                let added = shape == Shape::Markdown;
+                let opened = File::options().create(true).write(true).append(added).truncate(!added).open(path);
+                Box::new(BufWriter::new(
+                    opened.map_err(|error| Trouble::usage(format!("{} cannot be written: {error}", path.display())))?,
+                ))
+            };
+            outputs.files.push((shape, file));
+        }
+        Ok(outputs)
     }
 
     /// Writes the files, and has `show` write for people.
@@ -81,13 +120,8 @@ impl Outputs {
             can_locate: found.can_locate,
             exit: report::Exit { code: found.exit.code(), meaning: found.meaning },
         };
-        if let Some(out) = &mut self.json {
-            report::json(&run, found.name, out)
-                .and_then(|()| out.flush())
-                .map_err(Trouble::internal("write the JSON file"))?;
-        }
-        if let Some(out) = &mut self.junit {
-            report::junit(&run, out).and_then(|()| out.flush()).map_err(Trouble::internal("write the JUnit file"))?;
+        for (shape, out) in &mut self.files {
+            shape.write(&run, found.name, out).and_then(|()| out.flush()).map_err(Trouble::internal(shape.doing()))?;
         }
         let (mut out, look): (Box<dyn Write>, _) = if self.stdout_taken {
             (Box::new(BufWriter::new(io::stderr())), console::look(colour, &io::stderr()))

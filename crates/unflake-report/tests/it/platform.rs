@@ -1,0 +1,104 @@
+//! What goes to the places where changes are reviewed.
+
+use insta::assert_snapshot;
+use proptest::prelude::*;
+use unflake_report::{annotations, code_quality, markdown};
+
+use crate::samples::{self, Sample, failing, hostile, written};
+
+fn sample(message: &str) -> Sample {
+    Sample::new(1, "one real failure")
+        .with(samples::TOTAL, [failing(samples::TOTAL, "AssertionError", message)])
+        .found(samples::real(samples::TOTAL))
+}
+
+#[test]
+fn annotations_stand_beside_the_failing_line() {
+    let text = written(|out| annotations(&sample("assert 3 == 4\n100% wrong").run(), out));
+    assert_snapshot!(text, @"::error file=tests/test_cart.py,line=14,title=real failure::tests/test_cart.py::test_total failed 4 of 4 times, fresh environment included%0Aassert 3 == 4 …%0Asee it yourself: pytest tests/test_cart.py::test_total");
+}
+
+#[test]
+fn more_than_github_shows_is_said() {
+    let mut many = Sample::new(1, "30 real failures");
+    for at in 0..30 {
+        let id = format!("tests/test_cart.py::test_{at}");
+        many = many.with(&id, [failing(&id, "AssertionError", "no")]).found(samples::real(&id));
+    }
+    let text = written(|out| annotations(&many.run(), out));
+    assert_eq!(text.lines().count(), 10);
+    assert!(text.lines().last().is_some_and(|line| line.contains("and 21 real failures more")), "{text}");
+}
+
+#[test]
+fn a_summary_is_markdown() {
+    let text = written(|out| markdown(&sample("assert 3 == 4\n\n  <b>bold</b>").run(), out));
+    assert_snapshot!(text, @"
+    ### ❌ one real failure
+
+    1 test in 14.2 s.
+
+    **❌ REAL** <code>tests/test_cart.py::test_total</code>
+
+    failed 4 of 4 times, fresh environment included
+
+    <details><summary>what it said</summary>
+    <pre>tests/test_cart.py:14  AssertionError
+    assert 3 == 4
+    &nbsp;
+      &lt;b&gt;bold&lt;/b&gt;</pre>
+    </details>
+
+    see it yourself: <code>pytest tests/test_cart.py::test_total</code>
+    ");
+}
+
+#[test]
+fn code_quality_is_what_gitlab_reads() {
+    let text = written(|out| code_quality(&sample("assert 3 == 4").run(), out));
+    assert_snapshot!(text, @r#"
+    [
+      {
+        "description": "tests/test_cart.py::test_total failed 4 of 4 times, fresh environment included: assert 3 == 4",
+        "check_name": "unflake.real",
+        "fingerprint": "unflake.real-tests/test_cart.py::test_total-23c181b84b0f6b23",
+        "severity": "major",
+        "location": {
+          "path": "tests/test_cart.py",
+          "lines": {
+            "begin": 14
+          }
+        }
+      }
+    ]
+    "#);
+}
+
+#[test]
+fn a_summary_stays_below_what_github_takes() {
+    let mut many = Sample::new(1, "3000 real failures");
+    for at in 0..3000 {
+        let id = format!("tests/test_cart.py::test_{at}");
+        many = many.with(&id, [failing(&id, "AssertionError", &"<".repeat(5000))]).found(samples::real(&id));
+    }
+    let text = written(|out| markdown(&many.run(), out));
+    assert!(text.len() <= 1024 * 1024, "{}", text.len());
+    assert!(text.contains("findings more did not fit here"), "{}", &text[text.len() - 300..]);
+}
+
+proptest! {
+    #[test]
+    fn no_test_can_give_a_command_or_markup(name in hostile(), message in hostile()) {
+        let id = format!("tests/t.py::{name}");
+        let sample = Sample::new(1, "one real failure").with(&id, [failing(&id, "AssertionError", &message)]).found(samples::real(&id));
+        let commands = written(|out| annotations(&sample.run(), out));
+        prop_assert_eq!(commands.lines().count(), 1, "{}", commands);
+        prop_assert!(commands.starts_with("::error "), "{}", commands);
+        let text = written(|out| markdown(&sample.run(), out));
+        prop_assert_eq!(text.matches("<code>").count(), text.matches("</code>").count());
+        prop_assert!(!text.contains("<script") && !text.contains("<img") && !text.contains("<!--"), "{}", text);
+        prop_assert!(!text.lines().any(|line| line.trim_start().starts_with("::")), "{}", text);
+        let quality = written(|out| code_quality(&sample.run(), out));
+        prop_assert!(serde_json::from_str::<serde_json::Value>(&quality).is_ok());
+    }
+}
