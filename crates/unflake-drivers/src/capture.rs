@@ -2,6 +2,8 @@
 
 use std::collections::VecDeque;
 
+pub(crate) use unflake_import::lossless;
+
 pub(crate) struct Capture {
     head: Vec<u8>,
     tail: VecDeque<u8>,
@@ -32,18 +34,6 @@ impl Capture {
     }
 }
 
-/// Bytes that are no text are spelled out, never dropped.
-pub(crate) fn lossless(bytes: &[u8]) -> String {
-    let mut text = String::with_capacity(bytes.len());
-    for chunk in bytes.utf8_chunks() {
-        text.push_str(chunk.valid());
-        for byte in chunk.invalid() {
-            text.push_str(&format!("\\x{byte:02x}"));
-        }
-    }
-    text
-}
-
 /// Keeps the beginning and the end of a text.
 pub(crate) fn shortened(text: &str, limit: usize) -> String {
     let mut capture = Capture::new(limit);
@@ -59,10 +49,5 @@ mod tests {
     fn the_beginning_and_the_end_are_kept() {
         assert_eq!(shortened("abcdefgh", 8), "abcdefgh");
         assert_eq!(shortened("abcdefghij", 4), "ab\n… 6 bytes left out …\nij");
-    }
-
-    #[test]
-    fn bytes_that_are_no_text_are_spelled() {
-        assert_eq!(lossless(b"a\xffb"), "a\\xffb");
     }
 }

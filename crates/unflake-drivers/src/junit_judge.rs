@@ -186,7 +186,7 @@ fn judge_reported(test: &Reported, here: &Path) -> Judged {
     match &test.result {
         Told::Passed => Judged::new(Outcome::Passed, test.seconds),
         Told::Skipped(reason) => {
-            let reason = if reason.is_empty() { "skipped" } else { reason };
+            let reason = if reason.message.is_empty() { "skipped" } else { &reason.message };
             Judged::new(Outcome::Skipped, test.seconds).failed(failed("Skipped", reason))
         }
         Told::Failed(trouble) => {
@@ -276,7 +276,7 @@ pub(crate) fn judge_alone(one: &Known, tests: &[Reported], end: &End, here: &Pat
         return not_run(&format!("it was not run: the report has {others}, and the command {left}"), end);
     };
     match &found.result {
-        Told::Skipped(reason) if reason.is_empty() => not_run(
+        Told::Skipped(reason) if reason.message.is_empty() => not_run(
             &format!("it was not run: the report has it as skipped, without a reason, and the command {left}"),
             end,
         ),

@@ -136,6 +136,7 @@ fn a_failure_without_a_message_is_told_by_its_text() {
         kind: String::new(),
         message: "Failed".to_owned(),
         text: "=== RUN   TestPrice\n    shop_test.go:12: got 2\n--- FAIL: TestPrice (0.00s)".to_owned(),
+        is_error: false,
     };
     let failure = failure_of(&trouble, place.path());
     assert_eq!((failure.kind.as_str(), failure.message.as_str()), ("Failure", "shop_test.go:12: got 2"));

@@ -8,7 +8,7 @@ fn told(xml: &str) -> Vec<String> {
     let tell = |test: &Reported| {
         let result = match &test.result {
             Told::Passed => "passed".to_owned(),
-            Told::Skipped(reason) => format!("skipped: {reason}"),
+            Told::Skipped(reason) => format!("skipped: {}", reason.message),
             Told::Failed(trouble) => format!("failed: {}: {}", trouble.kind, trouble.message),
         };
         format!("{} | {} | {} | {result}", test.suite, test.classname, test.name)

@@ -40,6 +40,7 @@ pub struct Source {
     pub branch: Option<String>,
     pub ci_run: Option<String>,
     pub ci_attempt: Option<u32>,
+    pub job: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -73,9 +74,9 @@ impl Store {
     /// Every source, the oldest first.
     pub fn sources(&self) -> Result<Vec<Source>, StoreError> {
         let mut sources = self.list(
-            "SELECT 0, id, started, commit_hash, coalesce(dirty, 0), NULL, NULL, NULL FROM run WHERE attempts > 0
+            "SELECT 0, id, started, commit_hash, coalesce(dirty, 0), NULL, NULL, NULL, NULL FROM run WHERE attempts > 0
              UNION ALL
-             SELECT 1, id, started, commit_hash, 0, branch, ci_run, ci_attempt FROM report",
+             SELECT 1, id, started, commit_hash, 0, branch, ci_run, ci_attempt, job FROM report",
             [],
             |row| {
                 let number = row.get(1)?;
@@ -87,6 +88,7 @@ impl Store {
                     branch: row.get(5)?,
                     ci_run: row.get(6)?,
                     ci_attempt: row.get(7)?,
+                    job: row.get(8)?,
                 })
             },
         )?;

@@ -16,8 +16,8 @@ impl Store {
                 return Ok(known);
             }
             let id = writer.insert(
-                "INSERT INTO report (key, format, path, size, started, imported, commit_hash, branch, ci_run, ci_attempt)
-                 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                "INSERT INTO report (key, format, path, size, started, imported, commit_hash, branch, ci_run, ci_attempt, job)
+                 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 params![
                     facts.key,
                     facts.format,
@@ -29,6 +29,7 @@ impl Store {
                     facts.branch,
                     facts.ci_run,
                     facts.ci_attempt,
+                    facts.job,
                 ],
             )?;
             Ok(Report { id: ReportId(id), facts: facts.clone(), executions: 0, ended: None })
@@ -76,7 +77,7 @@ impl Store {
 }
 
 const REPORT: &str = "
-    SELECT id, key, format, path, size, started, imported, commit_hash, branch, ci_run, ci_attempt, executions, ended
+    SELECT id, key, format, path, size, started, imported, commit_hash, branch, ci_run, ci_attempt, executions, ended, job
     FROM report";
 
 fn report(row: &Row) -> Result<Report> {
@@ -93,6 +94,7 @@ fn report(row: &Row) -> Result<Report> {
             branch: row.get(8)?,
             ci_run: row.get(9)?,
             ci_attempt: row.get(10)?,
+            job: row.get(13)?,
         },
         executions: row.get::<_, i64>(11)?.cast_unsigned(),
         ended: row.get(12)?,

@@ -25,6 +25,8 @@ pub struct ReportFacts {
     pub ci_run: Option<String>,
     /// Counted from 1.
     pub ci_attempt: Option<u32>,
+    /// The part of that run, such as one system of several. With the same code a test may fail in one of them always.
+    pub job: Option<String>,
 }
 
 /// A report as history has it.

@@ -6,7 +6,7 @@ use rusqlite::{Connection, Result, TransactionBehavior};
 ///
 /// 1: the first. 2: what tests depend on, and which files no commit has. 3: results that other programs wrote. 4: what
 /// assertions saw.
-const STEPS: &[&str] = &[VERSION_1, VERSION_2, VERSION_3, VERSION_4];
+const STEPS: &[&str] = &[VERSION_1, VERSION_2, VERSION_3, VERSION_4, VERSION_5];
 
 /// The version that this unflake writes. It is kept in `PRAGMA user_version`; 0 is a database without tables.
 pub(crate) const KNOWN: i32 = STEPS.len() as i32;
@@ -168,6 +168,10 @@ CREATE TABLE sample (
     groups    INTEGER NOT NULL REFERENCES text,  -- JSON: what it saw, how often
     PRIMARY KEY (run, assertion)
 ) STRICT, WITHOUT ROWID;
+";
+
+const VERSION_5: &str = "
+ALTER TABLE report ADD COLUMN job TEXT;  -- what the CI calls the part of the run that it comes from; NULL: not known
 ";
 
 pub(crate) fn version(connection: &Connection) -> Result<i32> {

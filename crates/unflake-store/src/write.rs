@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, HashMap};
 use rusqlite::{Connection, OptionalExtension, Result, TransactionBehavior, params};
 use serde::{Deserialize, Serialize};
 use unflake_model::{
-    Attempt, Dependencies, Environment, EnvironmentId, Factor, Failure, Observation, Origin, Problem, Purpose, SessionId, Test,
-    TestId, Timestamp,
+    Attempt, Dependencies, Environment, EnvironmentId, Factor, Failure, Observation, Origin, Problem, Purpose,
+    SessionId, Test, TestId, Timestamp,
 };
 
 use crate::word::{Json, Word, to_json};

@@ -18,6 +18,7 @@ fn report(key: &str, started: i64) -> ReportFacts {
         branch: Some("main".into()),
         ci_run: Some("77".into()),
         ci_attempt: Some(2),
+        job: Some("linux".into()),
     }
 }
 

@@ -4,6 +4,7 @@ mod affected;
 mod args;
 mod base;
 mod campaign;
+mod ci;
 mod compare;
 mod console;
 mod demo;
@@ -12,6 +13,7 @@ mod exit;
 mod factor_plan;
 mod factors;
 mod history;
+mod import;
 mod locate;
 mod memory;
 mod outputs;
@@ -20,6 +22,7 @@ mod probes;
 mod project;
 mod quarantine;
 mod quarantine_file;
+mod reports;
 mod revision;
 mod run;
 mod search;
@@ -115,6 +118,10 @@ fn obey(cli: Cli) -> Result<Exit, Trouble> {
             let settings = settle(Typed::default(), Vec::new(), &here)?;
             quarantine::obey(&args, &settings.store.value, &here, &console::look(cli.color, &io::stdout()))?;
             Ok(Exit::Success)
+        }
+        Command::Import(args) => {
+            let settings = settle(Typed::default(), Vec::new(), &here)?;
+            import::run(&args, &settings.store.value, &console::look(cli.color, &io::stdout()))
         }
         Command::Doctor(args) => {
             let settings = settle(Typed::default(), args.command.command, &here)?;

@@ -1,0 +1,60 @@
+//! Which format a file has, by how it begins.
+
+use std::fmt;
+
+/// How results are written down.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// XML in the dialects of pytest, Surefire, Gradle, nextest, jest-junit, vitest, GoogleTest, go-junit-report, Playwright
+    /// and others.
+    JUnit,
+    /// The Common Test Report Format, JSON.
+    Ctrf,
+    /// pytest-reportlog: a JSON object a line.
+    ReportLog,
+    /// The events of Rust's test harness, as nextest and the harness itself write them: a JSON object a line.
+    LibtestJson,
+}
+
+impl Format {
+    /// By the first bytes of a file, of which a few thousand are enough.
+    pub fn guess(head: &[u8]) -> Option<Self> {
+        let head = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head).trim_ascii_start();
+        let has = |word: &str| memchr::memmem::find(head, word.as_bytes()).is_some();
+        match head.first()? {
+            b'<' if has("<testsuite") => Some(Self::JUnit),
+            b'{' if has("$report_type") => Some(Self::ReportLog),
+            b'{' if has("\"type\"") && has("\"event\"") => Some(Self::LibtestJson),
+            b'{' if has("\"results\"") || has("\"CTRF\"") => Some(Self::Ctrf),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::JUnit => "JUnit XML",
+            Self::Ctrf => "CTRF",
+            Self::ReportLog => "pytest-reportlog",
+            Self::LibtestJson => "libtest-json",
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn formats_are_known_by_how_they_begin() {
+        let guess = |text: &str| Format::guess(text.as_bytes());
+        assert_eq!(guess("\u{feff}<?xml version=\"1.0\"?>\n<testsuites>"), Some(Format::JUnit));
+        assert_eq!(guess("{\"results\": {\"tool\""), Some(Format::Ctrf));
+        assert_eq!(guess("{\"pytest_version\": \"8\", \"$report_type\": \"SessionStart\"}"), Some(Format::ReportLog));
+        assert_eq!(guess("{\"type\":\"suite\",\"event\":\"started\"}"), Some(Format::LibtestJson));
+        assert_eq!(guess("<html>"), None);
+        assert_eq!(guess("{}"), None);
+        assert_eq!(guess("  "), None);
+    }
+}

@@ -1,0 +1,63 @@
+//! Files of results, as other programs write them, read into cases: what a report says of one test.
+//!
+//! Any bytes are read without a panic, in bounded memory, and with nothing expanded or fetched. A file that breaks off, or
+//! becomes something else, is read up to there.
+//!
+//! Deliberately absent: files, a clock, the environment, history, and any opinion of what the results mean.
+
+mod ctrf;
+mod format;
+mod identity;
+mod junit;
+mod junit_cases;
+mod junit_parts;
+mod libtest;
+mod lines;
+mod reportlog;
+mod tame;
+mod text;
+mod when;
+
+use std::io::{BufReader, Read};
+use std::ops::ControlFlow;
+
+use unflake_model::{Failure, Outcome, Timestamp};
+
+pub use format::Format;
+pub use junit::{Listener, OUTSIDE, Reported, Told, Trouble, read as read_junit};
+pub use text::lossless;
+
+/// What a report says of one test.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Case {
+    /// As its runner would spell it, as far as a report lets one know.
+    pub id: String,
+    pub file: Option<String>,
+    /// Counted from 1.
+    pub line: Option<u32>,
+    /// When it ran, or the suite that it is in.
+    pub when: Option<Timestamp>,
+    /// At least one; more where the runner itself ran it again.
+    pub attempts: Vec<Tried>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Tried {
+    pub outcome: Outcome,
+    pub seconds: f64,
+    pub failure: Option<Failure>,
+}
+
+/// Takes cases as they are read, and says whether to go on.
+pub type Sink<'a> = dyn FnMut(Case) -> ControlFlow<()> + 'a;
+
+/// Reads results of that format, or says why they break off. What stands before the break has been told by then.
+pub fn read(format: Format, source: impl Read, sink: &mut Sink) -> Result<(), String> {
+    let source = BufReader::with_capacity(256 << 10, source);
+    match format {
+        Format::JUnit => junit_cases::read(source, sink),
+        Format::Ctrf => ctrf::read(source, sink),
+        Format::ReportLog => reportlog::read(source, sink),
+        Format::LibtestJson => libtest::read(source, sink),
+    }
+}

@@ -1,0 +1,43 @@
+//! Files with a JSON object a line.
+
+use std::io::{BufRead, Read};
+
+use serde_json::Value;
+
+/// A line that is longer is not read.
+const LONGEST: u64 = 16 << 20;
+
+/// Hands over each object in turn. Lines that are something else, such as what a runner printed between them, are passed
+/// over; where there is nothing but such lines it is no file of this kind.
+pub(crate) fn each(mut source: impl BufRead, mut object: impl FnMut(Value) -> bool) -> Result<(), String> {
+    let (mut line, mut any) = (Vec::new(), false);
+    for number in 1_u64.. {
+        line.clear();
+        let broken = |error: std::io::Error| format!("it cannot be read: {error}");
+        if source.by_ref().take(LONGEST).read_until(b'\n', &mut line).map_err(broken)? == 0 {
+            break;
+        }
+        if line.len() as u64 == LONGEST {
+            return Err(format!("line {number} is longer than {} MiB", LONGEST >> 20));
+        }
+        match serde_json::from_slice::<Value>(&line) {
+            Ok(value) if value.is_object() => {
+                any = true;
+                if !object(value) {
+                    return Ok(());
+                }
+            }
+            Err(error) if error.is_eof() && line.starts_with(b"{") => return Err("it ends in the middle".to_owned()),
+            _ => {}
+        }
+    }
+    if any { Ok(()) } else { Err("no line of it is a JSON object".to_owned()) }
+}
+
+pub(crate) fn word<'a>(value: &'a Value, name: &str) -> &'a str {
+    value[name].as_str().unwrap_or_default()
+}
+
+pub(crate) fn seconds(value: &Value, name: &str) -> f64 {
+    value[name].as_f64().filter(|seconds| (0.0..1e9).contains(seconds)).unwrap_or(0.0)
+}

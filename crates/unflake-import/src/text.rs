@@ -1,0 +1,71 @@
+//! Text of unknown kind and length, kept in bounds.
+
+/// What is kept of a message, and of all that a failure says.
+const MESSAGE: usize = 2 << 10;
+const TRACE: usize = 4 << 10;
+/// Names that are longer are made shorter, so that they still differ.
+const NAME: usize = 1 << 10;
+
+/// Bytes that are no text are spelled out, never dropped.
+pub fn lossless(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(bytes.len());
+    for chunk in bytes.utf8_chunks() {
+        text.push_str(chunk.valid());
+        for byte in chunk.invalid() {
+            text.push_str(&format!("\\x{byte:02x}"));
+        }
+    }
+    text
+}
+
+pub(crate) fn message(text: &str) -> String {
+    shortened(text.trim(), MESSAGE)
+}
+
+pub(crate) fn trace(text: &str) -> String {
+    shortened(text, TRACE)
+}
+
+/// The beginning and the end of a text.
+fn shortened(text: &str, limit: usize) -> String {
+    if text.len() <= limit {
+        return text.to_owned();
+    }
+    let (head, tail) = (text.floor_char_boundary(limit / 2), text.ceil_char_boundary(text.len() - limit / 2));
+    format!("{}\n… {} bytes left out …\n{}", &text[..head], tail - head, &text[tail..])
+}
+
+/// A name that is too long has a number at its end which is made of all of it.
+pub(crate) fn name(name: String) -> String {
+    if name.len() <= NAME {
+        return name;
+    }
+    let mix = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
+    let number = name.bytes().fold(0xcbf2_9ce4_8422_2325, mix);
+    format!("{}…{number:016x}", &name[..name.floor_char_boundary(NAME)])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_texts_keep_both_ends() {
+        let long = format!("begin{}end", "é".repeat(TRACE));
+        let kept = trace(&long);
+        assert!(kept.len() < TRACE + 60 && kept.starts_with("begin") && kept.ends_with("end"), "{}", kept.len());
+        assert_eq!(trace("short"), "short");
+    }
+
+    #[test]
+    fn long_names_stay_different() {
+        let long = "x".repeat(NAME);
+        assert_eq!(name(long.clone()), long);
+        assert_ne!(name(long.clone() + "a"), name(long + "b"));
+    }
+
+    #[test]
+    fn bytes_that_are_no_text_are_spelled() {
+        assert_eq!(lossless(b"a\xffb"), "a\\xffb");
+    }
+}
