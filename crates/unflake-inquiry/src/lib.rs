@@ -4,6 +4,7 @@
 //! Deliberately absent: processes, files, clocks, SQL, drawing. So their tests are literals.
 
 mod after;
+mod beta;
 mod book;
 mod candidate;
 mod case;
@@ -49,8 +50,10 @@ mod raised;
 mod recorded;
 mod runs;
 mod same_assertion;
+mod score;
 mod seen;
 mod significance;
+mod segments;
 mod smallest;
 mod split;
 mod spread;
@@ -84,6 +87,7 @@ pub use once::Once;
 pub use order::{Order, Ordering};
 pub use quarantine::standing;
 pub use same_assertion::{Code, Learned};
+pub use score::{Change, Score, Seen, Since, State, score};
 pub use spread::{differences, spread, suite_spread};
 pub use stress::{Pressure, Stress};
 pub use tune::{Advice, Label, Point, Scored, advise};
