@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use e2e::repository;
 use regex_lite::Regex;
 
-const ROOMS: [(&str, &[&str]); 12] = [
+const ROOMS: [(&str, &[&str]); 13] = [
     ("unflake-protocol", &[]),
     ("unflake-model", &[]),
     ("unflake-changes", &["unflake-model"]),
