@@ -1,0 +1,5 @@
+package org.apache.maven.plugin;
+
+/** As Maven declares it, as far as it is used; not part of what is packed. */
+public interface Mojo {
+}
