@@ -186,7 +186,8 @@ mod tests {
     fn with_desk(check: impl FnOnce(&Desk)) {
         let side = tempfile::tempdir().unwrap();
         let world = BTreeMap::new();
-        let workshop = Workshop { side: side.path(), world: &world, here: PathBuf::new(), tracing: None };
+        let (cache, here) = (side.path(), PathBuf::new());
+        let workshop = Workshop { side: side.path(), world: &world, here, tracing: None, cache };
         let desk = Desk::open(&workshop).ok().unwrap();
         check(&desk);
     }

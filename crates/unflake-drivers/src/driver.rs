@@ -32,6 +32,8 @@ pub(crate) struct Workshop<'a> {
     pub(crate) here: PathBuf,
     /// Where traces are wanted.
     pub(crate) tracing: Option<&'a Tracing>,
+    /// A place for what is worth keeping from run to run.
+    pub(crate) cache: &'a Path,
 }
 
 struct Driver {
@@ -67,7 +69,8 @@ pub(crate) fn obey(
             return ExitCode::from(FAILED);
         }
     };
-    let workshop = Workshop { side: &told.side, world: &told.restore, here, tracing: tracing.as_ref() };
+    let cache = told.cache.as_deref().unwrap_or(&told.side);
+    let workshop = Workshop { side: &told.side, world: &told.restore, here, tracing: tracing.as_ref(), cache };
     let suite = match list(&workshop) {
         Ok(suite) => suite,
         Err(CannotList { kind, place, text }) => {

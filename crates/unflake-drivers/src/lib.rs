@@ -10,12 +10,17 @@ mod crowd;
 mod ctest;
 mod desk;
 mod driver;
+mod early;
 mod gtest;
 mod gtest_output;
 mod junit;
 mod junit_judge;
 mod junit_xml;
+mod jvm;
+mod jvm_kit;
+mod jvm_words;
 mod libtest;
+mod maven;
 mod nextest;
 mod output;
 mod panics;
@@ -44,6 +49,7 @@ enum Kind {
     Ctest,
     GoogleTest,
     Libtest,
+    Maven,
 }
 
 impl Kind {
@@ -55,8 +61,14 @@ impl Kind {
             Self::Ctest => ("CTest", "C++"),
             Self::GoogleTest => ("GoogleTest", "C++"),
             Self::Libtest => ("libtest", "Rust"),
+            Self::Maven => ("Maven", "Java"),
         }
     }
+}
+
+/// Whether tests of such a command can be run in any order in one process, and again in it.
+pub fn shares_processes(command: &[String]) -> bool {
+    kind_of(command) == Some(Kind::Maven)
 }
 
 /// Whether a command is one of those that are driven and not entered.
@@ -76,6 +88,7 @@ pub fn drive(command: &[String]) -> ExitCode {
         Kind::Ctest => ctest::list(command, workshop),
         Kind::GoogleTest => gtest::list(command, workshop),
         Kind::Libtest => libtest::list(command),
+        Kind::Maven => maven::list(command, workshop),
     })
 }
 
@@ -103,6 +116,7 @@ fn kind_of(command: &[String]) -> Option<Kind> {
             _ => None,
         },
         "ctest" | "ctest3" => Some(Kind::Ctest),
+        "mvn" | "mvnw" => Some(Kind::Maven),
         _ => {
             let binary = suite::found(program)?;
             if libtest::is_one(&binary) {
@@ -130,6 +144,7 @@ mod tests {
         assert_eq!(kind(&["cargo", "+nightly", "t"]), Some(Kind::CargoTest));
         assert_eq!(kind(&["/usr/bin/cargo", "nextest", "run"]), Some(Kind::Nextest));
         assert_eq!(kind(&["ctest", "--test-dir", "build"]), Some(Kind::Ctest));
+        assert_eq!(kind(&["./mvnw", "-q", "test"]), Some(Kind::Maven));
         assert_eq!(kind(&["cargo", "build"]), None);
         assert_eq!(kind(&["pytest"]), None);
         assert_eq!(kind(&[]), None);

@@ -113,19 +113,15 @@ fn spawn(
     world: &BTreeMap<String, Option<String>>,
     output_limit: usize,
 ) -> io::Result<(Child, Vec<Stream>)> {
-    let Some((program, arguments)) = start.words.split_first() else {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "there is nothing to start"));
-    };
-    let (from_out, out) = io::pipe()?;
-    let mut command = Command::new(program);
-    command.args(arguments).stdin(Stdio::null()).stdout(out.try_clone()?);
-    // A group of its own, so that it can be ended with all it started.
-    command.process_group(0);
-    suite::set(&mut command, world);
-    suite::set(&mut command, &start.variables);
-    if let Some(directory) = &start.directory {
-        command.current_dir(directory);
+    if let Some(early) = &start.early
+        && let Some((child, out, err)) = early.begin()
+    {
+        let streams = [(out, true), (err, false)].map(|(pipe, lines)| Stream::new(pipe, output_limit, lines));
+        return Ok((child, streams.into()));
     }
+    let (from_out, out) = io::pipe()?;
+    let mut command = command(start, world)?;
+    command.stdin(Stdio::null()).stdout(out.try_clone()?);
     let mut streams = vec![Stream::new(from_out.into(), output_limit, true)];
     if start.merged {
         command.stderr(out);
@@ -140,7 +136,24 @@ fn spawn(
     Ok((child, streams))
 }
 
-fn end_group(child: &Child) {
+/// What starts it, without its ends of pipes.
+pub(crate) fn command(start: &Start, world: &BTreeMap<String, Option<String>>) -> io::Result<Command> {
+    let Some((program, arguments)) = start.words.split_first() else {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "there is nothing to start"));
+    };
+    let mut command = Command::new(program);
+    command.args(arguments);
+    // A group of its own, so that it can be ended with all it started.
+    command.process_group(0);
+    suite::set(&mut command, world);
+    suite::set(&mut command, &start.variables);
+    if let Some(directory) = &start.directory {
+        command.current_dir(directory);
+    }
+    Ok(command)
+}
+
+pub(crate) fn end_group(child: &Child) {
     let _ = killpg(Pid::from_raw(child.id() as i32), Signal::SIGKILL);
 }
 

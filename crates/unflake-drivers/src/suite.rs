@@ -10,6 +10,8 @@ use std::time::{Duration, Instant};
 
 use unflake_protocol::{Failed, Outcome, Phase, ProblemKind};
 
+use crate::early::Early;
+
 /// How much of a file is looked at together.
 const PIECE: usize = 64 << 10;
 
@@ -102,6 +104,8 @@ pub(crate) struct Start {
     pub(crate) merged: bool,
     /// A time limit that comes with it. The stricter one holds.
     pub(crate) limit: Option<Duration>,
+    /// One that was started before its time, to be used where it is still there.
+    pub(crate) early: Option<Early>,
 }
 
 /// Follows one process, and says what happens to the tests it was started for.

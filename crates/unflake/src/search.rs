@@ -123,8 +123,8 @@ impl Search<'_> {
         let command = &self.settings.command.value;
         let seconds = settings::time(self.args.time.as_deref(), TIME)?;
         let launch = Launch { suite: false, time: settings::and_a_little(seconds), ..launch(self.settings) };
-        if launch.driver.is_some() {
-            let what = format!("unflake {} works with pytest only, for now", self.name);
+        if launch.driver.is_some() && !unflake_drivers::shares_processes(command) {
+            let what = format!("unflake {} works with pytest and Maven only, for now", self.name);
             return Err(
                 Trouble::usage(what).hint("tests of other runners can be run under stress: `unflake run --stress`")
             );
@@ -212,10 +212,10 @@ fn is_suspicion(finding: &Finding) -> bool {
     matches!(&finding.detail, Detail::Order(order) if order.culprits.is_empty())
 }
 
-/// What comes before the last `::` of a name, which is the class or the file of the test.
+/// What comes before the last `::` of a name, or before its `#`, which is the class or the file of the test.
 fn class_of(test: &str) -> &str {
     let name = &test[..test.find('[').unwrap_or(test.len())];
-    name.rsplit_once("::").map_or(name, |(class, _)| class)
+    name.rsplit_once("::").or_else(|| name.split_once('#')).map_or(name, |(class, _)| class)
 }
 
 /// Names, or parts of them, of the tests that are new or changed against the base.

@@ -145,6 +145,7 @@ public final class Classic implements Framework {
         RunNotifier notifier = new RunNotifier();
         Listener listener = new Listener(type, tests.subList(0, arranged), order, report);
         notifier.addListener(listener);
+        report.announce(tests.get(0), type);
         runner.run(notifier);
         listener.end();
         return arranged;

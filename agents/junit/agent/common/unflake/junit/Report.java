@@ -13,16 +13,26 @@ final class Report {
     private Message held;
     private boolean wentWell;
     private String type;
+    private Wanted announced;
 
     Report(Wire wire, Outputs outputs) {
         this.wire = wire;
         this.outputs = outputs;
     }
 
-    synchronized void start(Wanted test, String type) {
+    /** What it shares with others is about to be set up, and it is the first that needs it. */
+    synchronized void announce(Wanted test, String type) {
+        if (announced == test) {
+            return;
+        }
         over();
+        announced = test;
         this.type = type;
         wire.say(new Message().put("start", test.at));
+    }
+
+    synchronized void start(Wanted test, String type) {
+        announce(test, type);
         began = System.nanoTime();
     }
 

@@ -30,6 +30,8 @@ final class Follower implements TestExecutionListener {
             failure = null;
             if (shadow.whole != null) {
                 start(shadow.whole, shadow);
+            } else {
+                shadow.wanted().stream().limit(1).forEach(one -> report.announce(one, Platform.typeOf(shadow.real)));
             }
         } else if (invocation(test) != null) {
             start(invocation(test), current);

@@ -1,0 +1,173 @@
+//! The tests of one module of a Java project: a JVM runs them one by one, in any order, with an agent of ours inside.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
+
+use crate::driver::Workshop;
+use crate::early::{Early, Waiting};
+use crate::jvm_kit::{Flavour, Kit};
+use crate::jvm_words::{Ear, Follower, Word};
+use crate::suite::{self, CannotList, Case, Listener, Program, Start};
+
+/// What Maven gave a module's JVM, and what became of that.
+pub(crate) struct Jvm {
+    /// With all options but the tests to be run.
+    start: Start,
+    /// Before what the agent says, and after it.
+    mark: String,
+    /// Files that tell it what Surefire told its own.
+    files: [PathBuf; 2],
+    /// Directories of sources.
+    roots: Vec<PathBuf>,
+    root: PathBuf,
+    side: PathBuf,
+    orders: AtomicU32,
+    early: Arc<Mutex<Option<Waiting>>>,
+}
+
+/// How Surefire would start a JVM for the tests of a module.
+pub(crate) struct Handed {
+    pub(crate) java: PathBuf,
+    pub(crate) name: String,
+    /// Options of the JVM.
+    pub(crate) options: Vec<String>,
+    pub(crate) class_path: Vec<String>,
+    pub(crate) provider: String,
+    pub(crate) assertions: bool,
+    pub(crate) directory: PathBuf,
+    pub(crate) variables: BTreeMap<String, Option<String>>,
+    pub(crate) files: [PathBuf; 2],
+    pub(crate) roots: Vec<PathBuf>,
+}
+
+/// A test as its JVM lists it.
+pub(crate) struct Listed {
+    pub(crate) key: String,
+    pub(crate) class: String,
+    pub(crate) method: String,
+}
+
+impl Jvm {
+    pub(crate) fn new(handed: Handed, workshop: &Workshop<'_>) -> Result<Self, CannotList> {
+        let Handed { java, name, options, class_path, provider, assertions, directory, variables, files, roots } =
+            handed;
+        let flavour = flavour(&provider, &class_path).ok_or_else(|| {
+            CannotList::usage(format!("{name}: unflake does not run tests of {provider}; it runs JUnit 4 and 5"))
+        })?;
+        let kit = Kit { cache: workshop.cache };
+        let agent = kit.agent(&java, flavour, &class_path).map_err(CannotList::usage)?;
+        let mut words = vec![java.to_string_lossy().into_owned()];
+        words.extend(options);
+        words.extend(assertions.then(|| "-ea".to_owned()));
+        words.push("-cp".to_owned());
+        words.push(class_path.join(":") + ":" + &agent.to_string_lossy());
+        words.push("unflake.junit.Main".to_owned());
+        Ok(Self {
+            start: Start { words, directory: Some(directory), variables, ..Start::default() },
+            mark: mark(),
+            files,
+            roots,
+            root: workshop.here.clone(),
+            side: workshop.side.to_owned(),
+            orders: AtomicU32::new(0),
+            early: Arc::default(),
+        })
+    }
+
+    /// Starts the JVM that tells which tests there are. It can go on to run them, once.
+    pub(crate) fn list(&self, workshop: &Workshop<'_>, notes: &mut Vec<String>) -> Result<Vec<Listed>, CannotList> {
+        let start = self.with_order("-");
+        let cannot =
+            |error: std::io::Error| CannotList::usage(format!("`{}` cannot be started: {error}", start.words[0]));
+        let mut waiting = Waiting::start(&start, workshop.world).map_err(cannot)?;
+        let (mut tests, mut problem) = (Vec::new(), None);
+        let mut ear = Ear::new(&self.mark);
+        let mut take = |word: Word| {
+            if let Some(key) = word.test {
+                tests.push(Listed { key, class: word.class, method: word.method });
+            }
+            notes.extend(word.note);
+            problem = word.problem.or(problem.take());
+            word.listed || word.over.is_some()
+        };
+        // Each is to be heard, so none is passed over once one has said that it is the last.
+        let heard = waiting.hear(|line| ear.hear(line).into_iter().fold(false, |last, word| take(word) || last));
+        if heard.is_err() || problem.is_some() {
+            let said = waiting.end();
+            let why = problem.unwrap_or_else(|| format!("the JVM that was to list them ended\n{}", said.trim()));
+            return Err(CannotList::collection(format!("the tests cannot be listed: {why}")));
+        }
+        *self.early.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(waiting);
+        Ok(tests)
+    }
+
+    /// Ends the JVM that has listed the tests, where it is not to wait for them.
+    pub(crate) fn let_go(&self) {
+        let waiting = self.early.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
+        waiting.map(Waiting::end);
+    }
+
+    fn with_order(&self, order: &str) -> Start {
+        let mut start = self.start.clone();
+        start.words.push(self.mark.clone());
+        start.words.extend(self.files.iter().map(|file| file.to_string_lossy().into_owned()));
+        start.words.push(order.to_owned());
+        start
+    }
+
+    /// Where the source of a class is, as seen from the root.
+    pub(crate) fn file_of(&self, class: &str) -> Option<String> {
+        let outermost = class.split('$').next().unwrap_or(class).replace('.', "/");
+        let kinds = ["java", "kt", "groovy", "scala"];
+        let paths = self.roots.iter().flat_map(|root| kinds.map(|kind| root.join(format!("{outermost}.{kind}"))));
+        paths.into_iter().find(|path| path.is_file()).map(|path| suite::relative(&path, &self.root))
+    }
+}
+
+/// One that nobody else prints.
+fn mark() -> String {
+    use std::hash::{BuildHasher, RandomState};
+    format!("<unflake {:016x}>", RandomState::new().hash_one("mark"))
+}
+
+/// None: neither.
+fn flavour(provider: &str, class_path: &[String]) -> Option<Flavour> {
+    let has = |class: &str| class_path.iter().any(|path| suite::file_has(Path::new(path), &[class.as_bytes()]));
+    let platform = provider.contains("junitplatform");
+    let classic = has("org/junit/runners/ParentRunner.class");
+    (platform || provider.contains("junit4") && classic || provider.contains("junitcore") && classic)
+        .then_some(Flavour { platform, classic })
+}
+
+/// The tests that share a process of a module.
+pub(crate) struct Together(pub(crate) Arc<Jvm>);
+
+impl Program for Together {
+    fn is_shared(&self) -> bool {
+        true
+    }
+
+    fn start(&self, cases: &[&Case], _jobs: u32) -> Result<Start, String> {
+        let Self(jvm) = self;
+        let number = jvm.orders.fetch_add(1, Ordering::Relaxed);
+        let name = format!("jvm-{}-{}-{number}", &jvm.mark[9..25], std::process::id());
+        let order = jvm.side.join(name);
+        let keys: String = cases.iter().map(|case| format!("{}\n", case.name)).collect();
+        fs::write(&order, keys).map_err(|error| format!("{}: {error}", order.display()))?;
+        let line = order.to_string_lossy().into_owned();
+        let early = Some(Early { process: jvm.early.clone(), line: line.clone() });
+        Ok(Start { early, ..jvm.with_order(&line) })
+    }
+
+    fn listener(&self, cases: &[&Case]) -> Box<dyn Listener> {
+        let jvm = self.0.clone();
+        let path = move |file: &str| {
+            let found = jvm.roots.iter().map(|root| root.join(file)).find(|path| path.is_file());
+            found.map_or(file.to_owned(), |path| suite::relative(&path, &jvm.root))
+        };
+        Box::new(Follower::new(&self.0.mark, cases.len(), path))
+    }
+}
