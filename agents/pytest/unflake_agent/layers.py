@@ -21,7 +21,7 @@ class Layers:
         self._side, self._text = told["side"], text
         self._agent = os.path.dirname(os.path.abspath(__file__))
         self._sheet = self._assertions = None
-        self._instruments, self._missing = [], []
+        self._instruments = []
 
     def configure(self, config):
         """As soon as pytest knows where the project is, and before any of its code is loaded."""
@@ -36,16 +36,11 @@ class Layers:
             self._instruments.append(bring("layer_interface").Interface(sheet, config))
             self._instruments.append(bring("layer_output").Output(sheet, config))
         if "assertion" in self._wanted:
-            try:
-                self._assertions = bring("assert_instrument")
-                self._assertions.install(root, sheet)
-            except ImportError:
-                self._missing.append("assertion")
+            self._assertions = bring("assert_instrument")
+            self._assertions.install(root, sheet)
 
     def begin(self, item):
         self._sheet.open()
-        for layer in self._missing:
-            self._sheet.gap(layer, "this agent cannot see it yet")
         if self._assertions is not None:
             self._assertions.begin(item.nodeid)
         for one in self._instruments[::-1]:
