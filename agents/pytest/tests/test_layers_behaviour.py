@@ -130,6 +130,28 @@ def test_of_many_calls_always_the_same_are_looked_at(looked):
     assert agent.sheet(0).gaps("behaviour") == []
 
 
+def test_an_object_with_very_many_fields_is_not_looked_into(looked):
+    source = """
+    class Large:
+        def __init__(self, n):
+            vars(self).update(("field_%d" % i, i) for i in range(n))
+
+        def use(self):
+            return 1
+
+    def test():
+        Large(30).use()
+
+    def test_more():
+        Large(31).use()
+    """
+    agent = looked(source, "behaviour")
+    sheet = agent.sheet(0)
+    assert sheet.gaps("behaviour") == [] and sheet.rows("Large.use", "enter")[0]["self.field_29"] == 29
+    sheet = agent.sheet(1)
+    assert "31" not in sheet.gaps("behaviour")[0] and list(sheet.rows("Large.use", "enter")[0]) == ["self"]
+
+
 def test_it_goes_with_lines_and_output(looked):
     agent = looked(SHOP, "code,behaviour,interface")
     alone = looked(SHOP, "code")

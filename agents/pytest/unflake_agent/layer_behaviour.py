@@ -9,7 +9,7 @@ runs that call it as often.
 
 import os
 
-from .layer_values import Values
+from .layer_values import MOST_FIELDS, Values, variables
 
 # Rows of one side of a function: all of the first ones, then so many at each stride.
 FIRST, AT_A_STRIDE, MOST_ROWS = 50, 10, 100
@@ -25,15 +25,18 @@ OFTEN = "of functions that were called often, values were looked at in some call
 class Side:
     """Entry or exit of a function, in the attempt that is going on."""
 
-    __slots__ = "word", "calls", "next", "stride", "kept", "numbers"
+    __slots__ = "word", "calls", "next", "stride", "kept", "numbers", "variables"
 
     def __init__(self, word):
         self.word, self.numbers = word, {}
+        self.variables = {}  # By what there is to be seen: names, as JSON. Kept, because the next attempt has the same.
         self.clear()
 
     def clear(self):
         self.calls, self.next, self.stride, self.kept = 0, 1, 1, 0
         self.numbers.clear()
+        if len(self.variables) > 2 * MOST_SHAPES:
+            self.variables.clear()
 
     def is_wanted(self):
         """Counts a call; whether its values are to be told."""
@@ -87,6 +90,8 @@ class Calls:
     def end(self):
         if any(side.calls > side.kept or side.kept >= MOST_ROWS for one in self._used for side in (one.entry, one.exit)):
             self._sheet.gap("behaviour", OFTEN)
+        if self._values.left_out:
+            self._sheet.gap("behaviour", "objects with more than %d fields were not looked into" % MOST_FIELDS)
         self._values.forget()
 
     def enter(self, points, frame):
@@ -112,21 +117,24 @@ class Calls:
             self._sheet.gap("behaviour", "values were looked at in the first %d places only" % MOST_ROWS_IN_ALL)
             return False
         self._rows += 1
-        variables, row = self._values.row(frame.f_locals, points.names, *returned)
-        number = side.numbers.get(variables)
+        shape, row = self._values.row(frame.f_locals, points.names, *returned)
+        number = side.numbers.get(shape)
         if number is None:
-            number = self._number(points, side, variables)
+            number = self._number(points, side, shape)
         if number is not None:
-            self._sheet.tell(["row", number, row])
+            self._sheet.hold('["row",%d,[%s]]\n' % (number, row))
         return True
 
-    def _number(self, points, side, variables):
+    def _number(self, points, side, shape):
         if len(side.numbers) >= MOST_SHAPES:
             self._sheet.gap("behaviour", "of functions whose objects have other fields each time, some calls are missing")
             return None
         self._numbers += 1
         number = self._numbers
-        file = self._sheet.file(points.file)
-        self._sheet.tell(["point", number, file, points.function, side.word, list(variables)])
-        side.numbers[variables] = number
+        known = side.variables.get(shape)
+        if known is None:
+            names = [points.function, side.word, variables(points.names + ("return",), shape)]
+            known = side.variables[shape] = self._sheet.line(names)[1:]
+        self._sheet.hold('["point",%d,%d,%s' % (number, self._sheet.file(points.file), known))
+        side.numbers[shape] = number
         return number

@@ -8,7 +8,7 @@ def tell_lines(sheet, codes):
         if known.lines:
             files.setdefault(known.file, set()).update(list(known.lines))  # Threads may go on.
     for file in sorted(files):
-        sheet.tell(["lines", sheet.file(file), _spans(sorted(files[file]))])
+        sheet.hold(sheet.line(["lines", sheet.file(file), _spans(sorted(files[file]))]))
 
 
 def _spans(lines):

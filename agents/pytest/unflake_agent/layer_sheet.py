@@ -1,6 +1,6 @@
 """The file that tells what an attempt looked like (agents/README.md, 36). PYTEST_DONT_REWRITE
 
-Each line is written at once, in one piece, by threads as they come. The file is opened anew if a test has closed its descriptor. A
+Each line is written at once, in one piece, by threads as they come; only those of which there are very many wait for others. The file is opened anew if a test has closed its descriptor. A
 process that a test forks off has no say: what it does would be mixed into what the test itself does, in an order that means nothing.
 Where the system refuses to write, the attempt has no sheet at all: half a one would be taken for the whole.
 """
@@ -12,6 +12,7 @@ import os
 from .wire import raised, visible
 
 FORMAT = 1
+MOST_HELD = 1 << 16
 HOW = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
 # Layers into whose matters a process that a test forked off is not followed.
 NOT_FOLLOWED = "assertion", "code", "behaviour"
@@ -29,6 +30,7 @@ class Sheet:
         self._number, self._path = 0, None
         self._descriptor = self._identity = None
         self._files, self._gaps = {}, set()
+        self._held, self._held_size = [], 0
         self._forked = self._refused = False
         self._names = {}
         os.register_at_fork(after_in_child=self._in_child, after_in_parent=self._in_parent)
@@ -44,6 +46,7 @@ class Sheet:
         self.tell(["format", FORMAT])
 
     def close(self):
+        self.flush()
         path, self._path = self._path, None
         if self._is_ours():
             self._close(self._descriptor)
@@ -54,18 +57,31 @@ class Sheet:
 
     def tell(self, line):
         """Writes one line. Nothing, where no attempt is under way."""
-        if self._path is not None:
-            self.write(self._encode(line) + "\n")
+        self.hold(self.line(line))
+        self.flush()
 
-    def write(self, lines):
-        """Whole lines, as JSON."""
-        try:
-            left = lines.encode()
-        except UnicodeEncodeError:
-            left = self._visible(lines).encode()
+    def line(self, line):
+        return self._encode(line) + "\n"
+
+    def hold(self, lines):
+        """Lines that are written with the next ones, or when there are many."""
+        if self._path is not None:
+            with self._lock:
+                self._held.append(lines)
+                self._held_size += len(lines)
+                if self._held_size > MOST_HELD:
+                    self.flush()
+
+    def flush(self):
         with self._lock:
-            if self._path is None or self._refused:
+            lines, self._held_size = "".join(self._held), 0
+            self._held.clear()
+            if self._path is None or self._refused or not lines:
                 return
+            try:
+                left = lines.encode()
+            except UnicodeEncodeError:
+                left = self._visible(lines).encode()
             try:
                 if not self._is_ours():
                     self._take()
@@ -75,13 +91,13 @@ class Sheet:
                 self._refused = True
 
     def file(self, path):
-        """The number of a file, which is told with the first use of it. `path`: where it really is, absolute."""
+        """The number of a file, which is told before what mentions it. `path`: where it really is, absolute."""
         number = self._files.get(path)
         if number is None:
             with self._lock:
                 number = self._files.get(path)
                 if number is None and self._path is not None:
-                    self.tell(["file", len(self._files), self.name(path)])
+                    self.hold(self.line(["file", len(self._files), self.name(path)]))
                     number = self._files[path] = len(self._files)
         return number
 
@@ -121,6 +137,7 @@ class Sheet:
 
     def _in_child(self):
         self._lock = self._new_lock()  # Whoever held it is not here.
+        self._held.clear()
         self.close()
 
     def _in_parent(self):

@@ -1,8 +1,12 @@
-"""Values as JSON can carry them, with the fields of objects one step deep, without running code of the project. PYTEST_DONT_REWRITE"""
+"""Values as JSON, with the fields of objects one step deep, without running code of the project. PYTEST_DONT_REWRITE
+
+Made as texts right away: there are so many of them that anything else would take several times as long.
+"""
 
 import collections
 import decimal
 import fractions
+import json
 import types
 
 from .texts import class_body, class_mro, dictionary, is_a, name_of_class
@@ -18,7 +22,9 @@ NUMBERS = {
     float: float.__repr__,
     complex: complex.__repr__,
 }
-GONE = object()
+GONE, NO_FIELDS = object(), ()
+QUOTED = json.encoder.encode_basestring
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 class Kind:
@@ -37,39 +43,45 @@ class Kind:
 class Values:
     def __init__(self):
         self._kinds = {}
+        self.left_out = False  # Whether there was an object of which there is too much.
 
     def forget(self):
         self._kinds.clear()
+        self.left_out = False
 
     def row(self, local, names, *returned):
-        """Names of variables, and their values."""
-        variables, row = [], []
+        """What there is to be seen, for `variables`; and the values, as JSON."""
+        shape, row = [], []
         for name in names:
             value = local.get(name, GONE)
-            if value is not GONE:
-                self._add(variables, row, name, value)
+            shape.append(self._add(row, value) if value is not GONE else None)
         if returned:
-            self._add(variables, row, "return", returned[0])
-        return tuple(variables), row
+            shape.append(self._add(row, returned[0]))
+        return tuple(shape), ",".join(row)
 
-    def _add(self, variables, row, name, value):
+    def _add(self, row, value):
+        """Names of the fields of a value, which are added with it."""
         kind = self._kind(value)
-        variables.append(name)
         row.append(kind.show(value))
-        if kind.fields is not None:
-            fields = kind.fields(value)
-            if type(fields) is dict and len(fields) <= MOST_FIELDS:
-                for field, inner in list(fields.items()):
-                    if type(field) is str:
-                        variables.append("%s.%s" % (name, field))
-                        row.append(self._kind(inner).show(inner))
-        for field, look in kind.slots:
+        if kind.fields is None and not kind.slots:
+            return NO_FIELDS
+        names = []
+        fields = kind.fields(value) if kind.fields is not None else None
+        if fields is not None and (type(fields) is not dict or len(fields) > MOST_FIELDS):
+            self.left_out = True
+        elif fields:
+            for name, inner in list(fields.items()):
+                if type(name) is str:
+                    names.append(name)
+                    row.append(self._kind(inner).show(inner))
+        for name, look in kind.slots:
             try:
                 inner = look(value)
             except AttributeError:
                 continue
-            variables.append("%s.%s" % (name, field))
+            names.append(name)
             row.append(self._kind(inner).show(inner))
+        return tuple(names)
 
     def _kind(self, value):
         kind = self._kinds.get(id(type(value)))
@@ -78,31 +90,44 @@ class Values:
         return kind
 
 
+def variables(names, shape):
+    """Names for the values of a row: of the parameters, and of what is returned where it is an exit."""
+    found = []
+    for name, fields in zip(names, shape):
+        if fields is not None:
+            found.append(name)
+            found.extend("%s.%s" % (name, field) for field in fields)
+    return found
+
+
 def _way(kind):
-    if kind is bool or kind is type(None):
-        return lambda value: value
+    if kind is bool:
+        return lambda value: "true" if value else "false"
+    if kind is type(None):
+        return lambda value: "null"
     if kind is int:
-        return _int
+        return lambda value: int.__repr__(value) if -LARGEST <= value < LARGEST else _json(type="int", text=_digits(value))
     if kind is float:
-        return lambda value: value if value - value == 0 else {"type": "float", "text": float.__repr__(value)}
+        return lambda value: float.__repr__(value) if value - value == 0 else _json(type="float", text=float.__repr__(value))
     if kind is str:
-        return lambda value: value if len(value) <= MOST_TEXT else {"type": "str", "size": len(value)}
+        return lambda value: QUOTED(value) if len(value) <= MOST_TEXT else _json(type="str", size=len(value))
     name = name_of_class(kind)
     if is_a(kind, int):
-        return lambda value: {"type": name, "text": _digits(value)}
+        return lambda value: _json(type=name, text=_digits(value))
     if kind is fractions.Fraction:
-        return lambda value: {"type": name, "text": str(value)[:MOST_TEXT]}
+        return lambda value: _json(type=name, text=str(value)[:MOST_TEXT])
     for base, show in NUMBERS.items():
         if is_a(kind, base):
-            return lambda value, show=show: {"type": name, "text": show(value)[:MOST_TEXT]}
+            return lambda value, show=show: _json(type=name, text=show(value)[:MOST_TEXT])
+    plain = _json(type=name)
     for base in SIZED:
         if is_a(kind, base):
-            return lambda value, size=base.__len__: {"type": name, "size": size(value)}
-    return lambda value: {"type": name}
+            return lambda value, size=base.__len__: '%s,"size":%d}' % (plain[:-1], size(value))
+    return lambda value: plain
 
 
-def _int(value):
-    return value if -LARGEST <= value < LARGEST else {"type": "int", "text": _digits(value)}
+def _json(**fields):
+    return _encode(fields)
 
 
 def _digits(value, bits=int.bit_length):
