@@ -8,22 +8,24 @@ use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
 
-use unflake_model::{Attempt, Factor, FactorKind, Finding, Observation, Origin, Session, TestId, Untried};
+use unflake_model::{Attempt, Detail, Factor, FactorKind, Finding, Observation, Origin, Session, TestId, Untried};
 
 use crate::Inquiry;
 use crate::chosen::chosen;
 use crate::desk::{Desk, Work};
-use crate::experiment_bench::{Bench, Book, Run, World};
+use crate::experiment_bench::{Bench, Book, Run, World, before, order_of};
 use crate::experiment_edge::{Edge, edge};
 use crate::experiment_words::findings;
 use crate::significance::{Failures, corrected, less_often, more_often};
 use crate::smallest::{self, Found, Trial};
 
-/// How often the baseline and the uncontrolled world are run to begin with, in two parts.
+/// How often the baseline is run to begin with, and then once more; the uncontrolled world as often as both.
 const PART: u32 = 5;
 /// How often every other world is run first, those that work through time more often; and how often more where that looks different.
 const FIRST: u32 = 3;
 const FIRST_IN_TIME: u32 = 5;
+/// Where every run has a process to itself.
+const FIRST_DEAR: u32 = 1;
 const MORE: u32 = 5;
 /// A suspicion: so likely by chance at most, and the rates so far apart at least.
 const SUSPECT: f64 = 0.25;
@@ -63,6 +65,8 @@ pub struct Experiment {
     asked: Experimenting,
     /// The tests that are meant.
     pub matching: Vec<TestId>,
+    /// All, as the runner lists them.
+    tests: Vec<TestId>,
     work: Option<Work>,
     book: Rc<RefCell<Book>>,
     outcome: Rc<RefCell<Outcome>>,
@@ -74,7 +78,6 @@ pub(crate) struct Outcome {
     pub(crate) effects: Vec<Effect>,
     /// It was carried out to its end.
     pub(crate) complete: bool,
-    pub(crate) anew: bool,
 }
 
 /// A difference that holds.
@@ -91,8 +94,8 @@ pub(crate) struct Effect {
 
 impl Experiment {
     pub fn new(asked: Experimenting) -> Self {
-        let (matching, work) = (Vec::new(), None);
-        Self { asked, matching, work, book: Rc::default(), outcome: Rc::default() }
+        let (matching, tests, work) = (Vec::new(), Vec::new(), None);
+        Self { asked, matching, tests, work, book: Rc::default(), outcome: Rc::default() }
     }
 
     /// How many runs were made, those of an earlier experiment that this one went on from among them.
@@ -107,6 +110,7 @@ impl Experiment {
 
     fn begin(&mut self, tests: Vec<TestId>) {
         self.matching = chosen(&tests, &self.asked.names).0;
+        self.tests.clone_from(&tests);
         if self.matching.is_empty() || self.matching.len() > 1 && !self.asked.together {
             return;
         }
@@ -128,6 +132,7 @@ impl Experiment {
             budget: self.asked.runs,
             known: RefCell::new(known),
             anew: Cell::new(self.asked.fresh_by == Origin::Process),
+            alone: Cell::new(false),
         };
         let (plan, mixes) = (self.asked.plan.clone(), self.asked.mixes.clone());
         self.work = Some(Work::new(desk, conduct(bench, plan, mixes, self.outcome.clone())));
@@ -149,17 +154,24 @@ impl Inquiry for Experiment {
     }
 
     fn findings(&self) -> Vec<Finding> {
-        findings(&self.matching, &self.asked, &self.book.borrow(), &self.outcome.borrow())
+        let mut found = findings(&self.matching, &self.asked, &self.book.borrow(), &self.outcome.borrow());
+        for finding in &mut found {
+            let Detail::Factor(influence) = &finding.detail else { continue };
+            let first = order_of(&influence.setting).map(|order| before(&self.tests, &self.matching, order));
+            finding.replay.splice(0..0, first.unwrap_or_default());
+        }
+        found
     }
 }
 
 async fn conduct(bench: Bench, plan: Vec<Vec<Factor>>, mixes: Vec<Vec<Factor>>, outcome: Rc<RefCell<Outcome>>) {
     begin(&bench).await;
-    outcome.borrow_mut().anew = bench.anew.get();
     if bench.failures(&World::BASELINE).runs == 0 {
         return;
     }
     let singles: Vec<World> = plan.into_iter().map(World::With).collect();
+    bench.alone.set(minds_itself(&bench, &singles).await);
+    bench.run(&[(World::BASELINE, PART), (World::Uncontrolled, 2 * PART)]).await;
     screen(&bench, &singles).await;
     let mut effects = make_sure(&bench, suspects(&bench, &singles)).await;
     if effects.is_empty() && bench.failures(&World::BASELINE).share() < 0.5 {
@@ -176,11 +188,10 @@ async fn conduct(bench: Bench, plan: Vec<Vec<Factor>>, mixes: Vec<Vec<Factor>>, 
     outcome.borrow_mut().complete = !bench.is_over();
 }
 
-/// The baseline, and nothing controlled at all. Where runs of the baseline differ that were copies of one process, what each draws by
-/// chance may be why; it is the same where each has a process from its beginning.
+/// The baseline, with nobody beside it. Where runs of it differ that were copies of one process, what each draws by chance may be
+/// why; it is the same where each has a process from its beginning.
 async fn begin(bench: &Bench) {
-    let both = [(World::BASELINE, PART), (World::Uncontrolled, PART)];
-    bench.run(&both).await;
+    bench.run(&[(World::BASELINE, PART)]).await;
     if bench.failures(&World::BASELINE).is_mixed() && !bench.anew.get() {
         let in_copies = bench.book.borrow().row(&World::BASELINE).cloned();
         bench.forget(&World::BASELINE);
@@ -193,20 +204,34 @@ async fn begin(bench: &Bench) {
             bench.book.borrow_mut().rows.extend(in_copies);
         }
     }
-    bench.run(&both).await;
+}
+
+/// Whether it fails beside copies of itself. Then worlds may not be beside each other either.
+async fn minds_itself(bench: &Bench, singles: &[World]) -> bool {
+    let beside = singles.iter().filter(|world| world.kind() == Some(FactorKind::Beside));
+    let wanted: Vec<(World, u32)> = beside.map(|world| (world.clone(), 2 * PART)).collect();
+    let (found, usual) = (bench.run(&wanted).await, bench.failures(&World::BASELINE));
+    found.iter().any(|there| there.runs > 0 && there.share() > usual.share())
 }
 
 /// Every world of the plan a few times, and where that looks different a few times more.
 async fn screen(bench: &Bench, singles: &[World]) {
-    let first = |world: &World| if world.differs_in().iter().any(works_in_time) { FIRST_IN_TIME } else { FIRST };
-    let wanted: Vec<(World, u32)> = singles.iter().map(|world| (world.clone(), first(world))).collect();
+    let first = |world: &World| match world.kind() {
+        Some(FactorKind::RandomSeed) => FIRST_DEAR,
+        _ if bench.anew.get() => FIRST_DEAR,
+        _ if world.differs_in().iter().any(works_in_time) => FIRST_IN_TIME,
+        _ => FIRST,
+    };
+    let singles: Vec<&World> = singles.iter().filter(|world| bench.failures(world).runs == 0).collect();
+    let wanted: Vec<(World, u32)> = singles.iter().map(|world| ((*world).clone(), first(world))).collect();
     bench.run(&wanted).await;
     let usual = bench.failures(&World::BASELINE);
-    let looks_different = |world: &&World| {
+    let looks_different = |world: &&&World| {
         let there = bench.failures(world);
         there.runs > 0 && (usual.is_mixed() || there.is_mixed() || (there.share() - usual.share()).abs() > 0.5)
     };
-    let wanted: Vec<(World, u32)> = singles.iter().filter(looks_different).map(|world| (world.clone(), MORE)).collect();
+    let wanted: Vec<(World, u32)> =
+        singles.iter().filter(looks_different).map(|world| ((*world).clone(), MORE)).collect();
     bench.run(&wanted).await;
 }
 
@@ -316,15 +341,15 @@ async fn combinations(bench: &Bench, mixes: Vec<Vec<Factor>>) -> Vec<World> {
     let shows = trial.shows(mixes.iter().map(|mix| (mix.clone(), 0)).collect()).await;
     let mut found: Vec<World> = Vec::new();
     for (mix, _) in mixes.into_iter().zip(shows).filter(|(_, shows)| *shows) {
-        // One that is known explains this one too.
-        if found.iter().any(|known| known.differs_in().iter().all(|factor| mix.contains(factor))) {
+        // One of the same kinds is enough.
+        let has = |kind: FactorKind| mix.iter().any(|factor| factor.kind() == kind);
+        if found.iter().any(|known| known.differs_in().iter().all(|factor| has(factor.kind()))) {
             continue;
         }
         if let Found::Smallest(list) = smallest::smallest(mix, true, &trial).await {
             found.push(World::With(list));
         }
     }
-    found.truncate(2);
     found
 }
 

@@ -110,6 +110,8 @@ pub(crate) struct Bench {
     pub(crate) known: RefCell<HashMap<Vec<Factor>, VecDeque<Run>>>,
     /// Every run has a world to itself: what is drawn by chance is the same in each.
     pub(crate) anew: Cell<bool>,
+    /// Nothing runs in one world while something does in another.
+    pub(crate) alone: Cell<bool>,
 }
 
 impl Bench {
@@ -122,6 +124,17 @@ impl Bench {
 
     /// Makes so many runs in each of these worlds. What came of them, in the order of the worlds; fewer where no more could be made.
     pub(crate) async fn run(&self, wanted: &[(World, u32)]) -> Vec<Failures> {
+        if !self.alone.get() {
+            return self.run_together(wanted).await;
+        }
+        let mut found = Vec::new();
+        for one in wanted {
+            found.extend(self.run_together(std::slice::from_ref(one)).await);
+        }
+        found
+    }
+
+    async fn run_together(&self, wanted: &[(World, u32)]) -> Vec<Failures> {
         let mut questions = Vec::new();
         let mut news: Vec<Vec<Run>> = vec![Vec::new(); wanted.len()];
         for (at, (world, runs)) in wanted.iter().enumerate() {
@@ -163,11 +176,7 @@ impl Bench {
     }
 
     fn question(&self, world: &World, factors: Vec<Factor>) -> Question {
-        let order = factors.iter().find_map(|factor| match factor {
-            Factor::Order(order) => Some(*order),
-            _ => None,
-        });
-        let tests = order.map_or(Vec::new(), |order| before(&self.tests, &self.unit, order));
+        let tests = order_of(&factors).map_or(Vec::new(), |order| before(&self.tests, &self.unit, order));
         let drawn = world.kind() == Some(FactorKind::RandomSeed);
         Question {
             anew: drawn || self.anew.get(),
@@ -216,8 +225,16 @@ fn is_variable(factor: &Factor) -> bool {
     matches!(factor, Factor::Variable { .. })
 }
 
+/// The order of tests that is among these factors.
+pub(crate) fn order_of(factors: &[Factor]) -> Option<u64> {
+    factors.iter().find_map(|factor| match factor {
+        Factor::Order(order) => Some(*order),
+        _ => None,
+    })
+}
+
 /// The tests that come before these in an order: 0 the runner's own, 1 that reversed, others shuffled.
-fn before(tests: &[TestId], unit: &[TestId], order: u64) -> Vec<TestId> {
+pub(crate) fn before(tests: &[TestId], unit: &[TestId], order: u64) -> Vec<TestId> {
     let mut tests = tests.to_vec();
     match order {
         0 => {}

@@ -12,6 +12,8 @@ use crate::experiment_edge::{Again, Edge};
 use crate::significance::{Failures, differs};
 
 const DAY: i64 = 24 * 3600;
+/// So many of the tests that fail are named.
+const NAMED: usize = 3;
 
 pub(crate) fn findings(tests: &[TestId], asked: &Experimenting, book: &Book, outcome: &Outcome) -> Vec<Finding> {
     if book.failures(&World::BASELINE).runs == 0 {
@@ -28,8 +30,11 @@ pub(crate) fn findings(tests: &[TestId], asked: &Experimenting, book: &Book, out
         repeat: None,
         replay: tests.to_vec(),
     };
-    let mut found: Vec<Finding> =
-        outcome.effects.iter().map(|effect| finding(influence(effect), sentence(effect, book))).collect();
+    let mut found: Vec<Finding> = outcome
+        .effects
+        .iter()
+        .map(|effect| finding(influence(effect), sentence(effect, book) + &who(effect, tests, book)))
+        .collect();
     if found.is_empty() {
         found.push(finding(nothing(book), without_effect(asked, book, outcome)));
     }
@@ -154,6 +159,18 @@ fn sentence(effect: &Effect, book: &Book) -> String {
             }
         ),
     }
+}
+
+/// Of several tests that are one, those that fail.
+fn who(effect: &Effect, tests: &[TestId], book: &Book) -> String {
+    let there = if effect.fails { World::With(effect.factors.clone()) } else { World::BASELINE };
+    let runs = book.row(&there).map_or(&[][..], |row| &row.runs);
+    let mut names: Vec<&str> = runs.iter().flat_map(|run| &run.failing).map(TestId::as_str).collect();
+    names.sort_unstable();
+    names.dedup();
+    let more = if names.len() > NAMED { format!(" and {} more", names.len() - NAMED) } else { String::new() };
+    names.truncate(NAMED);
+    if tests.len() > 1 { format!("; it is {}{more}", names.join(", ")) } else { String::new() }
 }
 
 fn seldom(usual: Failures) -> String {

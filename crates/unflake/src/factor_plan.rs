@@ -75,13 +75,15 @@ pub(crate) fn plan(now: &Zoned, command: &[String], cores: usize, only: &[Factor
         "random-seed=1".to_owned(),
         "random-seed=2".to_owned(),
         "random-seed=3".to_owned(),
+        "random-seed=4".to_owned(),
+        "random-seed=5".to_owned(),
         "order=0".to_owned(),
         "order=1".to_owned(),
         format!("beside={}", (2 * cores).clamp(4, 64)),
         format!("load={}", (8 * cores).min(128)),
         "memory=512M".to_owned(),
         "open-files=64".to_owned(),
-        "delays=50ms/2@1".to_owned(),
+        "delays=100ms/2@1".to_owned(),
         "network=off".to_owned(),
         "network=slow:200ms".to_owned(),
         "listing=reversed".to_owned(),
@@ -205,7 +207,7 @@ fn mixes(now: &Zoned, here: Option<&str>, wanted: &dyn Fn(FactorKind) -> bool) -
     mixes.push(format!("date={} time-zone=Pacific/Kiritimati hash-seed=3 state=fresh", said(leap)));
     mixes.push(format!("date={} time-zone=Etc/GMT+12 network=off listing=reversed", said(last)));
     mixes.push(format!("date={} time-zone=Asia/Kolkata hash-seed=1 random-seed=1", said(first)));
-    mixes.push("delays=50ms/2@1 switch-interval=10us cores=1 network=slow:200ms hash-seed=2".to_owned());
+    mixes.push("delays=100ms/2@1 switch-interval=10us cores=1 network=slow:200ms hash-seed=2".to_owned());
     let mixes = mixes.into_iter().map(|mix| set(mix.split(' ').map(str::to_owned)));
     let mixes = mixes.map(|mix| mix.into_iter().filter(|factor| wanted(factor.kind())).collect::<Vec<_>>());
     mixes.filter(|mix| mix.len() > 1).collect()

@@ -2,6 +2,7 @@
 //! under it, and after each nothing is left behind. What is only as fast as the machine is compared with itself.
 
 mod clock;
+mod experiments;
 mod limits;
 mod places;
 mod reach;
