@@ -223,26 +223,26 @@ impl Difference {
         }
     }
 
-    /// What it was in how many of so many runs.
+    /// What it was in how many of so many runs. An invariant is lost where it holds in most, and gained where it does not.
     pub fn words(&self, layer: Layer, runs: u32) -> String {
         let several = |runs: u32| if runs == 1 { "1 run".to_owned() } else { format!("{runs} runs") };
         let known: u32 = self.seen.iter().map(|seen| seen.runs).sum();
+        let (what, of) = (&*self.unit.what, several(runs));
         if self.seen.iter().all(|seen| seen.value.is_none()) {
-            let (what, how) = match layer {
-                Layer::Code => ("", "ran"),
-                Layer::Behaviour => (&*self.unit.what, "holds"),
-                _ => (&*self.unit.what, "is there"),
-            };
-            let space = if what.is_empty() { "" } else { " " };
             let support = self.support.map_or(String::new(), |rows| format!(" ({rows} values)"));
-            return format!("{what}{space}{how} in {known} of {}{support}", several(runs));
+            return match layer {
+                Layer::Code => format!("ran in {known} of {of}"),
+                Layer::Behaviour if 2 * known >= runs => format!("{what}{support}: lost in {} of {of}", runs - known),
+                Layer::Behaviour => format!("{what}{support}: gained in {known} of {of}"),
+                _ => format!("{what}: there in {known} of {of}"),
+            };
         }
         let value = |seen: &SeenIn| format!("{} ({})", seen.value.as_deref().unwrap_or_default(), several(seen.runs));
         let mut values: Vec<String> = self.seen.iter().map(value).collect();
         if known < runs {
             values.push(format!("not reached ({})", several(runs - known)));
         }
-        format!("{}: {}", self.unit.what, values.join(", "))
+        format!("{what}: {}", values.join(", "))
     }
 }
 
@@ -264,6 +264,7 @@ mod tests {
         let ran = Difference { last: Some(14), ..difference("", Some(12), &[(None, 3)]) };
         assert_eq!((&*ran.place(), &*ran.words(Layer::Code, 10)), ("shop/cart.py:12-14", "ran in 3 of 10 runs"));
         let held = Difference { support: Some(40), ..difference("add, beginning: n != 0", None, &[(None, 9)]) };
-        assert_eq!(held.words(Layer::Behaviour, 10), "add, beginning: n != 0 holds in 9 of 10 runs (40 values)");
+        assert_eq!(held.words(Layer::Behaviour, 10), "add, beginning: n != 0 (40 values): lost in 1 of 10 runs");
+        assert_eq!(held.words(Layer::Behaviour, 100), "add, beginning: n != 0 (40 values): gained in 9 of 100 runs");
     }
 }

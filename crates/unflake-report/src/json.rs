@@ -4,7 +4,7 @@ use std::io::{self, BufWriter, Write};
 
 use serde::Serialize;
 use serde_json::ser::Formatter;
-use unflake_model::{Attempt, Finding, Problem, SetApart, Test, TestId, Totals};
+use unflake_model::{Attempt, Finding, Measured, Problem, SetApart, Test, TestId, Totals};
 
 use crate::{Exit, Run, text};
 
@@ -23,6 +23,8 @@ struct Document<'a> {
     exit: Exit<'a>,
     totals: &'a Totals,
     deselected: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    measured: Option<&'a Measured>,
     findings: &'a [Finding],
     problems: &'a [Problem],
     notes: &'a [String],
@@ -46,6 +48,7 @@ pub fn json(run: &Run, command: &str, out: &mut dyn Write) -> io::Result<()> {
         exit: run.exit,
         totals: run.totals,
         deselected: run.deselected,
+        measured: run.measured,
         findings: run.findings,
         problems: run.problems,
         notes: run.notes,

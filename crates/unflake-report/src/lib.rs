@@ -1,4 +1,4 @@
-//! What people and machines read of a run: live progress, the summary, JSON, JUnit, the history of a test, and where it starts to fail.
+//! What people and machines read of a run: live progress, the summary, JSON, JUnit, the history of a test, where it starts to fail, and how far its runs differ.
 //!
 //! Deliberately absent: processes, verdicts of its own, and any knowledge of a runner or a language. It reads neither
 //! the clock nor the environment nor the terminal. What it needs of them is handed in, so that its tests are literals.
@@ -19,6 +19,8 @@ mod locate_body;
 mod locate_code;
 mod locate_page;
 mod locate_values;
+mod measure;
+mod measure_page;
 mod page;
 mod platform;
 mod progress;
@@ -32,7 +34,7 @@ mod trace;
 mod words;
 mod xml;
 
-use unflake_model::{Attempt, Finding, Problem, SetApart, Test, TestId, Totals};
+use unflake_model::{Attempt, Finding, Measured, Problem, SetApart, Test, TestId, Totals};
 
 pub use factors::{Experimented, factors};
 pub use factors_page::factors_page;
@@ -43,6 +45,8 @@ pub use json::json;
 pub use junit::junit;
 pub use locate::{Located, locate};
 pub use locate_page::locate_page;
+pub use measure::measure;
+pub use measure_page::measure_page;
 pub use platform::{annotations, code_quality, markdown};
 pub use progress::Progress;
 pub use quarantine::quarantine;
@@ -91,6 +95,8 @@ pub struct Run<'a> {
     pub flaky_gates: bool,
     /// Whether the way of its tests through the code can be recorded.
     pub can_locate: bool,
+    /// What a measurement came to, where one was made.
+    pub measured: Option<&'a Measured>,
     pub exit: Exit<'a>,
 }
 

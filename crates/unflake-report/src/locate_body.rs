@@ -176,7 +176,7 @@ fn places(html: &mut Html, divergence: &Divergence) {
     more(html, "p", divergence.locations.len() - 1);
 }
 
-fn section(html: &mut Html, title: &str, fill: impl FnOnce(&mut Html)) {
+pub(crate) fn section(html: &mut Html, title: &str, fill: impl FnOnce(&mut Html)) {
     html.fixed("\n").inside("section", |html| {
         html.put("h2", title);
         fill(html);

@@ -12,7 +12,7 @@ use crate::locate_body::{at, body, capital, sentence};
 use crate::locate_code::cut;
 use crate::{Located, words};
 
-const HEAD: &str = "<meta charset=\"utf-8\"/>\
+pub(crate) const HEAD: &str = "<meta charset=\"utf-8\"/>\
     <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'\"/>\
     <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\
     <meta name=\"referrer\" content=\"no-referrer\"/>\

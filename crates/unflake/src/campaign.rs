@@ -8,7 +8,7 @@ use std::time::Instant;
 use unflake_exec::{Closed, Exec, Launch};
 use unflake_inquiry::Inquiry;
 use unflake_model::{
-    Attempt, Event, Failure, Finding, Observation, Problem, Purpose, Session, SetApart, Test, TestId, Totals,
+    Attempt, Event, Failure, Finding, Measured, Observation, Problem, Purpose, Session, SetApart, Test, TestId, Totals,
 };
 use unflake_report::Progress;
 
@@ -38,6 +38,7 @@ pub(crate) struct Gathered {
     pub(crate) left: Vec<TestId>,
     pub(crate) left_why: Option<String>,
     pub(crate) findings: Vec<Finding>,
+    pub(crate) measured: Option<Measured>,
     /// What is in quarantine, and what it came to.
     pub(crate) apart: Vec<SetApart>,
     pub(crate) totals: Totals,

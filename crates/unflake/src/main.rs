@@ -15,6 +15,7 @@ mod factors;
 mod history;
 mod import;
 mod locate;
+mod measure;
 mod memory;
 mod outputs;
 mod plain;
@@ -102,6 +103,12 @@ fn obey(cli: Cli) -> Result<Exit, Trouble> {
             let settings = settle(typed, std::mem::take(&mut args.command.command), &here)?;
             need_command(&settings)?;
             factors::run(&args, &settings, &here, cli.color)
+        }
+        Command::Measure(mut args) => {
+            let typed = std::mem::take(&mut args.typed);
+            let settings = settle(typed, std::mem::take(&mut args.command.command), &here)?;
+            need_command(&settings)?;
+            measure::run(&args, &settings, &here, cli.color)
         }
         Command::Affected(mut args) => {
             let typed = std::mem::take(&mut args.typed);

@@ -118,6 +118,7 @@ impl Outputs {
             totals: &gathered.totals,
             flaky_gates: found.flaky_gates,
             can_locate: found.can_locate,
+            measured: gathered.measured.as_ref(),
             exit: report::Exit { code: found.exit.code(), meaning: found.meaning },
         };
         for (shape, out) in &mut self.files {

@@ -97,6 +97,7 @@ impl Sample {
             totals: &self.totals,
             flaky_gates: self.flaky_gates,
             can_locate: true,
+            measured: None,
             apart: &[],
             exit: Exit { code: self.exit.0, meaning: &self.exit.1 },
         }
