@@ -22,7 +22,7 @@ NUMBERS = {
     float: float.__repr__,
     complex: complex.__repr__,
 }
-GONE, NO_FIELDS = object(), ()
+GONE, NO_FIELDS, ONLY_TEXTS = object(), (), frozenset((str,))
 QUOTED = json.encoder.encode_basestring
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
@@ -30,7 +30,7 @@ _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 class Kind:
     """How values of a type are shown, and where they have their fields."""
 
-    __slots__ = "kind", "show", "fields", "slots"
+    __slots__ = "kind", "show", "has_fields", "fields", "slots"
 
     def __init__(self, kind):
         self.kind = kind  # So that its address stays its own.
@@ -38,15 +38,17 @@ class Kind:
         self.fields, self.slots = None, ()
         if not any(is_a(kind, base) for base in (*OPAQUE, *SIZED, *NUMBERS, int, type(None))):
             self.fields, self.slots = dictionary(kind), _slots(kind)
+        self.has_fields = self.fields is not None or bool(self.slots)
 
 
 class Values:
     def __init__(self):
-        self._kinds = {}
+        self._kinds, self._shows = {}, {}
         self.left_out = False  # Whether there was an object of which there is too much.
 
     def forget(self):
         self._kinds.clear()
+        self._shows.clear()
         self.left_out = False
 
     def row(self, local, names, *returned):
@@ -61,33 +63,33 @@ class Values:
 
     def _add(self, row, value):
         """Names of the fields of a value, which are added with it."""
-        kind = self._kind(value)
+        kind = self._kinds.get(id(type(value))) or self._learn(type(value))
         row.append(kind.show(value))
-        if kind.fields is None and not kind.slots:
+        if not kind.has_fields:
             return NO_FIELDS
-        names = []
-        fields = kind.fields(value) if kind.fields is not None else None
-        if fields is not None and (type(fields) is not dict or len(fields) > MOST_FIELDS):
-            self.left_out = True
-        elif fields:
-            for name, inner in list(fields.items()):
-                if type(name) is str:
-                    names.append(name)
-                    row.append(self._kind(inner).show(inner))
+        names, inners = NO_FIELDS, NO_FIELDS
+        if kind.fields is not None:
+            fields = kind.fields(value)
+            if type(fields) is dict and len(fields) <= MOST_FIELDS and ONLY_TEXTS.issuperset(map(type, fields)):
+                names, inners = tuple(fields), tuple(fields.values())
+            else:
+                self.left_out = True
         for name, look in kind.slots:
             try:
-                inner = look(value)
+                inners += (look(value),)
+                names += (name,)
             except AttributeError:
-                continue
-            names.append(name)
-            row.append(self._kind(inner).show(inner))
-        return tuple(names)
+                pass
+        shows = self._shows
+        for inner in inners:
+            show = shows.get(id(type(inner))) or self._learn(type(inner)).show
+            row.append(show(inner))
+        return names
 
-    def _kind(self, value):
-        kind = self._kinds.get(id(type(value)))
-        if kind is None:
-            kind = self._kinds[id(type(value))] = Kind(type(value))
-        return kind
+    def _learn(self, kind):
+        known = self._kinds[id(kind)] = Kind(kind)
+        self._shows[id(kind)] = known.show
+        return known
 
 
 def variables(names, shape):
