@@ -7,7 +7,6 @@ CPU time counts the process and everything below it, and is the steadier of the 
 import argparse
 import json
 import os
-import shutil
 import socket
 import subprocess
 import sys
@@ -17,9 +16,8 @@ from pathlib import Path
 import suites
 from dependencies import Line, environment
 from measure import Contender, alternate, least, median
+from python_trace import FROZEN, freeze
 
-# As it was when the bench began, whatever is changed meanwhile.
-FROZEN = suites.ROOT / ".venvs" / "bench-layers-agent"
 LAYERS = "assertion", "code", "behaviour", "interface"
 MODES = {"off": "", **{layer: layer for layer in LAYERS}, "all": ",".join(LAYERS)}
 
@@ -83,10 +81,9 @@ def main():
     parser.add_argument("--suites", nargs="*", default=["click", "jinja2", "marshmallow"])
     parser.add_argument("--pythons", nargs="*", default=["3.11", "3.13"])
     parser.add_argument("--modes", nargs="*", default=list(MODES), help="of the agent; `off` is what ratios are of")
+    parser.add_argument("--library", help="the native tracer; built here if it is not given")
     options = parser.parse_args()
-    shutil.rmtree(FROZEN, ignore_errors=True)
-    agent = suites.ROOT / "agents" / "pytest" / "unflake_agent"
-    shutil.copytree(agent, FROZEN / "unflake_agent", ignore=shutil.ignore_patterns("__pycache__"))
+    freeze(options.library)
     print("| Python | suite | contender | CPU s, median / least | × agent off | wall s | × agent off |\n|---|---|---|---|---|---|---|")
     for version in options.pythons:
         python = environment(version)

@@ -6,6 +6,21 @@ import sys
 
 import pytest
 import sheets
+from traces import NATIVE
+
+# From 3.12 on there is one way to see lines.
+WAYS = [None] if hasattr(sys, "monitoring") else ["python"] + ([NATIVE] if NATIVE else [])
+
+
+@pytest.fixture(params=WAYS, ids=str)
+def code(looked, request):
+    """Looks at lines, in every way that there is."""
+
+    def start(files, *args, layers="code", **options):
+        return looked(files, layers, *args, variables={"UNFLAKE_TRACER": request.param} if request.param else {}, **options)
+
+    return start
+
 
 SHOP = {
     "shop.py": """
@@ -46,8 +61,8 @@ SHOP = {
 }
 
 
-def test_lines_of_the_project_from_set_up_to_tear_down_in_all_threads(looked):
-    agent = looked(SHOP, "code")
+def test_lines_of_the_project_from_set_up_to_tear_down_in_all_threads(code):
+    agent = code(SHOP)
     small = {"shop.py": [3, 5, 8, 9, 12], "test_shop.py": [8, 9, 12, 13]}
     large = {"shop.py": [3, 4], "test_shop.py": [16, 17, 18]}
     for _ in range(3):
@@ -56,8 +71,8 @@ def test_lines_of_the_project_from_set_up_to_tear_down_in_all_threads(looked):
     assert agent.sheet(2, "failed").lines() == {"shop.py": [3, 5], "test_shop.py": [21]}
 
 
-def test_a_copy_tells_the_same(looked):
-    agent = looked(SHOP, "code", forked=True)
+def test_a_copy_tells_the_same(code):
+    agent = code(SHOP, forked=True)
     assert agent.sheet(1).lines() == {"shop.py": [3, 4], "test_shop.py": [16, 17, 18]}
 
 
@@ -68,15 +83,15 @@ def test_without_the_variable_nothing_is_told(project):
 
 
 @pytest.mark.skipif(hasattr(sys, "monitoring"), reason="sys.monitoring is beside sys.settrace")
-def test_beside_another_tracer_there_is_a_gap(looked):
+def test_beside_another_tracer_there_is_a_gap(code):
     files = {"conftest.py": "import sys\nsys.settrace(lambda *_: None)\n", "test_it.py": "def test():\n    pass\n"}
-    sheet = looked(files, "code").sheet()
+    sheet = code(files).sheet()
     assert sheet.lines() == {} and "another tracer" in sheet.gaps("code")[0]
 
 
 @pytest.mark.skipif(hasattr(sys, "monitoring"), reason="sys.monitoring is beside sys.settrace")
-def test_a_test_that_traces_leaves_a_gap(looked):
-    taken = looked("import sys\n\ndef test():\n    sys.settrace(None)\n", "code").sheet()
+def test_a_test_that_traces_leaves_a_gap(code):
+    taken = code("import sys\n\ndef test():\n    sys.settrace(None)\n").sheet()
     assert taken.lines() == {"test_it.py": [4]} and "begun to trace" in taken.gaps("code")[0]
 
 
@@ -129,16 +144,16 @@ def test_output_that_is_not_captured_is_a_gap(looked):
     assert sheet.of("out") == [] and "-s" in sheet.gaps("interface")[0]
 
 
-def test_it_survives_a_test_that_closes_descriptors(looked):
+def test_it_survives_a_test_that_closes_descriptors(code):
     source = "import os\n\ndef test():\n    os.closerange(100, 4000)\n    a = 1\n\ndef test_other():\n    a = 2\n"
-    agent = looked(source, "code")
+    agent = code(source)
     agent.connection.order("run", tests=[0, 1], again=0)
     connection = agent.unflake.accept()
     done = [event for event in agent.connection.rest() + connection.until("idle") if event["event"] == "done"]
     assert [sheets.Sheet(one["layers"]).lines() for one in done] == [{"test_it.py": [4, 5]}, {"test_it.py": [8]}]
 
 
-def test_it_survives_patches(looked):
+def test_it_survives_patches(code):
     source = """
     import json, os
 
@@ -148,10 +163,10 @@ def test_it_survives_patches(looked):
         monkeypatch.delattr(json, "JSONEncoder")
         x = 1
     """
-    assert looked(source, "code").sheet().lines() == {"test_it.py": [5, 6, 7, 8]}
+    assert code(source).sheet().lines() == {"test_it.py": [5, 6, 7, 8]}
 
 
-def test_a_process_that_the_test_forks_off_has_no_say(looked):
+def test_a_process_that_the_test_forks_off_has_no_say(code):
     source = """
     import os
 
@@ -161,7 +176,7 @@ def test_a_process_that_the_test_forks_off_has_no_say(looked):
             os._exit(0)
         os.waitpid(pid, 0)
     """
-    sheet = looked(source, "code").sheet()
+    sheet = code(source).sheet()
     assert sheet.lines() == {"test_it.py": [5, 6, 8]} and "forked" in sheet.gaps("code")[0]
 
 
@@ -174,8 +189,33 @@ def test_of_a_process_that_dies_the_file_is_there(looked):
     assert sheets.Sheet(os.path.join(agent.unflake.side, name)).all == [["format", 1]]
 
 
-def test_every_attempt_has_its_own(looked):
-    agent = looked("def test():\n    assert False\n", "code")
+def test_every_attempt_has_its_own(code):
+    agent = code("def test():\n    assert False\n")
     agent.connection.order("run", tests=[0], again=1)
     done = [event for event in agent.connection.until("idle") if event["event"] == "done"]
     assert [os.path.basename(one["layers"]).rpartition("-")[2] for one in done] == ["1", "2"]
+
+
+def test_long_loops_and_many_threads(code):
+    source = """
+    import threading
+
+    def work(n):
+        for i in range(20_000):
+            n += i
+        return n
+
+    def never():
+        return 1
+
+    def test():
+        threads = [threading.Thread(target=work, args=(n,)) for n in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert work(0)
+    """
+    agent = code(source)
+    for _ in range(2):
+        assert agent.sheet().lines() == {"test_it.py": [5, 6, 7, 13, 14, 15, 16, 17, 18]}

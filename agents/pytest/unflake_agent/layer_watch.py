@@ -10,6 +10,7 @@ import dis
 import sys
 import threading
 
+from . import bring
 from .layer_code import tell_lines
 
 TOOLS = 5, 3, 4, 1, 0, 2
@@ -17,9 +18,15 @@ NAME = "unflake layers"
 RESUME, RETURN = dis.opmap.get("RESUME"), dis.opmap["RETURN_VALUE"]
 
 
-def watch(own, sheet, wants_lines, calls):
-    """`calls`: who wants to know of them, or None."""
-    return (Monitoring if hasattr(sys, "monitoring") else Tracing)(own, sheet, wants_lines, calls)
+def watch(own, sheet, wants_lines, calls, library):
+    """`calls`: who wants to know of them, or None. `library`: the path of the native tracer, or None."""
+    if hasattr(sys, "monitoring"):
+        return Monitoring(own, sheet, wants_lines, calls)
+    if calls is None and library is not None:
+        found, _ = bring("trace_native").load(library)
+        if found is not None:
+            return bring("layer_native").NativeTracing(found, own, sheet, wants_lines, calls)
+    return Tracing(own, sheet, wants_lines, calls)
 
 
 class Code:
@@ -183,6 +190,9 @@ class Tracing(Watch):
             self._other = getattr(type(before), "__module__", "?").partition(".")[0]
             return
         self._set_threads(self._enter)
+        self._trace()
+
+    def _trace(self):
         self._set(self._enter)
 
     def _stop(self):

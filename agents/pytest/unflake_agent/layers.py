@@ -2,7 +2,7 @@
 only when it is asked for. PYTEST_DONT_REWRITE
 
 `layer_sheet` writes it down, `layer_output` has what tests write, `layer_interface` what a person would see in a browser. Code that
-runs is seen by `layer_watch`, and told by `layer_code` as lines and by `layer_behaviour` as values (`layer_values`).
+runs is seen by `layer_watch` (`layer_native`), and told by `layer_code` as lines and by `layer_behaviour` as values (`layer_values`).
 """
 
 import os
@@ -11,6 +11,7 @@ from . import bring
 from .layer_sheet import Sheet
 from .trace_own import Own
 
+LIBRARY = "tracer.so"
 NAMES = "assertion", "code", "behaviour", "interface"
 
 
@@ -20,6 +21,9 @@ class Layers:
         self._wanted = [name for name in NAMES if name in told["layers"].split(",")]
         self._side, self._text = told["side"], text
         self._agent = os.path.dirname(os.path.abspath(__file__))
+        # One attempt has one tracer.
+        is_free = not told.get("traced") and told.get("tracer") != "python"
+        self._library = (told.get("tracer") or os.path.join(self._agent, LIBRARY)) if is_free else None
         self._sheet = self._assertions = None
         self._instruments = []
 
@@ -31,7 +35,7 @@ class Layers:
         wants_lines, wants_calls = "code" in self._wanted, "behaviour" in self._wanted
         if wants_lines or wants_calls:
             calls = bring("layer_behaviour").Calls(sheet) if wants_calls else None
-            self._instruments.append(bring("layer_watch").watch(own, sheet, wants_lines, calls))
+            self._instruments.append(bring("layer_watch").watch(own, sheet, wants_lines, calls, self._library))
         if "interface" in self._wanted:
             self._instruments.append(bring("layer_interface").Interface(sheet, config))
             self._instruments.append(bring("layer_output").Output(sheet, config))
