@@ -134,6 +134,23 @@ def test_what_a_test_writes(looked):
     assert agent.sheet(2).of("out") == []
 
 
+def test_what_programs_write_that_a_test_runs(looked):
+    files = {
+        "tool.py": "import subprocess, sys\n\ndef version():\n"
+        "    return subprocess.check_output([sys.executable, '-c', 'print(3)'])\n",
+        "test_it.py": """
+        import subprocess, sys, tool
+
+        def test():
+            ran = subprocess.run([sys.executable, "-c", "import sys; print(1); sys.stderr.write('no')"], stdout=-1, stderr=-1)
+            assert ran.stdout == b"1\\n"
+            assert tool.version() == b"3\\n"
+        """,
+    }
+    sheet = looked(files, "interface").sheet()
+    assert (sheet.out("stdout"), sheet.out("stderr")) == (["1\n"], ["no"])
+
+
 def test_long_output_is_bounded(looked):
     agent = looked("def test():\n    print('x' * 5000)\n", "interface", limit=100)
     assert "characters left out" in agent.sheet().out("stdout")[0]
@@ -178,6 +195,7 @@ def test_a_process_that_the_test_forks_off_has_no_say(code):
     """
     sheet = code(source).sheet()
     assert sheet.lines() == {"test_it.py": [5, 6, 8]} and "forked" in sheet.gaps("code")[0]
+    assert len(sheet.of("gap")) == 1
 
 
 def test_of_a_process_that_dies_the_file_is_there(looked):

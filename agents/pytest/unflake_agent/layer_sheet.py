@@ -19,12 +19,13 @@ NOT_FOLLOWED = "assertion", "code", "behaviour"
 
 
 class Sheet:
-    def __init__(self, side, root, text):
-        """`text`: shortens texts."""
+    def __init__(self, side, root, text, layers):
+        """`text`: shortens texts. `layers`: what is asked for."""
         self.text, self._side, self._root = text, side, root
         self._encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
         self._open, self._write, self._close, self._fstat = os.open, os.write, os.close, os.fstat
         self._getpid, self._relative, self._raised, self._visible = os.getpid, os.path.relpath, raised, visible
+        self._not_followed = [layer for layer in NOT_FOLLOWED if layer in layers]
         self._new_lock = _thread.RLock
         self._lock = self._new_lock()
         self._number, self._path = 0, None
@@ -143,5 +144,5 @@ class Sheet:
     def _in_parent(self):
         if self._path is not None and not self._forked:
             self._forked = True
-            for layer in NOT_FOLLOWED:
+            for layer in self._not_followed:
                 self.gap(layer, "a process that the test forked off was not looked into")

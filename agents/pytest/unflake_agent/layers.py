@@ -30,7 +30,7 @@ class Layers:
     def configure(self, config):
         """As soon as pytest knows where the project is, and before any of its code is loaded."""
         root = os.path.realpath(str(config.rootpath))
-        sheet = self._sheet = Sheet(self._side, root, self._text)
+        sheet = self._sheet = Sheet(self._side, root, self._text, self._wanted)
         own = Own(root, self._side, self._agent)
         wants_lines, wants_calls = "code" in self._wanted, "behaviour" in self._wanted
         if wants_lines or wants_calls:
