@@ -54,14 +54,12 @@ class Values(Texts):
             return self._string
         if is_a(kind, set) or is_a(kind, frozenset):
             return self._set
-        module = class_body(kind).get("__module__")
+        module = _module(kind)
         if type(module) is str:
             if module.startswith("_pytest."):
                 return self._approx if any(one.__name__ == "ApproxBase" for one in class_mro(kind)) else self._opaque
             if module.split(".")[0] == "numpy":
                 return self._array if kind.__name__ == "ndarray" else self._scalar if _is_numpy_scalar(kind) else self._opaque
-            if module.split(".")[0] == "pandas":
-                return self._opaque
         if is_a(kind, tuple) and type(class_body(kind).get("_fields")) is tuple:
             return self._named
         return super()._way(kind)
@@ -145,6 +143,9 @@ class Values(Texts):
                 parts.append("…")
                 break
         return begin + ", ".join(parts) + end
+
+
+_module = type.__dict__["__module__"].__get__
 
 
 def class_body_of(kind, name):
