@@ -5,7 +5,7 @@ import textwrap
 
 import pytest
 
-from asserted import LAYER, Told
+from asserted import LAYER, Suite, Told
 
 KNOWS_COLUMNS = sys.version_info >= (3, 11)
 
@@ -23,9 +23,16 @@ def told(project):
     return run
 
 
-def case(body):
-    lines = "import unittest\nimport pytest\nfrom unittest.mock import Mock, AsyncMock\nclass Test(unittest.TestCase):\n    def test_a(self):\n"
-    return lines + textwrap.indent(body, "        ")
+def case(*bodies):
+    code = "import unittest\nimport pytest\nfrom unittest.mock import Mock\nclass Test(unittest.TestCase):\n"
+    return code + "".join("    def test_%02d(self):\n%s\n" % (n, textwrap.indent(body, "        ")) for n, body in enumerate(bodies))
+
+
+@pytest.fixture(scope="module")
+def suite():
+    suite = Suite({"test_it.py": case(*[one[0] for one in list(CALLS.values()) + list(FAILING.values())])}, (), LAYER)
+    yield suite.filtering
+    suite.close()
 
 
 # A body of a test method, and what is told of it.
@@ -76,10 +83,9 @@ CALLS = {
 
 
 @pytest.mark.parametrize("name", list(CALLS))
-def test_calls(told, name):
-    body, expected = CALLS[name]
-    all = told(case(body))
-    assert all.all == expected and all.gaps == []
+def test_calls(suite, name):
+    all = suite.run("passed", list(CALLS).index(name))
+    assert all.all == CALLS[name][1] and all.gaps == []
 
 
 # A body that fails, what is told of it last, and the exception that the test ends with.
@@ -114,9 +120,9 @@ FAILING = {
 
 
 @pytest.mark.parametrize("name", list(FAILING))
-def test_calls_that_fail(told, name):
-    body, expected, kind = FAILING[name]
-    all = told(case(body), outcome="failed")
+def test_calls_that_fail(suite, name):
+    _, expected, kind = FAILING[name]
+    all = suite.run("failed", len(CALLS) + list(FAILING).index(name))
     assert (all.all[-1] if all.all else None) == expected
     assert all.failure["kind"] == kind
 
@@ -176,7 +182,7 @@ def test_unittest_that_is_patched_by_a_test(told):
 
 
 def test_numpy(told):
-    numpy = pytest.importorskip("numpy")
+    pytest.importorskip("numpy")
     code = """
     import numpy as np
     import numpy.testing as npt

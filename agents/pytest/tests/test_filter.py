@@ -1,45 +1,11 @@
 """Letting assertions fail: which, in which test, and never anything else."""
 
-import json
-import os
+import sys
 import textwrap
 
 import pytest
 
-from asserted import BOTH, FILTER, Told
-from test_assertions import in_way
-
-ID = "test_it.py::test_a"
-
-
-class Filtering:
-    """A project whose assertions may be asked for and let fail."""
-
-    def __init__(self, unflake):
-        self._unflake = unflake
-        self.agent = unflake.ready()
-
-    def sites(self):
-        self.agent.order("sites")
-        with open(self.agent.event("sites")["path"], encoding="utf-8") as file:
-            return [json.loads(line) for line in file]
-
-    def site(self, expression, ordinal=0):
-        found = [one for one in self.sites() if (one["expression"], one["ordinal"]) == (expression, ordinal)]
-        assert len(found) == 1, self.sites()
-        return found[0]
-
-    def let_fail(self, *sites, test=ID):
-        path = os.path.join(self._unflake.side, "filter")
-        with open(path, "w", encoding="utf-8") as file:
-            json.dump([dict(site, test=test) for site in sites], file)
-        self.agent.order("filter", path=path)
-        self.agent.event("filtering")
-
-    def run(self, outcome="passed", test=0):
-        done = self.agent.run(test)[0]
-        assert done["outcome"] == outcome, done
-        return Told(done) if "layers" in done else None
+from asserted import BOTH, FILTER, WAYS, Filtering, Suite, in_ways
 
 
 @pytest.fixture
@@ -75,16 +41,21 @@ BODIES = {
 }
 
 
-@pytest.mark.parametrize("way", ["rewritten", "helper", "plain"])
+@pytest.fixture(scope="module", params=WAYS)
+def bodies(request):
+    files, args = in_ways({"%d" % n: body + "\nlast = True\nassert last" for n, (body, _) in enumerate(BODIES.values())}, request.param)
+    suite = Suite(files, args, BOTH)
+    yield suite.filtering
+    suite.close()
+
+
 @pytest.mark.parametrize("name", list(BODIES))
-def test_what_is_filtered_cannot_fail_and_the_test_goes_on(filtering, name, way):
-    body, expression = BODIES[name]
-    files, args = in_way(body + "\nlast = True\nassert last", way)
-    here = filtering(files, *args)
+def test_what_is_filtered_cannot_fail_and_the_test_goes_on(bodies, name):
+    number, (_, expression) = list(BODIES).index(name), BODIES[name]
     if name != "thread":
-        assert "failed" in [how for _, how in here.run("failed").how]
-    here.let_fail(here.site(expression))
-    told = here.run()
+        assert "failed" in [how for _, how in bodies.run("failed", number).how]
+    bodies.let_fail(bodies.site(expression, within="_%d." % number), test="test_it.py::test_%d" % number)
+    told = bodies.run("passed", number)
     assert told.how[-1] == ("last", "held")
     assert (expression, "filtered") in told.how and "failed" not in [how for _, how in told.how]
 
@@ -102,13 +73,21 @@ METHODS = {
 }
 
 
+@pytest.fixture(scope="module")
+def methods():
+    code = "import unittest\nclass Test(unittest.TestCase):\n"
+    for n, (body, _) in enumerate(METHODS.values()):
+        code += "    def test_%02d(self):\n" % n + textwrap.indent(body + "\nlast = 1\nself.assertTrue(last)\n", "        ")
+    suite = Suite({"test_it.py": code}, (), BOTH)
+    yield suite.filtering
+    suite.close()
+
+
 @pytest.mark.parametrize("name", list(METHODS))
-def test_methods(filtering, name):
-    body, expression = METHODS[name]
-    code = "import unittest\nclass Test(unittest.TestCase):\n    def test_a(self):\n"
-    here = filtering(code + textwrap.indent(body + "\nlast = 1\nself.assertTrue(last)", "        "))
-    here.let_fail(here.site(expression), test="test_it.py::Test::test_a")
-    told = here.run()
+def test_methods(methods, name):
+    number, (_, expression) = list(METHODS).index(name), METHODS[name]
+    methods.let_fail(methods.site(expression, within="_%02d." % number), test="test_it.py::Test::test_%02d" % number)
+    told = methods.run("passed", number)
     assert (expression, "filtered") in told.how and told.how[-1] == ("self.assertTrue(last)", "held")
 
 
@@ -127,13 +106,18 @@ NEVER = {
 }
 
 
+@pytest.fixture(scope="module", params=WAYS)
+def never(request):
+    suite = Suite(*in_ways({"%d" % n: one[0] for n, one in enumerate(NEVER.values())}, request.param), BOTH)
+    yield suite.filtering
+    suite.close()
+
+
 @pytest.mark.parametrize("name", list(NEVER))
-def test_what_is_no_assertion_of_the_list_fails(filtering, name):
-    body, expression, how, kind = NEVER[name]
-    files, _ = in_way(body, "rewritten")
-    here = filtering(files)
-    here.let_fail(here.site(expression))
-    told = here.run("failed")
+def test_what_is_no_assertion_of_the_list_fails(never, name):
+    number, (_, expression, how, kind) = list(NEVER).index(name), NEVER[name]
+    never.let_fail(never.site(expression, within="_%d." % number), test="test_it.py::test_%d" % number)
+    told = never.run("failed", number)
     assert told.how[-1] == (expression, how)
     assert told.failure["kind"] == kind
 
@@ -153,13 +137,18 @@ WAITED_FOR = {
 }
 
 
+@pytest.fixture(scope="module", params=WAYS)
+def waited_for(request):
+    suite = Suite(*in_ways({"%d" % n: "x = 1\n" + body for n, body in enumerate(WAITED_FOR.values())}, request.param), BOTH)
+    yield suite.filtering
+    suite.close()
+
+
 @pytest.mark.parametrize("name", list(WAITED_FOR))
-def test_an_assertion_that_is_waited_for_is_not_filtered(filtering, name):
-    files, _ = in_way("x = 1\n" + WAITED_FOR[name], "rewritten")
-    here = filtering(files)
-    here.run("passed")
-    here.let_fail(here.site("left.pop() == x" if name == "retry" else "x == 2"))
-    told = here.run("passed")
+def test_an_assertion_that_is_waited_for_is_not_filtered(waited_for, name):
+    number, expression = list(WAITED_FOR).index(name), "left.pop() == x" if name == "retry" else "x == 2"
+    waited_for.let_fail(waited_for.site(expression, within="_%d." % number), test="test_it.py::test_%d" % number)
+    told = waited_for.run("passed", number)
     assert "filtered" not in [how for _, how in told.how]
     assert any("is not filtered" in words for words in told.gaps)
 
@@ -182,8 +171,6 @@ def test_only_the_ordinal_that_is_named(filtering):
 
 
 def test_of_two_in_one_line_none_is_filtered_unless_they_can_be_told_apart(filtering):
-    import sys
-
     code = "import unittest\nclass Test(unittest.TestCase):\n    def test_a(self):\n        self.assertEqual(1, 1); self.assertEqual(1, 2)"
     here = filtering(code)
     here.let_fail(here.site("self.assertEqual(1, 2)"), test="test_it.py::Test::test_a")
