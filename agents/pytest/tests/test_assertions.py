@@ -220,6 +220,9 @@ FAILURES = [
     "x = [1, 2]\ny = [1, 3]\nassert x == y, 'a message'",
     "assert (\n    len('abc')\n    == 4\n)",
     "x = 0\nassert x or not 1",
+    "x = 0\nassert (\n    x\n    or not\n    len('a')\n)",
+    "x = 0\nassert (\n    x and 1\n    or x ==\n    1\n), (\n    'm'\n)",
+    "assert \\\n    len(\n    '') \\\n    in [1, 2,\n3]",
     "assert 1 < 2 < 1",
     "class A:\n    def __repr__(self): return 'A'\nassert A() is None",
     "assert 'a' * 50 == 'a' * 49 + 'b'",
@@ -287,6 +290,28 @@ def test_nothing_is_added_to_the_project_and_nothing_compiled_is_used(project, t
     assert before
     assert len(told(files, variables=variables).all) == 2
     assert compiled(project.directory) == before
+
+
+def test_what_was_made_once_is_kept_in_the_cache_and_nothing_else_is_taken_from_there(project, told):
+    cache = os.path.join(project.directory, "cache")
+    variables = {"UNFLAKE_CACHE": cache}
+    files = {
+        "helper.py": "def f(x):\n    assert x == 1",
+        "test_it.py": "import pytest\nfrom helper import f\ndef test_a():\n    f(1)\n    with pytest.raises(KeyError): {}[1]\n    x = 2\n    assert not x == 3",
+    }
+    first = told(files, variables=variables)
+    kept = os.listdir(os.path.join(cache, "assertions"))
+    assert len(kept) == 2
+    second = told(files, variables=variables)
+    assert second.all == first.all and list(second.sites.values()) == list(first.sites.values()) and len(first.all) == 3
+    assert os.listdir(os.path.join(cache, "assertions")) == kept
+    changed = dict(files, **{"helper.py": "def f(x):\n\n    assert x < 2"})
+    third = told(changed, variables=variables)
+    assert third.one("x < 2") == ("held", [("x", "1")]) and len(os.listdir(os.path.join(cache, "assertions"))) == 3
+    for name in kept:
+        with open(os.path.join(cache, "assertions", name), "wb") as file:
+            file.write(b"nonsense")
+    assert told(files, variables=variables).all == first.all
 
 
 def compiled(directory):

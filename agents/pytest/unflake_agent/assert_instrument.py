@@ -1,7 +1,7 @@
 """The assertions of the project: what each saw when it was evaluated, and letting some of them fail without failing the test (agents/README.md, 36 to
 38). There only when it is asked for. PYTEST_DONT_REWRITE
 
-`assert_sites` knows the assertions of a source (by their `assert_text`), `assert_rewrite` makes statements tell and `assert_loading` brings that in,
+`assert_sites` knows the assertions of a source (by their `assert_text`), `assert_rewrite` makes statements tell, `assert_loading` brings that in and `assert_kept` keeps it,
 `assert_calls` sees assertions that are calls. `assert_recorder` hears from them all, with `assert_values` for what they saw and
 `assert_caught` for who waits for their failure.
 """
@@ -11,6 +11,7 @@ import json
 import os
 
 from .assert_calls import Calls
+from .assert_kept import Kept
 from .assert_listing import listed
 from .assert_loading import Loading
 from .assert_recorder import UNSEEN, Recorder
@@ -20,8 +21,9 @@ from .trace_own import Own
 _recorder = _loading = None
 
 
-def install(root, sheet=None):
-    """Before any code of the project is loaded. `sheet`: where to tell; there may be none. A second time it only brings the sheet."""
+def install(root, sheet=None, cache=None):
+    """Before any code of the project is loaded. `sheet`: where to tell; `cache`: a directory to keep things in. A second time it only brings
+    the sheet."""
     global _recorder, _loading
     if _recorder is None:
         agent = os.path.dirname(os.path.abspath(__file__))
@@ -31,7 +33,7 @@ def install(root, sheet=None):
         def name(path, relative=os.path.relpath):
             return relative(path, root)
 
-        _loading = Loading(own, name, _recorder)
+        _loading = Loading(own, name, _recorder, Kept(cache))
         vars(builtins).update(zip(NAMES, (_recorder.held, _recorder.failed, _recorder.raised, _recorder.judged, UNSEEN)))
         _loading.install()
         Calls(own, _loading.table, _recorder).install()

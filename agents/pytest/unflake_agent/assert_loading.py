@@ -8,22 +8,23 @@ from importlib import machinery
 
 from _pytest.assertion import rewrite
 
+from .assert_kept import digest
 from .assert_rewrite import rewrite as rewrite_assert, transform
-from .assert_sites import Table, sites
+from .assert_sites import Site, Table, sites
 
 IMPORTLIB = "<frozen importlib._bootstrap_external>"
 SURPRISES = SyntaxError, ValueError, TypeError, AttributeError, LookupError, RecursionError, OSError
 
 
 class Loading:
-    def __init__(self, own, name, recorder):
-        """`own`: whose a file is; `name`: what it is called from the root."""
-        self._own, self.name, self._recorder = own, name, recorder
+    def __init__(self, own, name, recorder, kept):
+        """`own`: whose a file is; `name`: what it is called from the root; `kept`: code from earlier runs."""
+        self._own, self.name, self._recorder, self._kept = own, name, recorder, kept
         self._loader, self._frame, self._exists = machinery.SourceFileLoader, sys._getframe, os.path.exists
         self._open, self._parse = open, ast.parse
         self._tables = {}  # By file: its calls that are assertions.
         self._left = set()  # Told as they are, because it does not work otherwise.
-        self._under_way = {}  # Sites by their nodes, of the module that pytest is rewriting.
+        self._told, self._under_way = [], {}  # Of the module that pytest is rewriting: its sites, also by their nodes.
         self._uncached = set()
 
     def install(self):
@@ -33,20 +34,30 @@ class Loading:
         for path in self.files():
             self._recorder.gap("%s was loaded before it could be looked into" % self.name(path))
 
-    def _sites(self, tree, path):
-        told = sites(tree, path)
-        name = self.name(path)
-        for _, site, _ in told:
-            self._recorder.add(site, name)
-        self._tables[path] = Table(told)
+    def _sites(self, tree, path, source):
+        """The assertions of a module, each known to the recorder: node, site, function."""
+        version = digest(source)
+        told = [
+            (node, self._recorder.add(site, self.name(path), version, place), around)
+            for place, (node, site, around) in enumerate(sites(tree, path))
+        ]
+        self._tables[path] = Table([site for _, site, _ in told])
         return told
+
+    def _take(self, path, source, kept):
+        """Code from an earlier run, with its assertions."""
+        code, entries = kept
+        version, name = digest(source), self.name(path)
+        self._tables[path] = Table([self._recorder.add(Site.kept(path, one), name, version, n) for n, one in enumerate(entries)])
+        return code
 
     def table(self, path):
         """The calls of a file that are assertions."""
         if path not in self._tables:
             try:
-                with self._open(path, "rb") as source:
-                    self._sites(self._parse(source.read()), path)
+                with self._open(path, "rb") as file:
+                    source = file.read()
+                self._sites(self._parse(source), path, source)
             except SURPRISES as error:
                 self._tables[path] = Table([])
                 self._recorder.gap("%s cannot be read: %s" % (self.name(path), error))
@@ -77,7 +88,7 @@ class Loading:
             path = file(module_path)
             if path is None or path in self._left:
                 return rewrite_asserts(mod, source, module_path, config)
-            told = self._sites(mod, path)
+            told = self._told = self._sites(mod, path, source)
             self._under_way = {id(node): site for node, site, _ in told if type(node) is ast.Assert}
             try:
                 rewrite_asserts(mod, source, module_path, config)
@@ -85,17 +96,17 @@ class Loading:
                 self._under_way = {}
             transform(mod, told)  # What pytest was asked not to touch.
 
-        def telling_assert(self_, assert_):
+        def telling_assert(rewriter, assert_):
             site = self._under_way.get(id(assert_))
-            told = rewrite_assert(self_, assert_, site, visit_assert) if site is not None else visit_assert(self_, assert_)
-            return told if told is not None else visit_assert(self_, assert_)
+            told = rewrite_assert(rewriter, assert_, site, visit_assert) if site is not None else None
+            return told if told is not None else visit_assert(rewriter, assert_)
 
         def telling_test(fn, config):
             __tracebackhide__ = True
             path = file(fn)
             if path is not None and path not in self._left:
                 try:
-                    return rewrite_test(fn, config)
+                    return self._looked_into(path, fn, config, rewrite_test)
                 except SURPRISES as error:
                     words = str(error)
                 self._leave(path, words)
@@ -117,6 +128,17 @@ class Loading:
 
         rewrite.rewrite_asserts, rewriter.visit_Assert, rewrite._rewrite_test = telling_module, telling_assert, telling_test
         rewrite._read_pyc, rewrite._write_pyc, rewrite.try_makedirs = read_others, write_others, make_others
+
+    def _looked_into(self, path, fn, config, rewrite_test):
+        with self._open(fn, "rb") as file:
+            source = file.read()
+        way = str(fn), rewrite.PYTEST_TAG, config.getini("enable_assertion_pass_hook")
+        kept = self._kept.get(source, way)
+        if kept is not None:
+            return os.stat(fn), self._take(path, source, kept)
+        stat, code = rewrite_test(fn, config)
+        self._kept.put(source, way, code, [site for _, site, _ in self._told])
+        return stat, code
 
     def _file(self, path):
         return self._own.file(str(path)) if path is not None else None
@@ -148,10 +170,15 @@ class Loading:
             if type(loader) is not self._loader:
                 self._leave(path, "%s loads it" % type(loader).__name__)
                 return None
+            kept = self._kept.get(data, (loader.path,))
+            if kept is not None:
+                return self._take(path, data, kept)
             tree = ast.parse(data, loader.path)
-            if not transform(tree, self._sites(tree, path)):
+            told = self._sites(tree, path, data)
+            if not transform(tree, told):
                 return None
             code = compile(tree, loader.path, "exec", dont_inherit=True)
+            self._kept.put(data, (loader.path,), code, [site for _, site, _ in told])
         except SyntaxError:
             return None  # Told by whoever imports it.
         except SURPRISES as error:

@@ -1,6 +1,6 @@
 """Hears from every assertion that is evaluated: tells it, and decides whether one that failed counts. PYTEST_DONT_REWRITE
 
-What is generated into the project's code calls `held`, `failed` and `raised` with the number of a site, through names in `builtins` that
+What is generated into the project's code calls `held`, `failed` and `raised` with the id of a site, through names in `builtins` that
 no source can have. Nothing is locked: a site may be told twice by two threads, but never after the first assertion that mentions it.
 """
 
@@ -19,7 +19,7 @@ UNSEEN = type("Unseen", (), {"__slots__": ()})()
 
 class Recorder:
     def __init__(self):
-        self.sites = []
+        self.sites = {}
         self.sheet = None
         self.catchers = Catchers()
         self._filters = {}
@@ -30,11 +30,12 @@ class Recorder:
         self._told, self._counts, self._all = set(), {}, 0
         self._gaps = []  # From before the first attempt.
 
-    def add(self, site, name):
-        """Numbers a site. `name`: of its file, from the root."""
-        site.number, site.key = len(self.sites), (name, site.function, site.expression, site.ordinal)
-        self.sites.append(site)
-        return site.number
+    def add(self, site, name, version, place):
+        """Knows a site from now on, by an id that code may be kept with: the name of its file, the version of that, and its place there.
+        A file that is loaded twice has its sites once."""
+        site.id = "%s#%s#%d" % (name, version, place)
+        site.key, site.number = (name, site.function, site.expression, site.ordinal), len(self.sites)
+        return self.sites.setdefault(site.id, site)
 
     def filter(self, wanted):
         """From now on these assertions do not fail the tests that they are listed for."""
@@ -62,23 +63,23 @@ class Recorder:
 
     # -- From the code of the project ---------------------------------------------------------------------------------
 
-    def held(self, number, *values):
+    def held(self, id, *values):
         if self._test is not None and self.sheet is not None:
-            site = self.sites[number]
+            site = self.sites[id]
             self._tell(site, "held", self.seen, (site, values))
 
-    def raised(self, number):
+    def raised(self, id):
         """Something else came out of the assertion."""
-        self.told(self.sites[number], "raised", self.labelled, [("exception", self._exception()[1])])
+        self.told(self.sites[id], "raised", self.labelled, [("exception", self._exception()[1])])
 
-    def failed(self, number, *values):
+    def failed(self, id, *values):
         """Whether it counts."""
-        site = self.sites[number]
+        site = self.sites[id]
         return self.counts(site, AssertionError, self._frame(1), self.seen, site, values)
 
-    def judged(self, number, is_false):
+    def judged(self, id, is_false):
         """Whether it fails and that counts, for an assertion of which nothing else is known."""
-        site = self.sites[number]
+        site = self.sites[id]
         if is_false:
             return self.counts(site, AssertionError, self._frame(1), self.seen, site, ())
         self.told(site, "held", self.seen, site, ())

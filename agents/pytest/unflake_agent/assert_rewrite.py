@@ -15,6 +15,7 @@ so that order, short cuts, walruses, `await` and the text of a failure stay what
 """
 
 import ast
+import sys
 
 # Names that no source can have.
 NAMES = HELD, FAILED, RAISED, JUDGED, UNSEEN = tuple("@unflake_" + name for name in ("held", "failed", "raised", "judged", "unseen"))
@@ -135,10 +136,10 @@ def transform(tree, told):
 
 
 def _plain(assert_, site):
-    failing = ast.copy_location(ast.Assert(ast.copy_location(ast.Constant(False), assert_.test), assert_.msg), assert_)
+    failing = ast.copy_location(ast.Assert(_false(assert_.test), assert_.msg), assert_)
     if not site.in_function:
         # A name would be one of the module's or the class's.
-        judged = _call(JUDGED, [ast.Constant(site.number), ast.UnaryOp(ast.Not(), assert_.test)])
+        judged = _call(JUDGED, [ast.Constant(site.id), ast.UnaryOp(ast.Not(), assert_.test)])
         return _placed([ast.If(judged, [failing], [])], assert_)
     slots = look_at(site, assert_)
     names = [OWN % (i + 1) for i in range(len(slots))]
@@ -157,14 +158,26 @@ def _plain(assert_, site):
     return _placed(begin + _told(site, evaluating, truth, values, [failing], []) + [clear], assert_)
 
 
+def _false(test):
+    """What is not true, placed so that Python has the failure where it would have it: before 3.12 in the line of the comparison with
+    which the test ends, if it ends with one."""
+    last = test
+    while sys.version_info < (3, 12) and type(last) in (ast.BoolOp, ast.UnaryOp, ast.IfExp):
+        last = last.values[-1] if type(last) is ast.BoolOp else last.operand if type(last) is ast.UnaryOp else last.orelse
+    if sys.version_info >= (3, 12) or type(last) is not ast.Compare:
+        return ast.copy_location(ast.Constant(False), test)
+    unseen = [ast.copy_location(ast.Name(UNSEEN, ast.Load()), last) for _ in range(2)]
+    return ast.copy_location(ast.Compare(unseen[0], [ast.IsNot()], [unseen[1]]), last)
+
+
 # -- Both ----------------------------------------------------------------------------------------------------------------
 
 
 def _told(site, evaluating, truth, values, failing, passing):
-    number = ast.Constant(site.number)
-    handler = ast.ExceptHandler(None, None, [ast.Expr(_call(RAISED, [number])), ast.Raise(None, None)])
-    failing = [ast.If(_call(FAILED, [number] + values), failing, [])]
-    passing = [ast.Expr(_call(HELD, [number] + values))] + passing
+    which = ast.Constant(site.id)
+    handler = ast.ExceptHandler(None, None, [ast.Expr(_call(RAISED, [which])), ast.Raise(None, None)])
+    failing = [ast.If(_call(FAILED, [which] + values), failing, [])]
+    passing = [ast.Expr(_call(HELD, [which] + values))] + passing
     return [ast.Try(evaluating, [handler], [], []), ast.If(ast.Name(truth, ast.Load()), failing, passing)]
 
 

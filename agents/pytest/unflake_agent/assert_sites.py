@@ -20,15 +20,16 @@ LEAVES = frozenset((ast.Name, ast.Constant, ast.Pass, ast.Break, ast.Continue, a
 class Site:
     """An assertion of the sources."""
 
-    __slots__ = "number", "key", "path", "function", "expression", "ordinal", "line", "end", "nodes", "truths", "labels", "in_function", "picks"
+    # What is known of it without the source.
+    KEPT = "function", "expression", "ordinal", "line", "end", "labels", "truths", "in_function", "picks"
+    __slots__ = KEPT + ("path", "id", "key", "number", "nodes")
 
     def __init__(self, path, function, node, in_function):
-        self.number = self.key = None
         self.path, self.function, self.in_function = path, function, in_function
         self.expression = shortened(text_of(node.test if type(node) is ast.Assert else node))
         self.line, self.end = node.lineno, (node.end_lineno, node.end_col_offset)
-        # What is told of it: values of these expressions, or only whether they are true.
-        self.nodes, self.truths, self.labels = (), (), None
+        # What is told of it: values of expressions, or only whether they are true. Of calls: which arguments these are.
+        self.nodes, self.truths, self.labels, self.picks = (), (), None, None
         if type(node) is ast.Call:
             self._look_at_arguments(node)
 
@@ -53,6 +54,18 @@ class Site:
             self.labels = [shortened(text_of(node)) for node in self.nodes]
             self.nodes = ()
         return self.labels
+
+    def keep(self):
+        self.words()
+        return tuple([getattr(self, name) for name in self.KEPT])
+
+    @classmethod
+    def kept(cls, path, values):
+        site = cls.__new__(cls)
+        site.path, site.nodes = path, ()
+        for name, value in zip(cls.KEPT, values):
+            setattr(site, name, value)
+        return site
 
 
 def shortened(text):
@@ -142,12 +155,12 @@ def body_hash(function, hashes):
 class Table:
     """The calls of one file that are assertions, found by where they are."""
 
-    def __init__(self, told):
+    def __init__(self, sites):
         self._by_end, self._by_line = {}, {}
-        for node, site, _ in told:
-            if type(node) is ast.Call:
+        for site in sites:
+            if site.picks is not None:
                 self._by_end[site.end] = site
-                for line in range(node.lineno, node.end_lineno + 1):
+                for line in range(site.line, site.end[0] + 1):
                     self._by_line.setdefault(line, []).append(site)
 
     def at(self, line, end):

@@ -19,7 +19,7 @@ class Layers:
     def __init__(self, told, text):
         """`text`: shortens texts."""
         self._wanted = [name for name in NAMES if name in told["layers"].split(",")]
-        self._side, self._text = told["side"], text
+        self._side, self._text, self._cache = told["side"], text, told.get("cache")
         self._agent = os.path.dirname(os.path.abspath(__file__))
         # One attempt has one tracer.
         is_free = not told.get("traced") and told.get("tracer") != "python"
@@ -41,7 +41,7 @@ class Layers:
             self._instruments.append(bring("layer_output").Output(sheet, config))
         if "assertion" in self._wanted:
             self._assertions = bring("assert_instrument")
-            self._assertions.install(root, sheet)
+            self._assertions.install(root, sheet, self._cache)
 
     def begin(self, item):
         self._sheet.open()

@@ -52,7 +52,7 @@ class Agent:
         self._text = Shortener(min(int(told.get("output_limit", 65536)), MOST_CHARACTERS))
         self._socket_path = told["socket"]
         self._side = told.get("side")
-        self._only = told.get("only")
+        self._only, self._cache = told.get("only"), told.get("cache")
         self._dependencies = None
         if told.get("dependencies") and self._side:
             from .dependencies import Dependencies
@@ -115,7 +115,7 @@ class Agent:
             if self._layers is not None:
                 self._layers.configure(config)
             if self._assertions is not None:
-                self._assertions.install(os.path.realpath(str(config.rootpath)))
+                self._assertions.install(os.path.realpath(str(config.rootpath)), cache=self._cache)
 
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_load_initial_conftests(self, early_config):
