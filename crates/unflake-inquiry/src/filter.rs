@@ -10,7 +10,7 @@ use unflake_model::{
 
 use crate::entropy::wilson;
 use crate::filter_learn::ReadAssertions;
-use crate::{Code, Inquiry, Learned};
+use crate::{Code, Flakiness, Inquiry, Learned};
 
 /// An assertion that may fail.
 #[derive(Clone, Debug, PartialEq)]
@@ -58,8 +58,9 @@ pub struct Filter<'a> {
     read: ReadAssertions<'a>,
     rule: Rule,
     entries: Vec<Entry>,
-    /// Score and runs of everything that was ever looked at.
+    /// Score and runs of everything that was ever looked at; of assertions of this code, once it is known.
     known: HashMap<Assertion, (f64, u32)>,
+    bodies: HashMap<Assertion, String>,
     listed: Vec<Test>,
     /// The assertions of this code that entries are about.
     matched: HashMap<Assertion, Vec<usize>>,
@@ -71,15 +72,15 @@ pub struct Filter<'a> {
     let_go: BTreeMap<Assertion, (Saw, bool)>,
     trials: BTreeMap<Assertion, Trial>,
     tried: bool,
-    /// With which assertion a test first failed.
-    failed: BTreeMap<TestId, Saw>,
+    /// Assertions that failed and counted, as they first did.
+    failed: BTreeMap<Assertion, Saw>,
 }
 
 impl<'a> Filter<'a> {
     pub fn new(
         inner: Box<dyn Inquiry + 'a>,
         entries: Vec<Entry>,
-        known: HashMap<Assertion, (f64, u32)>,
+        known: &[Flakiness],
         rule: Rule,
         read: ReadAssertions<'a>,
     ) -> Self {
@@ -88,7 +89,8 @@ impl<'a> Filter<'a> {
             read,
             rule,
             entries,
-            known,
+            known: known.iter().map(|one| (one.assertion.clone(), (one.score(), one.worst().runs()))).collect(),
+            bodies: known.iter().map(|one| (one.assertion.clone(), one.body.clone())).collect(),
             listed: Vec::new(),
             matched: HashMap::new(),
             unmatched: Vec::new(),
@@ -98,18 +100,6 @@ impl<'a> Filter<'a> {
             tried: false,
             failed: BTreeMap::new(),
         }
-    }
-
-    /// Entries that do nothing here, each with the reason.
-    pub fn stale(&self) -> Vec<(&Assertion, &str)> {
-        let unmatched = self.unmatched.iter().map(|(at, why)| (&self.entries[*at].learned.assertion, why.as_str()));
-        let inert = self.entries.iter().filter_map(|entry| Some((&entry.learned.assertion, entry.inert.as_deref()?)));
-        inert.chain(unmatched).collect()
-    }
-
-    /// How many entries are in force.
-    pub fn in_force(&self) -> usize {
-        self.matched.values().flatten().filter(|at| self.entries[**at].inert.is_none()).count()
     }
 
     fn entries_of(&self, assertion: &Assertion) -> impl Iterator<Item = &Entry> {
@@ -142,7 +132,7 @@ impl<'a> Filter<'a> {
                     }
                     self.let_go.entry(assertion).or_insert((saw, unlike));
                 }
-                Held::Failed => drop(self.failed.entry(attempt.test.clone()).or_insert(saw)),
+                Held::Failed => drop(self.failed.entry(assertion).or_insert(saw)),
                 Held::Held if self.matched.contains_key(&assertion) => {
                     self.trials.entry(assertion).or_default().held += 1
                 }
@@ -226,7 +216,9 @@ impl<'a> Filter<'a> {
             FilterKind::EveryTime => {
                 format!("{what} varies without a change ({varied}), but fails every time now: {values}")
             }
-            FilterKind::NeverVaried => format!("{what} never varied without a change ({varied})"),
+            FilterKind::NeverVaried => {
+                format!("{what} never varied without a change ({} runs)", known.map_or(0, |known| known.1))
+            }
             FilterKind::NotInForce => {
                 let why = why.map(|why| format!(": {why}")).unwrap_or_default();
                 format!("{what} varied without a change ({varied}), but is not let fail{why}")
@@ -310,6 +302,14 @@ impl Inquiry for Filter<'_> {
                 Err(_) => {}
             }
         }
+        // What is known of an assertion that has moved is only told, and lets nothing fail.
+        for (assertion, body) in std::mem::take(&mut self.bodies) {
+            let old = Learned { assertion, body, same: 1, source: None, alike: false };
+            let now = code.find(&old).ok().filter(|now| !self.known.contains_key(now));
+            if let (Some(now), Some(known)) = (now, self.known.get(&old.assertion).copied()) {
+                self.known.insert(now, known);
+            }
+        }
         let in_force = |at: &usize| self.entries[*at].inert.is_none();
         let may_fail = self.matched.iter().filter(|(_, entries)| entries.iter().any(in_force));
         let mut may_fail: Vec<Assertion> = may_fail.map(|(assertion, _)| assertion.clone()).collect();
@@ -329,6 +329,17 @@ impl Inquiry for Filter<'_> {
         Some(observed.iter().map(instead).collect())
     }
 
+    /// Entries that do nothing here, each with the reason.
+    fn notes(&self) -> Vec<String> {
+        let unmatched = self.unmatched.iter().map(|(at, why)| (&self.entries[*at], why));
+        let inert = self.entries.iter().filter_map(|entry| Some((entry, entry.inert.as_ref()?)));
+        let stale = inert.chain(unmatched).map(|(entry, why)| {
+            let Assertion { test, spot } = &entry.learned.assertion;
+            format!("the filter does nothing for `{}` in {test}: {why}", spot.expression)
+        });
+        self.inner.notes().into_iter().chain(stale).collect()
+    }
+
     fn findings(&self) -> Vec<Finding> {
         let mut findings = self.inner.findings();
         let real = real(&findings);
@@ -346,10 +357,9 @@ impl Inquiry for Filter<'_> {
             }
             findings.push(self.finding(kind, assertion.clone(), saw, None));
         }
-        for (test, saw) in self.failed.iter().filter(|(test, _)| real.contains(*test)) {
-            let assertion = Assertion { test: test.clone(), spot: saw.spot.clone() };
-            let (kind, why) = self.class(&assertion);
-            findings.push(self.finding(kind, assertion, saw, why.as_deref()));
+        for (assertion, saw) in self.failed.iter().filter(|(assertion, _)| real.contains(&assertion.test)) {
+            let (kind, why) = self.class(assertion);
+            findings.push(self.finding(kind, assertion.clone(), saw, why.as_deref()));
         }
         findings
     }

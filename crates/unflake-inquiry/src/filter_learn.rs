@@ -37,6 +37,8 @@ pub struct FilterLearn<'a> {
     /// What the attempt that is told next saw.
     next: Vec<Saw>,
     seen: BTreeMap<Assertion, Vec<Group>>,
+    /// How many assertions may fail by now.
+    may_fail: usize,
     sites: Vec<Site>,
     sources: HashMap<String, String>,
     /// How many attempts told what their assertions saw.
@@ -55,6 +57,7 @@ impl<'a> FilterLearn<'a> {
             asked: 0,
             next: Vec::new(),
             seen: BTreeMap::new(),
+            may_fail: 0,
             sites: Vec::new(),
             sources: HashMap::new(),
             looked: 0,
@@ -72,6 +75,12 @@ impl<'a> FilterLearn<'a> {
             groups: groups.clone(),
         };
         self.seen.iter().map(sample).collect()
+    }
+
+    /// An assertion that was learned before, as it is to be found from now on. None: it is not certain which it is now.
+    pub fn again(&self, old: &Learned) -> Option<Learned> {
+        let code = Code::new(&self.listed, &self.sites, &self.sources);
+        code.find(old).ok().map(|now| code.learned(&now))
     }
 
     /// These assertions, as they are to be found again in other code.
@@ -99,7 +108,8 @@ impl Inquiry for FilterLearn<'_> {
             Observation::Attempted(attempt) => {
                 self.attempts += 1;
                 for saw in std::mem::take(&mut self.next) {
-                    let group = Group { how: saw.how, values: saw.values, failing: saw.failing, times: 1 };
+                    let how = if saw.how == Held::Filtered { Held::Failed } else { saw.how };
+                    let group = Group { how, values: saw.values, failing: saw.failing, times: 1 };
                     let assertion = Assertion { test: attempt.test.clone(), spot: saw.spot };
                     // What something else came out of says nothing of the assertion.
                     if group.how != Held::Raised {
@@ -130,6 +140,18 @@ impl Inquiry for FilterLearn<'_> {
     fn let_fail(&mut self, sites: &[Site], sources: &HashMap<String, String>) -> Vec<Assertion> {
         (self.sites, self.sources) = (sites.to_vec(), sources.clone());
         Vec::new()
+    }
+
+    /// Runs go on past what both held and failed, as they will with a filter: what comes after it is to be seen as often.
+    fn may_fail_now(&mut self) -> Option<Vec<Assertion>> {
+        let varies = |groups: &[Group]| {
+            groups.iter().any(|group| group.how == Held::Held) && groups.iter().any(|group| group.how.is_failure())
+        };
+        let now: Vec<Assertion> =
+            self.seen.iter().filter(|(_, groups)| varies(groups)).map(|(assertion, _)| assertion.clone()).collect();
+        let changed = now.len() != self.may_fail;
+        self.may_fail = now.len();
+        (changed && !self.sites.is_empty()).then_some(now)
     }
 
     fn findings(&self) -> Vec<Finding> {

@@ -2,7 +2,7 @@ use std::cell::RefCell;
 use std::path::PathBuf;
 use std::rc::Rc;
 
-use unflake_model::{EnvironmentId, Spot, Timestamp};
+use unflake_model::{EnvironmentId, Group, Sample, Spot, Timestamp};
 
 use super::*;
 use crate::{Ladder, NeverExcuse, Rungs};
@@ -31,7 +31,7 @@ enum World {
 }
 
 /// Runs a suite of one test, which is another world in each attempt; the last goes on for ever.
-fn run(entries: Vec<Entry>, known: &[(Assertion, (f64, u32))], rule: Rule, worlds: &[World]) -> (Vec<Finding>, usize) {
+fn run(entries: Vec<Entry>, known: &[Flakiness], rule: Rule, worlds: &[World]) -> (Vec<Finding>, usize) {
     let rungs = Rungs {
         immediate: 0,
         at_end: 1,
@@ -44,7 +44,6 @@ fn run(entries: Vec<Entry>, known: &[(Assertion, (f64, u32))], rule: Rule, world
     let ladder = Ladder::new(rungs, NeverExcuse::new::<String>(&[]).unwrap());
     let next: Rc<RefCell<Vec<Saw>>> = Rc::default();
     let read = next.clone();
-    let known = known.iter().cloned().collect();
     let mut filter = Filter::new(Box::new(ladder), entries, known, rule, Box::new(move |_| read.borrow().clone()));
     let test = Test { id: TEST.into(), file: Some("t.py".into()), line: None, command: Vec::new() };
     filter.hear(&Observation::Listed { tests: vec![test], deselected: 0, isolated: false });
@@ -153,7 +152,10 @@ fn an_entry_that_is_inert_lets_nothing_go() {
 
 #[test]
 fn what_counts_is_told_with_what_is_known_of_it() {
-    let stable = [(assertion(), (0.0, 10))];
+    let group = Group { how: Held::Held, values: "width = 358".to_owned(), failing: Vec::new(), times: 10 };
+    let sample =
+        Sample { assertion: assertion(), body: "b1".to_owned(), version: "v1".to_owned(), groups: vec![group] };
+    let stable = crate::accumulate([sample]);
     assert_eq!(kinds(&run(Vec::new(), &stable, Rule::Strict, &[Sees(348)]).0), [FilterKind::NeverVaried]);
     assert_eq!(kinds(&run(Vec::new(), &[], Rule::Strict, &[Sees(348)]).0), [FilterKind::Unknown]);
 }

@@ -106,9 +106,19 @@ pub trait Inquiry {
         Vec::new()
     }
 
+    /// Asked before sessions run: what may fail from now on, where that has changed.
+    fn may_fail_now(&mut self) -> Option<Vec<Assertion>> {
+        None
+    }
+
     /// What is to be kept, heard and shown in the place of what was observed, where an inquiry knows better how an attempt ended.
     fn instead(&mut self, _observed: &[Observation]) -> Option<Vec<Observation>> {
         None
+    }
+
+    /// What a person should know beside the findings.
+    fn notes(&self) -> Vec<String> {
+        Vec::new()
     }
 
     /// What can be said now. At any moment, so that a run that is cut short can still say what it knows.

@@ -24,6 +24,7 @@ pub struct Code<'a> {
     tests: HashMap<&'a str, &'a Test>,
     sites: &'a [Site],
     spots: HashMap<&'a Spot, usize>,
+    bodies: HashMap<&'a str, Vec<&'a Site>>,
     functions: HashSet<(&'a str, &'a str)>,
     /// Hashes of files of tests.
     sources: &'a HashMap<String, String>,
@@ -31,10 +32,14 @@ pub struct Code<'a> {
 
 impl<'a> Code<'a> {
     pub fn new(tests: &'a [Test], sites: &'a [Site], sources: &'a HashMap<String, String>) -> Self {
-        let mut spots = HashMap::new();
-        sites.iter().for_each(|site| *spots.entry(&site.spot).or_default() += 1);
+        let (mut spots, mut bodies) = (HashMap::new(), HashMap::<_, Vec<&Site>>::new());
+        for site in sites {
+            *spots.entry(&site.spot).or_default() += 1;
+            bodies.entry(site.body.as_str()).or_default().push(site);
+        }
         let functions = sites.iter().map(|site| (&*site.spot.file, &*site.spot.function)).collect();
-        Self { tests: tests.iter().map(|test| (test.id.as_str(), test)).collect(), sites, spots, functions, sources }
+        let tests = tests.iter().map(|test| (test.id.as_str(), test)).collect();
+        Self { tests, sites, spots, bodies, functions, sources }
     }
 
     /// An assertion of this code, as it is to be found again in another.
@@ -59,8 +64,7 @@ impl<'a> Code<'a> {
         let spot = &old.assertion.spot;
         let mut alike = self.alike(spot, &old.body).filter(|there| *there != spot);
         if let Some((there, times)) = self.spots.get_key_value(spot) {
-            let site = self.sites.iter().find(|site| site.spot == *spot);
-            let unchanged = !old.body.is_empty() && site.is_some_and(|site| site.body == old.body);
+            let unchanged = self.alike(spot, &old.body).any(|there| there == spot);
             return match () {
                 () if *times > 1 => Err("there are several functions of its name".to_owned()),
                 () if unchanged => Ok(there),
@@ -121,20 +125,17 @@ impl<'a> Code<'a> {
 
     /// The same expression in a body of that hash, wherever it is.
     fn alike(&self, spot: &Spot, body: &str) -> impl Iterator<Item = &'a Spot> {
-        self.sites
-            .iter()
-            .filter(move |site| {
-                !body.is_empty()
-                    && site.body == body
-                    && (&site.spot.expression, site.spot.ordinal) == (&spot.expression, spot.ordinal)
-            })
-            .map(|site| &site.spot)
+        let in_body = self.bodies.get(body).filter(|_| !body.is_empty()).map_or(&[][..], Vec::as_slice);
+        let wanted = (&spot.expression, spot.ordinal);
+        let found = in_body.iter().map(|site| &site.spot).filter(|there| (&there.expression, there.ordinal) == wanted);
+        found.collect::<Vec<_>>().into_iter()
     }
 
     fn same(&self, spot: &Spot) -> u32 {
-        let key = |spot: &Spot| (spot.file.clone(), spot.function.clone(), spot.expression.clone());
-        let wanted = key(spot);
-        self.sites.iter().filter(|site| key(&site.spot) == wanted).count() as u32
+        let is_same = |there: &Spot| {
+            (&there.expression, &there.function, &there.file) == (&spot.expression, &spot.function, &spot.file)
+        };
+        self.sites.iter().filter(|site| is_same(&site.spot)).count() as u32
     }
 
     fn source_of(&self, id: &str) -> Option<&String> {

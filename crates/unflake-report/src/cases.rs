@@ -15,13 +15,15 @@ pub(crate) struct Case<'a> {
     pub(crate) attempts: Vec<&'a Attempt>,
     /// Its verdict.
     pub(crate) finding: Option<&'a Finding>,
+    /// What the flake filter says of assertions that failed in it.
+    pub(crate) filtered: Vec<&'a Finding>,
     /// Whether the change can have caused its failure.
     pub(crate) intersect: Option<&'a Finding>,
 }
 
 impl<'a> Case<'a> {
     fn new(id: &'a TestId) -> Self {
-        Self { id, file: None, line: None, attempts: Vec::new(), finding: None, intersect: None }
+        Self { id, file: None, line: None, attempts: Vec::new(), finding: None, filtered: Vec::new(), intersect: None }
     }
 
     pub(crate) fn failures(&self) -> impl Iterator<Item = &'a Attempt> {
@@ -68,6 +70,7 @@ impl<'a> Cases<'a> {
             let case = cases.entry(&finding.test);
             match finding.detail {
                 Detail::Verdict(_) => drop(case.finding.get_or_insert(finding)),
+                Detail::Filter(_) => case.filtered.push(finding),
                 Detail::Intersect(_) => drop(case.intersect.get_or_insert(finding)),
                 _ => {}
             }

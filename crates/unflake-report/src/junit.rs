@@ -175,7 +175,7 @@ fn test_case(xml: &mut Xml, case: &Case, fate: Fate, run: &Run) -> io::Result<()
     let mut attributes: Vec<(&str, &dyn Display)> = vec![("name", &name), ("classname", &class), ("time", &took)];
     attributes.extend(case.file.as_ref().map(|file| ("file", file as &dyn Display)));
     attributes.extend(case.line.as_ref().map(|line| ("line", line as &dyn Display)));
-    if fate == Fate::Passed && case.finding.is_none() {
+    if fate == Fate::Passed && case.finding.is_none() && case.filtered.is_empty() {
         return xml.empty("testcase", &attributes);
     }
     xml.open("testcase", &attributes)?;
@@ -190,8 +190,17 @@ fn test_case(xml: &mut Xml, case: &Case, fate: Fate, run: &Run) -> io::Result<()
                 ("unflake.repeat", finding.repeat.as_ref().map(|command| command as &dyn Display)),
             ],
         )?;
+    } else if !case.filtered.is_empty() {
+        let let_go: Vec<(&str, Option<&dyn Display>)> =
+            case.filtered.iter().map(|finding| ("unflake.filter", Some(&finding.sentence as &dyn Display))).collect();
+        properties(xml, &let_go)?;
     }
     result(xml, case, fate, run)?;
+    // What did not count is seen by readers that know no properties too.
+    if fate == Fate::Passed && !case.filtered.is_empty() {
+        let said: Vec<&str> = case.filtered.iter().map(|finding| finding.sentence.as_str()).collect();
+        xml.text("system-out", &[], &said.join("\n"))?;
+    }
     xml.close()
 }
 

@@ -9,6 +9,8 @@ mod excerpt;
 mod factors;
 mod factors_page;
 mod failure;
+mod filter;
+mod filter_page;
 mod history;
 mod html;
 mod imports;
@@ -38,6 +40,8 @@ use unflake_model::{Attempt, Finding, Measured, Problem, SetApart, Test, TestId,
 
 pub use factors::{Experimented, factors};
 pub use factors_page::factors_page;
+pub use filter::{Learned, Ranks, Tuned, Varying, filter_learned, filter_ranks, tuned};
+pub use filter_page::tune_page;
 pub use history::{HistoryRow, attempts_table};
 pub use imports::Imports;
 pub use jiff::tz::TimeZone;

@@ -6,7 +6,7 @@ use unflake_model::{Detail, Finding, IntersectKind, Origin, Outcome, Problem, Pr
 
 use crate::cases::{Case, Cases};
 use crate::page::{Keep, Page, Tone};
-use crate::{Look, Run, failure, one_line, quarantine, quote, words};
+use crate::{Look, Run, failure, filter, one_line, quarantine, quote, words};
 
 /// How many real failures are shown with their messages, and how many problems. The others are listed by name.
 const IN_FULL: usize = 20;
@@ -23,10 +23,14 @@ pub fn summary(run: &Run, look: &Look, quiet: bool, out: &mut dyn Write) -> io::
     };
     let (mut real, flaky) = (of(Finding::is_real), of(Finding::is_flaky));
     // What the change touches is what its author has to look at first.
-    real.sort_by_key(|finding| match change(&cases, finding) {
-        Some((IntersectKind::Affected, _)) => 0,
-        Some((IntersectKind::Unaffected, _)) => 2,
-        _ => 1,
+    real.sort_by_key(|finding| {
+        let change = match change(&cases, finding) {
+            Some((IntersectKind::Affected, _)) => 0,
+            Some((IntersectKind::Unaffected, _)) => 2,
+            _ => 1,
+        };
+        // What fails as it never did goes before what nobody has looked at.
+        (filter::first_of(run, &finding.test), change)
     });
     let unjudged: Vec<&Case> = cases.list.iter().filter(|case| case.has_failed() && case.finding.is_none()).collect();
 
@@ -38,11 +42,12 @@ pub fn summary(run: &Run, look: &Look, quiet: bool, out: &mut dyn Write) -> io::
     counts.push(time(run));
     page.words(2, Tone::Bold, counts.iter().map(String::as_str))?;
     problems(page, run.problems)?;
-    real_failures(page, &cases, &real)?;
+    real_failures(page, run, &cases, &real)?;
     unjudged_failures(page, run, &unjudged)?;
     if !quiet || run.flaky_gates {
         flaky_tests(page, &flaky, run.can_locate)?;
     }
+    filter::let_go(page, run)?;
     if !quiet {
         quarantine::excused(page, run.apart, &cases)?;
         notes(page, &[run.notes, &quarantine::notes(run.apart)].concat())?;
@@ -87,10 +92,12 @@ fn counts(run: &Run, cases: &Cases, [real, unjudged, flaky]: [usize; 3]) -> Vec<
     tell(flaky, format!("{flaky} flaky"));
     let excused = run.apart.iter().filter(|one| one.standing == Standing::Excused).count();
     tell(excused, format!("{excused} in quarantine failed"));
+    let let_go = filter::let_go_in(run);
+    tell(let_go, format!("{let_go} let go"));
 
     let ended = |outcome| cases.list.iter().filter(|case| case.outcome() == Some(outcome)).count();
     let passed = ended(Outcome::Passed);
-    if passed == all && run.problems.is_empty() && !(run.flaky_gates && flaky > 0) {
+    if passed == all && real + unjudged + let_go == 0 && run.problems.is_empty() && !(run.flaky_gates && flaky > 0) {
         tell(passed, "all passed".to_owned());
     } else if real + unjudged + flaky == 0 {
         tell(passed, format!("{passed} passed"));
@@ -149,13 +156,16 @@ fn problems(page: &mut Page, problems: &[Problem]) -> io::Result<()> {
     Ok(())
 }
 
-fn real_failures(page: &mut Page, cases: &Cases, real: &[&Finding]) -> io::Result<()> {
+fn real_failures(page: &mut Page, run: &Run, cases: &Cases, real: &[&Finding]) -> io::Result<()> {
     for finding in real.iter().take(IN_FULL) {
         page.blank()?;
         page.head(Tone::Bad, "✗", "REAL", &one_line(finding.test.as_str()))?;
         let indent = page.indent();
         page.prose(indent, Tone::Usual, &one_line(&finding.sentence))?;
         if let Some((_, sentence)) = change(cases, finding) {
+            page.prose(indent, Tone::Usual, &one_line(sentence))?;
+        }
+        for sentence in filter::known_of(run, &finding.test) {
             page.prose(indent, Tone::Usual, &one_line(sentence))?;
         }
         if let Some(case) = cases.get(&finding.test) {

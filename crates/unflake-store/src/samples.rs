@@ -37,11 +37,11 @@ impl Store {
     }
 
     /// Everything that assertions ever saw, in the order in which it was. Runs have the same version if they are known to have
-    /// had the same code, the same command and the same machine.
-    pub fn samples(&self) -> Result<Vec<Sample>, StoreError> {
+    /// had the same code, the same command and the same machine. Changes of the files `ours` do not matter.
+    pub fn samples(&self, ours: &[&str]) -> Result<Vec<Sample>, StoreError> {
         self.list(
             "SELECT test.name, assertion.file, assertion.function, assertion.expression, assertion.ordinal,
-                    sample.body, text.body, run.id, run.tree_hash, run.dirty, run.host, run.command
+                    sample.body, text.body, run.id, run.tree_hash, run.dirty, run.host, run.command, run.changed
              FROM sample
              JOIN assertion ON assertion.id = sample.assertion
              JOIN test ON test.id = assertion.test
@@ -52,8 +52,12 @@ impl Store {
             |row| {
                 let spot =
                     Spot { file: row.get(1)?, function: row.get(2)?, expression: row.get(3)?, ordinal: row.get(4)? };
-                let version = match (row.get::<_, Option<String>>(8)?, row.get::<_, Option<bool>>(9)?) {
-                    (Some(tree), Some(false)) => {
+                let changed = row.get::<_, Option<Json<Vec<String>>>>(12)?.map(|changed| changed.0);
+                let is_ours = |change: &String| ours.iter().any(|name| change.ends_with(name));
+                let only_ours = changed.is_some_and(|changed| changed.iter().all(is_ours));
+                let clean = row.get::<_, Option<bool>>(9)? == Some(false) || only_ours;
+                let version = match (row.get::<_, Option<String>>(8)?, clean) {
+                    (Some(tree), true) => {
                         format!("{tree} {} {}", row.get::<_, String>(10)?, row.get::<_, String>(11)?)
                     }
                     _ => format!("run-{}", row.get::<_, i64>(7)?),

@@ -19,17 +19,19 @@ fn sample(values: &str) -> Sample {
 #[test]
 fn runs_of_the_same_clean_tree_are_one_version_and_others_are_not() {
     let mut store = Store::in_memory().unwrap();
-    let mut learn = |tree: &str, dirty: bool, values: &str| {
+    let mut learn = |tree: &str, changed: &[&str], values: &str| {
         let run = store.begin(&common::facts()).unwrap();
-        let revision = Revision { tree: Some(tree.to_owned()), dirty: Some(dirty), ..Revision::default() };
+        let changed: Vec<String> = changed.iter().map(|one| (*one).to_owned()).collect();
+        let dirty = Some(!changed.is_empty());
+        let revision = Revision { tree: Some(tree.to_owned()), dirty, changed, ..Revision::default() };
         store.revision(run, &revision).unwrap();
         store.keep_samples(run, &[sample(values)]).unwrap();
     };
-    learn("aaaa", false, "x = 1");
-    learn("aaaa", false, "x = 2");
-    learn("aaaa", true, "x = 3");
-    learn("bbbb", false, "x = 4");
-    let samples = store.samples().unwrap();
+    learn("aaaa", &[], "x = 1");
+    learn("aaaa", &["?? filter.toml"], "x = 2");
+    learn("aaaa", &["?? filter.toml", " M t.py"], "x = 3");
+    learn("bbbb", &[], "x = 4");
+    let samples = store.samples(&["filter.toml"]).unwrap();
     let values: Vec<&str> = samples.iter().map(|sample| sample.groups[0].values.as_str()).collect();
     assert_eq!(values, ["x = 1", "x = 2", "x = 3", "x = 4"]);
     assert_eq!(samples[0].assertion, sample("").assertion);

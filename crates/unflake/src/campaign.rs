@@ -99,6 +99,9 @@ impl Campaign<'_> {
                 let depending: Vec<TestId> = depending(&sessions);
                 let (at_base, here): (Vec<Session>, _) =
                     sessions.into_iter().partition(|session| session.purpose == Purpose::Base);
+                if let Some(Err(error)) = self.inquiry.may_fail_now().map(|may_fail| exec.let_fail(&may_fail)) {
+                    self.gathered.notes.push(format!("what may fail could not be told: {error}"));
+                }
                 exec.run(here, &mut |batch| self.hear(batch));
                 if !depending.is_empty() && self.base.is_none() {
                     self.look_at_changes(&depending);

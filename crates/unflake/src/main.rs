@@ -2,6 +2,7 @@
 
 mod affected;
 mod args;
+mod asserted;
 mod base;
 mod campaign;
 mod ci;
@@ -12,6 +13,9 @@ mod doctor;
 mod exit;
 mod factor_plan;
 mod factors;
+mod filter;
+mod filter_file;
+mod filter_tune;
 mod history;
 mod import;
 mod locate;
@@ -40,7 +44,7 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
 
-use crate::args::{Cli, Command, SearchArgs};
+use crate::args::{Cli, Command, FilterCommand, SearchArgs, When};
 use crate::exit::Exit;
 use crate::settings::{Settings, Sources, Typed};
 use crate::trouble::Trouble;
@@ -110,6 +114,7 @@ fn obey(cli: Cli) -> Result<Exit, Trouble> {
             need_command(&settings)?;
             measure::run(&args, &settings, &here, cli.color)
         }
+        Command::Filter(what) => filter(what, &here, cli.color),
         Command::Affected(mut args) => {
             let typed = std::mem::take(&mut args.typed);
             let settings = settle(typed, std::mem::take(&mut args.command.command), &here)?;
@@ -152,6 +157,26 @@ fn obey(cli: Cli) -> Result<Exit, Trouble> {
             Ok(Exit::Success)
         }
         Command::Keep { .. } | Command::Drive { .. } | Command::Under(_) => unreachable!("they have left before"),
+    }
+}
+
+fn filter(what: FilterCommand, here: &Path, colour: When) -> Result<Exit, Trouble> {
+    match what {
+        FilterCommand::Learn(mut args) => {
+            let typed = std::mem::take(&mut args.typed);
+            let settings = settle(typed, std::mem::take(&mut args.command.command), here)?;
+            need_command(&settings)?;
+            filter::learn(&args, &settings, here, colour)
+        }
+        FilterCommand::Apply(mut args) => {
+            args.filter.get_or_insert_default();
+            obey(Cli { command: Command::Run(args), color: colour })
+        }
+        FilterCommand::Tune(args) => {
+            filter_tune::tune(&args, &settle(Typed::default(), Vec::new(), here)?, here, colour)
+        }
+        FilterCommand::Show(args) => filter::show(&args, &settle(Typed::default(), Vec::new(), here)?, here, colour),
+        FilterCommand::Mark(args) => filter_tune::mark(&args, here),
     }
 }
 

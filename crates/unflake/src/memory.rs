@@ -6,11 +6,16 @@ use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use unflake_model::{Observation, TestId, Timestamp};
+use unflake_model::{Observation, Sample, TestId, Timestamp};
 use unflake_store::{Host, Learned, Revision, RunFacts, RunId, Store, StoreError};
 
+use crate::filter_file;
+use crate::filter_tune;
 use crate::revision;
 use crate::settings::{Setting, Source};
+
+/// Files of ours in a project: that they changed does not make another version of it.
+pub(crate) const OURS: [&str; 2] = [filter_file::NAME, filter_tune::LABELS];
 
 pub(crate) struct Memory {
     store: Option<(Store, RunId)>,
@@ -100,13 +105,31 @@ impl Memory {
         common
     }
 
+    /// Keeps what assertions saw. All that is known of them then, or only that where nothing can be kept.
+    pub(crate) fn keep_samples(&mut self, samples: &[Sample]) -> Vec<Sample> {
+        // What they are samples of has to be known first.
+        self.know_revision();
+        let Some((store, run)) = &mut self.store else { return samples.to_vec() };
+        store.keep_samples(*run, samples).and_then(|()| store.samples(&OURS)).unwrap_or_else(|error| {
+            self.notes.push(error.to_string());
+            samples.to_vec()
+        })
+    }
+
+    fn know_revision(&mut self) {
+        if let (Some((store, run)), Some(thread)) = (&mut self.store, self.revision.take())
+            && let Err(error) = store.revision(*run, &thread.join().unwrap_or_default())
+        {
+            self.notes.push(error.to_string());
+        }
+    }
+
     pub(crate) fn finish(&mut self, exit: u8) {
-        if let Some((store, run)) = &mut self.store {
-            let revision = self.revision.take().and_then(|thread| thread.join().ok()).unwrap_or_default();
-            let kept = store.revision(*run, &revision).and_then(|()| store.finish(*run, now(), exit));
-            if let Err(error) = kept {
-                self.notes.push(error.to_string());
-            }
+        self.know_revision();
+        if let Some((store, run)) = &mut self.store
+            && let Err(error) = store.finish(*run, now(), exit)
+        {
+            self.notes.push(error.to_string());
         }
         if self.missed > 0 {
             let missed = self.missed;

@@ -9,14 +9,16 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use unflake_exec::{Exec, Launch};
 use unflake_inquiry::{Inquiry, Ladder, NeverExcuse, Pressure, Rungs, Stress};
-use unflake_model::{Death, Finding, ProblemKind, Standing};
+use unflake_model::{Death, Detail, Finding, ProblemKind, Standing};
 use unflake_report as report;
 
 use crate::args::{RunArgs, When};
+use crate::asserted;
 use crate::campaign::{Campaign, Gathered};
 use crate::compare::Compare;
 use crate::console;
 use crate::exit::Exit;
+use crate::filter;
 use crate::memory::Memory;
 use crate::outputs::{Found, Outputs};
 use crate::quarantine::Quarantine;
@@ -51,6 +53,11 @@ pub(crate) fn run(args: RunArgs, settings: &Settings, here: &Path, colour: When)
         let never = NeverExcuse::new(&settings.never_excuse.value)?;
         Box::new(Ladder::new(rungs(settings, compare.is_some()), never).leaving_out(quarantine.left_out()))
     };
+    if let Some(said) = &args.filter {
+        launch = filter::watching(launch);
+        let path = filter::place(said.as_deref(), here);
+        inquiry = Box::new(filter::around(inquiry, &path, &args.filtering, &settings.store.value)?);
+    }
     let crowd = launch.jobs;
     let exec = Exec::new(launch)?;
     stop_on_signals(&exec)?;
@@ -61,7 +68,7 @@ pub(crate) fn run(args: RunArgs, settings: &Settings, here: &Path, colour: When)
         here,
         compare,
         base: None,
-        take: Box::new(|_| {}),
+        take: Box::new(asserted::done_with),
         began: Instant::now(),
         gathered: Gathered::default(),
     };
@@ -70,6 +77,7 @@ pub(crate) fn run(args: RunArgs, settings: &Settings, here: &Path, colour: When)
     let (exit, meaning) = judge(&gathered, gates, args.stress);
     memory.finish(exit.code());
     gathered.notes.append(&mut memory.notes);
+    gathered.notes.extend(inquiry.notes());
     // What such tests depend on is not told yet, in a repository or not.
     if no_repository && !gathered.isolated && gathered.findings.iter().any(Finding::is_real) {
         let note = "whether a change can have caused the failures was not looked at: this is not a git repository";
@@ -220,11 +228,14 @@ fn judge(gathered: &Gathered, gates: impl Fn(&Gathered, &Finding) -> bool, stres
         let what = format!("no test failed for real, but the runner itself {how}; --runner-output shows what it said");
         return (Exit::Runner, what);
     }
-    let flaky = gathered.findings.len();
+    let flaky = gathered.findings.iter().filter(|finding| finding.is_flaky()).count();
+    let let_go = gathered.findings.iter().filter(|finding| matches!(finding.detail, Detail::Filter(_))).count();
     let only_flaky = || format!("only {} failed", if flaky == 1 { "one flaky test" } else { "flaky tests" });
     let excused = gathered.apart.iter().filter(|one| one.standing == Standing::Excused).count();
     let meaning = match excused {
         0 if flaky > 0 => only_flaky(),
+        0 if let_go == 1 => "everything else passed; one failure was let go".to_owned(),
+        0 if let_go > 1 => format!("everything else passed; {let_go} failures were let go"),
         0 => "everything passed".to_owned(),
         1 => "only one failure that is in quarantine".to_owned(),
         _ => format!("only {excused} failures that are in quarantine"),

@@ -1,0 +1,3 @@
+def check_prices(prices, expected):
+    for price, wanted in zip(prices, expected):
+        assert price == wanted
