@@ -86,7 +86,7 @@ def test_without_the_variable_nothing_is_told(project):
 def test_beside_another_tracer_there_is_a_gap(code):
     files = {"conftest.py": "import sys\nsys.settrace(lambda *_: None)\n", "test_it.py": "def test():\n    pass\n"}
     sheet = code(files).sheet()
-    assert sheet.lines() == {} and "another tracer" in sheet.gaps("code")[0]
+    assert sheet.lines() == {} and "another tracer is at work (conftest)" in sheet.gaps("code")[0]
 
 
 @pytest.mark.skipif(hasattr(sys, "monitoring"), reason="sys.monitoring is beside sys.settrace")
@@ -154,6 +154,13 @@ def test_what_programs_write_that_a_test_runs(looked):
 def test_long_output_is_bounded(looked):
     agent = looked("def test():\n    print('x' * 5000)\n", "interface", limit=100)
     assert "characters left out" in agent.sheet().out("stdout")[0]
+
+
+def test_what_is_far_too_much_is_cut_and_said(looked):
+    source = "def test(capsys):\n    for _ in range(700):\n        print('x' * 150_000)\n        capsys.readouterr()\n    print('end')\n"
+    sheet = looked(source, "interface", limit=150_000).sheet()
+    assert 300 < len(sheet.out("stdout")) < 500 and "64 MiB" in sheet.gaps("interface")[0]
+    assert sheet.all[-1][0] == "gap"
 
 
 def test_output_that_is_not_captured_is_a_gap(looked):

@@ -2,6 +2,8 @@
 
 import sys
 
+import pytest
+
 SHOP = {
     "shop.py": """
         class Item:
@@ -150,6 +152,22 @@ def test_an_object_with_very_many_fields_is_not_looked_into(looked):
     assert sheet.gaps("behaviour") == [] and sheet.rows("Large.use", "enter")[0]["self.field_29"] == 29
     sheet = agent.sheet(1)
     assert "31" not in sheet.gaps("behaviour")[0] and list(sheet.rows("Large.use", "enter")[0]) == ["self"]
+
+
+def test_arrays_have_a_size_and_their_numbers_a_text(looked):
+    pytest.importorskip("numpy")
+    source = """
+    import numpy
+
+    def mean(values, start):
+        return values.mean() + start
+
+    def test():
+        assert mean(numpy.arange(5), numpy.int64(3)) == 5
+    """
+    (row,) = looked(source, "behaviour").sheet().rows("mean", "exit")
+    assert row["values"] == {"type": "numpy.ndarray", "size": 5} and row["start"] == {"type": "numpy.int64", "text": "3"}
+    assert row["return"] == {"type": "numpy.float64", "text": "5.0"}
 
 
 def test_all_layers_go_together(looked):

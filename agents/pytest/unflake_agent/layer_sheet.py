@@ -13,6 +13,9 @@ from .wire import raised, visible
 
 FORMAT = 1
 MOST_HELD = 1 << 16
+# Of an attempt.
+MOST_BYTES = 64 << 20
+FULL = "there was more to tell than %d MiB; the rest is missing" % (MOST_BYTES >> 20)
 HOW = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
 # Layers into whose matters a process that a test forked off is not followed.
 NOT_FOLLOWED = "assertion", "code", "behaviour"
@@ -32,7 +35,8 @@ class Sheet:
         self._descriptor = self._identity = None
         self._files, self._gaps = {}, set()
         self._held, self._held_size = [], 0
-        self._forked = self._refused = False
+        self._forked = self._refused = self._is_full = False
+        self._layers, self._size = layers, 0
         self._names = {}
         os.register_at_fork(after_in_child=self._in_child, after_in_parent=self._in_parent)
 
@@ -42,7 +46,8 @@ class Sheet:
         self._number += 1
         self._files.clear()
         self._gaps.clear()
-        self._forked = self._refused = False
+        self._forked = self._refused = self._is_full = False
+        self._size = 0
         self._path = "%s/layers-%d-%d" % (self._side, self._getpid(), self._number)
         self.tell(["format", FORMAT])
 
@@ -83,6 +88,12 @@ class Sheet:
                 left = lines.encode()
             except UnicodeEncodeError:
                 left = self._visible(lines).encode()
+            self._size += len(left)
+            if self._size > MOST_BYTES:
+                if self._is_full:
+                    return
+                self._is_full = True
+                left = "".join(self.line(["gap", layer, FULL]) for layer in self._layers).encode()
             try:
                 if not self._is_ours():
                     self._take()

@@ -9,7 +9,7 @@ import fractions
 import json
 import types
 
-from .texts import class_body, class_mro, dictionary, is_a, name_of_class
+from .texts import class_body, class_mro, class_name, dictionary, is_a
 
 MOST_TEXT = 100
 MOST_FIELDS = 30
@@ -113,7 +113,7 @@ def _way(kind):
         return lambda value: float.__repr__(value) if value - value == 0 else _json(type="float", text=float.__repr__(value))
     if kind is str:
         return lambda value: QUOTED(value) if len(value) <= MOST_TEXT else _json(type="str", size=len(value))
-    name = name_of_class(kind)
+    name = _name(kind)
     if is_a(kind, int):
         return lambda value: _json(type=name, text=_digits(value))
     if kind is fractions.Fraction:
@@ -121,11 +121,22 @@ def _way(kind):
     for base, show in NUMBERS.items():
         if is_a(kind, base):
             return lambda value, show=show: _json(type=name, text=show(value)[:MOST_TEXT])
+    if name.startswith("numpy."):
+        # Made in C, whatever is in them.
+        if any(_name(base) == "numpy.generic" for base in class_mro(kind)):
+            return lambda value: _json(type=name, text=str(value.item())[:MOST_TEXT])
+        if name == "numpy.ndarray":
+            return lambda value: _json(type=name, size=value.size)
     plain = _json(type=name)
     for base in SIZED:
         if is_a(kind, base):
             return lambda value, size=base.__len__: '%s,"size":%d}' % (plain[:-1], size(value))
     return lambda value: plain
+
+
+def _name(kind, module=type.__dict__["__module__"].__get__):
+    found = module(kind)
+    return class_name(kind) if type(found) is not str or found == "builtins" else "%s.%s" % (found, class_name(kind))
 
 
 def _json(**fields):

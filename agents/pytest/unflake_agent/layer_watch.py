@@ -9,6 +9,7 @@ the process looked at again.
 import dis
 import sys
 import threading
+from types import FunctionType
 
 from . import bring
 from .layer_code import tell_lines
@@ -187,7 +188,9 @@ class Tracing(Watch):
         before = self._get()
         self._other = None
         if before is not None and before is not self._enter:
-            self._other = getattr(type(before), "__module__", "?").partition(".")[0]
+            # A function, or an object of a class, of some module.
+            module = before.__module__ if type(before) is FunctionType else getattr(type(before), "__module__", "?")
+            self._other = str(module).partition(".")[0]
             return
         self._set_threads(self._enter)
         self._trace()
