@@ -17,6 +17,7 @@ FIRST, AT_A_STRIDE, MOST_ROWS = 50, 10, 100
 MOST_FUNCTIONS, MOST_ROWS_IN_ALL = 2000, 20_000
 # Sets of variables that are told apart at one side of a function: objects may have other fields each time.
 MOST_SHAPES = 20
+MOST_PARAMETERS = 200
 WITH_REST, WITH_KEYWORDS = 0x4, 0x8
 LOCALS = ".<locals>."
 OFTEN = "of functions that were called often, values were looked at in some calls only"
@@ -76,7 +77,7 @@ class Calls:
             return None
         count = code.co_argcount + code.co_kwonlyargcount
         count += bool(code.co_flags & WITH_REST) + bool(code.co_flags & WITH_KEYWORDS)
-        return Points(file, function, code.co_varnames[:count])
+        return Points(file, function, code.co_varnames[: min(count, MOST_PARAMETERS)])
 
     def begin(self, item):
         for points in self._used:
@@ -91,7 +92,7 @@ class Calls:
         if any(side.calls > side.kept or side.kept >= MOST_ROWS for one in self._used for side in (one.entry, one.exit)):
             self._sheet.gap("behaviour", OFTEN)
         if self._values.left_out:
-            self._sheet.gap("behaviour", "objects with more than %d fields were not looked into" % MOST_FIELDS)
+            self._sheet.gap("behaviour", "objects of which there is too much (more than %d fields) were not looked into" % MOST_FIELDS)
         self._values.forget()
 
     def enter(self, points, frame):

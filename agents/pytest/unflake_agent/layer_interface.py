@@ -12,7 +12,7 @@ import pytest
 
 from . import bring
 
-MOST_LINES = 2000
+MOST_LINES, MOST_OF_A_LINE = 2000, 500
 MOST_ADDRESS = 300
 LOOPBACK = "localhost", "127.", "[::1]", "0.0.0.0"
 LAST = "at the end of the test"
@@ -61,7 +61,7 @@ class Interface:
         if len(tree) > MOST_LINES:
             self._sheet.gap("interface", "of a page with a very long accessibility tree only the beginning is told")
         shorten = self._sheet.text
-        lines = [shorten(line) for line in tree[:MOST_LINES]]
+        lines = [line if len(line) <= MOST_OF_A_LINE else line[: MOST_OF_A_LINE - 1] + "…" for line in tree[:MOST_LINES]]
         self._sheet.tell(["step", shorten(action), address(url), lines, shorten(text)])
 
     def gap(self, action, error):

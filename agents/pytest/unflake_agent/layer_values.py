@@ -12,7 +12,8 @@ import types
 from .texts import class_body, class_mro, class_name, dictionary, is_a
 
 MOST_TEXT = 100
-MOST_FIELDS = 30
+# Of one object; and in a row of so many values there are no fields of further objects.
+MOST_FIELDS, MANY = 30, 300
 LARGEST = 1 << 63
 SIZED = list, tuple, dict, set, frozenset, str, bytes, bytearray, collections.deque, range
 # What has fields that say nothing about the work that is done.
@@ -66,6 +67,9 @@ class Values:
         kind = self._kinds.get(id(type(value))) or self._learn(type(value))
         row.append(kind.show(value))
         if not kind.has_fields:
+            return NO_FIELDS
+        if len(row) > MANY:
+            self.left_out = True
             return NO_FIELDS
         names, inners = NO_FIELDS, NO_FIELDS
         if kind.fields is not None:
