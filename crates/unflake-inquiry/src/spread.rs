@@ -13,7 +13,7 @@ const VALUES: usize = 20;
 /// How far the outputs of some runs differ.
 pub fn spread(looks: &dyn Looks, runs: &[OutputId]) -> Spread {
     let groups = groups(runs);
-    let range = range(looks, inconsistent(alike(runs).into_iter().map(|(output, times)| (looks.facts(output), times))));
+    let range = range(looks, alike(runs).into_iter().map(|(output, times)| (looks.facts(output), times)));
     Spread { runs: runs.len() as u32, entropy: entropy(&groups), range, groups }
 }
 
@@ -25,26 +25,22 @@ pub fn suite_spread(looks: &dyn Looks, runs: &[Vec<OutputId>]) -> Spread {
         let union = known.entry(run).or_insert_with(|| union(looks, run));
         *unions.entry(union.clone()).or_default() += 1;
     }
-    let range = range(looks, inconsistent(unions.iter().map(|(union, times)| (&union[..], *times))));
+    let range = range(looks, unions.iter().map(|(union, times)| (&union[..], *times)));
     let mut groups: Vec<u32> = unions.into_values().collect();
     groups.sort_unstable_by(|one, other| other.cmp(one));
     Spread { runs: runs.len() as u32, entropy: entropy(&groups), range, groups }
 }
 
 fn union(looks: &dyn Looks, outputs: &[OutputId]) -> Vec<FactId> {
-    let outputs: HashSet<OutputId> = outputs.iter().copied().collect();
-    let mut all: Vec<FactId> = Vec::new();
-    for output in outputs {
-        all.extend(looks.facts(output));
-        // Tests of one suite have most in common.
-        if all.len() > 1 << 20 {
-            all.sort_unstable();
-            all.dedup();
-        }
+    let mut there: Vec<bool> = Vec::new();
+    for output in outputs.iter().collect::<HashSet<_>>() {
+        let facts = looks.facts(*output);
+        let most = facts.last().map_or(0, |fact| fact.0 as usize + 1);
+        there.resize(there.len().max(most), false);
+        facts.iter().for_each(|fact| there[fact.0 as usize] = true);
     }
-    all.sort_unstable();
-    all.dedup();
-    all
+    let said = there.iter().enumerate().filter(|(_, there)| **there);
+    said.map(|(at, _)| FactId(at as u32)).collect()
 }
 
 /// The first units that are not the same in all runs.
@@ -58,9 +54,13 @@ pub fn differences(looks: &dyn Looks, layer: Layer, runs: &[OutputId]) -> Vec<Di
         units.entry(first).or_default().push((fact, times));
     }
     let mut found: Vec<Difference> = units.into_values().map(|facts| difference(looks, &facts)).collect();
-    if layer == Layer::Code {
-        found.sort_by(|one, other| one.unit.cmp(&other.unit));
-        found = joined(found);
+    match layer {
+        Layer::Code => {
+            found.sort_by(|one, other| one.unit.cmp(&other.unit));
+            found = joined(found);
+        }
+        Layer::Assertion => once_unreached(&mut found),
+        _ => {}
     }
     found.truncate(UNITS);
     found
@@ -72,8 +72,12 @@ fn alike(runs: &[OutputId]) -> BTreeMap<OutputId, u32> {
     alike
 }
 
-fn range(looks: &dyn Looks, facts: BTreeMap<FactId, u32>) -> u32 {
-    counted(looks, &facts).len() as u32
+/// Of different outputs, each with how many runs had it.
+fn range<'a>(looks: &dyn Looks, outputs: impl ExactSizeIterator<Item = (&'a [FactId], u32)>) -> u32 {
+    if outputs.len() < 2 {
+        return 0;
+    }
+    counted(looks, &inconsistent(outputs)).len() as u32
 }
 
 /// The units of these facts. An order counts where nothing else differs: another line makes another order.
@@ -96,6 +100,13 @@ fn difference(looks: &dyn Looks, facts: &[(FactId, u32)]) -> Difference {
     });
     let Fact { unit, .. } = looks.fact(facts[0].0);
     Difference { unit, last: None, seen: seen.collect(), support: looks.support(facts[0].0) }
+}
+
+/// An assertion that is not reached sees no values: that is told once for each.
+fn once_unreached(found: &mut Vec<Difference>) {
+    let mut told = HashSet::new();
+    let missing = |one: &Difference| (one.unit.file.clone(), one.unit.line, one.seen[0].runs);
+    found.retain(|one| one.seen.len() > 1 || told.insert(missing(one)));
 }
 
 /// Lines that follow each other and differ in the same way are one difference.

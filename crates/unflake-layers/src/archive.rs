@@ -72,11 +72,12 @@ impl Archive {
                 look = Look::default();
                 Vec::new()
             }
-            // What a test printed is told with every attempt.
+            // What a test printed is told with the attempt. Some runners keep it to themselves where a test passes, so nothing told is nothing known.
             None => {
                 look.wrote("stdout", &attempt.stdout);
                 look.wrote("stderr", &attempt.stderr);
-                vec![Layer::Interface]
+                let printed = !attempt.stdout.is_empty() || !attempt.stderr.is_empty();
+                Vec::from_iter(printed.then_some(Layer::Interface))
             }
         };
         let gaps = std::mem::take(&mut look.gaps);

@@ -6,8 +6,8 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use crate::rules::{Mask, Rules};
 
 /// So many texts are kept in mind; what rules hid beyond them is not counted.
-const MOST: usize = 1_000_000;
-const SHOWN: usize = 200;
+const MOST: usize = 200_000;
+const SHOWN: usize = 100;
 
 /// What came one after the other in one attempt, as it was and as rules have left it.
 #[derive(Default)]

@@ -51,9 +51,9 @@ static TABLE: [Rule; 10] = [
     Rule {
         name: "temporary-paths",
         instead: "<temporary>",
-        texts: r#"(?:/private)?(?:/var)?/tmp/(?:pytest-of-[^/\s'"]+/pytest-(?:\d+|current)|[^/\s'":;,()\[\]<>]+)|(?:/private)?/var/folders/[^/\s]+/[^/\s]+/T/[^/\s'":;,()\[\]<>]+"#,
+        texts: r#"(?:/private)?(?:/var)?/tmp/(?:pytest-of-[^/\s'"]+/pytest-(?:\d+|current)|[^/\s'":;,()\[\]<>]+)|(?:/private)?/var/folders/[^/\s]+/[^/\s]+/T/[^/\s'":;,()\[\]<>]+|/pytest-of-[^/\s'"]+/pytest-(?:\d+|current)|\btmp[a-z0-9_]{8}\b"#,
         named: "",
-        needs: |text| text.contains("/tmp/") || text.contains("/folders/"),
+        needs: |text| text.contains("tmp") || text.contains("/folders/") || text.contains("/pytest-of-"),
     },
     Rule {
         name: "addresses",
@@ -129,6 +129,14 @@ struct Active {
     replaced: u32,
     units: u32,
     example: Vec<String>,
+}
+
+impl Active {
+    /// The first parts of two texts that this rule replaces and that are not the same.
+    fn parts<'t>(&self, one: &'t str, other: &'t str) -> Option<(&'t str, &'t str)> {
+        let parts = self.texts.find_iter(one).zip(self.texts.find_iter(other));
+        parts.map(|(one, other)| (one.as_str(), other.as_str())).find(|(one, other)| one != other)
+    }
 }
 
 /// There is no rule of that name.
@@ -208,6 +216,7 @@ impl Rules {
         for active in self.on.iter_mut().filter(|active| mask & (1 << active.at) != 0) {
             active.units += 1;
             if active.example.len() < 3 {
+                let (one, other) = active.parts(one, other).unwrap_or((one, other));
                 active.example = [unit, one, other].map(str::to_owned).to_vec();
             }
         }
@@ -242,6 +251,7 @@ mod tests {
         check("<shop.Cart object at 0x7f3a5c01e0d0>", "<shop.Cart object at <address>>");
         check("wrote /tmp/pytest-of-ann/pytest-12/test_a0/out.txt", "wrote <temporary>/test_a0/out.txt");
         check("'/tmp/tmpab12cd/data.db'", "'<temporary>/data.db'");
+        check("'/scratch/tmpab12cd_e/data.db'", "'/scratch/<temporary>/data.db'");
         check("id 6f1c2d3e-0a1b-4c2d-8e3f-001122334455", "id <uuid>");
         check("6f1c2d3e0a1b4c2d8e3f001122334455", "<uuid>");
         check("at 2027-01-30T12:30:01.25Z, again 12:30:02", "at <time>, again <time>");
@@ -297,7 +307,7 @@ mod tests {
         rules.hid(mask, "x", "at 0x7f3a5c01e0d0", "at 0x7f3a5c01e0d8");
         let hidden = rules.hidden();
         assert_eq!((hidden.len(), &*hidden[0].rule, hidden[0].replaced, hidden[0].units), (1, "addresses", 1, 1));
-        assert_eq!(hidden[0].example, ["x", "at 0x7f3a5c01e0d0", "at 0x7f3a5c01e0d8"]);
+        assert_eq!(hidden[0].example, ["x", "0x7f3a5c01e0d0", "0x7f3a5c01e0d8"]);
     }
 
     #[test]

@@ -116,7 +116,7 @@ pub struct Hidden {
     pub replaced: u32,
     /// So many units of tests were the same in all runs only because of it.
     pub units: u32,
-    /// One of those units with two of the texts; where there is none, one text that was replaced.
+    /// One of those units with what it replaced in two runs; where there is none, one text that was replaced.
     pub example: Vec<String>,
 }
 

@@ -1,5 +1,6 @@
 //! How far the runs of tests differ, for the terminal: first which tests and in what, then the numbers.
 
+use std::collections::HashSet;
 use std::io::{self, Write};
 
 use unflake_model::{
@@ -18,6 +19,8 @@ const LABELLED: usize = 11;
 const PROBLEM_LINES: usize = 24;
 /// A table needs so many columns.
 const TABLE: usize = 96;
+/// Columns of what a rule replaced.
+const EXAMPLE: usize = 60;
 
 /// A test whose runs differ.
 pub(crate) struct Differing<'a> {
@@ -45,8 +48,10 @@ impl<'a> Differing<'a> {
                 _ => all.push(Self { test, layers: vec![layer], repeat: repeat.as_deref(), kind: Kind::Green }),
             }
         }
+        let failed = run.attempts.iter().filter(|attempt| attempt.outcome.is_failure());
+        let failed: HashSet<&TestId> = failed.map(|attempt| &attempt.test).collect();
         for one in &mut all {
-            let fails = run.attempts.iter().any(|attempt| attempt.test == *one.test && attempt.outcome.is_failure());
+            let fails = failed.contains(one.test);
             one.kind = match one.layers.iter().any(|layer| layer.kind == Layer::Verdict) {
                 true => Kind::Flaky,
                 false if fails => Kind::Failing,
@@ -119,7 +124,7 @@ fn entry(page: &mut Page, test: &Differing) -> io::Result<()> {
     page.blank()?;
     let name = one_line(test.test.as_str());
     match test.kind {
-        Kind::Green => page.head(Tone::Odd, "≈", "DIFFERS", &name)?,
+        Kind::Green => page.head(Tone::Odd, "≈", "VARIES", &name)?,
         Kind::Flaky => page.head(Tone::Bad, "≈", "FLAKY", &name)?,
         Kind::Failing => page.head(Tone::Bad, "✗", "FAILS", &name)?,
     }
@@ -176,7 +181,7 @@ pub(crate) const COLUMNS: [&str; 7] = [
     "entropy of a test on average",
     "range",
     "tests that differ",
-    "later runs unlike the first",
+    "false positives",
 ];
 
 /// A row of the table.
@@ -204,12 +209,12 @@ fn numbers(page: &mut Page, measured: &Measured) -> io::Result<()> {
     if page.look.width < TABLE {
         for [layer, suite, range, average, ranges, tests, wrong] in &rows {
             let text = format!(
-                "{layer}: suite H {suite}, range {range}; a test on average H {average}, range {ranges}; {tests} tests differ; a later run is unlike the first in {wrong}"
+                "{layer}: suite H {suite}, range {range}; a test on average H {average}, range {ranges}; {tests} tests differ; false positives {wrong}"
             );
             page.prose(2, Tone::Usual, &text)?;
         }
     } else {
-        let heads = ["layer", "suite H", "range", "average H", "range", "tests differ", "unlike the first run"];
+        let heads = ["layer", "suite H", "range", "average H", "range", "tests differ", "false positives"];
         let wide = |at: usize| rows.iter().map(|row| row[at].len()).chain([heads[at].len()]).max().unwrap_or(0);
         let cell = |at: usize, text: &str| match at {
             0 => format!("{text:<0$}", wide(at)),
@@ -229,7 +234,8 @@ fn numbers(page: &mut Page, measured: &Measured) -> io::Result<()> {
 pub(crate) fn legend(measured: &Measured) -> String {
     let runs = measured.runs.max(1);
     format!(
-        "H is 0 where all runs are alike and {:.2} where no two of {runs} are; the range counts what is not the same in all of them.",
+        "H is 0 where all runs are alike and {:.2} where no two of {runs} are; the range counts what is not the same in all of them. \
+         False positives are later runs that differ from the first, as if that were the truth.",
         f64::from(runs).ln()
     )
 }
@@ -237,30 +243,32 @@ pub(crate) fn legend(measured: &Measured) -> String {
 /// What rules took for noise: where that hid a difference somebody may want to see it.
 fn noise(page: &mut Page, hidden: &[Hidden]) -> io::Result<()> {
     let (hid, idle): (Vec<&Hidden>, Vec<&Hidden>) = hidden.iter().partition(|rule| rule.units > 0);
-    if !hidden.is_empty() {
+    if !hid.is_empty() {
         page.blank()?;
+        page.prose(2, Tone::Usual, "taken for noise and not counted (--no-rule NAME counts it):")?;
     }
     for rule in hid {
-        page.prose(2, Tone::Usual, &keep_start(&one_line(&hidden_in_words(rule)), LONGEST, page.look.sign("…")))?;
+        page.prose(
+            4,
+            Tone::Usual,
+            &keep_start(&one_line(&hidden_in_words(rule, page.look.sign("…"))), LONGEST, page.look.sign("…")),
+        )?;
     }
     if !idle.is_empty() {
         let names: Vec<&str> = idle.iter().map(|rule| rule.rule.as_str()).collect();
-        page.prose(
-            2,
-            Tone::Faint,
-            &format!("rules that replaced something and hid no difference: {}", names.join(", ")),
-        )?;
+        page.blank()?;
+        page.prose(2, Tone::Faint, &format!("rules that replaced something and hid nothing: {}", names.join(", ")))?;
     }
     Ok(())
 }
 
-pub(crate) fn hidden_in_words(rule: &Hidden) -> String {
+pub(crate) fn hidden_in_words(rule: &Hidden, ellipsis: &str) -> String {
     let units = words::count(rule.units as usize, "difference");
-    let example = match &rule.example[..] {
-        [unit, one, other] => format!(", such as {unit}: {one} and {other}"),
-        _ => String::new(),
-    };
-    format!("hidden as noise by the rule {0}: {units}{example} (--no-rule {0} shows them)", rule.rule)
+    let short = |text: &str| keep_start(text, EXAMPLE, ellipsis).into_owned();
+    match &rule.example[..] {
+        [_, one, other] => format!("{}: {units}, such as {} and {}", rule.rule, short(one), short(other)),
+        _ => format!("{}: {units}", rule.rule),
+    }
 }
 
 fn unseen(page: &mut Page, measured: &Measured) -> io::Result<()> {
@@ -279,7 +287,7 @@ pub(crate) fn unseen_in_words(measured: &Measured) -> Vec<String> {
     for layer in &measured.unseen {
         let why = match (layer, gaps(*layer).next()) {
             (_, Some(gap)) => gap.why.clone(),
-            (Layer::Interface, None) => "no test printed anything or showed a page".to_owned(),
+            (Layer::Interface, None) => "no test showed a page or printed anything that its runner handed on".to_owned(),
             (_, None) => "the runner or its agent tells nothing of it".to_owned(),
         };
         told.push(format!("not seen: {layer}: {why}"));
@@ -287,7 +295,7 @@ pub(crate) fn unseen_in_words(measured: &Measured) -> Vec<String> {
     for layer in measured.layers.iter().map(|layer| layer.layer) {
         for gap in gaps(layer) {
             let attempts = words::count(gap.attempts as usize, "attempt");
-            told.push(format!("not all seen: {layer}: {} (in {attempts})", gap.why));
+            told.push(format!("not all seen: {layer}: {} ({attempts})", gap.why));
         }
     }
     told

@@ -41,7 +41,11 @@ pub fn measure_page(run: &Run, out: &mut dyn Write) -> io::Result<()> {
                         &format!("{} more are in the JSON document.", words::count(differing.len() - TESTS, "test")),
                     );
                 }
-                list(html, "What rules hid", measured.hidden.iter().filter(|rule| rule.units > 0).map(hidden_in_words));
+                list(
+                    html,
+                    "What rules hid",
+                    measured.hidden.iter().filter(|rule| rule.units > 0).map(|rule| hidden_in_words(rule, "…")),
+                );
                 list(html, "What is not known", unseen_in_words(measured).into_iter().chain(run.notes.iter().cloned()));
                 html.put("footer", "Written by unflake. This page loads nothing and runs no script.");
             });

@@ -6,6 +6,7 @@ mod json;
 mod junit;
 mod locate;
 mod locate_page;
+mod measure;
 mod platform;
 mod progress;
 mod safety;

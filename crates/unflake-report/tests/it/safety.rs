@@ -7,7 +7,7 @@ use unflake_report::{HistoryRow, Look, Progress, TimeZone, attempts_table, one_l
 use crate::divergences::any_case;
 use crate::samples::*;
 
-fn check(page: &str) {
+pub(crate) fn check(page: &str) {
     assert!(page.chars().all(|c| c == '\n' || !c.is_control()), "a control character in {page:?}");
     assert!(!page.contains('\u{202e}') && !page.contains('\u{2066}'), "a bidi override in {page:?}");
     for line in page.lines() {
@@ -17,7 +17,7 @@ fn check(page: &str) {
     }
 }
 
-fn any_look() -> impl Strategy<Value = Look> {
+pub(crate) fn any_look() -> impl Strategy<Value = Look> {
     let width = prop_oneof![0usize..130, Just(usize::MAX)];
     (width, any::<bool>()).prop_map(|(width, unicode)| Look { colour: false, width, unicode })
 }

@@ -1,0 +1,141 @@
+use insta::assert_snapshot;
+use proptest::prelude::*;
+use unflake_model::{
+    Detail, Difference, Finding, Gap, Hidden, Layer, LayerDifference, LayerMeasure, Measured, Outcome, Rate, SeenIn,
+    Spread, Unit,
+};
+use unflake_report::{Look, Run};
+
+use crate::safety::{any_look, check};
+use crate::samples::{ASCII, COLD, NARROW, RETRY, Sample, TOTAL, WIDE, attempt, hostile, written};
+
+fn spread(groups: &[u32], range: u32) -> Spread {
+    let runs: u32 = groups.iter().sum();
+    let share = |size: &u32| f64::from(*size) / f64::from(runs);
+    let entropy = groups.iter().map(share).map(|p| p * (1.0 / p).ln()).sum();
+    Spread { runs, entropy, range, groups: groups.to_vec() }
+}
+
+fn difference(file: &str, line: Option<u32>, what: &str, seen: &[(&str, u32)]) -> Difference {
+    let unit = Unit { file: (!file.is_empty()).then(|| file.to_owned()), line, what: what.to_owned() };
+    let value = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+    let seen = seen.iter().map(|(text, runs)| SeenIn { value: value(text), runs: *runs }).collect();
+    Difference { unit, last: None, seen, support: None }
+}
+
+fn found(test: &str, kind: Layer, spread: Spread, units: Vec<Difference>) -> Finding {
+    let failures = (kind == Layer::Verdict).then_some(Rate { seen: 3, of: 10, low: 0.108, high: 0.603 });
+    let detail = Detail::Layer(LayerDifference { kind, spread, units, failures });
+    let (sentence, repeat) = ("differs from run to run".to_owned(), Some(format!("pytest {test}")));
+    Finding { test: test.into(), detail, sentence, repeat, replay: Vec::new() }
+}
+
+fn layer(layer: Layer, differing: u32, suite: Option<Spread>, entropy: f64, range: f64, wrong: u32) -> LayerMeasure {
+    let false_positives = Rate { seen: wrong, of: 27, low: 0.0, high: 0.2 };
+    LayerMeasure { layer, tests: 3, differing, suite, entropy, range, false_positives }
+}
+
+fn measured() -> (Sample, Measured) {
+    let lines = Difference { last: Some(33), ..difference("shop/cart.py", Some(31), "", &[("", 1)]) };
+    let held = difference("shop/cart.py", None, "Cart.add, beginning: n >= 1", &[("", 9)]);
+    let held = Difference { support: Some(40), ..held };
+    let saw = difference("tests/test_cart.py", Some(12), "cart.total in cart.total >= 3", &[("3", 9), ("4", 1)]);
+    let printed = difference("", None, "stdout: order of the lines", &[("order 1", 6), ("order 2", 4)]);
+    let mut sample = Sample::new(1, "one test failed, in some runs or in all")
+        .with(TOTAL, [attempt(TOTAL, Outcome::Passed)])
+        .with(RETRY, [attempt(RETRY, Outcome::Failed)])
+        .with(COLD, [attempt(COLD, Outcome::Passed)])
+        .found(found(
+            RETRY,
+            Layer::Verdict,
+            spread(&[7, 3], 1),
+            vec![difference("", None, "verdict", &[("passed", 7), ("failed", 3)])],
+        ))
+        .found(found(TOTAL, Layer::Assertion, spread(&[9, 1], 1), vec![saw]))
+        .found(found(TOTAL, Layer::Code, spread(&[9, 1], 5), vec![lines]))
+        .found(found(TOTAL, Layer::Behaviour, spread(&[9, 1], 1), vec![held]))
+        .found(found(COLD, Layer::Interface, spread(&[6, 4], 1), vec![printed]));
+    sample.notes.push("runs are copies of one process".to_owned());
+    let example = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
+    let measured = Measured {
+        runs: 10,
+        layers: vec![
+            layer(Layer::Verdict, 1, Some(spread(&[7, 3], 1)), 0.20, 0.33, 3),
+            layer(Layer::Code, 1, Some(spread(&[9, 1], 3)), 0.11, 1.66, 1),
+            layer(Layer::Interface, 1, None, 0.22, 0.33, 4),
+        ],
+        unseen: vec![Layer::Behaviour],
+        gaps: vec![
+            Gap { layer: Layer::Behaviour, why: "values were seen too few times".to_owned(), attempts: 30 },
+            Gap { layer: Layer::Code, why: "a C extension".to_owned(), attempts: 1 },
+        ],
+        hidden: vec![
+            Hidden {
+                rule: "addresses".to_owned(),
+                replaced: 40,
+                units: 2,
+                example: example(&["x", "0x7f0000000001", "0x7f0000000002"]),
+            },
+            Hidden { rule: "times".to_owned(), replaced: 3, units: 0, example: example(&["at 12:00:00"]) },
+        ],
+    };
+    (sample, measured)
+}
+
+fn terminal(sample: &Sample, measured: &Measured, look: &Look, quiet: bool) -> String {
+    let run = Run { measured: Some(measured), ..sample.run() };
+    written(|out| unflake_report::measure(&run, look, quiet, out))
+}
+
+#[test]
+fn green_tests_that_vary_come_first_and_the_numbers_last() {
+    let (sample, measured) = measured();
+    assert_snapshot!(terminal(&sample, &measured, &WIDE, false));
+}
+
+#[test]
+fn the_same_narrow() {
+    let (sample, measured) = measured();
+    assert_snapshot!(terminal(&sample, &measured, &NARROW, false));
+}
+
+#[test]
+fn the_same_quiet_and_in_ascii() {
+    let (sample, measured) = measured();
+    assert!(terminal(&sample, &measured, &ASCII, false).is_ascii());
+    assert_snapshot!(terminal(&sample, &measured, &ASCII, true));
+}
+
+#[test]
+fn runs_that_are_alike() {
+    let sample = Sample::new(0, "all runs are alike").with(TOTAL, [attempt(TOTAL, Outcome::Passed)]);
+    let layers = vec![LayerMeasure { tests: 1, ..layer(Layer::Code, 0, Some(spread(&[10], 0)), 0.0, 0.0, 0) }];
+    let measured = Measured { runs: 10, layers, unseen: vec![Layer::Interface], ..Measured::default() };
+    assert_snapshot!(terminal(&sample, &measured, &WIDE, false));
+}
+
+#[test]
+fn the_page() {
+    let (sample, measured) = measured();
+    let run = Run { measured: Some(&measured), ..sample.run() };
+    let page = written(|out| unflake_report::measure_page(&run, out));
+    let from = page.find("<main>").unwrap();
+    assert_snapshot!(
+        page[from..].replace("</section>", "</section>\n").replace("</tr>", "</tr>\n").replace("</li>", "</li>\n")
+    );
+}
+
+proptest! {
+    #[test]
+    fn what_tests_wrote_is_escaped(text in hostile(), look in any_look(), quiet in any::<bool>()) {
+        let (mut sample, mut measured) = measured();
+        let unit = difference(&text, Some(1), &text, &[(&text, 4), ("x", 6)]);
+        sample.findings.push(found(&text, Layer::Assertion, spread(&[6, 4], 1), vec![unit]));
+        measured.hidden[0].example = vec![text.clone(), text.clone(), text.clone()];
+        measured.gaps[0].why = text.clone();
+        check(&terminal(&sample, &measured, &look, quiet));
+        let run = Run { measured: Some(&measured), ..sample.run() };
+        let page = written(|out| unflake_report::measure_page(&run, out));
+        prop_assert!(!page.contains("<script"), "{page}");
+    }
+}
