@@ -194,7 +194,7 @@ fn a_test_that_has_expired_fails_at_the_baseline() {
 fn settings_without_an_order_are_told_as_they_are() {
     let zone = "time-zone=Pacific/Kiritimati";
     check("time-zone", "in the time zone Pacific/Kiritimati (6 of 6", &|seen, _| Some(seen.is(zone)));
-    check("hash-seed", "with some hash seeds (2)", &|seen, _| Some(seen.is("hash-seed=2")));
+    check("hash-seed", "with the hash seed 2 (6 of 6", &|seen, _| Some(seen.is("hash-seed=2")));
     check("network", "without a network", &|seen, _| Some(seen.is("network=off")));
     check("listing", "the other way round", &|seen, _| Some(seen.is("listing=reversed")));
     check("order", "when the tests after it run first", &|seen, _| Some(seen.is("order=1")));
@@ -203,7 +203,7 @@ fn settings_without_an_order_are_told_as_they_are() {
 #[test]
 fn chance_is_told_from_what_is_set() {
     // Copies of a process draw each something else; a process that begins anew draws what its seed says.
-    check("random-seed", "with some random seeds (1)", &|seen, chance| {
+    check("random-seed", "with the random seed 1 (6 of 6", &|seen, chance| {
         Some(if seen.anew { seen.is("random-seed=1") } else { chance.below(2) == 0 })
     });
 }

@@ -259,8 +259,11 @@ fn with_others(setting: &str, factor: &Factor, effect: &Effect, book: &Book) -> 
 
 fn seeds(factor: &Factor, effect: &Effect, book: &Book) -> String {
     let what = factor.kind().title();
-    let so = alike(factor.kind(), book, effect.fails).join(", ");
-    format!("with some {what}s ({so})")
+    let so = alike(factor.kind(), book, effect.fails);
+    match &so[..] {
+        [] | [_] => format!("with the {what} {}", factor.setting()),
+        [most @ .., last] => format!("with the {what}s {} and {last}", most.join(", ")),
+    }
 }
 
 // -- Edges --------------------------------------------------------------------------------------------------------------

@@ -63,7 +63,7 @@ pub fn factors(told: &Experimented, look: &Look, quiet: bool, out: &mut dyn Writ
     if let Some(command) = told.fails_by.filter(|_| whole.kind != "none") {
         label(page, "fails most with", &one_line(command))?;
     }
-    if let Some(command) = told.passes_by {
+    if let Some(command) = told.passes_by.filter(|_| whole.kind != "none") {
         label(page, "fails least with", &one_line(command))?;
     }
     page.blank()?;

@@ -1,6 +1,7 @@
 //! Everything that people or machines read, as snapshots, and what must hold for any input, as properties.
 
 mod divergences;
+mod factors;
 mod history;
 mod json;
 mod junit;
