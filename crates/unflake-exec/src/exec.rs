@@ -422,8 +422,7 @@ impl Exec {
             &command,
             &variables,
             door.as_ref(),
-            pipe.try_clone()?,
-            pipe,
+            (pipe.try_clone()?, pipe),
             move |how| drop(ended.send(Letter::Ended { environment: id, how })),
         )?;
         if role == Role::Suite {

@@ -38,8 +38,7 @@ impl Kept {
         command: &[String],
         variables: &[(String, String)],
         door: Option<&Door>,
-        output: impl Into<Stdio>,
-        errors: impl Into<Stdio>,
+        (output, errors): (impl Into<Stdio>, impl Into<Stdio>),
         died: impl FnOnce(Result<Death, String>) + Send + 'static,
     ) -> io::Result<Self> {
         let (line, theirs) = UnixStream::pair()?;

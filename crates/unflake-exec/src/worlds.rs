@@ -261,8 +261,9 @@ fn open(
         }
     });
     if !listed {
+        let stopped = exec.stopped().map(str::to_owned);
         exec.close(0, &mut |_| {});
-        return Err(problem.unwrap_or_else(|| "the runner did not list its tests there".to_owned()));
+        return Err(stopped.or(problem).unwrap_or_else(|| "the runner did not list its tests there".to_owned()));
     }
     let reached = exec.under.as_ref().and_then(Under::reached).map_or(0, |reached| reached.processes);
     if needs_shim && reached == 0 {

@@ -48,8 +48,11 @@ impl Under {
             match factor {
                 Factor::TimeZone(name) => under.zone = Some(zone(factor, name)?),
                 Factor::Locale(name) => check_locale(factor, name)?,
-                Factor::Order(_) | Factor::Beside(_) => {
-                    return Err(Cannot::set(factor, "only a run of tests has that, and a command is run as it is"));
+                Factor::Beside(_) => {
+                    return Err(Cannot::set(factor, "only a run of tests has copies, and a command is run once"));
+                }
+                Factor::Order(_) => {
+                    return Err(Cannot::set(factor, "only a run of tests has an order, and a command is run as it is"));
                 }
                 Factor::SwitchInterval(_) => {
                     return Err(Cannot::set(

@@ -2,6 +2,7 @@
 
 use unflake_model::{Factor, FactorKind, Moment, Network, When};
 
+use crate::desk::together;
 use crate::experiment::Effect;
 use crate::experiment_bench::{Bench, World};
 
@@ -121,21 +122,19 @@ async fn dates(probe: &Probe<'_>, here: i64) -> Option<Edge> {
         Factor::Date(When::At(_)) => factor.number(),
         _ => None,
     })? as i64;
-    let after = other_side(probe, here, baseline, 1).await;
-    let before = other_side(probe, here, baseline, -1).await;
-    let until = match after {
-        Some((so, not)) => Some(first_of(probe, so, not, false).await),
-        None => None,
-    };
-    let from = match before {
-        Some((so, not)) => Some(first_of(probe, not, so, true).await),
-        None => None,
-    };
+    let edges = together(vec![first_beyond(probe, here, baseline, -1), first_beyond(probe, here, baseline, 1)]).await;
+    let [from, until] = edges[..] else { return None };
     let again = match (from, until) {
         (Some(from), Some(until)) if until - from <= DAY => again(probe, here).await,
         _ => None,
     };
     Some(Edge::Dates { from, until, again })
+}
+
+/// Where it begins to be so before `here`, or ceases to be so after it.
+async fn first_beyond(probe: &Probe<'_>, here: i64, baseline: i64, sign: i64) -> Option<i64> {
+    let (so, not) = other_side(probe, here, baseline, sign).await?;
+    Some(if sign > 0 { first_of(probe, so, not, false).await } else { first_of(probe, not, so, true).await })
 }
 
 /// The nearest known moment on one side of `here` at which it is not so, with the farthest before that at which it is. None: it is so

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use unflake_model::{Detail, Factor, FactorKind, Finding, Influence, Rate, Tried};
+use unflake_model::{Detail, Factor, FactorKind, Finding, Influence, Rate, Tried, Untried};
 
 use crate::page::{Page, Tone};
 use crate::text::{keep_start, width};
@@ -23,6 +23,8 @@ pub struct Experimented<'a> {
 /// Columns of the name of a world.
 const NAME: usize = 44;
 const LABEL: usize = 17;
+/// So many of what was not tried for one reason are named.
+const NAMED: usize = 4;
 /// A difference at the baseline that is less likely than this by chance is marked.
 const MARKED: f64 = 0.01;
 
@@ -52,8 +54,8 @@ pub fn factors(told: &Experimented, look: &Look, quiet: bool, out: &mut dyn Writ
     page.blank()?;
     table(page, &whole.plan)?;
     page.blank()?;
-    for untried in &whole.untried {
-        label(page, "not tried", &format!("{}: {}", one_line(&untried.name), one_line(&untried.why)))?;
+    for line in untried(&whole.untried) {
+        label(page, "not tried", &line)?;
     }
     for (finding, _) in told.influences() {
         if let Some(command) = &finding.repeat {
@@ -94,6 +96,26 @@ pub(crate) fn rest(told: &Experimented) -> Option<String> {
         true => format!("Tried were {all}."),
         false => format!("Nothing else matters: {all} made no difference beyond chance."),
     })
+}
+
+/// What could not be tried, by the reason.
+fn untried(all: &[Untried]) -> Vec<String> {
+    let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
+    for Untried { name, why } in all {
+        match reasons.iter_mut().find(|(known, _)| known == why) {
+            Some((_, names)) => names.push(name),
+            None => reasons.push((why, vec![name])),
+        }
+    }
+    let line = |(why, names): (&str, Vec<&str>)| {
+        let more = match names.len().saturating_sub(NAMED) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        let named = names[..names.len().min(NAMED)].join(", ");
+        format!("{}{more}: {}", one_line(&named), one_line(why))
+    };
+    reasons.into_iter().map(line).collect()
 }
 
 fn table(page: &mut Page, plan: &[Tried]) -> io::Result<()> {

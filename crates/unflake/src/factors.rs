@@ -111,7 +111,8 @@ pub(crate) fn run(args: &FactorsArgs, settings: &Settings, here: &Path, colour: 
         [] => report::search(run, look, args.output.quiet, out),
         _ => {
             report::factors(&told(&gathered, &commands, page.as_deref()), look, args.output.quiet, out)?;
-            run.notes.iter().try_for_each(|note| writeln!(out, "  note: {}", report::one_line(note)))
+            run.notes.iter().try_for_each(|note| writeln!(out, "  note: {}", report::one_line(note)))?;
+            if exit == Exit::Interrupted { writeln!(out, "\nexit {}: {meaning}", exit.code()) } else { Ok(()) }
         }
     })?;
     Ok(exit)
