@@ -7,7 +7,7 @@ use unflake_model::{Origin, Outcome, Purpose, TestId, Timestamp};
 
 use crate::page::{LONGEST, Page, Tone};
 use crate::text::{keep_start, width};
-use crate::{Look, one_line, words};
+use crate::{Look, ScoreRow, one_line, words};
 
 /// One attempt as history keeps it.
 #[derive(Clone, Debug)]
@@ -23,13 +23,16 @@ pub struct HistoryRow<'a> {
     pub position: u32,
     /// 0 for the first time in its session.
     pub run: u32,
+    /// Told by somebody else: where that was. Purpose, origin and position then mean nothing.
+    pub told_by: Option<&'a str>,
     /// Empty where there is none.
     pub message: &'a str,
 }
 
-/// Writes the attempts of a test as a table, newest first, with times in that zone.
+/// Writes the attempts of a test as a table, newest first, with times in that zone; and above it how the test stands.
 pub fn attempts_table(
     test: &TestId,
+    standing: Option<&ScoreRow>,
     rows: &[HistoryRow],
     zone: &TimeZone,
     look: &Look,
@@ -40,8 +43,13 @@ pub fn attempts_table(
     if rows.is_empty() {
         return page.prose(2, Tone::Usual, "no attempts are known");
     }
-    let failed = rows.iter().filter(|row| row.outcome.is_failure()).count();
-    page.prose(2, Tone::Usual, &format!("failed {failed} of {}", words::count(rows.len(), "time")))?;
+    match standing {
+        Some(standing) => standing.body(2, zone, page)?,
+        None => {
+            let failed = rows.iter().filter(|row| row.outcome.is_failure()).count();
+            page.prose(2, Tone::Usual, &format!("failed {failed} of {}", words::count(rows.len(), "time")))?;
+        }
+    }
     page.blank()?;
 
     let mut newest_first: Vec<&HistoryRow> = rows.iter().collect();
@@ -107,6 +115,10 @@ fn cells(row: &HistoryRow, zone: &TimeZone, look: &Look) -> [String; 5] {
 
 /// In which circumstances it ran, as far as they matter to a flaky test.
 fn place(row: &HistoryRow) -> String {
+    if let Some(told_by) = row.told_by {
+        let again = if row.run > 0 { ", again" } else { "" };
+        return format!("{}{again}", one_line(told_by));
+    }
     let after = match row.position {
         0 => ", as the first".to_owned(),
         1 => ", after 1 other".to_owned(),

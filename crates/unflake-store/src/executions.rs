@@ -49,7 +49,7 @@ pub enum SourceId {
     Report(ReportId),
 }
 
-/// One execution of a test that somebody asks about.
+/// One execution of a test, as a report tells it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Past {
     pub source: Source,
@@ -101,35 +101,31 @@ impl Store {
     pub fn executions_in(&self, source: SourceId, each: &mut dyn FnMut(Execution)) -> Result<(), StoreError> {
         match source {
             SourceId::Report(report) => self.each_packed(report, &mut |_, execution| each(execution)),
-            SourceId::Run(run) => self.each_attempt(run, None, each),
+            SourceId::Run(run) => self.each_attempt(run, each),
         }
         .map_err(|error| StoreError::of_database(&self.path, error))
     }
 
-    /// All executions of one test, the oldest first.
-    pub fn past_of(&self, test: TestKey) -> Result<Vec<Past>, StoreError> {
+    /// All executions of one test that reports tell of, the oldest first.
+    pub fn reported_of(&self, test: TestKey) -> Result<Vec<Past>, StoreError> {
         let mut all = Vec::new();
-        let failed = |error| StoreError::of_database(&self.path, error);
         for source in self.sources()? {
+            let SourceId::Report(report) = source.id else { continue };
             let mut found: Vec<(u64, Execution)> = Vec::new();
-            match source.id {
-                SourceId::Report(report) => self.each_packed(report, &mut |number, execution| {
-                    if execution.test == test {
-                        found.push((number, execution));
-                    }
-                }),
-                SourceId::Run(run) => self.each_attempt(run, Some(test), &mut |execution| found.push((0, execution))),
-            }
-            .map_err(failed)?;
-            for (number, execution) in found {
-                let message = match source.id {
-                    SourceId::Report(report) if !execution.outcome.is_pass() => {
-                        self.message(report, number).map_err(failed)?
-                    }
-                    _ => String::new(),
-                };
-                all.push(Past { source: source.clone(), execution, message });
-            }
+            let read = self.each_packed(report, &mut |number, execution| {
+                if execution.test == test {
+                    found.push((number, execution));
+                }
+            });
+            let read = read.and_then(|()| {
+                found.into_iter().try_for_each(|(number, execution)| {
+                    let passed = execution.outcome == Outcome::Passed;
+                    let message = if passed { String::new() } else { self.message(report, number)? };
+                    all.push(Past { source: source.clone(), execution, message });
+                    Ok(())
+                })
+            });
+            read.map_err(|error| StoreError::of_database(&self.path, error))?;
         }
         Ok(all)
     }
@@ -146,15 +142,14 @@ impl Store {
         Ok(())
     }
 
-    fn each_attempt(&self, run: RunId, only: Option<TestKey>, each: &mut dyn FnMut(Execution)) -> Result<()> {
+    fn each_attempt(&self, run: RunId, each: &mut dyn FnMut(Execution)) -> Result<()> {
         let mut statement = self.connection.prepare_cached(
             "SELECT attempt.test, attempt.again, circumstance.purpose = 'suite', attempt.outcome, attempt.seconds
              FROM circumstance JOIN attempt ON attempt.circumstance = circumstance.id
-             WHERE circumstance.run = ?1 AND circumstance.purpose IN ('suite', 'at-end', 'fresh')
-               AND (?2 IS NULL OR attempt.test = ?2)
+             WHERE circumstance.run = ? AND circumstance.purpose IN ('suite', 'at-end', 'fresh')
              ORDER BY attempt.id",
         )?;
-        let mut rows = statement.query(params![run.0, only.map(|test| test.0)])?;
+        let mut rows = statement.query(params![run.0])?;
         while let Some(row) = rows.next()? {
             let again: u32 = row.get(1)?;
             let in_suite: bool = row.get(2)?;

@@ -37,7 +37,7 @@ fn execution(test: &str, again: u32, outcome: Outcome) -> Imported {
 fn told(store: &Store, test: &str) -> Vec<String> {
     let kin = store.tests().unwrap();
     let kin = kin.iter().find(|kin| kin.test.as_str() == test).unwrap();
-    let past = store.past_of(kin.key).unwrap();
+    let past = store.reported_of(kin.key).unwrap();
     past.iter()
         .map(|past| format!("{} {} {}", past.source.started.0, past.execution.outcome.word(), past.message))
         .collect()

@@ -41,6 +41,8 @@ pub(crate) enum Command {
     Quarantine(QuarantineArgs),
     /// Take in results that other programs wrote: JUnit XML and more, from your CI.
     Import(ImportArgs),
+    /// List the flaky tests by how likely they are to fail in their next run, and since when.
+    Score(ScoreArgs),
     /// Find tests that pass once and fail when they are run again in the same process, and the state behind it.
     Nio(NioArgs),
     /// Find tests that depend on which tests ran before them, name those, and the state behind it.
@@ -487,6 +489,33 @@ pub(crate) struct ImportArgs {
     /// Say only what could not be read.
     #[arg(long, short)]
     pub(crate) quiet: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ScoreArgs {
+    /// Only tests with one of these in their names.
+    pub(crate) tests: Vec<String>,
+
+    /// Only tests that are at least so likely to fail.
+    #[arg(long, value_name = "SHARE", default_value_t = 0.01)]
+    pub(crate) least: f64,
+
+    /// All tests, those that never failed too.
+    #[arg(long)]
+    pub(crate) all: bool,
+
+    /// The branch on which failures count. On others they may be work in progress and count only if they are proven flaky
+    /// [default: main, master, trunk, develop]
+    #[arg(long, value_name = "BRANCH")]
+    pub(crate) main: Option<String>,
+
+    /// How many to show.
+    #[arg(long, default_value_t = 20, value_name = "N")]
+    pub(crate) limit: usize,
+
+    /// Write all of them as JSON to FILE (`-`: standard output).
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

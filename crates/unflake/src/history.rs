@@ -3,29 +3,23 @@
 use std::io::{self, Write};
 use std::path::Path;
 
+use unflake_model::{Origin, Outcome, Purpose, Timestamp};
 use unflake_report::{HistoryRow, Look, TimeZone, attempts_table, one_line};
-use unflake_store::{FILE, Revision, Store};
+use unflake_store::{Kept, Past, Store};
 
 use crate::args::HistoryArgs;
-use crate::memory::elsewhere;
+use crate::owners::Owners;
 use crate::trouble::Trouble;
+use crate::{project, score, standing};
 
 /// More tests than this that match a name are listed, not shown.
 const SHOWN: usize = 5;
 
-pub(crate) fn show(args: &HistoryArgs, place: &Path, look: &Look) -> Result<(), Trouble> {
+pub(crate) fn show(args: &HistoryArgs, place: &Path, here: &Path, look: &Look) -> Result<(), Trouble> {
     let mut out = io::stdout().lock();
-    let directory = [Some(place.to_owned()), elsewhere(place)]
-        .into_iter()
-        .flatten()
-        .find(|directory| directory.join(FILE).is_file());
-    let Some(directory) = directory else {
-        return Err(Trouble::usage(format!("there is no history in {}", place.display()))
-            .hint("`unflake run -- pytest` begins one"));
-    };
-    let store = Store::open(&directory)?;
+    let store = standing::open(place)?;
     let written = match &args.test {
-        Some(test) => show_test(&store, test, args.limit, look, &mut out)?,
+        Some(test) => show_test(&store, test, args.limit, here, look, &mut out)?,
         None => show_runs(&store, args.limit, &mut out)?,
     };
     written
@@ -37,6 +31,7 @@ fn show_test(
     store: &Store,
     name: &str,
     limit: usize,
+    here: &Path,
     look: &Look,
     out: &mut dyn Write,
 ) -> Result<io::Result<()>, Trouble> {
@@ -56,26 +51,19 @@ fn show_test(
         };
         return Ok(list(out));
     }
+    let standings = standing::look(store, None)?;
+    let owners = Owners::find(&project::find(here));
     for (at, test) in tests.iter().enumerate() {
-        let kept = store.attempts_of(test, limit)?;
-        let revisions: Vec<Option<String>> = kept.iter().map(|kept| short(&kept.revision)).collect();
-        let rows: Vec<HistoryRow<'_>> = kept
-            .iter()
-            .zip(&revisions)
-            .map(|(kept, revision)| HistoryRow {
-                when: kept.attempt.started,
-                outcome: kept.attempt.outcome,
-                seconds: kept.attempt.seconds,
-                revision: revision.as_deref(),
-                purpose: kept.attempt.purpose,
-                origin: kept.attempt.origin,
-                position: kept.attempt.position,
-                run: kept.attempt.run,
-                message: kept.attempt.failure.as_ref().map_or("", |failure| &failure.message),
-            })
-            .collect();
+        let key = standings.tests.values().find(|kin| kin.test == *test).map(|kin| kin.key);
+        let found = standings.all.iter().find(|(one, _)| Some(*one) == key);
+        let row = found.and_then(|(key, standing)| score::row(*key, standing, &standings, &owners));
+        let mut lines: Vec<Line> = store.attempts_of(test, limit)?.into_iter().map(Line::of_ours).collect();
+        lines.extend(key.map(|key| store.reported_of(key)).transpose()?.into_iter().flatten().map(Line::of_report));
+        lines.sort_by_key(|line| std::cmp::Reverse(line.when));
+        lines.truncate(limit);
+        let rows: Vec<HistoryRow<'_>> = lines.iter().map(Line::row).collect();
         let written = if at > 0 { writeln!(out) } else { Ok(()) };
-        let written = written.and_then(|()| attempts_table(test, &rows, &TimeZone::system(), look, out));
+        let written = written.and_then(|()| attempts_table(test, row.as_ref(), &rows, &TimeZone::system(), look, out));
         if written.is_err() {
             return Ok(written);
         }
@@ -83,10 +71,75 @@ fn show_test(
     Ok(Ok(()))
 }
 
+/// One attempt, whoever made it.
+struct Line {
+    when: Timestamp,
+    revision: Option<String>,
+    told_by: Option<String>,
+    message: String,
+    outcome: Outcome,
+    seconds: f64,
+    purpose: Purpose,
+    origin: Origin,
+    position: u32,
+    run: u32,
+}
+
+impl Line {
+    fn of_ours(kept: Kept) -> Self {
+        let Kept { revision, attempt, .. } = kept;
+        Self {
+            when: attempt.started,
+            revision: short(revision.commit.as_deref(), revision.dirty == Some(true)),
+            told_by: None,
+            message: attempt.failure.map(|failure| failure.message).unwrap_or_default(),
+            outcome: attempt.outcome,
+            seconds: attempt.seconds,
+            purpose: attempt.purpose,
+            origin: attempt.origin,
+            position: attempt.position,
+            run: attempt.run,
+        }
+    }
+
+    fn of_report(past: Past) -> Self {
+        let Past { source, execution, message } = past;
+        let run = source.ci_run.map(|run| format!("CI {run}"));
+        let parts = [run, source.job, source.branch].into_iter().flatten().collect::<Vec<_>>();
+        Self {
+            when: source.started,
+            revision: short(source.commit.as_deref(), false),
+            told_by: Some(if parts.is_empty() { "report".to_owned() } else { parts.join(", ") }),
+            message,
+            outcome: execution.outcome,
+            seconds: f64::from(execution.seconds),
+            purpose: Purpose::Suite,
+            origin: Origin::Process,
+            position: 0,
+            run: u32::from(execution.again),
+        }
+    }
+
+    fn row(&self) -> HistoryRow<'_> {
+        HistoryRow {
+            when: self.when,
+            outcome: self.outcome,
+            seconds: self.seconds,
+            revision: self.revision.as_deref(),
+            purpose: self.purpose,
+            origin: self.origin,
+            position: self.position,
+            run: self.run,
+            told_by: self.told_by.as_deref(),
+            message: &self.message,
+        }
+    }
+}
+
 /// The commit in short, marked where there were changes that no commit has.
-fn short(revision: &Revision) -> Option<String> {
-    let commit = revision.commit.as_ref()?;
-    let mark = if revision.dirty == Some(true) { "+" } else { "" };
+fn short(commit: Option<&str>, dirty: bool) -> Option<String> {
+    let commit = commit?;
+    let mark = if dirty { "+" } else { "" };
     Some(format!("{}{mark}", commit.get(..8).unwrap_or(commit)))
 }
 

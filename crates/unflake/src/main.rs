@@ -22,6 +22,7 @@ mod locate;
 mod measure;
 mod memory;
 mod outputs;
+mod owners;
 mod plain;
 mod probes;
 mod project;
@@ -30,9 +31,11 @@ mod quarantine_file;
 mod reports;
 mod revision;
 mod run;
+mod score;
 mod search;
 mod settings;
 mod sources;
+mod standing;
 mod trace;
 mod trouble;
 mod under;
@@ -123,12 +126,17 @@ fn obey(cli: Cli) -> Result<Exit, Trouble> {
         }
         Command::History(args) => {
             let settings = settle(Typed::default(), Vec::new(), &here)?;
-            history::show(&args, &settings.store.value, &console::look(cli.color, &io::stdout()))?;
+            history::show(&args, &settings.store.value, &here, &console::look(cli.color, &io::stdout()))?;
             Ok(Exit::Success)
         }
         Command::Quarantine(args) => {
             let settings = settle(Typed::default(), Vec::new(), &here)?;
             quarantine::obey(&args, &settings.store.value, &here, &console::look(cli.color, &io::stdout()))?;
+            Ok(Exit::Success)
+        }
+        Command::Score(args) => {
+            let settings = settle(Typed::default(), Vec::new(), &here)?;
+            score::show(&args, &settings.store.value, &here, &console::look(cli.color, &io::stdout()))?;
             Ok(Exit::Success)
         }
         Command::Import(args) => {

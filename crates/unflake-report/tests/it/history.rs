@@ -14,6 +14,7 @@ fn row(minute: i64, outcome: Outcome, purpose: Purpose, run: u32, message: &str)
         origin: Origin::Fork,
         position: if purpose == Purpose::Fresh { 0 } else { 411 },
         run,
+        told_by: None,
         message,
     }
 }
@@ -33,7 +34,7 @@ fn table(look: &Look) -> String {
         row(4, Outcome::Passed, Purpose::Fresh, 0, ""),
         row(5, Outcome::Skipped, Purpose::Suite, 0, "needs Windows"),
     ];
-    written(|out| attempts_table(&TestId::new(TOTAL), &rows, &TimeZone::UTC, look, out))
+    written(|out| attempts_table(&TestId::new(TOTAL), None, &rows, &TimeZone::UTC, look, out))
 }
 
 #[test]
@@ -48,7 +49,7 @@ fn the_same_narrow() {
 
 #[test]
 fn a_test_nobody_knows() {
-    assert_snapshot!(written(|out| attempts_table(&TestId::new(TOTAL), &[], &TimeZone::UTC, &WIDE, out)), @"
+    assert_snapshot!(written(|out| attempts_table(&TestId::new(TOTAL), None, &[], &TimeZone::UTC, &WIDE, out)), @"
       tests/test_cart.py::test_total
       no attempts are known
     ");

@@ -87,10 +87,11 @@ proptest! {
                 origin: attempt.origin,
                 position: attempt.position,
                 run: attempt.run,
+                told_by: None,
                 message: &attempt.stdout,
             })
             .collect();
         let id = unflake_model::TestId::new(&revision);
-        check(&written(|out| attempts_table(&id, &rows, &TimeZone::UTC, &look, out)));
+        check(&written(|out| attempts_table(&id, None, &rows, &TimeZone::UTC, &look, out)));
     }
 }

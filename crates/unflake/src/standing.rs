@@ -1,0 +1,104 @@
+//! How every test stands: from the history to scores.
+
+use std::collections::{HashMap, HashSet};
+use std::path::Path;
+
+use unflake_inquiry::{Ledger, LedgerSource, Standing};
+use unflake_report::Strip;
+use unflake_store::{FILE, Kin, Source, SourceId, Store, TestKey};
+
+use crate::memory::elsewhere;
+use crate::trouble::Trouble;
+
+/// Branches on which a failure is nobody's work in progress.
+const MAIN: [&str; 5] = ["main", "master", "trunk", "develop", "default"];
+
+/// The history in this place, where there is one.
+pub(crate) fn open(place: &Path) -> Result<Store, Trouble> {
+    let places = [Some(place.to_owned()), elsewhere(place)];
+    let directory = places.into_iter().flatten().find(|directory| directory.join(FILE).is_file());
+    let Some(directory) = directory else {
+        return Err(Trouble::usage(format!("there is no history in {}", place.display()))
+            .hint("`unflake run -- pytest` begins one, `unflake import REPORT…` takes in the results of your CI"));
+    };
+    Ok(Store::open(&directory)?)
+}
+
+/// Every run that is known, and how every test stands after them.
+pub(crate) struct Standings {
+    pub(crate) tests: HashMap<TestKey, Kin>,
+    /// By the number that the ledger has for each: the sources of it, the oldest first.
+    pub(crate) runs: Vec<Source>,
+    pub(crate) bad_days: HashSet<u32>,
+    /// With the key of the test.
+    pub(crate) all: Vec<(TestKey, Standing)>,
+}
+
+/// `main`: the branch on which failures count, beside those that are usually called so.
+pub(crate) fn look(store: &Store, main: Option<&str>) -> Result<Standings, Trouble> {
+    let tests: HashMap<TestKey, Kin> = store.tests()?.into_iter().map(|kin| (kin.key, kin)).collect();
+    let mut ledger = Ledger::default();
+    let mut numbers = Numbers::default();
+    for source in store.sources()? {
+        ledger.begin(numbers.of(&source, main));
+        // Keys are counted from 1, and there are as many as tests.
+        store.executions_in(source.id, &mut |one| {
+            if let Ok(test) = usize::try_from(one.test.0) {
+                ledger.add(test, one.again > 0, one.outcome, one.seconds);
+            }
+        })?;
+    }
+    let bad_days = ledger.bad_days();
+    let all =
+        ledger.standings(&bad_days).into_iter().map(|standing| (TestKey(standing.test as i64), standing)).collect();
+    Ok(Standings { tests, runs: numbers.runs, bad_days, all })
+}
+
+/// Numbers for what is the same.
+#[derive(Default)]
+struct Numbers {
+    runs: Vec<Source>,
+    known_runs: HashMap<(String, u32), u32>,
+    codes: HashMap<String, u32>,
+    jobs: HashMap<String, u32>,
+}
+
+impl Numbers {
+    fn of(&mut self, source: &Source, main: Option<&str>) -> LedgerSource {
+        let new = self.runs.len() as u32;
+        let run = match &source.ci_run {
+            Some(run) => *self.known_runs.entry((run.clone(), source.ci_attempt.unwrap_or(1))).or_insert(new),
+            None => new,
+        };
+        if run == new {
+            self.runs.push(source.clone());
+        }
+        let code = source.commit.clone().filter(|_| !source.dirty).map(|commit| numbered(&mut self.codes, commit));
+        let is_main = |branch: &str| main.map_or(MAIN.contains(&branch), |main| main == branch);
+        let ours = if matches!(source.id, SourceId::Run(_)) { "here" } else { "" };
+        LedgerSource {
+            run,
+            code,
+            job: numbered(&mut self.jobs, source.job.clone().unwrap_or(ours.to_owned())),
+            in_progress: source.dirty || source.branch.as_deref().is_some_and(|branch| !is_main(branch)),
+        }
+    }
+}
+
+fn numbered(numbers: &mut HashMap<String, u32>, name: String) -> u32 {
+    let next = numbers.len() as u32;
+    *numbers.entry(name).or_insert(next)
+}
+
+/// The last runs of a test that failed at times, each as a sign.
+pub(crate) fn strip(standing: &Standing, last: usize) -> Vec<Strip> {
+    let from = standing.strip.len().saturating_sub(last);
+    standing.strip[from..]
+        .iter()
+        .map(|(_, seen)| match seen {
+            unflake_inquiry::Seen::Passed => Strip::Passed,
+            unflake_inquiry::Seen::Flaked => Strip::Flaked,
+            unflake_inquiry::Seen::Failed => Strip::Failed,
+        })
+        .collect()
+}
