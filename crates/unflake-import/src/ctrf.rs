@@ -18,9 +18,10 @@ const ENOUGH: &str = "enough";
 
 pub(crate) fn read(source: impl BufRead, sink: &mut Sink) -> Result<(), String> {
     let mut source = source.take(LARGEST);
-    let mut found = false;
+    let (mut found, mut start) = (false, None);
     let mut reader = serde_json::Deserializer::from_reader(&mut source);
-    let answer = Within { sink, path: &["results", "tests"], found: &mut found }.deserialize(&mut reader);
+    let answer =
+        Within { sink, path: &["results", "tests"], found: &mut found, start: &mut start }.deserialize(&mut reader);
     match answer {
         Err(_) if source.limit() == 0 => Err(format!("it is larger than {} MiB", LARGEST >> 20)),
         Err(error) if error.to_string().starts_with(ENOUGH) => Ok(()),
@@ -36,6 +37,8 @@ struct Within<'a, 'b> {
     sink: &'a mut Sink<'b>,
     path: &'static [&'static str],
     found: &'a mut bool,
+    /// When all of it began, which stands before the tests.
+    start: &'a mut Option<f64>,
 }
 
 impl<'de> DeserializeSeed<'de> for Within<'_, '_> {
@@ -53,10 +56,18 @@ impl<'de> Visitor<'de> for Within<'_, '_> {
         f.write_str(if self.path.is_empty() { "a list of tests" } else { "an object" })
     }
 
-    fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<(), M::Error> {
+    fn visit_map<M: MapAccess<'de>>(mut self, mut map: M) -> Result<(), M::Error> {
         while let Some(name) = map.next_key::<String>()? {
             if name == self.path[0] {
-                map.next_value_seed(Within { sink: &mut *self.sink, path: &self.path[1..], found: &mut *self.found })?;
+                let Self { sink, path, found, start } = &mut self;
+                map.next_value_seed(Within {
+                    sink: &mut **sink,
+                    path: &path[1..],
+                    found: &mut **found,
+                    start: &mut **start,
+                })?;
+            } else if name == "summary" {
+                *self.start = map.next_value::<Value>()?["start"].as_f64();
             } else {
                 map.next_value::<IgnoredAny>()?;
             }
@@ -67,7 +78,7 @@ impl<'de> Visitor<'de> for Within<'_, '_> {
     fn visit_seq<S: SeqAccess<'de>>(self, mut list: S) -> Result<(), S::Error> {
         *self.found = true;
         while let Some(test) = list.next_element::<Test>()? {
-            if let ControlFlow::Break(()) = (self.sink)(case(test)) {
+            if let ControlFlow::Break(()) = (self.sink)(case(test, *self.start)) {
                 return Err(S::Error::custom(ENOUGH));
             }
         }
@@ -105,7 +116,7 @@ struct Attempt {
     trace: Option<String>,
 }
 
-fn case(test: Test) -> Case {
+fn case(test: Test, start: Option<f64>) -> Case {
     let mut attempts: Vec<Tried> = test.retry_attempts.iter().take(1000).map(tried).collect();
     // Some writers have the last attempt among the others, some do not.
     if attempts.len() <= test.retries as usize {
@@ -129,7 +140,7 @@ fn case(test: Test) -> Case {
         id: text::name(id),
         file: test.file_path,
         line: test.line,
-        when: test.start.and_then(when::milliseconds),
+        when: test.start.or(start).and_then(when::milliseconds),
         attempts,
     }
 }

@@ -1,0 +1,113 @@
+//! Two importers of the same files and a run at the same time, killed at random.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasher, RandomState};
+use std::path::Path;
+use std::process::{Child, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use e2e::{Story, python, unflake};
+use unflake_store::{SourceId, Store};
+
+use crate::report;
+
+const REPORTS: u32 = 6;
+/// More than one transaction's worth.
+const TESTS: usize = 25_000;
+
+fn begin(story: &Story, arguments: &[&str]) -> Child {
+    let mut command = story.command(unflake());
+    command.args(arguments).stdout(Stdio::null()).stderr(Stdio::null());
+    command.spawn().unwrap()
+}
+
+fn check(store: &Store) -> (usize, u64) {
+    let mut runs = 0;
+    let mut imported = 0;
+    for source in store.sources().unwrap() {
+        let mut times: HashMap<i64, u32> = HashMap::new();
+        store.executions_in(source.id, &mut |one| *times.entry(one.test.0).or_default() += 1).unwrap();
+        match source.id {
+            SourceId::Report(_) => {
+                assert!(times.values().all(|times| *times == 1), "a test is there twice");
+                imported += times.len() as u64;
+            }
+            SourceId::Run(run) => {
+                let told = store.runs(usize::MAX).unwrap().into_iter().find(|one| one.id == run).unwrap();
+                assert_eq!(told.attempts, store.attempts_in(run).unwrap().len() as u64);
+                runs += 1;
+            }
+        }
+    }
+    (runs, imported)
+}
+
+fn kill_at_random(kills: usize) {
+    let story = Story::of("def test_one(): pass\ndef test_two(): pass\n");
+    let names: Vec<String> = (0..TESTS).map(|number| format!("test_{number}")).collect();
+    let cases: Vec<(&str, bool)> = names.iter().enumerate().map(|(at, name)| (name.as_str(), at % 997 != 0)).collect();
+    let mut story = story;
+    for day in 0..REPORTS {
+        story = story.with(&format!("reports/{day}.xml"), report(day, &cases));
+    }
+    let forward: Vec<String> = (0..REPORTS).map(|day| format!("reports/{day}.xml")).collect();
+    let mut forward: Vec<&str> = forward.iter().map(String::as_str).collect();
+    forward.insert(0, "import");
+    let mut backward = forward.clone();
+    backward[1..].reverse();
+    let python = python().to_str().unwrap();
+    let run = ["run", "--", python, "-m", "pytest", "-q"];
+    let place = story.project().join(".unflake");
+    let (mut killed, mut partly) = (0, 0);
+    while killed < kills {
+        let mut children = [begin(&story, &forward), begin(&story, &backward), begin(&story, &run)];
+        for child in &mut children {
+            let random = RandomState::new().hash_one(killed);
+            thread::sleep(Duration::from_millis(random % 120));
+            killed += usize::from(child.try_wait().unwrap().is_none());
+            child.kill().unwrap();
+        }
+        children.iter_mut().for_each(|child| drop(child.wait().unwrap()));
+        if let Some(store) = opened(&place) {
+            let whole = u64::from(REPORTS) * TESTS as u64;
+            let imported = check(&store).1;
+            partly += usize::from(imported > 0 && imported < whole);
+            if imported == whole {
+                // From the beginning, so that there is something to be killed in.
+                drop(store);
+                std::fs::remove_dir_all(&place).unwrap();
+            }
+        }
+    }
+    assert!(partly > 0, "no import was ever killed in the middle");
+    story.unflake(forward.iter().copied()).end().exits(0);
+    story.run("", &format!("{python} -m pytest -q")).exits(0);
+    let store = opened(&place).unwrap();
+    let (runs, imported) = check(&store);
+    assert!(runs > 0);
+    assert_eq!(imported, u64::from(REPORTS) * TESTS as u64, "nothing is lost");
+    let reports = store.reports(usize::MAX).unwrap();
+    assert_eq!(reports.len(), REPORTS as usize, "nothing is there twice");
+    assert!(reports.iter().all(|report| report.ended.as_deref() == Some("") && report.executions == TESTS as u64));
+    drop(store);
+    let database = rusqlite::Connection::open(place.join(unflake_store::FILE)).unwrap();
+    let word: String = database.query_row("PRAGMA integrity_check", [], |row| row.get(0)).unwrap();
+    assert_eq!(word, "ok");
+}
+
+fn opened(place: &Path) -> Option<Store> {
+    place.join(unflake_store::FILE).is_file().then(|| Store::open(place).unwrap())
+}
+
+#[test]
+fn importers_and_a_run_that_are_killed_lose_nothing_and_keep_nothing_twice() {
+    kill_at_random(12);
+}
+
+/// The same at length: minutes.
+#[test]
+#[ignore = "takes minutes: cargo test -p e2e --test history -- --ignored"]
+fn two_hundred_kills() {
+    kill_at_random(200);
+}
