@@ -89,13 +89,16 @@ impl Scores {
             row.head(page)?;
             row.body(page.indent(), zone, page)?;
         }
+        page.blank()?;
         match self.rows.len().saturating_sub(limit) {
-            0 => Ok(()),
-            more => {
-                page.blank()?;
-                page.cut(2, &format!("and {more} more (--limit)"))
-            }
+            0 => {}
+            more => page.cut(2, &format!("and {more} more (--limit)"))?,
         }
+        if flaky == 0 {
+            return Ok(());
+        }
+        let next = format!("{} unflake locate TEST says where a flaky test starts to fail", look.sign("→"));
+        page.prose(2, Tone::Faint, &next)
     }
 
     /// One document, as `--json` of the other commands writes it.

@@ -59,25 +59,32 @@ fn kill_at_random(kills: usize) {
     let python = python().to_str().unwrap();
     let run = ["run", "--", python, "-m", "pytest", "-q"];
     let place = story.project().join(".unflake");
-    let (mut killed, mut partly) = (0, 0);
+    let (mut killed, mut partly, mut most) = (0, 0, 100);
     while killed < kills {
         let mut children = [begin(&story, &forward), begin(&story, &backward), begin(&story, &run)];
         for child in &mut children {
             let random = RandomState::new().hash_one(killed);
-            thread::sleep(Duration::from_millis(random % 120));
+            thread::sleep(Duration::from_millis(random % most));
             killed += usize::from(child.try_wait().unwrap().is_none());
             child.kill().unwrap();
         }
-        children.iter_mut().for_each(|child| drop(child.wait().unwrap()));
-        if let Some(store) = opened(&place) {
-            let whole = u64::from(REPORTS) * TESTS as u64;
-            let imported = check(&store).1;
-            partly += usize::from(imported > 0 && imported < whole);
-            if imported == whole {
-                // From the beginning, so that there is something to be killed in.
-                drop(store);
-                std::fs::remove_dir_all(&place).unwrap();
-            }
+        children.iter_mut().for_each(|child| assert!(child.wait().is_ok()));
+        let Some(store) = opened(&place) else {
+            most *= 2;
+            continue;
+        };
+        let whole = u64::from(REPORTS) * TESTS as u64;
+        let imported = check(&store).1;
+        partly += usize::from(imported > 0 && imported < whole);
+        // How long it takes to come to something depends on the machine.
+        if imported == 0 {
+            most *= 2;
+        }
+        if imported == whole {
+            most = (most * 2 / 3).max(50);
+            // From the beginning, so that there is something to be killed in.
+            drop(store);
+            std::fs::remove_dir_all(&place).unwrap();
         }
     }
     assert!(partly > 0, "no import was ever killed in the middle");
