@@ -26,12 +26,12 @@ COMBINATIONS = [
     ("3.10", "8.0.2", []),
     ("3.11", "8.3.4", ["freezegun"]),
     ("3.12", "8.3.4", []),
-    ("3.13", "9.0.1", ["numpy", "freezegun", "playwright", "selenium"]),
+    ("3.13", "9.0.1", ["numpy", "freezegun", "playwright", "selenium", "pandas"]),
     ("3.14", None, []),
 ]
-# What tests left behind, depended on and went through is a matter of the interpreter more than of pytest: it is looked at on the oldest of both, on
+# What tests left behind, depended on, went through and asserted is a matter of the interpreter more than of pytest: it is looked at on the oldest of both, on
 # the last interpreter without `sys.monitoring`, and on the newest.
-INSTRUMENTS = "test_state*.py", "test_dependencies*.py", "test_tracing*.py", "test_layers*.py"
+INSTRUMENTS = "test_state*.py", "test_dependencies*.py", "test_tracing*.py", "test_layers*.py", "test_assertions*.py", "test_filter.py"
 WITH_INSTRUMENTS = ("3.8", "6.2.5"), ("3.11", "8.3.4"), ("3.13", "9.0.1")
 PLUGINS = ["pytest-asyncio", "pytest-xdist", "pytest-cov", "pytest-rerunfailures"]
 

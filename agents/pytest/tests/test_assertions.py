@@ -423,3 +423,31 @@ def test_a_module_that_was_there_first_is_a_gap(told):
     files = {"early.py": "def f(): assert 1", "test_it.py": "import early\ndef test_a(): early.f()"}
     all = told(files, args=("-p", "early"))
     assert all.gaps == ["early.py was loaded before it could be looked into"] and all.all == []
+
+
+def test_a_doctest_is_a_gap(told):
+    code = '"""\n>>> 1 + 1\n2\n"""\ndef test_a(): assert 1 == 1'
+    assert told(code, args=("--doctest-modules",)).gaps == ["what a doctest compares is not told"]
+    assert told(code, test=1, args=("--doctest-modules",)).gaps == []
+
+
+def test_modules_that_pytest_imports_by_their_paths(told):
+    files = {"a/test_it.py": "def test_a():\n    x = 1\n    assert x == 1", "b/test_it.py": "def test_a():\n    x = 2\n    assert x == 2"}
+    all = told(files, test=1, args=("--import-mode=importlib",))
+    assert all.one("x == 2") == ("held", [("x", "2")]) and all.gaps == []
+
+
+def test_a_module_that_is_written_anew_and_loaded_again(told):
+    code = """
+    import importlib, sys
+    sys.dont_write_bytecode = True
+    def test_a():
+        import made
+        old = made.f
+        open("made.py", "w").write("def f(x):\\n    y = x\\n    assert y < 9\\n    assert y")
+        importlib.reload(made)
+        made.f(2)
+        old(1)
+    """
+    all = told({"made.py": "def f(x):\n    assert x == 1", "test_it.py": code})
+    assert all.all == [("y < 9", "held", [("y", "2")]), ("y", "held", [("y", "True")]), ("x == 1", "held", [("x", "1")])]

@@ -2,12 +2,14 @@
 through the loader of source files. Compiled files of the user are neither read nor written for these. PYTEST_DONT_REWRITE"""
 
 import ast
+import functools
 import os
 import sys
 from importlib import machinery
 
 from _pytest.assertion import rewrite
 
+from .assert_imports import after_import
 from .assert_kept import digest
 from .assert_rewrite import rewrite as rewrite_assert, transform
 from .assert_sites import Site, Table, sites
@@ -29,6 +31,7 @@ class Loading:
 
     def install(self):
         self._into_pytest()
+        after_import("_pytest.doctest", self._into_doctests)
         if not sys.flags.optimize:  # Without `assert` there is nothing to see.
             self._into_loader()
         for path in self.files():
@@ -128,6 +131,17 @@ class Loading:
 
         rewrite.rewrite_asserts, rewriter.visit_Assert, rewrite._rewrite_test = telling_module, telling_assert, telling_test
         rewrite._read_pyc, rewrite._write_pyc, rewrite.try_makedirs = read_others, write_others, make_others
+
+    def _into_doctests(self, module):
+        run, gap = module.DoctestItem.runtest, self._recorder.gap
+
+        @functools.wraps(run)
+        def runtest(item):
+            __tracebackhide__ = True
+            gap("what a doctest compares is not told")
+            return run(item)
+
+        module.DoctestItem.runtest = runtest
 
     def _looked_into(self, path, fn, config, rewrite_test):
         with self._open(fn, "rb") as file:

@@ -50,7 +50,7 @@ def _tuple(node):
 def _binary(node):
     binding = BINDING[type(node.op)]
     if binding == POWER:
-        return POWER, "%s ** %s" % (_show(node.left, POWER + 1), _show(node.right, POWER))
+        return POWER, "%s ** %s" % (_show(node.left, POWER + 1), _show(node.right, FACTOR))
     return binding, "%s %s %s" % (_show(node.left, binding), OPERATORS[type(node.op)], _show(node.right, binding + 1))
 
 
