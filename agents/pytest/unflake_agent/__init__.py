@@ -8,7 +8,7 @@ asked for: `dependencies` tells what a test depended on, from `facts` that are g
 those), and written by `told`; `paths` and `qualified` name things. `state` obeys orders about what tests leave behind: objects that can be reached (`heap`, made of
 `shapes` and `values` by `plans`, told by `names` and `texts`; `origins` says whose they are), the process
 (`surroundings`, `descriptors`), fixtures (`standing`), files (`disk`), less the `noise`; and `writes` sees which lines write it.
-`tracing` has the order in which lines run, `layers` what a run looked like; their own docstrings say who helps.
+`tracing` has the order in which lines run, `layers` what a run looked like, `assert_instrument` what its assertions saw; their own docstrings say who helps.
 
 PYTEST_DONT_REWRITE
 """
