@@ -87,3 +87,19 @@ def looked(project):
         return Looked(unflake, unflake.fork(connection, 5) if forked else connection)
 
     return start
+
+
+@pytest.fixture
+def asserted(project):
+    """Runs a test by its number with the instrument; what it told of its assertions."""
+    from asserted import LAYER, Told
+
+    def run(files, test=0, outcome="passed", args=(), **options):
+        unflake = project(files, *args, variables=dict(LAYER, **options.pop("variables", {})), **options)
+        agent = unflake.ready()
+        done = agent.run(test)[0]
+        assert done["outcome"] == outcome, done
+        unflake.end(agent)
+        return Told(done)
+
+    return run

@@ -35,21 +35,6 @@ STATEMENTS = {
 }
 
 
-@pytest.fixture
-def told(project):
-    """Runs a test by its number with the instrument; what it told of its assertions."""
-
-    def run(files, test=0, outcome="passed", args=(), **options):
-        unflake = project(files, *args, variables=dict(LAYER, **options.pop("variables", {})), **options)
-        agent = unflake.ready()
-        done = agent.run(test)[0]
-        assert done["outcome"] == outcome, done
-        unflake.end(agent)
-        return Told(done)
-
-    return run
-
-
 @pytest.fixture(scope="module", params=WAYS)
 def statements(request):
     suite = Suite(*in_ways({"%d" % n: body for n, (body, _) in enumerate(STATEMENTS.values())}, request.param), LAYER)
@@ -64,7 +49,7 @@ def test_statements(statements, name):
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_each_part_is_evaluated_once_and_in_order(told, way):
+def test_each_part_is_evaluated_once_and_in_order(asserted, way):
     body = """
 log = []
 def say(x):
@@ -84,19 +69,19 @@ assert seen + log == {}
 """
     plain = "[1, 1, 0, 2, True, True, False]"
     files, args = in_way(body.format(plain).strip(), way)
-    told(files, args=args)
+    asserted(files, args=args)
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_walruses_stay(told, way):
+def test_walruses_stay(asserted, way):
     files, args = in_way("assert (x := 3) == 3\nassert x == 3\nassert (y := [x]) and y == [3]", way)
-    all = told(files, args=args)
+    all = asserted(files, args=args)
     assert [how for _, how, _ in all.all] == ["held"] * 3
     assert all.all[1] == ("x == 3", "held", [("x", "3")])
 
 
 @pytest.mark.parametrize("way", ["rewritten", "plain"])
-def test_yields_and_awaits_stay(told, way):
+def test_yields_and_awaits_stay(asserted, way):
     code = """
 import asyncio
 async def two(): return 2
@@ -115,13 +100,13 @@ def test_a():
     assert next(g) == 1
     assert g.send(5) == 2
 """
-    all = told(code, args=() if way == "rewritten" else ("--assert=plain",))
+    all = asserted(code, args=() if way == "rewritten" else ("--assert=plain",))
     assert all.one("await two() == 2") == ("held", [("await two()", "2")])
     assert all.one("(yield 1) == 5") == ("held", [("(yield 1)", "5")])
     assert all.sites and all.gaps == []
 
 
-def test_where_it_is(told):
+def test_where_it_is(asserted):
     code = """
     class TestCart:
         def test_total(self):
@@ -133,13 +118,13 @@ def test_where_it_is(told):
             check(1)
             (lambda y: check(y))(2)
     """
-    sites = list(told(code).sites.values())
+    sites = list(asserted(code).sites.values())
     here = {"file": "test_it.py", "function": "TestCart.test_total", "expression": "1 < 2", "ordinal": 0, "line": 4}
     there = {"file": "test_it.py", "function": "TestCart.test_total.<locals>.check", "expression": "x", "ordinal": 0, "line": 7}
     assert sites == [here, there, dict(there, ordinal=1, line=8)]
 
 
-def test_functions_of_one_name_share_their_ordinals(told):
+def test_functions_of_one_name_share_their_ordinals(asserted):
     code = """
     def check(x): assert x == 1
     first = check
@@ -148,34 +133,34 @@ def test_functions_of_one_name_share_their_ordinals(told):
         check(1)
         first(1)
     """
-    assert [site["ordinal"] for site in told(code).sites.values()] == [1, 0]
+    assert [site["ordinal"] for site in asserted(code).sites.values()] == [1, 0]
 
 
-def test_helpers_in_packages_and_conftest_and_fixtures(told):
+def test_helpers_in_packages_and_conftest_and_fixtures(asserted):
     files = {
         "pkg/__init__.py": "",
         "pkg/deep.py": "def f(x):\n    assert x == 1\n    return x",
         "conftest.py": "import pytest\n@pytest.fixture\ndef one():\n    assert 1 == 1\n    yield 1\n    assert 2 == 2",
         "test_it.py": "from pkg.deep import f\ndef test_a(one): assert f(one)",
     }
-    all = told(files)
+    all = asserted(files)
     assert [(site["file"], site["function"]) for site in all.sites.values()] == [
         ("conftest.py", "one"), ("pkg/deep.py", "f"), ("test_it.py", "test_a"), ("conftest.py", "one"),
     ]  # fmt: skip
 
 
-def test_what_failed_and_what_raised(told):
-    all = told("def test_a():\n    x = 1\n    assert x == 2", outcome="failed")
+def test_what_failed_and_what_raised(asserted):
+    all = asserted("def test_a():\n    x = 1\n    assert x == 2", outcome="failed")
     assert all.one("x == 2") == ("failed", [("x", "1")])
 
 
-def test_what_raised(told):
-    all = told("def test_a():\n    x = 1\n    assert x / 0 == 2", outcome="failed")
+def test_what_raised(asserted):
+    all = asserted("def test_a():\n    x = 1\n    assert x / 0 == 2", outcome="failed")
     assert all.one("x / 0 == 2") == ("raised", [("exception", "ZeroDivisionError('division by zero')")])
     assert all.failure["kind"] == "ZeroDivisionError"
 
 
-def test_a_truth_that_raises_and_a_message_that_raises(told):
+def test_a_truth_that_raises_and_a_message_that_raises(asserted):
     code = """
     class Odd:
         def __bool__(self): raise ValueError("odd")
@@ -184,12 +169,12 @@ def test_a_truth_that_raises_and_a_message_that_raises(told):
         x = 1
         assert x == 2, 1 / 0
     """
-    assert told(code, outcome="failed").one("Odd()")[0] == "raised"
-    all = told(code, test=1, outcome="failed")
+    assert asserted(code, outcome="failed").one("Odd()")[0] == "raised"
+    all = asserted(code, test=1, outcome="failed")
     assert all.one("x == 2") == ("failed", [("x", "1")]) and all.failure["kind"] == "ZeroDivisionError"
 
 
-def test_parameters_and_threads(told):
+def test_parameters_and_threads(asserted):
     code = """
     import pytest, threading
     def check(x): assert x > 0
@@ -199,7 +184,7 @@ def test_parameters_and_threads(told):
         for one in threads: one.start()
         for one in threads: one.join()
     """
-    assert told(code, test=1).all == [("x > 0", "held", [("x", "2")])] * 3
+    assert asserted(code, test=1).all == [("x > 0", "held", [("x", "2")])] * 3
 
 
 def test_a_test_that_is_run_again_tells_its_sites_again(project):
@@ -210,8 +195,8 @@ def test_a_test_that_is_run_again_tells_its_sites_again(project):
     assert first.lines == again.lines == copy.lines
 
 
-def test_a_loop_without_end_is_cut_and_says_so(told):
-    all = told("def test_a():\n    for i in range(5000):\n        assert i >= 0")
+def test_a_loop_without_end_is_cut_and_says_so(asserted):
+    all = asserted("def test_a():\n    for i in range(5000):\n        assert i >= 0")
     assert len(all.all) == 1000 and all.gaps == ["more assertions were evaluated than are told"]
 
 
@@ -277,133 +262,21 @@ def test_failures_are_told_as_without(project):
         assert plain == told
 
 
-def test_nothing_is_added_to_the_project_and_nothing_compiled_is_used(project, told):
-    variables = {"PYTHONDONTWRITEBYTECODE": ""}
-    files = {"sub/helper.py": "def f(x):\n    assert x == 1", "test_it.py": "from sub.helper import f\ndef test_a():\n    f(1)\n    assert 2 == 2"}
-    all = told(files, variables=variables)
-    assert len(all.all) == 2
-    assert not [name for _, directories, _ in os.walk(project.directory) for name in directories if name == "__pycache__"]
-    # What a plain run leaves is not taken for what is instrumented, and stays what it is.
-    plain = project(files, variables=variables)
-    plain.end(plain.ready())
-    before = compiled(project.directory)
-    assert before
-    assert len(told(files, variables=variables).all) == 2
-    assert compiled(project.directory) == before
-
-
-def test_what_was_made_once_is_kept_in_the_cache_and_nothing_else_is_taken_from_there(project, told):
-    cache = os.path.join(project.directory, "cache")
-    variables = {"UNFLAKE_CACHE": cache}
-    files = {
-        "helper.py": "def f(x):\n    assert x == 1",
-        "test_it.py": "import pytest\nfrom helper import f\ndef test_a():\n    f(1)\n    with pytest.raises(KeyError): {}[1]\n    x = 2\n    assert not x == 3",
-    }
-    first = told(files, variables=variables)
-    kept = os.listdir(os.path.join(cache, "assertions"))
-    assert len(kept) == 2
-    second = told(files, variables=variables)
-    assert second.all == first.all and list(second.sites.values()) == list(first.sites.values()) and len(first.all) == 3
-    assert os.listdir(os.path.join(cache, "assertions")) == kept
-    changed = dict(files, **{"helper.py": "def f(x):\n\n    assert x < 2"})
-    third = told(changed, variables=variables)
-    assert third.one("x < 2") == ("held", [("x", "1")]) and len(os.listdir(os.path.join(cache, "assertions"))) == 3
-    for name in kept:
-        with open(os.path.join(cache, "assertions", name), "wb") as file:
-            file.write(b"nonsense")
-    assert told(files, variables=variables).all == first.all
-
-
-def compiled(directory):
-    found = {}
-    for above, _, names in os.walk(directory):
-        for name in names:
-            if name.endswith(".pyc"):
-                path = os.path.join(above, name)
-                with open(path, "rb") as file:
-                    found[path] = file.read(), os.stat(path).st_mtime_ns
-    return found
-
-
-SOURCES = {
-    "encoding": "# -*- coding: latin-1 -*-\ndef f(x):\n    assert x == '\u00e9'\nf('\u00e9')\n".encode("latin-1"),
-    "future": b"'doc'\nfrom __future__ import annotations\ndef f(x: nonsense):\n    assert x\nf(1)\nassert __doc__ == 'doc'\n",
-    "class body": b"class A:\n    x = 1\n    assert x == 1\nassert sorted(k for k in vars(A) if not k.startswith('__')) == ['x']\n",
-    "module": b"x = 1\nassert x == 1\nassert [k for k in dir() if '@' in k] == []\n",
-    "locals": b"def f():\n    x = 1\n    assert x == 1\n    return locals()\nassert f() == {'x': 1}\n",
-    "slots": b"import enum\nclass E(enum.Enum):\n    A = 1\n    assert A == 1\nassert list(E.__members__) == ['A']\n",
-    "match": b"def f(x):\n    if x:\n        assert x, 'm'\n    else: assert not x\nf(1); f(0)\n",
-    "nonlocal": b"def f():\n    x = 1\n    def g():\n        nonlocal x\n        assert x == 1; x = 2\n    g()\n    assert x == 2\nf()\n",
-    "dont rewrite": b"'''PYTEST_DONT_REWRITE'''\ndef f(x): assert x == 1\nf(1)\n",
-    "deep": b"def f(x):\n" + b"".join(b"    " * (n + 1) + b"with open('/dev/null'):\n" for n in range(18)) + b"    " * 19 + b"assert x\nf(1)\n",
-    "too deep": b"def f(x):\n" + b"".join(b"    " * (n + 1) + b"for _ in [1]:\n" for n in range(20)) + b"    " * 21 + b"assert x\nf(1)\n",
-    "long": b"assert " + b" + ".join([b"1"] * 80) + b" == 80\n",
-}
-
-
-# In which pytest itself leaves names.
-NAMES_SEEN = "class body", "module", "slots", "locals"
-
-
-@pytest.mark.parametrize("name", list(SOURCES))
-def test_helpers_of_all_kinds_are_loaded_as_they_are(told, name):
-    told({"helper.py": SOURCES[name], "test_it.py": "def test_a():\n    import helper"})
-
-
-@pytest.mark.parametrize("name", [name for name in SOURCES if name not in NAMES_SEEN])
-def test_tests_of_all_kinds_are_loaded_as_they_are(told, name):
-    told({"test_it.py": SOURCES[name] + b"\ndef test_a(): pass\n"})
-
-
-def test_a_syntax_error_is_told_as_without(project):
-    seen = []
-    for variables in ({}, LAYER):
-        agent = project({"helper.py": "assert 1 ==\n", "test_it.py": "def test_a():\n    import helper"}, variables=variables).ready()
-        seen.append(agent.run(0)[0]["failure"])
-    assert seen[0] == seen[1]
-
-
-def test_loaders_of_others_load_their_modules(told):
-    code = """
-    import importlib.machinery, importlib.util, sys
-    class Loader(importlib.machinery.SourceFileLoader):
-        def source_to_code(self, data, path, **_):
-            return compile(data.replace(b"ONE", b"1"), path, "exec")
-    def test_a():
-        spec = importlib.util.spec_from_loader("odd", Loader("odd", "odd.py"))
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-        assert module.x == 1
-    """
-    all = told({"odd.py": "x = ONE\nassert x", "test_it.py": code})
-    assert all.gaps == ["odd.py is loaded as it is: Loader loads it"] and len(all.all) == 1
-
-
-def test_code_that_is_asked_for_without_importing_is_plain(told):
-    code = """
-    import helper, marshal
-    def test_a():
-        code = helper.__loader__.get_code("helper")
-        assert b"unflake" not in marshal.dumps(code)
-    """
-    told({"helper.py": "def f(x): assert x", "test_it.py": code})
-
-
 def test_without_being_asked_nothing_is_there(project):
     agent = project("import builtins\ndef test_a(): assert not [n for n in vars(builtins) if 'unflake' in n]").ready()
     assert agent.outcomes(0) == ["passed"]
 
 
-def test_a_hook_for_assertions_that_pass_still_hears_of_them(told):
+def test_a_hook_for_assertions_that_pass_still_hears_of_them(asserted):
     files = {
         "pytest.ini": "[pytest]\nenable_assertion_pass_hook = true",
         "conftest.py": "passed = []\ndef pytest_assertion_pass(item, lineno, orig, expl): passed.append((lineno, orig, expl))",
         "test_it.py": "import conftest\ndef test_a():\n    x = 1\n    assert x == 1\n    y = conftest.passed\n    assert y == [(4, 'x == 1', '1 == 1')]",
     }
-    assert told(files).one("x == 1") == ("held", [("x", "1")])
+    assert asserted(files).one("x == 1") == ("held", [("x", "1")])
 
 
-def test_tests_that_patch_builtins_and_trace(told):
+def test_tests_that_patch_builtins_and_trace(asserted):
     code = """
     import builtins, sys
     from unittest import mock
@@ -416,38 +289,10 @@ def test_tests_that_patch_builtins_and_trace(told):
         assert x == [1]
         sys.settrace(None)
     """
-    assert [how for _, how, _ in told(code).all] == ["held", "held"]
+    assert [how for _, how, _ in asserted(code).all] == ["held", "held"]
 
 
-def test_a_module_that_was_there_first_is_a_gap(told):
-    files = {"early.py": "def f(): assert 1", "test_it.py": "import early\ndef test_a(): early.f()"}
-    all = told(files, args=("-p", "early"))
-    assert all.gaps == ["early.py was loaded before it could be looked into"] and all.all == []
-
-
-def test_a_doctest_is_a_gap(told):
+def test_a_doctest_is_a_gap(asserted):
     code = '"""\n>>> 1 + 1\n2\n"""\ndef test_a(): assert 1 == 1'
-    assert told(code, args=("--doctest-modules",)).gaps == ["what a doctest compares is not told"]
-    assert told(code, test=1, args=("--doctest-modules",)).gaps == []
-
-
-def test_modules_that_pytest_imports_by_their_paths(told):
-    files = {"a/test_it.py": "def test_a():\n    x = 1\n    assert x == 1", "b/test_it.py": "def test_a():\n    x = 2\n    assert x == 2"}
-    all = told(files, test=1, args=("--import-mode=importlib",))
-    assert all.one("x == 2") == ("held", [("x", "2")]) and all.gaps == []
-
-
-def test_a_module_that_is_written_anew_and_loaded_again(told):
-    code = """
-    import importlib, sys
-    sys.dont_write_bytecode = True
-    def test_a():
-        import made
-        old = made.f
-        open("made.py", "w").write("def f(x):\\n    y = x\\n    assert y < 9\\n    assert y")
-        importlib.reload(made)
-        made.f(2)
-        old(1)
-    """
-    all = told({"made.py": "def f(x):\n    assert x == 1", "test_it.py": code})
-    assert all.all == [("y < 9", "held", [("y", "2")]), ("y", "held", [("y", "True")]), ("x == 1", "held", [("x", "1")])]
+    assert asserted(code, args=("--doctest-modules",)).gaps == ["what a doctest compares is not told"]
+    assert asserted(code, test=1, args=("--doctest-modules",)).gaps == []

@@ -5,22 +5,9 @@ import textwrap
 
 import pytest
 
-from asserted import LAYER, Suite, Told
+from asserted import LAYER, Suite
 
 KNOWS_COLUMNS = sys.version_info >= (3, 11)
-
-
-@pytest.fixture
-def told(project):
-    def run(files, test=0, outcome="passed", **options):
-        unflake = project(files, variables=LAYER, **options)
-        agent = unflake.ready()
-        done = agent.run(test)[0]
-        assert done["outcome"] == outcome, done
-        unflake.end(agent)
-        return Told(done)
-
-    return run
 
 
 def case(*bodies):
@@ -127,7 +114,7 @@ def test_calls_that_fail(suite, name):
     assert all.failure["kind"] == kind
 
 
-def test_helpers_have_the_site_and_libraries_do_not(told, project):
+def test_helpers_have_the_site_and_libraries_do_not(asserted, project):
     """A method of the project's own is where the assertion is; one of another package is not looked into."""
     files = {
         "base.py": "import unittest\nclass Base(unittest.TestCase):\n    def check(self, x):\n        self.assertTrue(x)",
@@ -142,27 +129,27 @@ def test_helpers_have_the_site_and_libraries_do_not(told, project):
                 lib.assert_fine(self, 1)
         """,
     }
-    sites = list(told(files).sites.values())
+    sites = list(asserted(files).sites.values())
     assert [(one["file"], one["function"], one["expression"]) for one in sites] == [
         ("base.py", "Base.check", "self.assertTrue(x)"),
         ("test_it.py", "TestIt.test_a", "lib.assert_fine(self, 1)"),
     ]
 
 
-def test_two_in_one_line_are_told_apart_where_code_knows_columns(told):
-    all = told(case("x = 1; self.assertEqual(x, 1); self.assertEqual(x, 1)"))
+def test_two_in_one_line_are_told_apart_where_code_knows_columns(asserted):
+    all = asserted(case("x = 1; self.assertEqual(x, 1); self.assertEqual(x, 1)"))
     if KNOWS_COLUMNS:
         assert [one["ordinal"] for one in all.sites.values()] == [0, 1] and all.gaps == []
     else:
         assert all.all == [] and all.gaps == ["test_it.py:6: two assertions in one line cannot be told apart"]
 
 
-def test_another_name_is_a_gap(told):
-    all = told(case("check = self.assertEqual\ncheck(1, 1)"))
+def test_another_name_is_a_gap(asserted):
+    all = asserted(case("check = self.assertEqual\ncheck(1, 1)"))
     assert all.all == [] and all.gaps == ["test_it.py:7: an assertion under another name is not told"]
 
 
-def test_names_that_are_imported(told):
+def test_names_that_are_imported(asserted):
     code = """
     from pytest import raises
     from contextlib import ExitStack
@@ -173,15 +160,15 @@ def test_names_that_are_imported(told):
             stack.enter_context(raises(KeyError))
             {}[1]
     """
-    assert told(code).how == [("raises(ValueError)", "held"), ("raises(KeyError)", "held")]
+    assert asserted(code).how == [("raises(ValueError)", "held"), ("raises(KeyError)", "held")]
 
 
-def test_unittest_that_is_patched_by_a_test(told):
+def test_unittest_that_is_patched_by_a_test(asserted):
     code = case("from unittest import mock\nwith mock.patch.object(unittest.TestCase, 'assertEqual'):\n    self.assertEqual(1, 2)\nself.assertEqual(1, 1)")
-    assert told(code).how == [("self.assertEqual(1, 1)", "held")]
+    assert asserted(code).how == [("self.assertEqual(1, 1)", "held")]
 
 
-def test_numpy(told):
+def test_numpy(asserted):
     pytest.importorskip("numpy")
     code = """
     import numpy as np
@@ -196,7 +183,7 @@ def test_numpy(told):
             int("x")
         npt.assert_equal(x, x + 1)
     """
-    all = told(code, outcome="failed")
+    all = asserted(code, outcome="failed")
     how, seen = all.one("assert_allclose(x, [1, 2], atol=0.5)")
     assert how == "held" and seen[0][0] == "x" and seen[0][1].startswith("array([1.0, 2.0], (2,), float64, ")
     assert all.one("x[0] == np.float64(1)") == ("held", [("x[0]", "float64(1.0)"), ("np.float64(1)", "float64(1.0)")])
@@ -204,7 +191,7 @@ def test_numpy(told):
     assert [how for _, how in all.how] == ["held"] * 4 + ["failed"]
 
 
-def test_pandas(told):
+def test_pandas(asserted):
     pytest.importorskip("pandas")
     code = """
     import pandas as pd
@@ -214,4 +201,4 @@ def test_pandas(told):
         assert_frame_equal(a, a.copy())
         assert_frame_equal(a, a + 1)
     """
-    assert told(code, outcome="failed").how == [("assert_frame_equal(a, a.copy())", "held"), ("assert_frame_equal(a, a + 1)", "failed")]
+    assert asserted(code, outcome="failed").how == [("assert_frame_equal(a, a.copy())", "held"), ("assert_frame_equal(a, a + 1)", "failed")]

@@ -15,7 +15,7 @@ def normal(value, directory):
     if not isinstance(value, dict):
         return value
     value = {key: normal(one, directory) for key, one in value.items()}
-    for key, always in (("pid", 1), ("seconds", 0.25), ("stack_signal", 61), ("root", "/project")):
+    for key, always in (("pid", 1), ("seconds", 0.25), ("stack_signal", 61), ("root", "/project"), ("path", "/side/file")):
         if key in value:
             value[key] = always
     for key in ("runner", "language"):
@@ -94,3 +94,21 @@ def test_a_stop_by_a_limit(project, request):
     agent.run(0, 1, 2, again=1)
     unflake.end(agent)
     check(request, "maxfail", log, unflake)
+
+
+def test_an_assertion_that_may_fail(project, request):
+    flaky = FLAKY.replace('raise ValueError("not yet")', "assert not tries")
+    unflake = project(flaky, plugins=True, variables={"UNFLAKE_FILTER": "yes"})
+    log = []
+    agent = unflake.ready(log)
+    agent.order("sites")
+    with open(agent.event("sites")["path"], encoding="utf-8") as file:
+        site = json.loads(file.readline())
+    path = os.path.join(unflake.side, "filter")
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump([dict(site, test="test_it.py::test_flaky")], file)
+    agent.order("filter", path=path)
+    agent.event("filtering")
+    assert [done["outcome"] for done in agent.run(1, again=1)] == ["passed"]
+    unflake.end(agent)
+    check(request, "filter", log, unflake)
