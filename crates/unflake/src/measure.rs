@@ -3,25 +3,66 @@
 use std::cell::RefCell;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
+use clap::Args;
 use unflake_exec::{Exec, Launch};
 use unflake_inquiry::{Measure, Measuring};
 use unflake_layers::{Archive, Rules};
 use unflake_model::{Layer, Origin};
 use unflake_report as report;
 
-use crate::args::{MeasureArgs, When};
+use crate::args::{CommandArgs, OutputArgs, When};
 use crate::campaign::{Campaign, Gathered};
 use crate::console;
 use crate::exit::Exit;
 use crate::memory::Memory;
 use crate::outputs::{Found, Outputs};
 use crate::run::{launch, stop_on_signals};
-use crate::settings::{self, Settings};
+use crate::settings::{self, Settings, Typed};
 use crate::trouble::Trouble;
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Exit codes: 0 every test passed in every run, 1 a test failed, in some runs or in all, 2 wrong usage, 3 no two runs \
+were made, 4 the runner could not run, 5 no tests, 70 unflake's own trouble, 130 stopped by you: what was seen until then is told."
+)]
+pub(crate) struct MeasureArgs {
+    /// The tests to measure, by name or part of it. None: all of them.
+    pub(crate) tests: Vec<String>,
+
+    /// How many runs to compare.
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    pub(crate) runs: u32,
+
+    /// Look only at this layer, beside the verdict: `assertion`, `code`, `behaviour` or `interface`. Can be repeated [default: all]
+    #[arg(long = "layer", value_name = "LAYER")]
+    pub(crate) layers: Vec<String>,
+
+    /// Do not take this for noise: `addresses`, `temporary-paths`, `uuids`, `dates`, `times`, `time-stamps`, `durations`, `pids`,
+    /// `ports`, `memory-sizes`, or `all`. Can be repeated.
+    #[arg(long = "no-rule", value_name = "NAME")]
+    pub(crate) no_rules: Vec<String>,
+
+    /// How long to begin runs: `90`, `10m`, `2h`, or `0` for as long as it takes [default: 10m]
+    #[arg(long = "for", value_name = "TIME")]
+    pub(crate) time: Option<String>,
+
+    /// Write everything as a page to FILE.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+
+    #[command(flatten)]
+    pub(crate) typed: Typed,
+
+    #[command(flatten)]
+    pub(crate) command: CommandArgs,
+}
 
 /// How long runs are begun.
 const TIME: Duration = Duration::from_secs(600);
