@@ -4,13 +4,13 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use unflake_model::{
-    Assertion, Attempt, Detail, Evidence, Failure, FilterKind, Filtered, Finding, Held, Observation, Origin, Outcome,
-    Phase, Purpose, Saw, Session, SessionId, Site, Test, TestId, Verdict, VerdictKind,
+    Assertion, Attempt, FilterKind, Finding, Held, Observation, Origin, Outcome, Purpose, Saw, Session, SessionId,
+    Site, Test, TestId,
 };
 
 use crate::entropy::wilson;
 use crate::filter_learn::ReadAssertions;
-use crate::{Code, Flakiness, Inquiry, Learned};
+use crate::{Code, Flakiness, Inquiry, Learned, filter_words};
 
 /// An assertion that may fail.
 #[derive(Clone, Debug, PartialEq)]
@@ -128,7 +128,7 @@ impl<'a> Filter<'a> {
                         () => None,
                     };
                     if let Some(why) = counts.filter(|_| judged.outcome.is_pass()) {
-                        (judged.outcome, judged.failure) = (Outcome::Failed, Some(failure(&saw, why)));
+                        (judged.outcome, judged.failure) = (Outcome::Failed, Some(filter_words::failure(&saw, why)));
                     }
                     self.let_go.entry(assertion).or_insert((saw, unlike));
                 }
@@ -177,59 +177,15 @@ impl<'a> Filter<'a> {
         (OWN_SESSIONS..).zip(sessions).map(session).collect()
     }
 
-    /// The verdict on a test in which something fails every time that did not.
-    fn verdict(&self, assertion: &Assertion, trial: &Trial) -> Finding {
-        let Trial { failed, .. } = *trial;
-        let seen = self.entries_of(assertion).max_by(|one, other| one.score.total_cmp(&other.score));
-        let before = seen.map_or(String::new(), |entry| format!(", before {} of {}", entry.failed, entry.runs));
-        let evidence = Evidence {
-            attempts: failed,
-            failed,
-            fresh: Some(Origin::Fork),
-            after: 0,
-            never_excuse: None,
-            confirmed: None,
-            not_rerun: None,
-        };
-        Finding {
-            test: assertion.test.clone(),
-            detail: Detail::Verdict(Verdict { kind: VerdictKind::Real, rung: None, evidence }),
-            sentence: format!("an assertion that is in the filter failed {failed} of {failed} times{before}"),
-            repeat: None,
-            replay: vec![assertion.test.clone()],
-        }
+    /// The entry that says most of an assertion.
+    fn entry_of(&self, assertion: &Assertion) -> Option<&Entry> {
+        self.entries_of(assertion).max_by(|one, other| one.score.total_cmp(&other.score))
     }
 
     fn finding(&self, kind: FilterKind, assertion: Assertion, saw: &Saw, why: Option<&str>) -> Finding {
-        let entry = self.entries_of(&assertion).max_by(|one, other| one.score.total_cmp(&other.score));
-        let known = entry.map(|entry| (entry.score, entry.runs)).or_else(|| self.known.get(&assertion).copied());
-        let what = format!("`{}`", saw.spot.expression);
-        let values = saw.failing.first().unwrap_or(&saw.values).lines().collect::<Vec<_>>().join(", ");
-        let varied = known.map_or(String::new(), |(score, runs)| format!("score {score:.2} in {runs} runs"));
-        let sentence = match kind {
-            FilterKind::Flaky => {
-                format!("{what} failed and did not count: {values}; it varies without a change ({varied})")
-            }
-            FilterKind::NeverLikeThis => {
-                format!("{what} varies without a change ({varied}), but never failed like this: {values}")
-            }
-            FilterKind::EveryTime => {
-                format!("{what} varies without a change ({varied}), but fails every time now: {values}")
-            }
-            FilterKind::NeverVaried => {
-                format!("{what} never varied without a change ({} runs)", known.map_or(0, |known| known.1))
-            }
-            FilterKind::NotInForce => {
-                let why = why.map(|why| format!(": {why}")).unwrap_or_default();
-                format!("{what} varied without a change ({varied}), but is not let fail{why}")
-            }
-            FilterKind::Unknown => format!("nothing is known of how {what} varies without a change"),
-        };
-        let (score, runs) = (known.map(|known| known.0), known.map_or(0, |known| known.1));
-        let test = assertion.test.clone();
-        let filtered = Filtered { kind, assertion, line: saw.line, saw: values, score, runs };
-        let replay = vec![test.clone()];
-        Finding { test, detail: Detail::Filter(filtered), sentence, repeat: None, replay }
+        let entry = self.entry_of(&assertion).map(|entry| (entry.score, entry.runs));
+        let known = entry.or_else(|| self.known.get(&assertion).copied());
+        filter_words::finding(kind, assertion, saw, known, why)
     }
 
     /// Of a failure that counts.
@@ -257,23 +213,6 @@ fn is_of_inner(observation: &Observation) -> bool {
         _ => return true,
     };
     id.0 < OWN_SESSIONS
-}
-
-/// What an assertion says that may not fail in this way.
-fn failure(saw: &Saw, why: &str) -> Failure {
-    let mut message = format!("assert {}", saw.spot.expression);
-    for values in saw.failing.iter().take(1) {
-        values.lines().for_each(|line| message.push_str(&format!("\n  {line}")));
-    }
-    message.push_str(&format!("\n{why}"));
-    Failure {
-        phase: Phase::Call,
-        kind: "AssertionError".to_owned(),
-        trace: message.clone(),
-        message,
-        file: Some(saw.spot.file.clone()),
-        line: Some(saw.line),
-    }
 }
 
 impl Inquiry for Filter<'_> {
@@ -353,7 +292,8 @@ impl Inquiry for Filter<'_> {
             };
             if let Some(trial) = trial.filter(|_| judged.insert(assertion.test.clone())) {
                 findings.retain(|finding| finding.test != assertion.test || finding.verdict().is_none());
-                findings.push(self.verdict(assertion, trial));
+                let before = self.entry_of(assertion).map(|entry| (entry.failed, entry.runs));
+                findings.push(filter_words::verdict(&assertion.test, trial.failed, before));
             }
             findings.push(self.finding(kind, assertion.clone(), saw, None));
         }

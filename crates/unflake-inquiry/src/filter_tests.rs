@@ -2,7 +2,7 @@ use std::cell::RefCell;
 use std::path::PathBuf;
 use std::rc::Rc;
 
-use unflake_model::{EnvironmentId, Group, Sample, Spot, Timestamp};
+use unflake_model::{Detail, EnvironmentId, Group, Sample, Spot, Timestamp};
 
 use super::*;
 use crate::{Ladder, NeverExcuse, Rungs};

@@ -27,6 +27,7 @@ mod experiment_words;
 mod features;
 mod filter;
 mod filter_learn;
+mod filter_words;
 mod flakiness;
 mod intersect;
 #[cfg(test)]
