@@ -158,3 +158,7 @@ impl Inquiry for FilterLearn<'_> {
         Vec::new()
     }
 }
+
+#[cfg(test)]
+#[path = "filter_learn_tests.rs"]
+mod tests;

@@ -148,8 +148,8 @@ pub fn filter_learned(run: &Run, learned: &Learned, look: &Look, quiet: bool, ou
     if !quiet && !others.is_empty() {
         page.blank()?;
         let what = format!(
-            "{} more saw different values but never both held and failed: not let fail, nothing to do",
-            words::count(others.len(), "assertion")
+            "{} saw different values but never both held and failed: not let fail, nothing to do",
+            words::count(others.len(), "more assertion")
         );
         page.prose(2, Tone::Faint, &what)?;
     }

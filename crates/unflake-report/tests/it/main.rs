@@ -2,6 +2,7 @@
 
 mod divergences;
 mod factors;
+mod filter;
 mod history;
 mod json;
 mod junit;
