@@ -101,6 +101,24 @@ def test_whoever_takes_its_number_of_sys_monitoring_away_leaves_a_gap(looked):
     assert "another tool" in looked(given, "code").sheet().gaps("code")[0]
 
 
+@pytest.mark.skipif(not hasattr(sys, "monitoring"), reason="sys.monitoring only")
+def test_tests_find_the_numbers_of_profilers_and_debuggers_free(looked):
+    source = """
+    import cProfile, sys
+
+    def work():
+        return 1
+
+    def test():
+        profile = cProfile.Profile()
+        assert profile.runcall(work) == 1
+        for tool in (sys.monitoring.DEBUGGER_ID, sys.monitoring.COVERAGE_ID, sys.monitoring.PROFILER_ID):
+            sys.monitoring.use_tool_id(tool, "mine")
+            sys.monitoring.free_tool_id(tool)
+    """
+    assert looked(source, "code,behaviour").sheet().lines() == {"test_it.py": [5, 8, 9, 10, 11, 12]}
+
+
 WRITES = """
 import sys
 import pytest

@@ -67,6 +67,9 @@ class Interface:
     def gap(self, action, error):
         self._sheet.gap("interface", "what could be seen (%s) is not known: %s" % (action, type(error).__name__))
 
+    def unknown(self, action):
+        self._sheet.gap("interface", "what could be seen (%s) is not known: nobody says in which page it was" % action)
+
     # -- The last look ------------------------------------------------------------------------------------------------
 
     def to_be_closed(self, is_meant):

@@ -18,7 +18,7 @@ class Output:
         self._also_tell_of_programs()
 
     def begin(self, item):
-        self._test = self._name(str(item.fspath))
+        self._test = self._name(str(getattr(item, "path", None) or item.fspath))
 
     def end(self, item):
         if self._config.option.capture == "no":

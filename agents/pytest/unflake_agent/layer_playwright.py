@@ -57,7 +57,9 @@ class Looks:
             except Exception as error:
                 looks._interface.gap(words, error)
                 return result
-            if page is not None and looks._interface.wants(page, looks._look):
+            if page is None:
+                looks._interface.unknown(words)
+            elif looks._interface.wants(page, looks._look):
                 looks._look(words, page)
             return result
 
@@ -98,7 +100,9 @@ class Looks:
             except Exception as error:
                 looks._interface.gap(words, error)
                 return result
-            if page is not None and looks._interface.wants(page):
+            if page is None:
+                looks._interface.unknown(words)
+            elif looks._interface.wants(page):
                 await looks._async_look(words, page)
             return result
 

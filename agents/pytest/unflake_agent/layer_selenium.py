@@ -52,9 +52,11 @@ class Looks:
                 result = method(self, *arguments, **named)
             finally:
                 looks._inside.discard(here)
-            driver = _driver(self, kind)
-            if driver is not None and looks._interface.wants(driver, looks._look):
-                looks._look(looks._words(self, kind, method.__name__, arguments, named), driver)
+            driver, words = _driver(self, kind), looks._words(self, kind, method.__name__, arguments, named)
+            if driver is None:
+                looks._interface.unknown(words)
+            elif looks._interface.wants(driver, looks._look):
+                looks._look(words, driver)
             return result
 
         looks = self
