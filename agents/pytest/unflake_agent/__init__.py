@@ -2,7 +2,7 @@
 
 It comes in by PYTHONPATH and PYTEST_PLUGINS, puts both back at once, and without UNFLAKE_SOCKET does nothing.
 One job a file: `wire` speaks, `plugin` listens to pytest and obeys orders, `items` makes distinct copies of tests,
-`reports` tells how a test ended, `forks` copies the process, `stacks` shows where it hangs or crashed. Only where it is
+`reports` tells how a test ended, `forks` copies the process, `capturing` keeps what copies write apart, `stacks` shows where it hangs or crashed. Only where it is
 asked for: `dependencies` tells what a test depended on, from `facts` that are gathered by `touched` (files, variables),
 `executed` (code, seen by `watch`), `imports` (who imports whom) and `children` (other processes; `follow` is inside
 those), and written by `told`; `paths` and `qualified` name things. `state` obeys orders about what tests leave behind: objects that can be reached (`heap`, made of

@@ -1,16 +1,15 @@
 """The agent itself: what it hears from pytest, and the orders it obeys. PYTEST_DONT_REWRITE"""
 
-import io
 import json
 import os
 import sys
-import tempfile
 import time
 import traceback
 
 import pytest
 
 from . import bring
+from .capturing import flush, own_output
 from .forks import Forker
 from .items import Items, listing
 from .reports import Shortener, Sources, Teller, is_shared_tear_down, outcome_of, passed, warm_up
@@ -26,22 +25,10 @@ MOST_CHARACTERS = 160_000
 REPORT_OPTIONS = "xmlpath", "report_log", "resultlog", "htmlpath", "allure_report_dir", "json_report", "csv_path", "pastebin"
 # A nursery has the files of failing tests only. With more than this it has the whole suite, and reads none of them ahead.
 MOST_FILES = 16
-# How to open a file that has no name, where the system can.
-NAMELESS = os.O_TMPFILE | os.O_RDWR | os.O_EXCL | os.O_CLOEXEC if hasattr(os, "O_TMPFILE") else None
 
 STATE_ORDERS = "remember", "compare", "restore", "watch"
 ASSERTION_ORDERS = "sites", "filter"
 RUNS_NOTHING = {"collectonly": "--collect-only", "setupplan": "--setup-plan", "setuponly": "--setup-only"}
-
-
-class Nowhere(io.TextIOBase):
-    """A file without a descriptor, so that tests that close and reuse descriptors do not get what is written to it."""
-
-    def write(self, text):
-        return len(text)
-
-
-NOWHERE = Nowhere()
 
 
 class Agent:
@@ -467,7 +454,7 @@ class Agent:
         config = self._session.config
         if why is None:
             make_base_temp(config)
-            _flush(config)
+            flush(config)
             self._prepare_for_failures()
             if self._state is not None:
                 self._state.before_fork()
@@ -484,7 +471,7 @@ class Agent:
             self._is_copy, self._writes_reports = True, False
             self._wire.connect(environment=environment, parent=parent)
             self._stacks.open(environment)
-            _own_output(config)
+            own_output(config)
             if self._state is not None:
                 self._state.in_child()
 
@@ -508,7 +495,7 @@ class Agent:
             except BaseException:
                 pass
             unlock(config)
-        _flush(config)
+        flush(config)
         self._exit(0)
 
     @pytest.hookimpl(trylast=True)
@@ -558,55 +545,3 @@ def _files(items):
         return list(dict.fromkeys(str(getattr(item, "path", None) or item.fspath) for item in items))
     except Exception:
         return []
-
-
-def _flush(config):
-    """What is buffered is written now, by this process, and not once more by its copies."""
-    reporter = config.pluginmanager.getplugin("terminalreporter")
-    for file in (sys.stdout, sys.stderr, getattr(getattr(reporter, "_tw", None), "_file", None)):
-        try:
-            file.flush()
-        except Exception:
-            pass
-
-
-def _own_output(config):
-    """A copy captures into files of its own, and does not write into the progress of the first process."""
-    capture = config.pluginmanager.getplugin("capturemanager")
-    if capture is not None and not _own_files(capture):
-        for stream in ("out", "err"):
-            captured = getattr(getattr(capture, "_global_capturing", None), stream, None)
-            if captured is not None:
-                nothing = captured.EMPTY_BUFFER
-                captured.snap = lambda: nothing  # Reading would move the place where the first process writes.
-        try:
-            capture.stop_global_capturing()
-            capture.start_global_capturing()
-        except Exception:
-            # A test has closed descriptors or replaced `open`: from here on as with -s.
-            capture._global_capturing, capture._method = None, "no"
-            capture.start_global_capturing()
-        capture.suspend_global_capture()
-    reporter = config.pluginmanager.getplugin("terminalreporter")
-    if reporter is not None:
-        reporter._tw._file = NOWHERE
-
-
-def _own_files(capture, new=os.open, put=os.dup2, close=os.close, look=os.fstat, how=NAMELESS):
-    """Puts new files below the descriptors into which pytest captures while it is not capturing and they are empty. That
-    is so in a copy that was made between tests, and costs a fifth of what it costs to let pytest begin anew."""
-    try:
-        streams = capture._global_capturing.out, capture._global_capturing.err
-        for stream in streams:
-            if type(stream).__name__ != "FDCapture" or stream._state != "suspended" or how is None:
-                return False
-            file = look(stream.tmpfile.fileno())
-            if file.st_nlink or file.st_size:  # Somebody else's, or something is in it.
-                return False
-        for stream in streams:
-            file = new(tempfile.tempdir, how, 0o600)
-            put(file, stream.tmpfile.fileno(), False)
-            close(file)
-        return True
-    except Exception:
-        return False
