@@ -163,7 +163,8 @@ class Monitoring(Watch):
             known = codes.get(id(code))
             if known is not None:
                 known.lines.add(number)
-                touch(known)
+                if not known.is_touched:  # Here, because it is asked for every line.
+                    touch(known)
             return disable
 
         def leave(code, offset, value):
