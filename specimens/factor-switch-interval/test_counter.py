@@ -10,19 +10,16 @@ class Counter:
 
 
 def after(number):
-    return number + 1
-
-
-def count(counter, times):
-    for _ in range(times):
-        counter.more()
+    for _ in range(3000):
+        number += 1
+    return number - 2999
 
 
 def test_nothing_is_lost():
     counter = Counter()
-    threads = [threading.Thread(target=count, args=(counter, 400)) for _ in range(6)]
+    threads = [threading.Thread(target=counter.more) for _ in range(3)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert counter.value == 2400
+    assert counter.value == 3

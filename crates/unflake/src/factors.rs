@@ -2,9 +2,10 @@
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use clap::Args;
 use jiff::Zoned;
 use unflake_exec::{Exec, Launch};
 use unflake_inquiry::{Experiment, Experimenting};
@@ -12,7 +13,7 @@ use unflake_model::{Attempt, Detail, Factor, FactorKind, Finding, Influence, Tes
 use unflake_report::{self as report, Experimented, quote};
 use unflake_store::Store;
 
-use crate::args::{FactorsArgs, When};
+use crate::args::{CommandArgs, OutputArgs, When};
 use crate::campaign::{Campaign, Gathered};
 use crate::console;
 use crate::exit::Exit;
@@ -21,7 +22,7 @@ use crate::locate::{flaky_lately, shown};
 use crate::memory::Memory;
 use crate::outputs::{Found, Outputs};
 use crate::run::{launch, stop_on_signals};
-use crate::settings::{self, Settings};
+use crate::settings::{self, Settings, Typed};
 use crate::trace::not_one;
 use crate::trouble::Trouble;
 
@@ -29,6 +30,49 @@ use crate::trouble::Trouble;
 const TIME: Duration = Duration::from_secs(600);
 /// Without a test: how large a share of its runs must have failed lately.
 const LEAST: f64 = 0.05;
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Exit codes: 0 it passes whatever is tried, 1 something makes it fail, or it fails anyway, 2 wrong usage, 4 the \
+runner could not run, 5 no tests, 70 unflake's own trouble, 130 stopped by you: what was found until then is told."
+)]
+pub(crate) struct FactorsArgs {
+    /// The test, or a part of its name that no other has. Left out: the one that was flaky lately, as far as the history knows.
+    pub(crate) test: Option<String>,
+
+    /// All tests that have it in their names are one, which fails if one of them does. Without a name: the whole suite.
+    #[arg(long)]
+    pub(crate) together: bool,
+
+    /// Try only this factor, as `unflake under` names it; as often as you like.
+    #[arg(long, value_name = "FACTOR")]
+    pub(crate) factor: Vec<String>,
+
+    /// How many runs to make at most.
+    #[arg(long, value_name = "N", default_value_t = 1000)]
+    pub(crate) runs: u32,
+
+    /// How long to begin runs: `90`, `10m`, `2h`, or `0` for as long as it takes [default: 10m]
+    #[arg(long = "for", value_name = "TIME")]
+    pub(crate) time: Option<String>,
+
+    /// Go on with an experiment that was stopped. Nothing of the code may have changed since.
+    #[arg(long, conflicts_with = "together")]
+    pub(crate) resume: bool,
+
+    /// Write the full report to FILE. Otherwise it goes to `reports` beside the history.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+
+    #[command(flatten)]
+    pub(crate) typed: Typed,
+
+    #[command(flatten)]
+    pub(crate) command: CommandArgs,
+}
 
 pub(crate) fn run(args: &FactorsArgs, settings: &Settings, here: &Path, colour: When) -> Result<Exit, Trouble> {
     let command = &settings.command.value;
