@@ -111,6 +111,8 @@ fn is_felt(factors: &[Factor]) -> bool {
 impl Exec {
     /// Sends sessions that wait to their worlds, as many at once as fresh environments may run at once.
     pub(crate) fn dispatch_worlds(&mut self) {
+        // Not before what they saw has been told: files that it names go with them.
+        self.worlds.tidy(KEPT);
         while let Some(next) = self.worlds.waiting.front() {
             let felt = is_felt(&next.factors) || self.worlds.busy().any(|world| is_felt(&world.factors));
             let most = if felt { 1 } else { self.launch.jobs.max(1) };
@@ -167,7 +169,6 @@ impl Exec {
                 if let Some(world) = self.worlds.world(number) {
                     world.busy = false;
                 }
-                self.worlds.tidy(KEPT);
             }
         }
     }

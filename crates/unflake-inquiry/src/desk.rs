@@ -51,6 +51,8 @@ pub(crate) struct Heard {
     pub(crate) outcome: Outcome,
     pub(crate) failure: Option<Failure>,
     pub(crate) seconds: f64,
+    /// How many attempts had been told before it.
+    pub(crate) number: usize,
 }
 
 impl Question {
@@ -92,6 +94,7 @@ struct Inner {
     deadly: BTreeSet<TestId>,
     tally: HashMap<TestId, (u32, u32)>,
     attempts: u64,
+    told: usize,
     busy: f64,
     /// Microseconds: when the first attempt began, and when the latest one known to us ended.
     first: Option<i64>,
@@ -117,6 +120,7 @@ impl Desk {
             deadly: BTreeSet::new(),
             tally: HashMap::new(),
             attempts: 0,
+            told: 0,
             busy: 0.0,
             first: None,
             latest: 0,
@@ -224,6 +228,8 @@ impl Desk {
 
 impl Inner {
     fn hear_attempt(&mut self, attempt: &Attempt) {
+        let number = self.told;
+        self.told += 1;
         let Some(open) = self.open.get_mut(&attempt.session) else { return };
         open.answer.attempts.push(Heard {
             test: attempt.test.clone(),
@@ -231,6 +237,7 @@ impl Inner {
             outcome: attempt.outcome,
             failure: attempt.failure.clone().filter(|_| attempt.outcome.is_failure()),
             seconds: attempt.seconds,
+            number,
         });
         let tally = self.tally.entry(attempt.test.clone()).or_default();
         tally.0 += 1;

@@ -8,7 +8,9 @@ use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
 
-use unflake_model::{Attempt, Detail, Factor, FactorKind, Finding, Observation, Origin, Session, TestId, Untried};
+use unflake_model::{
+    Attempt, Detail, Factor, FactorKind, Finding, Layer, Looks, Observation, Origin, Session, TestId, Untried,
+};
 
 use crate::Inquiry;
 use crate::chosen::chosen;
@@ -59,10 +61,13 @@ pub struct Experimenting {
     pub fresh_by: Origin,
     /// Runs of an experiment that was stopped, with what was set in each.
     pub known: Vec<(Vec<Factor>, Attempt)>,
+    /// At which layers runs are looked at, beside how they end.
+    pub layers: Vec<Layer>,
 }
 
 pub struct Experiment {
     asked: Experimenting,
+    looks: Rc<RefCell<dyn Looks>>,
     /// The tests that are meant.
     pub matching: Vec<TestId>,
     /// All, as the runner lists them.
@@ -93,9 +98,9 @@ pub(crate) struct Effect {
 }
 
 impl Experiment {
-    pub fn new(asked: Experimenting) -> Self {
+    pub fn new(asked: Experimenting, looks: Rc<RefCell<dyn Looks>>) -> Self {
         let (matching, tests, work) = (Vec::new(), Vec::new(), None);
-        Self { asked, matching, tests, work, book: Rc::default(), outcome: Rc::default() }
+        Self { asked, looks, matching, tests, work, book: Rc::default(), outcome: Rc::default() }
     }
 
     /// How many runs were made, those of an earlier experiment that this one went on from among them.
@@ -119,7 +124,7 @@ impl Experiment {
             let failed = attempt.outcome.is_failure();
             let told = failed || attempt.outcome.is_pass();
             let failing = failed.then(|| attempt.test.clone()).into_iter().collect();
-            let run = Run { failed: told.then_some(failed), seconds: attempt.seconds, failing };
+            let run = Run { failed: told.then_some(failed), seconds: attempt.seconds, failing, attempts: Vec::new() };
             known.entry(factors.clone()).or_default().push_back(run);
         }
         let desk = Desk::new(Origin::Fork, self.asked.seconds);
@@ -154,7 +159,8 @@ impl Inquiry for Experiment {
     }
 
     fn findings(&self) -> Vec<Finding> {
-        let mut found = findings(&self.matching, &self.asked, &self.book.borrow(), &self.outcome.borrow());
+        let looks = self.looks.borrow();
+        let mut found = findings(&self.matching, &self.asked, &self.book.borrow(), &self.outcome.borrow(), &*looks);
         for finding in &mut found {
             let Detail::Factor(influence) = &finding.detail else { continue };
             let first = order_of(&influence.setting).map(|order| before(&self.tests, &self.matching, order));

@@ -45,6 +45,8 @@ pub(crate) struct Run {
     pub(crate) seconds: f64,
     /// The tests that failed.
     pub(crate) failing: Vec<TestId>,
+    /// Its attempts, by how many had been told before. Of a run that was made earlier: none.
+    pub(crate) attempts: Vec<usize>,
 }
 
 /// What is known of one world.
@@ -188,9 +190,10 @@ impl Bench {
     /// None: it did not come to its end.
     fn run_of(&self, answer: &Answer) -> Option<Run> {
         let ours = answer.attempts.iter().filter(|heard| self.unit.contains(&heard.test));
-        let mut run = Run { failed: None, seconds: 0.0, failing: Vec::new() };
+        let mut run = Run { failed: None, seconds: 0.0, failing: Vec::new(), attempts: Vec::new() };
         for heard in ours {
             run.seconds += heard.seconds;
+            run.attempts.push(heard.number);
             if heard.outcome.is_failure() {
                 run.failing.push(heard.test.clone());
             }

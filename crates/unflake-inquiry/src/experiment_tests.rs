@@ -1,5 +1,6 @@
 use proptest::prelude::*;
 use unflake_model::{Detail, EnvironmentId, Influence, Moment, Outcome as Ended, Purpose, SessionId, Test, Timestamp};
+use unflake_model::{Fact, FactId, Gap, Hidden, OutputId};
 
 use super::*;
 use crate::pairs::Chance;
@@ -46,6 +47,7 @@ fn asked() -> Experimenting {
         seconds: 1e6,
         fresh_by: Origin::Fork,
         known: Vec::new(),
+        layers: vec![Layer::Code],
     }
 }
 
@@ -73,13 +75,50 @@ impl Seen<'_> {
     }
 }
 
+/// Every second attempt runs through a line more than the others.
+struct Lines;
+
+impl Looks for Lines {
+    fn output(&self, attempt: usize, layer: Layer) -> Option<OutputId> {
+        (layer == Layer::Code).then_some(OutputId(attempt as u32 % 2))
+    }
+
+    fn facts(&self, output: OutputId) -> &[FactId] {
+        &[FactId(7), FactId(8)][..1 + output.0 as usize]
+    }
+
+    fn fact(&self, _: FactId) -> Fact {
+        unreachable!("nobody asks what it is")
+    }
+
+    fn unit(&self, fact: FactId) -> u32 {
+        fact.0
+    }
+
+    fn is_order(&self, _: FactId) -> bool {
+        false
+    }
+
+    fn support(&self, _: FactId) -> Option<u32> {
+        None
+    }
+
+    fn gaps(&self) -> Vec<Gap> {
+        Vec::new()
+    }
+
+    fn hidden(&self) -> Vec<Hidden> {
+        Vec::new()
+    }
+}
+
 struct Played {
     found: Vec<Finding>,
     attempts: Vec<(Vec<Factor>, Attempt)>,
 }
 
 fn play_until(asked: Experimenting, fails: Fails, seed: u64, batches: usize) -> Played {
-    let mut experiment = Experiment::new(asked);
+    let mut experiment = Experiment::new(asked, Rc::new(RefCell::new(Lines)));
     let test = |id: &str| Test { id: id.into(), file: None, line: None, command: Vec::new() };
     let tests = vec![test("a"), test("t"), test("z")];
     experiment.hear(&Observation::Listed { tests, deselected: 0, isolated: false });
@@ -259,6 +298,16 @@ fn what_cannot_be_brought_about_is_told_as_not_tried() {
 }
 
 #[test]
+fn other_layers_are_told_of_each_world() {
+    let found = play(&|_, _| Some(false));
+    let baseline = &of(&found[0]).plan[0];
+    assert_eq!((baseline.rate.of, baseline.layers.len()), (10, 1));
+    let code = &baseline.layers[0];
+    assert_eq!((code.layer, code.runs, code.range), (Layer::Code, 10, 1));
+    assert!(code.entropy > 0.6 && code.false_positives > 40.0, "{code:?}");
+}
+
+#[test]
 fn nothing_is_said_of_a_baseline_that_cannot_be_run() {
     assert_eq!(play(&|_, _| None), []);
 }
@@ -280,7 +329,7 @@ fn an_experiment_that_was_stopped_goes_on_where_it_was() {
         let before = known.len();
         let rest = play_until(Experimenting { known, ..asked() }, &fails, 7, usize::MAX);
         assert_eq!(before + rest.attempts.len(), whole.attempts.len(), "after {batches} batches");
-        assert_eq!(rest.found, whole.found);
+        assert_eq!(rest.found[0].sentence, whole.found[0].sentence);
     }
 }
 

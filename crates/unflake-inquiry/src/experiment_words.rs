@@ -1,11 +1,11 @@
 //! What an experiment comes to, in words and as data.
 
 use unflake_model::{
-    Detail, Factor, FactorKind, Finding, Influence, Listing, Moment, Network, Rate, TestId, Threshold, Tried, Untried,
-    When,
+    AtLayer, Detail, FactId, Factor, FactorKind, Finding, Influence, Layer, Listing, Looks, Moment, Network, OutputId,
+    Rate, TestId, Threshold, Tried, Untried, When,
 };
 
-use crate::entropy::{entropy, false_positives, groups, wilson};
+use crate::entropy::{entropy, false_positives, groups, inconsistent, wilson};
 use crate::experiment::{Effect, Experimenting, Outcome};
 use crate::experiment_bench::{Book, Row, Run, World};
 use crate::experiment_edge::{Again, Edge};
@@ -15,7 +15,13 @@ const DAY: i64 = 24 * 3600;
 /// So many of the tests that fail are named.
 const NAMED: usize = 3;
 
-pub(crate) fn findings(tests: &[TestId], asked: &Experimenting, book: &Book, outcome: &Outcome) -> Vec<Finding> {
+pub(crate) fn findings(
+    tests: &[TestId],
+    asked: &Experimenting,
+    book: &Book,
+    outcome: &Outcome,
+    looks: &dyn Looks,
+) -> Vec<Finding> {
     if book.failures(&World::BASELINE).runs == 0 {
         return Vec::new();
     }
@@ -40,7 +46,12 @@ pub(crate) fn findings(tests: &[TestId], asked: &Experimenting, book: &Book, out
     }
     if let Detail::Factor(first) = &mut found[0].detail {
         let known = asked.baseline.clone();
-        first.plan = book.rows.iter().filter(|row| row.cannot.is_none()).map(|row| tried(row, book)).collect();
+        first.plan = book
+            .rows
+            .iter()
+            .filter(|row| row.cannot.is_none())
+            .map(|row| tried(row, book, &asked.layers, looks))
+            .collect();
         first.untried = asked.untried.iter().cloned().chain(book.rows.iter().filter_map(untried)).collect();
         let (best, worst) = extremes(book);
         (first.best, first.worst) = (all_set(&known, best), all_set(&known, worst));
@@ -91,7 +102,29 @@ pub(crate) fn rate(failures: Failures) -> Rate {
     Rate { seen: failures.failed, of: failures.runs, low, high }
 }
 
-fn tried(row: &Row, book: &Book) -> Tried {
+/// How far the runs of a world differ at a layer. None: too few of them were seen there.
+fn at_layer(row: &Row, layer: Layer, looks: &dyn Looks) -> Option<AtLayer> {
+    let seen = |run: &Run| run.attempts.iter().map(|attempt| looks.output(*attempt, layer)).collect::<Option<Vec<_>>>();
+    let outputs: Vec<Vec<OutputId>> = row.runs.iter().filter_map(seen).filter(|run| !run.is_empty()).collect();
+    let facts: Vec<Vec<FactId>> = outputs
+        .iter()
+        .map(|run| {
+            let mut facts: Vec<FactId> = run.iter().flat_map(|output| looks.facts(*output)).copied().collect();
+            facts.sort_unstable();
+            facts.dedup();
+            facts
+        })
+        .collect();
+    (outputs.len() > 1).then(|| AtLayer {
+        layer,
+        runs: outputs.len() as u32,
+        entropy: entropy(&groups(outputs.iter())),
+        range: inconsistent(facts.iter().map(|facts| (&facts[..], 1))).len() as u32,
+        false_positives: 100.0 * f64::from(false_positives(&outputs)) / (outputs.len() - 1) as f64,
+    })
+}
+
+fn tried(row: &Row, book: &Book, layers: &[Layer], looks: &dyn Looks) -> Tried {
     let outcomes: Vec<bool> = row.runs.iter().filter_map(|run| run.failed).collect();
     let failures = row.failures();
     let of_runs = |runs: u32| 100.0 * f64::from(runs) / f64::from(failures.runs.saturating_sub(1).max(1));
@@ -107,6 +140,7 @@ fn tried(row: &Row, book: &Book) -> Tried {
         chance: (row.world != World::BASELINE).then(|| differs(failures, book.failures(&World::BASELINE))),
         seconds: row.runs.iter().filter_map(timed).collect(),
         skipped: row.skipped(),
+        layers: layers.iter().filter_map(|layer| at_layer(row, *layer, looks)).collect(),
     }
 }
 
@@ -303,10 +337,10 @@ fn edge_words(factor: &Factor, edge: &Edge, fails: bool) -> String {
                 Factor::Network(Network::Slow(by)) => {
                     format!("when the network is slower by {} or more", rounded(by.seconds()))
                 }
-                Factor::Speed(speed) if *speed > 1_000_000 => {
-                    format!("when clocks run {setting} times as fast or faster")
+                Factor::Speed(_) => {
+                    let or = if *from > 1.0 { "faster" } else { "slower" };
+                    format!("when clocks run {from:.1} times as fast or {or}")
                 }
-                Factor::Speed(_) => format!("when clocks run {setting} times as fast or slower"),
                 Factor::Memory(size) => format!("with {} MB of memory or less", size.bytes() >> 20),
                 Factor::OpenFiles(files) => format!("when no more than {files} files can be open"),
                 Factor::Cores(1) => "with a single core".to_owned(),

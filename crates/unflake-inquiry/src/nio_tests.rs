@@ -139,6 +139,7 @@ fn a_process_that_died_shows_no_second_run() {
         outcome,
         failure: None,
         seconds: 0.0,
+        number: 0,
     };
     let check = |attempts: Vec<Heard>, expected| assert_eq!(last_two(&attempts), expected);
     let (passed, died) = (Outcome::Passed, Outcome::TimedOut);

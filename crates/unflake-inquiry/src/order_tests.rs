@@ -81,6 +81,7 @@ fn only_the_tests_in_the_same_process_are_suspected() {
         outcome,
         failure: None,
         seconds: 0.0,
+        number: 0,
     };
     let attempts = [
         heard("a", 1, Outcome::Passed),

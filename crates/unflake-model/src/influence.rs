@@ -1,6 +1,6 @@
 use serde::{Deserialize, Serialize};
 
-use crate::{Factor, Rate};
+use crate::{Factor, Layer, Rate};
 
 /// What an experiment found of one factor, or of several that do it together.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -67,6 +67,20 @@ pub struct Tried {
     pub seconds: Vec<(f64, bool)>,
     /// Runs in which the test was skipped; they count for nothing.
     pub skipped: u32,
+    /// The same at other layers, where these were looked at.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub layers: Vec<AtLayer>,
+}
+
+/// How far the runs of a world differ at a layer.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AtLayer {
+    pub layer: Layer,
+    pub runs: u32,
+    pub entropy: f64,
+    /// How many facts some runs have and others have not.
+    pub range: u32,
+    pub false_positives: f64,
 }
 
 /// A factor, or a setting of it, that could not be tried.

@@ -40,7 +40,7 @@ pub use finding::{
     OrderKind, Repeats, Rung, Touch, Verdict, VerdictKind,
 };
 pub use fingerprint::Fingerprint;
-pub use influence::{Influence, Threshold, Tried, Untried};
+pub use influence::{AtLayer, Influence, Threshold, Tried, Untried};
 pub use layer::{
     Difference, Fact, FactId, Gap, Hidden, Layer, LayerDifference, LayerMeasure, Looks, Measured, OutputId, Rate,
     SeenIn, Spread, Unit,

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use unflake_model::{Detail, Factor, FactorKind, Finding, Influence, Rate, Tried, Untried};
+use unflake_model::{AtLayer, Detail, Factor, FactorKind, Finding, Influence, Rate, Tried, Untried};
 
 use crate::page::{Page, Tone};
 use crate::text::{keep_start, width};
@@ -126,7 +126,10 @@ fn table(page: &mut Page, plan: &[Tried]) -> io::Result<()> {
         "  {:<columns$}  {:>9}  {:>10}  {:>7}  {:>5}  {:>6}  {:>8}  {:>8}",
         "world", "failed", "95 %", "entropy", "range", "FP", "chance", "time"
     );
-    page.line(&[(Tone::Faint, &head)])?;
+    let layers = plan.first().map_or(&[][..], |tried| &tried.layers);
+    let layers: String =
+        layers.iter().map(|one| format!("  {:>14}", format!("{} H, range", one.layer.word()))).collect();
+    page.line(&[(Tone::Faint, &(head + &layers))])?;
     for tried in plan {
         let name = name(tried);
         let gap = " ".repeat(columns - width(&name));
@@ -140,10 +143,16 @@ fn table(page: &mut Page, plan: &[Tried]) -> io::Result<()> {
             tried.false_positives,
             words::duration(median(tried)),
         );
+        let text = text + &tried.layers.iter().map(at_layer).collect::<String>();
         let tone = if tried.chance.is_some_and(|chance| chance < MARKED) { Tone::Odd } else { Tone::Usual };
         page.line(&[(Tone::Usual, "  "), (tone, &name), (Tone::Usual, &gap), (Tone::Usual, &text)])?;
     }
     Ok(())
+}
+
+fn at_layer(one: &AtLayer) -> String {
+    let columns = one.layer.word().len() + 9;
+    format!("  {:>1$}", format!("{:.2}, {}", one.entropy, one.range), columns.max(14))
 }
 
 pub(crate) fn interval(rate: &Rate) -> String {

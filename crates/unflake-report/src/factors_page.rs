@@ -119,6 +119,7 @@ fn plan(html: &mut Html, plan: &[Tried]) {
             html.inside("tr", |html| {
                 let names = ["World", "Failed", "95 %", "Entropy", "Range", "FP", "Chance"];
                 names.into_iter().for_each(|name| _ = html.put("th", name));
+                layers(plan).for_each(|name| _ = html.put("th", &format!("{name}: entropy, range")));
                 html.put("th", &format!("Time, up to {}", words::duration(longest)));
             });
         });
@@ -136,11 +137,23 @@ fn plan(html: &mut Html, plan: &[Tried]) {
                     html.put("td", &tried.range.to_string());
                     html.put("td", &format!("{:.0} %", tried.false_positives));
                     html.put("td", &tried.chance.map_or("–".to_owned(), chance));
+                    for name in layers(plan) {
+                        let told = tried.layers.iter().find(|one| one.layer.word() == name);
+                        html.put(
+                            "td",
+                            &told.map_or("–".to_owned(), |one| format!("{:.2}, {}", one.entropy, one.range)),
+                        );
+                    }
                     html.inside("td", |html| plot(html, tried, longest));
                 });
             }
         });
     });
+}
+
+/// The layers at which runs were looked at.
+fn layers(plan: &[Tried]) -> impl Iterator<Item = &'static str> {
+    plan.first().into_iter().flat_map(|tried| tried.layers.iter().map(|one| one.layer.word()))
 }
 
 /// A box plot of how long the runs took, from 0 to `longest`.

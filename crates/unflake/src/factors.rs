@@ -1,15 +1,18 @@
 //! `unflake factors`: which condition of its world makes a test fail.
 
+use std::cell::RefCell;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use clap::Args;
 use jiff::Zoned;
 use unflake_exec::{Exec, Launch};
 use unflake_inquiry::{Experiment, Experimenting};
-use unflake_model::{Attempt, Detail, Factor, FactorKind, Finding, Influence, TestId};
+use unflake_layers::{Archive, Rules};
+use unflake_model::{Attempt, Detail, Factor, FactorKind, Finding, Influence, Layer, TestId};
 use unflake_report::{self as report, Experimented, quote};
 use unflake_store::Store;
 
@@ -48,6 +51,10 @@ pub(crate) struct FactorsArgs {
     #[arg(long, value_name = "FACTOR")]
     pub(crate) factor: Vec<String>,
 
+    /// Tell how far runs differ at this layer too: assertion, code, behaviour or interface. As often as you like; takes longer
+    #[arg(long, value_name = "LAYER")]
+    pub(crate) layer: Vec<String>,
+
     /// How many runs to make at most.
     #[arg(long, value_name = "N", default_value_t = 1000)]
     pub(crate) runs: u32,
@@ -77,7 +84,9 @@ pub(crate) struct FactorsArgs {
 pub(crate) fn run(args: &FactorsArgs, settings: &Settings, here: &Path, colour: When) -> Result<Exit, Trouble> {
     let command = &settings.command.value;
     let seconds = settings::time(args.time.as_deref(), TIME)?;
-    let launch = Launch { suite: false, time: settings::and_a_little(seconds), ..launch(settings) };
+    let layers = layers(&args.layer)?;
+    let time = settings::and_a_little(seconds);
+    let launch = Launch { suite: false, time, layers: layers.clone(), ..launch(settings) };
     if launch.driver.is_some() {
         let hint = "any command can be run under factors by hand: `unflake under`";
         return Err(Trouble::usage("unflake factors works with pytest only, for now").hint(hint));
@@ -92,7 +101,8 @@ pub(crate) fn run(args: &FactorsArgs, settings: &Settings, here: &Path, colour: 
     let only = kinds(&args.factor)?;
     let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
     let Plan { baseline, singles, mixes, untried } = factor_plan::plan(&date_of(&known), command, cores, &only);
-    let mut experiment = Experiment::new(Experimenting {
+    let looks = Rc::new(RefCell::new(Archive::new(&layers, Rules::without(&[]).expect("none is named"))));
+    let asked = Experimenting {
         names: vec![name.clone()],
         together: args.together,
         baseline,
@@ -103,7 +113,9 @@ pub(crate) fn run(args: &FactorsArgs, settings: &Settings, here: &Path, colour: 
         seconds,
         fresh_by: settings.fresh_by.value,
         known,
-    });
+        layers,
+    };
+    let mut experiment = Experiment::new(asked, looks.clone());
     let outputs = Outputs::open(&args.output)?;
     let mut memory = Memory::begin(&settings.store, command, here)?;
     let exec = Exec::new(launch)?;
@@ -115,7 +127,7 @@ pub(crate) fn run(args: &FactorsArgs, settings: &Settings, here: &Path, colour: 
         here,
         compare: None,
         base: None,
-        take: Box::new(|_| {}),
+        take: Box::new(|observation| looks.borrow_mut().take(observation)),
         began: Instant::now(),
         gathered: Gathered::default(),
     };
@@ -172,6 +184,17 @@ fn told<'a>(gathered: &'a Gathered, commands: &'a Commands, page: Option<&'a str
         seconds: gathered.totals.seconds,
         page,
     }
+}
+
+/// The layers that were asked for; how a test ends is looked at anyway.
+fn layers(words: &[String]) -> Result<Vec<Layer>, Trouble> {
+    let layer = |word: &String| {
+        let others = Layer::ALL.into_iter().filter(|layer| *layer != Layer::Verdict);
+        let all = || others.clone().map(Layer::word).collect::<Vec<_>>().join(", ");
+        let no = || Trouble::usage(format!("--layer: there is no layer `{word}`: {}", all()));
+        others.clone().find(|layer| layer.word() == word).ok_or_else(no)
+    };
+    words.iter().map(layer).collect()
 }
 
 fn kinds(words: &[String]) -> Result<Vec<FactorKind>, Trouble> {
