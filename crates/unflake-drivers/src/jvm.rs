@@ -4,18 +4,26 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::driver::Workshop;
 use crate::early::{Early, Waiting};
+use crate::jvm_archive::{self, Archive};
 use crate::jvm_kit::{Flavour, Kit};
 use crate::jvm_words::{Ear, Follower, Word};
 use crate::suite::{self, CannotList, Case, Listener, Program, Start};
 
+/// For so few tests, code that is fast soon is better than code that is fast.
+const FEW: usize = 8;
+const QUICK: &str = "-XX:TieredStopAtLevel=1";
+
 /// What Maven gave a module's JVM, and what became of that.
 pub(crate) struct Jvm {
-    /// With all options but the tests to be run.
+    /// With all options of the project but the tests to be run.
     start: Start,
+    /// What goes before these options, in a JVM that is to run little.
+    archive: Option<Archive>,
+    hurried: bool,
     /// Before what the agent says, and after it.
     mark: String,
     /// Files that tell it what Surefire told its own.
@@ -59,14 +67,25 @@ impl Jvm {
         })?;
         let kit = Kit { cache: workshop.cache };
         let agent = kit.agent(&java, flavour, &class_path).map_err(CannotList::usage)?;
+        let (mut front, rest) = jvm_archive::parted(class_path);
+        front.insert(0, agent.to_string_lossy().into_owned());
+        let archive = Archive::new(&java, &front, workshop.cache, &options, flavour.jupiter, flavour.classic);
+        if let Some(archive) = &archive {
+            archive.make(&files, workshop.side);
+        }
+        // A project that chooses its compiler gets it.
+        let hurried =
+            !options.iter().any(|option| ["-Xint", "-Xcomp", "-XX:"].iter().any(|kind| option.starts_with(kind)));
         let mut words = vec![java.to_string_lossy().into_owned()];
         words.extend(options);
         words.extend(assertions.then(|| "-ea".to_owned()));
         words.push("-cp".to_owned());
-        words.push(class_path.join(":") + ":" + &agent.to_string_lossy());
+        words.push([front, rest].concat().join(":"));
         words.push("unflake.junit.Main".to_owned());
         Ok(Self {
             start: Start { words, directory: Some(directory), variables, ..Start::default() },
+            archive,
+            hurried,
             mark: mark(),
             files,
             roots,
@@ -79,11 +98,11 @@ impl Jvm {
 
     /// Starts the JVM that tells which tests there are. It can go on to run them, once.
     pub(crate) fn list(&self, workshop: &Workshop<'_>, notes: &mut Vec<String>) -> Result<Vec<Listed>, CannotList> {
-        let start = self.with_order("-");
+        let start = self.with_order("-", usize::MAX);
         let cannot =
             |error: std::io::Error| CannotList::usage(format!("`{}` cannot be started: {error}", start.words[0]));
         let mut waiting = Waiting::start(&start, workshop.world).map_err(cannot)?;
-        let (mut tests, mut problem) = (Vec::new(), None);
+        let (mut tests, mut problem, mut used) = (Vec::new(), None, false);
         let mut ear = Ear::new(&self.mark);
         let mut take = |word: Word| {
             if let Some(key) = word.test {
@@ -91,6 +110,7 @@ impl Jvm {
             }
             notes.extend(word.note);
             problem = word.problem.or(problem.take());
+            used |= word.used;
             word.listed || word.over.is_some()
         };
         // Each is to be heard, so none is passed over once one has said that it is the last.
@@ -100,18 +120,25 @@ impl Jvm {
             let why = problem.unwrap_or_else(|| format!("the JVM that was to list them ended\n{}", said.trim()));
             return Err(CannotList::collection(format!("the tests cannot be listed: {why}")));
         }
-        *self.early.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(waiting);
+        if used {
+            waiting.end();
+        } else {
+            *self.early.lock().unwrap_or_else(PoisonError::into_inner) = Some(waiting);
+        }
         Ok(tests)
     }
 
     /// Ends the JVM that has listed the tests, where it is not to wait for them.
     pub(crate) fn let_go(&self) {
-        let waiting = self.early.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
+        let waiting = self.early.lock().unwrap_or_else(PoisonError::into_inner).take();
         waiting.map(Waiting::end);
     }
 
-    fn with_order(&self, order: &str) -> Start {
+    fn with_order(&self, order: &str, tests: usize) -> Start {
         let mut start = self.start.clone();
+        let quick = (self.hurried && tests <= FEW).then(|| QUICK.to_owned());
+        let archived = self.archive.as_ref().and_then(Archive::option);
+        start.words.splice(1..1, quick.into_iter().chain(archived));
         start.words.push(self.mark.clone());
         start.words.extend(self.files.iter().map(|file| file.to_string_lossy().into_owned()));
         start.words.push(order.to_owned());
@@ -138,8 +165,10 @@ fn flavour(provider: &str, class_path: &[String]) -> Option<Flavour> {
     let has = |class: &str| class_path.iter().any(|path| suite::file_has(Path::new(path), &[class.as_bytes()]));
     let platform = provider.contains("junitplatform");
     let classic = has("org/junit/runners/ParentRunner.class");
+    let jupiter =
+        platform && has("org/junit/jupiter/api/Test.class") && has("org/junit/jupiter/engine/JupiterTestEngine.class");
     (platform || provider.contains("junit4") && classic || provider.contains("junitcore") && classic)
-        .then_some(Flavour { platform, classic })
+        .then_some(Flavour { platform, jupiter, classic })
 }
 
 /// The tests that share a process of a module.
@@ -159,7 +188,7 @@ impl Program for Together {
         fs::write(&order, keys).map_err(|error| format!("{}: {error}", order.display()))?;
         let line = order.to_string_lossy().into_owned();
         let early = Some(Early { process: jvm.early.clone(), line: line.clone() });
-        Ok(Start { early, ..jvm.with_order(&line) })
+        Ok(Start { early, ..jvm.with_order(&line, cases.len()) })
     }
 
     fn listener(&self, cases: &[&Case]) -> Box<dyn Listener> {

@@ -46,10 +46,12 @@ const PLATFORM: Sources = sources![
     "agent/platform/unflake/junit/Shadow.java"
     "agent/platform/unflake/junit/Stage.java"
 ];
+const JUPITER: Sources = sources!["agent/warm/unflake/junit/Warm.java"];
 const CLASSIC: Sources = sources![
     "agent/classic/unflake/junit/Arrangement.java"
     "agent/classic/unflake/junit/Classic.java"
     "agent/classic/unflake/junit/Listener.java"
+    "agent/classic/unflake/junit/WarmClassic.java"
 ];
 
 /// Where to compile, and where to keep what comes of it.
@@ -61,6 +63,7 @@ pub(crate) struct Kit<'a> {
 #[derive(Clone, Copy, Debug, Hash, PartialEq, Eq)]
 pub(crate) struct Flavour {
     pub(crate) platform: bool,
+    pub(crate) jupiter: bool,
     pub(crate) classic: bool,
 }
 
@@ -85,6 +88,7 @@ impl Kit<'_> {
     pub(crate) fn agent(&self, java: &Path, flavour: Flavour, class_path: &[String]) -> Result<PathBuf, String> {
         let mut parts = vec![COMMON];
         parts.extend(flavour.platform.then_some(PLATFORM));
+        parts.extend(flavour.jupiter.then_some(JUPITER));
         parts.extend(flavour.classic.then_some(CLASSIC));
         let name = |path: &String| Path::new(path).file_name().map(|name| name.to_string_lossy().into_owned());
         // What it is compiled against is part of what it is.

@@ -17,6 +17,8 @@ pub(crate) struct Word {
     pub(crate) method: String,
     pub(crate) note: Option<String>,
     pub(crate) listed: bool,
+    /// To list them, it had to do more than look.
+    pub(crate) used: bool,
     pub(crate) problem: Option<String>,
     pub(crate) over: Option<i32>,
     pub(crate) start: Option<usize>,

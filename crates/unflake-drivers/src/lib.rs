@@ -17,6 +17,7 @@ mod junit;
 mod junit_judge;
 mod junit_xml;
 mod jvm;
+mod jvm_archive;
 mod jvm_kit;
 mod jvm_words;
 mod libtest;

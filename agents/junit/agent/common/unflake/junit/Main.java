@@ -76,7 +76,7 @@ public final class Main {
         for (String note : module.notes) {
             wire.say(new Message().put("note", note));
         }
-        wire.say(new Message().put("listed", true));
+        wire.say(new Message().put("listed", true).put("used", module.isUsed));
     }
 
     /** Neighbours of one framework are its to run together. */

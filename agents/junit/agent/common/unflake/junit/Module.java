@@ -16,6 +16,8 @@ final class Module {
     final List<String> classes = new ArrayList<>();
     final List<String> notes = new ArrayList<>();
     final Properties told;
+    /** Whether code of the project has left this process in another state than a new one. */
+    boolean isUsed;
     /** Surefire's own filter for {@code -Dtest=…}, and its method. */
     private Object filter;
     private Method shouldRun;

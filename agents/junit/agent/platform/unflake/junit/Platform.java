@@ -84,7 +84,8 @@ public final class Platform implements Framework {
 
     /**
      * What each test consists of: itself, or, with parameters or repetitions, one for each. To know these, classes are prepared as
-     * for a run, but nothing of them is set up or run except for what provides the arguments.
+     * for a run, but nothing of them is set up or run except for what provides the arguments. Where that needs its class set up,
+     * it is, and this process is not to run tests any more.
      */
     private Map<String, List<TestDescriptor>> invocations(Stage stage, LauncherDiscoveryRequest request) {
         Map<String, List<TestDescriptor>> all = new LinkedHashMap<>();
@@ -100,16 +101,28 @@ public final class Platform implements Framework {
         if (templates.isEmpty()) {
             return all;
         }
-        stage.look(templates);
+        Map<String, List<TestDescriptor>> seen = look(stage, request, templates, false);
+        templates.removeIf(one -> seen.containsKey(one.key));
+        if (!templates.isEmpty()) {
+            module.isUsed = true;
+            seen.putAll(look(stage, request, templates, true));
+        }
+        all.putAll(seen);
+        return all;
+    }
+
+    private Map<String, List<TestDescriptor>> look(
+            Stage stage, LauncherDiscoveryRequest request, List<Wanted> templates, boolean setUp) {
+        Map<String, List<TestDescriptor>> seen = new LinkedHashMap<>();
+        stage.look(templates, setUp);
         Look look = new Look();
         launcher(stage).execute(request, look);
         stage.shadows.forEach((id, shadow) -> {
-            // One whose arguments cannot be had now is run as a whole.
             if (!shadow.looked.isEmpty() && !look.failed.contains(id)) {
-                all.put(shadow.real.getUniqueId().toString(), shadow.looked);
+                seen.put(shadow.real.getUniqueId().toString(), shadow.looked);
             }
         });
-        return all;
+        return seen;
     }
 
     /** Which of those that were looked at did not come through it. */

@@ -33,6 +33,7 @@ final class Shadow implements InvocationHandler {
     final Map<String, Wanted> invocations = new LinkedHashMap<>();
     /** Instead of being run, such are only looked at, and added here. */
     List<TestDescriptor> looked;
+    boolean isSetUp = true;
     private final Set<TestDescriptor> children = new LinkedHashSet<>();
     private TestDescriptor parent;
 
@@ -98,9 +99,9 @@ final class Shadow implements InvocationHandler {
             case "findByUniqueId":
                 return descendants().stream().filter(one -> one.getUniqueId().equals(arguments[0])).findFirst();
             case "before":
-                return looked == null ? forward(method, arguments) : arguments[0];
+                return isSetUp ? forward(method, arguments) : arguments[0];
             case "after":
-                return looked == null ? forward(method, arguments) : null;
+                return isSetUp ? forward(method, arguments) : null;
             case "execute":
                 return forward(method, arguments[0], new Chosen((DynamicTestExecutor) arguments[1]));
             default:

@@ -23,6 +23,7 @@ final class Stage implements TestEngine {
     /** What is to be run, or only looked at. */
     private List<Wanted> tests;
     private boolean looking;
+    private boolean settingUp;
     final Map<String, Shadow> shadows = new HashMap<>();
 
     Stage(TestEngine engine) {
@@ -49,10 +50,11 @@ final class Stage implements TestEngine {
         looking = false;
     }
 
-    /** Has the arguments of these looked at, without running them. */
-    void look(List<Wanted> tests) {
+    /** Has the arguments of these looked at, without running them; with or without the set-up of their classes. */
+    void look(List<Wanted> tests, boolean setUp) {
         this.tests = tests;
         looking = true;
+        settingUp = setUp;
     }
 
     @Override
@@ -153,6 +155,7 @@ final class Stage implements TestEngine {
         }
         Shadow shadow = new Shadow(real, id);
         shadow.looked = looking ? new ArrayList<>() : null;
+        shadow.isSetUp = !looking || settingUp;
         shadows.put(id.toString(), shadow);
         if (open.isEmpty()) {
             root.addChild(shadow.self);
