@@ -2,7 +2,7 @@
 
 All of it is in `.venvs` at the top of the repository: `e2e`, with the newest pytest and what the stories need beside it, and the
 runners of `tests/other_runners.rs`: `go` (gotestsum), `vitest`, `perl` (a formatter for `prove`, which Debian has as a
-package), and of `tests/native_runs.rs`: `cargo` (nextest). Compilers, CMake, GoogleTest and Chromium are packages of the system. Whatever is
+package), and of `tests/native_runs.rs`: `cargo` (nextest). Compilers, CMake, GoogleTest, Maven, a JDK and Chromium are packages of the system. Whatever is
 already there and complete is left alone. A half-made one (an interrupted set-up, an interpreter that has gone) is made anew.
 UNFLAKE_TEST_PYTHON names another Python to be used by the stories instead; then no environment is made for it.
 """
@@ -143,6 +143,19 @@ def ensure_browser():
         get(program, package)
 
 
+def ensure_maven():
+    """Maven and a JDK, and in Maven's own repository what the specimen needs, so that it can be built without a network."""
+    get("mvn", "maven")
+    get("javac", "default-jdk-headless")
+    pom = VENVS.parent / "specimens" / "jvm-maven"
+    with tempfile.TemporaryDirectory() as place:
+        project = Path(place) / "it"
+        shutil.copytree(str(pom), str(project), ignore=shutil.ignore_patterns("target"))
+        command = ["mvn", "-q", "-B", "test", "-Dmaven.test.failure.ignore=true"]
+        if not runs("env", "-C", str(project), *command, "-o"):
+            subprocess.run(command, check=True, cwd=str(project), stdout=subprocess.DEVNULL)
+
+
 def has_googletest():
     with tempfile.TemporaryDirectory() as place:
         source = Path(place) / "it.cc"
@@ -177,6 +190,7 @@ def main():
     Made("perl", PERL, has_perl, make_perl).ensure()
     ensure_native()
     ensure_browser()
+    ensure_maven()
     Made("cargo", NEXTEST, nextest_works, make_nextest).ensure()
 
 

@@ -68,7 +68,7 @@ fn pytest() -> Vec<String> {
 }
 
 /// Specimens of other commands, which have stories of their own.
-const OTHERS: [&str; 5] = ["leak-", "locate-", "factor-", "filter-", "measure-"];
+const OTHERS: [&str; 6] = ["leak-", "locate-", "factor-", "filter-", "measure-", "jvm-"];
 
 #[test]
 fn every_specimen_gives_its_finding_in_every_run() {

@@ -50,6 +50,7 @@ const JUPITER: Sources = sources!["agent/warm/unflake/junit/Warm.java"];
 const CLASSIC: Sources = sources![
     "agent/classic/unflake/junit/Arrangement.java"
     "agent/classic/unflake/junit/Classic.java"
+    "agent/classic/unflake/junit/Groups.java"
     "agent/classic/unflake/junit/Listener.java"
     "agent/classic/unflake/junit/WarmClassic.java"
 ];

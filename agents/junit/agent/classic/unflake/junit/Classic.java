@@ -35,6 +35,7 @@ public final class Classic implements Framework {
         if (!isInUse()) {
             return;
         }
+        Groups groups = new Groups(module);
         for (Class<?> type : classes) {
             if (!isTest(type)) {
                 continue;
@@ -43,6 +44,9 @@ public final class Classic implements Framework {
             unused.put(type.getName(), runner);
             for (Map.Entry<String, Description> leaf : leaves(runner.getDescription()).entrySet()) {
                 Description test = leaf.getValue();
+                if (!groups.have(test, type)) {
+                    continue;
+                }
                 String owner = test.getClassName() == null ? type.getName() : test.getClassName();
                 String name = test.getMethodName() == null ? test.getDisplayName() : test.getMethodName();
                 listing.add(PREFIX + type.getName() + "/" + leaf.getKey(), owner, name);

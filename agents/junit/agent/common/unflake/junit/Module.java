@@ -6,6 +6,7 @@ import java.io.InputStream;
 import java.io.StringReader;
 import java.lang.reflect.Method;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -31,6 +32,7 @@ final class Module {
         for (int at = 0; module.told.getProperty("tc." + at) != null; at++) {
             module.classes.add(module.told.getProperty("tc." + at));
         }
+        module.order(module.told.getProperty("runOrder", "filesystem"));
         Properties own = load(system, new Properties());
         for (String name : own.stringPropertyNames()) {
             if (!name.startsWith("unflake.") && !name.equals("maven.ext.class.path")) {
@@ -39,6 +41,17 @@ final class Module {
         }
         module.makeFilter(module.told.getProperty("requestedTest", ""));
         return module;
+    }
+
+    /** Surefire lists classes as it finds them; its own process orders them. */
+    private void order(String runOrder) {
+        if (runOrder.equals("alphabetical")) {
+            Collections.sort(classes);
+        } else if (runOrder.equals("reversealphabetical")) {
+            Collections.sort(classes, Collections.reverseOrder());
+        } else if (!runOrder.equals("filesystem")) {
+            notes.add("its classes run in the order of their files, not " + runOrder + " (runOrder)");
+        }
     }
 
     private static Properties load(String path, Properties into) throws IOException {

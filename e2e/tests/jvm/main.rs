@@ -1,0 +1,183 @@
+//! What people do with `mvn test`, and with unflake around it.
+//!
+//! The specimen is compiled once and kept between runs as long as it stays the same; so is what unflake compiles for itself.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use e2e::{Call, Ran, Story, built, repository};
+use nix::sys::signal::Signal;
+use quick_xml::Reader;
+use quick_xml::events::Event;
+use serde::Deserialize;
+use serde_json::Value;
+
+#[derive(Deserialize)]
+struct Specimen {
+    run: Expected,
+    nio: Expected,
+    order: Expected,
+}
+
+#[derive(Deserialize)]
+struct Expected {
+    tests: usize,
+    findings: BTreeSet<String>,
+}
+
+fn specimen() -> Specimen {
+    let path = repository().join("specimens/jvm-maven/specimen.toml");
+    toml::from_str(&fs::read_to_string(path).unwrap()).unwrap()
+}
+
+fn story() -> Story {
+    let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
+    Story::copy_of(&built("jvm-maven", &[words("mvn -o -q -B test-compile"), words("mkdir build")]))
+}
+
+/// A place for what unflake compiles, which stays.
+fn cached(call: Call<'_>) -> Call<'_> {
+    call.env("XDG_CACHE_HOME", Path::new(env!("CARGO_TARGET_TMPDIR")).join("jvm-cache"))
+}
+
+fn searching<'a>(story: &'a Story, command: &str, modules: &str) -> Call<'a> {
+    let found = story.place().join("found.json");
+    let call = story.unflake([command, "--json"]).arg(found).args(["--", "mvn", "-o", "-B", "test", "-pl", modules]);
+    cached(call)
+}
+
+fn brief(ran: &Ran) -> BTreeSet<String> {
+    let word = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let told = |finding: &Value| {
+        let culprits = finding["culprits"].as_array().into_iter().flatten().flat_map(|one| one.as_array().unwrap());
+        let names: Vec<String> = culprits.map(word).collect();
+        let of = if names.is_empty() { String::new() } else { format!(" of {}", names.join(" and ")) };
+        format!("{} {}{of}", word(&finding["test"]), word(&finding["kind"]))
+    };
+    ran.list("findings").iter().map(told).collect()
+}
+
+/// How each test ended, as Surefire reports it. Repetitions have one name there, and what befalls a class has none.
+fn surefire(modules: &[PathBuf]) -> BTreeMap<String, BTreeSet<String>> {
+    let mut outcomes: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    let folders = modules.iter().map(|module| module.join("target/surefire-reports"));
+    for report in folders.flat_map(|folder| fs::read_dir(folder).unwrap().flatten()).map(|entry| entry.path()) {
+        if report.extension().is_none_or(|kind| kind != "xml") {
+            continue;
+        }
+        let (mut reader, mut buffer) = (Reader::from_file(&report).unwrap(), Vec::new());
+        let mut open: Option<(String, String)> = None;
+        loop {
+            let event = reader.read_event_into(&mut buffer).unwrap();
+            match &event {
+                Event::Start(start) | Event::Empty(start) => match start.name().as_ref() {
+                    b"testcase" => {
+                        let value = |name: &str| {
+                            let found = start.attributes().flatten().find(|one| one.key.as_ref() == name.as_bytes());
+                            found.unwrap().unescape_value().unwrap().into_owned()
+                        };
+                        open = Some((format!("{}#{}", value("classname"), value("name")), "passed".to_owned()));
+                    }
+                    b"failure" | b"error" => open.iter_mut().for_each(|(_, outcome)| *outcome = "failed".to_owned()),
+                    b"skipped" => open.iter_mut().for_each(|(_, outcome)| *outcome = "skipped".to_owned()),
+                    _ => {}
+                },
+                Event::Eof => break,
+                _ => {}
+            }
+            let ends = match &event {
+                Event::Empty(start) => start.name().as_ref() == b"testcase",
+                Event::End(end) => end.name().as_ref() == b"testcase",
+                _ => false,
+            };
+            if ends && let Some((test, outcome)) = open.take() {
+                outcomes.entry(test).or_default().insert(outcome);
+            }
+            buffer.clear();
+        }
+    }
+    outcomes
+}
+
+/// The same as unflake saw it the first time.
+fn ours(ran: &Ran) -> BTreeMap<String, BTreeSet<String>> {
+    let mut seen = BTreeSet::new();
+    let mut outcomes: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for attempt in ran.list("attempts") {
+        let test = attempt["test"].as_str().unwrap().to_owned();
+        let outcome = attempt["outcome"].as_str().unwrap_or("crashed");
+        if seen.insert(test.clone()) {
+            let outcome = if outcome == "error" { "failed" } else { outcome };
+            let name =
+                test.strip_suffix("again[1]").or(test.strip_suffix("again[2]")).map(|class| format!("{class}again"));
+            outcomes.entry(name.unwrap_or(test)).or_default().insert(outcome.to_owned());
+        }
+    }
+    outcomes
+}
+
+#[test]
+fn tests_end_as_with_maven_alone_and_the_ladder_says_why() {
+    let expected = specimen().run;
+    let story = story();
+    let ran = searching(&story, "run", "thesis,forms").end().exits(1);
+    assert_eq!(brief(&ran), expected.findings, "{}", ran.remarks());
+    assert_eq!(ran.list("tests").len(), expected.tests);
+    let failed = ran.finding("com.acme.FormsTest#fails");
+    assert_eq!(failed["failure"]["file"], "forms/src/test/java/com/acme/FormsTest.java", "{failed}");
+
+    let plain = self::story();
+    plain.command("mvn").args(["-o", "-q", "-B", "test", "-fae", "-pl", "thesis,forms"]).output().unwrap();
+    let modules = ["thesis", "forms"].map(|name| plain.project().join(name));
+    let (mut theirs, mut ours) = (surefire(&modules), ours(&ran));
+    // Surefire tells these of the class alone.
+    theirs.retain(|test, _| !test.contains("Broken"));
+    ours.retain(|test, _| !test.contains("Broken"));
+    assert_eq!(ours, theirs);
+}
+
+#[test]
+fn tests_that_break_when_they_are_run_twice_are_found() {
+    let expected = specimen().nio;
+    let story = story();
+    let ran = searching(&story, "nio", "idempotence").end().exits(1);
+    assert_eq!(brief(&ran), expected.findings, "{}", ran.remarks());
+    assert_eq!(ran.list("tests").len(), expected.tests);
+    // Each of them is as it was found.
+    assert!(story.project().join("idempotence/data/report.txt").is_file());
+}
+
+#[test]
+fn a_victim_and_its_polluter_are_found() {
+    let expected = specimen().order;
+    let story = story();
+    let ran = searching(&story, "order", "thesis").end();
+    let found = brief(&ran);
+    assert!(found.is_superset(&expected.findings), "{found:?} {}", ran.remarks());
+}
+
+#[test]
+fn a_jvm_that_is_ended_by_a_test_takes_only_that_test_with_it_and_nothing_outlives_unflake() {
+    let body = "package com.acme;\nimport org.junit.jupiter.api.Test;\nclass EndTest {\n  \
+                @Test void a() { }\n  @Test void b() { System.exit(0); }\n  @Test void c() { }\n}\n";
+    let story = story().with("forms/src/test/java/com/acme/EndTest.java", body);
+    let call = |story: &Story, test: &str| {
+        let words = format!("mvn -o -B test -pl forms -Dtest={test}");
+        (story.place().join("found.json"), words)
+    };
+    let (found, words) = call(&story, "EndTest");
+    let ran = cached(story.unflake(["run", "--json"]).arg(found).arg("--").args(words.split(' '))).end().exits(1);
+    assert_eq!(ran.findings(), ["com.acme.EndTest#b real"]);
+    let attempts = ran.attempts();
+    assert!(attempts.iter().any(|attempt| attempt.starts_with("com.acme.EndTest#c passed suite")), "{attempts:?}");
+
+    let body = "package com.acme;\nimport org.junit.jupiter.api.Test;\nclass HangTest {\n  @Test void hangs() throws Exception {\n    \
+                java.nio.file.Files.write(java.nio.file.Paths.get(\"../here\"), new byte[] {'x'});\n    Thread.sleep(1000000);\n  }\n}\n";
+    let story = story.with("forms/src/test/java/com/acme/HangTest.java", body);
+    let (_, words) = call(&story, "HangTest");
+    let running = cached(story.unflake(["run", "--"]).args(words.split(' '))).start();
+    running.wait_for("here");
+    running.signal(Signal::SIGINT);
+    running.end().exits(130);
+}
