@@ -9,6 +9,7 @@ import argparse
 import json
 import os
 import re
+import resource
 import subprocess
 import sys
 import time
@@ -29,8 +30,8 @@ MODULES = {
     "commons-codec": (
         "commons-codec:commons-codec:1.17.1",
         JUPITER + ["commons-io:commons-io:2.16.1", "org.apache.commons:commons-lang3:3.14.0", "org.hamcrest:hamcrest:2.2"],
-        # It takes as much memory as there is.
-        ["**/BaseNCodecTest.java"],
+        # They take as much memory as there is.
+        ["**/BaseNCodecTest.java", "**/Base64Test.java", "**/Base32Test.java"],
     ),
     "commons-collections4": (
         "org.apache.commons:commons-collections4:4.4",
@@ -124,9 +125,18 @@ def without_numbers(outcomes):
 
 
 def timed(command, place):
-    began = time.monotonic()
+    """Seconds on the clock, and of all cores."""
+    began, before = time.monotonic(), resource.getrusage(resource.RUSAGE_CHILDREN)
     quiet(command, place)
-    return time.monotonic() - began
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return time.monotonic() - began, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def tell(what, times):
+    for at, unit in enumerate(("s", "s of CPU")):
+        one, two = median(one[at] for one, _ in times), median(two[at] for _, two in times)
+        ratio = median(two[at] / one[at] for one, two in times)
+        print("%s: %.1f and %.1f %s, %.2f times (median of %d)" % (what, one, two, unit, ratio, len(times)), flush=True)
 
 
 def main():
@@ -142,11 +152,8 @@ def main():
         result = place / "unflake.json"
         run = [given.unflake, "run", "--immediate=0", "--at-end=0", "--fresh=0", "--json", str(result), "--", "mvn", "-o", "-B", "test"]
         if given.nio:
-            modes = {}
-            for mode in ("entire-suite", "isolated-method"):
-                modes[mode] = timed([given.unflake, "nio", "--mode", mode, "--for", "1h", "--", "mvn", "-o", "-B", "test"], place)
-            print("%s: nio entire-suite %.1f s, isolated-method %.1f s, %.2f times" % (
-                name, modes["entire-suite"], modes["isolated-method"], modes["isolated-method"] / modes["entire-suite"]), flush=True)
+            nio = lambda mode: timed([given.unflake, "nio", "--mode", mode, "--for", "1h", "--", "mvn", "-o", "-B", "test"], place)
+            tell("%s: nio entire-suite, isolated-method" % name, [(nio("entire-suite"), nio("isolated-method"))])
             continue
         quiet(["rm", "-rf", "target/surefire-reports"], place)
         quiet(plain, place)
@@ -160,9 +167,7 @@ def main():
         for test in differing[:10]:
             print("   ", test, one.get(test), two.get(test))
         times = [(timed(plain, place), timed(run, place)) for _ in range(given.rounds)]
-        slow = [two / one for one, two in times]
-        print("%s: mvn test %.1f s, unflake %.1f s, %.2f times (median of %d)" % (
-            name, median(one for one, _ in times), median(two for _, two in times), median(slow), len(times)), flush=True)
+        tell("%s: mvn test, unflake run" % name, times)
 
 
 if __name__ == "__main__":

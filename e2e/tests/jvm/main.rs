@@ -5,6 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use e2e::{Call, Ran, Story, built, repository};
 use nix::sys::signal::Signal;
@@ -31,9 +32,18 @@ fn specimen() -> Specimen {
     toml::from_str(&fs::read_to_string(path).unwrap()).unwrap()
 }
 
+/// Compiled once for all.
 fn story() -> Story {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
     let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
-    Story::copy_of(&built("jvm-maven", &[words("mvn -o -q -B test-compile"), words("mkdir build")]))
+    let build = [words("mvn -o -q -B test-compile"), words("mkdir build")];
+    Story::copy_of(BUILT.get_or_init(|| built("jvm-maven", &build)))
+}
+
+/// Maven and its JVMs take every core: two stories beside each other would only take longer, each of them.
+fn turn() -> MutexGuard<'static, ()> {
+    static TURN: Mutex<()> = Mutex::new(());
+    TURN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A place for what unflake compiles, which stays.
@@ -119,6 +129,7 @@ fn ours(ran: &Ran) -> BTreeMap<String, BTreeSet<String>> {
 
 #[test]
 fn tests_end_as_with_maven_alone_and_the_ladder_says_why() {
+    let _turn = turn();
     let expected = specimen().run;
     let story = story();
     let ran = searching(&story, "run", "thesis,forms").end().exits(1);
@@ -139,6 +150,7 @@ fn tests_end_as_with_maven_alone_and_the_ladder_says_why() {
 
 #[test]
 fn tests_that_break_when_they_are_run_twice_are_found() {
+    let _turn = turn();
     let expected = specimen().nio;
     let story = story();
     let ran = searching(&story, "nio", "idempotence").end().exits(1);
@@ -150,6 +162,7 @@ fn tests_that_break_when_they_are_run_twice_are_found() {
 
 #[test]
 fn a_victim_and_its_polluter_are_found() {
+    let _turn = turn();
     let expected = specimen().order;
     let story = story();
     let ran = searching(&story, "order", "thesis").end();
@@ -159,6 +172,7 @@ fn a_victim_and_its_polluter_are_found() {
 
 #[test]
 fn a_jvm_that_is_ended_by_a_test_takes_only_that_test_with_it_and_nothing_outlives_unflake() {
+    let _turn = turn();
     let body = "package com.acme;\nimport org.junit.jupiter.api.Test;\nclass EndTest {\n  \
                 @Test void a() { }\n  @Test void b() { System.exit(0); }\n  @Test void c() { }\n}\n";
     let story = story().with("forms/src/test/java/com/acme/EndTest.java", body);
