@@ -53,7 +53,7 @@ impl Looks for Literal {
     fn fact(&self, fact: FactId) -> Fact {
         let word = &self.facts[fact.0 as usize];
         let (what, value) =
-            word.split_once('=').map_or((&**word, None), |(what, value)| (what, Some(value.to_owned())));
+            word.split_once('=').map_or((&**word, None), |(what, value)| (what, Some(value.replace(',', "\n"))));
         let unit = match what.parse() {
             Ok(line) => Unit { file: Some("a.py".to_owned()), line: Some(line), what: String::new() },
             Err(_) => Unit { what: what.to_owned(), ..Unit::default() },
@@ -223,6 +223,14 @@ fn an_order_counts_where_nothing_else_differs() {
     };
     assert_eq!(range(&[Some("x y order=1"), Some("x y order=2")]), (1, BTreeSet::from(["order".to_owned()])));
     assert_eq!(range(&[Some("x y order=1"), Some("x order=2")]), (1, BTreeSet::from(["y".to_owned()])));
+}
+
+#[test]
+fn of_another_order_the_first_line_that_is_elsewhere_is_told() {
+    // A comma stands for the end of a line.
+    let runs = [Some("x order=a,b,c"), Some("x order=a,c,b"), Some("x order=a,b,c"), Some("x order=a,b,d")];
+    let found = measure(Layer::Interface, &[&runs]).findings().remove(0);
+    assert!(found.sentence.ends_with("order: b is line 2 (3 runs), c is line 2 (1 run)"), "{}", found.sentence);
 }
 
 #[test]

@@ -91,15 +91,33 @@ fn counted(looks: &dyn Looks, facts: &BTreeMap<FactId, u32>) -> HashSet<u32> {
 fn difference(looks: &dyn Looks, facts: &[(FactId, u32)]) -> Difference {
     let mut by_runs = facts.to_vec();
     by_runs.sort_by_key(|(_, runs)| std::cmp::Reverse(*runs));
-    let seen = by_runs.iter().take(VALUES).enumerate().map(|(at, (fact, runs))| {
-        let value = match looks.is_order(*fact) {
-            true => Some(format!("order {}", at + 1)),
-            false => looks.fact(*fact).value,
-        };
-        SeenIn { value, runs: *runs }
-    });
+    let values = by_runs.iter().map(|(fact, runs)| SeenIn { value: looks.fact(*fact).value, runs: *runs });
+    let mut seen: Vec<SeenIn> = values.collect();
+    if looks.is_order(facts[0].0) {
+        seen = first_unlike(&seen);
+    }
+    seen.truncate(VALUES);
     let Fact { unit, .. } = looks.fact(facts[0].0);
-    Difference { unit, last: None, seen: seen.collect(), support: looks.support(facts[0].0) }
+    Difference { unit, last: None, seen, support: looks.support(facts[0].0) }
+}
+
+/// Of orders, the first line at which not all are the same, with what stands there.
+fn first_unlike(orders: &[SeenIn]) -> Vec<SeenIn> {
+    let lines: Vec<Vec<&str>> =
+        orders.iter().map(|order| order.value.iter().flat_map(|text| text.lines()).collect()).collect();
+    let unlike = |at: &usize| lines.windows(2).any(|two| two[0].get(*at) != two[1].get(*at));
+    let longest = lines.iter().map(Vec::len).max().unwrap_or(0);
+    let at = (0..longest).find(unlike).unwrap_or(0);
+    let mut seen: Vec<SeenIn> = Vec::new();
+    for (order, lines) in orders.iter().zip(&lines) {
+        let value = Some(format!("{} is line {}", lines.get(at).unwrap_or(&"nothing"), at + 1));
+        match seen.iter_mut().find(|known| known.value == value) {
+            Some(known) => known.runs += order.runs,
+            None => seen.push(SeenIn { value, runs: order.runs }),
+        }
+    }
+    seen.sort_by_key(|known| std::cmp::Reverse(known.runs));
+    seen
 }
 
 /// An assertion that is not reached sees no values: that is told once for each.

@@ -14,6 +14,8 @@ use crate::value::Value;
 
 /// Longer values are kept by their beginning, their length and a digest.
 const LONGEST: usize = 300;
+/// The same of all lines of a page together.
+const PAGE: usize = 3000;
 /// Of the values that an assertion saw one after the other, so many are kept as they were.
 const KEPT: usize = 50;
 
@@ -125,7 +127,7 @@ impl Look {
     /// Lines that a person sees one below the other.
     fn page<'a>(&mut self, before: &str, lines: impl Iterator<Item = &'a str>, desk: &mut Desk<'_>) {
         let mut times: HashMap<String, u32> = HashMap::new();
-        let mut order = Vec::new();
+        let (mut order, mut all) = (Vec::new(), Vec::new());
         for line in lines.filter(|line| !line.trim().is_empty()) {
             let (clean, mask) = desk.rules.text(line).unwrap_or_else(|| (line.to_owned(), 0));
             let again = times.entry(clean.clone()).and_modify(|times| *times += 1).or_insert(1);
@@ -133,9 +135,10 @@ impl Look {
             let what = format!("{before}{}{number}", bounded(&clean));
             desk.heard(&what, &clean, line, mask);
             order.push(desk.fact(None, (None, what), None, true));
+            all.push(bounded(&clean));
         }
         if order.len() > 1 {
-            let value = format!("{:016x}", digest(&order.iter().map(|fact| fact.0).collect::<Vec<_>>()));
+            let value = bounded_to(PAGE, &all.join("\n"));
             let fact = desk.fact(None, (None, format!("{before}order of the lines")), Some(&value), true);
             desk.facts.orders(fact);
             order.push(fact);
@@ -262,7 +265,11 @@ fn shown(value: &Value) -> String {
 }
 
 fn bounded(text: &str) -> String {
-    match text.char_indices().nth(LONGEST) {
+    bounded_to(LONGEST, text)
+}
+
+fn bounded_to(most: usize, text: &str) -> String {
+    match text.char_indices().nth(most) {
         None => text.to_owned(),
         Some((at, _)) => format!("{}… ({} characters, {:016x})", &text[..at], text.chars().count(), digest(text)),
     }

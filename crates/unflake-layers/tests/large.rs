@@ -27,7 +27,9 @@ fn look(test: usize, run: usize) -> String {
         );
     }
     let _ = writeln!(text, "[\"point\",0,0,\"f\",\"enter\",[\"x\",\"y\"]]");
-    (0..20).for_each(|at| drop(writeln!(text, "[\"row\",0,[{at},{}]]", at * 2 + test)));
+    for at in 0..20 {
+        let _ = writeln!(text, "[\"row\",0,[{at},{}]]", at * 2 + test);
+    }
     text
 }
 

@@ -85,7 +85,7 @@ pub trait Looks {
     /// Facts of the same unit have the same number.
     fn unit(&self, fact: FactId) -> u32;
 
-    /// Whether the fact only says in which order others come. It counts where nothing else differs.
+    /// Whether the fact only says in which order others come, its value being them all, one a line. It counts where nothing else differs.
     fn is_order(&self, fact: FactId) -> bool;
 
     /// How many values it rests on, where it is inferred from values.
