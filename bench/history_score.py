@@ -9,6 +9,7 @@ import json
 import os
 import random
 import re
+import resource
 import subprocess
 import sys
 import tempfile
@@ -94,18 +95,34 @@ def write(place, truths, runs, seed):
     return size
 
 
+class Took:
+    """Seconds on the clock, and of the processor: on a busy machine only these say something."""
+
+    def __init__(self, wall, cpu):
+        self.wall, self.cpu = wall, cpu
+
+    def __str__(self):
+        return "%.2f s (%.2f s of the processor)" % (self.wall, self.cpu)
+
+
 def timed(command, **more):
-    began = time.perf_counter()
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True, **more)
+    def cpu():
+        used = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return used.ru_utime + used.ru_stime
+
+    began, used = time.perf_counter(), cpu()
+    more.setdefault("stderr", subprocess.PIPE)
+    done = subprocess.run(command, stdout=subprocess.PIPE, universal_newlines=True, **more)
     if done.returncode:
-        sys.exit("%s\n%s" % (" ".join(map(str, command)), done.stderr[-2000:]))
-    return done.stdout, time.perf_counter() - began
+        sys.exit("%s\n%s" % (" ".join(map(str, command)), (done.stderr or done.stdout)[-2000:]))
+    return done.stdout, Took(time.perf_counter() - began, cpu() - used)
 
 
 def found_by_unflake(unflake, place):
-    answer, seconds = timed([unflake, "score", "--json", "-", "--least", "0"], cwd=place)
+    _, took = timed([unflake, "score"], cwd=place)
+    answer, _ = timed([unflake, "score", "--json", "-", "--all"], cwd=place)
     rows = [row for row in json.loads(answer)["findings"] if row["state"] != "broken"]
-    return {row["test"].rpartition("::")[2]: row for row in rows}, seconds
+    return {row["test"].rpartition("::")[2]: row for row in rows}, took
 
 
 def found_by_rival(reports, runs, wanted):
@@ -116,10 +133,9 @@ def found_by_rival(reports, runs, wanted):
     answers = {}
     for size in (5, 10, 20):
         options = ["--grouping-option", "runs", "--window-size", str(size), "--window-count", str(runs // size), "--top-n", str(wanted)]
-        answer, seconds = timed([VENV / "bin" / "flaky", "--junit-files", reports, *options], cwd=reports.parent)
-        # The list by the weighted rate is the second.
-        found = re.findall(r"test_number_\d+", answer[answer.index("exponential") :] if "exponential" in answer else answer)
-        answers[size] = (list(dict.fromkeys(found))[:wanted], seconds)
+        answer, took = timed([VENV / "bin" / "flaky", "--junit-files", reports, *options], cwd=reports.parent, stderr=subprocess.STDOUT)
+        found = re.findall(r"test_number_\d+", answer[answer.index("exponential") :])
+        answers[size] = (list(dict.fromkeys(found))[:wanted], took)
     return answers
 
 
@@ -163,22 +179,23 @@ def main():
         size = write(reports, truths, options.runs, options.seed)
         executions = options.tests * options.runs
         print("%d executions of %d tests in %d reports, %.0f MB" % (executions, options.tests, options.runs, size / 1e6))
-        _, seconds = timed([unflake, "import", reports], cwd=place)
-        print("imported in %.1f s: %.0f test cases a second" % (seconds, executions / seconds))
-        _, seconds = timed([unflake, "import", reports], cwd=place)
-        print("imported once more, which adds nothing, in %.1f s" % seconds)
+        _, took = timed([unflake, "import", reports], cwd=place)
+        rates = executions / took.wall, executions / took.cpu
+        print("imported in %s: %.0f test cases a second (%.0f of the processor)" % (took, *rates))
+        _, took = timed([unflake, "import", reports], cwd=place)
+        print("imported once more, which adds nothing, in %s" % took)
         store = sum(file.stat().st_size for file in (place / ".unflake").iterdir())
         print("the history is %.1f MB: %.1f bytes an execution" % (store / 1e6, store / executions))
-        rows, seconds = found_by_unflake(unflake, place)
-        print("all tests scored in %.2f s" % seconds)
+        rows, took = found_by_unflake(unflake, place)
+        print("all tests scored in %s" % took)
         calibration(truths, options.runs, rows)
         flaky = {name_of(at)[1] for at, truth in enumerate(truths) if truth.probability(options.runs) > 0}
         ranked = sorted(rows, key=lambda name: -rows[name]["probability"])
-        print("\n| of the %d tests ranked first, so many are flaky now | precision | seconds |\n|---|---|---|" % len(flaky))
-        print("| unflake score | %.2f | %.2f |" % (precision(ranked, flaky), seconds))
+        print("\n| of the %d tests ranked first, so many are flaky now | precision | took |\n|---|---|---|" % len(flaky))
+        print("| unflake score | %.2f | %s |" % (precision(ranked, flaky), took))
         if not options.no_rival:
-            for window, (found, took) in found_by_rival(reports, options.runs, len(flaky)).items():
-                print("| %s, windows of %d runs | %.2f | %.1f |" % (RIVAL, window, precision(found, flaky), took))
+            for window, (found, rival) in found_by_rival(reports, options.runs, len(flaky)).items():
+                print("| %s, windows of %d runs | %.2f | %s |" % (RIVAL, window, precision(found, flaky), rival))
 
 
 if __name__ == "__main__":

@@ -46,8 +46,8 @@ const PASSED: u32 = 2;
 pub struct Standing {
     pub test: usize,
     pub score: Score,
-    /// The runs in which it was seen, the oldest first, with how it ended there. Empty for a test that never failed: then it
-    /// passed in all.
+    /// The runs in which it was seen, the oldest first, with how it ended there; without those that are set apart. Empty for a
+    /// test that never failed in them.
     pub strip: Vec<(u32, Seen)>,
     pub seconds_lost: f32,
 }
@@ -101,7 +101,8 @@ impl Ledger {
         let mut standings = Vec::new();
         for (test, entries) in self.entries.iter().enumerate().filter(|(_, entries)| !entries.is_empty()) {
             let seconds_lost = self.lost[test];
-            if entries.iter().all(|entry| entry & FAILED == 0) {
+            let run = |entry: &u32| self.sources[(entry >> 2) as usize].run;
+            if entries.iter().all(|entry| entry & FAILED == 0 || bad_days.contains(&run(entry))) {
                 let runs = self.runs_of(entries, bad_days);
                 let score = *of_passes.entry(runs).or_insert_with(|| Score::of_passes(runs));
                 standings.push(Standing { test, score, strip: Vec::new(), seconds_lost });
