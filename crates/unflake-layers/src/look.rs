@@ -64,9 +64,11 @@ impl Look {
         match said {
             Said::Assert { site, how, saw } => self.asserted(site, how, saw, desk),
             Said::Lines { file, ranges } => {
-                let about = |line| (Some(line), String::new());
+                // There may be millions of them: what they have in common is looked up once.
+                let (file, what) = (desk.facts.texts.number(&file), desk.facts.texts.number(""));
                 for line in ranges.into_iter().flat_map(|(first, last)| first..=last) {
-                    self.lines.push(desk.fact(Some(&file), about(line), None, false));
+                    let about = About { test: None, file: Some(file), line: Some(line), what };
+                    self.lines.push(desk.facts.add(about, None));
                 }
             }
             Said::Point { number, file, function, when, variables } => {
