@@ -44,14 +44,16 @@ pub struct Ranks<'a> {
     pub tests: &'a [(&'a TestId, f64)],
 }
 
+/// A threshold, the share of varying assertions that may fail, and the share of those that reveal bugs that count.
+pub type At = (f64, Option<f64>, Option<f64>);
+
 /// A threshold, and what it rests on.
 pub struct Tuned {
     pub threshold: f64,
     pub removed: f64,
     pub kept: f64,
     pub balance: Option<(f64, f64)>,
-    /// Threshold, share of flaky assertions taken out, share of those that reveal bugs left in.
-    pub curve: Vec<(f64, Option<f64>, Option<f64>)>,
+    pub curve: Vec<At>,
     pub bugs: u32,
     pub updates: u32,
     pub flaky: u32,

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use crate::filter::rests_on;
+use crate::filter::{At, rests_on};
 use crate::html::Html;
 use crate::{Tuned, words};
 
@@ -77,7 +77,7 @@ fn curves(html: &mut Html, tuned: &Tuned) {
         for (threshold, ..) in tuned.curve.iter().step_by(every) {
             written(html, x(*threshold) - 8.0, height - ROOM + 16.0, &format!("{threshold:.1}"));
         }
-        let points = |share: fn(&(f64, Option<f64>, Option<f64>)) -> Option<f64>| -> Vec<(f64, f64)> {
+        let points = |share: fn(&At) -> Option<f64>| -> Vec<(f64, f64)> {
             tuned.curve.iter().filter_map(|at| Some((x(at.0), y(share(at)?)))).collect()
         };
         curve(html, &points(|at| at.1), ["polyline class=\"removed\"", "circle class=\"dot-removed\""]);

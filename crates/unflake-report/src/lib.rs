@@ -41,7 +41,7 @@ use unflake_model::{Attempt, Finding, Measured, Problem, SetApart, Test, TestId,
 
 pub use factors::{Experimented, factors};
 pub use factors_page::factors_page;
-pub use filter::{Learned, Ranks, Tuned, Varying, filter_learned, filter_ranks, tuned};
+pub use filter::{At, Learned, Ranks, Tuned, Varying, filter_learned, filter_ranks, tuned};
 pub use filter_page::tune_page;
 pub use history::{HistoryRow, attempts_table};
 pub use imports::Imports;

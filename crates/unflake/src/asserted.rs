@@ -15,10 +15,17 @@ const LONGEST: usize = 300;
 /// So many failing evaluations of one assertion are told apart.
 const MOST_FAILING: usize = 20;
 
+/// The evaluations of one assertion.
+struct Evaluated {
+    worst: Held,
+    values: Vec<String>,
+    failing: Vec<String>,
+}
+
 /// Each assertion once, with all its evaluations. Of a file that is cut off or damaged: what could be read of it.
 pub(crate) fn seen(path: &Path) -> Vec<Saw> {
     let Ok(file) = File::open(path) else { return Vec::new() };
-    let mut all: BTreeMap<(Spot, u32), (Held, Vec<String>, Vec<String>)> = BTreeMap::new();
+    let mut all: BTreeMap<(Spot, u32), Evaluated> = BTreeMap::new();
     let _ = read(BufReader::new(file), |said| {
         let Said::Assert { site, how, saw } = said else { return };
         let how = match how.as_str() {
@@ -35,17 +42,18 @@ pub(crate) fn seen(path: &Path) -> Vec<Saw> {
         };
         let lines: Vec<String> = saw.iter().map(|(name, value)| format!("{name} = {}", one_line(value))).collect();
         let values = lines.join("\n");
-        let (worst, evaluations, failing) = all.entry((spot, site.line)).or_insert((how, Vec::new(), Vec::new()));
-        *worst = how.max(*worst);
-        if how.is_failure() && failing.len() < MOST_FAILING {
-            failing.push(bounded(&values));
+        let of =
+            all.entry((spot, site.line)).or_insert(Evaluated { worst: how, values: Vec::new(), failing: Vec::new() });
+        of.worst = how.max(of.worst);
+        if how.is_failure() && of.failing.len() < MOST_FAILING {
+            of.failing.push(bounded(&values));
         }
-        evaluations.push(values);
+        of.values.push(values);
     });
-    let saw = |((spot, line), (how, evaluations, mut failing)): ((Spot, u32), (Held, Vec<String>, Vec<String>))| {
-        failing.sort();
-        failing.dedup();
-        Saw { spot, line, how, values: bounded(&evaluations.join("\n\n")), failing }
+    let saw = |((spot, line), mut of): ((Spot, u32), Evaluated)| {
+        of.failing.sort();
+        of.failing.dedup();
+        Saw { spot, line, how: of.worst, values: bounded(&of.values.join("\n\n")), failing: of.failing }
     };
     all.into_iter().map(saw).collect()
 }
