@@ -2,21 +2,17 @@ import threading
 import time
 
 
-def race():
-    came = []
-
-    def run(name, seconds):
-        time.sleep(seconds)
-        came.append(name)
-
-    threads = [threading.Thread(target=run, args=one) for one in (("first", 0.03), ("second", 0.07))]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    return came
+def steps(number, done):
+    for _ in range(number):
+        time.sleep(0.001)
+    done.append(number)
 
 
-def test_the_first_is_first():
-    for _ in range(10):
-        assert race() == ["first", "second"]
+def test_all_steps_are_done_in_time():
+    done = []
+    thread = threading.Thread(target=steps, args=(20, done))
+    thread.start()
+    time.sleep(0.4)
+    finished = list(done)
+    thread.join()
+    assert finished == [20]
