@@ -10,9 +10,9 @@ class Counter:
 
 
 def after(number):
-    for _ in range(3000):
+    for _ in range(10_000):
         number += 1
-    return number - 2999
+    return number - 9_999
 
 
 def test_nothing_is_lost():
