@@ -39,8 +39,11 @@ pub enum Rule {
 
 /// So unlikely must it be that an assertion fails that often by chance.
 const BY_CHANCE: f64 = 0.01;
-/// An assertion that fails so often that more attempts than these would be needed is let go without them.
+/// But no more attempts than these are made. What never held in them counts, although it may fail that often without a change: nothing is
+/// let go that was not seen to hold here.
 const MOST_ATTEMPTS: u32 = 20;
+/// So many attempts are made before it is looked whether it has held.
+const AT_ONCE: u32 = 4;
 /// Sessions of the other inquiry have smaller numbers.
 const OWN_SESSIONS: u32 = 1 << 30;
 
@@ -71,7 +74,9 @@ pub struct Filter<'a> {
     /// What was let fail, as it first did; and whether in a way that it never did before.
     let_go: BTreeMap<Assertion, (Saw, bool)>,
     trials: BTreeMap<Assertion, Trial>,
-    tried: bool,
+    /// How many sessions of our own were asked for, and how often some were.
+    asked: u32,
+    rounds: u32,
     /// Assertions that failed and counted, as they first did.
     failed: BTreeMap<Assertion, Saw>,
 }
@@ -97,7 +102,8 @@ impl<'a> Filter<'a> {
             next: Vec::new(),
             let_go: BTreeMap::new(),
             trials: BTreeMap::new(),
-            tried: false,
+            asked: 0,
+            rounds: 0,
             failed: BTreeMap::new(),
         }
     }
@@ -151,30 +157,38 @@ impl<'a> Filter<'a> {
         trial.too_often
     }
 
-    /// After how many failures and no pass an assertion fails more often than without a change. None: it would take too many to tell.
+    /// After how many failures and no pass an assertion fails more often than without a change, or so often that it may not be let go
+    /// unseen. None: that does not matter.
     fn enough(&self, assertion: &Assertion) -> Option<u32> {
         if self.rule == Rule::Published {
             return None;
         }
         // As often as it may fail without a change, given how seldom it was seen.
         let most = self.entries_of(assertion).map(|entry| wilson(entry.failed, entry.runs).1).fold(0.0, f64::max);
-        let enough = BY_CHANCE.ln() / most.ln();
-        (most > 0.0 && enough <= f64::from(MOST_ATTEMPTS)).then(|| (enough.ceil() as u32).max(2))
+        let enough = if most < 1.0 { (BY_CHANCE.ln() / most.ln()).ceil() } else { f64::INFINITY };
+        Some(enough.clamp(2.0, f64::from(MOST_ATTEMPTS)) as u32)
     }
 
     /// Once more, alone, every test in which something was let fail that has not held here yet.
-    fn sessions_to_try(&self) -> Vec<Session> {
+    fn sessions_to_try(&mut self) -> Vec<Session> {
+        // A test that does not get as far as its assertion when it is alone is not waited for.
+        if self.rounds * AT_ONCE >= MOST_ATTEMPTS {
+            return Vec::new();
+        }
+        self.rounds += 1;
         let real = real(&self.inner.findings());
         let mut times: BTreeMap<&TestId, u32> = BTreeMap::new();
         for assertion in self.let_go.keys().filter(|assertion| !real.contains(&assertion.test)) {
             let trial = self.trials.get(assertion).filter(|trial| trial.held == 0);
             let missing = trial.and_then(|trial| self.enough(assertion)?.checked_sub(trial.failed)).unwrap_or(0);
             let known = times.entry(&assertion.test).or_default();
-            *known = missing.max(*known);
+            *known = missing.min(AT_ONCE).max(*known);
         }
         let sessions = times.into_iter().flat_map(|(test, times)| (0..times).map(move |_| test.clone()));
         let session = |(id, test)| Session::fresh(SessionId(id), Purpose::Fresh, Origin::Fork, vec![test]);
-        (OWN_SESSIONS..).zip(sessions).map(session).collect()
+        let sessions: Vec<Session> = (OWN_SESSIONS + self.asked..).zip(sessions).map(session).collect();
+        self.asked += sessions.len() as u32;
+        sessions
     }
 
     /// The entry that says most of an assertion.
@@ -227,7 +241,7 @@ impl Inquiry for Filter<'_> {
 
     fn ask(&mut self) -> Vec<Session> {
         match self.inner.ask() {
-            none if none.is_empty() && !std::mem::replace(&mut self.tried, true) => self.sessions_to_try(),
+            none if none.is_empty() => self.sessions_to_try(),
             sessions => sessions,
         }
     }
