@@ -80,30 +80,30 @@ impl Ledger {
 
     /// Runs that are set apart because most tests failed in them, by their numbers.
     pub fn bad_days(&self) -> HashSet<u32> {
-        let mut runs: HashMap<u32, (u32, u32)> = HashMap::new();
-        for entries in &self.entries {
-            for entry in entries {
-                let run = runs.entry(self.sources[(entry >> 2) as usize].run).or_default();
-                run.0 += 1;
-                run.1 += u32::from(entry & 3 == FAILED);
-            }
+        // Of each run how many tests were seen, and how many failed.
+        let mut runs = vec![(0_u32, 0_u32); self.runs()];
+        for entry in self.entries.iter().flatten() {
+            let run = &mut runs[self.run_of(*entry)];
+            run.0 += 1;
+            run.1 += u32::from(entry & 3 == FAILED);
         }
-        let mut shares: Vec<f64> = runs.values().map(|(seen, failed)| f64::from(*failed) / f64::from(*seen)).collect();
+        let seen = || runs.iter().filter(|(seen, _)| *seen > 0);
+        let mut shares: Vec<f64> = seen().map(|(seen, failed)| f64::from(*failed) / f64::from(*seen)).collect();
         shares.sort_by(f64::total_cmp);
         let usual = shares.get(shares.len() / 2).copied().unwrap_or(0.0);
         let is_bad = |(seen, failed): &(u32, u32)| *seen >= FEWEST && 2 * failed > *seen && usual < 0.25;
-        runs.iter().filter(|(_, counts)| is_bad(counts)).map(|(run, _)| *run).collect()
+        (0..).zip(&runs).filter(|(_, counts)| is_bad(counts)).map(|(run, _)| run).collect()
     }
 
     /// Every test that was ever seen, scored.
     pub fn standings(&self, bad_days: &HashSet<u32>) -> Vec<Standing> {
+        let bad: Vec<bool> = (0..self.runs() as u32).map(|run| bad_days.contains(&run)).collect();
         let mut of_passes: HashMap<usize, Score> = HashMap::new();
         let mut standings = Vec::new();
         for (test, entries) in self.entries.iter().enumerate().filter(|(_, entries)| !entries.is_empty()) {
             let seconds_lost = self.lost[test];
-            let run = |entry: &u32| self.sources[(entry >> 2) as usize].run;
-            if entries.iter().all(|entry| entry & FAILED == 0 || bad_days.contains(&run(entry))) {
-                let runs = self.runs_of(entries, bad_days);
+            if entries.iter().all(|entry| entry & FAILED == 0 || bad[self.run_of(*entry)]) {
+                let runs = self.runs_seen(entries, &bad);
                 let score = *of_passes.entry(runs).or_insert_with(|| Score::of_passes(runs));
                 standings.push(Standing { test, score, strip: Vec::new(), seconds_lost });
                 continue;
@@ -115,11 +115,20 @@ impl Ledger {
         standings
     }
 
+    /// How many runs there are.
+    fn runs(&self) -> usize {
+        self.sources.iter().map(|source| source.run as usize + 1).max().unwrap_or(0)
+    }
+
+    fn run_of(&self, entry: u32) -> usize {
+        self.sources[(entry >> 2) as usize].run as usize
+    }
+
     /// In how many runs a test was seen. Entries of one run are mostly neighbours.
-    fn runs_of(&self, entries: &[u32], bad_days: &HashSet<u32>) -> usize {
-        let runs = entries.iter().map(|entry| self.sources[(entry >> 2) as usize].run);
+    fn runs_seen(&self, entries: &[u32], bad: &[bool]) -> usize {
         let mut last = None;
-        runs.filter(|run| last.replace(*run) != Some(*run) && (bad_days.is_empty() || !bad_days.contains(run))).count()
+        let runs = entries.iter().map(|entry| self.run_of(*entry));
+        runs.filter(|run| last.replace(*run) != Some(*run) && !bad[*run]).count()
     }
 
     fn strip(&self, entries: &[u32], bad_days: &HashSet<u32>) -> Vec<(u32, Seen)> {
