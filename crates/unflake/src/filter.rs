@@ -16,11 +16,12 @@ use unflake_model::{Assertion, Detail, FilterKind, Filtered, Finding, Layer, Ori
 use unflake_report::{self as report, Varying};
 use unflake_store::Store;
 
-use crate::args::{FilterLearnArgs, FilterShowArgs, FilteringArgs, When};
+use crate::args::When;
 use crate::asserted;
 use crate::campaign::{Campaign, Gathered};
 use crate::console;
 use crate::exit::Exit;
+use crate::filter_args::{FilterLearnArgs, FilterShowArgs, FilteringArgs};
 use crate::filter_file::{FilterFile, NAME, OUR_REASON, Word, Written};
 use crate::memory::{Memory, OURS};
 use crate::outputs::{Found, Outputs};

@@ -8,10 +8,11 @@ use serde_json::json;
 use unflake_inquiry::{Advice, Flakiness, Label, Point, Scored, advise};
 use unflake_report::{self as report, Tuned};
 
-use crate::args::{FilterMarkArgs, FilterTuneArgs, Marked, When};
+use crate::args::When;
 use crate::console;
 use crate::exit::Exit;
 use crate::filter::{known, place};
+use crate::filter_args::{FilterMarkArgs, FilterTuneArgs, Marked};
 use crate::filter_file::{FilterFile, Word};
 use crate::project;
 use crate::settings::Settings;

@@ -14,6 +14,7 @@ mod exit;
 mod factor_plan;
 mod factors;
 mod filter;
+mod filter_args;
 mod filter_file;
 mod filter_tune;
 mod history;
@@ -47,8 +48,9 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
 
-use crate::args::{Cli, Command, FilterCommand, SearchArgs, When};
+use crate::args::{Cli, Command, SearchArgs, When};
 use crate::exit::Exit;
+use crate::filter_args::FilterCommand;
 use crate::settings::{Settings, Sources, Typed};
 use crate::trouble::Trouble;
 
