@@ -121,18 +121,11 @@ fn scores_hold_what_they_promise() {
             let sums = &mut buckets[bucket];
             *sums = (sums.0 + score.probability, sums.1 + world.next, sums.2 + 1.0);
         }
-        println!(
-            "{name}: said {:.3}, true {:.3}, within bounds {:.0} %",
-            said / count,
-            truth / count,
-            100.0 * covered / count
-        );
         assert!((said / count - truth / count).abs() < 0.03, "{name}");
         assert!(covered >= 0.75 * count, "{name}: {covered} of {count} within bounds");
     }
     for (bounds, (said, truth, count)) in bounds.windows(2).zip(&buckets) {
         let (said, truth) = (said / count, truth / count);
-        println!("{:.2} to {:.2}: {count} tests, said {said:.3}, true {truth:.3}", bounds[0], bounds[1]);
         assert!((said - truth).abs() < 0.02 + 0.25 * said, "{bounds:?}: {said} {truth}");
     }
 }
@@ -153,11 +146,6 @@ fn changes_are_found_where_they_were() {
             far.push(since.run.abs_diff(truth));
         }
         far.sort_unstable();
-        println!(
-            "{name}: found {found} of 400, within bounds {covered}, off by {} (half), {} (nine in ten)",
-            far[far.len() / 2],
-            far[far.len() * 9 / 10]
-        );
         assert!(f64::from(found) >= least * 400.0, "{name}: {found}");
         assert!(covered as f64 >= 0.8 * f64::from(found), "{name}: {covered} of {found}");
     }

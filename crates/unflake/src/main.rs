@@ -2,6 +2,7 @@
 
 mod affected;
 mod args;
+mod args_history;
 mod asserted;
 mod base;
 mod campaign;
