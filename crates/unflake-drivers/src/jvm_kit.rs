@@ -52,6 +52,7 @@ const CLASSIC: Sources = sources![
     "agent/classic/unflake/junit/Classic.java"
     "agent/classic/unflake/junit/Groups.java"
     "agent/classic/unflake/junit/Listener.java"
+    "agent/classic/unflake/junit/Oldest.java"
     "agent/classic/unflake/junit/WarmClassic.java"
 ];
 

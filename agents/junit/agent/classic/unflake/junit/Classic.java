@@ -70,7 +70,9 @@ public final class Classic implements Framework {
         }
         for (Class<?> one = type; one != null && one != Object.class; one = one.getSuperclass()) {
             for (Method method : one.getDeclaredMethods()) {
-                if (method.isAnnotationPresent(org.junit.Test.class)) {
+                boolean isSuite = method.getName().equals("suite") && Modifier.isStatic(method.getModifiers())
+                        && method.getParameterCount() == 0 && junit.framework.Test.class.isAssignableFrom(method.getReturnType());
+                if (isSuite || method.isAnnotationPresent(org.junit.Test.class)) {
                     return true;
                 }
             }
@@ -85,14 +87,18 @@ public final class Classic implements Framework {
         return found;
     }
 
+    static String unique(String displayed, Map<String, ?> found) {
+        String name = displayed.replace("\n", "\\n").replace("\r", "\\r");
+        String unique = name;
+        for (int again = 2; found.containsKey(unique); again++) {
+            unique = name + " #" + again;
+        }
+        return unique;
+    }
+
     private static void addLeaves(Description one, Map<String, Description> found) {
         if (one.isTest()) {
-            String name = one.getDisplayName().replace("\n", "\\n").replace("\r", "\\r");
-            String unique = name;
-            for (int again = 2; found.containsKey(unique); again++) {
-                unique = name + " #" + again;
-            }
-            found.put(unique, one);
+            found.put(unique(one.getDisplayName(), found), one);
         }
         one.getChildren().forEach(child -> addLeaves(child, found));
     }
@@ -143,8 +149,11 @@ public final class Classic implements Framework {
         }
         int arranged = Arrangement.of(runner, order);
         if (arranged == 0) {
-            arranged = 1;
-            runner = Request.runner(runner).filterWith(order.get(0)).getRunner();
+            List<String> names = new ArrayList<>();
+            tests.subList(0, order.size()).forEach(test -> names.add(nameOf(test)));
+            Runner oldest = Oldest.of(runner, names, () -> Request.aClass(module.load(type)).getRunner());
+            arranged = oldest != null ? order.size() : 1;
+            runner = oldest != null ? oldest : Request.runner(runner).filterWith(order.get(0)).getRunner();
         }
         RunNotifier notifier = new RunNotifier();
         Listener listener = new Listener(type, tests.subList(0, arranged), order, report);
