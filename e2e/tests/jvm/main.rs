@@ -135,7 +135,7 @@ fn tests_end_as_with_maven_alone_and_the_ladder_says_why() {
     let ran = searching(&story, "run", "thesis,forms").end().exits(1);
     assert_eq!(brief(&ran), expected.findings, "{}", ran.remarks());
     assert_eq!(ran.list("tests").len(), expected.tests);
-    let failed = ran.finding("com.acme.FormsTest#fails");
+    let failed = ran.list("attempts").iter().find(|attempt| attempt["test"] == "com.acme.FormsTest#fails").unwrap();
     assert_eq!(failed["failure"]["file"], "forms/src/test/java/com/acme/FormsTest.java", "{failed}");
 
     let plain = self::story();
