@@ -114,7 +114,7 @@ impl Jvm {
             word.listed || word.over.is_some()
         };
         // Each is to be heard, so none is passed over once one has said that it is the last.
-        let heard = waiting.hear(|line| ear.hear(line).into_iter().fold(false, |last, word| take(word) || last));
+        let heard = waiting.hear(|line| ear.hear(line).into_iter().map(&mut take).filter(|last| *last).count() > 0);
         if heard.is_err() || problem.is_some() {
             let said = waiting.end();
             let why = problem.unwrap_or_else(|| format!("the JVM that was to list them ended\n{}", said.trim()));
