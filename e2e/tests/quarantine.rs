@@ -10,7 +10,8 @@ const FAILING: &str = "tests/test_shop.py::test_two";
 fn in_quarantine(more: &[&str]) -> Story {
     let story = shop();
     story.run("", "python -m pytest").exits(1);
-    let words = ["quarantine", "add", FAILING, "--reason", "rounding, see the issue", "--owner", "@ada", "--issue", "#12"];
+    let words =
+        ["quarantine", "add", FAILING, "--reason", "rounding, see the issue", "--owner", "@ada", "--issue", "#12"];
     let ran = story.unflake(words.iter().chain(more)).end().exits(0);
     assert!(ran.stdout.contains("is in quarantine until"), "{}", ran.stdout);
     story
@@ -51,7 +52,11 @@ fn another_failure_of_the_same_test_counts() {
     let story = in_quarantine(&[]).with("shop.py", "def price(n):\n    raise LookupError('no such price')\n");
     let ran = story.run("", "python -m pytest").exits(1);
     assert_eq!(standings(&ran), [format!("{FAILING} failed-otherwise")]);
-    assert!(story.plain(&ran.stdout).contains("is in quarantine, but for another failure than it has now"), "{}", ran.stdout);
+    assert!(
+        story.plain(&ran.stdout).contains("is in quarantine, but for another failure than it has now"),
+        "{}",
+        ran.stdout
+    );
 }
 
 #[test]

@@ -12,8 +12,8 @@ use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
 use unflake_model::{
-    Attempt, Cell, EnvironmentId, Factor, Failure, Observation, Origin, Outcome, Place, Probe, Purpose, Session, SessionId,
-    TestId,
+    Attempt, Cell, EnvironmentId, Factor, Failure, Observation, Origin, Outcome, Place, Probe, Purpose, Session,
+    SessionId, TestId,
 };
 
 /// Tests to be run in this order, in a fresh environment.

@@ -287,7 +287,9 @@ pub(crate) fn unseen_in_words(measured: &Measured) -> Vec<String> {
     for layer in &measured.unseen {
         let why = match (layer, gaps(*layer).next()) {
             (_, Some(gap)) => gap.why.clone(),
-            (Layer::Interface, None) => "no test showed a page or printed anything that its runner handed on".to_owned(),
+            (Layer::Interface, None) => {
+                "no test showed a page or printed anything that its runner handed on".to_owned()
+            }
             (_, None) => "the runner or its agent tells nothing of it".to_owned(),
         };
         told.push(format!("not seen: {layer}: {why}"));

@@ -20,7 +20,18 @@ fn tried(name: &str, words: &str, rate: Rate, chance: Option<f64>) -> Tried {
     let seconds = (0..rate.of).map(|run| (0.01 + f64::from(run) * 0.004, run < rate.seen)).collect();
     let (entropy, range, false_positives) = (0.0, 0, 0.0);
     let factors = set(words);
-    Tried { name: name.to_owned(), factors, rate, entropy, range, false_positives, chance, seconds, skipped: 0, layers: Vec::new() }
+    Tried {
+        name: name.to_owned(),
+        factors,
+        rate,
+        entropy,
+        range,
+        false_positives,
+        chance,
+        seconds,
+        skipped: 0,
+        layers: Vec::new(),
+    }
 }
 
 fn leap_day() -> Finding {
