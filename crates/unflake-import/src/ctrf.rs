@@ -63,8 +63,8 @@ impl<'de> Visitor<'de> for Within<'_, '_> {
                 map.next_value_seed(Within {
                     sink: &mut **sink,
                     path: &path[1..],
-                    found: &mut **found,
-                    start: &mut **start,
+                    found,
+                    start,
                 })?;
             } else if name == "summary" {
                 *self.start = map.next_value::<Value>()?["start"].as_f64();

@@ -31,8 +31,13 @@ fn shortened(text: &str, limit: usize) -> String {
     if text.len() <= limit {
         return text.to_owned();
     }
-    let (head, tail) = (text.floor_char_boundary(limit / 2), text.ceil_char_boundary(text.len() - limit / 2));
+    let (head, tail) = (boundary(text, limit / 2), boundary(text, text.len() - limit / 2));
     format!("{}\n… {} bytes left out …\n{}", &text[..head], tail - head, &text[tail..])
+}
+
+/// The last place up to `at` where a character begins.
+fn boundary(text: &str, at: usize) -> usize {
+    (0..=at).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
 }
 
 /// A name that is too long has a number at its end which is made of all of it.
@@ -42,7 +47,7 @@ pub(crate) fn name(name: String) -> String {
     }
     let mix = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
     let number = name.bytes().fold(0xcbf2_9ce4_8422_2325, mix);
-    format!("{}…{number:016x}", &name[..name.floor_char_boundary(NAME)])
+    format!("{}…{number:016x}", &name[..boundary(&name, NAME)])
 }
 
 #[cfg(test)]

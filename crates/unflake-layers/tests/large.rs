@@ -20,7 +20,7 @@ fn look(test: usize, run: usize) -> String {
     for site in 0..5 {
         let _ = writeln!(text, "[\"site\",{site},0,\"test_{test}\",\"x == {site}\",0,{site}]");
         // One test in a hundred sees another value in every run.
-        let value = if test % 100 == 0 { run } else { site };
+        let value = if test.is_multiple_of(100) { run } else { site };
         let _ = writeln!(
             text,
             "[\"assert\",{site},\"held\",[[\"x\",{value}],[\"cart\",\"<Cart at 0x7f{test:06x}{run:04x}>\"]]]"
