@@ -326,7 +326,7 @@ fn lines_that_are_no_messages_are_noted_and_passed_over() {
     assert_eq!(ran.attempts(), ["a passed suite process"]);
     assert_snapshot!(story.plain(&ran.remarks()), @r#"
     note: environment 0 sent not a message of the protocol (expected ident at line 1 column 2): not json; it is ignored
-    note: environment 0 sent not a message of the protocol (unknown variant `dance`, expected one of `hello`, `note`, `problem`, `listed`, `ready`, `start`, `done`, `stopped`, `idle`, `forked`, `unforkable`, `remembered`, `changed`, `restored`, `written`, `reaped`, `bye` at line 1 column 16): {"event":"dance"}; it is ignored
+    note: environment 0 sent not a message of the protocol (unknown variant `dance`, expected one of `hello`, `note`, `problem`, `listed`, `ready`, `start`, `done`, `stopped`, `idle`, `forked`, `unforkable`, `remembered`, `changed`, `restored`, `written`, `sites`, `filtering`, `reaped`, `bye` at line 1 column 16): {"event":"dance"}; it is ignored
     note: environment 0 sent not a message of the protocol (EOF while parsing a value at line 2 column 0): ; it is ignored
     note: environment 0 sent a message longer than 4 MiB; it is ignored
     exit 0: everything passed

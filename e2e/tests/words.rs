@@ -93,9 +93,10 @@ fn history_lists_runs_and_attempts() {
     let ran = story.unflake(["history"]).end().exits(0);
     assert_snapshot!(clean(&ran.stdout), @"  [WHEN]        4 attempts  exit 0       pytest");
     let ran = story.unflake(["history", "flaky"]).end().exits(0);
-    assert_snapshot!(clean(&ran.stdout), @r"
+    assert_snapshot!(clean(&ran.stdout), @"
     test_it.py::test_flaky
-    failed 1 of 3 times
+    failed 1 of 1 run; next time 1.7 % to 55 %
+    ≈
 
     when                 outcome     took  revision  where
     [WHEN]  ✓ passed  [TIME]            fresh fork
@@ -109,9 +110,9 @@ fn history_lists_runs_and_attempts() {
     ");
     let empty = Story::new();
     let ran = empty.unflake(["history"]).end().exits(2);
-    assert_snapshot!(empty.plain(&ran.stderr), @r"
+    assert_snapshot!(empty.plain(&ran.stderr), @"
     unflake: there is no history in [PLACE]/project/.unflake
-      → `unflake run -- pytest` begins one
+      → `unflake run -- pytest` begins one, `unflake import REPORT…` takes in the results of your CI
     ");
 }
 
@@ -234,12 +235,22 @@ fn help_says_what_there_is() {
     Commands:
       run          Run the suite and say of every failure whether it is real or flaky
       history      List what is known of a test: every attempt in every run, newest first
+      quarantine   Set known failures apart for a while, each with an owner and a last day: list, add,
+                   remove
+      import       Take in results that other programs wrote: JUnit XML and more, from your CI
+      score        List the flaky tests by how likely they are to fail in their next run, and since when
       nio          Find tests that pass once and fail when they are run again in the same process, and
                    the state behind it
       order        Find tests that depend on which tests ran before them, name those, and the state
                    behind it
       locate       Run a flaky test many times and say where in the code its failing runs part from the
                    passing ones
+      factors      Run a test under other circumstances, one after the other, and say which of them make
+                   it fail
+      measure      Run tests many times and say how far the runs differ: in verdicts, values, lines,
+                   behaviour and what a person sees
+      filter       Learn which assertions vary although nothing changed, and let them fail: by a file
+                   that you review
       affected     List the tests that your change can affect, one a line, for your runner
       trace        Print the lines that one run of a test goes through, in their order
       under        Run any command under chosen factors: another date, a slow network, busy cores, and
@@ -264,7 +275,7 @@ fn help_says_what_there_is() {
 
     New here? `unflake demo` shows it on a small project of its own, with nothing to set up.
     ");
-    assert_snapshot!(help(&["run", "-h"]), @"
+    assert_snapshot!(help(&["run", "-h"]), @r#"
     Run the suite and say of every failure whether it is real or flaky
 
     Usage: unflake run [OPTIONS] [-- <COMMAND>...]
@@ -324,6 +335,16 @@ fn help_says_what_there_is() {
                                 {classname}, {suite}, {file} or {id} in it, and {results} for a report
                                 of its own. Split into words as a shell would; none is started
 
+    Filter:
+          --filter[=<FILE>]    Let assertions fail that are known to vary without a change: those in
+                               unflake-filter.toml, or in FILE. Each that failed is listed
+          --threshold <SCORE>  Let only assertions fail whose score is beyond this [default: as the file
+                               says, or 0]
+          --rule <RULE>        `strict`: a failure must be like one that was seen without a change, and
+                               not come every time now. `published`: any may come, as in the
+                               dissertation that the filter is from [default: as the file says, or
+                               strict]
+
     Stress:
           --stress      Run every test again and again beside copies of itself, more at once than there
                         are cores, until it fails or the time is over. A test that failed is left alone,
@@ -331,8 +352,15 @@ fn help_says_what_there_is() {
           --for <TIME>  How long to go on with --stress: `90`, `2m`, `1h` [default: 1m]
           --times <N>   How often to run each test with --stress at most
 
+    Where people review changes:
+          --annotations <FILE>   Write what was found as annotations for GitHub to FILE (`-`: standard
+                                 output, where GitHub reads them)
+          --markdown <FILE>      Add what was found, as Markdown, to the end of FILE: the summary of a
+                                 job ("$GITHUB_STEP_SUMMARY"), or the text of a comment
+          --code-quality <FILE>  Write what was found as a code quality report for GitLab to FILE
+
     Exit codes: 0 passed or only flaky tests failed, 1 real failures, 2 wrong usage, 3 not all tests
     ran, 4 the runner could not run, 5 no tests, 70 unflake's own trouble, 130 stopped by you.
-    ");
+    "#);
     assert_snapshot!(help(&["--version"]), @"unflake [VERSION]");
 }
