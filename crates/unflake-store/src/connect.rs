@@ -13,6 +13,9 @@ use crate::{FILE, StoreError, schema};
 /// How long to wait for another process before giving up.
 const PATIENCE: Duration = Duration::from_secs(20);
 
+/// What people write for unflake, and git is to see, in the same directory.
+const FOR_GIT: &str = "quarantine.toml";
+
 /// Makes the directory, and returns the path of the database. A directory that has nothing in it yet gets a
 /// `.gitignore` that hides it; one that has is somebody's, and stays as it is.
 pub(crate) fn prepare(dir: &Path) -> Result<PathBuf, StoreError> {
@@ -20,8 +23,9 @@ pub(crate) fn prepare(dir: &Path) -> Result<PathBuf, StoreError> {
     if !path.exists() {
         let failed = |error| StoreError::of_file(dir, error);
         fs::create_dir_all(dir).map_err(failed)?;
-        if fs::read_dir(dir).map_err(failed)?.next().is_none() {
-            fs::write(dir.join(".gitignore"), "*\n!.gitignore\n!quarantine.toml\n!filter.toml\n").map_err(failed)?;
+        let ours = |entry: std::io::Result<fs::DirEntry>| entry.is_ok_and(|entry| entry.file_name() == FOR_GIT);
+        if fs::read_dir(dir).map_err(failed)?.all(ours) {
+            fs::write(dir.join(".gitignore"), format!("*\n!{FOR_GIT}\n")).map_err(failed)?;
         }
     }
     Ok(path)

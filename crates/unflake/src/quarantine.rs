@@ -19,9 +19,9 @@ use crate::trouble::Trouble;
 
 /// Of how many attempts the failures are looked for.
 const LOOKED_AT: usize = 200;
-/// What the store hides its directory from git with, and what leaves the files in it that people write.
+/// What the store hides its directory from git with, and what leaves the file in it that people write.
 const HIDES_ALL: &str = "*\n";
-const HIDES_THE_REST: &str = "*\n!.gitignore\n!quarantine.toml\n!filter.toml\n";
+const HIDES_THE_REST: &str = "*\n!quarantine.toml\n";
 
 /// What is in quarantine on the day of a run.
 pub(crate) struct Quarantine {
