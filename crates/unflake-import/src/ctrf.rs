@@ -60,12 +60,7 @@ impl<'de> Visitor<'de> for Within<'_, '_> {
         while let Some(name) = map.next_key::<String>()? {
             if name == self.path[0] {
                 let Self { sink, path, found, start } = &mut self;
-                map.next_value_seed(Within {
-                    sink: &mut **sink,
-                    path: &path[1..],
-                    found,
-                    start,
-                })?;
+                map.next_value_seed(Within { sink: &mut **sink, path: &path[1..], found, start })?;
             } else if name == "summary" {
                 *self.start = map.next_value::<Value>()?["start"].as_f64();
             } else {
