@@ -2,6 +2,9 @@
 
 import os
 import re
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -348,3 +351,20 @@ def test_a_descriptor_that_a_test_took_over_from_pytest_is_left_alone(project):
     assert child.outcomes(0) == ["passed"]
     assert unflake.fork(child, 2).outcomes(1) == ["passed"]
     assert os.path.getsize(os.path.join(unflake.directory, "mine")) == 0
+
+
+def test_a_thread_that_was_joined_forbids_nothing():
+    script = """
+import threading
+from unflake_agent.forks import Forker
+forker, seen = Forker(), set()
+for _ in range(500):
+    threads = [threading.Thread(target=int) for _ in range(4)]
+    for thread in threads: thread.start()
+    for thread in threads: thread.join()
+    seen.add(forker.obstacle())
+print(seen)
+"""
+    where = str(Path(__file__).resolve().parent.parent)
+    said = subprocess.run([sys.executable, "-c", script], cwd=where, stdout=subprocess.PIPE, check=True).stdout
+    assert said.decode().strip() == "{None}"
