@@ -1,6 +1,7 @@
 //! From a directory to a connection that is ready for use.
 
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -8,13 +9,15 @@ use std::time::{Duration, Instant};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, Result};
 
-use crate::{FILE, StoreError, schema};
+use crate::{FILE, QUARANTINE, StoreError, schema};
 
 /// How long to wait for another process before giving up.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// What people write for unflake, and git is to see, in the same directory.
-const FOR_GIT: &str = "quarantine.toml";
+/// Hides everything in the directory from git but the file there that is for people, and git.
+const HIDDEN: &str = "*\n!quarantine.toml\n";
+/// What older versions hid everything with.
+const ALL_HIDDEN: &str = "*\n";
 
 /// Makes the directory, and returns the path of the database. A directory that has nothing in it yet gets a
 /// `.gitignore` that hides it; one that has is somebody's, and stays as it is.
@@ -23,12 +26,19 @@ pub(crate) fn prepare(dir: &Path) -> Result<PathBuf, StoreError> {
     if !path.exists() {
         let failed = |error| StoreError::of_file(dir, error);
         fs::create_dir_all(dir).map_err(failed)?;
-        let ours = |entry: std::io::Result<fs::DirEntry>| entry.is_ok_and(|entry| entry.file_name() == FOR_GIT);
+        let ours = |entry: io::Result<fs::DirEntry>| entry.is_ok_and(|entry| entry.file_name() == QUARANTINE);
         if fs::read_dir(dir).map_err(failed)?.all(ours) {
-            fs::write(dir.join(".gitignore"), format!("*\n!{FOR_GIT}\n")).map_err(failed)?;
+            fs::write(dir.join(".gitignore"), HIDDEN).map_err(failed)?;
         }
     }
     Ok(path)
+}
+
+/// Lets git see [`QUARANTINE`] in a directory whose `.gitignore` an older version wrote.
+pub fn let_git_see(dir: &Path) -> io::Result<()> {
+    let ignore = dir.join(".gitignore");
+    let old = fs::read_to_string(&ignore).is_ok_and(|text| text == ALL_HIDDEN);
+    if old { fs::write(ignore, HIDDEN) } else { Ok(()) }
 }
 
 pub(crate) fn open(path: &Path, shared: bool) -> Result<Connection, StoreError> {

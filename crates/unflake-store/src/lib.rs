@@ -29,6 +29,7 @@ use std::time::Duration;
 
 use rusqlite::Connection;
 
+pub use connect::let_git_see;
 pub use error::StoreError;
 pub use executions::{Execution, Kin, Past, Source, SourceId, TestKey};
 pub use read::{Kept, Learned};
@@ -37,6 +38,8 @@ pub use run::{Host, Revision, Run, RunFacts, RunId};
 
 /// The name of the database within the directory of the store.
 pub const FILE: &str = "history.db";
+/// What people set apart, in the same directory. Not the store's own, and not hidden from git.
+pub const QUARANTINE: &str = "quarantine.toml";
 
 /// The history of one project. Can be moved to another thread; is used by one at a time.
 #[derive(Debug)]

@@ -1,27 +1,23 @@
 //! `unflake quarantine`: failures that are set apart for a while; and what of them holds in a run.
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::io::{self, Write};
 use std::path::Path;
 
 use unflake_inquiry::standing;
 use unflake_model::{Attempt, Day, Finding, Fingerprint, QuarantineMode, Quarantined, SetApart, Standing, TestId};
 use unflake_report::{self as report, Look};
-use unflake_store::{FILE, Kept, Store};
+use unflake_store::{FILE, Kept, Store, let_git_see};
 
 use crate::args::{QuarantineAdd, QuarantineArgs, QuarantineCommand};
 use crate::campaign::Gathered;
 use crate::memory;
 use crate::project;
-use crate::quarantine_file::{LONGEST_DAYS, NAME, QuarantineFile};
+use crate::quarantine_file::{LONGEST_DAYS, QuarantineFile};
 use crate::trouble::Trouble;
 
 /// Of how many attempts the failures are looked for.
 const LOOKED_AT: usize = 200;
-/// What the store hides its directory from git with, and what leaves the file in it that people write.
-const HIDES_ALL: &str = "*\n";
-const HIDES_THE_REST: &str = "*\n!quarantine.toml\n";
 
 /// What is in quarantine on the day of a run.
 pub(crate) struct Quarantine {
@@ -150,15 +146,6 @@ fn kept(place: &Path, test: &TestId) -> Result<Vec<Kept>, Trouble> {
 }
 
 fn save(file: &QuarantineFile, directory: &Path) -> Result<(), Trouble> {
-    let show = || -> io::Result<()> {
-        file.write()?;
-        let ignore = directory.join(".gitignore");
-        if fs::read_to_string(&ignore).is_ok_and(|text| text == HIDES_ALL) {
-            fs::write(ignore, HIDES_THE_REST)?;
-        }
-        Ok(())
-    };
-    show().map_err(Trouble::internal("write the file of what is in quarantine"))?;
-    debug_assert!(HIDES_THE_REST.contains(NAME));
-    Ok(())
+    let written = file.write().and_then(|()| let_git_see(directory));
+    written.map_err(Trouble::internal("write the file of what is in quarantine"))
 }

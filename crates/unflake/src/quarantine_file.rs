@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use unflake_model::{QuarantineMode, Quarantined};
+use unflake_store::QUARANTINE;
 
 use crate::trouble::Trouble;
 
-pub(crate) const NAME: &str = "quarantine.toml";
 /// Nobody waits longer for a test than this.
 pub(crate) const LONGEST_DAYS: i64 = 30;
 
@@ -33,7 +33,7 @@ struct Document {
 impl QuarantineFile {
     /// A project without such a file has nothing in quarantine. A file that cannot be trusted is refused: nobody would know what it excuses.
     pub(crate) fn read(directory: &Path) -> Result<Self, Trouble> {
-        let path = directory.join(NAME);
+        let path = directory.join(QUARANTINE);
         let wrong = |why: String| Trouble::usage(format!("{} cannot be used: {why}", path.display()));
         let text = match fs::read_to_string(&path) {
             Ok(text) => text,
@@ -137,7 +137,7 @@ mod tests {
 
     fn read(text: &str) -> Result<Vec<Quarantined>, String> {
         let place = tempfile::tempdir().expect("a directory");
-        fs::write(place.path().join(NAME), text).expect("written");
+        fs::write(place.path().join(QUARANTINE), text).expect("written");
         QuarantineFile::read(place.path()).map(|file| file.entries).map_err(|trouble| trouble.to_string())
     }
 
