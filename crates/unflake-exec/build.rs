@@ -5,7 +5,7 @@ use std::process::Command;
 use std::{env, fs};
 
 fn main() {
-    let agent = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../agents/pytest");
+    let agent = Path::new(&env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it")).join("../../agents/pytest");
     let sources = agent.join("unflake_agent");
     println!("cargo::rerun-if-changed={}", sources.display());
     let mut files: Vec<_> = fs::read_dir(&sources)
