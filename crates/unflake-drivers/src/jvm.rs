@@ -79,6 +79,7 @@ impl Jvm {
         let mut words = vec![java.to_string_lossy().into_owned()];
         words.extend(options);
         words.extend(assertions.then(|| "-ea".to_owned()));
+        words.extend(hook(&agent, &[]));
         words.push("-cp".to_owned());
         words.push([front, rest].concat().join(":"));
         words.push("unflake.junit.Main".to_owned());
@@ -152,6 +153,12 @@ impl Jvm {
         let paths = self.roots.iter().flat_map(|root| kinds.map(|kind| root.join(format!("{outermost}.{kind}"))));
         paths.into_iter().find(|path| path.is_file()).map(|path| suite::relative(&path, &self.root))
     }
+}
+
+/// Has the agent called before anything else, to do these things: each a name, and a file that says more.
+fn hook(agent: &Path, wanted: &[(&str, &Path)]) -> Option<String> {
+    let wanted: Vec<String> = wanted.iter().map(|(name, file)| format!("{name}={}", file.display())).collect();
+    (!wanted.is_empty()).then(|| format!("-javaagent:{}={}", agent.display(), wanted.join(":")))
 }
 
 /// One that nobody else prints.

@@ -36,10 +36,13 @@ const COMMON: Sources = sources![
     "agent/common/unflake/junit/Message.java"
     "agent/common/unflake/junit/Module.java"
     "agent/common/unflake/junit/Outputs.java"
+    "agent/common/unflake/junit/Premain.java"
     "agent/common/unflake/junit/Report.java"
     "agent/common/unflake/junit/Wanted.java"
     "agent/common/unflake/junit/Wire.java"
 ];
+/// Names the class that a JVM calls first, where it is started with the agent as its own.
+const MANIFEST: &str = include_str!("../../../agents/junit/agent/MANIFEST.MF");
 const PLATFORM: Sources = sources![
     "agent/platform/unflake/junit/Follower.java"
     "agent/platform/unflake/junit/Platform.java"
@@ -100,16 +103,18 @@ impl Kit<'_> {
             .filter(|name| name.contains("junit") && name.ends_with(".jar"))
             .collect();
         let javac = javac(Some(java))?;
-        self.made("junit", &parts, &against, |place| {
+        self.made("junit", &parts, &(MANIFEST, against), |place| {
             let mut sources = Vec::new();
             for part in &parts {
                 sources.extend(write(&place.join("sources"), "agent/", part)?);
             }
             let classes = place.join("classes");
             compile(&javac, &["-cp".as_ref(), class_path.join(":").as_ref()], &classes, &sources)?;
-            let jar = place.join("agent.jar");
+            let (jar, manifest) = (place.join("agent.jar"), place.join("MANIFEST.MF"));
+            put(&manifest, MANIFEST)?;
             // Stored, not packed: it is read at every start.
-            run(Command::new(javac.with_file_name("jar")).arg("c0fM").arg(&jar).arg("-C").arg(&classes).arg("."))?;
+            let mut pack = Command::new(javac.with_file_name("jar"));
+            run(pack.arg("c0fm").args([&jar, &manifest]).arg("-C").arg(&classes).arg("."))?;
             Ok(vec![jar])
         })
         .map(|place| place.join("agent.jar"))
