@@ -131,7 +131,9 @@ impl Locate {
     fn next(&self) -> Vec<Origin> {
         let by = self.locating.fresh_by;
         let compared = self.compared();
+        let processes = compared.iter().filter(|run| run.origin == Origin::Process).count();
         let (seen, wanted) = match both(&compared) {
+            true if is_mixed(&compared) => (processes as u32, self.locating.runs),
             true => (compared.len() as u32, self.locating.runs),
             false => (self.asked, self.locating.most.max(self.locating.runs)),
         };
@@ -142,6 +144,8 @@ impl Locate {
             return vec![if self.isolated { Origin::Process } else { by }; batch as usize];
         }
         match both(&compared) {
+            // Either may be chance or come of how the process was made: processes of their own can tell.
+            true if is_mixed(&compared) => vec![Origin::Process; batch as usize],
             true => vec![compared[0].origin; batch as usize],
             // Copies share what was drawn while loading: every other run is now a process of its own.
             false => (0..batch).map(|at| if at % 2 == 0 { Origin::Process } else { Origin::Fork }).collect(),
@@ -152,7 +156,7 @@ impl Locate {
     fn is_clear(&mut self) -> bool {
         let compared = self.compared();
         let failed = compared.iter().filter(|run| run.failed).count();
-        if failed < ENOUGH || compared.len() - failed < ENOUGH {
+        if failed < ENOUGH || compared.len() - failed < ENOUGH || is_mixed(&compared) {
             return false;
         }
         let found = self.look();
@@ -169,11 +173,11 @@ impl Locate {
     }
 
     fn look(&self) -> Divergence {
-        let compared: Vec<Run> = self.compared().into_iter().cloned().collect();
-        let mut found = divergence(&*self.traces.borrow(), &compared);
+        let compared = self.compared();
+        let runs: Vec<Run> = compared.iter().copied().cloned().collect();
+        let mut found = divergence(&*self.traces.borrow(), &runs);
         found.timed_out = self.counts.timed_out;
-        let mixed = both(&self.compared()) && compared.iter().any(|run| run.origin != compared[0].origin);
-        if mixed {
+        if both(&compared) && is_mixed(&compared) {
             let note = "copies of one process and processes of their own ended differently, and they differ in more than one way";
             found.unknown.push(note.to_owned());
         }
@@ -183,6 +187,11 @@ impl Locate {
 
 fn both(runs: &[&Run]) -> bool {
     runs.iter().any(|run| run.failed) && runs.iter().any(|run| !run.failed)
+}
+
+/// Whether some are copies of one process and others processes of their own.
+fn is_mixed(runs: &[&Run]) -> bool {
+    runs.iter().any(|run| run.origin != runs[0].origin)
 }
 
 impl Inquiry for Locate {

@@ -110,6 +110,30 @@ fn copies_that_all_end_alike_are_joined_by_processes() {
 }
 
 #[test]
+fn copies_and_processes_that_only_differ_from_each_other_are_not_enough() {
+    let at_first_alike = |origin, run| match origin {
+        Origin::Fork => (Outcome::Passed, "t:1 t:2 t:8".to_owned()),
+        Origin::Process if run < 12 => (Outcome::Failed, format!("t:1 t:2 n={} t:3 t:9", run % 4)),
+        Origin::Process => drawn(run, 4),
+    };
+    let story = play(locating(), false, at_first_alike);
+    assert_eq!(story.batches[..3], [(10, 0), (5, 5), (0, 10)]);
+    let found = story.locate.findings();
+    let Detail::Divergence(found) = &found[0].detail else { panic!() };
+    assert_eq!((found.locations[0].line.line, &found.unknown), (2, &Vec::new()), "{found:?}");
+
+    let always = |origin, _| match origin {
+        Origin::Fork => (Outcome::Passed, "t:1 t:2 t:8".to_owned()),
+        Origin::Process => (Outcome::Failed, "t:1 t:2 t:9".to_owned()),
+    };
+    let story = play(locating(), false, always);
+    assert_eq!(story.batches.iter().map(|(_, processes)| processes).sum::<usize>(), 50);
+    let found = story.locate.findings();
+    let Detail::Divergence(found) = &found[0].detail else { panic!() };
+    assert_eq!(found.unknown.len(), 1, "{found:?}");
+}
+
+#[test]
 fn who_runs_in_processes_anyway_is_asked_for_processes() {
     let story = play(locating(), true, |_, run| drawn(run, 5));
     assert!(story.batches.iter().all(|(copies, _)| *copies == 0), "{:?}", story.batches);
