@@ -46,7 +46,7 @@ fn without_chance(text: &str) -> String {
 }
 
 /// FNV-1a: the same for ever and everywhere, which the hashes of the standard library do not promise.
-fn hash(bytes: &[u8]) -> u64 {
+pub(crate) fn hash(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
 }
 

@@ -4,6 +4,7 @@
 //! particular test runner or language.
 
 mod amount;
+mod answer;
 mod assertion;
 mod attempt;
 mod cell;
@@ -14,18 +15,21 @@ mod divergence;
 mod factor;
 mod factor_kind;
 mod finding;
+mod finding_id;
 mod fingerprint;
 mod influence;
 mod layer;
 mod moment;
 mod observation;
 mod outcome;
+mod prepared;
 mod quarantine;
 mod session;
 mod test;
 mod trace;
 
 pub use amount::{Amount, Size};
+pub use answer::Answer;
 pub use assertion::{Assertion, FilterKind, Filtered, Group, Held, Sample, Saw, Site, Spot};
 pub use attempt::{Attempt, Failure, Phase, Timestamp};
 pub use cell::{Cell, Written};
@@ -48,6 +52,7 @@ pub use layer::{
 pub use moment::{Moment, When};
 pub use observation::{Environment, Event, Observation, Problem, ProblemKind, Totals};
 pub use outcome::{Death, Outcome};
+pub use prepared::Prepared;
 pub use quarantine::{QuarantineMode, Quarantined, SetApart, Standing};
 pub use session::{EnvironmentId, Origin, Place, Probe, Purpose, Session, SessionId};
 pub use test::{Test, TestId};

@@ -19,6 +19,7 @@ mod import;
 mod read;
 mod report;
 mod run;
+mod said;
 mod samples;
 mod schema;
 mod word;
@@ -35,6 +36,7 @@ pub use executions::{Execution, Kin, Past, Source, SourceId, TestKey};
 pub use read::{Kept, Learned};
 pub use report::{Imported, Report, ReportFacts, ReportId};
 pub use run::{Host, Revision, Run, RunFacts, RunId};
+pub use said::{Ready, Said};
 
 /// The name of the database within the directory of the store.
 pub const FILE: &str = "history.db";

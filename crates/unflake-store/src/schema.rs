@@ -5,8 +5,8 @@ use rusqlite::{Connection, Result, TransactionBehavior};
 /// One step per version: step n brings a database of version n to version n + 1. A released step is never edited.
 ///
 /// 1: the first. 2: what tests depend on, and which files no commit has. 3: results that other programs wrote. 4: what
-/// assertions saw.
-const STEPS: &[&str] = &[VERSION_1, VERSION_2, VERSION_3, VERSION_4, VERSION_5];
+/// assertions saw. 5: which job a report comes from. 6: what was said of tests, and what people answered.
+const STEPS: &[&str] = &[VERSION_1, VERSION_2, VERSION_3, VERSION_4, VERSION_5, VERSION_6];
 
 /// The version that this unflake writes. It is kept in `PRAGMA user_version`; 0 is a database without tables.
 pub(crate) const KNOWN: i32 = STEPS.len() as i32;
@@ -172,6 +172,39 @@ CREATE TABLE sample (
 
 const VERSION_5: &str = "
 ALTER TABLE report ADD COLUMN job TEXT;  -- what the CI calls the part of the run that it comes from; NULL: not known
+";
+
+const VERSION_6: &str = "
+-- What unflake concluded of a test at the end of a run, as it was told. Rows of these three tables are only added; the last one holds.
+CREATE TABLE said (
+    id      INTEGER PRIMARY KEY,
+    run     INTEGER NOT NULL REFERENCES run,
+    test    INTEGER NOT NULL REFERENCES test,
+    finding TEXT    NOT NULL,  -- the same for the same test, technique, kind and place
+    body    TEXT    NOT NULL   -- JSON
+) STRICT;
+CREATE INDEX said_by_finding ON said (finding);
+CREATE INDEX said_by_test ON said (test);
+
+-- Reports that are ready before anyone asks.
+CREATE TABLE prepared (
+    id   INTEGER PRIMARY KEY,
+    run  INTEGER NOT NULL REFERENCES run,
+    test INTEGER NOT NULL REFERENCES test,
+    tree TEXT    NOT NULL,  -- a hash of the files as they were
+    body TEXT    NOT NULL   -- JSON
+) STRICT;
+CREATE INDEX prepared_by_test ON prepared (test, tree);
+
+-- Whether people found a finding useful.
+CREATE TABLE answer (
+    id      INTEGER PRIMARY KEY,
+    finding TEXT    NOT NULL,
+    useful  INTEGER NOT NULL,
+    at      INTEGER NOT NULL,
+    why     TEXT
+) STRICT;
+CREATE INDEX answer_by_finding ON answer (finding);
 ";
 
 pub(crate) fn version(connection: &Connection) -> Result<i32> {

@@ -193,7 +193,7 @@ fn a_newer_history_is_refused_and_left_as_it_is() {
     assert_eq!(
         error.to_string().replace(path.to_str().unwrap(), "history.db"),
         "the history in history.db was written by a newer unflake and was left as it is. Its tables have version 12, \
-         and this unflake knows them up to 5. Use the newer unflake, or move the file away to begin a new history."
+         and this unflake knows them up to 6. Use the newer unflake, or move the file away to begin a new history."
     );
     assert!(contents(dir.path()) == before);
 }

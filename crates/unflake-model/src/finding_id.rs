@@ -1,0 +1,144 @@
+//! What makes two findings the same finding.
+
+use crate::fingerprint::hash;
+use crate::{Detail, Finding, Fingerprint, TestId};
+
+impl Finding {
+    /// Equal for findings of the same test that say the same of it: the same technique, the same kind, the same place. By it people answer
+    /// a finding, so it stays the same when lines move and numbers differ.
+    pub fn id(&self) -> Fingerprint {
+        fingerprint(&[self.test.as_str(), &self.says()])
+    }
+
+    /// Equal for findings that have one cause, in whichever test it shows. A finding that names no place has a cause of its own.
+    pub fn cause(&self) -> Fingerprint {
+        match self.place() {
+            place if place.is_empty() => self.id(),
+            _ => fingerprint(&["", &self.says()]),
+        }
+    }
+
+    fn says(&self) -> String {
+        format!("{}\n{}\n{}", self.technique(), self.kind(), self.place())
+    }
+
+    /// As machines write it.
+    pub fn technique(&self) -> &'static str {
+        match self.detail {
+            Detail::Verdict(_) => "verdict",
+            Detail::Intersect(_) => "intersect",
+            Detail::Nio(_) => "nio",
+            Detail::Order(_) => "order",
+            Detail::State(_) => "state",
+            Detail::Divergence(_) => "divergence",
+            Detail::Layer(_) => "layer",
+            Detail::Factor(_) => "factor",
+            Detail::Filter(_) => "filter",
+        }
+    }
+
+    fn kind(&self) -> String {
+        match &self.detail {
+            Detail::Verdict(verdict) => format!("{:?}", verdict.kind),
+            Detail::Intersect(intersect) => format!("{:?}", intersect.kind),
+            Detail::Nio(nio) => format!("{:?}", nio.kind),
+            Detail::Order(order) => format!("{:?}", order.kind),
+            Detail::State(leak) => format!("{:?}", leak.kind),
+            Detail::Divergence(divergence) => divergence.kind.word().to_owned(),
+            Detail::Layer(layer) => format!("{:?}", layer.kind),
+            Detail::Factor(influence) => influence.kind.clone(),
+            Detail::Filter(filtered) => format!("{:?}", filtered.kind),
+        }
+    }
+
+    /// Where it is, without the numbers of lines. Empty where it names no place.
+    fn place(&self) -> String {
+        match &self.detail {
+            Detail::Divergence(divergence) => (divergence.locations.first())
+                .map_or(String::new(), |start| format!("{} {}", start.line.file, start.line.function)),
+            Detail::Order(order) => order.culprits.first().map_or(String::new(), |culprits| names(culprits)),
+            Detail::State(leak) => leak.cells.iter().map(|cell| cell.path.as_str()).collect::<Vec<_>>().join(" "),
+            Detail::Filter(filtered) => {
+                let spot = &filtered.assertion.spot;
+                format!("{} {} {} {}", spot.file, spot.function, spot.expression, spot.ordinal)
+            }
+            Detail::Verdict(_) | Detail::Intersect(_) | Detail::Nio(_) | Detail::Layer(_) | Detail::Factor(_) => {
+                String::new()
+            }
+        }
+    }
+}
+
+fn names(tests: &[TestId]) -> String {
+    tests.iter().map(TestId::as_str).collect::<Vec<_>>().join(" ")
+}
+
+fn fingerprint(parts: &[&str]) -> Fingerprint {
+    Fingerprint(format!("{:016x}", hash(parts.join("\n").as_bytes())))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Cause, Detail, Divergence, Finding, How, Line, Location};
+
+    fn found(test: &str, kind: Cause, line: u32, function: &str) -> Finding {
+        let line = Line { file: "shop/mail.py".into(), line, function: function.into() };
+        let location =
+            Location { line, how: How::Value, failing: 3, passing: 0, chance: 0.01, sentence: "x".into(), value: None };
+        let divergence = Divergence {
+            kind,
+            because: "it is drawn".into(),
+            locations: vec![location],
+            shows: None,
+            runs: 9,
+            failed: 3,
+            timed_out: 0,
+            partings: Vec::new(),
+            unknown: Vec::new(),
+        };
+        Finding {
+            test: test.into(),
+            detail: Detail::Divergence(divergence),
+            sentence: format!("starts at line {}", 3),
+            repeat: None,
+            replay: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_finding_stays_the_same_when_lines_move() {
+        let finding = found("a", Cause::Randomness, 18, "Mail.send");
+        assert_eq!(finding.id(), found("a", Cause::Randomness, 20, "Mail.send").id());
+        assert_eq!(finding.id().0.len(), 16);
+        for other in [
+            found("b", Cause::Randomness, 18, "Mail.send"),
+            found("a", Cause::Time, 18, "Mail.send"),
+            found("a", Cause::Randomness, 18, "Mail.receive"),
+        ] {
+            assert_ne!(finding.id(), other.id());
+        }
+    }
+
+    #[test]
+    fn tests_may_have_one_cause() {
+        let finding = found("a", Cause::Randomness, 18, "Mail.send");
+        assert_eq!(finding.cause(), found("b", Cause::Randomness, 19, "Mail.send").cause());
+        assert_ne!(finding.cause(), found("b", Cause::Time, 18, "Mail.send").cause());
+        // Nobody knows whether two causes that have no place are one.
+        let nowhere = |test: &str| {
+            let mut finding = found(test, Cause::Unknown, 1, "f");
+            if let Detail::Divergence(divergence) = &mut finding.detail {
+                divergence.locations.clear();
+            }
+            finding
+        };
+        assert_ne!(nowhere("a").cause(), nowhere("b").cause());
+    }
+
+    #[test]
+    fn a_finding_comes_back_from_json() {
+        let finding = found("a", Cause::Randomness, 18, "Mail.send");
+        let text = serde_json::to_string(&finding).unwrap();
+        assert_eq!(serde_json::from_str::<Finding>(&text).unwrap(), finding);
+    }
+}
