@@ -29,6 +29,13 @@ pub struct HistoryRow<'a> {
     pub message: &'a str,
 }
 
+impl HistoryRow<'_> {
+    /// In which circumstances it ran, as far as they matter to a flaky test.
+    pub fn place(&self) -> String {
+        place(self)
+    }
+}
+
 /// Writes the attempts of a test as a table, newest first, with times in that zone; and above it how the test stands.
 pub fn attempts_table(
     test: &TestId,

@@ -34,6 +34,7 @@ mod status;
 mod summary;
 mod text;
 mod trace;
+pub mod web;
 mod words;
 mod xml;
 
@@ -54,7 +55,7 @@ pub use measure::measure;
 pub use measure_page::measure_page;
 pub use platform::{annotations, code_quality, markdown};
 pub use progress::Progress;
-pub use quarantine::quarantine;
+pub use quarantine::{lately, quarantine};
 pub use score::{ScoreRow, ScoreSince, ScoreState, Scores, Strip};
 pub use search::search;
 pub use shell::quote;

@@ -60,7 +60,7 @@ fn deadline(entry: &Quarantined, left: i64) -> String {
     }
 }
 
-fn lately(attempts: &[Attempt]) -> String {
+pub fn lately(attempts: &[Attempt]) -> String {
     let last = &attempts[..attempts.len().min(LATELY)];
     let failed = last.iter().filter(|attempt| attempt.outcome.is_failure()).count();
     match (last.len(), failed) {

@@ -153,7 +153,7 @@ impl ScoreRow {
     }
 
     /// What it comes to, with how much that rests on.
-    fn sentence(&self) -> String {
+    pub(crate) fn sentence(&self) -> String {
         let runs = words::count(self.runs, "run");
         let aside = match self.broken {
             0 => String::new(),
@@ -193,7 +193,7 @@ impl ScoreRow {
 }
 
 impl ScoreSince {
-    fn sentence(&self, zone: &TimeZone) -> String {
+    pub(crate) fn sentence(&self, zone: &TimeZone) -> String {
         let when = match jiff::Timestamp::from_microsecond(self.when.0) {
             Ok(when) => when.to_zoned(zone.clone()).strftime("%Y-%m-%d %H:%M").to_string(),
             Err(_) => "an unknown time".to_owned(),

@@ -43,6 +43,13 @@ pub(crate) fn count(number: usize, noun: &str) -> String {
     if number == 1 { format!("1 {noun}") } else { format!("{number} {noun}s") }
 }
 
+/// As a sentence on its own: with a capital letter and a full stop.
+pub(crate) fn sentence(text: &str) -> String {
+    let mut letters = text.chars();
+    let first = letters.next().map(|first| first.to_uppercase().to_string()).unwrap_or_default();
+    format!("{first}{}.", letters.as_str().trim_end_matches('.'))
+}
+
 /// What kept tests from being run. Follows the name of the file it is about, where there is one.
 pub(crate) fn problem_in_words(kind: ProblemKind) -> &'static str {
     match kind {

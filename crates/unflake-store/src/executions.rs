@@ -108,9 +108,22 @@ impl Store {
 
     /// All executions of one test that reports tell of, the oldest first.
     pub fn reported_of(&self, test: TestKey) -> Result<Vec<Past>, StoreError> {
+        self.reported_in(&self.sources()?, test, usize::MAX)
+    }
+
+    /// Those of these sources; no more of them are looked at once so many were found.
+    pub fn reported_in<'a>(
+        &self,
+        sources: impl IntoIterator<Item = &'a Source>,
+        test: TestKey,
+        enough: usize,
+    ) -> Result<Vec<Past>, StoreError> {
         let mut all = Vec::new();
-        for source in self.sources()? {
+        for source in sources {
             let SourceId::Report(report) = source.id else { continue };
+            if all.len() >= enough {
+                break;
+            }
             let mut found: Vec<(u64, Execution)> = Vec::new();
             let read = self.each_packed(report, &mut |number, execution| {
                 if execution.test == test {
@@ -130,7 +143,7 @@ impl Store {
         Ok(all)
     }
 
-    fn each_packed(&self, report: ReportId, each: &mut dyn FnMut(u64, Execution)) -> Result<()> {
+    pub(crate) fn each_packed(&self, report: ReportId, each: &mut dyn FnMut(u64, Execution)) -> Result<()> {
         let mut statement =
             self.connection.prepare_cached("SELECT first, body FROM packed WHERE report = ? ORDER BY first")?;
         let mut rows = statement.query(params![report.0])?;

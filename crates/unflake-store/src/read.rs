@@ -158,13 +158,13 @@ impl Store {
 
     /// The runs, those that started last first.
     pub fn runs(&self, limit: usize) -> Result<Vec<Run>, StoreError> {
-        self.list(
-            "SELECT id, command, cwd, started, version, host, os, arch, cpus, commit_hash, tree_hash, dirty, ended,
-                    exit, listed, deselected, attempts, changed
-             FROM run ORDER BY started DESC, id DESC LIMIT ?",
-            params![most(limit)],
-            run,
-        )
+        self.list(&format!("{RUN} ORDER BY started DESC, id DESC LIMIT ?"), params![most(limit)], run)
+    }
+
+    /// One of them.
+    pub fn run(&self, id: RunId) -> Result<Option<Run>, StoreError> {
+        let found = self.list(&format!("{RUN} WHERE id = ?"), params![id.0], run)?;
+        Ok(found.into_iter().next())
     }
 
     /// What an experiment with this command has learnt of a test before it was stopped: each attempt with the world it was made
@@ -237,6 +237,11 @@ impl Store {
             .map_err(|error| StoreError::of_database(&self.path, error))
     }
 }
+
+const RUN: &str = "
+    SELECT id, command, cwd, started, version, host, os, arch, cpus, commit_hash, tree_hash, dirty, ended,
+           exit, listed, deselected, attempts, changed
+    FROM run";
 
 const KEPT: &str = "
     SELECT circumstance.run, run.commit_hash, run.tree_hash, run.dirty,

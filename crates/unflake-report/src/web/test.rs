@@ -1,0 +1,210 @@
+//! One test: what it comes to, why that is believed, and what it did.
+
+use serde::Serialize;
+use unflake_model::{Outcome, Timestamp};
+
+use super::frame::{Frame, bounded, first_line, full_name, link, name};
+use super::{Concern, draw};
+use crate::html::Html;
+use crate::{ScoreState, quote, words};
+
+const STRIP: usize = 60;
+const LINES: usize = 40;
+/// Attempts that are listed.
+const LISTED: usize = 100;
+
+#[derive(Clone, Debug, Serialize)]
+pub struct TestPage {
+    #[serde(flatten)]
+    pub concern: Concern,
+    pub line: Option<u32>,
+    /// What it failed with, the most frequent first.
+    pub failures: Vec<FailureSeen>,
+    /// The newest first.
+    pub past: Vec<Past>,
+}
+
+/// Failures of one test that look alike.
+#[derive(Clone, Debug, Serialize)]
+pub struct FailureSeen {
+    /// Of the cause that it is counted to.
+    pub id: String,
+    pub fingerprint: String,
+    pub kind: String,
+    pub message: String,
+    pub trace: String,
+    pub count: usize,
+    pub last: Timestamp,
+}
+
+/// One attempt, whoever told it.
+#[derive(Clone, Debug, Serialize)]
+pub struct Past {
+    pub when: Timestamp,
+    pub outcome: Outcome,
+    pub seconds: f64,
+    pub revision: Option<String>,
+    /// Where and when in a run that was, in words.
+    pub place: String,
+    pub run: Option<String>,
+    pub message: String,
+}
+
+impl TestPage {
+    pub(super) fn title(&self) -> String {
+        name(&self.concern.score.test)
+    }
+
+    pub(super) fn draw(&self, html: &mut Html, frame: &Frame) {
+        let score = &self.concern.score;
+        html.inside("p class=\"kicker\"", |html| draw::state(html, score.state));
+        html.inside("h1 class=\"long\"", |html| _ = html.put("code", &full_name(&score.test)));
+        html.put("p class=\"lead\"", &words::sentence(&score.sentence()));
+        draw::strip(html, &score.strip, STRIP);
+        self.facts(html, frame);
+        self.next(html, frame);
+        if !self.failures.is_empty() {
+            html.put("h2", "How it fails");
+            for failure in &self.failures {
+                failure.draw(html, frame);
+            }
+        }
+        if self.past.len() > 2 {
+            html.put("h2", "How long it takes");
+            draw::scatter(html, frame, &self.past);
+        }
+        html.put("h2", "What it did");
+        history(html, frame, &self.past);
+    }
+
+    fn facts(&self, html: &mut Html, frame: &Frame) {
+        let score = &self.concern.score;
+        html.inside("dl class=\"facts\"", |html| {
+            if let Some(since) = &score.since {
+                html.put("dt", "Last change").put("dd", &words::sentence(&since.sentence(frame.zone)));
+            }
+            if let Some(start) = &self.concern.starts {
+                html.put("dt", "It starts").inside("dd", |html| {
+                    html.put("code", &name(&format!("{}:{}", start.file, start.line))).text(" ");
+                    html.text(&first_line(&start.sentence, 400));
+                    if !frame.is_file() {
+                        html.text(" ");
+                        link(html, &format!("/located/{}", self.concern.key), "The code, line by line");
+                    }
+                });
+            }
+            if score.seconds_lost >= 0.05 {
+                let lost = format!("{} in failing and running again", words::duration(score.seconds_lost));
+                html.put("dt", "Lost").put("dd", &lost);
+            }
+            if let Some(file) = &score.file {
+                let line = self.line.map(|line| format!(":{line}")).unwrap_or_default();
+                html.put("dt", "File").inside("dd", |html| _ = html.put("code", &name(&format!("{file}{line}"))));
+            }
+            if !score.owner.is_empty() {
+                html.put("dt", "Owner").put("dd", &name(&score.owner));
+            }
+            if let Some(until) = self.concern.quarantined_until {
+                html.put("dt", "Quarantine").put("dd", &format!("until {until}"));
+            }
+        });
+    }
+
+    /// What can be done about it now.
+    fn next(&self, html: &mut Html, frame: &Frame) {
+        let score = &self.concern.score;
+        let typed = quote(&score.test);
+        let commands: &[&str] = match score.state {
+            ScoreState::Sound => &[],
+            ScoreState::Broken => &["history"],
+            _ => &["locate", "order", "factors"],
+        };
+        if commands.is_empty() {
+            return;
+        }
+        html.put("h2", "What to do").inside("ul class=\"plain-list\"", |html| {
+            for command in commands {
+                let what = match *command {
+                    "locate" => "says where in the code failing runs part from passing ones",
+                    "order" => "says whether tests before it are to blame",
+                    "factors" => "says which circumstances make it fail",
+                    _ => "says in which runs it began to fail",
+                };
+                html.inside("li", |html| {
+                    draw::command(html, &format!("unflake {command} {typed}"));
+                    html.text(" ").text(what);
+                });
+            }
+        });
+        if frame.may_write && self.concern.quarantined_until.is_none() {
+            super::ledger::form(html, &score.test, &score.owner);
+        }
+    }
+}
+
+impl FailureSeen {
+    fn draw(&self, html: &mut Html, frame: &Frame) {
+        html.inside("details class=\"other\"", |html| {
+            html.inside("summary", |html| {
+                let said = first_line(&self.message, 240);
+                let said = if said.starts_with(&self.kind) { said } else { format!("{} {said}", name(&self.kind)) };
+                html.put("code", said.trim());
+                let times = words::count(self.count, "time");
+                html.put("span class=\"soft\"", &format!(" {times}, last {}", frame.ago(self.last)));
+            });
+            html.inside("div", |html| {
+                html.inside("p class=\"soft\"", |html| {
+                    html.text("fingerprint ").put("code", &self.fingerprint).text(" · ");
+                    frame.lead(html, &frame.cause(&self.id), "all tests that fail like this");
+                });
+                let trace = if self.trace.trim().is_empty() { &self.message } else { &self.trace };
+                html.put("pre class=\"said\"", &bounded(trace, LINES));
+            });
+        });
+    }
+}
+
+fn history(html: &mut Html, frame: &Frame, past: &[Past]) {
+    if past.is_empty() {
+        html.put("p", "No attempt at it is known.");
+        return;
+    }
+    html.inside("div class=\"wide\"", |html| {
+        html.inside("table class=\"list\"", |html| {
+            html.fixed("<thead><tr><th>When</th><th>Outcome</th><th class=\"number\">Took</th><th>Revision</th><th>Where</th><th>What it said</th></tr></thead>");
+            html.inside("tbody", |html| {
+                for one in past.iter().take(LISTED) {
+                    html.inside("tr", |html| one.row(html, frame));
+                }
+            });
+        });
+    });
+    if past.len() > LISTED {
+        let more = words::count(past.len() - LISTED, "attempt");
+        html.put("p class=\"soft\"", &format!("… and {more} before"));
+    }
+}
+
+impl Past {
+    fn row(&self, html: &mut Html, frame: &Frame) {
+        html.inside("td class=\"when\"", |html| match &self.run {
+            Some(run) => frame.lead(html, &frame.run(run), &frame.when(self.when)),
+            None => _ = html.text(&frame.when(self.when)),
+        });
+        html.inside("td", |html| outcome(html, self.outcome));
+        html.put("td class=\"number\"", &words::duration(self.seconds));
+        let revision = self.revision.as_deref().unwrap_or("");
+        html.inside("td", |html| _ = html.put("code", &first_line(revision, 12)));
+        html.put("td", &first_line(&self.place, 60)).put("td class=\"what\"", &first_line(&self.message, 160));
+    }
+}
+
+/// `✗ failed`.
+pub(super) fn outcome(html: &mut Html, outcome: Outcome) {
+    let (tag, sign) = match outcome {
+        outcome if outcome.is_failure() => ("span class=\"state broken\"", "✗"),
+        outcome if outcome.is_pass() => ("span class=\"state sound\"", "✓"),
+        _ => ("span class=\"state\"", "–"),
+    };
+    html.put(tag, &format!("{sign} {}", outcome.word().replace('-', " ")));
+}
