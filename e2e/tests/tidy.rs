@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use e2e::repository;
 use regex_lite::Regex;
 
-const ROOMS: [(&str, &[&str]); 13] = [
+const ROOMS: [(&str, &[&str]); 14] = [
     ("unflake-protocol", &[]),
     ("unflake-model", &[]),
     ("unflake-changes", &["unflake-model"]),
@@ -20,6 +20,7 @@ const ROOMS: [(&str, &[&str]); 13] = [
     ("unflake-drivers", &["unflake-import", "unflake-protocol", "unflake-trace"]),
     ("unflake-store", &["unflake-model"]),
     ("unflake-report", &["unflake-model"]),
+    ("unflake-serve", &[]),
     (
         "unflake",
         &[
@@ -32,6 +33,7 @@ const ROOMS: [(&str, &[&str]); 13] = [
             "unflake-layers",
             "unflake-model",
             "unflake-report",
+            "unflake-serve",
             "unflake-store",
             "unflake-trace",
         ],

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use rusqlite::{OptionalExtension, Result, params};
+use rusqlite::params;
 use unflake_model::{Outcome, Phase, Timestamp};
 
 use crate::word::Word;
@@ -44,16 +44,12 @@ impl Store {
             SourceId::Report(report) => self.failed_in_report(report, each),
             SourceId::Run(run) => self.failed_in_run(run, each),
         }
-        .map_err(|error| StoreError::of_database(&self.path, error))
     }
 
     /// Empty where there is none.
     pub fn text(&self, key: TextKey) -> Result<String, StoreError> {
-        let read = || {
-            let mut statement = self.connection.prepare_cached("SELECT body FROM text WHERE id = ?")?;
-            Ok(statement.query_row(params![key.0], |row| row.get(0)).optional()?.unwrap_or_default())
-        };
-        read().map_err(|error| StoreError::of_database(&self.path, error))
+        let found = self.list("SELECT body FROM text WHERE id = ?", params![key.0], |row| row.get(0))?;
+        Ok(found.into_iter().next().unwrap_or_default())
     }
 
     /// When the last thing was heard of a run that has not ended.
@@ -67,17 +63,15 @@ impl Store {
         Ok(last.into_iter().flatten().next().map_or(run.facts.started, Timestamp))
     }
 
-    fn failed_in_run(&self, run: RunId, each: &mut dyn FnMut(TestKey, FailureRef)) -> Result<()> {
-        let mut statement = self.connection.prepare_cached(
+    fn failed_in_run(&self, run: RunId, each: &mut dyn FnMut(TestKey, FailureRef)) -> Result<(), StoreError> {
+        let failures = self.list(
             "SELECT attempt.test, attempt.outcome, failure.phase, failure.kind, failure.message, failure.trace, failure.file
              FROM circumstance JOIN attempt ON attempt.circumstance = circumstance.id
              JOIN failure ON failure.attempt = attempt.id
              WHERE circumstance.run = ? AND circumstance.purpose IN ('suite', 'at-end', 'fresh')
              ORDER BY attempt.id",
-        )?;
-        let mut rows = statement.query(params![run.0])?;
-        while let Some(row) = rows.next()? {
-            if row.get::<_, Word<Outcome>>(1)?.0.is_failure() {
+            params![run.0],
+            |row| {
                 let failure = FailureRef {
                     phase: Some(row.get::<_, Word<Phase>>(2)?.0),
                     kind: TextKey(row.get(3)?),
@@ -85,32 +79,31 @@ impl Store {
                     trace: TextKey(row.get(5)?),
                     file: row.get::<_, Option<i64>>(6)?.map(TextKey),
                 };
-                each(TestKey(row.get(0)?), failure);
-            }
-        }
+                Ok((TestKey(row.get(0)?), row.get::<_, Word<Outcome>>(1)?.0, failure))
+            },
+        )?;
+        failures.into_iter().filter(|one| one.1.is_failure()).for_each(|(test, _, failure)| each(test, failure));
         Ok(())
     }
 
-    fn failed_in_report(&self, report: ReportId, each: &mut dyn FnMut(TestKey, FailureRef)) -> Result<()> {
-        let mut statement = self
-            .connection
-            .prepare_cached("SELECT number, kind, message, trace FROM reported_failure WHERE report = ?")?;
-        let mut rows = statement.query(params![report.0])?;
-        let mut said: HashMap<u64, FailureRef> = HashMap::new();
-        while let Some(row) = rows.next()? {
+    fn failed_in_report(&self, report: ReportId, each: &mut dyn FnMut(TestKey, FailureRef)) -> Result<(), StoreError> {
+        let sql = "SELECT number, kind, message, trace FROM reported_failure WHERE report = ?";
+        let said = self.list(sql, params![report.0], |row| {
             let (kind, message, trace) = (TextKey(row.get(1)?), TextKey(row.get(2)?), TextKey(row.get(3)?));
             let failure = FailureRef { phase: None, kind, message, trace, file: None };
-            said.insert(row.get::<_, i64>(0)?.cast_unsigned(), failure);
-        }
+            Ok((row.get::<_, i64>(0)?.cast_unsigned(), failure))
+        })?;
         if said.is_empty() {
             return Ok(());
         }
-        self.each_packed(report, &mut |number, execution| {
+        let said: HashMap<u64, FailureRef> = said.into_iter().collect();
+        let read = self.each_packed(report, &mut |number, execution| {
             if execution.outcome.is_failure()
                 && let Some(failure) = said.get(&number)
             {
                 each(execution.test, *failure);
             }
-        })
+        });
+        read.map_err(|error| StoreError::of_database(&self.path, error))
     }
 }
