@@ -52,8 +52,19 @@ const OWN_SESSIONS: u32 = 1 << 30;
 struct Trial {
     held: u32,
     failed: u32,
+    /// Failures that say something of their own. Copies of one process share what was drawn when it started, such as the seed of its
+    /// hashes: all of them together are one.
+    alone: u32,
+    copies: bool,
     /// It fails every time, and more often than it did by chance.
     too_often: bool,
+}
+
+impl Trial {
+    /// How many failures there are that do not hang together.
+    fn count(&self) -> u32 {
+        self.alone + u32::from(self.copies)
+    }
 }
 
 pub struct Filter<'a> {
@@ -127,7 +138,7 @@ impl<'a> Filter<'a> {
                 Held::Filtered => {
                     let unlike = !self.is_like_before(&assertion, &saw);
                     let counts = match () {
-                        () if self.fails_too_often(&assertion) => {
+                        () if self.fails_too_often(&assertion, attempt) => {
                             Some("It is in the filter, but fails every time now.")
                         }
                         () if unlike => Some("It is in the filter, but never failed with these values before."),
@@ -149,11 +160,14 @@ impl<'a> Filter<'a> {
     }
 
     /// Counts one more failure of an assertion that never held here. Whether these are now more than chance.
-    fn fails_too_often(&mut self, assertion: &Assertion) -> bool {
+    fn fails_too_often(&mut self, assertion: &Assertion, attempt: &Attempt) -> bool {
         let enough = self.enough(assertion);
         let trial = self.trials.entry(assertion.clone()).or_default();
         trial.failed += 1;
-        trial.too_often = trial.held == 0 && enough.is_some_and(|enough| trial.failed >= enough);
+        let is_copy = attempt.origin == Origin::Fork || attempt.session.0 < OWN_SESSIONS;
+        trial.alone += u32::from(!is_copy);
+        trial.copies |= is_copy;
+        trial.too_often = trial.held == 0 && enough.is_some_and(|enough| trial.count() >= enough);
         trial.too_often
     }
 
@@ -169,23 +183,25 @@ impl<'a> Filter<'a> {
         Some(enough.clamp(2.0, f64::from(MOST_ATTEMPTS)) as u32)
     }
 
-    /// Once more, alone, every test in which something was let fail that has not held here yet.
+    /// Once more, alone, every test in which something was let fail that has not held here yet: in copies first, which cost little, then
+    /// in processes of their own.
     fn sessions_to_try(&mut self) -> Vec<Session> {
         // A test that does not get as far as its assertion when it is alone is not waited for.
-        if self.rounds * AT_ONCE >= MOST_ATTEMPTS {
+        if self.rounds * AT_ONCE > MOST_ATTEMPTS {
             return Vec::new();
         }
+        let origin = if self.rounds == 0 { Origin::Fork } else { Origin::Process };
         self.rounds += 1;
         let real = real(&self.inner.findings());
         let mut times: BTreeMap<&TestId, u32> = BTreeMap::new();
         for assertion in self.let_go.keys().filter(|assertion| !real.contains(&assertion.test)) {
             let trial = self.trials.get(assertion).filter(|trial| trial.held == 0);
-            let missing = trial.and_then(|trial| self.enough(assertion)?.checked_sub(trial.failed)).unwrap_or(0);
+            let missing = trial.and_then(|trial| self.enough(assertion)?.checked_sub(trial.count())).unwrap_or(0);
             let known = times.entry(&assertion.test).or_default();
             *known = missing.min(AT_ONCE).max(*known);
         }
         let sessions = times.into_iter().flat_map(|(test, times)| (0..times).map(move |_| test.clone()));
-        let session = |(id, test)| Session::fresh(SessionId(id), Purpose::Fresh, Origin::Fork, vec![test]);
+        let session = |(id, test)| Session::fresh(SessionId(id), Purpose::Fresh, origin, vec![test]);
         let sessions: Vec<Session> = (OWN_SESSIONS + self.asked..).zip(sessions).map(session).collect();
         self.asked += sessions.len() as u32;
         sessions
