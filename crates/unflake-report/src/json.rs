@@ -4,7 +4,7 @@ use std::io::{self, BufWriter, Write};
 
 use serde::Serialize;
 use serde_json::ser::Formatter;
-use unflake_model::{Attempt, Finding, Measured, Problem, SetApart, Test, TestId, Totals};
+use unflake_model::{Answer, Attempt, Finding, Fingerprint, Measured, Problem, SetApart, Test, TestId, Totals};
 
 use crate::{Exit, Run, text};
 
@@ -25,7 +25,7 @@ struct Document<'a> {
     deselected: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
     measured: Option<&'a Measured>,
-    findings: &'a [Finding],
+    findings: Vec<Told<'a>>,
     problems: &'a [Problem],
     notes: &'a [String],
     left: &'a [TestId],
@@ -36,8 +36,19 @@ struct Document<'a> {
     attempts: &'a [Attempt],
 }
 
+/// A finding, with what people call it and what they said of it.
+#[derive(Serialize)]
+struct Told<'a> {
+    id: Fingerprint,
+    #[serde(flatten)]
+    finding: &'a Finding,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    not_useful: Option<&'a Answer>,
+}
+
 /// Writes the run as one JSON document. `command` is the command of unflake that was given, such as `run`.
 pub fn json(run: &Run, command: &str, out: &mut dyn Write) -> io::Result<()> {
+    let told = |finding| Told { id: Finding::id(finding), finding, not_useful: run.answer(finding) };
     let document = Document {
         schema: SCHEMA,
         command,
@@ -49,7 +60,7 @@ pub fn json(run: &Run, command: &str, out: &mut dyn Write) -> io::Result<()> {
         totals: run.totals,
         deselected: run.deselected,
         measured: run.measured,
-        findings: run.findings,
+        findings: run.findings.iter().map(told).collect(),
         problems: run.problems,
         notes: run.notes,
         left: run.left,

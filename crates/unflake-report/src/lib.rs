@@ -25,6 +25,7 @@ mod measure;
 mod measure_page;
 mod page;
 mod platform;
+mod prepare;
 mod progress;
 mod quarantine;
 mod score;
@@ -38,7 +39,7 @@ pub mod web;
 mod words;
 mod xml;
 
-use unflake_model::{Attempt, Finding, Measured, Problem, SetApart, Test, TestId, Totals};
+use unflake_model::{Answer, Attempt, Finding, Measured, Problem, SetApart, Test, TestId, Totals};
 
 pub use factors::{Experimented, factors};
 pub use factors_page::factors_page;
@@ -54,6 +55,7 @@ pub use locate_page::locate_page;
 pub use measure::measure;
 pub use measure_page::measure_page;
 pub use platform::{annotations, code_quality, markdown};
+pub use prepare::{Prepared, PreparedKind, Preparing, in_words as prepared_in_words};
 pub use progress::Progress;
 pub use quarantine::{lately, quarantine};
 pub use score::{ScoreRow, ScoreSince, ScoreState, Scores, Strip};
@@ -97,6 +99,8 @@ pub struct Run<'a> {
     pub left_why: Option<&'a str>,
     /// What is in quarantine, and what it came to.
     pub apart: &'a [SetApart],
+    /// What people said of findings.
+    pub answers: &'a [Answer],
     pub totals: &'a Totals,
     /// Whether a flaky test fails the run (`--flaky-result fail`).
     pub flaky_gates: bool,
@@ -105,6 +109,17 @@ pub struct Run<'a> {
     /// What a measurement came to, where one was made.
     pub measured: Option<&'a Measured>,
     pub exit: Exit<'a>,
+}
+
+impl Run<'_> {
+    /// What a person said of a finding, where they said that it is of no use. A real failure is never lowered by it.
+    pub fn answer(&self, finding: &Finding) -> Option<&Answer> {
+        if finding.is_real() || self.answers.is_empty() {
+            return None;
+        }
+        let id = finding.id();
+        self.answers.iter().find(|answer| answer.finding == id && !answer.useful)
+    }
 }
 
 /// The exit code, and what it means in words: `Exit { code: 1, meaning: "one real failure" }`.

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::io::{self, Write};
 
-use unflake_model::{Detail, Divergence, Finding, Line, Parting};
+use unflake_model::{Answer, Detail, Divergence, Finding, Line, Parting};
 
 use crate::divergence::{self, Confidence, place, same_place};
 use crate::excerpt::{Excerpt, Extent, Row, Scene, Sources, Way};
@@ -22,9 +22,15 @@ pub struct Located<'a> {
     pub page: Option<&'a str>,
     /// A command that shows it again.
     pub repeat: Option<&'a str>,
+    /// What a person said of it who found it of no use.
+    pub answer: Option<&'a Answer>,
 }
 
 impl<'a> Located<'a> {
+    pub fn new(finding: &'a Finding, sources: Sources<'a>, seconds: f64) -> Self {
+        Self { finding, sources, seconds, page: None, repeat: None, answer: None }
+    }
+
     pub(crate) fn divergence(&self) -> Option<&'a Divergence> {
         match &self.finding.detail {
             Detail::Divergence(divergence) => Some(divergence),
@@ -47,7 +53,14 @@ pub fn locate(located: &Located, look: &Look, quiet: bool, out: &mut dyn Write) 
     let Some(divergence) = located.divergence() else { return Ok(()) };
     let page = &mut Page::new(*look, out);
     answer(page, divergence)?;
-    if !quiet {
+    if let Some(answer) = located.answer {
+        let told = format!(
+            "{}; this is the short form (`unflake answer {} useful` takes it back)",
+            words::answered(answer),
+            words::short(&located.finding.id())
+        );
+        page.prose(2, Tone::Odd, &told)?;
+    } else if !quiet {
         let (parting, others) = divergence::partings(divergence);
         let scene = Scene { divergence, start: divergence.locations.first(), parting };
         for excerpt in scene.excerpts(located.sources, EXTENT) {
@@ -220,6 +233,7 @@ fn counts(page: &mut Page, located: &Located, divergence: &Divergence) -> io::Re
         counts.push(format!("{} more timed out and are set apart", divergence.timed_out));
     }
     counts.push(words::duration(located.seconds));
+    counts.push(format!("finding {}", words::short(&located.finding.id())));
     counts.extend(located.page.map(|path| format!("full report: {}", one_line(path))));
     let separator = page.look.sign(" · ").trim_end();
     let last = counts.len() - 1;

@@ -85,6 +85,9 @@ fn entry(page: &mut Page, run: &Run, finding: &Finding, label: &str) -> io::Resu
     page.head(Tone::Odd, "≈", label, &one_line(finding.test.as_str()))?;
     let indent = page.indent();
     page.prose(indent, Tone::Usual, &one_line(&finding.sentence))?;
+    if let Some(answer) = run.answer(finding) {
+        return page.prose(indent, Tone::Faint, &words::answered(answer));
+    }
     let failure = match &finding.detail {
         Detail::Nio(nio) => nio.second_failure.as_ref(),
         Detail::Order(order) => order.failure.as_ref(),

@@ -45,7 +45,7 @@ pub fn summary(run: &Run, look: &Look, quiet: bool, out: &mut dyn Write) -> io::
     real_failures(page, run, &cases, &real)?;
     unjudged_failures(page, run, &unjudged)?;
     if !quiet || run.flaky_gates {
-        flaky_tests(page, &flaky, run.can_locate)?;
+        flaky_tests(page, run, &flaky)?;
     }
     filter::let_go(page, run)?;
     if !quiet {
@@ -213,18 +213,23 @@ fn unjudged_failures(page: &mut Page, run: &Run, unjudged: &[&Case]) -> io::Resu
     Ok(())
 }
 
-fn flaky_tests(page: &mut Page, flaky: &[&Finding], can_locate: bool) -> io::Result<()> {
+fn flaky_tests(page: &mut Page, run: &Run, flaky: &[&Finding]) -> io::Result<()> {
     if !flaky.is_empty() {
         page.blank()?;
     }
     for finding in flaky {
         page.head(Tone::Odd, "≈", "FLAKY", &one_line(finding.test.as_str()))?;
+        // What fails the run is told in full, whatever anybody said of it.
+        if let Some(answer) = run.answer(finding).filter(|_| !run.flaky_gates) {
+            page.prose(page.indent(), Tone::Faint, &words::answered(answer))?;
+            continue;
+        }
         page.prose(page.indent(), Tone::Usual, &one_line(&finding.sentence))?;
         repeat(page, finding)?;
         if leaves_a_question(finding) {
             let next = format!("{} unflake order {}", page.look.sign("→"), quote(finding.test.as_str()));
             page.beside(page.indent(), (Tone::Usual, &next), (Tone::Faint, "names the test that does it"))?;
-        } else if can_locate && is_chance(finding) {
+        } else if run.can_locate && is_chance(finding) {
             let next = format!("{} unflake locate {}", page.look.sign("→"), quote(finding.test.as_str()));
             page.beside(page.indent(), (Tone::Usual, &next), (Tone::Faint, "says where in the code it starts"))?;
         }

@@ -2,9 +2,9 @@
 
 use std::borrow::Cow;
 
-use unflake_model::ProblemKind;
+use unflake_model::{Answer, Day, Fingerprint, ProblemKind};
 
-use crate::text;
+use crate::{one_line, text};
 
 /// `0.04 s`, `14.2 s`, `2 min 5 s`, `1 h 2 min`.
 pub(crate) fn duration(seconds: f64) -> String {
@@ -36,6 +36,17 @@ pub fn age(seconds: f64) -> String {
         s if s < 2 * 86_400 => format!("{} h", s / 3600),
         s => format!("{} days", s / 86_400),
     }
+}
+
+/// That a person found it of no use, and when.
+pub(crate) fn answered(answer: &Answer) -> String {
+    let why = answer.why.as_deref().map(|why| format!(": {}", one_line(why))).unwrap_or_default();
+    format!("you said not useful on {}{why}", Day::of(answer.at))
+}
+
+/// As much of the name of a finding as people need to type.
+pub(crate) fn short(id: &Fingerprint) -> &str {
+    id.0.get(..8).unwrap_or(&id.0)
 }
 
 /// `1 test`, `909 tests`.

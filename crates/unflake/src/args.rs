@@ -6,6 +6,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
 pub(crate) use crate::args_history::{HistoryArgs, ImportArgs, ScoreArgs};
+pub(crate) use crate::args_said::PrepareArgs;
 use crate::factors::FactorsArgs;
 use crate::filter_args::{FilterCommand, FilteringArgs};
 use crate::measure::MeasureArgs;
@@ -53,6 +54,8 @@ pub(crate) enum Command {
     Order(OrderArgs),
     /// Run a flaky test many times and say where in the code its failing runs part from the passing ones.
     Locate(LocateArgs),
+    /// Locate every flaky test that has no report yet, the worst first, so that reports are ready before anyone asks.
+    Prepare(PrepareArgs),
     /// Run a test under other circumstances, one after the other, and say which of them make it fail.
     Factors(FactorsArgs),
     /// Run tests many times and say how far the runs differ: in verdicts, values, lines, behaviour and what a person sees.
@@ -363,6 +366,10 @@ pub(crate) struct LocateArgs {
     /// Record no values, only lines. Faster, for tests that no longer fail when they are looked at closely.
     #[arg(long)]
     pub(crate) lines_only: bool,
+
+    /// Run it even if `unflake prepare` has a report on these files.
+    #[arg(long)]
+    pub(crate) again: bool,
 
     /// Write the full report to FILE. Otherwise it goes to `reports` beside the history.
     #[arg(long, value_name = "FILE")]

@@ -8,7 +8,8 @@ use std::time::Instant;
 use unflake_exec::{Closed, Exec, Launch};
 use unflake_inquiry::Inquiry;
 use unflake_model::{
-    Attempt, Event, Failure, Finding, Measured, Observation, Problem, Purpose, Session, SetApart, Test, TestId, Totals,
+    Answer, Attempt, Event, Failure, Finding, Measured, Observation, Problem, Purpose, Session, SetApart, Test, TestId,
+    Totals,
 };
 use unflake_report::Progress;
 
@@ -39,6 +40,8 @@ pub(crate) struct Gathered {
     pub(crate) left_why: Option<String>,
     pub(crate) findings: Vec<Finding>,
     pub(crate) measured: Option<Measured>,
+    /// What people said of findings.
+    pub(crate) answers: Vec<Answer>,
     /// What is in quarantine, and what it came to.
     pub(crate) apart: Vec<SetApart>,
     pub(crate) totals: Totals,
@@ -120,8 +123,15 @@ impl Campaign<'_> {
                 (Some(_), _) => plain::in_shell(command),
                 (None, _) => plain::command_for(command, &finding.replay, root.as_deref(), self.here),
             });
-            self.show(&Event::Found(finding.clone()));
             self.gathered.findings.push(finding);
+        }
+        // Real failures say so themselves, and nobody can answer that they are of no use.
+        let told: Vec<Finding> = self.gathered.findings.iter().filter(|one| !one.is_real()).cloned().collect();
+        self.memory.say(&told);
+        self.gathered.answers = self.memory.answers();
+        lower(&mut self.gathered.findings, &self.gathered.answers);
+        for finding in self.gathered.findings.clone() {
+            self.show(&Event::Found(finding));
         }
         let now = self.now();
         let after_suite = self.gathered.suite_ended.map_or(0.0, |ended| now - ended);
@@ -236,6 +246,17 @@ impl Campaign<'_> {
                 }
             }
         }
+    }
+}
+
+/// What people found of no use comes after everything else. Real failures stay where they are.
+fn lower(findings: &mut [Finding], answers: &[Answer]) {
+    let useless = |finding: &Finding| {
+        let id = finding.id();
+        !finding.is_real() && answers.iter().any(|answer| answer.finding == id && !answer.useful)
+    };
+    if answers.iter().any(|answer| !answer.useful) {
+        findings.sort_by_cached_key(useless);
     }
 }
 

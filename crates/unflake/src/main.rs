@@ -3,6 +3,7 @@
 mod affected;
 mod args;
 mod args_history;
+mod args_said;
 mod asserted;
 mod base;
 mod campaign;
@@ -21,15 +22,18 @@ mod filter_tune;
 mod history;
 mod import;
 mod locate;
+mod locating;
 mod measure;
 mod memory;
 mod outputs;
 mod owners;
 mod plain;
+mod prepare;
 mod probes;
 mod project;
 mod quarantine;
 mod quarantine_file;
+mod ready;
 mod reports;
 mod revision;
 mod run;
@@ -39,6 +43,7 @@ mod settings;
 mod sources;
 mod standing;
 mod trace;
+mod tree;
 mod trouble;
 mod under;
 
@@ -107,6 +112,12 @@ fn obey(cli: Cli) -> Result<Exit, Trouble> {
             let settings = settle(typed, std::mem::take(&mut args.command.command), &here)?;
             need_command(&settings)?;
             locate::run(&args, &settings, &here, cli.color)
+        }
+        Command::Prepare(mut args) => {
+            let typed = std::mem::take(&mut args.typed);
+            let settings = settle(typed, std::mem::take(&mut args.command.command), &here)?;
+            need_command(&settings)?;
+            prepare::run(&args, &settings, &here, cli.color)
         }
         Command::Factors(mut args) => {
             let typed = std::mem::take(&mut args.typed);

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use unflake_model::{Observation, Sample, TestId, Timestamp};
+use unflake_model::{Answer, Finding, Observation, Prepared, Sample, TestId, Timestamp};
 use unflake_store::{Host, Learned, Revision, RunFacts, RunId, Store, StoreError};
 
 use crate::filter_file;
@@ -114,6 +114,27 @@ impl Memory {
             self.notes.push(error.to_string());
             samples.to_vec()
         })
+    }
+
+    /// Keeps what was found. What was told before of the same finding is no longer the last word.
+    pub(crate) fn say(&mut self, findings: &[Finding]) {
+        if let Some((store, run)) = &mut self.store
+            && !findings.is_empty()
+            && let Err(error) = store.say(*run, findings)
+        {
+            self.notes.push(error.to_string());
+        }
+    }
+
+    /// Keeps a report for whoever asks later. Whether it is kept.
+    pub(crate) fn prepare(&mut self, test: &TestId, tree: &str, report: &Prepared) -> bool {
+        let Some((store, run)) = &mut self.store else { return false };
+        store.prepare(*run, test, tree, report).map_err(|error| self.notes.push(error.to_string())).is_ok()
+    }
+
+    /// What people said of findings.
+    pub(crate) fn answers(&self) -> Vec<Answer> {
+        self.store.as_ref().and_then(|(store, _)| store.answers().ok()).unwrap_or_default()
     }
 
     fn know_revision(&mut self) {

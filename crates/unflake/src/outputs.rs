@@ -115,6 +115,7 @@ impl Outputs {
             left: &gathered.left,
             left_why: gathered.left_why.as_deref(),
             apart: &gathered.apart,
+            answers: &gathered.answers,
             totals: &gathered.totals,
             flaky_gates: found.flaky_gates,
             can_locate: found.can_locate,

@@ -1,6 +1,6 @@
 //! Which state of the code is being tested, asked of git in the background.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::thread::{self, JoinHandle};
 
@@ -18,6 +18,12 @@ pub(crate) fn look_up(directory: &Path) -> JoinHandle<Revision> {
         let dirty = changed.as_ref().map(|changed| !changed.is_empty());
         Revision { commit, tree, dirty, changed: changed.unwrap_or_default() }
     })
+}
+
+/// The top of the repository that the directory is in.
+pub(crate) fn top(directory: &Path) -> Option<PathBuf> {
+    let said = git(directory, &["rev-parse", "--show-toplevel"])?;
+    Some(PathBuf::from(said.strip_suffix('\n').unwrap_or(&said)))
 }
 
 /// What `git status` says: `XY path`, and where something was renamed or copied the old path after it, which is gone.

@@ -31,6 +31,10 @@ impl Trouble {
         Self { exit: Exit::Runner, what: what.into(), hint: None }
     }
 
+    pub(crate) fn what(&self) -> &str {
+        &self.what
+    }
+
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use proptest::collection::vec;
 use proptest::prelude::*;
-use unflake_model::{Cause, Detail, Divergence, Finding, How, Line, Location, Parting, Split, TestId};
+use unflake_model::{Answer, Cause, Detail, Divergence, Finding, How, Line, Location, Parting, Split, TestId};
 use unflake_report::{Located, Look, locate, locate_page};
 
 use crate::samples::{hostile as text, written};
@@ -14,6 +14,7 @@ pub(crate) struct Case {
     pub(crate) finding: Finding,
     pub(crate) files: BTreeMap<String, String>,
     pub(crate) repeat: Option<String>,
+    pub(crate) answer: Option<Answer>,
 }
 
 impl Case {
@@ -25,7 +26,7 @@ impl Case {
             repeat: None,
             replay: Vec::new(),
         };
-        Self { finding, files: BTreeMap::new(), repeat: Some(repeat.into()) }
+        Self { finding, files: BTreeMap::new(), repeat: Some(repeat.into()), answer: None }
     }
 
     pub(crate) fn with(mut self, file: &str, from: usize, text: &str) -> Self {
@@ -43,11 +44,10 @@ impl Case {
     fn located<T>(&self, show: impl FnOnce(&Located) -> T) -> T {
         let sources = |file: &str| self.files.get(file).map(|text| text.split('\n').map(str::to_owned).collect());
         show(&Located {
-            finding: &self.finding,
-            sources: &sources,
-            seconds: 14.21,
             page: Some(".unflake/reports/test_retry.html"),
             repeat: self.repeat.as_deref(),
+            answer: self.answer.as_ref(),
+            ..Located::new(&self.finding, &sources, 14.21)
         })
     }
 

@@ -25,7 +25,11 @@ proptest! {
         let text = document(&sample);
         let harmless = |c: char| c == '\n' || !c.is_control() && c != '\u{202e}';
         prop_assert!(text.chars().all(harmless));
-        let read: serde_json::Value = serde_json::from_str(&text).unwrap();
+        let mut read: serde_json::Value = serde_json::from_str(&text).unwrap();
+        for (told, finding) in read["findings"].as_array_mut().unwrap().iter_mut().zip(&sample.findings) {
+            let id = told.as_object_mut().unwrap().remove("id");
+            prop_assert_eq!(id, Some(finding.id().0.into()));
+        }
         prop_assert_eq!(&read["schema"], 1);
         prop_assert_eq!(&read["attempts"], &serde_json::to_value(&sample.attempts).unwrap());
         prop_assert_eq!(&read["findings"], &serde_json::to_value(&sample.findings).unwrap());

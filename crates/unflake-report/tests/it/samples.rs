@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use unflake_model::{
-    Attempt, Detail, EnvironmentId, Evidence, Failure, Finding, Origin, Outcome, Phase, Problem, ProblemKind, Purpose,
+    Answer,     Attempt, Detail, EnvironmentId, Evidence, Failure, Finding, Origin, Outcome, Phase, Problem, ProblemKind, Purpose,
     Rung, SessionId, Test, TestId, Timestamp, Totals, Verdict, VerdictKind,
 };
 use unflake_report::{Exit, Look, Run};
@@ -28,6 +28,7 @@ pub(crate) struct Sample {
     pub(crate) notes: Vec<String>,
     pub(crate) left: Vec<TestId>,
     pub(crate) left_why: Option<String>,
+    pub(crate) answers: Vec<Answer>,
     pub(crate) totals: Totals,
     pub(crate) flaky_gates: bool,
     pub(crate) exit: (u8, String),
@@ -41,6 +42,7 @@ impl Sample {
             deselected: 0,
             attempts: Vec::new(),
             findings: Vec::new(),
+            answers: Vec::new(),
             problems: Vec::new(),
             notes: Vec::new(),
             left: Vec::new(),
@@ -99,6 +101,7 @@ impl Sample {
             can_locate: true,
             measured: None,
             apart: &[],
+            answers: &self.answers,
             exit: Exit { code: self.exit.0, meaning: &self.exit.1 },
         }
     }

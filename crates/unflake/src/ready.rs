@@ -1,0 +1,59 @@
+//! Reports that were made before anyone asked.
+
+use std::path::Path;
+
+use unflake_inquiry::Counts;
+use unflake_model::Answer;
+use unflake_report as report;
+use unflake_store::{FILE, Ready, Store};
+
+use crate::campaign::Gathered;
+use crate::exit::Exit;
+use crate::locating::{Searched, Wanted};
+use crate::settings::Settings;
+use crate::trouble::Trouble;
+use crate::{memory, tree};
+
+/// The report on these files that is as good as what is wanted, and what people said of findings. None: there is none.
+pub(crate) fn find(wanted: &Wanted, settings: &Settings, here: &Path) -> Result<Option<(Ready, Vec<Answer>)>, Trouble> {
+    if !settings.store.value.join(FILE).is_file() {
+        return Ok(None);
+    }
+    let store = Store::open(&settings.store.value)?;
+    // Most have none at all, and need not ask git.
+    if store.prepared(None)?.is_empty() {
+        return Ok(None);
+    }
+    let tests = store.find_tests(&wanted.test)?;
+    let ([test], Some(tree)) = (&tests[..], tree::state(here)) else { return Ok(None) };
+    let ready = store.prepared(Some(&tree))?.into_iter().find(|ready| ready.test == *test);
+    let answers = store.answers()?;
+    Ok(ready.filter(|ready| is_as_good(ready, wanted)).map(|ready| (ready, answers)))
+}
+
+pub(crate) fn is_as_good(ready: &Ready, wanted: &Wanted) -> bool {
+    let report = &ready.report;
+    report.lines_only == wanted.lines_only && report.runs >= wanted.runs && report.most >= wanted.most
+}
+
+/// A report as if it had been made now, with a note that it was not.
+pub(crate) fn searched(ready: &Ready, answers: &[Answer]) -> Searched {
+    let made = &ready.report;
+    let mut gathered = Gathered::default();
+    gathered.listed = true;
+    gathered.findings.extend(made.finding.clone());
+    gathered.totals.seconds = made.seconds;
+    gathered.notes.push(note(ready));
+    gathered.answers = answers.to_vec();
+    let counts = Counts { passed: made.passed, failed: made.failed, timed_out: made.timed_out, ..Counts::default() };
+    let exit = if made.exit == 0 { Exit::Success } else { Exit::RealFailures };
+    let cut_short = made.cut_short;
+    Searched { gathered, counts, exit, meaning: made.meaning.clone(), cut_short, kept: true }
+}
+
+fn note(ready: &Ready) -> String {
+    let age = report::age(((memory::now().0 - ready.started.0) as f64 / 1e6).max(0.0));
+    let command = ready.command.join(" ");
+    let cut = if ready.report.cut_short { ", and was cut short when its time was over" } else { "" };
+    format!("this report was made {age} ago of the same files with `{command}`{cut}; --again makes it anew")
+}
