@@ -100,7 +100,7 @@ fn entry(page: &mut Page, test: &Prepared) -> io::Result<()> {
     }
     page.prose(indent, Tone::Usual, &one_line(&test.meaning))?;
     match &test.page {
-        Some(path) => page.beside(indent, (Tone::Usual, page.look.sign("→")), (Tone::Usual, &one_line(path))),
+        Some(path) => page.prose(indent, Tone::Usual, &format!("{} {}", page.look.sign("→"), one_line(path))),
         None => Ok(()),
     }
 }

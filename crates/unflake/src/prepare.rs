@@ -3,11 +3,8 @@
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use unflake_model::TestId;
 use unflake_report::{self as report, Located, Prepared, PreparedKind, Preparing};
 use unflake_store::Ready;
@@ -16,6 +13,7 @@ use crate::args::{PrepareArgs, When};
 use crate::exit::Exit;
 use crate::locate::{TIME, page_of, shown, write_page};
 use crate::locating::{self, Searched, Wanted};
+use crate::run::was_stopped;
 use crate::settings::{self, Settings};
 use crate::sources::{Sources, hash};
 use crate::trouble::Trouble;
@@ -43,8 +41,7 @@ pub(crate) fn run(args: &PrepareArgs, settings: &Settings, here: &Path, colour: 
     let known = if args.again { Vec::new() } else { store.prepared(Some(&tree))? };
     drop(store);
 
-    let mut night =
-        Night { args, settings, here, colour, tree, known, began, seconds, stopped: stop()?, notes: Vec::new() };
+    let mut night = Night { args, settings, here, colour, tree, known, began, seconds, notes: Vec::new() };
     let mut tests: Vec<(usize, Prepared)> = Vec::new();
     // What was cut short is taken up again when all others have had their turn.
     let (cut_short, others): (Vec<usize>, Vec<usize>) =
@@ -56,15 +53,6 @@ pub(crate) fn run(args: &PrepareArgs, settings: &Settings, here: &Path, colour: 
     tests.sort_by_key(|(at, _)| *at);
     let tests: Vec<Prepared> = tests.into_iter().map(|(_, test)| test).collect();
     night.tell(&tests)
-}
-
-/// A flag that is raised when somebody wants it to stop.
-fn stop() -> Result<Arc<AtomicBool>, Trouble> {
-    let stopped = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM, SIGHUP] {
-        signal_hook::flag::register(signal, stopped.clone()).map_err(Trouble::internal("listen to signals"))?;
-    }
-    Ok(stopped)
 }
 
 struct Night<'a> {
@@ -79,7 +67,6 @@ struct Night<'a> {
     began: Instant,
     /// How long it may take.
     seconds: f64,
-    stopped: Arc<AtomicBool>,
     notes: Vec<String>,
 }
 
@@ -117,7 +104,7 @@ impl Night<'_> {
             let finding = searched.gathered.findings.into_iter().next();
             return Prepared { finding, page, ..of(PreparedKind::Ready, &searched.meaning) };
         }
-        if self.stopped.load(Ordering::Relaxed) {
+        if was_stopped() {
             return of(PreparedKind::Left, "you stopped it before");
         }
         if self.left() < WORTH_A_BEGINNING {
@@ -164,7 +151,7 @@ impl Night<'_> {
         let some = |kind| tests.iter().any(|test| test.kind == kind);
         let any_ran = tests.iter().any(|test| !matches!(test.kind, PreparedKind::Failed | PreparedKind::Left));
         let exit = match () {
-            () if self.stopped.load(Ordering::Relaxed) => Exit::Interrupted,
+            () if was_stopped() => Exit::Interrupted,
             () if some(PreparedKind::Failed) && !any_ran => Exit::Runner,
             () => Exit::Success,
         };

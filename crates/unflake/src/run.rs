@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use std::{env, thread};
 
@@ -171,14 +172,26 @@ fn rungs(settings: &Settings, compare: bool) -> Rungs {
     }
 }
 
+/// Whether somebody has asked unflake to stop.
+static STOPPED: AtomicBool = AtomicBool::new(false);
+
+pub(crate) fn was_stopped() -> bool {
+    STOPPED.load(Ordering::SeqCst)
+}
+
+/// From now on, and if it was before.
 pub(crate) fn stop_on_signals(exec: &Exec) -> Result<(), Trouble> {
     let interrupter = exec.interrupter();
     let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP]).map_err(Trouble::internal("listen to signals"))?;
     thread::spawn(move || {
         for _ in signals.forever() {
+            STOPPED.store(true, Ordering::SeqCst);
             interrupter.interrupt();
         }
     });
+    if was_stopped() {
+        exec.interrupter().interrupt();
+    }
     Ok(())
 }
 
