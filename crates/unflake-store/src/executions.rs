@@ -71,6 +71,12 @@ impl Store {
         })
     }
 
+    /// None where no test is called so.
+    pub fn key_of(&self, test: &TestId) -> Result<Option<TestKey>, StoreError> {
+        let found = self.list("SELECT id FROM test WHERE name = ?", params![test.as_str()], |row| row.get(0))?;
+        Ok(found.into_iter().next().map(TestKey))
+    }
+
     /// Every source, the oldest first.
     pub fn sources(&self) -> Result<Vec<Source>, StoreError> {
         let mut sources = self.list(

@@ -10,6 +10,7 @@ pub(crate) use crate::args_said::PrepareArgs;
 use crate::factors::FactorsArgs;
 use crate::filter_args::{FilterCommand, FilteringArgs};
 use crate::measure::MeasureArgs;
+use crate::pages::{ReportArgs, ServeArgs};
 use crate::settings::Typed;
 use crate::under::FactorArgs;
 
@@ -48,6 +49,10 @@ pub(crate) enum Command {
     Import(ImportArgs),
     /// List the flaky tests by how likely they are to fail in their next run, and since when.
     Score(ScoreArgs),
+    /// Show the history as pages for a browser on this machine: what to look at, tests, runs, the quarantine.
+    Serve(ServeArgs),
+    /// Write the same pages into one file.
+    Report(ReportArgs),
     /// Find tests that pass once and fail when they are run again in the same process, and the state behind it.
     Nio(NioArgs),
     /// Find tests that depend on which tests ran before them, name those, and the state behind it.

@@ -72,7 +72,7 @@ fn show_test(
 }
 
 /// One attempt, whoever made it.
-struct Line {
+pub(crate) struct Line {
     when: Timestamp,
     revision: Option<String>,
     told_by: Option<String>,
@@ -86,7 +86,7 @@ struct Line {
 }
 
 impl Line {
-    fn of_ours(kept: Kept) -> Self {
+    pub(crate) fn of_ours(kept: Kept) -> Self {
         let Kept { revision, attempt, .. } = kept;
         Self {
             when: attempt.started,
@@ -102,7 +102,7 @@ impl Line {
         }
     }
 
-    fn of_report(past: Past) -> Self {
+    pub(crate) fn of_report(past: Past) -> Self {
         let Past { source, execution, message } = past;
         let run = source.ci_run.map(|run| format!("CI {run}"));
         let parts = [run, source.job, source.branch].into_iter().flatten().collect::<Vec<_>>();
@@ -120,7 +120,7 @@ impl Line {
         }
     }
 
-    fn row(&self) -> HistoryRow<'_> {
+    pub(crate) fn row(&self) -> HistoryRow<'_> {
         HistoryRow {
             when: self.when,
             outcome: self.outcome,

@@ -27,6 +27,7 @@ mod measure;
 mod memory;
 mod outputs;
 mod owners;
+mod pages;
 mod plain;
 mod prepare;
 mod probes;
@@ -152,6 +153,14 @@ fn obey(cli: Cli) -> Result<Exit, Trouble> {
             let settings = settle(Typed::default(), Vec::new(), &here)?;
             score::show(&args, &settings.store.value, &here, &console::look(cli.color, &io::stdout()))?;
             Ok(Exit::Success)
+        }
+        Command::Serve(mut args) => {
+            let typed = Typed { store: args.store.take(), ..Typed::default() };
+            pages::serve(&args, &settle(typed, Vec::new(), &here)?.store.value, &here)
+        }
+        Command::Report(mut args) => {
+            let typed = Typed { store: args.store.take(), ..Typed::default() };
+            pages::write_file(&args, &settle(typed, Vec::new(), &here)?.store.value, &here)
         }
         Command::Import(args) => {
             let settings = settle(Typed::default(), Vec::new(), &here)?;

@@ -56,16 +56,13 @@ impl Quarantine {
 
 pub(crate) fn obey(args: &QuarantineArgs, store: &Path, here: &Path, look: &Look) -> Result<(), Trouble> {
     let directory = project::find(here).join(".unflake");
-    let mut file = QuarantineFile::read(&directory)?;
+    let file = QuarantineFile::read(&directory)?;
     match &args.command {
         None | Some(QuarantineCommand::List) => return list(&file, store, look),
-        Some(QuarantineCommand::Add(add)) => {
-            let entry = entry(add, store)?;
+        Some(QuarantineCommand::Add(wanted)) => {
+            let history = history(store)?;
+            let entry = add(wanted, history.as_ref(), here)?;
             let said = format!("{} is in quarantine until {}", entry.test, entry.expires);
-            file.entries.retain(|other| other.test != entry.test);
-            file.entries.push(entry);
-            file.entries.sort_by(|one, other| one.test.cmp(&other.test));
-            save(&file, &directory)?;
             println!(
                 "{}\n  → commit {}, so that it holds for everybody",
                 report::one_line(&said),
@@ -73,25 +70,44 @@ pub(crate) fn obey(args: &QuarantineArgs, store: &Path, here: &Path, look: &Look
             );
         }
         Some(QuarantineCommand::Remove { test }) => {
-            let before = file.entries.len();
-            file.entries.retain(|entry| entry.test.as_str() != test);
-            if file.entries.len() == before {
-                return Err(
-                    Trouble::usage(format!("{test} is not in quarantine")).hint("`unflake quarantine` lists what is")
-                );
-            }
-            save(&file, &directory)?;
+            remove(test, here)?;
             println!("{} counts again", report::one_line(test));
         }
     }
     Ok(())
 }
 
+/// Sets apart what a person asked for, by the failures that the history has of the test.
+pub(crate) fn add(add: &QuarantineAdd, history: Option<&Store>, here: &Path) -> Result<Quarantined, Trouble> {
+    let directory = project::find(here).join(".unflake");
+    let mut file = QuarantineFile::read(&directory)?;
+    let entry = entry(add, history)?;
+    file.entries.retain(|other| other.test != entry.test);
+    file.entries.push(entry.clone());
+    file.entries.sort_by(|one, other| one.test.cmp(&other.test));
+    save(&file, &directory)?;
+    Ok(entry)
+}
+
+/// Lets a test count again.
+pub(crate) fn remove(test: &str, here: &Path) -> Result<(), Trouble> {
+    let directory = project::find(here).join(".unflake");
+    let mut file = QuarantineFile::read(&directory)?;
+    let before = file.entries.len();
+    file.entries.retain(|entry| entry.test.as_str() != test);
+    if file.entries.len() == before {
+        return Err(Trouble::usage(format!("{test} is not in quarantine")).hint("`unflake quarantine` lists what is"));
+    }
+    save(&file, &directory)
+}
+
 fn list(file: &QuarantineFile, place: &Path, look: &Look) -> Result<(), Trouble> {
     let today = Day::of(memory::now());
+    let history = history(place)?;
     let mut rows = Vec::new();
     for entry in &file.entries {
-        let attempts: Vec<Attempt> = kept(place, &entry.test)?.into_iter().map(|kept| kept.attempt).collect();
+        let attempts: Vec<Attempt> =
+            kept(history.as_ref(), &entry.test)?.into_iter().map(|kept| kept.attempt).collect();
         rows.push((entry.clone(), attempts));
     }
     let mut out = io::stdout().lock();
@@ -102,13 +118,18 @@ fn list(file: &QuarantineFile, place: &Path, look: &Look) -> Result<(), Trouble>
 }
 
 /// What a person asked for, with the failures that the history has of the test.
-fn entry(add: &QuarantineAdd, place: &Path) -> Result<Quarantined, Trouble> {
+fn entry(add: &QuarantineAdd, history: Option<&Store>) -> Result<Quarantined, Trouble> {
     if !(1..=LONGEST_DAYS).contains(&add.days) {
         return Err(Trouble::usage(format!("a quarantine lasts 1 to {LONGEST_DAYS} days, not {}", add.days)));
     }
+    if let Some((what, _)) =
+        [("reason", &add.reason), ("owner", &add.owner)].iter().find(|(_, text)| text.trim().is_empty())
+    {
+        return Err(Trouble::usage(format!("a quarantine needs its {what}")));
+    }
     let today = Day::of(memory::now());
     let test = TestId::new(&add.test);
-    let failures = failures(&kept(place, &test)?);
+    let failures = failures(&kept(history, &test)?);
     if failures.is_empty() && !add.skip {
         return Err(Trouble::usage(format!(
             "the history knows no failure of {}, so there is nothing to excuse",
@@ -138,11 +159,13 @@ fn failures(kept: &[Kept]) -> Vec<Fingerprint> {
 }
 
 /// The last attempts at a test, the newest first.
-fn kept(place: &Path, test: &TestId) -> Result<Vec<Kept>, Trouble> {
-    if !place.join(FILE).is_file() {
-        return Ok(Vec::new());
-    }
-    Ok(Store::open(place)?.attempts_of(test, LOOKED_AT)?)
+fn kept(history: Option<&Store>, test: &TestId) -> Result<Vec<Kept>, Trouble> {
+    Ok(history.map(|store| store.attempts_of(test, LOOKED_AT)).transpose()?.unwrap_or_default())
+}
+
+/// The history, where there is one.
+fn history(place: &Path) -> Result<Option<Store>, Trouble> {
+    Ok(if place.join(FILE).is_file() { Some(Store::open(place)?) } else { None })
 }
 
 fn save(file: &QuarantineFile, directory: &Path) -> Result<(), Trouble> {

@@ -59,7 +59,7 @@ pub(crate) fn show(args: &ScoreArgs, place: &Path, here: &Path, look: &Look) -> 
 }
 
 /// Whether a person should look at it.
-fn concerns(standing: &Standing, least: f64) -> bool {
+pub(crate) fn concerns(standing: &Standing, least: f64) -> bool {
     standing.score.state == State::Broken || standing.score.is_flaky() && standing.score.probability >= least
 }
 

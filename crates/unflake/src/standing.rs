@@ -5,7 +5,7 @@ use std::path::Path;
 
 use unflake_inquiry::{Ledger, LedgerSource, Standing};
 use unflake_report::Strip;
-use unflake_store::{FILE, Kin, Source, SourceId, Store, TestKey};
+use unflake_store::{Execution, FILE, Kin, Source, SourceId, Store, TestKey};
 
 use crate::memory::elsewhere;
 use crate::trouble::Trouble;
@@ -29,6 +29,8 @@ pub(crate) struct Standings {
     pub(crate) tests: HashMap<TestKey, Kin>,
     /// By the number that the ledger has for each: the sources of it, the oldest first.
     pub(crate) runs: Vec<Source>,
+    /// All sources of each.
+    pub(crate) parts: Vec<Vec<SourceId>>,
     pub(crate) bad_days: HashSet<u32>,
     /// With the key of the test.
     pub(crate) all: Vec<(TestKey, Standing)>,
@@ -36,13 +38,24 @@ pub(crate) struct Standings {
 
 /// `main`: the branch on which failures count, beside those that are usually called so.
 pub(crate) fn look(store: &Store, main: Option<&str>) -> Result<Standings, Trouble> {
+    look_at(store, main, &mut |_, _| {})
+}
+
+/// The same, with every execution shown on the way, and the number of its run.
+pub(crate) fn look_at(
+    store: &Store,
+    main: Option<&str>,
+    each: &mut dyn FnMut(u32, &Execution),
+) -> Result<Standings, Trouble> {
     let tests: HashMap<TestKey, Kin> = store.tests()?.into_iter().map(|kin| (kin.key, kin)).collect();
     let mut ledger = Ledger::default();
     let mut numbers = Numbers::default();
     for source in store.sources()? {
-        ledger.begin(numbers.of(&source, main));
+        let told = numbers.of(&source, main);
+        ledger.begin(told);
         // Keys are counted from 1, and there are as many as tests.
         store.executions_in(source.id, &mut |one| {
+            each(told.run, &one);
             if let Ok(test) = usize::try_from(one.test.0) {
                 ledger.add(test, one.again > 0, one.outcome, one.seconds);
             }
@@ -51,13 +64,14 @@ pub(crate) fn look(store: &Store, main: Option<&str>) -> Result<Standings, Troub
     let bad_days = ledger.bad_days();
     let all =
         ledger.standings(&bad_days).into_iter().map(|standing| (TestKey(standing.test as i64), standing)).collect();
-    Ok(Standings { tests, runs: numbers.runs, bad_days, all })
+    Ok(Standings { tests, runs: numbers.runs, parts: numbers.parts, bad_days, all })
 }
 
 /// Numbers for what is the same.
 #[derive(Default)]
 struct Numbers {
     runs: Vec<Source>,
+    parts: Vec<Vec<SourceId>>,
     known_runs: HashMap<(String, u32), u32>,
     codes: HashMap<String, u32>,
     jobs: HashMap<String, u32>,
@@ -72,7 +86,9 @@ impl Numbers {
         };
         if run == new {
             self.runs.push(source.clone());
+            self.parts.push(Vec::new());
         }
+        self.parts[run as usize].push(source.id);
         let code = source.commit.clone().filter(|_| !source.dirty).map(|commit| numbered(&mut self.codes, commit));
         let is_main = |branch: &str| main.map_or(MAIN.contains(&branch), |main| main == branch);
         let ours = if matches!(source.id, SourceId::Run(_)) { "here" } else { "" };

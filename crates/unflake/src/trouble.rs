@@ -35,6 +35,11 @@ impl Trouble {
         &self.what
     }
 
+    /// What happened, and what to do next.
+    pub(crate) fn parts(&self) -> (&str, Option<&str>) {
+        (&self.what, self.hint.as_deref())
+    }
+
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self

@@ -50,7 +50,7 @@ impl Cause {
 
     pub(super) fn entry(&self, html: &mut Html, frame: &Frame) {
         html.inside("div class=\"cost\"", |html| {
-            html.put("strong", &words::rough_duration(self.seconds_lost));
+            html.put("strong", &words::duration(self.seconds_lost));
             html.put("span", "lost");
         });
         html.inside("div class=\"cause\"", |html| {
@@ -137,7 +137,7 @@ impl CausePage {
     pub(super) fn draw(&self, html: &mut Html, frame: &Frame) {
         html.put("p class=\"kicker\"", "Failures that look alike").put("h1", &self.cause.what());
         html.inside("p class=\"soft\"", |html| {
-            html.text(&format!("{} lost · ", words::rough_duration(self.cause.seconds_lost)));
+            html.text(&format!("{} lost · ", words::duration(self.cause.seconds_lost)));
             self.cause.facts(html, frame);
         });
         html.inside("p class=\"first\"", |html| self.cause.first(html));

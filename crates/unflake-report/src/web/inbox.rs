@@ -62,7 +62,7 @@ impl Overall {
             html.put("strong", &format!("{} flaky", self.flaky)).text(" · ");
             html.put("strong", &format!("{} broken", self.broken));
             if self.seconds_lost >= 0.1 {
-                html.text(&format!(" · {} lost", words::rough_duration(self.seconds_lost)));
+                html.text(&format!(" · {} lost", words::duration(self.seconds_lost)));
             }
             if let Some(since) = self.since {
                 html.text(&format!(" · since {}", frame.when(since)));

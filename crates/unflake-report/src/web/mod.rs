@@ -33,7 +33,7 @@ pub use matrix::{Cell, Matrix, MatrixRow};
 pub use run::{RunFailure, RunPage};
 pub use runs::{RunHead, RunRow, Runs};
 pub use said::Said;
-pub use test::{FailureSeen, Past, TestPage};
+pub use test::{FailureSeen, Known, Past, TestPage};
 pub use tests::Tests;
 
 /// One page of the history.

@@ -18,10 +18,27 @@ pub struct TestPage {
     #[serde(flatten)]
     pub concern: Concern,
     pub line: Option<u32>,
+    /// What was found out about it, the newest first.
+    pub findings: Vec<Known>,
     /// What it failed with, the most frequent first.
     pub failures: Vec<FailureSeen>,
     /// The newest first.
     pub past: Vec<Past>,
+}
+
+/// What was found out about a test.
+#[derive(Clone, Debug, Serialize)]
+pub struct Known {
+    pub id: String,
+    pub technique: &'static str,
+    pub sentence: String,
+    pub when: Timestamp,
+    pub commit: Option<String>,
+    pub repeat: Option<String>,
+    /// Somebody said so.
+    pub not_useful_since: Option<Timestamp>,
+    /// It says where in the code the test starts to fail.
+    pub located: bool,
 }
 
 /// Failures of one test that look alike.
@@ -63,6 +80,16 @@ impl TestPage {
         draw::strip(html, &score.strip, STRIP);
         self.facts(html, frame);
         self.next(html, frame);
+        if !self.findings.is_empty() {
+            html.put("h2", "What was found out").inside("ul class=\"plain-list\"", |html| {
+                // What somebody did not find useful comes last.
+                let (last, first): (Vec<_>, Vec<_>) =
+                    self.findings.iter().partition(|one| one.not_useful_since.is_some());
+                for one in first.into_iter().chain(last) {
+                    html.inside("li class=\"finding\"", |html| one.draw(html, frame, self.concern.key));
+                }
+            });
+        }
         if !self.failures.is_empty() {
             html.put("h2", "How it fails");
             for failure in &self.failures {
@@ -138,6 +165,41 @@ impl TestPage {
         });
         if frame.may_write && self.concern.quarantined_until.is_none() {
             super::ledger::form(html, &score.test, &score.owner);
+        }
+    }
+}
+
+impl Known {
+    fn draw(&self, html: &mut Html, frame: &Frame, key: i64) {
+        html.put("p", &words::sentence(&first_line(&self.sentence, 600)));
+        html.inside("p class=\"soft\"", |html| {
+            html.text(&format!("unflake {}, {}", self.technique, frame.when(self.when)));
+            if let Some(commit) = &self.commit {
+                html.text(" at ").put("code", &first_line(commit.get(..8).unwrap_or(commit), 12));
+            }
+            if self.located && !frame.is_file() {
+                html.text(" · ");
+                link(html, &format!("/located/{key}"), "the code, line by line");
+            }
+            if let Some(since) = self.not_useful_since {
+                html.text(&format!(" · somebody said on {} that this is not useful", frame.when(since)));
+            }
+        });
+        if let Some(repeat) = &self.repeat {
+            html.inside("p", |html| {
+                html.text("see it yourself: ");
+                draw::command(html, &first_line(repeat, 1000));
+            });
+        }
+        if frame.may_write {
+            let (value, said) = match self.not_useful_since {
+                None => ("no", "This is not useful"),
+                Some(_) => ("yes", "It is useful after all"),
+            };
+            html.inside("form action=\"/answer\" method=\"post\"", |html| {
+                html.void("input type=\"hidden\" name=\"finding\"", &[("value", &self.id)]);
+                html.void("input type=\"hidden\" name=\"useful\"", &[("value", &value)]).put("button", said);
+            });
         }
     }
 }

@@ -1,0 +1,327 @@
+//! What all pages rest on: how every test stands, what the runs came to, and which failures look alike. Computed from the whole history at once.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use unflake_inquiry::{Standing, State};
+use unflake_model::{Detail, Failure, Outcome, Phase, Timestamp};
+use unflake_report::web::{Overall, Start};
+use unflake_store::{FailureRef, Kin, Pulse, Said, Source, Store, TestKey, TextKey};
+
+use crate::owners::Owners;
+use crate::sources::hash;
+use crate::standing::{self, Standings};
+use crate::trouble::Trouble;
+use crate::{project, score};
+
+/// A test that is less likely to fail next time is not worth looking at.
+const LEAST: f64 = 0.01;
+/// Findings that are looked at.
+const SAID: usize = 10_000;
+
+pub(crate) struct Overview {
+    pub(crate) pulse: Pulse,
+    pub(crate) standings: Standings,
+    /// Where in the standings a test is.
+    pub(crate) at: HashMap<TestKey, usize>,
+    /// All tests, by their place in the standings: what cost most first, then by name.
+    pub(crate) order: Vec<usize>,
+    /// By the number of the run.
+    pub(crate) tallies: Vec<Tally>,
+    /// What cost most time first.
+    pub(crate) causes: Vec<CauseFacts>,
+    /// Of each test that concerns somebody, what it failed with.
+    pub(crate) failures: HashMap<TestKey, Vec<SeenFailure>>,
+    /// What was found out about tests.
+    pub(crate) found: HashMap<TestKey, Vec<Said>>,
+    pub(crate) owners: Owners,
+}
+
+/// What the executions of one run came to.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Tally {
+    pub(crate) passed: u64,
+    pub(crate) failed: u64,
+    pub(crate) skipped: u64,
+    pub(crate) seconds: f64,
+}
+
+impl Tally {
+    pub(crate) fn add(&mut self, outcome: Outcome, seconds: f32) {
+        self.seconds += f64::from(seconds);
+        match outcome {
+            outcome if outcome.is_failure() => self.failed += 1,
+            outcome if outcome.is_pass() => self.passed += 1,
+            _ => self.skipped += 1,
+        }
+    }
+}
+
+/// Failures of one test that look alike.
+#[derive(Clone, Debug)]
+pub(crate) struct SeenFailure {
+    pub(crate) cause: String,
+    pub(crate) fingerprint: String,
+    pub(crate) count: usize,
+    pub(crate) last: Timestamp,
+    pub(crate) newest: FailureRef,
+}
+
+/// What is known of a cause.
+#[derive(Clone, Debug)]
+pub(crate) struct CauseFacts {
+    pub(crate) id: String,
+    pub(crate) failures: usize,
+    pub(crate) seconds_lost: f64,
+    pub(crate) last: Option<Timestamp>,
+    /// None: its failures said nothing.
+    pub(crate) newest: Option<FailureRef>,
+    /// What cost most first.
+    pub(crate) tests: Vec<TestKey>,
+}
+
+impl Overview {
+    pub(crate) fn of(store: &Store, here: &Path) -> Result<Self, Trouble> {
+        let pulse = store.pulse()?;
+        let mut tallies: Vec<Tally> = Vec::new();
+        let standings = standing::look_at(store, None, &mut |run, execution| {
+            let run = run as usize;
+            if run >= tallies.len() {
+                tallies.resize(run + 1, Tally::default());
+            }
+            tallies[run].add(execution.outcome, execution.seconds);
+        })?;
+        tallies.resize(standings.runs.len(), Tally::default());
+        let at: HashMap<TestKey, usize> = standings.all.iter().enumerate().map(|(at, (key, _))| (*key, at)).collect();
+        let order = order(&standings);
+        let found = found(store, &standings)?;
+        let failures = Failures::default().look(store, &standings, &at)?;
+        let causes = causes(&standings, &at, &failures);
+        let owners = Owners::find(&project::find(here));
+        Ok(Self { pulse, standings, at, order, tallies, causes, failures, found, owners })
+    }
+
+    pub(crate) fn standing(&self, key: TestKey) -> Option<&Standing> {
+        self.at.get(&key).map(|at| &self.standings.all[*at].1)
+    }
+
+    pub(crate) fn overall(&self) -> Overall {
+        let states = || self.standings.all.iter().map(|(_, standing)| standing).filter(|one| concerns(one));
+        let broken = states().filter(|one| one.score.state == State::Broken).count();
+        Overall {
+            tests: self.standings.all.len(),
+            runs: self.standings.runs.len(),
+            flaky: states().count() - broken,
+            broken,
+            set_apart: self.standings.bad_days.len(),
+            seconds_lost: states().map(|one| f64::from(one.seconds_lost)).sum(),
+            since: self.standings.runs.first().map(|run| run.started),
+            going_on: None,
+            behind: false,
+        }
+    }
+
+    /// Where a test starts to fail, by the last that was found out.
+    pub(crate) fn starts(&self, key: TestKey) -> Option<Start> {
+        self.found.get(&key)?.iter().find_map(|said| {
+            let Detail::Divergence(divergence) = &said.finding.detail else { return None };
+            let first = divergence.locations.first()?;
+            let sentence = first.sentence.clone();
+            Some(Start { file: first.line.file.to_string(), line: first.line.line, sentence })
+        })
+    }
+}
+
+pub(crate) fn concerns(standing: &Standing) -> bool {
+    score::concerns(standing, LEAST)
+}
+
+fn order(standings: &Standings) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..standings.all.len()).collect();
+    let name = |at: usize| standings.tests.get(&standings.all[at].0).map(|kin: &Kin| kin.test.as_str());
+    order.sort_by(|one, other| {
+        let rank = |at: usize| {
+            let standing = &standings.all[at].1;
+            let lost = if concerns(standing) { -standing.seconds_lost } else { 0.0 };
+            (!concerns(standing), standing.strip.is_empty(), lost)
+        };
+        let by_rank = rank(*one).partial_cmp(&rank(*other)).unwrap_or(std::cmp::Ordering::Equal);
+        by_rank.then_with(|| name(*one).cmp(&name(*other)))
+    });
+    order
+}
+
+/// What was found out about each test, the newest first.
+fn found(store: &Store, standings: &Standings) -> Result<HashMap<TestKey, Vec<Said>>, Trouble> {
+    let said = store.said(SAID)?;
+    let mut found: HashMap<TestKey, Vec<Said>> = HashMap::new();
+    if said.is_empty() {
+        return Ok(found);
+    }
+    let keys: HashMap<&str, TestKey> = standings.tests.values().map(|kin| (kin.test.as_str(), kin.key)).collect();
+    for one in said {
+        if let Some(key) = keys.get(one.finding.test.as_str()) {
+            found.entry(*key).or_default().push(one);
+        }
+    }
+    Ok(found)
+}
+
+/// The failures of the tests that concern somebody, each since the last change of its behaviour.
+#[derive(Default)]
+struct Failures {
+    seen: HashMap<TestKey, Vec<SeenFailure>>,
+    /// Of each way to say something its fingerprint, and whether the file is a part of it.
+    known: HashMap<(Option<Phase>, TextKey, TextKey, Option<TextKey>), String>,
+}
+
+impl Failures {
+    fn look(
+        mut self,
+        store: &Store,
+        standings: &Standings,
+        at: &HashMap<TestKey, usize>,
+    ) -> Result<HashMap<TestKey, Vec<SeenFailure>>, Trouble> {
+        let from: HashMap<TestKey, u32> = (standings.all.iter())
+            .filter(|(_, standing)| concerns(standing))
+            .map(|(key, standing)| (*key, since(standing)))
+            .collect();
+        let Some(earliest) = from.values().min() else { return Ok(self.seen) };
+        for (run, parts) in (0..).zip(&standings.parts).skip(*earliest as usize) {
+            if standings.bad_days.contains(&run) {
+                continue;
+            }
+            let when = standings.runs[run as usize].started;
+            for part in parts {
+                let mut failed = Vec::new();
+                store.failed_in(*part, &mut |test, failure| {
+                    if at.contains_key(&test) && from.get(&test).is_some_and(|from| run >= *from) {
+                        failed.push((test, failure));
+                    }
+                })?;
+                for (test, failure) in failed {
+                    self.add(store, standings.tests.get(&test), test, failure, when)?;
+                }
+            }
+        }
+        for seen in self.seen.values_mut() {
+            seen.sort_by(|one, other| other.count.cmp(&one.count).then(other.last.cmp(&one.last)));
+        }
+        Ok(self.seen)
+    }
+
+    fn add(
+        &mut self,
+        store: &Store,
+        kin: Option<&Kin>,
+        test: TestKey,
+        failure: FailureRef,
+        when: Timestamp,
+    ) -> Result<(), Trouble> {
+        let said = (failure.phase, failure.kind, failure.message, failure.file);
+        if !self.known.contains_key(&said) {
+            self.known.insert(said, fingerprint(store, failure)?);
+        }
+        let fingerprint = &self.known[&said];
+        // The same words in another file are another thing; reports do not say in which file it was.
+        let cause = match (failure.file, kin) {
+            (None, Some(kin)) => joined(&[fingerprint, place(kin)]),
+            _ => fingerprint.clone(),
+        };
+        let all = self.seen.entry(test).or_default();
+        match all.iter_mut().find(|one| one.cause == cause) {
+            Some(known) => {
+                known.count += 1;
+                if when >= known.last {
+                    (known.last, known.newest) = (when, failure);
+                }
+            }
+            None => {
+                all.push(SeenFailure { cause, fingerprint: fingerprint.clone(), count: 1, last: when, newest: failure })
+            }
+        }
+        Ok(())
+    }
+}
+
+fn fingerprint(store: &Store, failure: FailureRef) -> Result<String, Trouble> {
+    let whole = Failure {
+        phase: failure.phase.unwrap_or(Phase::Call),
+        kind: store.text(failure.kind)?,
+        message: store.text(failure.message)?,
+        trace: String::new(),
+        file: failure.file.map(|file| store.text(file)).transpose()?,
+        line: None,
+    };
+    Ok(whole.fingerprint().0)
+}
+
+/// Where a test is: its file, else what stands before its own name.
+fn place(kin: &Kin) -> &str {
+    let name = kin.test.as_str();
+    kin.file.as_deref().unwrap_or_else(|| name.rsplit_once("::").map_or(name, |(before, _)| before))
+}
+
+/// The number of the run since which a test behaves as it does.
+fn since(standing: &Standing) -> u32 {
+    let since = standing.score.since.map_or(0, |since| since.earliest);
+    standing.strip.get(since).map_or(0, |(run, _)| *run)
+}
+
+fn joined(parts: &[&str]) -> String {
+    format!("{:016x}", hash(parts.join("\n").as_bytes()))
+}
+
+fn causes(
+    standings: &Standings,
+    at: &HashMap<TestKey, usize>,
+    failures: &HashMap<TestKey, Vec<SeenFailure>>,
+) -> Vec<CauseFacts> {
+    let mut causes: HashMap<String, CauseFacts> = HashMap::new();
+    let new = |id: &str| CauseFacts {
+        id: id.to_owned(),
+        failures: 0,
+        seconds_lost: 0.0,
+        last: None,
+        newest: None,
+        tests: Vec::new(),
+    };
+    for (key, standing) in standings.all.iter().filter(|(_, standing)| concerns(standing)) {
+        let lost = f64::from(standing.seconds_lost);
+        let seen = failures.get(key).map_or(&[][..], Vec::as_slice);
+        let all: usize = seen.iter().map(|one| one.count).sum();
+        for one in seen {
+            let cause = causes.entry(one.cause.clone()).or_insert_with(|| new(&one.cause));
+            cause.failures += one.count;
+            // What a test that fails in several ways has cost is shared among them.
+            cause.seconds_lost += lost * one.count as f64 / all as f64;
+            if cause.last.is_none_or(|last| last <= one.last) {
+                (cause.last, cause.newest) = (Some(one.last), Some(one.newest));
+            }
+            cause.tests.push(*key);
+        }
+        if seen.is_empty() {
+            let name = standings.tests.get(key).map_or("", |kin| kin.test.as_str());
+            let cause = CauseFacts {
+                failures: standing.score.failures + standing.score.broken,
+                seconds_lost: lost,
+                last: last_failed(standing, standings).map(|run| run.started),
+                tests: vec![*key],
+                ..new(&joined(&["says nothing", name]))
+            };
+            causes.insert(cause.id.clone(), cause);
+        }
+    }
+    let mut causes: Vec<CauseFacts> = causes.into_values().collect();
+    let lost = |key: &TestKey| at.get(key).map_or(0.0, |at| standings.all[*at].1.seconds_lost);
+    for cause in &mut causes {
+        cause.tests.sort_by(|one, other| lost(other).total_cmp(&lost(one)).then(one.cmp(other)));
+    }
+    causes.sort_by(|one, other| other.seconds_lost.total_cmp(&one.seconds_lost).then_with(|| one.id.cmp(&other.id)));
+    causes
+}
+
+fn last_failed<'a>(standing: &Standing, standings: &'a Standings) -> Option<&'a Source> {
+    let last = standing.strip.iter().rev().find(|(_, seen)| *seen != unflake_inquiry::Seen::Passed)?;
+    standings.runs.get(last.0 as usize)
+}
