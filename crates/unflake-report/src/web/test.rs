@@ -39,6 +39,8 @@ pub struct Known {
     pub not_useful_since: Option<Timestamp>,
     /// It says where in the code the test starts to fail.
     pub located: bool,
+    /// It says that a failure is no flakiness, which nobody can answer to be of no use.
+    pub real: bool,
 }
 
 /// Failures of one test that look alike.
@@ -191,7 +193,7 @@ impl Known {
                 draw::command(html, &first_line(repeat, 1000));
             });
         }
-        if frame.may_write {
+        if frame.may_write && !self.real {
             let (value, said) = match self.not_useful_since {
                 None => ("no", "This is not useful"),
                 Some(_) => ("yes", "It is useful after all"),

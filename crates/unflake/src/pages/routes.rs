@@ -154,8 +154,8 @@ impl<'a> Routes<'a> {
         let root = project::find(&self.here);
         let sources = Sources::new(&root);
         let lines = |file: &str| sources.lines(file);
-        let (finding, repeat) = (&said.finding, said.finding.repeat.as_deref());
-        let located = Located { finding, sources: &lines, seconds: 0.0, page: None, repeat };
+        let finding = &said.finding;
+        let located = Located { repeat: finding.repeat.as_deref(), ..Located::new(finding, &lines, 0.0) };
         let mut page = Vec::new();
         locate_page(&located, &mut page).map_err(Trouble::internal("draw the report"))?;
         let data = serde_json::json!({
@@ -170,7 +170,9 @@ impl<'a> Routes<'a> {
         let answer = Answer { finding, useful: request.told("useful") == Some("yes"), at: memory::now(), why };
         self.desk.with(|store| {
             let known = store.said(usize::MAX)?.into_iter().find(|said| said.finding.id() == answer.finding);
-            let Some(known) = known else { return Ok(Found::Nothing("finding")) };
+            let Some(known) = known.filter(|said| !said.finding.is_real()) else {
+                return Ok(Found::Nothing("finding"));
+            };
             store.answer(&answer)?;
             let key = store.key_of(&known.finding.test)?;
             Ok(Found::Elsewhere(key.map_or("/".to_owned(), |key| format!("/test/{}", key.0))))

@@ -193,6 +193,7 @@ impl Sight<'_> {
                     repeat: said.finding.repeat.clone(),
                     not_useful_since: answer.filter(|answer| !answer.useful).map(|answer| answer.at),
                     located: matches!(said.finding.detail, Detail::Divergence(_)),
+                    real: said.finding.is_real(),
                     id: id.0,
                 }
             })
