@@ -19,6 +19,9 @@ public final class Premain {
 
     private static void begin(String name, String path, Instrumentation jvm) throws Exception {
         switch (name) {
+            case "lines":
+                unflake.lines.Lines.begin(path, jvm);
+                break;
             default:
                 throw new IllegalArgumentException("nobody here does " + name);
         }
