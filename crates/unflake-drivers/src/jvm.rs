@@ -34,6 +34,8 @@ pub(crate) struct Jvm {
     side: PathBuf,
     orders: AtomicU32,
     early: Arc<Mutex<Option<Waiting>>>,
+    /// The JVM that lists has no trace of what it does before it is told which test to run.
+    traced: bool,
 }
 
 /// How Surefire would start a JVM for the tests of a module.
@@ -49,6 +51,8 @@ pub(crate) struct Handed {
     pub(crate) variables: BTreeMap<String, Option<String>>,
     pub(crate) files: [PathBuf; 2],
     pub(crate) roots: Vec<PathBuf>,
+    /// … of all modules.
+    pub(crate) all_roots: Vec<PathBuf>,
 }
 
 /// A test as its JVM lists it.
@@ -60,8 +64,19 @@ pub(crate) struct Listed {
 
 impl Jvm {
     pub(crate) fn new(handed: Handed, workshop: &Workshop<'_>) -> Result<Self, CannotList> {
-        let Handed { java, name, options, class_path, provider, assertions, directory, variables, files, roots } =
-            handed;
+        let Handed {
+            java,
+            name,
+            options,
+            class_path,
+            provider,
+            assertions,
+            directory,
+            variables,
+            files,
+            roots,
+            all_roots,
+        } = handed;
         let flavour = flavour(&provider, &class_path).ok_or_else(|| {
             CannotList::usage(format!("{name}: unflake does not run tests of {provider}; it runs JUnit 4 and 5"))
         })?;
@@ -79,7 +94,13 @@ impl Jvm {
         let mut words = vec![java.to_string_lossy().into_owned()];
         words.extend(options);
         words.extend(assertions.then(|| "-ea".to_owned()));
-        words.extend(hook(&agent, &[]));
+        let lines = files[0].with_file_name("lines");
+        if workshop.tracing.is_some() {
+            let roots: String = all_roots.iter().map(|root| format!("{}\n", root.display())).collect();
+            let cannot = |error: std::io::Error| CannotList::usage(format!("{}: {error}", lines.display()));
+            fs::write(&lines, roots).map_err(cannot)?;
+            words.extend(hook(&agent, &[("lines", &lines)]));
+        }
         words.push("-cp".to_owned());
         words.push([front, rest].concat().join(":"));
         words.push("unflake.junit.Main".to_owned());
@@ -94,6 +115,7 @@ impl Jvm {
             side: workshop.side.to_owned(),
             orders: AtomicU32::new(0),
             early: Arc::default(),
+            traced: workshop.tracing.is_some(),
         })
     }
 
@@ -121,7 +143,7 @@ impl Jvm {
             let why = problem.unwrap_or_else(|| format!("the JVM that was to list them ended\n{}", said.trim()));
             return Err(CannotList::collection(format!("the tests cannot be listed: {why}")));
         }
-        if used {
+        if used || self.traced {
             waiting.end();
         } else {
             *self.early.lock().unwrap_or_else(PoisonError::into_inner) = Some(waiting);

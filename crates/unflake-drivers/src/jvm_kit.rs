@@ -41,6 +41,23 @@ const COMMON: Sources = sources![
     "agent/common/unflake/junit/Wanted.java"
     "agent/common/unflake/junit/Wire.java"
 ];
+/// What records the lines that tests come to.
+const LINES: Sources = sources![
+    "agent/lines/unflake/lines/Frames.java"
+    "agent/lines/unflake/lines/Instruction.java"
+    "agent/lines/unflake/lines/Layout.java"
+    "agent/lines/unflake/lines/Lines.java"
+    "agent/lines/unflake/lines/Method.java"
+    "agent/lines/unflake/lines/Part.java"
+    "agent/lines/unflake/lines/Places.java"
+    "agent/lines/unflake/lines/Pool.java"
+    "agent/lines/unflake/lines/Probe.java"
+    "agent/lines/unflake/lines/Reaches.java"
+    "agent/lines/unflake/lines/Refused.java"
+    "agent/lines/unflake/lines/Rewriter.java"
+    "agent/lines/unflake/lines/Sheet.java"
+    "agent/lines/unflake/lines/Strand.java"
+];
 /// Names the class that a JVM calls first, where it is started with the agent as its own.
 const MANIFEST: &str = include_str!("../../../agents/junit/agent/MANIFEST.MF");
 const PLATFORM: Sources = sources![
@@ -91,7 +108,7 @@ impl Kit<'_> {
 
     /// The agent for a project with this class path, as a jar.
     pub(crate) fn agent(&self, java: &Path, flavour: Flavour, class_path: &[String]) -> Result<PathBuf, String> {
-        let mut parts = vec![COMMON];
+        let mut parts = vec![COMMON, LINES];
         parts.extend(flavour.platform.then_some(PLATFORM));
         parts.extend(flavour.jupiter.then_some(JUPITER));
         parts.extend(flavour.classic.then_some(CLASSIC));

@@ -31,9 +31,6 @@ pub(crate) fn list(command: &[String], workshop: &Workshop<'_>) -> Result<Suite,
         );
         return Err(CannotList::usage(what));
     }
-    if workshop.tracing.is_some() {
-        return Err(CannotList::usage("the way of tests through Java code cannot be recorded yet"));
-    }
     let desk = workshop.side.join(format!("maven-{}", std::process::id()));
     let cannot = |error: std::io::Error| CannotList::usage(format!("{}: {error}", desk.display()));
     fs::create_dir_all(&desk).and_then(|()| fs::write(desk.join("java.sh"), JAVA)).map_err(cannot)?;
@@ -45,10 +42,11 @@ pub(crate) fn list(command: &[String], workshop: &Workshop<'_>) -> Result<Suite,
     for place in &places {
         suite.notes.extend(fs::read_to_string(place.join("note")).ok().map(|note| note.trim().to_owned()));
     }
+    let all_roots: Vec<PathBuf> = places.iter().flat_map(|place| roots(&facts(place))).collect();
     // Where Surefire found nothing to run, it started nothing.
     places.retain(|place| place.join("surefire.properties").is_file());
     for (at, place) in places.iter().enumerate() {
-        let module = Module::read(place, workshop)?;
+        let module = Module::read(place, &all_roots, workshop)?;
         let jvm = add(module, places.len() > 1, command, workshop, &mut suite)?;
         if at >= KEPT {
             jvm.let_go();
@@ -89,17 +87,13 @@ struct Module {
 }
 
 impl Module {
-    fn read(place: &Path, workshop: &Workshop<'_>) -> Result<Self, CannotList> {
+    fn read(place: &Path, all_roots: &[PathBuf], workshop: &Workshop<'_>) -> Result<Self, CannotList> {
         let read = |name: &str| {
             let path = place.join(name);
             let text = fs::read(&path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
             text.map_err(|error| CannotList::usage(format!("{}: {error}", path.display())))
         };
-        let facts: Vec<(String, String)> = read("module")?
-            .lines()
-            .filter_map(|line| line.split_once('='))
-            .map(|(name, value)| (name.to_owned(), value.to_owned()))
-            .collect();
+        let facts = facts(place);
         let told = properties(&read("surefire.properties")?);
         let words = read("words")?;
         let options = words.split('\0').take_while(|word| *word != "-jar").map(str::to_owned).collect();
@@ -119,14 +113,25 @@ impl Module {
             directory: read("directory")?.trim_end_matches('\n').into(),
             variables: differing(&read("variables")?, workshop),
             files: ["surefire.properties", "system.properties"].map(|name| place.join(name)),
-            roots: facts
-                .iter()
-                .filter(|(name, _)| name == "tests" || name == "sources")
-                .map(|(_, root)| root.into())
-                .collect(),
+            roots: roots(&facts),
+            all_roots: all_roots.to_vec(),
         };
         Ok(Self { facts, told, handed })
     }
+}
+
+/// What is known of a module: names and values.
+fn facts(place: &Path) -> Vec<(String, String)> {
+    let text = fs::read(place.join("module")).unwrap_or_default();
+    let lines = String::from_utf8_lossy(&text).into_owned();
+    let pairs = lines.lines().filter_map(|line| line.split_once('='));
+    pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
+}
+
+/// The directories of its sources.
+fn roots(facts: &[(String, String)]) -> Vec<PathBuf> {
+    let of_sources = facts.iter().filter(|(name, _)| name == "tests" || name == "sources");
+    of_sources.map(|(_, root)| root.into()).collect()
 }
 
 /// What Maven and the project's settings have changed in the environment.

@@ -104,11 +104,10 @@ pub(crate) fn run(args: RunArgs, settings: &Settings, here: &Path, colour: When)
     Ok(exit)
 }
 
-/// Whether the way of tests through the code can be recorded. What CTest starts may be any command, and in a JVM nobody looks yet.
+/// Whether the way of tests through the code can be recorded. What CTest starts may be any command.
 fn can_locate(settings: &Settings) -> bool {
     let program = settings.command.value.first().and_then(|word| Path::new(word).file_name());
-    let blind = ["ctest", "mvn", "mvnw"];
-    settings.results.value.is_none() && program.is_none_or(|name| !blind.iter().any(|other| name == *other))
+    settings.results.value.is_none() && program.is_none_or(|name| name != "ctest")
 }
 
 /// How long, how often and how many at once.

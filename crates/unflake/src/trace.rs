@@ -38,7 +38,7 @@ pub(crate) fn run(args: &TraceArgs, settings: &Settings, here: &Path, colour: Wh
     let command = &settings.command.value;
     let mut launch = launch(settings);
     if settings.results.value.is_some() {
-        let what = "what a runner only writes results of cannot be traced: use pytest, cargo test, cargo nextest or GoogleTest";
+        let what = "what a runner only writes results of cannot be traced: use pytest, Maven, cargo test, cargo nextest or GoogleTest";
         return Err(Trouble::usage(what));
     }
     launch.traced = Some(Tracing::Lines);
