@@ -9,6 +9,11 @@ final class Rates implements AutoCloseable {
     private final Map<String, Double> known = new ConcurrentHashMap<>();
     private final ExecutorService fetching = Executors.newSingleThreadExecutor();
 
+    Rates() throws Exception {
+        // The line is opened before anything is asked for.
+        fetching.submit(() -> pause(1)).get();
+    }
+
     void refresh() {
         fetching.submit(this::fetch);
     }

@@ -6,7 +6,7 @@ import org.junit.jupiter.api.Test;
 
 class RatesTest {
     @Test
-    void ratesAreThere() {
+    void ratesAreThere() throws Exception {
         try (Rates rates = new Rates()) {
             rates.refresh();
             Rates.pause(20);
@@ -15,7 +15,7 @@ class RatesTest {
     }
 
     @Test
-    void unknownIsOne() {
+    void unknownIsOne() throws Exception {
         try (Rates rates = new Rates()) {
             assertEquals(1, rates.rate("XYZ"));
         }

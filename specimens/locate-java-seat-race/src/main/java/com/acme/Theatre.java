@@ -23,7 +23,7 @@ final class Theatre {
     /** The ticket, before anything is written down. */
     private static void print(int seat) {
         double ink = seat;
-        for (int drop = 0; drop < 300; drop++) ink += Math.sqrt(ink + drop);
+        for (int drop = 0; drop < 800; drop++) ink += Math.sqrt(ink + drop);
         if (ink < 0) {
             throw new IllegalStateException("no ink");
         }
