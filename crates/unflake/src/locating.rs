@@ -53,7 +53,7 @@ pub(crate) fn search(
     tree: Option<&str>,
 ) -> Result<Searched, Trouble> {
     if settings.results.value.is_some() {
-        let what = "what a runner only writes results of cannot be traced: use pytest, cargo test, cargo nextest or GoogleTest";
+        let what = "what a runner only writes results of cannot be traced: use pytest, Maven, cargo test, cargo nextest or GoogleTest";
         return Err(Trouble::usage(what));
     }
     let command = &settings.command.value;
