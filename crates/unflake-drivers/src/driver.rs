@@ -154,6 +154,7 @@ impl Driver {
                         processes: &self.processes,
                         tracing: self.tracing.as_ref().map(|tracing| (tracing, self.told.side.as_path())),
                         environment: self.environment,
+                        door: self.told.door.as_ref(),
                     };
                     floor.run(&tests, again, self.suite.at_once.map_or(jobs, |most| most.min(jobs)));
                     self.wire.tell(&Event::Idle);

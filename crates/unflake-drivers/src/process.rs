@@ -38,6 +38,14 @@ pub(crate) fn follow(
     listener: &mut dyn Listener,
     mut say: impl FnMut(Vec<Said>),
 ) -> io::Result<()> {
+    let arm = |armed: bool| start.door.as_ref().map_or(Ok(()), |door| door.arm(armed));
+    let mut say = |said: Vec<Said>| {
+        // What a runner does before its first test is not to be delayed.
+        if said.iter().any(|one| matches!(one, Said::Start(_))) {
+            let _ = arm(true);
+        }
+        say(said);
+    };
     say(listener.begin());
     let began = Instant::now();
     let limit = limits.time.into_iter().chain(start.limit).min();
@@ -75,6 +83,7 @@ pub(crate) fn follow(
     let lines = streams.iter_mut().filter_map(Stream::last_line);
     say(lines.flat_map(|line| listener.line(&line)).collect());
     let text = |at: usize| streams.get(at).map(|stream| stream.kept.text()).unwrap_or_default();
+    let _ = arm(false);
     let end = End {
         how: if timed_out { How::TimedOut } else { how(status) },
         stdout: text(0),
@@ -113,7 +122,7 @@ fn spawn(
     world: &BTreeMap<String, Option<String>>,
     output_limit: usize,
 ) -> io::Result<(Child, Vec<Stream>)> {
-    if let Some(early) = &start.early
+    if let (Some(early), None) = (&start.early, &start.door)
         && let Some((child, out, err)) = early.begin()
     {
         let streams = [(out, true), (err, false)].map(|(pipe, lines)| Stream::new(pipe, output_limit, lines));
@@ -149,6 +158,10 @@ pub(crate) fn command(start: &Start, world: &BTreeMap<String, Option<String>>) -
     suite::set(&mut command, &start.variables);
     if let Some(directory) = &start.directory {
         command.current_dir(directory);
+    }
+    if let Some(door) = &start.door {
+        door.begin()?;
+        door.prepare(&mut command);
     }
     Ok(command)
 }

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
+use unflake_factors::Door;
 use unflake_protocol::{Event, Outcome};
 
 use crate::capture::shortened;
@@ -25,6 +26,8 @@ pub(crate) struct Floor<'a> {
     /// Where traces are wanted: who sees to them, and the directory they go to.
     pub(crate) tracing: Option<(&'a Tracing, &'a Path)>,
     pub(crate) environment: u32,
+    /// The way into the world that tests are to run in, where that is not ours.
+    pub(crate) door: Option<&'a Door>,
 }
 
 /// Tests that go into one process.
@@ -173,6 +176,7 @@ impl Floor<'_> {
             if let Some((tracing, directory)) = &trace {
                 start.variables.extend(tracing.variables(directory));
             }
+            start.door = self.door.cloned();
             let mut listener = program.listener(&cases);
             let world = self.world;
             process::follow(&start, world, &self.limits, listener.as_mut(), &mut say).map_err(|error| error.to_string())

@@ -8,6 +8,7 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use unflake_factors::Door;
 use unflake_protocol::{Failed, Outcome, Phase, ProblemKind};
 
 use crate::early::Early;
@@ -106,6 +107,8 @@ pub(crate) struct Start {
     pub(crate) limit: Option<Duration>,
     /// One that was started before its time, to be used where it is still there.
     pub(crate) early: Option<Early>,
+    /// The way into another world.
+    pub(crate) door: Option<Door>,
 }
 
 /// Follows one process, and says what happens to the tests it was started for.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::env;
 use std::path::PathBuf;
 
+use unflake_factors::Door;
 use unflake_protocol::variables;
 
 pub(crate) struct Told {
@@ -18,6 +19,8 @@ pub(crate) struct Told {
     pub(crate) traced: bool,
     /// What the variables of unflake change for a process of the project: values to set, or to remove.
     pub(crate) restore: BTreeMap<String, Option<String>>,
+    /// The way into the world that tests are to run in.
+    pub(crate) door: Option<Door>,
 }
 
 impl Told {
@@ -36,6 +39,7 @@ impl Told {
             cache: env::var_os(variables::CACHE).map(PathBuf::from),
             traced: env::var_os(variables::TRACED).is_some(),
             restore,
+            door: env::var(variables::DOOR).ok().and_then(|text| serde_json::from_str(&text).ok()),
         })
     }
 }

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 use unflake_factors::Under;
 use unflake_model::{Death, Granularity, Layer, Observation, Place, Problem, ProblemKind, Session, TestId};
-use unflake_protocol::Order;
+use unflake_protocol::{Order, variables::DOOR};
 
 use crate::assertions::Assertions;
 use crate::environment::{Environment, Listing, Role, Root, State};
@@ -395,7 +395,7 @@ impl Exec {
             }
             None => None,
         };
-        let variables = Injection {
+        let mut variables = Injection {
             agents: &self.agents,
             socket: &self.directory.path().join("s"),
             side: self.directory.path(),
@@ -411,7 +411,13 @@ impl Exec {
             switch_interval: self.switch_interval,
         }
         .variables();
-        let door = self.under.as_ref().map(Under::door);
+        let mut door = self.under.as_ref().map(Under::door);
+        if self.launch.driver.is_some()
+            && let Some(door) = door.take()
+        {
+            // A driver is one of us, and stays outside: it lists as ever, and sends the project's processes in.
+            variables.push((DOOR.to_owned(), serde_json::to_string(&door)?));
+        }
         let driver = self.launch.driver.iter().flatten();
         let command: Vec<String> = driver.chain(&self.launch.command).cloned().collect();
         let (pipe, output) = Output::pipe()?;

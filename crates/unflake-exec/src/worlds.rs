@@ -17,6 +17,7 @@ use crate::inbox::Letter;
 const KEPT: usize = 4;
 /// Environments of a world are numbered from here on, so that no two worlds have the same number.
 const NUMBERS: u32 = 1 << 16;
+const NOT_REACHED: &str = "the runner is not reached by what would bring it about";
 /// The agent comes in by these.
 const OURS: [&str; 2] = ["PYTHONPATH", "PYTEST_PLUGINS"];
 
@@ -109,6 +110,12 @@ fn is_felt(factors: &[Factor]) -> bool {
 }
 
 impl Exec {
+    /// Whether what brings its world about has come into a process of it, where that is needed.
+    fn is_reached(&self) -> bool {
+        let Some(under) = &self.under else { return true };
+        under.by_shim().next().is_none() || under.reached().is_some_and(|reached| reached.processes > 0)
+    }
+
     /// Sends sessions that wait to their worlds, as many at once as fresh environments may run at once.
     pub(crate) fn dispatch_worlds(&mut self) {
         // Not before what they saw has been told: files that it names go with them.
@@ -195,25 +202,30 @@ fn live(
     let mut exec = open(number, launch, factors, only, |interrupter| tell(News::Up(interrupter)));
     while let Ok(sessions) = orders.recv() {
         match &mut exec {
+            Ok(exec) if !exec.is_reached() => {
+                // Whoever drives tests is outside: whether their processes come in is seen when they have run.
+                let mut held = Vec::new();
+                exec.run(sessions.iter().cloned().map(plain).collect(), &mut |seen| held.extend(seen.iter().cloned()));
+                let reached = exec.is_reached();
+                let told = match reached {
+                    true => {
+                        let under = sessions.iter().map(|session| under(session, factors));
+                        under.chain(held.into_iter().filter(concerns_us)).collect()
+                    }
+                    false => sessions.into_iter().map(|session| left(session, NOT_REACHED)).collect(),
+                };
+                tell(News::Seen(told));
+            }
             Ok(exec) => {
-                let under = |session: &Session| Observation::Under { session: session.id, factors: factors.to_vec() };
-                tell(News::Seen(sessions.iter().map(under).collect()));
-                let plain = sessions.into_iter().map(|session| Session { under: None, ..session }).collect();
-                exec.run(plain, &mut |seen| {
+                tell(News::Seen(sessions.iter().map(|session| under(session, factors)).collect()));
+                exec.run(sessions.into_iter().map(plain).collect(), &mut |seen| {
                     let told: Vec<_> = seen.iter().filter(|one| concerns_us(one)).cloned().collect();
                     if !told.is_empty() {
                         tell(News::Seen(told));
                     }
                 });
             }
-            Err(why) => {
-                let left = |session: Session| Observation::SessionEnded {
-                    session: session.id,
-                    left: session.tests,
-                    why: Some(why.clone()),
-                };
-                tell(News::Seen(sessions.into_iter().map(left).collect()));
-            }
+            Err(why) => tell(News::Seen(sessions.into_iter().map(|session| left(session, why)).collect())),
         }
         tell(News::Idle);
     }
@@ -225,6 +237,18 @@ fn live(
             tell(News::Seen(vec![Observation::Note(format!("not everything ran under {what}: {missed}"))]));
         }
     }
+}
+
+fn under(session: &Session, factors: &[Factor]) -> Observation {
+    Observation::Under { session: session.id, factors: factors.to_vec() }
+}
+
+fn plain(session: Session) -> Session {
+    Session { under: None, ..session }
+}
+
+fn left(session: Session, why: &str) -> Observation {
+    Observation::SessionEnded { session: session.id, left: session.tests, why: Some(why.to_owned()) }
 }
 
 /// An executor whose runner is in its world and has listed its tests. An error says in words why there is none.
@@ -244,7 +268,6 @@ fn open(
         |factor: &&Factor| matches!(factor, Factor::Order(_) | Factor::Beside(_) | Factor::SwitchInterval(_));
     let of_process: Vec<Factor> = factors.iter().filter(|factor| !of_tests(factor)).cloned().collect();
     let under = Under::new(&of_process).map_err(|cannot| cannot.to_string())?;
-    let needs_shim = under.by_shim().next().is_some();
     let mut exec = Exec::new(launch).map_err(|error| error.to_string())?;
     up(exec.interrupter());
     exec.next_environment = number.saturating_mul(NUMBERS);
@@ -266,10 +289,9 @@ fn open(
         exec.close(0, &mut |_| {});
         return Err(stopped.or(problem).unwrap_or_else(|| "the runner did not list its tests there".to_owned()));
     }
-    let reached = exec.under.as_ref().and_then(Under::reached).map_or(0, |reached| reached.processes);
-    if needs_shim && reached == 0 {
+    if exec.launch.driver.is_none() && !exec.is_reached() {
         exec.close(0, &mut |_| {});
-        return Err("the runner is not reached by what would bring it about".to_owned());
+        return Err(NOT_REACHED.to_owned());
     }
     Ok(exec)
 }

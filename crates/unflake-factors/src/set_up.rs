@@ -2,7 +2,10 @@
 
 #![allow(unsafe_code)] // What is done between fork and exec, and the system's own structures.
 
+use std::fs::File;
 use std::io;
+use std::mem::offset_of;
+use std::os::unix::fs::FileExt;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
@@ -12,6 +15,11 @@ use nix::sys::resource::{Resource, setrlimit};
 use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::{ForkResult, Pid, fork};
 use serde::{Deserialize, Serialize};
+
+use crate::page::Page;
+
+/// What tells the shim what to do.
+pub(crate) const TOLD: &str = "UNFLAKE_UNDER";
 
 /// The way into a world for a command that another process of ours starts: everything that is to be set, as data.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -31,6 +39,33 @@ impl Door {
         }
         self.set_up.clone().prepare(command);
     }
+
+    /// From this moment on the clock says what it was asked to say, however long ago the world was made.
+    pub fn begin(&self) -> io::Result<()> {
+        let Some((words, page)) = self.told() else { return Ok(()) };
+        let word = |name: &str| words.split(';').find_map(|word| word.strip_prefix(name)?.strip_prefix('='));
+        let origin = word("origins").and_then(|origins| origins.split(',').next()?.parse::<i64>().ok());
+        let (Some(origin), true) = (origin, word("shift").is_some()) else { return Ok(()) };
+        let now = nix::time::clock_gettime(nix::time::ClockId::CLOCK_REALTIME)?;
+        let rewound = now.tv_sec() * 1_000_000_000 + now.tv_nsec() - origin;
+        write(page, offset_of!(Page, rewound), &rewound.to_ne_bytes())
+    }
+
+    /// Switches delays on or off, in all processes at once. They are off at first.
+    pub fn arm(&self, armed: bool) -> io::Result<()> {
+        let Some((_, page)) = self.told() else { return Ok(()) };
+        write(page, offset_of!(Page, armed), &u32::from(armed).to_ne_bytes())
+    }
+
+    /// What the shim is told, and the path of the page that is shared with it.
+    fn told(&self) -> Option<(&str, &str)> {
+        let told = self.variables.iter().find(|(name, _)| name == TOLD)?.1.as_deref()?;
+        told.split_once(";page=")
+    }
+}
+
+fn write(page: &str, at: usize, bytes: &[u8]) -> io::Result<()> {
+    File::options().write(true).open(page)?.write_all_at(bytes, at as u64)
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -10,12 +10,9 @@ use crate::ended::{Missed, Reached};
 use crate::examine::examine;
 use crate::load::Load;
 use crate::places::{FreshState, Interpreter};
-use crate::set_up::{Door, SetUp, cpu_set, first_cores, may_be_alone};
+use crate::set_up::{Door, SetUp, TOLD, cpu_set, first_cores, may_be_alone};
 use crate::shim::Shim;
 use crate::zone::{check_locale, shift, zone};
-
-/// What tells the shim what to do.
-const TOLD: &str = "UNFLAKE_UNDER";
 
 /// A world that commands can be started in. It lasts as long as this value: the load, the shim, the empty home.
 pub struct Under {

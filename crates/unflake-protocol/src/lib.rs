@@ -47,9 +47,11 @@ pub mod variables {
     pub const FILTER: &str = "UNFLAKE_FILTER";
     /// Seconds that a thread may keep the interpreter to itself while tests run.
     pub const SWITCH_INTERVAL: &str = "UNFLAKE_SWITCH_INTERVAL";
+    /// For a driver: the way into the world that the processes of the project are to run in, as JSON.
+    pub const DOOR: &str = "UNFLAKE_DOOR";
 
     /// All of them.
-    pub const ALL: [&str; 13] = [
+    pub const ALL: [&str; 14] = [
         SOCKET,
         ENVIRONMENT,
         SIDE,
@@ -63,5 +65,6 @@ pub mod variables {
         DEPENDENCIES,
         FILTER,
         SWITCH_INTERVAL,
+        DOOR,
     ];
 }

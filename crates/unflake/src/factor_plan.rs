@@ -45,6 +45,17 @@ const ESSENTIAL: [&str; 27] = [
     "NODE",
 ];
 
+/// What says nothing where tests do not run in Python.
+const NOT_ELSEWHERE: [(FactorKind, &str); 4] = [
+    (FactorKind::HashSeed, "it is a matter of Python"),
+    (FactorKind::SwitchInterval, "it is a matter of Python"),
+    (FactorKind::Interpreter, "it is a matter of Python"),
+    (
+        FactorKind::Memory,
+        "a limit on addresses keeps a JVM, or a program with a sanitizer, from starting at all: `unflake under memory=…` shows it",
+    ),
+];
+
 pub(crate) struct Plan {
     pub(crate) baseline: Vec<Factor>,
     pub(crate) singles: Vec<Vec<Factor>>,
@@ -52,8 +63,8 @@ pub(crate) struct Plan {
     pub(crate) untried: Vec<Untried>,
 }
 
-/// `only`: the kinds to be tried. Empty: all.
-pub(crate) fn plan(now: &Zoned, command: &[String], cores: usize, only: &[FactorKind]) -> Plan {
+/// `only`: the kinds to be tried. Empty: all. `python`: whether tests run in Python, and not in processes of their own.
+pub(crate) fn plan(now: &Zoned, command: &[String], cores: usize, only: &[FactorKind], python: bool) -> Plan {
     let mut untried = Vec::new();
     let today = now.date();
     let wanted = |kind: FactorKind| only.is_empty() || only.contains(&kind);
@@ -106,8 +117,17 @@ pub(crate) fn plan(now: &Zoned, command: &[String], cores: usize, only: &[Factor
         Ok(others) => singles.extend(others.into_iter().map(|name| vec![Factor::Interpreter(name)])),
         Err(why) => untried.push(not("interpreter", &why)),
     }
+    if !python {
+        for (kind, why) in NOT_ELSEWHERE {
+            singles.retain(|single| single[0].kind() != kind);
+            baseline.retain(|factor| factor.kind() != kind);
+            untried.retain(|one| one.name != kind.word());
+            untried.push(not(kind.word(), why));
+        }
+    }
     singles.retain(|single| wanted(single[0].kind()));
     untried.retain(|one| FactorKind::from_word(one.name.split('=').next().unwrap_or_default()).is_none_or(wanted));
+    let wanted = |kind: FactorKind| wanted(kind) && (python || NOT_ELSEWHERE.iter().all(|(other, _)| *other != kind));
     let mixes = if only.is_empty() || only.len() > 1 { mixes(now, here, &wanted) } else { Vec::new() };
     Plan { baseline, singles, mixes, untried }
 }
@@ -227,7 +247,7 @@ mod tests {
 
     fn planned(only: &[FactorKind]) -> Plan {
         let now: Zoned = "2026-11-15T23:00:00+01:00[Europe/Berlin]".parse().unwrap();
-        plan(&now, &["pytest".to_owned()], 2, only)
+        plan(&now, &["pytest".to_owned()], 2, only, true)
     }
 
     fn words(list: &[Vec<Factor>]) -> Vec<String> {

@@ -87,10 +87,6 @@ pub(crate) fn run(args: &FactorsArgs, settings: &Settings, here: &Path, colour: 
     let layers = layers(&args.layer)?;
     let time = settings::and_a_little(seconds);
     let launch = Launch { suite: false, time, layers: layers.clone(), ..launch(settings) };
-    if launch.driver.is_some() {
-        let hint = "any command can be run under factors by hand: `unflake under`";
-        return Err(Trouble::usage("unflake factors works with pytest only, for now").hint(hint));
-    }
     let name = match (&args.test, args.together) {
         (Some(test), _) => test.clone(),
         (None, true) => String::new(),
@@ -100,7 +96,8 @@ pub(crate) fn run(args: &FactorsArgs, settings: &Settings, here: &Path, colour: 
     let resumed = known.len();
     let only = kinds(&args.factor)?;
     let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
-    let Plan { baseline, singles, mixes, untried } = factor_plan::plan(&date_of(&known), command, cores, &only);
+    let Plan { baseline, singles, mixes, untried } =
+        factor_plan::plan(&date_of(&known), command, cores, &only, launch.driver.is_none());
     let looks = Rc::new(RefCell::new(Archive::new(&layers, Rules::without(&[]).expect("none is named"))));
     let asked = Experimenting {
         names: vec![name.clone()],

@@ -211,6 +211,4 @@ fn what_cannot_be_asked_is_said() {
     assert!(ran.stderr.contains("`weather` is no factor; there are date, speed,"), "{}", ran.stderr);
     let ran = story.unflake(["factors", "test_a", "--resume", "--", "pytest"]).end().exits(2);
     assert!(ran.stderr.contains("no experiment with `test_a` and this command was stopped"), "{}", ran.stderr);
-    let ran = story.unflake(["factors", "test_a", "--", "cargo", "test"]).end().exits(2);
-    assert!(ran.stderr.contains("works with pytest only, for now"), "{}", ran.stderr);
 }

@@ -2,6 +2,8 @@
 //!
 //! The specimen is compiled once and kept between runs as long as it stays the same; so is what unflake compiles for itself.
 
+mod worlds;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -35,9 +37,12 @@ fn specimen() -> Specimen {
 /// Compiled once for all.
 fn story() -> Story {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    Story::copy_of(BUILT.get_or_init(|| compiled("jvm-maven")))
+}
+
+fn compiled(specimen: &str) -> PathBuf {
     let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
-    let build = [words("mvn -o -q -B test-compile"), words("mkdir build")];
-    Story::copy_of(BUILT.get_or_init(|| built("jvm-maven", &build)))
+    built(specimen, &[words("mvn -o -q -B test-compile"), words("mkdir build")])
 }
 
 /// Maven and its JVMs take every core: two stories beside each other would only take longer, each of them.

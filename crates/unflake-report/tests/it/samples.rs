@@ -2,8 +2,8 @@
 
 use proptest::prelude::*;
 use unflake_model::{
-    Answer,     Attempt, Detail, EnvironmentId, Evidence, Failure, Finding, Origin, Outcome, Phase, Problem, ProblemKind, Purpose,
-    Rung, SessionId, Test, TestId, Timestamp, Totals, Verdict, VerdictKind,
+    Answer, Attempt, Detail, EnvironmentId, Evidence, Failure, Finding, Origin, Outcome, Phase, Problem, ProblemKind,
+    Purpose, Rung, SessionId, Test, TestId, Timestamp, Totals, Verdict, VerdictKind,
 };
 use unflake_report::{Exit, Look, Run};
 
