@@ -49,7 +49,7 @@ pub(crate) fn intersect(changes: &Changes, on: &Dependencies, granularity: Granu
         meeting.executed(path, &at(path), functions.as_ref());
     }
     for path in &on.read {
-        meeting.used(path, &at(path), "is read by it");
+        meeting.used(path, &at(path), READ);
     }
     for path in &on.written {
         meeting.used(path, &at(path), "is written by it");
@@ -92,6 +92,15 @@ pub fn can_affect(changes: &Changes, on: &Dependencies, granularity: Granularity
     }
 }
 
+/// The changed files whose code a test ran, or which it read.
+pub fn met(changes: &Changes, on: &Dependencies, granularity: Granularity) -> Vec<Touch> {
+    let touched = intersect(changes, on, granularity).touched;
+    touched.into_iter().filter(|touch| touch.how == RUN || touch.how == READ).collect()
+}
+
+const RUN: &str = "is run by it";
+const READ: &str = "is read by it";
+
 struct Meeting<'a> {
     changes: &'a Changes,
     on: &'a Dependencies,
@@ -132,10 +141,10 @@ impl<'a> Meeting<'a> {
                             true => met,
                             false => changed.bodies.iter().cloned().collect(),
                         };
-                        self.meet(change, Some(used), "is run by it", named);
+                        self.meet(change, Some(used), RUN, named);
                     }
                 }
-                _ => self.meet(change, Some(used), "is run by it", Vec::new()),
+                _ => self.meet(change, Some(used), RUN, Vec::new()),
             }
         }
     }

@@ -77,7 +77,7 @@ pub use experiment::{Experiment, Experimenting};
 pub use filter::{Entry, Filter, Rule};
 pub use filter_learn::{FilterLearn, FilterLearning, ReadAssertions};
 pub use flakiness::{Flakiness, Seen as SeenOnVersion, accumulate, of_objects, of_tests};
-pub use intersect::can_affect;
+pub use intersect::{can_affect, met};
 pub use ladder::{Ladder, Rungs};
 pub use learn::Learn;
 pub use ledger::{Ledger, LedgerSource, Standing};

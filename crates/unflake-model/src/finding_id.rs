@@ -69,6 +69,13 @@ impl Finding {
     }
 }
 
+impl TestId {
+    /// Its name, where a name is too long or too strange.
+    pub fn fingerprint(&self) -> Fingerprint {
+        fingerprint(&[self.as_str()])
+    }
+}
+
 fn names(tests: &[TestId]) -> String {
     tests.iter().map(TestId::as_str).collect::<Vec<_>>().join(" ")
 }

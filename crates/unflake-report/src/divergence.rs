@@ -1,6 +1,8 @@
 //! What a divergence means, in words. The terminal and the page say the same.
 
-use unflake_model::{Cause, Divergence, How, Line, Location, Parting, Split};
+use std::borrow::Cow;
+
+use unflake_model::{Cause, Detail, Divergence, Finding, How, Line, Location, Parting, Split};
 
 use crate::one_line;
 use crate::text::keep_start;
@@ -64,6 +66,20 @@ pub(crate) fn grouped(number: u64) -> String {
         text.push(digit);
     }
     text
+}
+
+/// What a finding says, as strongly as it may be said. Follows the name of the test.
+pub(crate) fn told(finding: &Finding) -> Cow<'_, str> {
+    match &finding.detail {
+        Detail::Divergence(divergence) => match divergence.locations.first() {
+            Some(start) => {
+                let starts = Confidence::of(start.chance).starts_at();
+                format!("{starts} {}: {}", place(&start.line), start.sentence).into()
+            }
+            None => format!("where it starts is not known: {}", nowhere(divergence)).into(),
+        },
+        _ => finding.sentence.as_str().into(),
+    }
 }
 
 pub(crate) fn place(line: &Line) -> String {

@@ -4,6 +4,7 @@
 //! the clock nor the environment nor the terminal. What it needs of them is handed in, so that its tests are literals.
 
 mod cases;
+mod comment;
 mod divergence;
 mod excerpt;
 mod factors;
@@ -14,13 +15,16 @@ mod filter_page;
 mod history;
 mod html;
 mod imports;
+mod issue;
 mod json;
+mod known;
 mod junit;
 mod locate;
 mod locate_body;
 mod locate_code;
 mod locate_page;
 mod locate_values;
+mod markdown;
 mod measure;
 mod measure_page;
 mod page;
@@ -41,6 +45,7 @@ mod xml;
 
 use unflake_model::{Answer, Attempt, Finding, Measured, Problem, SetApart, Test, TestId, Totals};
 
+pub use comment::{COMMENT, comment};
 pub use factors::{Experimented, factors};
 pub use factors_page::factors_page;
 pub use filter::{At, Learned, Ranks, Tuned, Varying, filter_learned, filter_ranks, tuned};
@@ -48,8 +53,10 @@ pub use filter_page::tune_page;
 pub use history::{HistoryRow, attempts_table};
 pub use imports::Imports;
 pub use jiff::tz::TimeZone;
+pub use issue::issue;
 pub use json::json;
 pub use junit::junit;
+pub use known::{FlakyTest, Known, known};
 pub use locate::{Located, locate};
 pub use locate_page::locate_page;
 pub use measure::measure;

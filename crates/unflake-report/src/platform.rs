@@ -10,7 +10,8 @@ use serde::Serialize;
 use unflake_model::{Attempt, Detail, Finding, Fingerprint, TestId};
 
 use crate::cases::Cases;
-use crate::{Run, html, one_line, plain, quarantine, words};
+use crate::markdown::{self, code, inline};
+use crate::{Run, one_line, quarantine, words};
 
 /// GitHub shows so many annotations of each kind and step, and drops the others without a word.
 const ANNOTATIONS: usize = 10;
@@ -32,6 +33,8 @@ enum Weight {
 /// One finding, ready to be put somewhere.
 struct Card<'a> {
     weight: Weight,
+    /// Somebody said that it is of no use.
+    lowered: bool,
     test: &'a TestId,
     sentence: &'a str,
     repeat: Option<&'a str>,
@@ -72,10 +75,11 @@ fn cards<'a>(run: &Run<'a>) -> Vec<Card<'a>> {
         let repeat = finding.repeat.as_deref();
         // What lies outside of the project cannot be shown beside a change.
         let file = file.filter(|file| !file.starts_with('/') && !file.starts_with(".."));
-        Some(Card { weight, test: &finding.test, sentence: &finding.sentence, repeat, file, line, failure })
+        let lowered = run.answer(finding).is_some();
+        Some(Card { weight, lowered, test: &finding.test, sentence: &finding.sentence, repeat, file, line, failure })
     };
     let mut cards: Vec<Card> = run.findings.iter().filter_map(card).collect();
-    cards.sort_by_key(|card| card.weight);
+    cards.sort_by_key(|card| (card.weight, card.lowered));
     cards
 }
 
@@ -165,45 +169,13 @@ fn section(card: &Card) -> String {
         let said: String = failure.message.chars().take(QUOTED).collect();
         let said = format!("{place}{}\n{}", failure.kind, said.trim());
         // In HTML nothing of it can be taken for Markdown, whatever it is.
-        let _ =
-            write!(text, "\n<details><summary>what it said</summary>\n<pre>{}</pre>\n</details>\n", html_lines(&said));
+        let _ = write!(text, "\n<details><summary>what it said</summary>\n{}\n</details>\n", markdown::lines(&said));
     }
     if let Some(repeat) = card.repeat {
         let _ = write!(text, "\nsee it yourself: {}\n", code(repeat));
     }
     text.push('\n');
     text
-}
-
-/// Untrusted text in a line of Markdown: HTML is text, and nothing is a link, a mention or a number of an issue.
-fn inline(text: &str) -> String {
-    let mut safe = String::new();
-    for c in one_line(text).chars() {
-        match c {
-            '&' => safe.push_str("&amp;"),
-            '<' => safe.push_str("&lt;"),
-            '>' => safe.push_str("&gt;"),
-            '@' => safe.push_str("&#64;"),
-            '#' => safe.push_str("&#35;"),
-            ':' => safe.push_str("&#58;"),
-            '\\' | '`' | '*' | '_' | '[' | ']' | '!' | '|' | '~' => {
-                safe.push('\\');
-                safe.push(c);
-            }
-            c => safe.push(c),
-        }
-    }
-    safe
-}
-
-fn code(text: &str) -> String {
-    format!("<code>{}</code>", html::escaped(&one_line(text)).replace('|', "&#124;"))
-}
-
-/// An empty line would end the HTML.
-fn html_lines(text: &str) -> String {
-    let safe = html::escaped(&plain(text));
-    safe.split('\n').map(|line| if line.trim().is_empty() { "&nbsp;" } else { line }).collect::<Vec<_>>().join("\n")
 }
 
 /// One entry of GitLab's code quality report.

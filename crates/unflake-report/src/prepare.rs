@@ -7,7 +7,7 @@ use unflake_model::{Finding, TestId};
 
 use crate::page::{Page, Tone};
 use crate::score::percent;
-use crate::{Exit, Look, one_line, words};
+use crate::{Exit, Look, divergence, one_line, words};
 
 /// What became of one flaky test.
 #[derive(Clone, Debug, Serialize)]
@@ -96,7 +96,7 @@ fn entry(page: &mut Page, test: &Prepared) -> io::Result<()> {
     page.head(tone, sign, &percent(test.score), &one_line(test.test.as_str()))?;
     let indent = page.indent();
     if let Some(finding) = &test.finding {
-        page.prose(indent, Tone::Usual, &one_line(&finding.sentence))?;
+        page.prose(indent, Tone::Usual, &one_line(&divergence::told(finding)))?;
     }
     page.prose(indent, Tone::Usual, &one_line(&test.meaning))?;
     match &test.page {

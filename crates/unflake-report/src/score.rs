@@ -7,7 +7,7 @@ use serde::Serialize;
 use unflake_model::Timestamp;
 
 use crate::page::{Page, Tone};
-use crate::{Look, one_line, words};
+use crate::{Exit, Look, one_line, words};
 
 /// Scores, the likeliest first.
 #[derive(Clone, Debug)]
@@ -18,6 +18,7 @@ pub struct Scores {
     pub bad_days: usize,
     pub since: Option<Timestamp>,
     pub rows: Vec<ScoreRow>,
+    pub exit: Exit<'static>,
 }
 
 /// How one test stands.
@@ -117,7 +118,7 @@ impl Scores {
             .map(|row| Finding { technique: "score", kind: row.state, sentence: row.sentence(), row })
             .collect();
         let document = serde_json::json!({
-            "schema": 1, "command": "score", "tests": self.tests, "runs": self.runs, "set_apart": self.bad_days,
+            "schema": 1, "command": "score", "exit": self.exit, "tests": self.tests, "runs": self.runs, "set_apart": self.bad_days,
             "findings": findings,
         });
         serde_json::to_writer(&mut *out, &document)?;

@@ -6,7 +6,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
 pub(crate) use crate::args_history::{HistoryArgs, ImportArgs, ScoreArgs};
-pub(crate) use crate::args_said::PrepareArgs;
+pub(crate) use crate::args_said::{AnswerArgs, CommentArgs, IssueArgs, PrepareArgs, Word};
 use crate::factors::FactorsArgs;
 use crate::filter_args::{FilterCommand, FilteringArgs};
 use crate::measure::MeasureArgs;
@@ -61,6 +61,12 @@ pub(crate) enum Command {
     Locate(LocateArgs),
     /// Locate every flaky test that has no report yet, the worst first, so that reports are ready before anyone asks.
     Prepare(PrepareArgs),
+    /// Say of a finding that it was of no use, so that such findings come last; or take that back.
+    Answer(AnswerArgs),
+    /// Write the text of a comment on a change that touches code a flaky test runs through.
+    Comment(CommentArgs),
+    /// Write the text of an issue about the cause of a flaky test.
+    Issue(IssueArgs),
     /// Run a test under other circumstances, one after the other, and say which of them make it fail.
     Factors(FactorsArgs),
     /// Run tests many times and say how far the runs differ: in verdicts, values, lines, behaviour and what a person sees.

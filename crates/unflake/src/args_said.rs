@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 
 use crate::args::CommandArgs;
 use crate::settings::Typed;
@@ -52,4 +52,71 @@ pub(crate) struct PrepareArgs {
 
     #[command(flatten)]
     pub(crate) command: CommandArgs,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Findings that people found of no use come after all others and are told in short, with the day of the answer. Nothing is \
+hidden by it, and no exit code changes; a real failure cannot be answered. Kept with the history. Without arguments: the findings that can be \
+answered, the newest first.\n\nExit codes: 0 the answer is kept, or the findings are listed, 2 wrong usage."
+)]
+pub(crate) struct AnswerArgs {
+    /// The finding, by the letters that `locate`, `history` and --json print with it, or by the name of a test of which one
+    /// thing was found.
+    pub(crate) finding: Option<String>,
+
+    /// `not-useful`, or `useful` to take it back.
+    #[arg(hide_possible_values = true, requires = "finding")]
+    pub(crate) answer: Option<Word>,
+
+    /// Why, for others to read.
+    #[arg(long, value_name = "TEXT", requires = "answer")]
+    pub(crate) why: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, ValueEnum)]
+pub(crate) enum Word {
+    NotUseful,
+    Useful,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "The first line of the text is always the same (`<!-- unflake:comment -->`), so that your CI can find its comment and replace \
+it. No test is run: what tests depend on is known from `unflake affected --learn` and from tests that failed in `unflake run`.\n\nExit codes: 0 \
+there is a text, 5 there is nothing to say and the text is empty: no flaky test is known to run through what changed, 2 wrong usage."
+)]
+pub(crate) struct CommentArgs {
+    /// Only tests that are at least so likely to fail in their next run.
+    #[arg(long, value_name = "SHARE", default_value_t = 0.01)]
+    pub(crate) at_least: f64,
+
+    /// The branch on which failures count, as for `unflake score`.
+    #[arg(long, value_name = "BRANCH")]
+    pub(crate) main: Option<String>,
+
+    /// Write the text to FILE, empty where there is nothing to say. Otherwise it goes to standard output.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) to: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) typed: Typed,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "The first line is the title; the body, in Markdown, begins two lines below it and names the cause in a comment of its own \
+(`<!-- unflake:issue … -->`), so that your CI can find the issue again.\n\nExit codes: 0 there is a text, 2 wrong usage."
+)]
+pub(crate) struct IssueArgs {
+    /// A test, or a part of its name that no other has; or a finding, by the letters that are printed with it.
+    pub(crate) what: String,
+
+    /// The branch on which failures count, as for `unflake score`.
+    #[arg(long, value_name = "BRANCH")]
+    pub(crate) main: Option<String>,
+
+    /// Write the text to FILE. Otherwise it goes to standard output.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) to: Option<PathBuf>,
 }

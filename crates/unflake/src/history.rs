@@ -8,9 +8,9 @@ use unflake_report::{HistoryRow, Look, TimeZone, attempts_table, one_line};
 use unflake_store::{Kept, Past, Store};
 
 use crate::args::HistoryArgs;
-use crate::owners::Owners;
+use crate::known::Book;
+use crate::standing;
 use crate::trouble::Trouble;
-use crate::{project, score, standing};
 
 /// More tests than this that match a name are listed, not shown.
 const SHOWN: usize = 5;
@@ -19,7 +19,7 @@ pub(crate) fn show(args: &HistoryArgs, place: &Path, here: &Path, look: &Look) -
     let mut out = io::stdout().lock();
     let store = standing::open(place)?;
     let written = match &args.test {
-        Some(test) => show_test(&store, test, args.limit, here, look, &mut out)?,
+        Some(test) => show_test(&store, test, args.limit, (place, here), look, &mut out)?,
         None => show_runs(&store, args.limit, &mut out)?,
     };
     written
@@ -31,7 +31,7 @@ fn show_test(
     store: &Store,
     name: &str,
     limit: usize,
-    here: &Path,
+    (place, here): (&Path, &Path),
     look: &Look,
     out: &mut dyn Write,
 ) -> Result<io::Result<()>, Trouble> {
@@ -51,19 +51,18 @@ fn show_test(
         };
         return Ok(list(out));
     }
-    let standings = standing::look(store, None)?;
-    let owners = Owners::find(&project::find(here));
+    let book = Book::open(store, place, here, None)?;
     for (at, test) in tests.iter().enumerate() {
-        let key = standings.tests.values().find(|kin| kin.test == *test).map(|kin| kin.key);
-        let found = standings.all.iter().find(|(one, _)| Some(*one) == key);
-        let row = found.and_then(|(key, standing)| score::row(*key, standing, &standings, &owners));
+        let (key, known) = (book.key(test), book.of(test)?);
         let mut lines: Vec<Line> = store.attempts_of(test, limit)?.into_iter().map(Line::of_ours).collect();
         lines.extend(key.map(|key| store.reported_of(key)).transpose()?.into_iter().flatten().map(Line::of_report));
         lines.sort_by_key(|line| std::cmp::Reverse(line.when));
         lines.truncate(limit);
         let rows: Vec<HistoryRow<'_>> = lines.iter().map(Line::row).collect();
         let written = if at > 0 { writeln!(out) } else { Ok(()) };
-        let written = written.and_then(|()| attempts_table(test, row.as_ref(), &rows, &TimeZone::system(), look, out));
+        let written =
+            written.and_then(|()| attempts_table(test, known.row.as_ref(), &rows, &TimeZone::system(), look, out));
+        let written = written.and_then(|()| unflake_report::known(&known, look, out));
         if written.is_err() {
             return Ok(written);
         }

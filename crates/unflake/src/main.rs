@@ -1,6 +1,7 @@
 //! unflake: says which test failures are real and which are flaky, and how it knows.
 
 mod affected;
+mod answer;
 mod args;
 mod args_history;
 mod args_said;
@@ -8,6 +9,7 @@ mod asserted;
 mod base;
 mod campaign;
 mod ci;
+mod comment;
 mod compare;
 mod console;
 mod demo;
@@ -21,6 +23,8 @@ mod filter_file;
 mod filter_tune;
 mod history;
 mod import;
+mod issue;
+mod known;
 mod locate;
 mod locating;
 mod measure;
@@ -142,6 +146,20 @@ fn obey(cli: Cli) -> Result<Exit, Trouble> {
         Command::History(args) => {
             let settings = settle(Typed::default(), Vec::new(), &here)?;
             history::show(&args, &settings.store.value, &here, &console::look(cli.color, &io::stdout()))?;
+            Ok(Exit::Success)
+        }
+        Command::Answer(args) => {
+            let settings = settle(Typed::default(), Vec::new(), &here)?;
+            answer::obey(&args, &settings.store.value)?;
+            Ok(Exit::Success)
+        }
+        Command::Comment(mut args) => {
+            let settings = settle(std::mem::take(&mut args.typed), Vec::new(), &here)?;
+            comment::run(&args, &settings, &here)
+        }
+        Command::Issue(args) => {
+            let settings = settle(Typed::default(), Vec::new(), &here)?;
+            issue::write(&args, &settings.store.value, &here)?;
             Ok(Exit::Success)
         }
         Command::Quarantine(args) => {

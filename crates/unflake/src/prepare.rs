@@ -15,7 +15,7 @@ use crate::locate::{TIME, page_of, shown, write_page};
 use crate::locating::{self, Searched, Wanted};
 use crate::run::was_stopped;
 use crate::settings::{self, Settings};
-use crate::sources::{Sources, hash};
+use crate::sources::Sources;
 use crate::trouble::Trouble;
 use crate::{console, project, ready, standing, tree};
 
@@ -199,6 +199,5 @@ fn kind(searched: &Searched) -> PreparedKind {
 pub(crate) fn page_for(store: &Path, test: &TestId) -> PathBuf {
     let page = page_of(store, test);
     let name = page.file_stem().unwrap_or_default().to_string_lossy();
-    let own = format!("{:016x}", hash(test.as_str().as_bytes()));
-    page.with_file_name(format!("{name}-{}.html", &own[..8]))
+    page.with_file_name(format!("{name}-{}.html", &test.fingerprint().0[..8]))
 }

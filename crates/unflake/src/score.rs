@@ -38,6 +38,7 @@ pub(crate) fn show(args: &ScoreArgs, place: &Path, here: &Path, look: &Look) -> 
         bad_days: standings.bad_days.len(),
         since: standings.runs.first().map(|run| run.started),
         rows,
+        exit: unflake_report::Exit { code: 0, meaning: "the scores are told" },
     };
     if let Some(path) = &args.json {
         let written = if path.as_os_str() == "-" {

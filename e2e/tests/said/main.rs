@@ -1,7 +1,9 @@
 //! What unflake found, where people work: reports that are ready before anyone asks, findings that people answer, and texts for
 //! comments and issues.
 
+mod answers;
 mod prepare;
+mod texts;
 
 use std::fmt::Write;
 

@@ -14,4 +14,5 @@ mod progress;
 mod safety;
 mod samples;
 mod summary;
+mod texts;
 mod trace;

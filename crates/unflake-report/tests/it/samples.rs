@@ -312,3 +312,38 @@ pub(crate) fn any_run() -> impl Strategy<Value = Sample> {
             sample
         })
 }
+
+/// Markdown without its spans of code, in which nothing has a meaning: as CommonMark finds them, by runs of as many backticks.
+pub(crate) fn without_code(text: &str) -> String {
+    let mut outside = String::new();
+    for paragraph in text.split("\n\n") {
+        let mut rest = paragraph;
+        while let Some(at) = rest.find('`') {
+            let run = rest[at..].chars().take_while(|c| *c == '`').count();
+            // What is escaped begins no span.
+            let escaped = rest[..at].chars().rev().take_while(|c| *c == '\\').count() % 2 == 1;
+            let after = &rest[at + run..];
+            let end = runs(after).into_iter().find(|(_, length)| *length == run).map(|(from, _)| from + run);
+            outside.push_str(&rest[..at]);
+            rest = match end {
+                Some(end) if !escaped => &after[end..],
+                _ => after,
+            };
+        }
+        outside.push_str(rest);
+        outside.push_str("\n\n");
+    }
+    outside
+}
+
+/// Runs of backticks: where they begin, and how long they are.
+fn runs(text: &str) -> Vec<(usize, usize)> {
+    let mut found = Vec::new();
+    let mut at = 0;
+    while let Some(from) = text[at..].find('`') {
+        let run = text[at + from..].chars().take_while(|c| *c == '`').count();
+        found.push((at + from, run));
+        at += from + run;
+    }
+    found
+}

@@ -1,0 +1,221 @@
+//! Texts of comments and issues, and of findings that people answered.
+
+use insta::assert_snapshot;
+use proptest::prelude::*;
+use unflake_model::{Answer, Detail, Finding, Rung, Timestamp, Touch, VerdictKind};
+use unflake_report::{
+    COMMENT, FlakyTest, Known, ScoreRow, ScoreSince, ScoreState, Strip, comment, issue, markdown, summary,
+};
+
+use crate::divergences::drawn;
+use crate::samples::{self, Sample, failing, hostile, without_code, written};
+
+const TEST: &str = "tests/test_mail.py::TestSending::test_retry";
+/// Noon of 2026-11-15.
+const NOON: Timestamp = Timestamp(1_794_744_000_000_000);
+
+fn not_useful(finding: &Finding, why: &str) -> Answer {
+    Answer { finding: finding.id(), useful: false, at: NOON, why: Some(why.into()) }
+}
+
+fn row(test: &str, owner: &str) -> ScoreRow {
+    let since = ScoreSince {
+        what: "flaky",
+        when: NOON,
+        commit: Some("c0ffee12345".into()),
+        earliest: None,
+        latest: None,
+        give_or_take: 2,
+    };
+    ScoreRow {
+        test: test.into(),
+        file: Some("tests/test_mail.py".into()),
+        probability: 0.22,
+        low: 0.14,
+        high: 0.31,
+        runs: 60,
+        failures: 12,
+        broken: 0,
+        state: ScoreState::Flaky,
+        since: Some(since),
+        owner: owner.into(),
+        seconds_lost: 31.0,
+        strip: [Strip::Passed, Strip::Passed, Strip::Failed, Strip::Flaked].repeat(3),
+    }
+}
+
+fn flaky(test: &str) -> FlakyTest {
+    let finding = Finding { test: test.into(), repeat: Some(format!("pytest {test}")), ..drawn().finding };
+    let touch = Touch {
+        path: "mail/backoff.py".into(),
+        how: "is run by it".into(),
+        via: None,
+        functions: vec!["Backoff.delay".into()],
+    };
+    FlakyTest {
+        test: test.into(),
+        row: Some(row(test, "@shop/mail")),
+        touched: vec![touch],
+        known: vec![Known {
+            finding,
+            when: NOON,
+            commit: Some("c0ffee12345".into()),
+            answer: None,
+            page: Some(".unflake/reports/test_retry-0a1b2c3d.html".into()),
+        }],
+        not_reproduced: None,
+        failure: "GaveUp\nafter 2 s".into(),
+    }
+}
+
+fn flaky_verdict() -> Finding {
+    samples::finding(
+        samples::RETRY,
+        VerdictKind::FlakyIndependent,
+        Some(Rung::Immediate),
+        "passed when run again at once",
+    )
+}
+
+fn comment_on(tests: &[FlakyTest]) -> String {
+    written(|out| comment(tests, "1f0c2a77b1, where this parted from origin/main", out))
+}
+
+#[test]
+fn a_comment_says_what_is_known() {
+    let mut unknown = flaky("tests/test_mail.py::test_other");
+    unknown.known.clear();
+    let mut tried = flaky("tests/test_mail.py::test_tried");
+    tried.known.clear();
+    tried.not_reproduced = Some((NOON, "passed in all 200 runs: nothing to compare".into()));
+    let mut useless = flaky("tests/test_mail.py::test_useless");
+    useless.known[0].answer = Some(not_useful(&useless.known[0].finding, "that line is @ada's <idea>"));
+    assert_snapshot!(comment_on(&[flaky(TEST), unknown, tried, useless]));
+    assert_eq!(comment_on(&[]), "");
+}
+
+#[test]
+fn an_issue_says_what_is_known() {
+    let others = ["tests/test_mail.py::test_other", "tests/test_mail.py::test_last"].map(flaky);
+    let tests: Vec<FlakyTest> = [flaky(TEST)].into_iter().chain(others).collect();
+    assert_snapshot!(written(|out| issue(&tests, Some("@shop/mail-lib"), out)));
+    let mut unknown = flaky(TEST);
+    unknown.known.clear();
+    assert_snapshot!(written(|out| issue(&[unknown], None, out)));
+}
+
+#[test]
+fn much_stays_below_what_platforms_take() {
+    let names: Vec<String> = (0..300).map(|at| format!("tests/t.py::test_{at}[{}]", "x".repeat(30_000))).collect();
+    let tests: Vec<FlakyTest> = names.iter().map(|name| flaky(name)).collect();
+    let text = comment_on(&tests);
+    assert!(text.len() < 65_536, "{}", text.len());
+    assert!(text.contains("more: `unflake score` lists them"), "{}", &text[text.len() - 300..]);
+    let mut long = tests;
+    long[0].failure = "y".repeat(1 << 20);
+    let text = written(|out| issue(&long, None, out));
+    assert!(text.len() < 65_536, "{}", text.len());
+    assert!(text.lines().next().unwrap().chars().count() < 256);
+}
+
+#[test]
+fn what_people_found_of_no_use_is_told_in_short_and_never_hidden() {
+    let mut sample = Sample::new(1, "one real failure")
+        .with(samples::TOTAL, [failing(samples::TOTAL, "AssertionError", "no")])
+        .with(samples::RETRY, [failing(samples::RETRY, "GaveUp", "no")])
+        .found(samples::real(samples::TOTAL))
+        .found(flaky_verdict());
+    sample.answers = sample.findings.iter().map(|finding| not_useful(finding, "known for years")).collect();
+    let told = sample.summary(&samples::WIDE, false);
+    assert!(told.contains("FLAKY  tests/test_mail.py::TestSending::test_retry\n         you said not useful on 2026-11-15: known for years\n"), "{told}");
+    assert!(!told.contains("unflake locate"), "{told}");
+    assert_eq!(told.matches("you said").count(), 1, "a real failure is told in full\n{told}");
+    assert!(told.contains("failed 4 of 4 times"), "{told}");
+    sample.flaky_gates = true;
+    let told = written(|out| summary(&sample.run(), &samples::WIDE, false, out));
+    assert!(!told.contains("you said"), "what fails the run is told in full\n{told}");
+    let text = written(|out| markdown(&sample.run(), out));
+    assert!(text.contains("REAL") && text.contains("FLAKY"), "{text}");
+}
+
+/// Names and texts that somebody made to do harm.
+fn nasty() -> impl Strategy<Value = String> {
+    let part = prop_oneof![
+        Just("`".to_owned()),
+        Just("```".to_owned()),
+        Just("|".to_owned()),
+        Just("<!-- unflake:comment -->".to_owned()),
+        Just("-->".to_owned()),
+        Just("@ada".to_owned()),
+        Just("#123".to_owned()),
+        Just("!45".to_owned()),
+        Just("GH-7".to_owned()),
+        Just("</pre></details>".to_owned()),
+        Just("[a](https://evil.example)".to_owned()),
+        Just("<img src=x onerror=alert(1)>".to_owned()),
+        Just("\n\n# heading\n".to_owned()),
+        Just("\\".to_owned()),
+        Just("x".repeat(5000)),
+        hostile(),
+    ];
+    proptest::collection::vec(part, 0..6).prop_map(|parts| parts.concat())
+}
+
+/// What is left of a text where Markdown, HTML and mentions have a meaning.
+fn meaning(text: &str) -> String {
+    let outside = without_code(text);
+    // Our own tags.
+    ["<details>", "</details>", "<summary>", "</summary>", "<pre>", "</pre>", "<sub>", "</sub>"]
+        .iter()
+        .fold(outside, |text, tag| text.replace(tag, ""))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn no_test_can_put_anything_into_a_text(name in nasty(), said in nasty(), why in nasty(), owner in nasty()) {
+        let mut test = flaky(&name);
+        test.failure = said.clone();
+        test.row.as_mut().unwrap().owner = owner;
+        if let Detail::Divergence(divergence) = &mut test.known[0].finding.detail {
+            divergence.because = why.clone();
+            divergence.unknown = vec![said.clone()];
+            divergence.locations[0].sentence = said.clone();
+            divergence.locations[0].line.file = name.clone();
+        }
+        test.known[0].commit = Some(why.clone());
+        let mut useless = test.known[0].clone();
+        useless.answer = Some(not_useful(&useless.finding, &why));
+        test.known.push(useless);
+        test.not_reproduced = Some((NOON, said));
+        let comment = comment_on(&[test.clone()]);
+        prop_assert!(comment.starts_with(COMMENT));
+        prop_assert_eq!(comment.matches("<!--").count(), 1, "{}", comment);
+        let whole = written(|out| issue(&[test], None, out));
+        prop_assert_eq!(whole.matches("<!--").count(), 1, "{}", whole);
+        let (title, body) = whole.split_once("\n\n").unwrap();
+        prop_assert!(!title.contains('\n') && title.chars().count() < 256);
+        for text in [comment.strip_prefix(COMMENT).unwrap(), body.split_once("-->").unwrap().1] {
+            let left = meaning(text);
+            prop_assert!(!left.contains('<'), "a tag\n{}\n\n{}", left, text);
+            for mention in ["@ada", "#123", "!45", "GH-7", "](https://", "\n# heading"] {
+                prop_assert!(!outside_of_pre(text).contains(mention), "{}\n{}", mention, text);
+            }
+            let opened = without_code(text).matches("<details>").count();
+            prop_assert_eq!(opened, without_code(text).matches("</details>").count(), "{}", text);
+        }
+    }
+}
+
+/// Without code, of either kind: no place looks for mentions there.
+fn outside_of_pre(text: &str) -> String {
+    let text = without_code(text);
+    let mut left = String::new();
+    let mut rest = text.as_str();
+    while let Some((before, after)) = rest.split_once("<pre>") {
+        left.push_str(before);
+        rest = after.split_once("</pre>").map_or("", |(_, after)| after);
+    }
+    left + rest
+}

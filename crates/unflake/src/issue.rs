@@ -1,0 +1,42 @@
+//! `unflake issue`: the text of an issue about the cause of a flaky test.
+
+use std::path::Path;
+
+use unflake_model::{Detail, TestId};
+use unflake_report::{self as report, FlakyTest};
+
+use crate::answer;
+use crate::args::IssueArgs;
+use crate::comment::deliver;
+use crate::known::Book;
+use crate::standing;
+use crate::trace::not_one;
+use crate::trouble::Trouble;
+
+pub(crate) fn write(args: &IssueArgs, place: &Path, here: &Path) -> Result<(), Trouble> {
+    let store = standing::open(place)?;
+    let book = Book::open(&store, place, here, args.main.as_deref())?;
+    let test = match answer::find(&store, &args.what)? {
+        Some(said) => said.finding.test,
+        None => {
+            let tests = store.find_tests(&args.what)?;
+            match &tests[..] {
+                [test] => test.clone(),
+                tests => return Err(not_one(&args.what, &tests.iter().map(TestId::as_str).collect::<Vec<_>>())),
+            }
+        }
+    };
+    let first = book.of(&test)?;
+    let best = first.known.first().filter(|known| known.answer.is_none()).map(|known| known.finding.clone());
+    let others = best.iter().flat_map(|finding| book.others_with(finding));
+    let mut tests: Vec<FlakyTest> = others.map(|test| book.of(&test)).collect::<Result<_, _>>()?;
+    tests.insert(0, first);
+    let starts = match best.as_ref().map(|finding| &finding.detail) {
+        Some(Detail::Divergence(divergence)) => divergence.locations.first().map(|start| start.line.file.clone()),
+        _ => None,
+    };
+    let owner = starts.map(|file| book.owners.of(&file).to_owned());
+    let mut text = Vec::new();
+    report::issue(&tests, owner.as_deref(), &mut text).map_err(Trouble::internal("write the issue"))?;
+    deliver(args.to.as_deref(), &text)
+}
