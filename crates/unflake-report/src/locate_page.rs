@@ -110,8 +110,9 @@ fn runs(located: &Located, divergence: &Divergence) -> String {
             format!(" {runs} more timed out and are set apart: where they stop says only when their time was over.")
         }
     };
-    let time = words::duration(located.seconds);
-    format!("{all}: {} failed, {passed} passed, in {time}.{set_apart}", divergence.failed)
+    // What is drawn from what was kept does not know it.
+    let time = if located.seconds > 0.0 { format!(", in {}", words::duration(located.seconds)) } else { String::new() };
+    format!("{all}: {} failed, {passed} passed{time}.{set_apart}", divergence.failed)
 }
 
 fn apart(location: &Location, divergence: &Divergence) -> String {

@@ -162,6 +162,9 @@ impl ScoreRow {
         };
         let bounds = format!("{} to {}", percent(self.low), percent(self.high));
         match self.state {
+            ScoreState::Broken if self.runs == 0 => {
+                format!("fails every time ({})", words::count(self.broken, "time"))
+            }
             ScoreState::Broken => {
                 let before = if self.failures == 0 {
                     "no flaky failure".to_owned()

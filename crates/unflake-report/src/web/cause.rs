@@ -6,7 +6,7 @@ use unflake_model::Timestamp;
 use super::frame::{Frame, bounded, first_line, name, test};
 use super::{Concern, draw};
 use crate::html::Html;
-use crate::{ScoreState, quote, words};
+use crate::{ScoreState, words};
 
 /// Tests of a cause that the inbox names.
 const NAMED: usize = 3;
@@ -51,7 +51,7 @@ impl Cause {
     pub(super) fn entry(&self, html: &mut Html, frame: &Frame) {
         html.inside("div class=\"cost\"", |html| {
             html.put("strong", &words::duration(self.seconds_lost));
-            html.put("span", "lost");
+            html.text(" ").put("span", "lost");
         });
         html.inside("div class=\"cause\"", |html| {
             html.inside("h2", |html| frame.lead(html, &frame.cause(&self.id), &self.what()));
@@ -98,7 +98,7 @@ impl Cause {
     /// What to do first, by what is known.
     fn first(&self, html: &mut Html) {
         let Some(worst) = self.tests.first() else { return };
-        let typed = quote(&worst.score.test);
+        let typed = draw::typed(&worst.score.test);
         html.put("b", "First: ");
         if let Some(start) = self.tests.iter().find_map(|one| one.starts.as_ref()) {
             html.text("look at ")

@@ -5,12 +5,14 @@ use unflake_model::Outcome;
 use super::{Concern, Frame, Past};
 use crate::html::Html;
 use crate::score::percent;
-use crate::{ScoreState, Strip, words};
+use crate::{ScoreState, Strip, quote, words};
 
 /// Of the scatter: its size, and the room for what stands at its sides.
 const WIDTH: f64 = 720.0;
 const HEIGHT: f64 = 140.0;
 const EDGE: f64 = 8.0;
+/// A longer name is in no command.
+const TYPED: usize = 1000;
 
 /// `≈ FLAKY`.
 pub(super) fn state(html: &mut Html, state: ScoreState) {
@@ -118,6 +120,11 @@ fn dot(html: &mut Html, outcome: Outcome, x: f64, y: f64) {
     };
     let tag = if outcome.is_failure() { "path class=\"failed\"" } else { "path class=\"other\"" };
     html.void(tag, &[("d", &path)]);
+}
+
+/// The name of a test as it is typed; of one that nobody would type, what stands for it.
+pub(super) fn typed(test: &str) -> String {
+    if test.len() > TYPED { "TEST".to_owned() } else { quote(test) }
 }
 
 /// A command to copy.

@@ -79,10 +79,19 @@ impl Frame<'_> {
 
     /// `2026-11-16 02:41`.
     pub(super) fn when(&self, when: Timestamp) -> String {
+        self.told(when, "%Y-%m-%d %H:%M")
+    }
+
+    fn told(&self, when: Timestamp, format: &str) -> String {
         match jiff::Timestamp::from_microsecond(when.0) {
-            Ok(when) => when.to_zoned(self.zone.clone()).strftime("%Y-%m-%d %H:%M").to_string(),
+            Ok(when) => when.to_zoned(self.zone.clone()).strftime(format).to_string(),
             Err(_) => "an unknown time".to_owned(),
         }
+    }
+
+    /// With seconds, for what comes in quick succession.
+    pub(super) fn exactly(&self, when: Timestamp) -> String {
+        self.told(when, "%Y-%m-%d %H:%M:%S")
     }
 
     /// `3 days ago`.

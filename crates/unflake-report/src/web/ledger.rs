@@ -3,9 +3,10 @@
 use serde::Serialize;
 use unflake_model::{Day, QuarantineMode, Quarantined};
 
+use super::draw;
 use super::frame::{Frame, first_line, link, name};
 use crate::html::Html;
-use crate::{quote, words};
+use crate::words;
 
 #[derive(Clone, Debug, Serialize)]
 pub struct Ledger {
@@ -99,7 +100,7 @@ impl Apart {
                 left => format!("until {} ({})", entry.expires, words::count(left as usize, "day")),
             };
             let mode = if entry.mode == QuarantineMode::Skip { ", not run" } else { "" };
-            html.text(&format!("{until}{mode}, since {} · {}", entry.added, self.lately));
+            html.text(&format!("{until}{mode}, since {} · {}", entry.added, first_line(&self.lately, 200)));
         });
         if frame.may_write {
             html.inside("form action=\"/quarantine/remove\" method=\"post\"", |html| {
@@ -107,7 +108,7 @@ impl Apart {
                 html.put("button", "Let it count again");
             });
         } else {
-            let typed = format!("unflake quarantine remove {}", quote(entry.test.as_str()));
+            let typed = format!("unflake quarantine remove {}", draw::typed(entry.test.as_str()));
             html.inside("p", |html| _ = html.put("code class=\"do\"", &typed));
         }
     }

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::frame::{Frame, addressed, link, pages, test};
+use super::frame::{Frame, addressed, first_line, link, pages, test};
 use super::{Concern, Pages, RunHead};
 use crate::html::Html;
 use crate::words;
@@ -92,7 +92,7 @@ impl Matrix {
         html.put("th", "Test");
         for run in &self.runs {
             html.inside("th class=\"run\"", |html| {
-                let said = format!("{} {}", frame.when(run.when), run.name());
+                let said = format!("{} {}", frame.when(run.when), first_line(&run.name(), 80));
                 html.inside_with(
                     "a",
                     &[("href", &frame.run(&run.id)), ("title", &said), ("aria-label", &said)],

@@ -33,7 +33,7 @@ pub use matrix::{Cell, Matrix, MatrixRow};
 pub use run::{RunFailure, RunPage};
 pub use runs::{RunHead, RunRow, Runs};
 pub use said::Said;
-pub use test::{FailureSeen, Known, Past, TestPage};
+pub use test::{FailureSeen, Known, LookedInto, Past, TestPage};
 pub use tests::Tests;
 
 /// One page of the history.
@@ -80,7 +80,7 @@ impl View {
             Self::Runs(_) => "Runs".to_owned(),
             Self::Run(one) => one.title(),
             Self::Quarantine(_) => "Quarantine".to_owned(),
-            Self::Said(one) => one.what.clone(),
+            Self::Said(one) => one.title(),
         }
     }
 

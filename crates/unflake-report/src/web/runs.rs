@@ -78,6 +78,8 @@ impl Runs {
             html.put("p", "No run is known yet.");
             return;
         }
+        let how = "Attempts are all that were made; passes and failures those of the suite, and of failures that were run again. Searches and experiments make tests fail on purpose.";
+        html.put("p class=\"soft\"", how);
         table(html, frame, &self.runs);
         pages(html, frame, &self.pages, "/runs", "", "run");
     }
@@ -86,7 +88,7 @@ impl Runs {
 pub(super) fn table(html: &mut Html, frame: &Frame, runs: &[RunRow]) {
     html.inside("div class=\"wide\"", |html| {
         html.inside("table class=\"list\"", |html| {
-            html.fixed("<thead><tr><th>When</th><th>Whose</th><th>Revision</th><th class=\"number\">Passed</th><th class=\"number\">Failed</th><th class=\"number\">Skipped</th><th class=\"number\">Test time</th><th>End</th><th>Command</th></tr></thead>");
+            html.fixed("<thead><tr><th>When</th><th>Whose</th><th>Revision</th><th class=\"number\">Attempts</th><th class=\"number\">Passes</th><th class=\"number\">Failures</th><th class=\"number\">Test time</th><th>End</th><th>Command</th></tr></thead>");
             html.inside("tbody", |html| {
                 for run in runs {
                     html.inside("tr", |html| row(html, frame, run));
@@ -97,14 +99,14 @@ pub(super) fn table(html: &mut Html, frame: &Frame, runs: &[RunRow]) {
 }
 
 fn row(html: &mut Html, frame: &Frame, run: &RunRow) {
-    html.inside("td class=\"when\"", |html| frame.lead(html, &frame.run(&run.head.id), &frame.when(run.head.when)));
-    html.put("td", &first_line(&run.head.name(), 40));
+    html.inside("td class=\"when\"", |html| frame.lead(html, &frame.run(&run.head.id), &frame.exactly(run.head.when)));
+    html.put("td class=\"where\"", &first_line(&run.head.name(), 40));
     html.inside("td", |html| _ = html.put("code", &first_line(&run.head.revision(), 12)));
+    html.put("td class=\"number\"", &run.attempts.to_string());
     html.put("td class=\"number\"", &run.passed.to_string());
     let failed = if run.failed > 0 { "td class=\"number failed\"" } else { "td class=\"number\"" };
     html.put(failed, &run.failed.to_string());
-    html.put("td class=\"number\"", &run.skipped.to_string());
-    html.put("td class=\"number\"", &words::rough_duration(run.seconds));
+    html.put("td class=\"number\"", &words::duration(run.seconds));
     html.put("td", &end(run)).put("td class=\"what\"", &first_line(&run.command, 80));
 }
 

@@ -2,8 +2,11 @@
 
 use serde::Serialize;
 
+use super::frame::{first_line, link};
 use crate::html::Html;
-use crate::one_line;
+
+/// What is said of a name may be as long as the name.
+const LONGEST: usize = 1000;
 
 #[derive(Clone, Debug, Serialize)]
 pub struct Said {
@@ -12,11 +15,15 @@ pub struct Said {
 }
 
 impl Said {
+    pub(super) fn title(&self) -> String {
+        first_line(&self.what, 80)
+    }
+
     pub(super) fn draw(&self, html: &mut Html) {
-        html.put("h1", &one_line(&self.what));
+        html.put("h1", &first_line(&self.what, LONGEST));
         if let Some(next) = &self.next {
-            html.put("p", &format!("→ {}", one_line(next)));
+            html.put("p", &format!("→ {}", first_line(next, LONGEST)));
         }
-        html.inside("p", |html| super::frame::link(html, "/", "To the inbox"));
+        html.inside("p", |html| link(html, "/", "To the inbox"));
     }
 }

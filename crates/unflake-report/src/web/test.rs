@@ -6,7 +6,7 @@ use unflake_model::{Outcome, Timestamp};
 use super::frame::{Frame, bounded, first_line, full_name, link, name};
 use super::{Concern, draw};
 use crate::html::Html;
-use crate::{ScoreState, quote, words};
+use crate::{ScoreState, words};
 
 const STRIP: usize = 60;
 const LINES: usize = 40;
@@ -18,12 +18,23 @@ pub struct TestPage {
     #[serde(flatten)]
     pub concern: Concern,
     pub line: Option<u32>,
+    /// What the last search for where it starts to fail came to, where that was kept.
+    pub looked_into: Option<LookedInto>,
     /// What was found out about it, the newest first.
     pub findings: Vec<Known>,
     /// What it failed with, the most frequent first.
     pub failures: Vec<FailureSeen>,
     /// The newest first.
     pub past: Vec<Past>,
+}
+
+/// A search for where a test starts to fail.
+#[derive(Clone, Debug, Serialize)]
+pub struct LookedInto {
+    pub when: Timestamp,
+    pub commit: Option<String>,
+    /// In words: `passed in all 200 runs: nothing to compare`.
+    pub meaning: String,
 }
 
 /// What was found out about a test.
@@ -122,6 +133,12 @@ impl TestPage {
                     }
                 });
             }
+            if let Some(looked) = &self.looked_into {
+                let at = looked.commit.as_deref().map(|commit| format!(" at {}", commit.get(..8).unwrap_or(commit)));
+                let when = format!("{}{}", frame.when(looked.when), at.unwrap_or_default());
+                let said = format!("{} ({when})", first_line(&looked.meaning, 300));
+                html.put("dt", "Looked into").put("dd", &said);
+            }
             if score.seconds_lost >= 0.05 {
                 let lost = format!("{} in failing and running again", words::duration(score.seconds_lost));
                 html.put("dt", "Lost").put("dd", &lost);
@@ -142,7 +159,7 @@ impl TestPage {
     /// What can be done about it now.
     fn next(&self, html: &mut Html, frame: &Frame) {
         let score = &self.concern.score;
-        let typed = quote(&score.test);
+        let typed = draw::typed(&score.test);
         let commands: &[&str] = match score.state {
             ScoreState::Sound => &[],
             ScoreState::Broken => &["history"],
@@ -252,14 +269,15 @@ fn history(html: &mut Html, frame: &Frame, past: &[Past]) {
 impl Past {
     fn row(&self, html: &mut Html, frame: &Frame) {
         html.inside("td class=\"when\"", |html| match &self.run {
-            Some(run) => frame.lead(html, &frame.run(run), &frame.when(self.when)),
-            None => _ = html.text(&frame.when(self.when)),
+            Some(run) => frame.lead(html, &frame.run(run), &frame.exactly(self.when)),
+            None => _ = html.text(&frame.exactly(self.when)),
         });
         html.inside("td", |html| outcome(html, self.outcome));
         html.put("td class=\"number\"", &words::duration(self.seconds));
         let revision = self.revision.as_deref().unwrap_or("");
         html.inside("td", |html| _ = html.put("code", &first_line(revision, 12)));
-        html.put("td", &first_line(&self.place, 60)).put("td class=\"what\"", &first_line(&self.message, 160));
+        html.put("td class=\"where\"", &first_line(&self.place, 60))
+            .put("td class=\"what\"", &first_line(&self.message, 160));
     }
 }
 

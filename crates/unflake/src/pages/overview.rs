@@ -6,7 +6,7 @@ use std::path::Path;
 use unflake_inquiry::{Standing, State};
 use unflake_model::{Detail, Failure, Outcome, Phase, Timestamp};
 use unflake_report::web::{Overall, Start};
-use unflake_store::{FailureRef, Kin, Pulse, Said, Source, Store, TestKey, TextKey};
+use unflake_store::{FailureRef, Kin, Pulse, Ready, Said, Source, Store, TestKey, TextKey};
 
 use crate::owners::Owners;
 use crate::sources::hash;
@@ -34,6 +34,8 @@ pub(crate) struct Overview {
     pub(crate) failures: HashMap<TestKey, Vec<SeenFailure>>,
     /// What was found out about tests.
     pub(crate) found: HashMap<TestKey, Vec<Said>>,
+    /// The last reports that were prepared, of whichever files.
+    pub(crate) ready: HashMap<TestKey, Ready>,
     pub(crate) owners: Owners,
 }
 
@@ -47,6 +49,10 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
+    pub(crate) fn executions(&self) -> u64 {
+        self.passed + self.failed + self.skipped
+    }
+
     pub(crate) fn add(&mut self, outcome: Outcome, seconds: f32) {
         self.seconds += f64::from(seconds);
         match outcome {
@@ -94,11 +100,19 @@ impl Overview {
         tallies.resize(standings.runs.len(), Tally::default());
         let at: HashMap<TestKey, usize> = standings.all.iter().enumerate().map(|(at, (key, _))| (*key, at)).collect();
         let order = order(&standings);
-        let found = found(store, &standings)?;
+        let keys: HashMap<&str, TestKey> = standings.tests.values().map(|kin| (kin.test.as_str(), kin.key)).collect();
+        let mut found: HashMap<TestKey, Vec<Said>> = HashMap::new();
+        for said in store.said(SAID)? {
+            if let Some(key) = keys.get(said.finding.test.as_str()) {
+                found.entry(*key).or_default().push(said);
+            }
+        }
+        let ready = store.prepared(None)?.into_iter();
+        let ready = ready.filter_map(|one| Some((*keys.get(one.test.as_str())?, one))).collect();
         let failures = Failures::default().look(store, &standings, &at)?;
         let causes = causes(&standings, &at, &failures);
         let owners = Owners::find(&project::find(here));
-        Ok(Self { pulse, standings, at, order, tallies, causes, failures, found, owners })
+        Ok(Self { pulse, standings, at, order, tallies, causes, failures, found, ready, owners })
     }
 
     pub(crate) fn standing(&self, key: TestKey) -> Option<&Standing> {
@@ -149,22 +163,6 @@ fn order(standings: &Standings) -> Vec<usize> {
         by_rank.then_with(|| name(*one).cmp(&name(*other)))
     });
     order
-}
-
-/// What was found out about each test, the newest first.
-fn found(store: &Store, standings: &Standings) -> Result<HashMap<TestKey, Vec<Said>>, Trouble> {
-    let said = store.said(SAID)?;
-    let mut found: HashMap<TestKey, Vec<Said>> = HashMap::new();
-    if said.is_empty() {
-        return Ok(found);
-    }
-    let keys: HashMap<&str, TestKey> = standings.tests.values().map(|kin| (kin.test.as_str(), kin.key)).collect();
-    for one in said {
-        if let Some(key) = keys.get(one.finding.test.as_str()) {
-            found.entry(*key).or_default().push(one);
-        }
-    }
-    Ok(found)
 }
 
 /// The failures of the tests that concern somebody, each since the last change of its behaviour.

@@ -77,7 +77,7 @@ fn row(head: RunHead, tally: Tally, ours: Option<&Run>, going_on: bool, set_apar
         passed: tally.passed,
         failed: tally.failed,
         skipped: tally.skipped,
-        attempts: ours.map_or(tally.passed + tally.failed + tally.skipped, |run| run.attempts),
+        attempts: ours.map_or(tally.executions(), |run| run.attempts),
         seconds: tally.seconds,
         listed: ours.and_then(|run| run.listed).map(|(listed, _)| listed),
         exit: ours.and_then(|run| run.ended).map(|(_, exit)| exit),

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, HashMap};
 
 use unflake_model::{Detail, Timestamp};
 use unflake_report::web::{
-    Cause, CausePage, Cell, Concern, FailureSeen, Inbox, Known, Matrix, MatrixRow, Pages, Past, TestPage, Tests,
+    Cause, CausePage, Cell, Concern, FailureSeen, Inbox, Known, LookedInto, Matrix, MatrixRow, Pages, Past, TestPage,
+    Tests,
 };
 use unflake_store::{FailureRef, Said, SourceId, Store, TestKey};
 
@@ -102,7 +103,9 @@ impl Sight<'_> {
         let all = self.matching(query);
         let (shown, pages) = Pages::cut(&all, page, TESTS);
         let standings = &self.overview.standings;
-        let newest_first: Vec<usize> = (0..standings.runs.len()).rev().collect();
+        // A search or an experiment is no column.
+        let ran = |run: &usize| self.overview.tallies[*run].executions() > 0;
+        let newest_first: Vec<usize> = (0..standings.runs.len()).rev().filter(ran).collect();
         let (runs, columns) = Pages::cut(&newest_first, columns, COLUMNS);
         let places: HashMap<TestKey, usize> = shown.iter().enumerate().map(|(at, key)| (*key, at)).collect();
         let mut cells = vec![vec![Cell::Absent; runs.len()]; shown.len()];
@@ -147,7 +150,14 @@ impl Sight<'_> {
         past.truncate(ATTEMPTS);
         let seen = self.overview.failures.get(&key).map_or(&[][..], Vec::as_slice);
         let failures = seen.iter().take(FEW * 3).map(|one| self.seen(one)).collect::<Result<_, _>>()?;
-        Ok(Some(TestPage { concern, line: kin.line, findings: self.findings(key)?, failures, past }))
+        Ok(Some(TestPage {
+            concern,
+            line: kin.line,
+            looked_into: self.looked_into(key),
+            findings: self.findings(key)?,
+            failures,
+            past,
+        }))
     }
 
     fn seen(&self, seen: &SeenFailure) -> Result<FailureSeen, Trouble> {
@@ -174,6 +184,12 @@ impl Sight<'_> {
     pub(crate) fn located(&self, key: TestKey) -> Option<&Said> {
         let found = self.overview.found.get(&key)?;
         found.iter().find(|said| matches!(said.finding.detail, Detail::Divergence(_)))
+    }
+
+    fn looked_into(&self, key: TestKey) -> Option<LookedInto> {
+        let ready = self.overview.ready.get(&key)?;
+        let (commit, meaning) = (ready.commit.clone(), ready.report.meaning.clone());
+        Some(LookedInto { when: ready.started, commit, meaning })
     }
 
     /// All that was found out about it, the newest first.

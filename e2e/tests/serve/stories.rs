@@ -1,0 +1,180 @@
+use std::fmt::Write;
+use std::fs;
+use std::net::{TcpListener, TcpStream};
+
+use e2e::Story;
+
+use crate::client::Served;
+
+/// A shop with twenty runs of a CI behind it, of which `days` are imported.
+pub(crate) fn shop() -> Story {
+    let story = Story::new().with("pyproject.toml", "").with("CODEOWNERS", "* @shop\n");
+    import(&story, 0..20);
+    story
+}
+
+/// Reports in which one test is flaky, one is broken since the 12th day, and one has a name that nobody would choose.
+fn import(story: &Story, days: std::ops::Range<u32>) {
+    for day in days {
+        let hostile = "test_x[&lt;script&gt;alert(1)&lt;/script&gt;]";
+        let tests = [("test_retry", day % 4 == 3, 2.5), ("test_total", day >= 12, 0.25), (hostile, day % 5 == 4, 0.1)];
+        let mut text = format!(r#"<testsuites><testsuite name="pytest" timestamp="2026-10-{:02}T10:00:00Z">"#, day + 1);
+        for (name, failed, seconds) in tests {
+            let failure = format!(
+                r#"<failure message="TimeoutError: no answer to {name} after {day}">trace of {name}</failure>"#
+            );
+            let failure = if failed { failure.as_str() } else { "" };
+            let head = r#"<testcase classname="tests.test_shop" file="tests/test_shop.py""#;
+            write!(text, r#"{head} name="{name}" time="{seconds}">{failure}</testcase>"#).unwrap();
+        }
+        text += "</testsuite></testsuites>";
+        let path = story.place().join(format!("{day}.xml"));
+        fs::write(&path, text).unwrap();
+        let commit = format!("{day:040x}");
+        story
+            .unflake(["import", "--quiet", "--branch", "main", "--revision", &commit])
+            .arg(path)
+            .start()
+            .end_beside_others()
+            .exits(0);
+    }
+}
+
+#[test]
+fn every_page_is_there_and_its_data_too() {
+    let story = shop();
+    let served = Served::start(&story);
+    let inbox = served.json("/inbox.json");
+    assert_eq!((&inbox["schema"], &inbox["view"]), (&1.into(), &"inbox".into()));
+    assert_eq!((&inbox["overall"]["tests"], &inbox["overall"]["runs"]), (&3.into(), &20.into()));
+    let worst = &inbox["causes"][0];
+    assert_eq!(worst["tests"][0]["test"], "tests/test_shop.py::test_retry");
+    assert_eq!((&worst["failures"], &worst["seconds_lost"]), (&5.into(), &12.5.into()));
+    let (key, cause) = (&worst["tests"][0]["key"], worst["id"].as_str().unwrap());
+
+    let test = served.json(&format!("/test/{key}.json"));
+    assert_eq!((&test["state"], &test["owner"]), (&"flaky".into(), &"@shop".into()));
+    assert_eq!(test["past"].as_array().unwrap().len(), 20);
+    assert_eq!((&test["failures"][0]["count"], &test["failures"][0]["id"]), (&5.into(), &cause.into()));
+    let matrix = served.json("/matrix.json");
+    assert_eq!(matrix["runs"].as_array().unwrap().len(), 20);
+    let cells = matrix["rows"][0]["cells"].as_array().unwrap();
+    assert_eq!((&cells[3], &cells[4]), (&"failed".into(), &"passed".into()));
+    let runs = served.json("/runs.json");
+    let run = runs["runs"][0]["id"].as_str().unwrap();
+    assert_eq!((&runs["runs"][0]["failed"], &runs["runs"][0]["commit"]), (&3.into(), &format!("{:040x}", 19).into()));
+    assert_eq!(served.json(&format!("/run/{run}.json"))["failures"][0]["failed"], 1);
+    assert_eq!(served.json("/tests.json?q=total")["tests"].as_array().unwrap().len(), 1);
+    assert_eq!(served.json("/quarantine.json")["entries"].as_array().unwrap().len(), 0);
+
+    let paths = ["/", "/inbox", "/tests", "/matrix", "/runs", "/quarantine"].map(str::to_owned);
+    let more = [format!("/test/{key}"), format!("/cause/{cause}"), format!("/run/{run}")];
+    for path in paths.into_iter().chain(more) {
+        let answer = served.get(&path);
+        assert_eq!(answer.status, 200, "{path}");
+        assert!(answer.head.contains("Content-Security-Policy: default-src 'none'"), "{}", answer.head);
+        assert!(!answer.body.contains("<script"), "{path}: a name of a test became markup");
+    }
+    for path in ["/test/999", "/test/x", "/cause/x", "/run/ci-99", "/nothing", "/located/1", "/test/1/2"] {
+        assert_eq!(served.get(path).status, 404, "{path}");
+    }
+    assert_eq!(served.get("/test/999.json").status, 404);
+    insta::assert_snapshot!("inbox", story.plain(&served.get("/").text()));
+    insta::assert_snapshot!("test", story.plain(&served.get(&format!("/test/{key}")).text()));
+    insta::assert_snapshot!("run", story.plain(&served.get(&format!("/run/{run}")).text()));
+    assert_eq!(served.stop().0, Some(0));
+}
+
+#[test]
+fn what_comes_in_meanwhile_is_shown() {
+    let story = shop();
+    let served = Served::start(&story);
+    assert_eq!(served.json("/inbox.json")["overall"]["runs"], 20);
+    import(&story, 20..22);
+    assert_eq!(served.json("/inbox.json")["overall"]["runs"], 22);
+    assert_eq!(served.stop().0, Some(0));
+}
+
+#[test]
+fn a_run_that_goes_on_is_shown_as_such() {
+    let tests = "
+import os, time
+def test_first(): pass
+def test_slow():
+    open('going', 'w').write('on')
+    while not os.path.exists('end'): time.sleep(0.01)
+";
+    let story = Story::of(tests);
+    story.run("", "python -m pytest -k first").exits(0);
+    let served = Served::start(&story);
+    let running = story.running("", "python -m pytest").start();
+    running.wait_for("going");
+    let inbox = served.json("/inbox.json");
+    let id = inbox["overall"]["going_on"]["id"].as_str().expect("it goes on").to_owned();
+    assert!(served.get("/").text().contains("A run is going on"));
+    let page = served.get(&format!("/run/{id}"));
+    assert!(page.body.contains("http-equiv=\"refresh\""), "it loads itself again");
+    assert!(!served.get(&format!("/run/{id}?still=1")).body.contains("http-equiv=\"refresh\""));
+    fs::write(story.project().join("end"), "").unwrap();
+    running.end_beside_others().exits(0);
+    let page = served.get(&format!("/run/{id}"));
+    assert!(page.text().contains("2 attempts: nothing failed; exit 0."), "{}", page.text());
+    assert!(!page.body.contains("http-equiv=\"refresh\""));
+    assert_eq!(served.json("/inbox.json")["overall"]["going_on"], serde_json::Value::Null);
+    assert_eq!(served.stop().0, Some(0));
+}
+
+#[test]
+fn ctrl_c_ends_it_and_nothing_is_left() {
+    let story = shop();
+    let served = Served::start(&story);
+    served.get("/");
+    served.get("/test/1");
+    // Somebody who says nothing does not keep it.
+    let silent = TcpStream::connect(("127.0.0.1", served.port)).unwrap();
+    let port = served.port;
+    let (code, said) = served.stop();
+    assert_eq!(code, Some(0));
+    assert_eq!(said, "  this machine only; without the token it is for reading. Ctrl-C ends it\n");
+    drop(silent);
+    TcpListener::bind(("127.0.0.1", port)).expect("the port is free again");
+    let mut left: Vec<String> = fs::read_dir(story.project().join(".unflake"))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    left.sort();
+    assert_eq!(left, [".gitignore", "history.db"]);
+    story.unflake(["history"]).end().exits(0);
+}
+
+#[test]
+fn what_keeps_it_from_serving_is_said() {
+    let story = shop();
+    let taken = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    let port = taken.local_addr().unwrap().port().to_string();
+    let ran = story.unflake(["serve", "--port", &port]).end().exits(2);
+    assert_eq!(
+        ran.stderr.replace(&port, "[PORT]"),
+        "unflake: port [PORT] is taken, perhaps by another unflake serve\n  → `unflake serve --port 0` takes one that is free\n"
+    );
+    let empty = Story::new();
+    let ran = empty.unflake(["serve", "--port", "0"]).end().exits(2);
+    assert!(ran.stderr.contains("there is no history in"), "{}", ran.stderr);
+}
+
+#[test]
+fn one_file_has_all_of_it() {
+    let story = shop();
+    story.unflake(["report", "--html", "flaky.html"]).end().exits(0);
+    let page = fs::read_to_string(story.project().join("flaky.html")).unwrap();
+    assert!(page.contains("<title>Flaky tests · project</title>") && page.contains("Content-Security-Policy"));
+    assert!(!page.contains("<script") && !page.contains("src=") && !page.contains("http://127"));
+    for to in page.split("href=\"").skip(1).map(|rest| rest.split('"').next().unwrap()) {
+        let to = to.strip_prefix('#').unwrap_or_else(|| panic!("{to} leads out of the file"));
+        assert!(page.contains(&format!("id=\"{to}\"")), "{to} leads nowhere");
+    }
+    let printed = story.unflake(["report", "--html", "-"]).end().exits(0).stdout;
+    assert!(printed.starts_with("<!DOCTYPE html>") && printed.contains("test_retry"));
+    let nowhere = story.unflake(["report", "--html", "no/such/place.html"]).end();
+    assert!(nowhere.stderr.contains("could not write the report"), "{}", nowhere.stderr);
+}
