@@ -4,7 +4,7 @@ use rusqlite::{Result, Row, params};
 use unflake_model::{Answer, Finding, Fingerprint, Prepared, TestId, Timestamp};
 
 use crate::word::Json;
-use crate::{RunId, Store, StoreError};
+use crate::{RunId, Store, StoreError, TestKey};
 
 /// A finding as it was told.
 #[derive(Clone, Debug, PartialEq)]
@@ -56,6 +56,15 @@ impl Store {
     pub fn said_of(&self, test: &TestId) -> Result<Vec<Said>, StoreError> {
         let sql = format!("{SAID} AND test.name = ? ORDER BY said.id DESC");
         Ok(self.list(&sql, params![test.as_str()], said)?.into_iter().flatten().collect())
+    }
+
+    /// What one run said, with the keys of the tests.
+    pub fn said_in(&self, run: RunId) -> Result<Vec<(TestKey, Finding)>, StoreError> {
+        let all = self.list("SELECT test, body FROM said WHERE run = ? ORDER BY id", params![run.0], |row| {
+            let test = TestKey(row.get(0)?);
+            Ok(row.get::<_, Json<Finding>>(1).ok().map(|finding| (test, finding.0)))
+        })?;
+        Ok(all.into_iter().flatten().collect())
     }
 
     /// Keeps a report on a test, of these files.

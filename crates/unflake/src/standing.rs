@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
 use unflake_inquiry::{Ledger, LedgerSource, Standing};
+use unflake_model::{Detail, FilterKind, Finding, Outcome};
 use unflake_report::Strip;
 use unflake_store::{Execution, FILE, Kin, Source, SourceId, Store, TestKey};
 
@@ -60,11 +61,22 @@ pub(crate) fn look_at(
                 ledger.add(test, one.again > 0, one.outcome, one.seconds);
             }
         })?;
+        for test in let_go(store, source.id)? {
+            ledger.add(test, false, Outcome::Failed, 0.0);
+        }
     }
     let bad_days = ledger.bad_days();
     let all =
         ledger.standings(&bad_days).into_iter().map(|standing| (TestKey(standing.test as i64), standing)).collect();
     Ok(Standings { tests, runs: numbers.runs, parts: numbers.parts, bad_days, all })
+}
+
+/// The tests that passed in a run of ours only because a filter let an assertion of theirs fail: they were flaky.
+fn let_go(store: &Store, source: SourceId) -> Result<Vec<usize>, Trouble> {
+    let SourceId::Run(run) = source else { return Ok(Vec::new()) };
+    let is_let_go = |finding: &Finding| matches!(&finding.detail, Detail::Filter(one) if one.kind == FilterKind::Flaky);
+    let said = store.said_in(run)?.into_iter().filter(|(_, finding)| is_let_go(finding));
+    Ok(said.filter_map(|(test, _)| usize::try_from(test.0).ok()).collect())
 }
 
 /// Numbers for what is the same.

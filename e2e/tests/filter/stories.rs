@@ -61,6 +61,12 @@ fn a_failure_that_is_let_go_is_told_everywhere() {
         "{junit}"
     );
     assert!(ran.attempts().iter().filter(|one| one.ends_with("suite process")).count() == 2, "{:?}", ran.attempts());
+    // It passed, and the history knows better.
+    let scores = story.place().join("scores.json");
+    story.unflake(["score", "--json", scores.to_str().unwrap()]).end();
+    let scores: serde_json::Value = serde_json::from_str(&fs::read_to_string(scores).unwrap()).unwrap();
+    let [scored] = &scores["findings"].as_array().unwrap()[..] else { panic!("{scores}") };
+    assert_eq!((&scored["test"], &scored["failures"]), (&"test_it.py::test_lamp".into(), &1.into()), "{scored}");
     // Without the filter it is a flaky test as ever.
     at_a_bad_turn(&story);
     let ran = call(&story, &["run"]).exits(0);
