@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Makes the samples beside it once more, by the real runners, in a temporary directory: `make.sh [NAME…]`.
-# Needs python3, cargo and cargo-nextest, Maven with a JDK, npm, g++ with GoogleTest, go. Where one of them is missing, its samples stay as they are.
+# Needs python3, cargo and cargo-nextest, Maven with a JDK, Gradle, npm, g++ with GoogleTest, go. Where one of them is missing, its samples stay as they are.
 here=$(cd "$(dirname "$0")" && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -56,8 +56,9 @@ P
   mkdir -p .config && printf '[profile.default.junit]\npath = "junit.xml"\n' > .config/nextest.toml
   cargo nextest run --no-fail-fast --retries 2; cp target/nextest/default/junit.xml ../nextest.xml; rm -f mark
   NEXTEST_EXPERIMENTAL_LIBTEST_JSON=1 cargo nextest run --no-fail-fast --retries 2 --message-format libtest-json > ../libtest.json; rm -f mark
-  touch mark; cargo nextest run --no-fail-fast --stress-count 2 2>/dev/null && true; cp target/nextest/default/junit.xml ../stress.xml; cd ..
-  keep nextest.xml nextest-retries.xml; keep libtest.json nextest-libtest.jsonl; grep -q stress stress.xml && keep stress.xml nextest-stress.xml
+  RUST_BACKTRACE=0 cargo nextest run --no-fail-fast --stress-count 2 2>/dev/null && true; cp target/nextest/default/junit.xml ../stress.xml; cd ..
+  (cd shop-rs && rm -f mark && RUST_BACKTRACE=0 NEXTEST_EXPERIMENTAL_LIBTEST_JSON=1 cargo nextest run --no-fail-fast --stress-count 2 --message-format libtest-json 2>/dev/null > ../stress.json)
+  keep nextest.xml nextest-retries.xml; keep libtest.json nextest-libtest.jsonl; grep -q stress stress.xml && keep stress.xml nextest-stress.xml && keep stress.json nextest-stress.jsonl
 fi
 
 if wanted gtest; then
@@ -72,6 +73,26 @@ TEST_P(Each, Number) { EXPECT_GT(GetParam(), 0); }
 INSTANTIATE_TEST_SUITE_P(Some, Each, testing::Values(1, 2));
 P
   g++ -o shop-cc shop.cc -lgtest -lgtest_main -lpthread && ./shop-cc --gtest_output=xml:gtest.xml; keep gtest.xml gtest.xml
+fi
+
+if wanted gradle; then
+  mkdir -p shop-gradle/src/test/java/shop && cd shop-gradle
+  # Debian's Gradle is old and finds nothing by itself: JUnit 4 as Maven has it.
+  jars=$(find ~/.m2 -name 'junit-4*.jar' -o -name 'hamcrest-core-1.3.jar' | sed "s/.*/'&'/" | paste -sd,)
+  printf "apply plugin: 'java'\ndependencies { testCompile files(%s) }\ntest { ignoreFailures = true }\n" "$jars" > build.gradle
+  cat > src/test/java/shop/CartTest.java <<'P'
+package shop;
+import org.junit.*;
+import java.io.*;
+public class CartTest {
+    @Test public void sums() { System.out.println("sums up"); Assert.assertEquals(2, 1 + 1); }
+    @Test public void price() { Assert.assertEquals("a <price>", 3, 2); }
+    @Test public void broken() { throw new IllegalStateException("no disk"); }
+    @Ignore("not here") @Test public void skipped() {}
+}
+P
+  gradle -q --offline --no-daemon test; cd ..
+  keep shop-gradle/build/test-results/test/TEST-shop.CartTest.xml gradle.xml
 fi
 
 if wanted surefire; then

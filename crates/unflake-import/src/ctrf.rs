@@ -109,17 +109,21 @@ struct Attempt {
     duration: f64,
     message: Option<String>,
     trace: Option<String>,
+    /// Which one it is, counted from 1.
+    attempt: Option<u32>,
 }
 
 fn case(test: Test, start: Option<f64>) -> Case {
-    let mut attempts: Vec<Tried> = test.retry_attempts.iter().take(1000).map(tried).collect();
+    let mut retried = test.retry_attempts;
+    retried.sort_by_key(|one| one.attempt);
+    let mut attempts: Vec<Tried> = retried.iter().take(1000).map(tried).collect();
     // Some writers have the last attempt among the others, some do not.
     if attempts.len() <= test.retries as usize {
         attempts.push(tried(&test.last));
     }
     let last = attempts.last().is_some_and(|last| last.outcome == Outcome::Passed);
     if test.flaky && last && attempts.len() == 1 {
-        let failure = Attempt { status: "failed".to_owned(), duration: 0.0, message: None, trace: None };
+        let failure = Attempt { status: "failed".to_owned(), duration: 0.0, message: None, trace: None, attempt: None };
         let missed = test.retries.clamp(1, 1000) as usize;
         attempts.splice(0..0, std::iter::repeat_with(|| tried(&failure)).take(missed));
     }
@@ -136,6 +140,7 @@ fn case(test: Test, start: Option<f64>) -> Case {
         file: test.file_path,
         line: test.line,
         when: test.start.or(start).and_then(when::milliseconds),
+        before: None,
         attempts,
     }
 }

@@ -20,7 +20,7 @@ pub(crate) fn of(test: &Reported) -> (String, Option<String>) {
 }
 
 /// nextest repeats whole suites as `name@stress-0`, `name@stress-1` and so on.
-fn without_repetition(group: &str) -> &str {
+pub(crate) fn without_repetition(group: &str) -> &str {
     match group.rsplit_once("@stress-") {
         Some((name, number)) if number.bytes().all(|byte| byte.is_ascii_digit()) => name,
         _ => group,

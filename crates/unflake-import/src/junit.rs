@@ -25,6 +25,8 @@ pub struct Reported {
     pub file: Option<String>,
     pub line: Option<u32>,
     pub seconds: f64,
+    /// Which attempt it is, counted from 1, where the report says so (`attempt_number`).
+    pub attempt: Option<u32>,
     /// Of the test, or of the suite that it is in.
     pub when: Option<Timestamp>,
     pub result: Told,
@@ -219,6 +221,7 @@ impl Reading<'_> {
             file: attributes.file.or_else(|| suite.and_then(|suite| suite.file.clone())),
             line: attributes.line,
             seconds: attributes.seconds.unwrap_or(0.0),
+            attempt: attributes.attempt,
             when: attributes.when.or_else(|| suite.and_then(|suite| suite.when)),
             result: if attributes.not_run { skipped } else { Told::Passed },
             has_result: attributes.has_result,

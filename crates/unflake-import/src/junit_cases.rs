@@ -41,7 +41,8 @@ impl Listener for Cases<'_, '_> {
                 (Told::Failed(_), Told::Failed(then)) if then.message.starts_with("failed on teardown") => {
                     return ControlFlow::Continue(());
                 }
-                (Told::Passed, _) => {
+                // Whoever numbers attempts tells what became of each.
+                (Told::Passed, _) if test.attempt.is_none() => {
                     let mut case = case(self.held.take().unwrap_or_default());
                     case.attempts = vec![untold()];
                     (self.sink)(case)?;
@@ -60,7 +61,7 @@ impl Listener for Cases<'_, '_> {
 
 fn case(test: Reported) -> Case {
     let (id, file) = identity::of(&test);
-    let Reported { line, when, seconds, mut result, excused, in_vain, stdout, stderr, .. } = test;
+    let Reported { line, when, seconds, attempt, mut result, excused, in_vain, stdout, stderr, .. } = test;
     if let Told::Failed(trouble) = &mut result
         && trouble.text.is_empty()
     {
@@ -78,7 +79,8 @@ fn case(test: Reported) -> Case {
         attempts.extend(excused.into_iter().map(failed));
         attempts.push(tried(Told::Passed, seconds));
     }
-    Case { id: text::name(id), file, line, when, attempts }
+    let before = attempt.map(|attempt| attempt.saturating_sub(1));
+    Case { id: text::name(id), file, line, when, before, attempts }
 }
 
 fn tried(result: Told, seconds: f64) -> Tried {
@@ -100,6 +102,10 @@ fn tried(result: Told, seconds: f64) -> Tried {
     let message = match trouble.message.trim() {
         // Go's reporters say no more than this; the reason is in the text.
         "" | "Failed" => panic_in(&trouble.text).or_else(first).unwrap_or_default(),
+        // nextest's newer ones say where, and in the text what.
+        message if message.starts_with("thread '") && message.contains(" panicked at ") => {
+            panic_in(&trouble.text).unwrap_or_else(|| message.to_owned())
+        }
         message => message.to_owned(),
     };
     let failure = Failure {

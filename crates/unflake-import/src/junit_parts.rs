@@ -17,6 +17,8 @@ pub(crate) struct Attributes {
     pub(crate) when: Option<Timestamp>,
     pub(crate) message: Option<String>,
     pub(crate) kind: Option<String>,
+    /// Which attempt it is, counted from 1.
+    pub(crate) attempt: Option<u32>,
     /// Told in words that the test was not run.
     pub(crate) not_run: bool,
     /// A `result` beside a `status`: only GoogleTest has both.
@@ -44,6 +46,7 @@ impl Attributes {
                 b"timestamp" => found.when = when::moment(&value()),
                 b"message" => found.message = Some(value()),
                 b"type" => found.kind = Some(value()),
+                b"attempt_number" => found.attempt = value().trim().parse().ok(),
                 b"status" => found.not_run |= is(&["notrun", "disabled", "skipped"]),
                 b"result" => {
                     found.has_result = true;

@@ -37,6 +37,8 @@ pub struct Case {
     pub line: Option<u32>,
     /// When it ran, or the suite that it is in.
     pub when: Option<Timestamp>,
+    /// How many attempts at it came before in this run, where the report says so. None: those that stand before it.
+    pub before: Option<u32>,
     /// At least one; more where the runner itself ran it again.
     pub attempts: Vec<Tried>,
 }

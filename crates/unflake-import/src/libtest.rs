@@ -5,6 +5,7 @@ use std::io::BufRead;
 use serde_json::Value;
 use unflake_model::{Failure, Outcome, Phase};
 
+use crate::identity::without_repetition;
 use crate::lines::{self, seconds, word};
 use crate::{Case, Sink, Tried, text};
 
@@ -25,7 +26,7 @@ pub(crate) fn read(source: impl BufRead, sink: &mut Sink) -> Result<(), String> 
         let mut attempts = vec![untold(); before];
         let failure = failure(outcome, &event);
         attempts.push(Tried { outcome, seconds: seconds(&event, "exec_time"), failure });
-        sink(Case { id: text::name(id), file: None, line: None, when: None, attempts }).is_continue()
+        sink(Case { id: text::name(id), file: None, line: None, when: None, before: None, attempts }).is_continue()
     })
 }
 
@@ -37,6 +38,7 @@ fn id(name: &str) -> (String, usize) {
         _ => (name, 0),
     };
     let Some((program, test)) = name.split_once('$') else { return (name.to_owned(), before) };
+    let program = without_repetition(program);
     let program = match program.split_once("::") {
         Some((package, library)) if package.replace('-', "_") == library => package,
         _ => program,

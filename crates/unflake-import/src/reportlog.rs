@@ -41,6 +41,7 @@ fn begun(id: String, report: &Value) -> Case {
         file: place[0].as_str().map(str::to_owned),
         line: place[1].as_u64().and_then(|line| u32::try_from(line + 1).ok()),
         when: report["start"].as_f64().and_then(|start| when::milliseconds(start * 1000.0)),
+        before: None,
         attempts: vec![Tried { outcome: Outcome::Passed, seconds: 0.0, failure: None }],
     }
 }

@@ -67,3 +67,29 @@ fn a_sample_that_breaks_off_is_read_up_to_there() {
         }
     }
 }
+
+/// Some number the attempts at a test (`attempt_number`), in whatever order they come.
+#[test]
+fn attempts_that_are_numbered_keep_their_numbers() {
+    let report = r#"<testsuite name="pytest">
+        <testcase classname="tests.test_cart" name="test_sum" attempt_number="2"/>
+        <testcase classname="tests.test_cart" name="test_sum" attempt_number="1"><failure message="no"/></testcase>
+        <testcase classname="tests.test_cart" name="test_other" attempt_number="1"/>
+        <testcase classname="tests.test_cart" name="test_other" attempt_number="x"/>
+    </testsuite>"#;
+    let mut cases = Vec::new();
+    let ended = read(Format::JUnit, report.as_bytes(), &mut |case: Case| {
+        let attempts: Vec<&str> = case.attempts.iter().map(|tried| tried.outcome.word()).collect();
+        cases.push(format!("{} {:?} {}", case.id, case.before, attempts.join(" ")));
+        ControlFlow::Continue(())
+    });
+    assert_eq!(ended, Ok(()));
+    let expected = [
+        "tests/test_cart.py::test_sum Some(1) passed",
+        "tests/test_cart.py::test_sum Some(0) failed",
+        // The first of two that are not numbered looks as if it had passed, where pytest wrote it.
+        "tests/test_cart.py::test_other Some(0) failed",
+        "tests/test_cart.py::test_other None passed",
+    ];
+    assert_eq!(cases, expected);
+}

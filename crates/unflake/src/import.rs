@@ -223,6 +223,8 @@ impl Taking<'_> {
         let test = TestId::new(&case.id);
         let file = case.file.map(Into::into);
         let met = self.met.entry(test.clone()).or_default();
+        // Attempts may stand in any order, or each in a file of its own.
+        let mut again = case.before.unwrap_or(met.times);
         for tried in case.attempts {
             let failure = tried.failure;
             met.failed |= tried.outcome.is_failure();
@@ -232,11 +234,12 @@ impl Taking<'_> {
                 test: test.clone(),
                 file: Option::clone(&file),
                 line: case.line,
-                again: met.times,
+                again,
                 outcome: tried.outcome,
                 seconds: tried.seconds,
                 failure,
             });
+            again = again.saturating_add(1);
             met.times = met.times.saturating_add(1);
         }
         if self.met.len() > MOST_TESTS {
