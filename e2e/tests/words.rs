@@ -239,12 +239,21 @@ fn help_says_what_there_is() {
                    remove
       import       Take in results that other programs wrote: JUnit XML and more, from your CI
       score        List the flaky tests by how likely they are to fail in their next run, and since when
+      serve        Show the history as pages for a browser on this machine: what to look at, tests,
+                   runs, the quarantine
+      report       Write the same pages into one file
       nio          Find tests that pass once and fail when they are run again in the same process, and
                    the state behind it
       order        Find tests that depend on which tests ran before them, name those, and the state
                    behind it
       locate       Run a flaky test many times and say where in the code its failing runs part from the
                    passing ones
+      prepare      Locate every flaky test that has no report yet, the worst first, so that reports are
+                   ready before anyone asks
+      answer       Say of a finding that it was of no use, so that such findings come last; or take that
+                   back
+      comment      Write the text of a comment on a change that touches code a flaky test runs through
+      issue        Write the text of an issue about the cause of a flaky test
       factors      Run a test under other circumstances, one after the other, and say which of them make
                    it fail
       measure      Run tests many times and say how far the runs differ: in verdicts, values, lines,
@@ -285,11 +294,11 @@ fn help_says_what_there_is() {
                     settings or guessed
 
     Options:
-          --color <WHEN>   Use colour: auto, always or never. NO_COLOR is honoured [possible values:
-                           auto, always, never]
       -q, --quiet          Say only what has to be acted upon
           --json <FILE>    Write everything found as JSON to FILE (`-`: standard output)
           --junit <FILE>   Write a JUnit report to FILE, every attempt included
+          --color <WHEN>   Use colour: auto, always or never. NO_COLOR is honoured [possible values:
+                           auto, always, never]
           --runner-output  Show at the end what the runner itself printed
       -h, --help           Print help
 

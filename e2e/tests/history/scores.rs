@@ -26,6 +26,7 @@ fn sixty_days() -> Story {
 fn scores(story: &Story, options: &[&str]) -> Vec<Value> {
     let said = story.unflake(["score", "--json", "-"]).args(options).end().exits(0);
     let document: Value = serde_json::from_str(&said.stdout).unwrap();
+    assert_eq!(document["exit"]["code"], 0);
     assert_eq!((&document["tests"], &document["runs"], &document["set_apart"]), (&24.into(), &60.into(), &1.into()));
     document["findings"].as_array().unwrap().clone()
 }
