@@ -2,7 +2,7 @@
 
 All of it is in `.venvs` at the top of the repository: `e2e`, with the newest pytest and what the stories need beside it, and the
 runners of `tests/other_runners.rs`: `go` (gotestsum), `vitest`, `perl` (a formatter for `prove`, which Debian has as a
-package), and of `tests/native_runs.rs`: `cargo` (nextest). Compilers, CMake, GoogleTest, Maven, a JDK and Chromium are packages of the system. Whatever is
+package), and of `tests/native_runs.rs`: `cargo` (nextest). Compilers, CMake, GoogleTest, Maven, a JDK, Chromium and PostgreSQL are packages of the system. Whatever is
 already there and complete is left alone. A half-made one (an interrupted set-up, an interpreter that has gone) is made anew.
 UNFLAKE_TEST_PYTHON names another Python to be used by the stories instead; then no environment is made for it.
 """
@@ -143,6 +143,15 @@ def ensure_browser():
         get(program, package)
 
 
+def ensure_postgres():
+    """PostgreSQL, of which the tests start a server of their own. Debian keeps its programs out of the way."""
+    if not any(Path("/usr/lib/postgresql").glob("*/bin/initdb")) and shutil.which("initdb") is None:
+        print("installing postgresql", flush=True)
+        install("postgresql")
+    if not any(Path("/usr/lib/postgresql").glob("*/bin/initdb")):
+        get("initdb", "postgresql")
+
+
 def ensure_maven():
     """Maven and a JDK, and in Maven's own repository what the specimen needs, so that it can be built without a network."""
     get("mvn", "maven")
@@ -190,6 +199,7 @@ def main():
     Made("perl", PERL, has_perl, make_perl).ensure()
     ensure_native()
     ensure_browser()
+    ensure_postgres()
     ensure_maven()
     Made("cargo", NEXTEST, nextest_works, make_nextest).ensure()
 

@@ -2,6 +2,7 @@
 //! certainty that nothing of it is left behind.
 
 mod mount;
+mod postgres;
 mod projects;
 mod ran;
 mod running;
@@ -13,6 +14,7 @@ use std::process::Command;
 use std::sync::OnceLock;
 
 pub use mount::Mount;
+pub use postgres::{Server, server};
 pub use projects::{flaky, shop};
 pub use ran::Ran;
 pub use running::Running;

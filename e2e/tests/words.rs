@@ -242,6 +242,7 @@ fn help_says_what_there_is() {
       serve        Show the history as pages for a browser on this machine: what to look at, tests,
                    runs, the quarantine
       report       Write the same pages into one file
+      store        Copy the history to a server that a team shares, or back
       nio          Find tests that pass once and fail when they are run again in the same process, and
                    the state behind it
       order        Find tests that depend on which tests ran before them, name those, and the state
@@ -333,7 +334,8 @@ fn help_says_what_there_is() {
                               15m]
           --output-limit <N>  Characters of one text (what a test prints, a trace) to keep [default:
                               65536]
-          --store <DIR>       Directory for the history of the project [default: .unflake in the
+          --store <PLACE>     Where the history of the project is: a directory, or a server that a team
+                              shares, as `postgres://USER@HOST/DATABASE` [default: .unflake in the
                               project]
 
     Other runners:

@@ -1,4 +1,4 @@
-//! From a directory to a connection that is ready for use.
+//! From a directory to a connection with SQLite that is ready for use.
 
 use std::fs;
 use std::io;
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, Result};
 
-use crate::{FILE, QUARANTINE, StoreError, schema};
+use crate::{FILE, Place, QUARANTINE, StoreError, schema};
 
 /// How long to wait for another process before giving up.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -41,8 +41,8 @@ pub fn let_git_see(dir: &Path) -> io::Result<()> {
     if old { fs::write(ignore, HIDDEN) } else { Ok(()) }
 }
 
-pub(crate) fn open(path: &Path, shared: bool) -> Result<Connection, StoreError> {
-    let failed = |error| StoreError::of_database(path, error);
+pub(crate) fn open(place: &Place, path: &Path, shared: bool) -> Result<Connection, StoreError> {
+    let failed = |error: rusqlite::Error| StoreError::of(place, error.into());
     let (mut connection, found, journal) = match connect(path, "NORMAL") {
         Err(error) if lacks_shared_memory(&error) => {
             let (connection, found) = connect(path, "EXCLUSIVE").map_err(failed)?;
@@ -56,11 +56,11 @@ pub(crate) fn open(path: &Path, shared: bool) -> Result<Connection, StoreError> 
     if !(0..=schema::KNOWN).contains(&found) {
         // Else the last one to close a database moves its journal into it.
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).map_err(failed)?;
-        return Err(StoreError::Newer { path: path.to_owned(), found, known: schema::KNOWN });
+        return Err(StoreError::Newer { at: place.into(), found, known: schema::KNOWN });
     }
     if connection.is_readonly("main").map_err(failed)? {
         let source = "the file is read-only".into();
-        return Err(StoreError::Unwritable { path: path.to_owned(), source });
+        return Err(StoreError::Unwritable { at: place.into(), source });
     }
     use_journal(&connection, journal).map_err(failed)?;
     schema::migrate(&mut connection).map_err(failed)?;
@@ -138,7 +138,7 @@ mod tests {
     fn check(shared: bool, journal: &str, synchronous: i64) {
         let dir = tempfile::tempdir().unwrap();
         let path = prepare(dir.path()).unwrap();
-        let connection = open(&path, shared).unwrap();
+        let connection = open(&dir.path().into(), &path, shared).unwrap();
         let holds: String = connection.pragma_query_value(None, "journal_mode", |row| row.get(0)).unwrap();
         assert_eq!(holds, journal);
         let holds: i64 = connection.pragma_query_value(None, "synchronous", |row| row.get(0)).unwrap();
@@ -159,8 +159,8 @@ mod tests {
     fn a_history_that_moved_to_a_shared_file_system_loses_its_log() {
         let dir = tempfile::tempdir().unwrap();
         let path = prepare(dir.path()).unwrap();
-        drop(open(&path, false).unwrap());
-        let connection = open(&path, true).unwrap();
+        drop(open(&dir.path().into(), &path, false).unwrap());
+        let connection = open(&dir.path().into(), &path, true).unwrap();
         let holds: String = connection.pragma_query_value(None, "journal_mode", |row| row.get(0)).unwrap();
         assert_eq!(holds, "truncate");
     }

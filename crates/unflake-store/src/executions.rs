@@ -1,9 +1,10 @@
 //! All executions, those of our own runs and those of reports alike, as the score and the history of a test need them.
 
-use rusqlite::{OptionalExtension, Result, params};
+use rusqlite::params;
 use unflake_model::{Outcome, TestId, Timestamp};
 
 use crate::columns::Unpacker;
+use crate::database::Result;
 use crate::word::Word;
 use crate::{ReportId, RunId, Store, StoreError};
 
@@ -61,13 +62,8 @@ pub struct Past {
 impl Store {
     /// Every test that was ever run or listed, by its key.
     pub fn tests(&self) -> Result<Vec<Kin>, StoreError> {
-        self.list("SELECT id, name, file, line FROM test ORDER BY id", [], |row| {
-            Ok(Kin {
-                key: TestKey(row.get(0)?),
-                test: TestId::new(row.get_ref(1)?.as_str()?),
-                file: row.get(2)?,
-                line: row.get(3)?,
-            })
+        self.list("SELECT id, name, file, line FROM test ORDER BY id", &[], |row| {
+            Ok(Kin { key: TestKey(row.get(0)?), test: TestId::new(row.text(1)?), file: row.get(2)?, line: row.get(3)? })
         })
     }
 
@@ -83,7 +79,7 @@ impl Store {
             "SELECT 0, id, started, commit_hash, coalesce(dirty, 0), NULL, NULL, NULL, NULL FROM run WHERE attempts > 0
              UNION ALL
              SELECT 1, id, started, commit_hash, 0, branch, ci_run, ci_attempt, job FROM report",
-            [],
+            &[],
             |row| {
                 let number = row.get(1)?;
                 Ok(Source {
@@ -109,7 +105,6 @@ impl Store {
             SourceId::Report(report) => self.each_packed(report, &mut |_, execution| each(execution)),
             SourceId::Run(run) => self.each_attempt(run, each),
         }
-        .map_err(|error| StoreError::of_database(&self.path, error))
     }
 
     /// All executions of one test that reports tell of, the oldest first.
@@ -131,62 +126,54 @@ impl Store {
                 break;
             }
             let mut found: Vec<(u64, Execution)> = Vec::new();
-            let read = self.each_packed(report, &mut |number, execution| {
+            self.each_packed(report, &mut |number, execution| {
                 if execution.test == test {
                     found.push((number, execution));
                 }
-            });
-            let read = read.and_then(|()| {
-                found.into_iter().try_for_each(|(number, execution)| {
-                    let passed = execution.outcome == Outcome::Passed;
-                    let message = if passed { String::new() } else { self.message(report, number)? };
-                    all.push(Past { source: source.clone(), execution, message });
-                    Ok(())
-                })
-            });
-            read.map_err(|error| StoreError::of_database(&self.path, error))?;
+            })?;
+            for (number, execution) in found {
+                let passed = execution.outcome == Outcome::Passed;
+                let message = if passed { String::new() } else { self.message(report, number)? };
+                all.push(Past { source: source.clone(), execution, message });
+            }
         }
         Ok(all)
     }
 
-    pub(crate) fn each_packed(&self, report: ReportId, each: &mut dyn FnMut(u64, Execution)) -> Result<()> {
-        let mut statement =
-            self.connection.prepare_cached("SELECT first, body FROM packed WHERE report = ? ORDER BY first")?;
-        let mut rows = statement.query(params![report.0])?;
-        while let Some(row) = rows.next()? {
-            let first = row.get::<_, i64>(0)?.cast_unsigned();
-            let body = row.get_ref(1)?.as_blob()?;
-            (first..).zip(Unpacker::new(body)).for_each(|(number, execution)| each(number, execution));
-        }
-        Ok(())
+    pub(crate) fn each_packed(&self, report: ReportId, each: &mut dyn FnMut(u64, Execution)) -> Result<(), StoreError> {
+        let sql = "SELECT first, body FROM packed WHERE report = ? ORDER BY first";
+        self.each(sql, params![report.0], &mut |row| {
+            let first = row.get::<i64>(0)?.cast_unsigned();
+            (first..).zip(Unpacker::new(row.bytes(1)?)).for_each(|(number, execution)| each(number, execution));
+            Ok(())
+        })
     }
 
-    fn each_attempt(&self, run: RunId, each: &mut dyn FnMut(Execution)) -> Result<()> {
-        let mut statement = self.connection.prepare_cached(
+    fn each_attempt(&self, run: RunId, each: &mut dyn FnMut(Execution)) -> Result<(), StoreError> {
+        self.each(
             "SELECT attempt.test, attempt.again, circumstance.purpose = 'suite', attempt.outcome, attempt.seconds
              FROM circumstance JOIN attempt ON attempt.circumstance = circumstance.id
              WHERE circumstance.run = ? AND circumstance.purpose IN ('suite', 'at-end', 'fresh')
              ORDER BY attempt.id",
-        )?;
-        let mut rows = statement.query(params![run.0])?;
-        while let Some(row) = rows.next()? {
-            let again: u32 = row.get(1)?;
-            let in_suite: bool = row.get(2)?;
-            each(Execution {
-                test: TestKey(row.get(0)?),
-                // What runs after the suite runs again, though for the first time in its session.
-                again: (again + u32::from(!in_suite)).min(15) as u8,
-                outcome: row.get::<_, Word<Outcome>>(3)?.0,
-                seconds: row.get::<_, Option<f64>>(4)?.unwrap_or(0.0) as f32,
-            });
-        }
-        Ok(())
+            params![run.0],
+            &mut |row| {
+                let again: u32 = row.get(1)?;
+                let in_suite: bool = row.get(2)?;
+                each(Execution {
+                    test: TestKey(row.get(0)?),
+                    // What runs after the suite runs again, though for the first time in its session.
+                    again: again.saturating_add(u32::from(!in_suite)).min(15) as u8,
+                    outcome: row.get::<Word<Outcome>>(3)?.0,
+                    seconds: row.get::<Option<f64>>(4)?.unwrap_or(0.0) as f32,
+                });
+                Ok(())
+            },
+        )
     }
 
-    fn message(&self, report: ReportId, number: u64) -> Result<String> {
+    fn message(&self, report: ReportId, number: u64) -> Result<String, StoreError> {
         let sql = "SELECT body FROM reported_failure JOIN text ON text.id = message WHERE report = ? AND number = ?";
-        let mut statement = self.connection.prepare_cached(sql)?;
-        let found = statement.query_row(params![report.0, number.cast_signed()], |row| row.get(0)).optional()?;
-        Ok(found.unwrap_or_default())
+        let found = self.list(sql, params![report.0, number.cast_signed()], |row| row.get(0))?;
+        Ok(found.into_iter().next().unwrap_or_default())
     }
 }

@@ -31,8 +31,8 @@ impl Store {
     pub fn pulse(&self) -> Result<Pulse, StoreError> {
         let found = self.list(
             "SELECT (SELECT coalesce(max(id), 0) FROM attempt), (SELECT count(*) FROM run), (SELECT count(ended) FROM run),
-                    (SELECT count(*) FROM report), (SELECT coalesce(sum(executions), 0) FROM report)",
-            [],
+                    (SELECT count(*) FROM report), (SELECT CAST(coalesce(sum(executions), 0) AS BIGINT) FROM report)",
+            &[],
             |row| Ok(Pulse([row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?])),
         )?;
         Ok(found.into_iter().next().unwrap_or_default())
@@ -58,7 +58,7 @@ impl Store {
             "SELECT max(attempt.started) FROM circumstance JOIN attempt ON attempt.circumstance = circumstance.id
              WHERE circumstance.run = ?",
             params![run.id.0],
-            |row| row.get::<_, Option<i64>>(0),
+            |row| row.get::<Option<i64>>(0),
         )?;
         Ok(last.into_iter().flatten().next().map_or(run.facts.started, Timestamp))
     }
@@ -73,13 +73,13 @@ impl Store {
             params![run.0],
             |row| {
                 let failure = FailureRef {
-                    phase: Some(row.get::<_, Word<Phase>>(2)?.0),
+                    phase: Some(row.get::<Word<Phase>>(2)?.0),
                     kind: TextKey(row.get(3)?),
                     message: TextKey(row.get(4)?),
                     trace: TextKey(row.get(5)?),
-                    file: row.get::<_, Option<i64>>(6)?.map(TextKey),
+                    file: row.get::<Option<i64>>(6)?.map(TextKey),
                 };
-                Ok((TestKey(row.get(0)?), row.get::<_, Word<Outcome>>(1)?.0, failure))
+                Ok((TestKey(row.get(0)?), row.get::<Word<Outcome>>(1)?.0, failure))
             },
         )?;
         failures.into_iter().filter(|one| one.1.is_failure()).for_each(|(test, _, failure)| each(test, failure));
@@ -91,19 +91,18 @@ impl Store {
         let said = self.list(sql, params![report.0], |row| {
             let (kind, message, trace) = (TextKey(row.get(1)?), TextKey(row.get(2)?), TextKey(row.get(3)?));
             let failure = FailureRef { phase: None, kind, message, trace, file: None };
-            Ok((row.get::<_, i64>(0)?.cast_unsigned(), failure))
+            Ok((row.get::<i64>(0)?.cast_unsigned(), failure))
         })?;
         if said.is_empty() {
             return Ok(());
         }
         let said: HashMap<u64, FailureRef> = said.into_iter().collect();
-        let read = self.each_packed(report, &mut |number, execution| {
+        self.each_packed(report, &mut |number, execution| {
             if execution.outcome.is_failure()
                 && let Some(failure) = said.get(&number)
             {
                 each(execution.test, *failure);
             }
-        });
-        read.map_err(|error| StoreError::of_database(&self.path, error))
+        })
     }
 }

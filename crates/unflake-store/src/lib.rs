@@ -1,4 +1,4 @@
-//! Facts: every attempt of every run, kept in one embedded database per project.
+//! Facts: every attempt of every run, kept in one embedded database per project, or on a server for a team.
 //!
 //! What is guaranteed:
 //! 1. What [`Store::record`] was given is in the database when it returns. A `kill -9` of the process loses nothing of
@@ -6,17 +6,22 @@
 //! 2. All observations of one call are kept, or none of them.
 //! 3. No attempt is ever changed or thrown away. A report of another program comes in once, however often it is given.
 //! 4. Several processes may record into the same history at once. A writer waits for another one, a reader for nobody.
-//! 5. A file that this version does not understand is left as it is.
+//! 5. What this version does not understand is left as it is.
+//! 6. A password is never told.
 //!
 //! Deliberately absent: verdicts and any other opinion, a clock (times are handed in) and the drawing of anything.
 
 mod columns;
 mod connect;
+mod copy;
+mod database;
 mod error;
 mod executions;
 mod failed;
 mod filesystem;
 mod import;
+mod place;
+mod postgres;
 mod read;
 mod report;
 mod run;
@@ -26,15 +31,18 @@ mod schema;
 mod word;
 mod write;
 
-use std::path::{Path, PathBuf};
+use std::cell::RefCell;
 use std::time::Duration;
 
-use rusqlite::Connection;
+use database::Database;
+use postgres::{Address, Client};
 
 pub use connect::let_git_see;
-pub use error::StoreError;
+pub use copy::Copied;
+pub use error::{At, StoreError};
 pub use executions::{Execution, Kin, Past, Source, SourceId, TestKey};
 pub use failed::{FailureRef, Pulse, TextKey};
+pub use place::Place;
 pub use read::{Kept, Learned};
 pub use report::{Imported, Report, ReportFacts, ReportId};
 pub use run::{Host, Revision, Run, RunFacts, RunId};
@@ -48,35 +56,76 @@ pub const QUARANTINE: &str = "quarantine.toml";
 /// The history of one project. Can be moved to another thread; is used by one at a time.
 #[derive(Debug)]
 pub struct Store {
-    connection: Connection,
-    path: PathBuf,
+    database: Database,
+    place: Place,
     known: write::Known,
 }
 
 impl Store {
-    /// Opens `<dir>/history.db` and makes it where it is not there yet. A directory that it makes, or finds empty, gets
+    /// Opens the history in a place and makes it where it is not there yet. A directory that it makes, or finds empty, gets
     /// a `.gitignore` that keeps git from seeing it.
-    pub fn open(dir: &Path) -> Result<Self, StoreError> {
-        let path = connect::prepare(dir)?;
-        let connection = connect::open(&path, filesystem::is_shared(dir))?;
-        Ok(Self { connection, path, known: write::Known::default() })
+    pub fn open(place: impl Into<Place>) -> Result<Self, StoreError> {
+        let place = place.into();
+        let database = match &place.server {
+            Some(address) => on_server(&place, address)?,
+            None => {
+                let path = connect::prepare(&place.dir)?;
+                Database::Sqlite(connect::open(&place, &path, filesystem::is_shared(&place.dir))?)
+            }
+        };
+        Ok(Self { database, place, known: write::Known::default() })
+    }
+
+    /// Opens the history in a place, if there is one.
+    pub fn find(place: impl Into<Place>) -> Result<Option<Self>, StoreError> {
+        let place = place.into();
+        let there = match &place.server {
+            Some(address) => {
+                let found = Client::connect(address).and_then(|mut client| client.version());
+                found.map_err(|error| StoreError::of(&place, error))? > 0
+            }
+            None => place.dir.join(FILE).is_file(),
+        };
+        if there { Self::open(place).map(Some) } else { Ok(None) }
     }
 
     /// A history that ends with the process.
     pub fn in_memory() -> Result<Self, StoreError> {
-        let path = PathBuf::from(":memory:");
-        let connection = connect::open(&path, false)?;
-        Ok(Self { connection, path, known: write::Known::default() })
+        let place = Place::memory();
+        let database = Database::Sqlite(connect::open(&place, &place.dir, false)?);
+        Ok(Self { database, place, known: write::Known::default() })
     }
 
     /// How long to wait for another process that writes before saying [`StoreError::Busy`]. Its transactions take
     /// milliseconds; 20 seconds unless told otherwise.
     pub fn patience(&self, patience: Duration) -> Result<(), StoreError> {
-        self.connection.busy_timeout(patience).map_err(|error| StoreError::of_database(&self.path, error))
+        self.database.patience(patience).map_err(|error| self.failed(error))
     }
 
-    /// Where the history is.
-    pub fn path(&self) -> &Path {
-        &self.path
+    /// Where the history is, in words: the path of its file, or its address without the password.
+    pub fn whereabouts(&self) -> String {
+        self.place.words()
     }
+
+    fn failed(&self, error: database::Error) -> StoreError {
+        StoreError::of(&self.place, error)
+    }
+}
+
+fn on_server(place: &Place, address: &Address) -> Result<Database, StoreError> {
+    let failed = |error| StoreError::of(place, error);
+    let mut client = Client::connect(address).map_err(failed)?;
+    let found = client.version().map_err(failed)?;
+    if found > schema::KNOWN {
+        return Err(StoreError::Newer { at: place.into(), found, known: schema::KNOWN });
+    }
+    if found < schema::KNOWN {
+        client.migrate().map_err(|error| match failed(error) {
+            StoreError::Unwritable { at, source } if found > 0 => {
+                StoreError::Older { at, found, known: schema::KNOWN, source }
+            }
+            other => other,
+        })?;
+    }
+    Ok(Database::Postgres(Box::new(RefCell::new(client))))
 }

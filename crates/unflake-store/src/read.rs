@@ -3,9 +3,11 @@
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use rusqlite::{Result, Row, params};
+use rusqlite::params;
+use rusqlite::types::ToSql;
 use unflake_model::{Attempt, Dependencies, EnvironmentId, Factor, Failure, Observation, SessionId, TestId, Timestamp};
 
+use crate::database::{Error, Result, Row};
 use crate::word::{Json, Word};
 use crate::write::Told;
 use crate::{Host, Revision, Run, RunFacts, RunId, Store, StoreError};
@@ -56,7 +58,7 @@ impl Store {
     /// and the ends of sessions.
     pub fn told(&self, run: RunId) -> Result<Vec<Observation>, StoreError> {
         let told = self.list("SELECT body FROM told WHERE run = ? ORDER BY id", params![run.0], |row| {
-            row.get::<_, Json<Told>>(0).map(|told| told.0)
+            row.get::<Json<Told>>(0).map(|told| told.0)
         })?;
         told.into_iter().map(|told| self.observation(told)).collect()
     }
@@ -65,8 +67,15 @@ impl Store {
     /// which it stands as whole words, as `test_total` does in `test_cart.py::test_total[2]`; else all in which it
     /// stands at all.
     pub fn find_tests(&self, pattern: &str) -> Result<Vec<TestId>, StoreError> {
-        let names: Vec<String> =
-            self.list("SELECT name FROM test WHERE instr(name, ?) ORDER BY name", params![pattern], |row| row.get(0))?;
+        let mut names = Vec::new();
+        self.each("SELECT name FROM test", &[], &mut |row| {
+            let name = row.text(0)?;
+            if name.contains(pattern) {
+                names.push(name.to_owned());
+            }
+            Ok(())
+        })?;
+        names.sort();
         let exact = |name: &String| name == pattern;
         let whole = |name: &String| has_whole(name, pattern);
         let chosen: Vec<&String> = if names.iter().any(exact) {
@@ -84,14 +93,18 @@ impl Store {
     pub fn flaky_lately(&self, runs: usize) -> Result<Vec<(TestId, u32, u32)>, StoreError> {
         let mut tests: HashMap<String, (u32, u32)> = HashMap::new();
         let rows = self.list(
-            "SELECT test.name, sum(attempt.outcome = 'passed') AS passed,
-                    sum(attempt.outcome IN ('failed', 'error') OR attempt.outcome LIKE '%crashed%') AS failed
-             FROM attempt JOIN circumstance ON circumstance.id = attempt.circumstance JOIN test ON test.id = attempt.test
-             WHERE circumstance.purpose IN ('suite', 'at-end', 'fresh', 'stress', 'look')
-               AND circumstance.run IN (SELECT id FROM run ORDER BY id DESC LIMIT ?)
-             GROUP BY test.id, circumstance.run, circumstance.purpose HAVING passed > 0 AND failed > 0",
-            params![runs as i64],
-            |row| Ok((row.get::<_, String>(0)?, row.get::<_, u32>(1)?, row.get::<_, u32>(2)?)),
+            "SELECT name, passed, failed FROM (
+                 SELECT test.name AS name, count(CASE WHEN attempt.outcome = 'passed' THEN 1 END) AS passed,
+                        count(CASE WHEN attempt.outcome IN ('failed', 'error') OR attempt.outcome LIKE '%crashed%' THEN 1 END)
+                        AS failed
+                 FROM attempt
+                 JOIN circumstance ON circumstance.id = attempt.circumstance JOIN test ON test.id = attempt.test
+                 WHERE circumstance.purpose IN ('suite', 'at-end', 'fresh', 'stress', 'look')
+                   AND circumstance.run IN (SELECT id FROM run ORDER BY id DESC LIMIT ?)
+                 GROUP BY test.id, circumstance.run, circumstance.purpose) AS counted
+             WHERE passed > 0 AND failed > 0",
+            params![most(runs)],
+            |row| Ok((row.get::<String>(0)?, row.get::<u32>(1)?, row.get::<u32>(2)?)),
         )?;
         for (name, passed, failed) in rows {
             let counts = tests.entry(name).or_default();
@@ -108,7 +121,7 @@ impl Store {
     pub fn passed_at(&self, tree: &str, test: &TestId) -> Result<Option<Vec<TestId>>, StoreError> {
         let sql = format!("{PASSES} AND run.tree_hash = ?2 ORDER BY attempt.position, attempt.id LIMIT 1");
         let found = self.list(&sql, params![test.as_str(), tree], |row| {
-            Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?, row.get::<_, u32>(2)?))
+            Ok((row.get::<i64>(0)?, row.get::<i64>(1)?, row.get::<u32>(2)?))
         })?;
         let Some((run, environment, position)) = found.first().copied() else { return Ok(None) };
         let mut before = self.list(
@@ -117,7 +130,7 @@ impl Store {
              WHERE circumstance.run = ? AND circumstance.environment = ? AND attempt.position < ?
              ORDER BY attempt.position",
             params![run, environment, position],
-            |row| row.get::<_, String>(0),
+            |row| row.get::<String>(0),
         )?;
         before.dedup();
         Ok(Some(before.into_iter().map(TestId::new).collect()))
@@ -126,7 +139,7 @@ impl Store {
     /// The commits with whose files, and no others, a test passed. The newest first.
     pub fn commits_passed(&self, test: &TestId) -> Result<Vec<String>, StoreError> {
         let sql = format!("{PASSES} AND run.commit_hash IS NOT NULL ORDER BY attempt.started DESC LIMIT 1000");
-        let mut commits = self.list(&sql, params![test.as_str()], |row| row.get::<_, String>(3))?;
+        let mut commits = self.list(&sql, params![test.as_str()], |row| row.get::<String>(3))?;
         commits.dedup();
         Ok(commits)
     }
@@ -143,14 +156,14 @@ impl Store {
              JOIN text own ON own.id = dependency.own
              JOIN text searched ON searched.id = dependency.searched
              ORDER BY test.name",
-            [],
+            &[],
             |row| {
-                let mut on = row.get::<_, Json<Dependencies>>(6)?.0;
+                let mut on = row.get::<Json<Dependencies>>(6)?.0;
                 on.searched = match shared.entry(row.get(7)?) {
                     Entry::Occupied(known) => known.get().clone(),
-                    Entry::Vacant(new) => new.insert(row.get::<_, Json<Searched>>(8)?.0).clone(),
+                    Entry::Vacant(new) => new.insert(row.get::<Json<Searched>>(8)?.0).clone(),
                 };
-                let (test, started) = (TestId::new(row.get_ref(0)?.as_str()?), Timestamp(row.get(1)?));
+                let (test, started) = (TestId::new(row.text(0)?), Timestamp(row.get(1)?));
                 Ok(Learned { test, started, revision: revision(row, [2, 3, 4, 5])?, on })
             },
         )
@@ -182,7 +195,7 @@ impl Store {
                AND run.command = ? AND run.cwd = ?
              ORDER BY run.id DESC",
             params![test.as_str(), Json(command), cwd],
-            |row| Ok((RunId(row.get(0)?), row.get::<_, Option<u8>>(1)?)),
+            |row| Ok((RunId(row.get(0)?), row.get::<Option<u8>>(1)?)),
         )?;
         let mut stopped: Vec<RunId> = runs
             .into_iter()
@@ -218,23 +231,31 @@ impl Store {
     }
 
     fn test_name(&self, id: i64) -> Result<TestId, StoreError> {
-        let name = self
-            .connection
-            .prepare_cached("SELECT name FROM test WHERE id = ?")
-            .and_then(|mut statement| statement.query_row([id], |row| row.get::<_, String>(0)));
-        name.map(TestId::new).map_err(|error| StoreError::of_database(&self.path, error))
+        let found = self.list("SELECT name FROM test WHERE id = ?", params![id], |row| row.get::<String>(0))?;
+        found.into_iter().next().map(TestId::new).ok_or_else(|| self.failed(Error::Missing))
     }
 
     pub(crate) fn list<T>(
         &self,
         sql: &str,
-        params: impl rusqlite::Params,
-        read: impl FnMut(&Row) -> Result<T>,
+        params: &[&dyn ToSql],
+        mut read: impl FnMut(&Row) -> Result<T>,
     ) -> Result<Vec<T>, StoreError> {
-        self.connection
-            .prepare_cached(sql)
-            .and_then(|mut statement| statement.query_map(params, read)?.collect())
-            .map_err(|error| StoreError::of_database(&self.path, error))
+        let mut all = Vec::new();
+        self.each(sql, params, &mut |row| {
+            all.push(read(row)?);
+            Ok(())
+        })?;
+        Ok(all)
+    }
+
+    pub(crate) fn each(
+        &self,
+        sql: &str,
+        params: &[&dyn ToSql],
+        each: &mut dyn FnMut(&Row) -> Result<()>,
+    ) -> Result<(), StoreError> {
+        self.database.each(sql, params, each).map_err(|error| self.failed(error))
     }
 }
 
@@ -273,7 +294,7 @@ const PASSES: &str = "
 
 /// A row of [`KEPT`].
 fn kept(row: &Row) -> Result<Kept> {
-    let failure = match row.get::<_, Option<Word<_>>>(16)? {
+    let failure = match row.get::<Option<Word<_>>>(16)? {
         Some(Word(phase)) => Some(Failure {
             phase,
             kind: row.get(17)?,
@@ -288,26 +309,26 @@ fn kept(row: &Row) -> Result<Kept> {
         run: RunId(row.get(0)?),
         revision: revision(row, [1, 2, 3, 22])?,
         attempt: Attempt {
-            test: TestId::new(row.get_ref(4)?.as_str()?),
+            test: TestId::new(row.text(4)?),
             session: SessionId(row.get(5)?),
-            purpose: row.get::<_, Word<_>>(6)?.0,
+            purpose: row.get::<Word<_>>(6)?.0,
             environment: EnvironmentId(row.get(7)?),
-            origin: row.get::<_, Word<_>>(8)?.0,
+            origin: row.get::<Word<_>>(8)?.0,
             position: row.get(9)?,
             run: row.get(10)?,
-            outcome: row.get::<_, Word<_>>(11)?.0,
+            outcome: row.get::<Word<_>>(11)?.0,
             started: Timestamp(row.get(12)?),
-            seconds: row.get::<_, Option<f64>>(13)?.unwrap_or(f64::NAN),
+            seconds: row.get::<Option<f64>>(13)?.unwrap_or(f64::NAN),
             failure,
-            stdout: row.get::<_, Option<String>>(14)?.unwrap_or_default(),
-            stderr: row.get::<_, Option<String>>(15)?.unwrap_or_default(),
+            stdout: row.get::<Option<String>>(14)?.unwrap_or_default(),
+            stderr: row.get::<Option<String>>(15)?.unwrap_or_default(),
         },
     })
 }
 
 /// Commit, tree, whether there were changes, and which.
 fn revision(row: &Row, [commit, tree, dirty, changed]: [usize; 4]) -> Result<Revision> {
-    let changed = row.get::<_, Option<Json<Vec<String>>>>(changed)?.map_or(Vec::new(), |changed| changed.0);
+    let changed = row.get::<Option<Json<Vec<String>>>>(changed)?.map_or(Vec::new(), |changed| changed.0);
     Ok(Revision { commit: row.get(commit)?, tree: row.get(tree)?, dirty: row.get(dirty)?, changed })
 }
 
@@ -317,16 +338,16 @@ fn run(row: &Row) -> Result<Run> {
     Ok(Run {
         id: RunId(row.get(0)?),
         facts: RunFacts {
-            command: row.get::<_, Json<_>>(1)?.0,
+            command: row.get::<Json<_>>(1)?.0,
             cwd: row.get(2)?,
             started: Timestamp(row.get(3)?),
             version: row.get(4)?,
             host: Host { name: row.get(5)?, os: row.get(6)?, arch: row.get(7)?, cpus: row.get(8)? },
             revision: revision(row, [9, 10, 11, 17])?,
         },
-        ended: ended.map(|ended| Ok::<_, rusqlite::Error>((Timestamp(ended), row.get(13)?))).transpose()?,
-        listed: listed.map(|listed| Ok::<_, rusqlite::Error>((listed, row.get(15)?))).transpose()?,
-        attempts: row.get::<_, i64>(16)?.cast_unsigned(),
+        ended: ended.map(|ended| Ok::<_, Error>((Timestamp(ended), row.get(13)?))).transpose()?,
+        listed: listed.map(|listed| Ok::<_, Error>((listed, row.get(15)?))).transpose()?,
+        attempts: row.get::<i64>(16)?.cast_unsigned(),
     })
 }
 

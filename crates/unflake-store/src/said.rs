@@ -1,8 +1,9 @@
 //! What unflake said of tests, what was prepared to be said, and what people answered.
 
-use rusqlite::{Result, Row, params};
+use rusqlite::params;
 use unflake_model::{Answer, Finding, Fingerprint, Prepared, TestId, Timestamp};
 
+use crate::database::{Result, Row};
 use crate::word::Json;
 use crate::{RunId, Store, StoreError, TestKey};
 
@@ -36,7 +37,7 @@ impl Store {
         self.write(|writer| {
             for finding in findings {
                 let test = writer.test(&finding.test)?;
-                writer.insert(
+                writer.database.put(
                     "INSERT INTO said (run, test, finding, body) VALUES (?, ?, ?, ?)",
                     params![run.0, test, finding.id().0, Json(finding)],
                 )?;
@@ -62,7 +63,7 @@ impl Store {
     pub fn said_in(&self, run: RunId) -> Result<Vec<(TestKey, Finding)>, StoreError> {
         let all = self.list("SELECT test, body FROM said WHERE run = ? ORDER BY id", params![run.0], |row| {
             let test = TestKey(row.get(0)?);
-            Ok(row.get::<_, Json<Finding>>(1).ok().map(|finding| (test, finding.0)))
+            Ok(row.get::<Json<Finding>>(1).ok().map(|finding| (test, finding.0)))
         })?;
         Ok(all.into_iter().flatten().collect())
     }
@@ -71,7 +72,7 @@ impl Store {
     pub fn prepare(&mut self, run: RunId, test: &TestId, tree: &str, report: &Prepared) -> Result<(), StoreError> {
         self.write(|writer| {
             let test = writer.test(test)?;
-            writer.insert(
+            writer.database.put(
                 "INSERT INTO prepared (run, test, tree, body) VALUES (?, ?, ?, ?)",
                 params![run.0, test, tree, Json(report)],
             )?;
@@ -88,7 +89,7 @@ impl Store {
              JOIN test ON test.id = prepared.test
              JOIN run ON run.id = prepared.run
              WHERE prepared.id IN (
-                 SELECT max(id) FROM prepared WHERE ?1 IS NULL OR tree = ?1 GROUP BY test)
+                 SELECT max(id) FROM prepared WHERE tree = ?1 OR ?1 IS NULL GROUP BY test)
              ORDER BY prepared.id DESC",
             params![tree],
             ready,
@@ -98,7 +99,7 @@ impl Store {
 
     pub fn answer(&mut self, answer: &Answer) -> Result<(), StoreError> {
         self.write(|writer| {
-            writer.insert(
+            writer.database.put(
                 "INSERT INTO answer (finding, useful, at, why) VALUES (?, ?, ?, ?)",
                 params![answer.finding.0, answer.useful, answer.at.0, answer.why],
             )?;
@@ -111,7 +112,7 @@ impl Store {
         self.list(
             "SELECT finding, useful, at, why FROM answer
              WHERE id IN (SELECT max(id) FROM answer GROUP BY finding) ORDER BY id",
-            [],
+            &[],
             |row| {
                 Ok(Answer {
                     finding: Fingerprint(row.get(0)?),
@@ -131,18 +132,18 @@ const SAID: &str = "
 
 fn said(row: &Row) -> Result<Option<Said>> {
     let (run, started, commit) = (RunId(row.get(0)?), Timestamp(row.get(1)?), row.get(2)?);
-    Ok(row.get::<_, Json<_>>(3).ok().map(|finding| Said { run, started, commit, finding: finding.0 }))
+    Ok(row.get::<Json<_>>(3).ok().map(|finding| Said { run, started, commit, finding: finding.0 }))
 }
 
 fn ready(row: &Row) -> Result<Option<Ready>> {
-    let Ok(Json(report)) = row.get::<_, Json<_>>(7) else { return Ok(None) };
+    let Ok(Json(report)) = row.get::<Json<_>>(7) else { return Ok(None) };
     Ok(Some(Ready {
-        test: TestId::new(row.get::<_, String>(0)?),
+        test: TestId::new(row.get::<String>(0)?),
         tree: row.get(1)?,
         run: RunId(row.get(2)?),
         started: Timestamp(row.get(3)?),
         commit: row.get(4)?,
-        command: row.get::<_, Json<_>>(5)?.0,
+        command: row.get::<Json<_>>(5)?.0,
         host: row.get(6)?,
         report,
     }))

@@ -1,6 +1,7 @@
 //! What assertions saw in the runs of one version.
 
 use rusqlite::params;
+use rusqlite::types::ToSql;
 use unflake_model::{Assertion, Sample, Spot, TestId};
 
 use crate::word::Json;
@@ -13,11 +14,11 @@ impl Store {
             for sample in samples {
                 let test = writer.test(&sample.assertion.test)?;
                 let Spot { file, function, expression, ordinal } = &sample.assertion.spot;
-                let columns = params![test, file, function, expression, ordinal];
-                let found = writer.find(
+                let columns: [&dyn ToSql; 5] = [&test, file, function, expression, ordinal];
+                let found = writer.database.find(
                     "SELECT id FROM assertion
                      WHERE test = ? AND file = ? AND function = ? AND expression = ? AND ordinal = ?",
-                    columns,
+                    &columns,
                 )?;
                 let assertion = match found {
                     Some(id) => id,
@@ -27,7 +28,7 @@ impl Store {
                     )?,
                 };
                 let groups = writer.text(&serde_json::to_string(&sample.groups).unwrap_or_default())?;
-                writer.insert(
+                writer.database.put(
                     "INSERT INTO sample (run, assertion, body, groups) VALUES (?, ?, ?, ?)",
                     params![run.0, assertion, sample.body, groups],
                 )?;
@@ -48,25 +49,25 @@ impl Store {
              JOIN text ON text.id = sample.groups
              JOIN run ON run.id = sample.run
              ORDER BY run.id, assertion.id",
-            [],
+            &[],
             |row| {
                 let spot =
                     Spot { file: row.get(1)?, function: row.get(2)?, expression: row.get(3)?, ordinal: row.get(4)? };
-                let changed = row.get::<_, Option<Json<Vec<String>>>>(12)?.map(|changed| changed.0);
+                let changed = row.get::<Option<Json<Vec<String>>>>(12)?.map(|changed| changed.0);
                 let is_ours = |change: &String| ours.iter().any(|name| change.ends_with(name));
                 let only_ours = changed.is_some_and(|changed| changed.iter().all(is_ours));
-                let clean = row.get::<_, Option<bool>>(9)? == Some(false) || only_ours;
-                let version = match (row.get::<_, Option<String>>(8)?, clean) {
+                let clean = row.get::<Option<bool>>(9)? == Some(false) || only_ours;
+                let version = match (row.get::<Option<String>>(8)?, clean) {
                     (Some(tree), true) => {
-                        format!("{tree} {} {}", row.get::<_, String>(10)?, row.get::<_, String>(11)?)
+                        format!("{tree} {} {}", row.get::<String>(10)?, row.get::<String>(11)?)
                     }
-                    _ => format!("run-{}", row.get::<_, i64>(7)?),
+                    _ => format!("run-{}", row.get::<i64>(7)?),
                 };
                 Ok(Sample {
-                    assertion: Assertion { test: TestId::new(row.get::<_, String>(0)?), spot },
+                    assertion: Assertion { test: TestId::new(row.get::<String>(0)?), spot },
                     body: row.get(5)?,
                     version,
-                    groups: row.get::<_, Json<_>>(6)?.0,
+                    groups: row.get::<Json<_>>(6)?.0,
                 })
             },
         )

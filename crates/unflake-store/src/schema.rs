@@ -2,13 +2,15 @@
 
 use rusqlite::{Connection, Result, TransactionBehavior};
 
-/// One step per version: step n brings a database of version n to version n + 1. A released step is never edited.
+/// One step per version: step n brings a database of version n to version n + 1. A released step is never edited. How PostgreSQL
+/// spells them is told in `postgres/dialect.rs`.
 ///
 /// 1: the first. 2: what tests depend on, and which files no commit has. 3: results that other programs wrote. 4: what
 /// assertions saw. 5: which job a report comes from. 6: what was said of tests, and what people answered.
-const STEPS: &[&str] = &[VERSION_1, VERSION_2, VERSION_3, VERSION_4, VERSION_5, VERSION_6];
+pub(crate) const STEPS: &[&str] = &[VERSION_1, VERSION_2, VERSION_3, VERSION_4, VERSION_5, VERSION_6];
 
-/// The version that this unflake writes. It is kept in `PRAGMA user_version`; 0 is a database without tables.
+/// The version that this unflake writes. It is kept in `PRAGMA user_version`, on a server in the table `history`; 0 is a database
+/// without tables.
 pub(crate) const KNOWN: i32 = STEPS.len() as i32;
 
 const VERSION_1: &str = "

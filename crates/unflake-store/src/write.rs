@@ -1,38 +1,40 @@
 //! How facts get in.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
-use rusqlite::{Connection, OptionalExtension, Result, TransactionBehavior, params};
+use rusqlite::params;
+use rusqlite::types::ToSql;
 use serde::{Deserialize, Serialize};
 use unflake_model::{
     Attempt, Dependencies, Environment, EnvironmentId, Factor, Failure, Observation, Origin, Problem, Purpose,
     SessionId, Test, TestId, Timestamp,
 };
 
+use crate::database::{Database, Error, Result};
 use crate::word::{Json, Word, to_json};
 use crate::{Revision, RunFacts, RunId, Store, StoreError};
 
 impl Store {
     pub fn begin(&mut self, run: &RunFacts) -> Result<RunId, StoreError> {
         self.write(|writer| {
-            writer.database.execute(
+            let id = writer.insert(
                 "INSERT INTO run (command, cwd, started, version, host, os, arch, cpus, commit_hash, tree_hash, dirty)
                  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                params![
-                    Json(&run.command),
-                    run.cwd,
-                    run.started.0,
-                    run.version,
-                    run.host.name,
-                    run.host.os,
-                    run.host.arch,
-                    run.host.cpus,
-                    run.revision.commit,
-                    run.revision.tree,
-                    run.revision.dirty,
+                [
+                    &Json(&run.command),
+                    &run.cwd,
+                    &run.started.0,
+                    &run.version,
+                    &run.host.name,
+                    &run.host.os,
+                    &run.host.arch,
+                    &run.host.cpus,
+                    &run.revision.commit,
+                    &run.revision.tree,
+                    &run.revision.dirty,
                 ],
             )?;
-            Ok(RunId(writer.database.last_insert_rowid()))
+            Ok(RunId(id))
         })
     }
 
@@ -92,20 +94,14 @@ impl Store {
         })
     }
 
-    /// One transaction. It takes the lock for writing at once: a transaction that reads first and finds out later that
-    /// somebody else has written could not be saved by waiting.
+    /// One transaction.
     pub(crate) fn write<T>(&mut self, work: impl FnOnce(&mut Writer) -> Result<T>) -> Result<T, StoreError> {
-        let Self { connection, known, path } = self;
-        let result = (|| {
-            let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-            let result = work(&mut Writer { database: &transaction, known })?;
-            transaction.commit()?;
-            Ok(result)
-        })();
+        let Self { database, known, place } = self;
+        let result = database.write(|database| work(&mut Writer { database, known }));
         result.map_err(|error| {
             // What was learnt in a transaction that came to nothing may not be there.
             *known = Known::default();
-            StoreError::of_database(path, error)
+            StoreError::of(place, error)
         })
     }
 }
@@ -131,7 +127,7 @@ pub(crate) enum Told {
 }
 
 pub(crate) struct Writer<'a> {
-    pub(crate) database: &'a Connection,
+    pub(crate) database: &'a Database,
     pub(crate) known: &'a mut Known,
 }
 
@@ -141,79 +137,79 @@ impl Writer<'_> {
         let circumstance = self.circumstance(run, attempt)?;
         let stdout = self.text_unless_empty(&attempt.stdout)?;
         let stderr = self.text_unless_empty(&attempt.stderr)?;
-        self.insert(
-            "INSERT INTO attempt (test, circumstance, position, again, outcome, started, seconds, stdout, stderr)
-             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            params![
-                test,
-                circumstance,
-                attempt.position,
-                attempt.run,
-                Word(attempt.outcome),
-                attempt.started.0,
-                attempt.seconds,
-                stdout,
-                stderr,
-            ],
-        )?;
+        let sql = "INSERT INTO attempt (test, circumstance, position, again, outcome, started, seconds, stdout, stderr)
+                   VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)";
+        let columns: [&dyn ToSql; 9] = [
+            &test,
+            &circumstance,
+            &attempt.position,
+            &attempt.run,
+            &Word(attempt.outcome),
+            &attempt.started.0,
+            &attempt.seconds,
+            &stdout,
+            &stderr,
+        ];
         match &attempt.failure {
-            Some(failure) => self.failure(self.database.last_insert_rowid(), failure),
-            None => Ok(()),
+            Some(failure) => {
+                let id = self.insert(sql, columns)?;
+                self.failure(id, failure)
+            }
+            None => self.database.put(sql, &columns),
         }
     }
 
     fn failure(&mut self, attempt: i64, failure: &Failure) -> Result<()> {
-        let kind = self.text(&failure.kind)?;
-        let message = self.text(&failure.message)?;
-        let trace = self.text(&failure.trace)?;
+        let texts = self.texts(&[&failure.kind, &failure.message, &failure.trace])?;
         let file = failure.file.as_deref().map(|file| self.text(file)).transpose()?;
-        self.insert(
+        self.database.put(
             "INSERT INTO failure (attempt, phase, kind, message, trace, file, line) VALUES (?, ?, ?, ?, ?, ?, ?)",
-            params![attempt, Word(failure.phase), kind, message, trace, file, failure.line],
-        )?;
-        Ok(())
+            params![attempt, Word(failure.phase), texts[0], texts[1], texts[2], file, failure.line],
+        )
     }
 
+    /// Usually there is nothing to write: the tests are known, and where they were.
     fn listing(&mut self, run: RunId, tests: &[Test], deselected: u32) -> Result<()> {
-        for test in tests {
-            self.place(test)?;
+        let names: Vec<&str> = tests.iter().map(|test| test.id.as_str()).collect();
+        let files: Vec<Option<&str>> = tests.iter().map(|test| test.file.as_deref()).collect();
+        let asked: Vec<[&dyn ToSql; 3]> =
+            (0..tests.len()).map(|at| [&names[at] as &dyn ToSql, &files[at], &tests[at].line]).collect();
+        let mut found = vec![None; tests.len()];
+        self.database.each_of(
+            "SELECT id, file IS NOT DISTINCT FROM ?2 AND line IS NOT DISTINCT FROM ?3 FROM test WHERE name = ?1",
+            &asked,
+            &mut |at, row| {
+                found[at] = Some((row.get::<i64>(0)?, row.get::<bool>(1)?));
+                Ok(())
+            },
+        )?;
+        for (at, test) in tests.iter().enumerate() {
+            if let Some((id, as_before)) = found[at] {
+                if !as_before {
+                    let sql = "UPDATE test SET file = ?2, line = ?3 WHERE id = ?1";
+                    self.database.put(sql, params![id, files[at], test.line])?;
+                }
+                self.known.tests.insert(test.id.clone(), id);
+            }
         }
+        let mut met = HashSet::new();
+        let new: Vec<usize> = (0..tests.len()).filter(|at| found[*at].is_none() && met.insert(names[*at])).collect();
+        let rows: Vec<[&dyn ToSql; 3]> = new.iter().map(|at| asked[*at]).collect();
+        let ids = self.database.insert(NEW_TEST, &rows)?;
+        self.known.tests.extend(new.iter().map(|at| tests[*at].id.clone()).zip(ids));
         self.change_run(
             "UPDATE run SET listed = ?2, deselected = ?3 WHERE id = ?1",
             params![run.0, tests.len() as i64, deselected],
         )
     }
 
-    /// Usually there is nothing to write: the test is known, and where it was.
-    fn place(&mut self, test: &Test) -> Result<()> {
-        let file = test.file.as_deref();
-        let found = self
-            .database
-            .prepare_cached("SELECT id, file IS ?2 AND line IS ?3 FROM test WHERE name = ?1")?
-            .query_row(params![test.id.as_str(), file, test.line], |row| Ok((row.get(0)?, row.get(1)?)))
-            .optional()?;
-        let id = match found {
-            Some((id, true)) => id,
-            Some((id, false)) => {
-                self.insert("UPDATE test SET file = ?2, line = ?3 WHERE id = ?1", params![id, file, test.line])?;
-                id
-            }
-            None => self.insert(
-                "INSERT INTO test (name, file, line) VALUES (?, ?, ?)",
-                params![test.id.as_str(), file, test.line],
-            )?,
-        };
-        self.known.tests.insert(test.id.clone(), id);
-        Ok(())
-    }
-
     pub(crate) fn test(&mut self, test: &TestId) -> Result<i64> {
         if let Some(&id) = self.known.tests.get(test) {
             return Ok(id);
         }
-        let id = match self.find("SELECT id FROM test WHERE name = ?", params![test.as_str()])? {
+        let id = match self.database.find("SELECT id FROM test WHERE name = ?", params![test.as_str()])? {
             Some(id) => id,
-            None => self.insert("INSERT INTO test (name) VALUES (?)", params![test.as_str()])?,
+            None => self.insert("INSERT INTO test (name) VALUES (?)", [&test.as_str()])?,
         };
         self.known.tests.insert(test.clone(), id);
         Ok(id)
@@ -224,12 +220,12 @@ impl Writer<'_> {
         if let Some(&id) = self.known.circumstances.get(&key) {
             return Ok(id);
         }
-        let columns =
-            params![run.0, attempt.session.0, attempt.environment.0, Word(attempt.purpose), Word(attempt.origin)];
-        let found = self.find(
+        let columns: [&dyn ToSql; 5] =
+            [&run.0, &attempt.session.0, &attempt.environment.0, &Word(attempt.purpose), &Word(attempt.origin)];
+        let found = self.database.find(
             "SELECT id FROM circumstance
              WHERE run = ? AND session = ? AND environment = ? AND purpose = ? AND origin = ?",
-            columns,
+            &columns,
         )?;
         let id = match found {
             Some(id) => id,
@@ -246,12 +242,13 @@ impl Writer<'_> {
     fn dependencies(&mut self, run: RunId, test: &TestId, on: &Dependencies) -> Result<()> {
         let searched = to_json(&on.searched)?;
         let own = to_json(&Dependencies { searched: BTreeMap::new(), ..on.clone() })?;
-        let (test, own, searched) = (self.test(test)?, self.text(&own)?, self.text(&searched)?);
-        self.insert(
-            "INSERT OR REPLACE INTO dependency (test, run, own, searched) VALUES (?, ?, ?, ?)",
-            params![test, run.0, own, searched],
-        )?;
-        Ok(())
+        let test = self.test(test)?;
+        let texts = self.texts(&[&own, &searched])?;
+        self.database.put(
+            "INSERT INTO dependency (test, run, own, searched) VALUES (?, ?, ?, ?)
+             ON CONFLICT (test) DO UPDATE SET run = excluded.run, own = excluded.own, searched = excluded.searched",
+            params![test, run.0, texts[0], texts[1]],
+        )
     }
 
     fn text_unless_empty(&mut self, body: &str) -> Result<Option<i64>> {
@@ -259,36 +256,51 @@ impl Writer<'_> {
     }
 
     pub(crate) fn text(&mut self, body: &str) -> Result<i64> {
-        let hash = hash(body);
-        match self.find("SELECT id FROM text WHERE hash = ? AND body = ?", params![hash, body])? {
-            Some(id) => Ok(id),
-            None => self.insert("INSERT INTO text (hash, body) VALUES (?, ?)", params![hash, body]),
+        Ok(self.texts(&[body])?[0])
+    }
+
+    /// The ids of texts, in their order.
+    pub(crate) fn texts(&mut self, bodies: &[&str]) -> Result<Vec<i64>> {
+        let hashes: Vec<i64> = bodies.iter().map(|body| hash(body)).collect();
+        let columns: Vec<[&dyn ToSql; 2]> =
+            (0..bodies.len()).map(|at| [&hashes[at] as &dyn ToSql, &bodies[at]]).collect();
+        let mut ids = vec![None; bodies.len()];
+        let sql = "SELECT id FROM text WHERE hash = ? AND body = ?";
+        self.database.each_of(sql, &columns, &mut |at, row| {
+            ids[at] = Some(row.get::<i64>(0)?);
+            Ok(())
+        })?;
+        // The same may be among them twice.
+        let mut new: Vec<usize> = Vec::new();
+        let mut first: HashMap<&str, usize> = HashMap::new();
+        for at in (0..bodies.len()).filter(|at| ids[*at].is_none()) {
+            first.entry(bodies[at]).or_insert_with(|| {
+                new.push(at);
+                at
+            });
         }
+        let rows: Vec<[&dyn ToSql; 2]> = new.iter().map(|at| columns[*at]).collect();
+        let made = self.database.insert("INSERT INTO text (hash, body) VALUES (?, ?)", &rows)?;
+        new.iter().zip(made).for_each(|(at, id)| ids[*at] = Some(id));
+        (0..bodies.len()).map(|at| ids[at].or_else(|| ids[*first.get(bodies[at])?]).ok_or(Error::Missing)).collect()
     }
 
     fn tell(&mut self, run: RunId, told: &Told) -> Result<()> {
-        self.insert("INSERT INTO told (run, body) VALUES (?, ?)", params![run.0, Json(told)])?;
-        Ok(())
+        self.database.put("INSERT INTO told (run, body) VALUES (?, ?)", params![run.0, Json(told)])
     }
 
     /// Fails where there is no such run.
-    fn change_run(&mut self, sql: &str, params: impl rusqlite::Params) -> Result<()> {
-        match self.database.prepare_cached(sql)?.execute(params)? {
-            0 => Err(rusqlite::Error::QueryReturnedNoRows),
-            _ => Ok(()),
-        }
-    }
-
-    pub(crate) fn find(&self, sql: &str, params: impl rusqlite::Params) -> Result<Option<i64>> {
-        self.database.prepare_cached(sql)?.query_row(params, |row| row.get(0)).optional()
+    fn change_run(&mut self, sql: &str, params: &[&dyn ToSql]) -> Result<()> {
+        if self.database.execute(sql, params)? == 0 { Err(Error::Missing) } else { Ok(()) }
     }
 
     /// Returns the id of the new row.
-    pub(crate) fn insert(&self, sql: &str, params: impl rusqlite::Params) -> Result<i64> {
-        self.database.prepare_cached(sql)?.execute(params)?;
-        Ok(self.database.last_insert_rowid())
+    pub(crate) fn insert<const N: usize>(&self, sql: &str, columns: [&dyn ToSql; N]) -> Result<i64> {
+        self.database.insert(sql, &[columns])?.first().copied().ok_or(Error::Missing)
     }
 }
+
+pub(crate) const NEW_TEST: &str = "INSERT INTO test (name, file, line) VALUES (?, ?, ?)";
 
 /// FNV-1a. It only has to be the same for ever and to tell most texts apart.
 fn hash(text: &str) -> i64 {

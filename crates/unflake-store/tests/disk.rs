@@ -232,7 +232,7 @@ fn a_damaged_history_is_told_as_such_and_never_deleted() {
 fn a_history_that_another_process_never_lets_go_of_is_told_as_busy() {
     let dir = tempfile::tempdir().unwrap();
     let mut store = Store::open(dir.path()).unwrap();
-    let other = rusqlite::Connection::open(store.path()).unwrap();
+    let other = rusqlite::Connection::open(store.whereabouts()).unwrap();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
     store.patience(std::time::Duration::from_millis(50)).unwrap();
     let error = store.begin(&facts()).unwrap_err();

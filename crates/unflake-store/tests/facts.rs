@@ -2,17 +2,19 @@
 
 mod common;
 
-use common::{attempted, facts, failing, names, passing};
+use std::cell::RefCell;
+
+use common::{Home, attempted, facts, failing, names, passing};
 use proptest::prelude::*;
+use proptest::test_runner::TestRunner;
 use unflake_model::{
     Attempt, Death, Environment, EnvironmentId, Failure, Observation, Origin, Outcome, Phase, Problem, ProblemKind,
     Purpose, SessionId, Test, Timestamp,
 };
 use unflake_store::{Revision, Run, RunFacts, RunId, Store};
 
-#[test]
-fn a_run_comes_back_with_all_that_became_known_of_it() {
-    let mut store = Store::in_memory().unwrap();
+fn a_run_comes_back_with_all_that_became_known_of_it(home: &Home) {
+    let mut store = home.open();
     let run = store.begin(&RunFacts { revision: Revision::default(), ..facts() }).unwrap();
     let begun = &store.runs(9).unwrap()[0];
     assert_eq!((begun.ended, begun.listed, begun.attempts), (None, None, 0));
@@ -28,9 +30,8 @@ fn a_run_comes_back_with_all_that_became_known_of_it() {
     assert_eq!(store.runs(9).unwrap(), [ended]);
 }
 
-#[test]
-fn the_newest_comes_first() {
-    let mut store = Store::in_memory().unwrap();
+fn the_newest_comes_first(home: &Home) {
+    let mut store = home.open();
     let later = store.begin(&facts()).unwrap();
     // Recorded after it, as results from elsewhere are, and yet older.
     let earlier = store.begin(&RunFacts { started: Timestamp(5), ..facts() }).unwrap();
@@ -49,9 +50,8 @@ fn the_newest_comes_first() {
     assert_eq!((kept.run, kept.revision), (earlier, facts().revision));
 }
 
-#[test]
-fn what_is_not_an_attempt_comes_back_in_order() {
-    let mut store = Store::in_memory().unwrap();
+fn what_is_not_an_attempt_comes_back_in_order(home: &Home) {
+    let mut store = home.open();
     let run = store.begin(&facts()).unwrap();
     let told = [
         Observation::EnvironmentUp(Environment {
@@ -79,9 +79,8 @@ fn what_is_not_an_attempt_comes_back_in_order() {
     assert_eq!(store.attempts_in(other).unwrap(), []);
 }
 
-#[test]
-fn an_unknown_run_gets_nothing_and_the_store_goes_on() {
-    let mut store = Store::in_memory().unwrap();
+fn an_unknown_run_gets_nothing_and_the_store_goes_on(home: &Home) {
+    let mut store = home.open();
     assert!(store.record(RunId(7), &attempted([passing("a", 0)])).is_err());
     assert!(store.finish(RunId(7), Timestamp(0), 0).is_err());
     assert_eq!(names(&store.find_tests("a").unwrap()), [""; 0]);
@@ -90,9 +89,8 @@ fn an_unknown_run_gets_nothing_and_the_store_goes_on() {
     assert_eq!(store.attempts_in(run).unwrap().len(), 1);
 }
 
-#[test]
-fn a_test_is_found_by_what_people_type() {
-    let mut store = Store::in_memory().unwrap();
+fn a_test_is_found_by_what_people_type(home: &Home) {
+    let mut store = home.open();
     let run = store.begin(&facts()).unwrap();
     let tests = [
         "t.py::test_total",
@@ -126,7 +124,7 @@ fn a_text_is_stored_once() {
         store.record(run, &attempted((0..10).map(|n| failing("a", n, &trace)))).unwrap();
     }
     assert_eq!(store.attempts_of(&"a".into(), 1000).unwrap().len(), 100);
-    let path = store.path().to_owned();
+    let path = store.whereabouts();
     drop(store);
     let bytes = std::fs::metadata(path).unwrap().len();
     assert!(bytes < 300_000, "{bytes} bytes");
@@ -203,26 +201,36 @@ fn attempts() -> impl Strategy<Value = Attempt> {
     )
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
-
-    #[test]
-    fn any_attempt_comes_back_equal(attempts in prop::collection::vec(attempts(), 1..6)) {
-        let mut store = Store::in_memory().unwrap();
+fn any_attempt_comes_back_equal(home: &Home) {
+    let store = RefCell::new(home.open());
+    let config = ProptestConfig { failure_persistence: None, ..ProptestConfig::default() };
+    let checked = TestRunner::new(config).run(&prop::collection::vec(attempts(), 1..6), |attempts| {
+        let mut store = store.borrow_mut();
         let run = store.begin(&facts()).unwrap();
         store.record(run, &attempted(attempts.clone())).unwrap();
         prop_assert_eq!(&store.attempts_in(run).unwrap(), &attempts);
         for attempt in &attempts {
-            let kept = store.attempts_of(&attempt.test, 9).unwrap();
-            prop_assert!(kept.iter().any(|kept| kept.attempt == *attempt));
+            let kept = store.attempts_of(&attempt.test, usize::MAX).unwrap();
+            prop_assert!(kept.iter().any(|kept| kept.run == run && kept.attempt == *attempt));
         }
-    }
+        Ok(())
+    });
+    checked.unwrap();
 }
 
-#[test]
-fn a_duration_that_is_no_number_does_no_harm() {
-    let mut store = Store::in_memory().unwrap();
+fn a_duration_that_is_no_number_does_no_harm(home: &Home) {
+    let mut store = home.open();
     let run = store.begin(&facts()).unwrap();
     store.record(run, &attempted([Attempt { seconds: f64::NAN, ..passing("a", 0) }])).unwrap();
     assert!(store.attempts_in(run).unwrap()[0].seconds.is_nan());
+}
+
+with_files_and_server! {
+    a_run_comes_back_with_all_that_became_known_of_it,
+    the_newest_comes_first,
+    what_is_not_an_attempt_comes_back_in_order,
+    an_unknown_run_gets_nothing_and_the_store_goes_on,
+    a_test_is_found_by_what_people_type,
+    a_duration_that_is_no_number_does_no_harm,
+    any_attempt_comes_back_equal,
 }

@@ -5,9 +5,9 @@ mod common;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-use common::{attempted, facts, failing, passing};
+use common::{Home, attempted, facts, failing, passing};
 use unflake_model::{Attempt, Death, Dependencies, EnvironmentId, Observation, Outcome, Purpose, SessionId, TestId};
-use unflake_store::{Revision, RunFacts, Store};
+use unflake_store::{Revision, RunFacts};
 
 fn at(tree: &str, commit: &str, dirty: bool) -> RunFacts {
     let revision =
@@ -19,9 +19,8 @@ fn tests(names: &[&str]) -> Vec<TestId> {
     names.iter().map(|name| TestId::from(*name)).collect()
 }
 
-#[test]
-fn a_pass_is_known_with_the_tests_that_ran_before_it() {
-    let mut store = Store::in_memory().unwrap();
+fn a_pass_is_known_with_the_tests_that_ran_before_it(home: &Home) {
+    let mut store = home.open();
     let run = store.begin(&at("t1", "c1", false)).unwrap();
     let in_suite = [passing("a", 0), failing("b", 1, ""), failing("b", 2, ""), passing("c", 3)];
     let elsewhere = Attempt { environment: EnvironmentId(9), ..passing("z", 0) };
@@ -37,9 +36,8 @@ fn a_pass_is_known_with_the_tests_that_ran_before_it() {
     assert_eq!(store.passed_at("t1", &"c".into()).unwrap(), Some(Vec::new()), "alone is worth more");
 }
 
-#[test]
-fn tests_that_did_both_for_the_same_purpose_are_flaky() {
-    let mut store = Store::in_memory().unwrap();
+fn tests_that_did_both_for_the_same_purpose_are_flaky(home: &Home) {
+    let mut store = home.open();
     let run = store.begin(&at("t1", "c1", false)).unwrap();
     let fresh = |attempt: Attempt| Attempt { purpose: Purpose::Fresh, session: SessionId(2), ..attempt };
     // `b` fails in the suite only, so it may hang on others; `c` is broken; `d` fails one time in three.
@@ -59,9 +57,8 @@ fn tests_that_did_both_for_the_same_purpose_are_flaky() {
     assert_eq!(store.flaky_lately(1).unwrap(), [("d".into(), 2, 1)]);
 }
 
-#[test]
-fn a_pass_with_changed_files_or_at_the_base_is_no_pass_of_the_commit() {
-    let mut store = Store::in_memory().unwrap();
+fn a_pass_with_changed_files_or_at_the_base_is_no_pass_of_the_commit(home: &Home) {
+    let mut store = home.open();
     let dirty = store.begin(&at("t1", "c1", true)).unwrap();
     store.record(dirty, &attempted([passing("a", 0)])).unwrap();
     let clean = store.begin(&at("t1", "c1", false)).unwrap();
@@ -73,9 +70,8 @@ fn a_pass_with_changed_files_or_at_the_base_is_no_pass_of_the_commit() {
     assert_eq!(store.commits_passed(&"a".into()).unwrap(), ["c1"]);
 }
 
-#[test]
-fn the_newest_dependencies_of_each_test_come_back() {
-    let mut store = Store::in_memory().unwrap();
+fn the_newest_dependencies_of_each_test_come_back(home: &Home) {
+    let mut store = home.open();
     let set = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<BTreeSet<_>>();
     let on = |file: &str| Dependencies {
         root: PathBuf::from("/p"),
@@ -98,4 +94,11 @@ fn the_newest_dependencies_of_each_test_come_back() {
     assert_eq!(known.iter().map(|one| one.test.as_str()).collect::<Vec<_>>(), ["a", "b"]);
     assert_eq!((&known[0].on, &known[0].revision), (&on("new.py"), &changed));
     assert_eq!((&known[1].on, known[1].revision.commit.as_deref()), (&on("b.py"), Some("c1")));
+}
+
+with_files_and_server! {
+    a_pass_is_known_with_the_tests_that_ran_before_it,
+    tests_that_did_both_for_the_same_purpose_are_flaky,
+    a_pass_with_changed_files_or_at_the_base_is_no_pass_of_the_commit,
+    the_newest_dependencies_of_each_test_come_back,
 }

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{attempted, facts, failing, passing};
+use common::{Home, attempted, facts, failing, passing};
 use unflake_model::{Failure, Outcome, Phase, Timestamp};
 use unflake_store::{Imported, ReportFacts, SourceId, Store};
 
@@ -43,9 +43,8 @@ fn told(store: &Store, test: &str) -> Vec<String> {
         .collect()
 }
 
-#[test]
-fn what_is_recorded_of_a_report_comes_back_in_order() {
-    let mut store = Store::in_memory().unwrap();
+fn what_is_recorded_of_a_report_comes_back_in_order(home: &Home) {
+    let mut store = home.open();
     for (key, started) in [("late", 20), ("early", 10)] {
         let begun = store.begin_report(&report(key, started)).unwrap();
         assert_eq!((begun.executions, &begun.ended), (0, &None));
@@ -62,9 +61,8 @@ fn what_is_recorded_of_a_report_comes_back_in_order() {
     assert_eq!(store.tests().unwrap()[0].file.as_deref(), Some("a.py"));
 }
 
-#[test]
-fn the_same_report_comes_in_once_and_goes_on_where_it_was_cut_short() {
-    let mut store = Store::in_memory().unwrap();
+fn the_same_report_comes_in_once_and_goes_on_where_it_was_cut_short(home: &Home) {
+    let mut store = home.open();
     let first = store.begin_report(&report("one", 10)).unwrap();
     store
         .record_report(first.id, 0, &[execution("a", 0, Outcome::Passed), execution("b", 0, Outcome::Passed)])
@@ -84,9 +82,8 @@ fn the_same_report_comes_in_once_and_goes_on_where_it_was_cut_short() {
     assert_eq!(told(&store, "c").len(), 1);
 }
 
-#[test]
-fn our_own_runs_are_sources_too() {
-    let mut store = Store::in_memory().unwrap();
+fn our_own_runs_are_sources_too(home: &Home) {
+    let mut store = home.open();
     let run = store.begin(&facts()).unwrap();
     let mut again = passing("a", 1);
     again.run = 1;
@@ -96,4 +93,10 @@ fn our_own_runs_are_sources_too() {
     assert_eq!((source.id, source.commit.as_deref()), (SourceId::Run(run), Some("c0ffee")));
     store.executions_in(source.id, &mut |one| seen.push((one.test.0, one.again, one.outcome.word()))).unwrap();
     assert_eq!(seen, [(1, 0, "failed"), (1, 1, "passed"), (2, 0, "passed")]);
+}
+
+with_files_and_server! {
+    what_is_recorded_of_a_report_comes_back_in_order,
+    the_same_report_comes_in_once_and_goes_on_where_it_was_cut_short,
+    our_own_runs_are_sources_too,
 }

@@ -2,9 +2,9 @@
 
 mod common;
 
-use common::facts;
+use common::{Home, facts};
 use unflake_model::{Answer, Detail, Finding, Fingerprint, Mode, Nio, NioKind, Prepared, Repeats, TestId, Timestamp};
-use unflake_store::{RunFacts, Store};
+use unflake_store::RunFacts;
 
 fn finding(test: &str, kind: NioKind, sentence: &str) -> Finding {
     let nio = Nio { kind, mode: Mode::IsolatedMethod, evidence: Repeats::default(), second_failure: None };
@@ -33,9 +33,8 @@ fn report(failed: u32, finding: Option<Finding>) -> Prepared {
     }
 }
 
-#[test]
-fn of_each_finding_the_last_word_is_told() {
-    let mut store = Store::in_memory().unwrap();
+fn of_each_finding_the_last_word_is_told(home: &Home) {
+    let mut store = home.open();
     let run = store.begin(&facts()).unwrap();
     let later = store.begin(&RunFacts { started: Timestamp(9), ..facts() }).unwrap();
     store.say(run, &[finding("a", NioKind::Nio, "old"), finding("b", NioKind::Nio, "of b")]).unwrap();
@@ -50,9 +49,8 @@ fn of_each_finding_the_last_word_is_told() {
     assert_eq!(store.said_of(&"c".into()).unwrap(), []);
 }
 
-#[test]
-fn reports_are_of_a_test_and_the_files_it_was_made_with() {
-    let mut store = Store::in_memory().unwrap();
+fn reports_are_of_a_test_and_the_files_it_was_made_with(home: &Home) {
+    let mut store = home.open();
     let run = store.begin(&facts()).unwrap();
     let (a, b): (TestId, TestId) = ("a".into(), "b".into());
     store.prepare(run, &a, "tree-1", &report(1, None)).unwrap();
@@ -72,9 +70,8 @@ fn reports_are_of_a_test_and_the_files_it_was_made_with() {
     assert_eq!(ready.report, report(2, Some(finding("b", NioKind::Nio, "x"))));
 }
 
-#[test]
-fn the_last_answer_holds() {
-    let mut store = Store::in_memory().unwrap();
+fn the_last_answer_holds(home: &Home) {
+    let mut store = home.open();
     let answer = |finding: &str, useful, at| Answer {
         finding: Fingerprint(finding.into()),
         useful,
@@ -85,4 +82,10 @@ fn the_last_answer_holds() {
         store.answer(&one).unwrap();
     }
     assert_eq!(store.answers().unwrap(), [answer("f2", false, 2), answer("f1", true, 3)]);
+}
+
+with_files_and_server! {
+    of_each_finding_the_last_word_is_told,
+    reports_are_of_a_test_and_the_files_it_was_made_with,
+    the_last_answer_holds,
 }

@@ -2,8 +2,9 @@
 
 mod common;
 
+use common::Home;
 use unflake_model::{Assertion, Group, Held, Sample, Spot};
-use unflake_store::{Revision, Store};
+use unflake_store::Revision;
 
 fn sample(values: &str) -> Sample {
     let spot = Spot { file: "t.py".into(), function: "test_a".into(), expression: "x == 1".into(), ordinal: 0 };
@@ -16,9 +17,8 @@ fn sample(values: &str) -> Sample {
     }
 }
 
-#[test]
-fn runs_of_the_same_clean_tree_are_one_version_and_others_are_not() {
-    let mut store = Store::in_memory().unwrap();
+fn runs_of_the_same_clean_tree_are_one_version_and_others_are_not(home: &Home) {
+    let mut store = home.open();
     let mut learn = |tree: &str, changed: &[&str], values: &str| {
         let run = store.begin(&common::facts()).unwrap();
         let changed: Vec<String> = changed.iter().map(|one| (*one).to_owned()).collect();
@@ -37,4 +37,8 @@ fn runs_of_the_same_clean_tree_are_one_version_and_others_are_not() {
     assert_eq!(samples[0].assertion, sample("").assertion);
     let same = |one: usize, other: usize| samples[one].version == samples[other].version;
     assert!(same(0, 1) && !same(0, 2) && !same(0, 3));
+}
+
+with_files_and_server! {
+    runs_of_the_same_clean_tree_are_one_version_and_others_are_not,
 }

@@ -1,11 +1,10 @@
 //! `unflake answer`: what people say of findings.
 
 use std::io::{self, Write};
-use std::path::Path;
 
 use unflake_model::{Answer, Day};
 use unflake_report::one_line;
-use unflake_store::{Said, Store};
+use unflake_store::{Place, Said, Store};
 
 use crate::args::{AnswerArgs, Word};
 use crate::memory;
@@ -17,7 +16,7 @@ const LISTED: usize = 20;
 /// Fewer letters name too much.
 const LETTERS: usize = 4;
 
-pub(crate) fn obey(args: &AnswerArgs, place: &Path) -> Result<(), Trouble> {
+pub(crate) fn obey(args: &AnswerArgs, place: &Place) -> Result<(), Trouble> {
     let mut store = standing::open(place)?;
     let Some(wanted) = &args.finding else { return list(&store) };
     let said = match find(&store, wanted)? {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
-pub(crate) use crate::args_history::{HistoryArgs, ImportArgs, ScoreArgs};
+pub(crate) use crate::args_history::{HistoryArgs, ImportArgs, ScoreArgs, StoreCommand};
 pub(crate) use crate::args_said::{AnswerArgs, CommentArgs, IssueArgs, PrepareArgs, Word};
 use crate::factors::FactorsArgs;
 use crate::filter_args::{FilterCommand, FilteringArgs};
@@ -53,6 +53,9 @@ pub(crate) enum Command {
     Serve(ServeArgs),
     /// Write the same pages into one file.
     Report(ReportArgs),
+    /// Copy the history to a server that a team shares, or back.
+    #[command(subcommand)]
+    Store(StoreCommand),
     /// Find tests that pass once and fail when they are run again in the same process, and the state behind it.
     Nio(NioArgs),
     /// Find tests that depend on which tests ran before them, name those, and the state behind it.

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, Subcommand};
 
 #[derive(Debug, Args)]
 #[command(
@@ -38,6 +38,9 @@ pub(crate) struct ImportArgs {
     #[arg(long, value_name = "TIME")]
     pub(crate) at: Option<String>,
 
+    #[command(flatten)]
+    pub(crate) place: PlaceArg,
+
     /// Say only what could not be read.
     #[arg(long, short)]
     pub(crate) quiet: bool,
@@ -68,6 +71,9 @@ pub(crate) struct ScoreArgs {
     /// Write all of them as JSON to FILE (`-`: standard output).
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) place: PlaceArg,
 }
 
 #[derive(Debug, Args)]
@@ -78,4 +84,27 @@ pub(crate) struct HistoryArgs {
     /// How many lines to show.
     #[arg(long, default_value_t = 40, value_name = "N")]
     pub(crate) limit: usize,
+
+    #[command(flatten)]
+    pub(crate) place: PlaceArg,
+}
+
+#[derive(Debug, Default, Args)]
+pub(crate) struct PlaceArg {
+    /// Where the history is: a directory, or `postgres://USER@HOST/DATABASE` [default: .unflake in the project]
+    #[arg(long, value_name = "PLACE")]
+    pub(crate) store: Option<String>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum StoreCommand {
+    /// Copy a whole history to another place, such as from .unflake to a server that a team shares, or back. What is copied stays as
+    /// it is; to copy again adds what has come since. All of it is copied, or nothing. Another history that is there is left alone.
+    Copy {
+        /// A directory, or postgres://USER@HOST/DATABASE.
+        #[arg(value_name = "FROM")]
+        from: String,
+        #[arg(value_name = "TO")]
+        to: String,
+    },
 }

@@ -31,7 +31,7 @@ pub(crate) fn run(args: &CommentArgs, settings: &Settings, here: &Path) -> Resul
 
     let place = &settings.store.value;
     let store = standing::open(place)?;
-    let book = Book::open(&store, place, here, args.main.as_deref())?;
+    let book = Book::open(&store, &place.dir, here, args.main.as_deref())?;
     let learned: HashMap<TestId, Learned> =
         store.dependencies()?.into_iter().map(|one| (one.test.clone(), one)).collect();
     let flaky = book.flaky(args.at_least);

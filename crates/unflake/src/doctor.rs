@@ -7,7 +7,7 @@ use std::process::Command;
 use unflake_exec::Exec;
 use unflake_model::{Observation, Problem};
 use unflake_report::plain;
-use unflake_store::{Store, StoreError};
+use unflake_store::{Place, Store, StoreError};
 
 use crate::args::When;
 use crate::exit::Exit;
@@ -87,12 +87,12 @@ fn say_git(here: &Path, say: &mut impl FnMut(Health, &str, &str)) {
     }
 }
 
-fn say_history(place: &Path, say: &mut impl FnMut(Health, &str, &str)) {
-    if !place.exists() {
-        return say(Health::Good, "history", &format!("none yet; it will be kept in {}", place.display()));
+fn say_history(place: &Place, say: &mut impl FnMut(Health, &str, &str)) {
+    if !place.is_server() && !place.dir.exists() {
+        return say(Health::Good, "history", &format!("none yet; it will be kept in {place}"));
     }
-    match Store::open(place).and_then(|store| Ok((store.runs(usize::MAX)?.len(), store.path().display().to_string()))) {
-        Ok((runs, path)) => say(Health::Good, "history", &format!("{runs} runs in {path}")),
+    match Store::open(place).and_then(|store| Ok((store.runs(usize::MAX)?.len(), store.whereabouts()))) {
+        Ok((runs, place)) => say(Health::Good, "history", &format!("{runs} runs in {place}")),
         Err(error @ (StoreError::Newer { .. } | StoreError::Corrupt { .. })) => {
             say(Health::Bad, "history", &error.to_string());
         }

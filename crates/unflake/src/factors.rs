@@ -141,7 +141,8 @@ pub(crate) fn run(args: &FactorsArgs, settings: &Settings, here: &Path, colour: 
     memory.finish(exit.code());
     gathered.notes.append(&mut memory.notes);
     let commands = commands(&mut gathered.findings);
-    let page = args.html.clone().unwrap_or_else(|| crate::locate::page_of(&settings.store.value, &file_name(matching)));
+    let page =
+        args.html.clone().unwrap_or_else(|| crate::locate::page_of(&settings.store.value.dir, &file_name(matching)));
     let wanted = !gathered.findings.is_empty();
     if wanted && let Err(error) = write_page(&page, &told(&gathered, &commands, None)) {
         match args.html {
@@ -209,11 +210,7 @@ fn unfinished(settings: &Settings, name: &str, here: &Path) -> Result<Vec<(Vec<F
         Trouble::usage(format!("--resume: no experiment with `{name}` and this command was stopped"))
             .hint("leave --resume out to begin one")
     };
-    let place = &settings.store.value;
-    if !place.join(unflake_store::FILE).is_file() {
-        return Err(nothing());
-    }
-    let store = Store::open(place)?;
+    let store = Store::find(&settings.store.value)?.ok_or_else(nothing)?;
     let here = here.to_string_lossy();
     for test in store.find_tests(name)? {
         let known = store.unfinished_experiment(&settings.command.value, &here, &test)?;

@@ -14,7 +14,7 @@ use unflake_inquiry::{
 };
 use unflake_model::{Assertion, Detail, FilterKind, Filtered, Finding, Layer, Origin};
 use unflake_report::{self as report, Varying};
-use unflake_store::Store;
+use unflake_store::{Place, Store};
 
 use crate::args::When;
 use crate::asserted;
@@ -247,7 +247,7 @@ pub(crate) fn around<'a>(
     inner: Box<dyn Inquiry + 'a>,
     path: &Path,
     args: &FilteringArgs,
-    store: &Path,
+    store: &Place,
 ) -> Result<Filter<'a>, Trouble> {
     let Some(file) = FilterFile::read(path)? else {
         let what = format!("there is no filter: {} does not exist", path.display());
@@ -259,9 +259,8 @@ pub(crate) fn around<'a>(
 }
 
 /// Everything the history knows of assertions.
-pub(crate) fn known(store: &Path) -> Result<Vec<Flakiness>, Trouble> {
-    let there = store.join(unflake_store::FILE).is_file();
-    Ok(accumulate(if there { Store::open(store)?.samples(&OURS)? } else { Vec::new() }))
+pub(crate) fn known(store: &Place) -> Result<Vec<Flakiness>, Trouble> {
+    Ok(accumulate(Store::find(store)?.map_or(Ok(Vec::new()), |store| store.samples(&OURS))?))
 }
 
 pub(crate) fn show(args: &FilterShowArgs, settings: &Settings, here: &Path, colour: When) -> Result<Exit, Trouble> {

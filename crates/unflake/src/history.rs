@@ -5,7 +5,7 @@ use std::path::Path;
 
 use unflake_model::{Origin, Outcome, Purpose, Timestamp};
 use unflake_report::{HistoryRow, Look, TimeZone, attempts_table, one_line};
-use unflake_store::{Kept, Past, Store};
+use unflake_store::{Kept, Past, Place, Store};
 
 use crate::args::HistoryArgs;
 use crate::known::Book;
@@ -15,11 +15,11 @@ use crate::trouble::Trouble;
 /// More tests than this that match a name are listed, not shown.
 const SHOWN: usize = 5;
 
-pub(crate) fn show(args: &HistoryArgs, place: &Path, here: &Path, look: &Look) -> Result<(), Trouble> {
+pub(crate) fn show(args: &HistoryArgs, place: &Place, here: &Path, look: &Look) -> Result<(), Trouble> {
     let mut out = io::stdout().lock();
     let store = standing::open(place)?;
     let written = match &args.test {
-        Some(test) => show_test(&store, test, args.limit, (place, here), look, &mut out)?,
+        Some(test) => show_test(&store, test, args.limit, (&place.dir, here), look, &mut out)?,
         None => show_runs(&store, args.limit, &mut out)?,
     };
     written

@@ -11,7 +11,7 @@ use std::time::UNIX_EPOCH;
 use unflake_import::{Case, Format};
 use unflake_model::{TestId, Timestamp};
 use unflake_report::{Imports, Look};
-use unflake_store::{Imported, Report, ReportFacts, Store, StoreError};
+use unflake_store::{Imported, Place, Report, ReportFacts, Store, StoreError};
 
 use crate::args::ImportArgs;
 use crate::ci::{self, Ci};
@@ -29,7 +29,7 @@ const MOST_TESTS: usize = 1_000_000;
 /// By this much of a file its format is known, and when its tests ran.
 const HEAD: u64 = 64 << 10;
 
-pub(crate) fn run(args: &ImportArgs, place: &Path, look: &Look) -> Result<Exit, Trouble> {
+pub(crate) fn run(args: &ImportArgs, place: &Place, look: &Look) -> Result<Exit, Trouble> {
     let from = origin(args);
     let at = args.at.as_deref().map(moment).transpose()?;
     let mut store = Store::open(place)?;

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use unflake_model::{Detail, TestId};
 use unflake_report::{self as report, FlakyTest};
+use unflake_store::Place;
 
 use crate::answer;
 use crate::args::IssueArgs;
@@ -13,9 +14,9 @@ use crate::standing;
 use crate::trace::not_one;
 use crate::trouble::Trouble;
 
-pub(crate) fn write(args: &IssueArgs, place: &Path, here: &Path) -> Result<(), Trouble> {
+pub(crate) fn write(args: &IssueArgs, place: &Place, here: &Path) -> Result<(), Trouble> {
     let store = standing::open(place)?;
-    let book = Book::open(&store, place, here, args.main.as_deref())?;
+    let book = Book::open(&store, &place.dir, here, args.main.as_deref())?;
     let test = match answer::find(&store, &args.what)? {
         Some(said) => said.finding.test,
         None => {

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use unflake_model::TestId;
 use unflake_report::{self as report, Located};
-use unflake_store::Store;
+use unflake_store::{Place, Store};
 
 use crate::args::{LocateArgs, When};
 use crate::exit::Exit;
@@ -50,7 +50,7 @@ pub(crate) fn run(args: &LocateArgs, settings: &Settings, here: &Path, colour: W
     let page = match (&args.html, searched.gathered.findings.first()) {
         (_, None) => None,
         (Some(path), Some(_)) => Some(path.clone()),
-        (None, Some(finding)) => Some(page_of(&settings.store.value, &finding.test)),
+        (None, Some(finding)) => Some(page_of(&settings.store.value.dir, &finding.test)),
     };
     let root = project::find(here);
     let sources = Sources::new(&root);
@@ -106,9 +106,8 @@ fn notes_of(run: &report::Run<'_>, out: &mut dyn Write) -> io::Result<()> {
 }
 
 /// The test that both passed and failed in the latest runs, if it is the only one.
-pub(crate) fn flaky_lately(store: &Path, least: f64, by: &str) -> Result<String, Trouble> {
-    let known =
-        if store.join(unflake_store::FILE).is_file() { Store::open(store)?.flaky_lately(RUNS)? } else { Vec::new() };
+pub(crate) fn flaky_lately(store: &Place, least: f64, by: &str) -> Result<String, Trouble> {
+    let known = Store::find(store)?.map_or(Ok(Vec::new()), |store| store.flaky_lately(RUNS))?;
     let share = |passed: u32, failed: u32| f64::from(failed) / f64::from(passed + failed);
     let flaky: Vec<_> = known.into_iter().filter(|(_, passed, failed)| share(*passed, *failed) >= least).collect();
     match &flaky[..] {

@@ -47,6 +47,7 @@ mod search;
 mod settings;
 mod sources;
 mod standing;
+mod stores;
 mod trace;
 mod tree;
 mod trouble;
@@ -143,8 +144,8 @@ fn obey(cli: Cli) -> Result<Exit, Trouble> {
             need_command(&settings)?;
             affected::show(&args, &settings, &here, cli.color)
         }
-        Command::History(args) => {
-            let settings = settle(Typed::default(), Vec::new(), &here)?;
+        Command::History(mut args) => {
+            let settings = settle(Typed { store: args.place.store.take(), ..Typed::default() }, Vec::new(), &here)?;
             history::show(&args, &settings.store.value, &here, &console::look(cli.color, &io::stdout()))?;
             Ok(Exit::Success)
         }
@@ -167,8 +168,8 @@ fn obey(cli: Cli) -> Result<Exit, Trouble> {
             quarantine::obey(&args, &settings.store.value, &here, &console::look(cli.color, &io::stdout()))?;
             Ok(Exit::Success)
         }
-        Command::Score(args) => {
-            let settings = settle(Typed::default(), Vec::new(), &here)?;
+        Command::Score(mut args) => {
+            let settings = settle(Typed { store: args.place.store.take(), ..Typed::default() }, Vec::new(), &here)?;
             score::show(&args, &settings.store.value, &here, &console::look(cli.color, &io::stdout()))?;
             Ok(Exit::Success)
         }
@@ -180,9 +181,13 @@ fn obey(cli: Cli) -> Result<Exit, Trouble> {
             let typed = Typed { store: args.store.take(), ..Typed::default() };
             pages::write_file(&args, &settle(typed, Vec::new(), &here)?.store.value, &here)
         }
-        Command::Import(args) => {
-            let settings = settle(Typed::default(), Vec::new(), &here)?;
+        Command::Import(mut args) => {
+            let settings = settle(Typed { store: args.place.store.take(), ..Typed::default() }, Vec::new(), &here)?;
             import::run(&args, &settings.store.value, &console::look(cli.color, &io::stdout()))
+        }
+        Command::Store(what) => {
+            stores::obey(&what, &here)?;
+            Ok(Exit::Success)
         }
         Command::Doctor(args) => {
             let settings = settle(Typed::default(), args.command.command, &here)?;

@@ -7,7 +7,7 @@ use std::thread::JoinHandle;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use unflake_model::{Answer, Finding, Observation, Prepared, Sample, TestId, Timestamp};
-use unflake_store::{Host, Learned, Revision, RunFacts, RunId, Store, StoreError};
+use unflake_store::{Host, Learned, Place, Revision, RunFacts, RunId, Store, StoreError};
 
 use crate::filter_file;
 use crate::filter_tune;
@@ -27,16 +27,16 @@ pub(crate) struct Memory {
 
 impl Memory {
     /// Begins a run. Fails only where a history is there and must not be touched.
-    pub(crate) fn begin(place: &Setting<PathBuf>, command: &[String], here: &Path) -> Result<Self, StoreError> {
+    pub(crate) fn begin(place: &Setting<Place>, command: &[String], here: &Path) -> Result<Self, StoreError> {
         let mut notes = Vec::new();
         let store = match Store::open(&place.value) {
             Ok(store) => Some(store),
             Err(error @ (StoreError::Newer { .. } | StoreError::Corrupt { .. })) => return Err(error),
             Err(error) => {
-                let elsewhere = elsewhere(&place.value).filter(|_| place.from == Source::Default);
+                let elsewhere = elsewhere(&place.value.dir).filter(|_| place.from == Source::Default);
                 match elsewhere.and_then(|elsewhere| Store::open(&elsewhere).ok()) {
                     Some(store) => {
-                        let place = store.path().display();
+                        let place = store.whereabouts();
                         notes.push(format!(
                             "the project directory cannot be written, so its history is kept in {place}"
                         ));

@@ -133,7 +133,7 @@ impl Night<'_> {
     /// Writes the full report, where there is one. Its path from here.
     fn page(&mut self, searched: &Searched) -> Option<String> {
         let finding = searched.gathered.findings.first()?;
-        let path = page_for(&self.settings.store.value, &finding.test);
+        let path = page_for(&self.settings.store.value.dir, &finding.test);
         let root = project::find(self.here);
         let sources = Sources::new(&root);
         let sources = |file: &str| sources.lines(file);

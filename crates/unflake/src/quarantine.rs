@@ -7,7 +7,7 @@ use std::path::Path;
 use unflake_inquiry::standing;
 use unflake_model::{Attempt, Day, Finding, Fingerprint, QuarantineMode, Quarantined, SetApart, Standing, TestId};
 use unflake_report::{self as report, Look};
-use unflake_store::{FILE, Kept, Store, let_git_see};
+use unflake_store::{Kept, Place, Store, let_git_see};
 
 use crate::args::{QuarantineAdd, QuarantineArgs, QuarantineCommand};
 use crate::campaign::Gathered;
@@ -54,7 +54,7 @@ impl Quarantine {
     }
 }
 
-pub(crate) fn obey(args: &QuarantineArgs, store: &Path, here: &Path, look: &Look) -> Result<(), Trouble> {
+pub(crate) fn obey(args: &QuarantineArgs, store: &Place, here: &Path, look: &Look) -> Result<(), Trouble> {
     let directory = project::find(here).join(".unflake");
     let file = QuarantineFile::read(&directory)?;
     match &args.command {
@@ -101,7 +101,7 @@ pub(crate) fn remove(test: &str, here: &Path) -> Result<(), Trouble> {
     save(&file, &directory)
 }
 
-fn list(file: &QuarantineFile, place: &Path, look: &Look) -> Result<(), Trouble> {
+fn list(file: &QuarantineFile, place: &Place, look: &Look) -> Result<(), Trouble> {
     let today = Day::of(memory::now());
     let history = history(place)?;
     let mut rows = Vec::new();
@@ -164,8 +164,8 @@ fn kept(history: Option<&Store>, test: &TestId) -> Result<Vec<Kept>, Trouble> {
 }
 
 /// The history, where there is one.
-fn history(place: &Path) -> Result<Option<Store>, Trouble> {
-    Ok(if place.join(FILE).is_file() { Some(Store::open(place)?) } else { None })
+fn history(place: &Place) -> Result<Option<Store>, Trouble> {
+    Ok(Store::find(place)?)
 }
 
 fn save(file: &QuarantineFile, directory: &Path) -> Result<(), Trouble> {

@@ -5,7 +5,7 @@ use std::path::Path;
 use unflake_inquiry::Counts;
 use unflake_model::Answer;
 use unflake_report as report;
-use unflake_store::{FILE, Ready, Store};
+use unflake_store::{Ready, Store};
 
 use crate::campaign::Gathered;
 use crate::exit::Exit;
@@ -16,10 +16,7 @@ use crate::{memory, tree};
 
 /// The report on these files that is as good as what is wanted, and what people said of findings. None: there is none.
 pub(crate) fn find(wanted: &Wanted, settings: &Settings, here: &Path) -> Result<Option<(Ready, Vec<Answer>)>, Trouble> {
-    if !settings.store.value.join(FILE).is_file() {
-        return Ok(None);
-    }
-    let store = Store::open(&settings.store.value)?;
+    let Some(store) = Store::find(&settings.store.value)? else { return Ok(None) };
     // Most have none at all, and need not ask git.
     if store.prepared(None)?.is_empty() {
         return Ok(None);

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use unflake_inquiry::{Change, Standing, State};
 use unflake_report::{Look, ScoreRow, ScoreState, Scores, TimeZone};
-use unflake_store::{Source, TestKey};
+use unflake_store::{Place, Source, TestKey};
 
 use crate::args::ScoreArgs;
 use crate::owners::Owners;
@@ -17,7 +17,7 @@ use crate::trouble::Trouble;
 /// Runs that are drawn.
 const STRIP: usize = 60;
 
-pub(crate) fn show(args: &ScoreArgs, place: &Path, here: &Path, look: &Look) -> Result<(), Trouble> {
+pub(crate) fn show(args: &ScoreArgs, place: &Place, here: &Path, look: &Look) -> Result<(), Trouble> {
     let store = standing::open(place)?;
     let standings = standing::look(&store, args.main.as_deref())?;
     let owners = Owners::find(&project::find(here));

@@ -7,6 +7,7 @@ use std::time::Duration;
 use clap::Args;
 use unflake_inquiry::{AtBase, NeverExcuse};
 use unflake_model::{Granularity, Origin};
+use unflake_store::Place;
 
 use crate::trouble::Trouble;
 
@@ -88,8 +89,9 @@ pub(crate) struct Typed {
     #[arg(long, value_name = "COMMAND", help_heading = "Other runners")]
     pub(crate) one_test: Option<String>,
 
-    /// Directory for the history of the project [default: .unflake in the project]
-    #[arg(long, value_name = "DIR", help_heading = "Limits")]
+    /// Where the history of the project is: a directory, or a server that a team shares, as `postgres://USER@HOST/DATABASE`
+    /// [default: .unflake in the project]
+    #[arg(long, value_name = "PLACE", help_heading = "Limits")]
     pub(crate) store: Option<String>,
 }
 
@@ -133,7 +135,7 @@ pub(crate) struct Settings {
     pub(crate) output_limit: Setting<usize>,
     pub(crate) results: Setting<Option<String>>,
     pub(crate) one_test: Setting<Option<String>>,
-    pub(crate) store: Setting<PathBuf>,
+    pub(crate) store: Setting<Place>,
 }
 
 /// A setting that cannot hold, and what could.
@@ -212,7 +214,7 @@ impl Settings {
             output_limit: sources.one("output-limit", typed.output_limit, 65536, at_least_one)?,
             results: sources.one("results", typed.results, None, some_text)?,
             one_test: sources.one("one-test", typed.one_test, None, some_text)?,
-            store: sources.one("store", typed.store, sources.project.join(".unflake"), |text| Ok(text.into()))?,
+            store: sources.place(typed.store)?,
         };
         NeverExcuse::new(&settings.never_excuse.value).map_err(|bad| BadSetting(format!("never-excuse: {bad}")))?;
         settings.check_reports()?;
@@ -277,7 +279,7 @@ impl Settings {
             row("output-limit", &self.output_limit, usize::to_string),
             row("results", &self.results, |text| text.clone().unwrap_or_default()),
             row("one-test", &self.one_test, |text| text.clone().unwrap_or_default()),
-            row("store", &self.store, |path| path.display().to_string()),
+            row("store", &self.store, Place::to_string),
         ]
     }
 }
@@ -296,6 +298,18 @@ impl Sources<'_> {
         match parse(&text) {
             Ok(value) => Ok(Setting { value, from }),
             Err(wanted) => Err(BadSetting(format!("{name}: `{text}` ({from}) is not {wanted}"))),
+        }
+    }
+
+    /// Where the history is. What cannot be used is not repeated: there may be a password in it.
+    fn place(&self, flag: Option<String>) -> Result<Setting<Place>, BadSetting> {
+        let beside = self.project.join(".unflake");
+        let Some((text, from)) = self.look_up("store", flag)? else {
+            return Ok(Setting { value: beside.into(), from: Source::Default });
+        };
+        match Place::parse(&text, &beside, self.variable) {
+            Ok(value) => Ok(Setting { value, from }),
+            Err(why) => Err(BadSetting(format!("store: the address ({from}) cannot be used: {why}"))),
         }
     }
 

@@ -27,7 +27,7 @@ fn a_flag_goes_before_a_variable_before_the_file_before_the_default() {
     assert_eq!(settings.at_end, Setting { value: 3, from: Source::Variable("UNFLAKE_AT_END".to_owned()) });
     assert_eq!(settings.immediate, Setting { value: 2, from: Source::File("unflake.toml".into()) });
     assert_eq!(settings.jobs, Setting { value: 8, from: Source::Default });
-    assert_eq!(settings.store.value, Path::new("/project/.unflake"));
+    assert_eq!(settings.store.value.dir, Path::new("/project/.unflake"));
 }
 
 #[test]

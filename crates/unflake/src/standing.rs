@@ -1,12 +1,11 @@
 //! How every test stands: from the history to scores.
 
 use std::collections::{HashMap, HashSet};
-use std::path::Path;
 
 use unflake_inquiry::{Ledger, LedgerSource, Standing};
 use unflake_model::{Detail, FilterKind, Finding, Outcome};
 use unflake_report::Strip;
-use unflake_store::{Execution, FILE, Kin, Source, SourceId, Store, TestKey};
+use unflake_store::{Execution, Kin, Place, Source, SourceId, Store, TestKey};
 
 use crate::memory::elsewhere;
 use crate::trouble::Trouble;
@@ -15,14 +14,15 @@ use crate::trouble::Trouble;
 const MAIN: [&str; 5] = ["main", "master", "trunk", "develop", "default"];
 
 /// The history in this place, where there is one.
-pub(crate) fn open(place: &Path) -> Result<Store, Trouble> {
-    let places = [Some(place.to_owned()), elsewhere(place)];
-    let directory = places.into_iter().flatten().find(|directory| directory.join(FILE).is_file());
-    let Some(directory) = directory else {
-        return Err(Trouble::usage(format!("there is no history in {}", place.display()))
-            .hint("`unflake run -- pytest` begins one, `unflake import REPORT…` takes in the results of your CI"));
-    };
-    Ok(Store::open(&directory)?)
+pub(crate) fn open(place: &Place) -> Result<Store, Trouble> {
+    let mut found = Store::find(place)?;
+    if found.is_none() && !place.is_server() {
+        found = elsewhere(&place.dir).map_or(Ok(None), Store::find)?;
+    }
+    found.ok_or_else(|| {
+        Trouble::usage(format!("there is no history in {place}"))
+            .hint("`unflake run -- pytest` begins one, `unflake import REPORT…` takes in the results of your CI")
+    })
 }
 
 /// Every run that is known, and how every test stands after them.

@@ -2,13 +2,13 @@
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
-use std::path::Path;
+use std::path::PathBuf;
 use std::process::{Child, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use e2e::{Story, python, unflake};
-use unflake_store::{SourceId, Store};
+use e2e::{Story, python, server, unflake};
+use unflake_store::{Place, SourceId, Store};
 
 use crate::report;
 
@@ -16,8 +16,37 @@ const REPORTS: u32 = 6;
 /// More than one transaction's worth.
 const TESTS: usize = 25_000;
 
-fn begin(story: &Story, arguments: &[&str]) -> Child {
+/// Where the history is.
+enum Home {
+    Files(PathBuf),
+    Server,
+}
+
+impl Home {
+    /// As it is typed, by the number of histories that there were before.
+    fn text(&self, number: usize) -> String {
+        match self {
+            Self::Files(dir) => dir.to_str().unwrap().to_owned(),
+            Self::Server => server().address_of(&format!("killed_{number}")),
+        }
+    }
+
+    fn opened(&self, number: usize) -> Option<Store> {
+        let place = Place::parse(&self.text(number), &PathBuf::new(), &|_| None).unwrap();
+        Store::find(&place).unwrap()
+    }
+
+    /// Makes room for a new history.
+    fn clear(&self) {
+        if let Self::Files(dir) = self {
+            std::fs::remove_dir_all(dir).unwrap();
+        }
+    }
+}
+
+fn begin(story: &Story, store: &str, arguments: &[&str]) -> Child {
     let mut command = story.command(unflake());
+    command.env("UNFLAKE_STORE", store);
     command.args(arguments).stdout(Stdio::null()).stderr(Stdio::null());
     command.spawn().unwrap()
 }
@@ -43,7 +72,7 @@ fn check(store: &Store) -> (usize, u64) {
     (runs, imported)
 }
 
-fn kill_at_random(kills: usize) {
+fn kill_at_random(kills: usize, on_server: bool) {
     let story = Story::of("def test_one(): pass\ndef test_two(): pass\n");
     let names: Vec<String> = (0..TESTS).map(|number| format!("test_{number}")).collect();
     let cases: Vec<(&str, bool)> = names.iter().enumerate().map(|(at, name)| (name.as_str(), at % 997 != 0)).collect();
@@ -58,11 +87,14 @@ fn kill_at_random(kills: usize) {
     backward[1..].reverse();
     let python = python().to_str().unwrap();
     let run = ["run", "--", python, "-m", "pytest", "-q"];
-    let place = story.project().join(".unflake");
+    let home = if on_server { Home::Server } else { Home::Files(story.project().join(".unflake")) };
+    let mut number = 0;
     let (mut killed, mut partly, mut most) = (0, 0, 100);
     // On a slow machine it may take a while until anything is killed in the middle of its work.
     while killed < kills || partly == 0 && killed < 20 * kills {
-        let mut children = [begin(&story, &forward), begin(&story, &backward), begin(&story, &run)];
+        let text = home.text(number);
+        let mut children =
+            [begin(&story, &text, &forward), begin(&story, &text, &backward), begin(&story, &text, &run)];
         for child in &mut children {
             let random = RandomState::new().hash_one(killed);
             thread::sleep(Duration::from_millis(random % most));
@@ -70,7 +102,7 @@ fn kill_at_random(kills: usize) {
             child.kill().unwrap();
         }
         children.iter_mut().for_each(|child| assert!(child.wait().is_ok()));
-        let Some(store) = opened(&place) else {
+        let Some(store) = home.opened(number) else {
             most *= 2;
             continue;
         };
@@ -85,13 +117,15 @@ fn kill_at_random(kills: usize) {
             most = (most * 2 / 3).max(50);
             // From the beginning, so that there is something to be killed in.
             drop(store);
-            std::fs::remove_dir_all(&place).unwrap();
+            home.clear();
+            number += 1;
         }
     }
     assert!(partly > 0, "no import was ever killed in the middle");
-    story.unflake(forward.iter().copied()).end().exits(0);
-    story.run("", &format!("{python} -m pytest -q")).exits(0);
-    let store = opened(&place).unwrap();
+    let text = home.text(number);
+    story.unflake(forward.iter().copied()).env("UNFLAKE_STORE", &text).end().exits(0);
+    story.running("", &format!("{python} -m pytest -q")).env("UNFLAKE_STORE", &text).end().exits(0);
+    let store = home.opened(number).unwrap();
     let (runs, imported) = check(&store);
     assert!(runs > 0);
     assert_eq!(imported, u64::from(REPORTS) * TESTS as u64, "nothing is lost");
@@ -99,23 +133,32 @@ fn kill_at_random(kills: usize) {
     assert_eq!(reports.len(), REPORTS as usize, "nothing is there twice");
     assert!(reports.iter().all(|report| report.ended.as_deref() == Some("") && report.executions == TESTS as u64));
     drop(store);
-    let database = rusqlite::Connection::open(place.join(unflake_store::FILE)).unwrap();
-    let word: String = database.query_row("PRAGMA integrity_check", [], |row| row.get(0)).unwrap();
-    assert_eq!(word, "ok");
-}
-
-fn opened(place: &Path) -> Option<Store> {
-    place.join(unflake_store::FILE).is_file().then(|| Store::open(place).unwrap())
+    if let Home::Files(dir) = home {
+        let database = rusqlite::Connection::open(dir.join(unflake_store::FILE)).unwrap();
+        let word: String = database.query_row("PRAGMA integrity_check", [], |row| row.get(0)).unwrap();
+        assert_eq!(word, "ok");
+    }
 }
 
 #[test]
 fn importers_and_a_run_that_are_killed_lose_nothing_and_keep_nothing_twice() {
-    kill_at_random(12);
+    kill_at_random(12, false);
+}
+
+#[test]
+fn the_same_on_a_server() {
+    kill_at_random(12, true);
 }
 
 /// The same at length: minutes.
 #[test]
 #[ignore = "takes minutes: cargo test -p e2e --test history -- --ignored"]
 fn two_hundred_kills() {
-    kill_at_random(200);
+    kill_at_random(200, false);
+}
+
+#[test]
+#[ignore = "takes minutes: cargo test -p e2e --test history -- --ignored"]
+fn two_hundred_kills_on_a_server() {
+    kill_at_random(200, true);
 }

@@ -4,6 +4,7 @@
 mod imports;
 mod kills;
 mod scores;
+mod team;
 
 use std::fmt::Write;
 

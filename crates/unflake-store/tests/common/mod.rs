@@ -1,10 +1,15 @@
 //! What the tests of the store have in common. Each uses a part of it.
-#![allow(dead_code)]
+#![allow(dead_code, unreachable_pub)]
+
+#[path = "../../../../e2e/src/postgres.rs"]
+pub(crate) mod postgres;
+
+use std::path::Path;
 
 use unflake_model::{
     Attempt, EnvironmentId, Failure, Observation, Origin, Outcome, Phase, Purpose, SessionId, TestId, Timestamp,
 };
-use unflake_store::{Host, Revision, RunFacts};
+use unflake_store::{Host, Place, Revision, RunFacts, Store};
 
 pub(crate) fn facts() -> RunFacts {
     RunFacts {
@@ -66,4 +71,57 @@ pub(crate) fn batch(first: u32, count: u32) -> Vec<Observation> {
 
 pub(crate) fn names(tests: &[TestId]) -> Vec<&str> {
     tests.iter().map(TestId::as_str).collect()
+}
+
+/// Where a test has its history.
+pub(crate) enum Home {
+    Files(tempfile::TempDir),
+    Server(String),
+}
+
+impl Home {
+    pub(crate) fn files() -> Self {
+        Self::Files(tempfile::tempdir().unwrap())
+    }
+
+    pub(crate) fn server() -> Self {
+        Self::Server(postgres::server().address())
+    }
+
+    /// Another one of the same kind, with nothing in it.
+    pub(crate) fn another(&self) -> Self {
+        match self {
+            Self::Files(_) => Self::files(),
+            Self::Server(_) => Self::server(),
+        }
+    }
+
+    /// As somebody would type it.
+    pub(crate) fn text(&self) -> &str {
+        match self {
+            Self::Files(dir) => dir.path().to_str().unwrap(),
+            Self::Server(address) => address,
+        }
+    }
+
+    pub(crate) fn open(&self) -> Store {
+        Store::open(&place(self.text())).unwrap()
+    }
+}
+
+pub(crate) fn place(text: &str) -> Place {
+    Place::parse(text, Path::new("/nowhere"), &|_| None).unwrap()
+}
+
+/// One list of tests, each run with files and with a server.
+#[macro_export]
+macro_rules! with_files_and_server {
+    ($($name:ident),* $(,)?) => {
+        mod files {
+            $(#[test] fn $name() { super::$name(&$crate::common::Home::files()); })*
+        }
+        mod server {
+            $(#[test] fn $name() { super::$name(&$crate::common::Home::server()); })*
+        }
+    };
 }

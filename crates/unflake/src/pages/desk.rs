@@ -6,7 +6,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use unflake_store::{Pulse, Store};
+use unflake_store::{Place, Pulse, Store};
 
 use super::overview::Overview;
 use crate::standing;
@@ -18,7 +18,7 @@ const PATIENCE: Duration = Duration::from_millis(120);
 const REST: u32 = 4;
 
 pub(crate) struct Desk {
-    place: PathBuf,
+    place: Place,
     here: PathBuf,
     state: Mutex<State>,
     asked: Condvar,
@@ -39,11 +39,11 @@ struct State {
 
 impl Desk {
     /// With the first overview, for which one has to wait.
-    pub(crate) fn open(place: &Path, here: &Path) -> Result<Self, Trouble> {
+    pub(crate) fn open(place: &Place, here: &Path) -> Result<Self, Trouble> {
         let store = standing::open(place)?;
         let overview = Arc::new(Overview::of(&store, here)?);
         Ok(Self {
-            place: place.to_owned(),
+            place: place.clone(),
             here: here.to_owned(),
             state: Mutex::new(State { overview, asked: 0, answered: 0, behind: false, ending: false }),
             asked: Condvar::new(),

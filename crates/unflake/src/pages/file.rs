@@ -7,7 +7,7 @@ use std::path::Path;
 
 use unflake_report::TimeZone;
 use unflake_report::web::{Everything, Frame, Links};
-use unflake_store::TestKey;
+use unflake_store::{Place, TestKey};
 
 use super::overview::Overview;
 use super::views::Sight;
@@ -20,7 +20,7 @@ use crate::{memory, project, standing};
 /// Tests that have a part of their own, and runs.
 const TESTS: usize = 100;
 
-pub(crate) fn write_file(args: &ReportArgs, place: &Path, here: &Path) -> Result<Exit, Trouble> {
+pub(crate) fn write_file(args: &ReportArgs, place: &Place, here: &Path) -> Result<Exit, Trouble> {
     let store = standing::open(place)?;
     let overview = Overview::of(&store, here)?;
     let quarantine = QuarantineFile::read(&project::find(here).join(".unflake"))?;

@@ -15,6 +15,7 @@ use clap::Args;
 use signal_hook::consts::TERM_SIGNALS;
 use signal_hook::iterator::Signals;
 use unflake_serve::{Server, Token};
+use unflake_store::Place;
 
 use crate::exit::Exit;
 use crate::project;
@@ -35,8 +36,8 @@ pub(crate) struct ServeArgs {
     #[arg(long, default_value_t = PORT, value_name = "N")]
     pub(crate) port: u16,
 
-    /// Where the history is [default: .unflake in the project]
-    #[arg(long, value_name = "DIR")]
+    /// Where the history is: a directory, or `postgres://USER@HOST/DATABASE` [default: .unflake in the project]
+    #[arg(long, value_name = "PLACE")]
     pub(crate) store: Option<String>,
 }
 
@@ -46,13 +47,13 @@ pub(crate) struct ReportArgs {
     #[arg(long, value_name = "FILE", required = true)]
     pub(crate) html: PathBuf,
 
-    /// Where the history is [default: .unflake in the project]
-    #[arg(long, value_name = "DIR")]
+    /// Where the history is: a directory, or `postgres://USER@HOST/DATABASE` [default: .unflake in the project]
+    #[arg(long, value_name = "PLACE")]
     pub(crate) store: Option<String>,
 }
 
 /// Serves until somebody says stop.
-pub(crate) fn serve(args: &ServeArgs, place: &Path, here: &Path) -> Result<Exit, Trouble> {
+pub(crate) fn serve(args: &ServeArgs, place: &Place, here: &Path) -> Result<Exit, Trouble> {
     let server = Server::bind(args.port).map_err(|error| cannot_listen(args.port, error))?;
     // From here on a signal is a letter, not an end.
     let mut signals = Signals::new(TERM_SIGNALS).map_err(Trouble::internal("wait for Ctrl-C"))?;

@@ -1,0 +1,121 @@
+//! From an address to a connection on which the server waits for questions.
+
+use super::address::{self, Address, Host};
+use super::auth::{self, Scram};
+use super::wire::{self, Message, Wire};
+use crate::database::{Error, Result};
+
+const PROTOCOL: u32 = 3 << 16;
+
+pub(super) fn connect(address: &Address) -> Result<Wire> {
+    let mut wire = match &address.host {
+        Host::Name(host) => Wire::to_host(host, address.port, address.patience)?,
+        Host::Socket(dir) => Wire::to_socket(&address::socket(dir, address.port))?,
+    };
+    wire.patience(address.patience)?;
+    wire.put(0, |out| {
+        out.extend(PROTOCOL.to_be_bytes());
+        let settings = [
+            ("user", &*address.user),
+            ("database", &address.database),
+            ("application_name", "unflake"),
+            ("client_encoding", "UTF8"),
+        ];
+        for (name, value) in settings {
+            wire::text(out, name);
+            wire::text(out, value);
+        }
+        out.push(0);
+    });
+    wire.send()?;
+    let mut scram = None;
+    loop {
+        let message = wire.receive()?;
+        match message.kind {
+            b'Z' => return Ok(wire),
+            b'E' => return Err(said(&message)),
+            b'R' => answer(&message, address, &mut scram, &mut wire)?,
+            // It wants a newer protocol, and can do with ours.
+            b'v' | b'K' | b'N' | b'S' => {}
+            _ => return Err(Error::Refused("what answers there is no PostgreSQL".to_owned())),
+        }
+    }
+}
+
+/// One step of showing who we are.
+fn answer(message: &Message, address: &Address, scram: &mut Option<Scram>, wire: &mut Wire) -> Result<()> {
+    let mut reader = message.reader();
+    let kind = reader.long();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let cheat = || Error::Refused("the server has not shown that it knows the password".to_owned());
+    match (kind, scram.as_mut()) {
+        // A server that has begun to show who it is must come to an end with it: else anybody could say this.
+        (0, Some(scram)) if !scram.is_over() => return Err(cheat()),
+        (0, _) => return Ok(()),
+        (3, None) if wire.is_local() => {
+            let password = password(address)?;
+            wire.put(b'p', |out| wire::text(out, password));
+        }
+        (3, None) => {
+            let why = "the server asks for the password in plain text, over a connection on which others can read it. Let it \
+                       ask for scram-sha-256 (in pg_hba.conf)";
+            return Err(Error::Refused(why.to_owned()));
+        }
+        (5, None) => {
+            let hashed = auth::md5(&address.user, password(address)?, reader.bytes(4));
+            wire.put(b'p', |out| wire::text(out, &hashed));
+        }
+        (10, None) => {
+            let mut offered = std::iter::from_fn(|| Some(reader.text()).filter(|name| !name.is_empty()));
+            if !offered.any(|name| name == "SCRAM-SHA-256") {
+                return Err(Error::Refused(
+                    "the server offers no way to show the password but ones unknown here".into(),
+                ));
+            }
+            let new = Scram::new(password(address)?)?;
+            let first = new.first();
+            wire.put(b'p', |out| {
+                wire::text(out, "SCRAM-SHA-256");
+                out.extend((first.len() as u32).to_be_bytes());
+                out.extend(first.bytes());
+            });
+            *scram = Some(new);
+        }
+        (11, Some(scram)) => {
+            let answer = scram.answer(&text(reader.0)).ok_or_else(cheat)?;
+            wire.put(b'p', |out| out.extend(answer.bytes()));
+        }
+        (12, Some(scram)) => return if scram.is_proven(&text(reader.0)) { Ok(()) } else { Err(cheat()) },
+        _ => {
+            let why = format!(
+                "the server wants to know who we are in a way that is unknown here (number {kind}); trust, md5 and scram-sha-256 are known"
+            );
+            return Err(Error::Refused(why));
+        }
+    }
+    Ok(wire.send()?)
+}
+
+fn password(address: &Address) -> Result<&str> {
+    let given = address.password.as_ref().map(|secret| secret.0.as_str());
+    given.ok_or_else(|| Error::Refused("the server asks for a password, and none is given".to_owned()))
+}
+
+/// What a server says went wrong.
+pub(super) fn said(message: &Message) -> Error {
+    let mut reader = message.reader();
+    let (mut code, mut text, mut detail) = (String::new(), String::new(), String::new());
+    loop {
+        match reader.byte() {
+            0 => break,
+            b'C' => code = reader.text(),
+            b'M' => text = reader.text(),
+            b'D' => detail = reader.text(),
+            _ => drop(reader.text()),
+        }
+    }
+    if !detail.is_empty() {
+        text = format!("{text}: {detail}");
+    }
+    Error::Said { code, text }
+}

@@ -1,0 +1,207 @@
+//! A history from one place to another: from files to a server, and back.
+
+mod common;
+
+use std::collections::hash_map::RandomState;
+use std::hash::BuildHasher;
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use common::{Home, attempted, facts, failing, passing, place};
+use unflake_model::{
+    Answer, Assertion, Dependencies, Detail, Finding, Fingerprint, Group, Held, Mode, Nio, NioKind, Observation,
+    Outcome, Repeats, Sample, SessionId, Spot, Test, TestId, Timestamp,
+};
+use unflake_store::{Copied, Imported, ReportFacts, RunFacts, SourceId, Store, StoreError};
+
+/// Something of everything. How often, so that there is more than is copied at once.
+fn fill(store: &mut Store, times: u32) {
+    let run = store.begin(&facts()).unwrap();
+    let tests = vec![Test { id: "listed".into(), file: Some("a.py".into()), line: Some(3), command: Vec::new() }];
+    let sample = Sample {
+        assertion: Assertion {
+            test: "a".into(),
+            spot: Spot { file: "t.py".into(), function: "f".into(), expression: "x == 1".into(), ordinal: 0 },
+        },
+        body: "b".into(),
+        version: String::new(),
+        groups: vec![Group { how: Held::Held, values: "x = 1".into(), failing: Vec::new(), times: 10 }],
+    };
+    let nio =
+        Nio { kind: NioKind::Nio, mode: Mode::IsolatedMethod, evidence: Repeats::default(), second_failure: None };
+    let finding =
+        Finding { test: "a".into(), detail: Detail::Nio(nio), sentence: "?".into(), repeat: None, replay: Vec::new() };
+    let on = Box::new(Dependencies { root: "/p".into(), ..Dependencies::default() });
+    store.record(run, &[Observation::Listed { tests, deselected: 1, isolated: false }]).unwrap();
+    store.record(run, &[Observation::Note("a \0 note".into())]).unwrap();
+    store.record(run, &[Observation::Depends { session: SessionId(0), test: "a".into(), on }]).unwrap();
+    for n in 0..times {
+        let name = format!("test_{n}");
+        store.record(run, &attempted([passing(&name, n), failing("a", n, &format!("trace \0 {n}"))])).unwrap();
+    }
+    store.keep_samples(run, &[sample]).unwrap();
+    store.say(run, &[finding]).unwrap();
+    store
+        .answer(&Answer { finding: Fingerprint("f".into()), useful: false, at: Timestamp(3), why: Some("no".into()) })
+        .unwrap();
+    let report = ReportFacts {
+        key: format!("key {}", store.reports(99).unwrap().len()),
+        format: "XML".into(),
+        path: "r.xml".into(),
+        size: 9,
+        started: Timestamp(10),
+        imported: Timestamp(11),
+        commit: None,
+        branch: Some("main".into()),
+        ci_run: None,
+        ci_attempt: Some(2),
+        job: None,
+    };
+    let report = store.begin_report(&report).unwrap();
+    let execution = |n: u32| Imported {
+        test: TestId::new(format!("reported_{n}")),
+        file: None,
+        line: None,
+        again: 0,
+        outcome: if n.is_multiple_of(2) { Outcome::Failed } else { Outcome::Passed },
+        seconds: 0.5,
+        failure: n.is_multiple_of(2).then(|| failing("", 0, "t").failure.unwrap()),
+    };
+    store.record_report(report.id, 0, &(0..times).map(execution).collect::<Vec<_>>()).unwrap();
+    store.record_report(report.id, times.into(), &[execution(1)]).unwrap();
+}
+
+/// All that can be asked.
+fn told(store: &Store) -> String {
+    let mut out = String::new();
+    for run in store.runs(99).unwrap() {
+        out += &format!("{run:?} {:?} {:?}", store.attempts_in(run.id).unwrap(), store.told(run.id).unwrap());
+    }
+    for source in store.sources().unwrap() {
+        out += &format!("{source:?}");
+        store.executions_in(source.id, &mut |one| out += &format!("{one:?}")).unwrap();
+        store.failed_in(source.id, &mut |test, failure| out += &format!("{test:?} {failure:?}")).unwrap();
+    }
+    out += &format!("{:?} {:?}", store.tests().unwrap(), store.reports(99).unwrap());
+    out += &format!("{:?} {:?}", store.samples(&[]).unwrap(), store.dependencies().unwrap());
+    out += &format!("{:?} {:?}", store.said(99).unwrap(), store.answers().unwrap());
+    out
+}
+
+/// From a kind of home to the other.
+fn other(home: &Home) -> Home {
+    match home {
+        Home::Files(_) => Home::server(),
+        Home::Server(_) => Home::files(),
+    }
+}
+
+fn everything_comes_over_and_coming_again_adds_nothing(home: &Home) {
+    let mut from = home.open();
+    fill(&mut from, 700);
+    let before = told(&from);
+    let target = other(home);
+    let mut to = target.open();
+    let first = to.take_over(&from).unwrap();
+    assert!(first.new > 3_000 && first.rows == first.new, "{first:?}");
+    assert_eq!(told(&from), before, "what is copied stays as it is");
+    assert!(told(&to) == before);
+    assert_eq!(to.take_over(&from).unwrap(), Copied { new: 0, ..first });
+
+    fill(&mut from, 3);
+    let run = from.runs(1).unwrap()[0].id;
+    from.finish(run, Timestamp(99), 1).unwrap();
+    let more = to.take_over(&from).unwrap();
+    assert!(more.new > 10 && more.new < 60, "{more:?}");
+    assert!(told(&to) == told(&from), "what has changed since comes over too");
+
+    let mut back = home.another().open();
+    back.take_over(&to).unwrap();
+    assert!(told(&back) == told(&from));
+}
+
+fn a_history_that_was_copied_goes_on(home: &Home) {
+    let mut from = home.open();
+    fill(&mut from, 3);
+    let mut to = other(home).open();
+    to.take_over(&from).unwrap();
+    fill(&mut to, 5);
+    let run = to.runs(1).unwrap().remove(0);
+    assert_eq!(to.attempts_in(run.id).unwrap().len(), 10);
+    assert!(to.sources().unwrap().iter().any(|source| source.id == SourceId::Run(run.id)));
+}
+
+fn two_histories_do_not_become_one(home: &Home) {
+    let check = |to: &mut Store, from: &Store| {
+        let before = told(to);
+        let error = to.take_over(from).unwrap_err();
+        assert!(matches!(error, StoreError::Differs { .. }), "{error:?}");
+        assert!(told(to) == before);
+    };
+    let mut from = home.open();
+    fill(&mut from, 3);
+    let mut to = other(home).open();
+    to.begin(&RunFacts { cwd: "/another".into(), ..facts() }).unwrap();
+    check(&mut to, &from);
+
+    let mut to = other(home).open();
+    to.take_over(&from).unwrap();
+    fill(&mut to, 1);
+    check(&mut to, &from);
+
+    let empty = home.another().open();
+    check(&mut to, &empty);
+}
+
+const FROM: &str = "UNFLAKE_STORE_TEST_FROM";
+const TO: &str = "UNFLAKE_STORE_TEST_TO";
+
+/// Not a test of its own: what the other process does.
+#[test]
+fn another_process() {
+    let (Ok(from), Ok(to)) = (std::env::var(FROM), std::env::var(TO)) else { return };
+    let from = Store::open(&place(&from)).unwrap();
+    Store::open(&place(&to)).unwrap().take_over(&from).unwrap();
+}
+
+/// Killed, it has copied all or nothing; and the next time all is there.
+fn a_copy_that_is_killed_is_none_and_can_be_made_again(home: &Home) {
+    let mut from = home.open();
+    fill(&mut from, 500);
+    let before = told(&from);
+    let target = other(home);
+    drop(target.open());
+    let mut killed = 0;
+    for most in 1..200 {
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "another_process"])
+            .envs([(FROM, home.text()), (TO, target.text())])
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
+        let random = RandomState::new().hash_one(most);
+        thread::sleep(Duration::from_millis(random % (10 * most)));
+        let over = child.try_wait().unwrap().is_some();
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let to = target.open();
+        let runs = to.runs(9).unwrap().len();
+        assert!(runs == 0 || told(&to) == before, "a part of it is there");
+        killed += u32::from(!over && runs == 0);
+        if over || runs > 0 {
+            break;
+        }
+    }
+    assert!(killed > 0, "none was killed before its end");
+    assert!(told(&from) == before);
+    target.open().take_over(&from).unwrap();
+    assert!(told(&target.open()) == before);
+}
+
+with_files_and_server! {
+    a_copy_that_is_killed_is_none_and_can_be_made_again,
+    everything_comes_over_and_coming_again_adds_nothing,
+    a_history_that_was_copied_goes_on,
+    two_histories_do_not_become_one,
+}
