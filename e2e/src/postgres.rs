@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{ChildStdin, Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 const GUARD: &str = r#"
 dir=$1 bin=$2 port=$3
 trap '' INT TERM HUP
-"$bin/initdb" -D "$dir/data" -U unflake -A trust --no-sync -E UTF8 --locale=C >"$dir/log" 2>&1 || { cat "$dir/log"; exit 1; }
+"$bin/initdb" -D "$dir/data" -U unflake -A trust --no-sync -E UTF8 --locale=C >"$dir/log" 2>&1 || { cat "$dir/log"; rm -rf "$dir"; exit 1; }
 cat >"$dir/data/pg_hba.conf" <<HBA
 local all unflake trust
 local all all scram-sha-256
@@ -27,7 +27,7 @@ HBA
 server=$!
 for _ in $(seq 600); do
     "$bin/pg_isready" -q -h "$dir" -p "$port" && { echo ready; break; }
-    kill -0 $server 2>/dev/null || { cat "$dir/log"; exit 1; }
+    kill -0 $server 2>/dev/null || { cat "$dir/log"; rm -rf "$dir"; exit 1; }
     sleep 0.1
 done
 exec >&- 2>&-
@@ -41,9 +41,9 @@ pub struct Server {
     dir: PathBuf,
     bin: PathBuf,
     port: u16,
-    /// Its end is the server's.
+    /// The end of its standard input is the end of the server.
     #[allow(dead_code)]
-    life: ChildStdin,
+    guard: Child,
 }
 
 /// The server of this process, started when it is first asked for. Where it cannot be had the test fails: what it shows would
@@ -102,11 +102,12 @@ impl Server {
         let mut said = String::new();
         for line in BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok) {
             if line == "ready" {
-                return Self { dir, bin, port, life: child.stdin.take().unwrap() };
+                return Self { dir, bin, port, guard: child };
             }
             said += &line;
             said += "\n";
         }
+        let _ = child.wait();
         panic!("PostgreSQL does not start: {said}");
     }
 }

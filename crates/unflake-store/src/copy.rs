@@ -133,9 +133,9 @@ impl Table {
         // Before all keys that there are.
         let mut last: Row = vec![Value::Integer(i64::MIN); self.keys];
         loop {
-            let rows = self.rows(from, "", &last, &[]).or_else(|error| {
+            let rows = self.rows(from, "", &last, &[]).map_err(|error| {
                 *unread = Some(error);
-                Err(Error::Missing)
+                Error::Missing
             })?;
             let Some(end) = rows.last().map(|row| row[..self.keys].to_vec()) else {
                 if !self.rows(to, "", &last, &[])?.is_empty() {

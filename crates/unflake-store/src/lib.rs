@@ -67,11 +67,11 @@ impl Store {
     pub fn open(place: impl Into<Place>) -> Result<Self, StoreError> {
         let place = place.into();
         let database = match &place.server {
-            Some(address) => on_server(&place, address)?,
-            None => {
-                let path = connect::prepare(&place.dir)?;
-                Database::Sqlite(connect::open(&place, &path, filesystem::is_shared(&place.dir))?)
+            Some(address) => {
+                let (client, found) = reach(&place, address)?;
+                on_server(&place, client, found)?
             }
+            None => in_file(&place)?,
         };
         Ok(Self { database, place, known: write::Known::default() })
     }
@@ -79,14 +79,15 @@ impl Store {
     /// Opens the history in a place, if there is one.
     pub fn find(place: impl Into<Place>) -> Result<Option<Self>, StoreError> {
         let place = place.into();
-        let there = match &place.server {
-            Some(address) => {
-                let found = Client::connect(address).and_then(|mut client| client.version());
-                found.map_err(|error| StoreError::of(&place, error))? > 0
-            }
-            None => place.dir.join(FILE).is_file(),
+        let database = match &place.server {
+            Some(address) => match reach(&place, address)? {
+                (_, 0) => return Ok(None),
+                (client, found) => on_server(&place, client, found)?,
+            },
+            None if !place.dir.join(FILE).is_file() => return Ok(None),
+            None => in_file(&place)?,
         };
-        if there { Self::open(place).map(Some) } else { Ok(None) }
+        Ok(Some(Self { database, place, known: write::Known::default() }))
     }
 
     /// A history that ends with the process.
@@ -112,15 +113,26 @@ impl Store {
     }
 }
 
-fn on_server(place: &Place, address: &Address) -> Result<Database, StoreError> {
-    let failed = |error| StoreError::of(place, error);
-    let mut client = Client::connect(address).map_err(failed)?;
-    let found = client.version().map_err(failed)?;
+fn in_file(place: &Place) -> Result<Database, StoreError> {
+    let path = connect::prepare(&place.dir)?;
+    connect::open(place, &path, filesystem::is_shared(&place.dir)).map(Database::Sqlite)
+}
+
+/// A connection, and the version of the tables. 0: there are none.
+fn reach(place: &Place, address: &Address) -> Result<(Client, i32), StoreError> {
+    let reached = Client::connect(address).and_then(|mut client| {
+        let found = client.version()?;
+        Ok((client, found))
+    });
+    reached.map_err(|error| StoreError::of(place, error))
+}
+
+fn on_server(place: &Place, mut client: Client, found: i32) -> Result<Database, StoreError> {
     if found > schema::KNOWN {
         return Err(StoreError::Newer { at: place.into(), found, known: schema::KNOWN });
     }
     if found < schema::KNOWN {
-        client.migrate().map_err(|error| match failed(error) {
+        client.migrate().map_err(|error| match StoreError::of(place, error) {
             StoreError::Unwritable { at, source } if found > 0 => {
                 StoreError::Older { at, found, known: schema::KNOWN, source }
             }

@@ -161,8 +161,8 @@ const TO: &str = "UNFLAKE_STORE_TEST_TO";
 #[test]
 fn another_process() {
     let (Ok(from), Ok(to)) = (std::env::var(FROM), std::env::var(TO)) else { return };
-    let from = Store::open(&place(&from)).unwrap();
-    Store::open(&place(&to)).unwrap().take_over(&from).unwrap();
+    let from = Store::open(place(&from)).unwrap();
+    Store::open(place(&to)).unwrap().take_over(&from).unwrap();
 }
 
 /// Killed, it has copied all or nothing; and the next time all is there.

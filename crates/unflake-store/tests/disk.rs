@@ -106,7 +106,7 @@ fn a_history_can_be_read_on_a_disk_without_any_room() {
 fn a_full_disk_has_no_room_for_a_new_history() {
     let Some(mount) = Mount::tmpfs("size=64k") else { return };
     fs::write(mount.0.join("ballast"), vec![1; 2_000_000]).unwrap_err();
-    let error = Store::open(&mount.0.join(".unflake")).unwrap_err();
+    let error = Store::open(mount.0.join(".unflake")).unwrap_err();
     assert!(matches!(error, StoreError::Full { .. }), "{error:?}");
 }
 

@@ -20,7 +20,7 @@ const BATCH: u32 = 20;
 #[test]
 fn another_process() {
     let (Ok(home), Ok(attempts)) = (std::env::var(HOME), std::env::var(ATTEMPTS)) else { return };
-    let mut store = Store::open(&place(&home)).unwrap();
+    let mut store = Store::open(place(&home)).unwrap();
     let run = store.begin(&facts()).unwrap();
     println!("\nshown {run} 0");
     for first in (0..attempts.parse().unwrap()).step_by(BATCH as usize) {

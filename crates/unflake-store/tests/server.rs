@@ -12,7 +12,7 @@ const PASSWORD: &str = "pa55-w0rd";
 
 /// A schema of its own with a history in it.
 fn schema(name: &str) -> String {
-    Store::open(&place(&server().address_of(name))).unwrap();
+    Store::open(place(&server().address_of(name))).unwrap();
     name.to_owned()
 }
 
@@ -29,7 +29,7 @@ fn words(error: &StoreError) -> String {
 }
 
 fn refused(address: &str) -> String {
-    words(&Store::open(&place(address)).unwrap_err())
+    words(&Store::open(place(address)).unwrap_err())
 }
 
 #[test]
@@ -38,7 +38,7 @@ fn passwords_are_shown_in_every_way_that_servers_ask_for_them() {
         self::user(user, encryption);
         server().ask(&format!("GRANT CREATE ON DATABASE postgres TO {user}"));
         let address = server().address_as(user, PASSWORD, &format!("of_{user}"));
-        let mut store = Store::open(&place(&address)).unwrap();
+        let mut store = Store::open(place(&address)).unwrap();
         let run = store.begin(&facts()).unwrap();
         store.record(run, &batch(0, 3)).unwrap();
         assert_eq!(store.attempts_in(run).unwrap().len(), 3);
@@ -86,7 +86,7 @@ fn what_is_no_postgresql_is_told_as_such() {
         use std::io::Write;
         let _ = listener.accept().unwrap().0.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n");
     });
-    let error = Store::open(&place(&format!("postgres://ann@127.0.0.1:{port}/ci"))).unwrap_err().to_string();
+    let error = Store::open(place(&format!("postgres://ann@127.0.0.1:{port}/ci"))).unwrap_err().to_string();
     assert!(error.contains("what answers there is no PostgreSQL"), "{error}");
     other.join().unwrap();
 }
@@ -96,7 +96,7 @@ fn a_server_that_never_answers_is_not_waited_for_for_ever() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     let began = std::time::Instant::now();
-    let error = Store::open(&place(&format!("postgres://ann@127.0.0.1:{port}/ci?connect_timeout=1"))).unwrap_err();
+    let error = Store::open(place(&format!("postgres://ann@127.0.0.1:{port}/ci?connect_timeout=1"))).unwrap_err();
     assert!(error.to_string().contains("it does not answer"), "{error}");
     assert!(began.elapsed() < Duration::from_secs(8), "{:?}", began.elapsed());
 }
@@ -117,10 +117,10 @@ fn a_user_who_may_only_read_reads_and_is_told_that_he_cannot_write() {
     server().ask(&format!(
         "GRANT USAGE ON SCHEMA {schema} TO reader; GRANT SELECT ON ALL TABLES IN SCHEMA {schema} TO reader"
     ));
-    let mut writer = Store::open(&place(&server().address_of(&schema))).unwrap();
+    let mut writer = Store::open(place(&server().address_of(&schema))).unwrap();
     let run = writer.begin(&facts()).unwrap();
     writer.record(run, &batch(0, 3)).unwrap();
-    let mut reader = Store::open(&place(&server().address_as("reader", PASSWORD, &schema))).unwrap();
+    let mut reader = Store::open(place(&server().address_as("reader", PASSWORD, &schema))).unwrap();
     assert_eq!(reader.attempts_in(run).unwrap().len(), 3);
     let error = reader.begin(&facts()).unwrap_err();
     assert!(matches!(error, StoreError::Unwritable { .. }), "{error:?}");
@@ -140,9 +140,9 @@ fn a_user_who_may_only_read_reads_and_is_told_that_he_cannot_write() {
 fn tables_of_a_newer_unflake_are_left_alone_also_when_they_become_so_later() {
     let schema = schema("newer");
     let address = server().address_of(&schema);
-    let mut early = Store::open(&place(&address)).unwrap();
+    let mut early = Store::open(place(&address)).unwrap();
     server().ask(&format!("UPDATE {schema}.history SET version = 99"));
-    let error = Store::open(&place(&address)).unwrap_err();
+    let error = Store::open(place(&address)).unwrap_err();
     assert!(matches!(error, StoreError::Newer { found: 99, .. }), "{error:?}");
     assert!(words(&error).ends_with("or name another schema (`?schema=NAME`) to begin a new history."), "{error}");
     let error = early.begin(&facts()).unwrap_err();
@@ -153,7 +153,7 @@ fn tables_of_a_newer_unflake_are_left_alone_also_when_they_become_so_later() {
 fn older_tables_are_brought_forward_by_who_may_and_told_to_who_may_not() {
     let schema = schema("older_tables");
     let address = server().address_of(&schema);
-    let mut store = Store::open(&place(&address)).unwrap();
+    let mut store = Store::open(place(&address)).unwrap();
     let run = store.begin(&facts()).unwrap();
     store.record(run, &batch(0, 3)).unwrap();
     drop(store);
@@ -172,7 +172,7 @@ fn older_tables_are_brought_forward_by_who_may_and_told_to_who_may_not() {
         "{told}"
     );
 
-    let store = Store::open(&place(&address)).unwrap();
+    let store = Store::open(place(&address)).unwrap();
     assert_eq!(store.attempts_in(run).unwrap().len(), 3);
     assert_eq!(store.answers().unwrap(), []);
 }
@@ -180,7 +180,7 @@ fn older_tables_are_brought_forward_by_who_may_and_told_to_who_may_not() {
 #[test]
 fn a_history_that_another_process_never_lets_go_of_is_told_as_busy() {
     let Home::Server(address) = Home::server() else { unreachable!("it is on a server") };
-    let mut store = Store::open(&place(&address)).unwrap();
+    let mut store = Store::open(place(&address)).unwrap();
     store.patience(Duration::from_millis(100)).unwrap();
     let schema = address.rsplit('=').next().unwrap().to_owned();
     let other = std::thread::spawn(move || {
@@ -197,7 +197,7 @@ fn a_history_that_another_process_never_lets_go_of_is_told_as_busy() {
 fn a_store_goes_on_after_its_connection_was_cut() {
     user("cut", "scram-sha-256");
     server().ask("GRANT CREATE ON DATABASE postgres TO cut");
-    let mut store = Store::open(&place(&server().address_as("cut", PASSWORD, "of_cut"))).unwrap();
+    let mut store = Store::open(place(&server().address_as("cut", PASSWORD, "of_cut"))).unwrap();
     let run = store.begin(&facts()).unwrap();
     store.record(run, &batch(0, 3)).unwrap();
     let cut = || server().ask("SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE usename = 'cut'");

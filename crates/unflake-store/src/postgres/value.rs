@@ -57,7 +57,10 @@ fn one(value: ValueRef, kind: u32, out: &mut Vec<u8>) -> Result<()> {
     let at = out.len();
     out.extend([0; 4]);
     match (value, kind) {
-        (ValueRef::Null, _) => return Ok(out[at..].copy_from_slice(&(-1_i32).to_be_bytes())),
+        (ValueRef::Null, _) => {
+            out[at..].copy_from_slice(&(-1_i32).to_be_bytes());
+            return Ok(());
+        }
         // SQLite has no such number, and keeps NULL.
         (ValueRef::Real(number), FLOAT8) if number.is_nan() => return one(ValueRef::Null, kind, reset(out, at)),
         (ValueRef::Integer(number), INT8) => out.extend(number.to_be_bytes()),

@@ -105,7 +105,7 @@ impl Home {
     }
 
     pub(crate) fn open(&self) -> Store {
-        Store::open(&place(self.text())).unwrap()
+        Store::open(place(self.text())).unwrap()
     }
 }
 
