@@ -202,7 +202,7 @@ mod tests {
         let mut said: Vec<Said> = text.lines().flat_map(|line| follower.line(line.as_bytes())).collect();
         said.extend(follower.end(&End { how, stdout: text.to_owned(), stderr: String::new(), seconds: 0.0 }));
         let done = |said: Said| match said {
-            Said::Start(_) => None,
+            Said::Start(_) | Said::Changed(_) | Said::Restored(_) => None,
             Said::Done(at, judged) => {
                 let message = judged.failure.map(|failure| format!(": {}", failure.message)).unwrap_or_default();
                 Some(format!("{at} {:?}{message}", judged.outcome))

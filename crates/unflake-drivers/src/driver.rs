@@ -145,7 +145,7 @@ impl Driver {
     fn take_orders(&mut self) -> ExitCode {
         while let Some(order) = self.wire.next_order() {
             match order {
-                Order::Run { tests, again, jobs, limit, .. } => {
+                Order::Run { tests, again, jobs, limit, probe, .. } => {
                     let floor = Floor {
                         cases: &self.suite.cases,
                         wire: &self.wire,
@@ -155,6 +155,7 @@ impl Driver {
                         tracing: self.tracing.as_ref().map(|tracing| (tracing, self.told.side.as_path())),
                         environment: self.environment,
                         door: self.told.door.as_ref(),
+                        probe: probe.as_ref(),
                     };
                     floor.run(&tests, again, self.suite.at_once.map_or(jobs, |most| most.min(jobs)));
                     self.wire.tell(&Event::Idle);

@@ -242,6 +242,7 @@ mod tests {
                 let message = judged.failure.map(|failure| format!(" {}", failure.message)).unwrap_or_default();
                 format!("{at} {:?}{message}", judged.outcome)
             }
+            Said::Changed(_) | Said::Restored(_) => "state".to_owned(),
         };
         said.into_iter().map(word).collect()
     }

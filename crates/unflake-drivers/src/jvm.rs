@@ -11,7 +11,7 @@ use crate::early::{Early, Waiting};
 use crate::jvm_archive::{self, Archive};
 use crate::jvm_kit::{Flavour, Kit};
 use crate::jvm_words::{Ear, Follower, Word};
-use crate::suite::{self, CannotList, Case, Listener, Program, Start};
+use crate::suite::{self, CannotList, Case, Listener, Probing, Program, Start};
 
 /// For so few tests, code that is fast soon is better than code that is fast.
 const FEW: usize = 8;
@@ -30,8 +30,9 @@ pub(crate) struct Jvm {
     files: [PathBuf; 2],
     /// Directories of sources.
     roots: Vec<PathBuf>,
-    root: PathBuf,
-    side: PathBuf,
+    pub(crate) root: PathBuf,
+    pub(crate) side: PathBuf,
+    pub(crate) agent: PathBuf,
     orders: AtomicU32,
     early: Arc<Mutex<Option<Waiting>>>,
     /// The JVM that lists has no trace of what it does before it is told which test to run.
@@ -112,6 +113,7 @@ impl Jvm {
             files,
             roots,
             root: workshop.here.clone(),
+            agent,
             side: workshop.side.to_owned(),
             orders: AtomicU32::new(0),
             early: Arc::default(),
@@ -157,7 +159,7 @@ impl Jvm {
         waiting.map(Waiting::end);
     }
 
-    fn with_order(&self, order: &str, tests: usize) -> Start {
+    pub(crate) fn with_order(&self, order: &str, tests: usize) -> Start {
         let mut start = self.start.clone();
         let quick = (self.hurried && tests <= FEW).then(|| QUICK.to_owned());
         let archived = self.archive.as_ref().and_then(Archive::option);
@@ -166,6 +168,21 @@ impl Jvm {
         start.words.extend(self.files.iter().map(|file| file.to_string_lossy().into_owned()));
         start.words.push(order.to_owned());
         start
+    }
+
+    /// One that no other module has.
+    pub(crate) fn number(&self) -> &str {
+        &self.mark[9..25]
+    }
+
+    /// Writes down which tests to run, in which order: the file, and the line that names it.
+    pub(crate) fn write_order(&self, cases: &[&Case]) -> Result<(PathBuf, String), String> {
+        let number = self.orders.fetch_add(1, Ordering::Relaxed);
+        let order = self.side.join(format!("jvm-{}-{}-{number}", self.number(), std::process::id()));
+        let keys: String = cases.iter().map(|case| format!("{}\n", case.name)).collect();
+        fs::write(&order, keys).map_err(|error| format!("{}: {error}", order.display()))?;
+        let line = order.to_string_lossy().into_owned();
+        Ok((order, line))
     }
 
     /// Where the source of a class is, as seen from the root.
@@ -178,7 +195,7 @@ impl Jvm {
 }
 
 /// Has the agent called before anything else, to do these things: each a name, and a file that says more.
-fn hook(agent: &Path, wanted: &[(&str, &Path)]) -> Option<String> {
+pub(crate) fn hook(agent: &Path, wanted: &[(&str, &Path)]) -> Option<String> {
     let wanted: Vec<String> = wanted.iter().map(|(name, file)| format!("{name}={}", file.display())).collect();
     (!wanted.is_empty()).then(|| format!("-javaagent:{}={}", agent.display(), wanted.join(":")))
 }
@@ -210,14 +227,13 @@ impl Program for Together {
 
     fn start(&self, cases: &[&Case], _jobs: u32) -> Result<Start, String> {
         let Self(jvm) = self;
-        let number = jvm.orders.fetch_add(1, Ordering::Relaxed);
-        let name = format!("jvm-{}-{}-{number}", &jvm.mark[9..25], std::process::id());
-        let order = jvm.side.join(name);
-        let keys: String = cases.iter().map(|case| format!("{}\n", case.name)).collect();
-        fs::write(&order, keys).map_err(|error| format!("{}: {error}", order.display()))?;
-        let line = order.to_string_lossy().into_owned();
+        let (_, line) = jvm.write_order(cases)?;
         let early = Some(Early { process: jvm.early.clone(), line: line.clone() });
         Ok(Start { early, ..jvm.with_order(&line, cases.len()) })
+    }
+
+    fn start_probing(&self, cases: &[&Case], probing: &Probing<'_>) -> Result<Start, String> {
+        self.0.start_probing(cases, probing)
     }
 
     fn listener(&self, cases: &[&Case]) -> Box<dyn Listener> {

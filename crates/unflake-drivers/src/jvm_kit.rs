@@ -66,6 +66,23 @@ const PLATFORM: Sources = sources![
     "agent/platform/unflake/junit/Shadow.java"
     "agent/platform/unflake/junit/Stage.java"
 ];
+const STATE: Sources = sources![
+    "agent/state/unflake/junit/Cell.java"
+    "agent/state/unflake/junit/Descriptors.java"
+    "agent/state/unflake/junit/Differences.java"
+    "agent/state/unflake/junit/Disk.java"
+    "agent/state/unflake/junit/Fields.java"
+    "agent/state/unflake/junit/Heap.java"
+    "agent/state/unflake/junit/Kept.java"
+    "agent/state/unflake/junit/Opened.java"
+    "agent/state/unflake/junit/Raw.java"
+    "agent/state/unflake/junit/Shapes.java"
+    "agent/state/unflake/junit/State.java"
+    "agent/state/unflake/junit/Statics.java"
+    "agent/state/unflake/junit/Surroundings.java"
+    "agent/state/unflake/junit/Texts.java"
+    "agent/state/unflake/junit/Threads.java"
+];
 const JUPITER: Sources = sources!["agent/warm/unflake/junit/Warm.java"];
 const CLASSIC: Sources = sources![
     "agent/classic/unflake/junit/Arrangement.java"
@@ -108,7 +125,7 @@ impl Kit<'_> {
 
     /// The agent for a project with this class path, as a jar.
     pub(crate) fn agent(&self, java: &Path, flavour: Flavour, class_path: &[String]) -> Result<PathBuf, String> {
-        let mut parts = vec![COMMON, LINES];
+        let mut parts = vec![COMMON, LINES, STATE];
         parts.extend(flavour.platform.then_some(PLATFORM));
         parts.extend(flavour.jupiter.then_some(JUPITER));
         parts.extend(flavour.classic.then_some(CLASSIC));

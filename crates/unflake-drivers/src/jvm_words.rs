@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use serde::Deserialize;
-use unflake_protocol::{Failed, Outcome, Phase};
+use unflake_protocol::{Failed, NotRestored, Outcome, Phase};
 
 use crate::capture::lossless;
 use crate::suite::{End, How, Judged, Listener, Said, failed};
@@ -22,6 +22,10 @@ pub(crate) struct Word {
     pub(crate) problem: Option<String>,
     pub(crate) over: Option<i32>,
     pub(crate) start: Option<usize>,
+    /// The file in which it is written what differs.
+    changed: Option<String>,
+    restored: bool,
+    failed: Vec<NotRestored>,
     done: Option<usize>,
     outcome: String,
     phase: String,
@@ -136,6 +140,10 @@ impl<P: Fn(&str) -> String> Listener for Follower<P> {
                 said.push(Said::Done(at, self.judged(word)));
                 continue;
             }
+            said.extend(word.changed.take().map(Said::Changed));
+            if word.restored {
+                said.push(Said::Restored(std::mem::take(&mut word.failed)));
+            }
             self.problem = word.problem.take().or(self.problem.take());
         }
         said
@@ -189,6 +197,8 @@ mod tests {
                 });
                 format!("{at} {:?}{}", judged.outcome, why.unwrap_or_default())
             }
+            Said::Changed(path) => format!("changed: {path}"),
+            Said::Restored(failed) => format!("restored but for {}", failed.len()),
         };
         said.into_iter().map(told).collect()
     }
@@ -201,6 +211,8 @@ mod tests {
             r#"@@{"done":0,"outcome":"passed"}@@@@{"start":1}@@"#,
             r#"@@{"done":1,"outcome":"failed","phase":"call","mess"#,
             r#"age":"no","file":"a/B.java","line":3}@@"#,
+            r#"@@{"changed":"/side/told"}@@"#,
+            r#"@@{"restored":true,"failed":[{"cell":"a.B.c","why":"it is final"}]}@@"#,
             r#"@@{"start":2}@@"#,
             r#"@@{"done":2,"outcome":"error","phase":"shared-tear-down","message":"late"}@@"#,
         ];
@@ -209,6 +221,8 @@ mod tests {
             "0 Passed",
             "1 begins",
             "1 Failed: Call no at src/a/B.java:Some(3)",
+            "changed: /side/told",
+            "restored but for 1",
             "2 begins",
             "2 Error: SharedTearDown late",
         ];

@@ -19,6 +19,7 @@ mod junit_xml;
 mod jvm;
 mod jvm_archive;
 mod jvm_kit;
+mod jvm_state;
 mod jvm_words;
 mod libtest;
 mod maven;

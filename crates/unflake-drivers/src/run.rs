@@ -7,11 +7,11 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 
 use unflake_factors::Door;
-use unflake_protocol::{Event, Outcome};
+use unflake_protocol::{Event, Outcome, Probe};
 
 use crate::capture::shortened;
 use crate::process::{self, Limits};
-use crate::suite::{Case, How, Judged, Program, Said, failed};
+use crate::suite::{Case, How, Judged, Probing, Program, Said, failed};
 use crate::tracing::Tracing;
 use crate::wire::Wire;
 
@@ -28,6 +28,8 @@ pub(crate) struct Floor<'a> {
     pub(crate) environment: u32,
     /// The way into the world that tests are to run in, where that is not ours.
     pub(crate) door: Option<&'a Door>,
+    /// What some of the tests leave behind is to be told.
+    pub(crate) probe: Option<&'a Probe>,
 }
 
 /// Tests that go into one process.
@@ -170,9 +172,15 @@ impl Floor<'_> {
                 heard(&judged);
                 done(at, judged)
             }
+            Said::Changed(path) => Event::Changed { path },
+            Said::Restored(failed) => Event::Restored { failed },
         };
         let mut say = |said: Vec<Said>| self.wire.tell_all(&said.into_iter().map(&mut event).collect::<Vec<_>>());
-        let ended = program.start(&cases, jobs).and_then(|mut start| {
+        let starting = match self.probe.filter(|probe| numbers.len() > probe.after as usize) {
+            Some(probe) => program.start_probing(&cases, &Probing { probe, world: self.world, limits: &self.limits }),
+            None => program.start(&cases, jobs),
+        };
+        let ended = starting.and_then(|mut start| {
             if let Some((tracing, directory)) = &trace {
                 start.variables.extend(tracing.variables(directory));
             }

@@ -9,9 +9,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use unflake_factors::Door;
-use unflake_protocol::{Failed, Outcome, Phase, ProblemKind};
+use unflake_protocol::{Failed, NotRestored, Outcome, Phase, Probe, ProblemKind};
 
 use crate::early::Early;
+use crate::process::Limits;
 
 /// How much of a file is looked at together.
 const PIECE: usize = 64 << 10;
@@ -46,6 +47,9 @@ impl CannotList {
         Self { kind: ProblemKind::Collection, place: None, text: text.into() }
     }
 }
+
+/// What the project's processes are to see differently from us: values to set, or to remove.
+pub(crate) type World = BTreeMap<String, Option<String>>;
 
 /// One test.
 pub(crate) struct Case {
@@ -90,8 +94,20 @@ pub(crate) trait Program: Send + Sync {
     /// The process that runs these tests in this order, or why it cannot be had. `jobs`: how many may run at once in it.
     fn start(&self, cases: &[&Case], jobs: u32) -> Result<Start, String>;
 
+    /// The same for a process that tells what some of the tests leave behind, where there can be one.
+    fn start_probing(&self, cases: &[&Case], _probing: &Probing<'_>) -> Result<Start, String> {
+        self.start(cases, 1)
+    }
+
     /// Somebody to follow that process.
     fn listener(&self, cases: &[&Case]) -> Box<dyn Listener>;
+}
+
+/// What is to be told of state, and the world and the limits in which to find it out.
+pub(crate) struct Probing<'a> {
+    pub(crate) probe: &'a Probe,
+    pub(crate) world: &'a World,
+    pub(crate) limits: &'a Limits,
 }
 
 /// How to start a process.
@@ -134,6 +150,10 @@ pub(crate) trait Listener {
 pub(crate) enum Said {
     Start(usize),
     Done(usize, Judged),
+    /// What differs from how it was is written in this file.
+    Changed(String),
+    /// Cells were put back, but for these.
+    Restored(Vec<NotRestored>),
 }
 
 /// How a process ended, and what it said.

@@ -8,6 +8,7 @@ use unflake_protocol::Order;
 
 use crate::environment::{Role, State};
 use crate::exec::{Exec, Placed};
+use crate::probe::probe_of;
 use crate::route::Route;
 use crate::work::Work;
 
@@ -221,9 +222,10 @@ impl Exec {
         let as_in_the_suite = matches!(placed.work.session.purpose, Purpose::Suite | Purpose::Again);
         let jobs = if as_in_the_suite { self.launch.jobs as u32 } else { 1 };
         let limit = self.launch.timeout.map(|limit| limit.as_millis() as u64);
+        let (tests, again, hold) = (numbers, part.again, false);
         let mut sent = environment.order(&match environment.listing.isolated {
-            true => Order::Run { tests: numbers, again: part.again, jobs, limit, hold: false },
-            false => Order::Run { tests: numbers, again: part.again, jobs: 1, limit: None, hold: false },
+            true => Order::Run { tests, again, jobs, limit, hold, probe: probe_of(&placed.work.session) },
+            false => Order::Run { tests, again, jobs: 1, limit: None, hold, probe: None },
         });
         if leave && sent.is_ok() {
             sent = environment.order(&Order::End { failed: None });

@@ -7,8 +7,8 @@ use std::rc::Rc;
 use std::time::Instant;
 
 use serde::Deserialize;
-use unflake_model::{Cell, Observation, Written};
-use unflake_protocol::{NotRestored, Order};
+use unflake_model::{Cell, Observation, Session, Written};
+use unflake_protocol::{self as wire, NotRestored, Order};
 
 use crate::environment::{Environment, State};
 use crate::exec::Exec;
@@ -24,6 +24,12 @@ pub(crate) struct Left {
     /// What could not be looked at, in words.
     #[serde(default)]
     unknown: Vec<String>,
+}
+
+/// The same where tests run in processes of the agent's: all of it in one order.
+pub(crate) fn probe_of(session: &Session) -> Option<wire::Probe> {
+    let probe = session.probe.as_ref()?;
+    Some(wire::Probe { after: session.prefix, restore: probe.restore.clone() })
 }
 
 impl Environment {
@@ -90,11 +96,18 @@ impl Exec {
     }
 
     pub(crate) fn changed(&mut self, id: u32, path: &Path) {
-        if let Some(environment) = self.environments.get_mut(&id) {
-            environment.has_answered();
-            environment.left = Some(Rc::new(read(path)));
-        }
+        let left = read(path);
         let _ = fs::remove_file(path);
+        let Some(environment) = self.environments.get_mut(&id) else { return };
+        environment.has_answered();
+        if environment.listing.isolated {
+            // It was a process of the agent's, and is over: nobody else can ask.
+            if let Some(session) = self.work_in(id).map(|at| self.works[at].work.session.id) {
+                self.seen.push(Observation::Left { session, cells: left.cells, unknown: left.unknown });
+            }
+            return;
+        }
+        environment.left = Some(Rc::new(left));
     }
 
     pub(crate) fn restored(&mut self, id: u32, failed: Vec<NotRestored>) {

@@ -8,7 +8,7 @@ mod order;
 mod wire;
 
 pub use event::{Event, Failed, Hello, Listed, NotRestored, Outcome, Phase, ProblemKind, StopCause};
-pub use order::Order;
+pub use order::{Order, Probe};
 pub use wire::{Line, LineError, LineReader, MAX_LINE, to_line};
 
 /// Raised when a message changes its meaning or loses a field. New optional fields do not raise it: both sides ignore

@@ -19,6 +19,9 @@ pub enum Order {
         /// its first test does not need.
         #[serde(default, skip_serializing_if = "is_false")]
         hold: bool,
+        /// For an isolated agent that can: what some of the tests leave behind is to be told, in the process that runs them.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        probe: Option<Probe>,
     },
     /// Remember everything that can be reached and that tests could leave changed. Answered by `remembered`.
     Remember,
@@ -43,6 +46,16 @@ pub enum Order {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         failed: Option<u32>,
     },
+}
+
+/// What is remembered before the first test of an order is compared after some of them, and these cells are put back, before the
+/// rest runs. Answered by `changed`, and by `restored` where there are cells, before `idle`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Probe {
+    /// So many tests come before.
+    pub after: u32,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub restore: Vec<String>,
 }
 
 fn one() -> u32 {

@@ -131,6 +131,7 @@ public final class Classic implements Framework {
 
     /** Runs as many of them as can be run together, and says how many these were. */
     private int runSome(String type, List<Wanted> tests, Report report) throws Exception {
+        report.before(tests.get(0));
         Runner made = unused.remove(type);
         Runner runner = made != null ? made : Request.aClass(module.load(type)).getRunner();
         Map<String, Description> leaves = leaves(runner.getDescription());

@@ -82,6 +82,9 @@ final class Listener extends RunListener {
         } else {
             report.passed(one);
         }
+        if (begun < tests.size()) {
+            report.before(tests.get(begun));
+        }
     }
 
     /** What befalls the class befalls those that have not begun; or else, at its end, the last. */

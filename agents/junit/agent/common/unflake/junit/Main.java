@@ -82,6 +82,10 @@ public final class Main {
     /** Neighbours of one framework are its to run together. */
     private static void run(String path, Module module, List<Framework> frameworks, Report report) throws Exception {
         List<String> keys = lines(path);
+        State state = State.wanted();
+        if (state != null) {
+            state.remember();
+        }
         int at = 0;
         while (at < keys.size()) {
             Framework framework = owner(keys.get(at), frameworks);
@@ -95,6 +99,9 @@ public final class Main {
                 unflake.lines.Lines.end();
             }
             report.over();
+        }
+        if (state != null) {
+            state.end();
         }
     }
 

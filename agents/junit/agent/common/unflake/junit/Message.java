@@ -1,6 +1,6 @@
 package unflake.junit;
 
-/** A JSON object in the making. Values are texts, numbers and truth values. */
+/** A JSON object in the making. Values are texts, numbers, truth values, objects, and lists of these. */
 final class Message {
     private final StringBuilder text = new StringBuilder("{");
 
@@ -13,12 +13,24 @@ final class Message {
         }
         quote(name);
         text.append(':');
-        if (value instanceof Number || value instanceof Boolean) {
+        add(value);
+        return this;
+    }
+
+    private void add(Object value) {
+        if (value instanceof Number || value instanceof Boolean || value instanceof Message) {
             text.append(value);
+        } else if (value instanceof Iterable) {
+            String before = "[";
+            for (Object one : (Iterable<?>) value) {
+                text.append(before);
+                add(one);
+                before = ",";
+            }
+            text.append(before.equals("[") ? "[]" : "]");
         } else {
             quote(value.toString());
         }
-        return this;
     }
 
     /** In ASCII alone, so that no encoding of the system and no lone surrogate can spoil it. */

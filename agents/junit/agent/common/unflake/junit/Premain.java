@@ -22,6 +22,9 @@ public final class Premain {
             case "lines":
                 unflake.lines.Lines.begin(path, jvm);
                 break;
+            case "state":
+                State.prepare(path, jvm);
+                break;
             default:
                 throw new IllegalArgumentException("nobody here does " + name);
         }

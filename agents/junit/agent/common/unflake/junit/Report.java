@@ -20,6 +20,13 @@ final class Report {
         this.outputs = outputs;
     }
 
+    /** Nothing of it has begun, and all that came before is over but for what they share. */
+    void before(Wanted test) {
+        if (State.wanted() != null) {
+            State.wanted().before(test.at, wire);
+        }
+    }
+
     /** What it shares with others is about to be set up, and it is the first that needs it. */
     synchronized void announce(Wanted test, String type) {
         if (announced == test) {

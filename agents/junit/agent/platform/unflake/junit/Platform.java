@@ -147,7 +147,7 @@ public final class Platform implements Framework {
             for (; at < tests.size() && stageOf(tests.get(at).key) == stage; at++) {
                 together.add(tests.get(at));
             }
-            stage.play(together);
+            stage.play(together, report::before);
             launcher(stage).execute(request(selectors(together)), new Follower(stage, report));
         }
     }

@@ -13,6 +13,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.Future;
+import java.util.function.Consumer;
 import org.junit.platform.engine.EngineExecutionListener;
 import org.junit.platform.engine.TestDescriptor;
 import org.junit.platform.engine.UniqueId;
@@ -34,6 +35,8 @@ final class Shadow implements InvocationHandler {
     /** Instead of being run, such are only looked at, and added here. */
     List<TestDescriptor> looked;
     boolean isSetUp = true;
+    /** Told before the first thing of a test is done. */
+    Consumer<Wanted> before = test -> { };
     private final Set<TestDescriptor> children = new LinkedHashSet<>();
     private TestDescriptor parent;
 
@@ -98,6 +101,9 @@ final class Shadow implements InvocationHandler {
                 return descendants();
             case "findByUniqueId":
                 return descendants().stream().filter(one -> one.getUniqueId().equals(arguments[0])).findFirst();
+            case "prepare":
+                wanted().stream().limit(1).forEach(before);
+                return forward(method, arguments);
             case "before":
                 return isSetUp ? forward(method, arguments) : arguments[0];
             case "after":
@@ -161,7 +167,11 @@ final class Shadow implements InvocationHandler {
                 looked.add(test);
                 return false;
             }
-            return invocations.isEmpty() || invocations.containsKey(test.getUniqueId().toString());
+            Wanted one = invocations.get(test.getUniqueId().toString());
+            if (one != null) {
+                before.accept(one);
+            }
+            return invocations.isEmpty() || one != null;
         }
     }
 }

@@ -5,6 +5,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.function.BiConsumer;
+import java.util.function.Consumer;
 import org.junit.platform.engine.EngineDiscoveryRequest;
 import org.junit.platform.engine.ExecutionRequest;
 import org.junit.platform.engine.TestDescriptor;
@@ -24,6 +25,7 @@ final class Stage implements TestEngine {
     private List<Wanted> tests;
     private boolean looking;
     private boolean settingUp;
+    private Consumer<Wanted> before = test -> { };
     final Map<String, Shadow> shadows = new HashMap<>();
 
     Stage(TestEngine engine) {
@@ -45,8 +47,9 @@ final class Stage implements TestEngine {
         return found.stream().allMatch(child -> child instanceof Node);
     }
 
-    void play(List<Wanted> tests) {
+    void play(List<Wanted> tests, Consumer<Wanted> before) {
         this.tests = tests;
+        this.before = before;
         looking = false;
     }
 
@@ -156,6 +159,7 @@ final class Stage implements TestEngine {
         Shadow shadow = new Shadow(real, id);
         shadow.looked = looking ? new ArrayList<>() : null;
         shadow.isSetUp = !looking || settingUp;
+        shadow.before = looking ? shadow.before : before;
         shadows.put(id.toString(), shadow);
         if (open.isEmpty()) {
             root.addChild(shadow.self);
