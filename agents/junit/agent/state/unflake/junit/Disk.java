@@ -135,8 +135,8 @@ final class Disk {
         for (Path path : paths) {
             Entry was = remembered.get(path);
             Entry is = now.get(path);
-            Path above = path.getParent();
-            boolean below = !above.equals(root) && (!remembered.containsKey(above) && was == null || !now.containsKey(above) && is == null);
+            Path folder = path.getParent();
+            boolean below = !folder.equals(root) && (!remembered.containsKey(folder) && was == null || !now.containsKey(folder) && is == null);
             if (below || !differ(path, was, is)) {
                 continue;
             }
