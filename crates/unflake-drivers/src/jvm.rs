@@ -1,6 +1,7 @@
 //! The tests of one module of a Java project: a JVM runs them one by one, in any order, with an agent of ours inside.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -11,7 +12,7 @@ use crate::early::{Early, Waiting};
 use crate::jvm_archive::{self, Archive};
 use crate::jvm_kit::{Flavour, Kit};
 use crate::jvm_words::{Ear, Follower, Word};
-use crate::suite::{self, CannotList, Case, Listener, Probing, Program, Start};
+use crate::suite::{self, CannotList, Case, Listener, Probing, Program, Start, Suite};
 
 /// For so few tests, code that is fast soon is better than code that is fast.
 const FEW: usize = 8;
@@ -153,6 +154,37 @@ impl Jvm {
         Ok(tests)
     }
 
+    /// Makes these tests part of a suite. `apart`: the project wants a JVM for each class. `command` runs one with the plain runner.
+    pub(crate) fn add(
+        self: &Arc<Self>,
+        tests: &[Listed],
+        apart: bool,
+        suite: &mut Suite,
+        command: impl Fn(&Listed) -> Vec<String>,
+    ) {
+        let classes: BTreeSet<&str> = tests.iter().map(|test| outermost(&test.class)).collect();
+        let files: BTreeMap<&str, Option<String>> = classes.iter().map(|class| (*class, self.file_of(class))).collect();
+        let whole = Arc::new(Together(self.clone()));
+        let own: BTreeMap<&str, Arc<Together>> =
+            classes.iter().filter(|_| apart).map(|class| (*class, Arc::new(Together(self.clone())))).collect();
+        if apart {
+            self.let_go();
+        }
+        suite.cases.extend(tests.iter().map(|test| {
+            let class = outermost(&test.class);
+            Case {
+                id: format!("{}#{}", test.class, test.method),
+                name: test.key.clone(),
+                program: own.get(class).unwrap_or(&whole).clone(),
+                crowd: None,
+                file: files[class].clone(),
+                line: None,
+                command: command(test),
+                skipped: None,
+            }
+        }));
+    }
+
     /// Ends the JVM that has listed the tests, where it is not to wait for them.
     pub(crate) fn let_go(&self) {
         let waiting = self.early.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -187,7 +219,7 @@ impl Jvm {
 
     /// Where the source of a class is, as seen from the root.
     pub(crate) fn file_of(&self, class: &str) -> Option<String> {
-        let outermost = class.split('$').next().unwrap_or(class).replace('.', "/");
+        let outermost = outermost(class).replace('.', "/");
         let kinds = ["java", "kt", "groovy", "scala"];
         let paths = self.roots.iter().flat_map(|root| kinds.map(|kind| root.join(format!("{outermost}.{kind}"))));
         paths.into_iter().find(|path| path.is_file()).map(|path| suite::relative(&path, &self.root))
@@ -198,6 +230,24 @@ impl Jvm {
 pub(crate) fn hook(agent: &Path, wanted: &[(&str, &Path)]) -> Option<String> {
     let wanted: Vec<String> = wanted.iter().map(|(name, file)| format!("{name}={}", file.display())).collect();
     (!wanted.is_empty()).then(|| format!("-javaagent:{}={}", agent.display(), wanted.join(":")))
+}
+
+/// What a build tool and the project's settings have changed in the environment.
+pub(crate) fn differing<'a>(
+    variables: impl Iterator<Item = &'a str>,
+    workshop: &Workshop<'_>,
+) -> BTreeMap<String, Option<String>> {
+    let pairs = variables.filter_map(|text| text.split_once('='));
+    let is_new = |(name, value): &(&str, &str)| {
+        !workshop.world.contains_key(*name)
+            && env::var_os(name).is_none_or(|there| there.to_string_lossy() != *value)
+            && *name != "_"
+    };
+    pairs.filter(is_new).map(|(name, value)| (name.to_owned(), Some(value.to_owned()))).collect()
+}
+
+fn outermost(class: &str) -> &str {
+    class.split('$').next().unwrap_or(class)
 }
 
 /// One that nobody else prints.

@@ -6,11 +6,13 @@
 
 mod capture;
 mod cargo;
+mod class_path;
 mod crowd;
 mod ctest;
 mod desk;
 mod driver;
 mod early;
+mod gradle;
 mod gtest;
 mod gtest_output;
 mod junit;
@@ -40,6 +42,7 @@ mod written;
 use std::path::Path;
 use std::process::ExitCode;
 
+pub use class_path::ClassPath;
 pub use junit::Reports;
 pub use stand_in::hand_over;
 
@@ -52,6 +55,7 @@ enum Kind {
     GoogleTest,
     Libtest,
     Maven,
+    Gradle,
 }
 
 impl Kind {
@@ -64,13 +68,14 @@ impl Kind {
             Self::GoogleTest => ("GoogleTest", "C++"),
             Self::Libtest => ("libtest", "Rust"),
             Self::Maven => ("Maven", "Java"),
+            Self::Gradle => ("Gradle", "Java"),
         }
     }
 }
 
 /// Whether tests of such a command can be run in any order in one process, and again in it.
 pub fn shares_processes(command: &[String]) -> bool {
-    kind_of(command) == Some(Kind::Maven)
+    matches!(kind_of(command), Some(Kind::Maven | Kind::Gradle))
 }
 
 /// Whether a command is one of those that are driven and not entered.
@@ -91,12 +96,18 @@ pub fn drive(command: &[String]) -> ExitCode {
         Kind::GoogleTest => gtest::list(command, workshop),
         Kind::Libtest => libtest::list(command),
         Kind::Maven => maven::list(command, workshop),
+        Kind::Gradle => gradle::list(command, workshop),
     })
 }
 
 /// The same for a command that is followed by the reports it writes.
 pub fn drive_by_reports(reports: &Reports, command: &[String]) -> ExitCode {
     driver::obey(("JUnit XML", "any language"), |workshop| junit::list(reports, command, workshop))
+}
+
+/// The same for compiled Java tests, wherever they come from. `command` compiles them.
+pub fn drive_class_path(class_path: &ClassPath, command: &[String]) -> ExitCode {
+    driver::obey(("JUnit", "Java"), |workshop| class_path::list(class_path, command, workshop))
 }
 
 /// Whether a command for one test can be used, or why not.
@@ -119,6 +130,7 @@ fn kind_of(command: &[String]) -> Option<Kind> {
         },
         "ctest" | "ctest3" => Some(Kind::Ctest),
         "mvn" | "mvnw" => Some(Kind::Maven),
+        "gradle" | "gradlew" => Some(Kind::Gradle),
         _ => {
             let binary = suite::found(program)?;
             if libtest::is_one(&binary) {
@@ -146,6 +158,7 @@ mod tests {
         assert_eq!(kind(&["cargo", "+nightly", "t"]), Some(Kind::CargoTest));
         assert_eq!(kind(&["/usr/bin/cargo", "nextest", "run"]), Some(Kind::Nextest));
         assert_eq!(kind(&["ctest", "--test-dir", "build"]), Some(Kind::Ctest));
+        assert_eq!(kind(&["./gradlew", "test"]), Some(Kind::Gradle));
         assert_eq!(kind(&["./mvnw", "-q", "test"]), Some(Kind::Maven));
         assert_eq!(kind(&["cargo", "build"]), None);
         assert_eq!(kind(&["pytest"]), None);

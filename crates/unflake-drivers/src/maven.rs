@@ -2,8 +2,7 @@
 //!
 //! So plugins, profiles, properties and every option of Surefire mean what they always mean, and no pom is read here.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::env;
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -11,10 +10,10 @@ use std::sync::Arc;
 
 use crate::capture::Capture;
 use crate::driver::Workshop;
-use crate::jvm::{Handed, Jvm, Listed, Together};
+use crate::jvm::{Handed, Jvm, Listed, differing};
 use crate::jvm_kit::{JAVA, Kit};
 use crate::output;
-use crate::suite::{self, CannotList, Case, Suite};
+use crate::suite::{self, CannotList, Suite};
 
 const MAVEN_WORDS: usize = 64 << 10;
 /// So many JVMs that have listed their tests are kept to run them.
@@ -111,7 +110,7 @@ impl Module {
             provider: told.get("providerConfiguration").cloned().unwrap_or_default(),
             assertions: told.get("enableAssertions").is_some_and(|value| value == "true"),
             directory: read("directory")?.trim_end_matches('\n').into(),
-            variables: differing(&read("variables")?, workshop),
+            variables: differing(read("variables")?.split('\0'), workshop),
             files: ["surefire.properties", "system.properties"].map(|name| place.join(name)),
             roots: roots(&facts),
             all_roots: all_roots.to_vec(),
@@ -134,17 +133,6 @@ fn roots(facts: &[(String, String)]) -> Vec<PathBuf> {
     of_sources.map(|(_, root)| root.into()).collect()
 }
 
-/// What Maven and the project's settings have changed in the environment.
-fn differing(variables: &str, workshop: &Workshop<'_>) -> BTreeMap<String, Option<String>> {
-    let pairs = variables.split('\0').filter_map(|text| text.split_once('='));
-    let is_new = |(name, value): &(&str, &str)| {
-        !workshop.world.contains_key(*name)
-            && env::var_os(name).is_none_or(|there| there.to_string_lossy() != *value)
-            && *name != "_"
-    };
-    pairs.filter(is_new).map(|(name, value)| (name.to_owned(), Some(value.to_owned()))).collect()
-}
-
 /// Adds the tests of one module.
 fn add(
     module: Module,
@@ -161,34 +149,9 @@ fn add(
     let mut notes = Vec::new();
     let tests = jvm.list(workshop, &mut notes)?;
     suite.notes.extend(notes.into_iter().map(|note| format!("{name}: {note}")));
-    let classes: BTreeSet<&str> = tests.iter().map(|test| outermost(&test.class)).collect();
-    let files: BTreeMap<&str, Option<String>> = classes.iter().map(|class| (*class, jvm.file_of(class))).collect();
-    let whole = Arc::new(Together(jvm.clone()));
-    // Where the project wants a JVM for each class.
-    let own: BTreeMap<&str, Arc<Together>> =
-        classes.iter().filter(|_| is_apart).map(|class| (*class, Arc::new(Together(jvm.clone())))).collect();
-    if is_apart {
-        jvm.let_go();
-    }
     let is_new = told.contains_key("forkNodeConnectionString");
-    suite.cases.extend(tests.iter().map(|test| {
-        let class = outermost(&test.class);
-        Case {
-            id: format!("{}#{}", test.class, test.method),
-            name: test.key.clone(),
-            program: own.get(class).unwrap_or(&whole).clone(),
-            crowd: None,
-            file: files[class].clone(),
-            line: None,
-            command: alone(command, test, several, is_new),
-            skipped: None,
-        }
-    }));
+    jvm.add(&tests, is_apart, suite, |test| alone(command, test, several, is_new));
     Ok(jvm)
-}
-
-fn outermost(class: &str) -> &str {
-    class.split('$').next().unwrap_or(class)
 }
 
 /// The user's command for one test. Surefire chooses by the names of methods; arguments are left to it.

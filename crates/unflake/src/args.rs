@@ -98,6 +98,10 @@ pub(crate) enum Command {
         results: Option<String>,
         #[arg(long, requires = "results")]
         one_test: Option<String>,
+        #[arg(long)]
+        classpath_file: Option<String>,
+        #[arg(long)]
+        test_classes: Vec<String>,
         #[arg(last = true)]
         command: Vec<String>,
     },

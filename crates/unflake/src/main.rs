@@ -73,9 +73,13 @@ fn main() -> ExitCode {
     let cli = Cli::parse();
     match &cli.command {
         Command::Keep { arguments } => return unflake_exec::keep(arguments),
-        Command::Drive { results: Some(results), one_test: Some(one_test), command } => {
+        Command::Drive { results: Some(results), one_test: Some(one_test), command, .. } => {
             let reports = unflake_drivers::Reports { results: results.clone(), one_test: one_test.clone() };
             return unflake_drivers::drive_by_reports(&reports, command);
+        }
+        Command::Drive { classpath_file: Some(file), test_classes, command, .. } => {
+            let class_path = unflake_drivers::ClassPath { file: file.clone(), test_classes: test_classes.clone() };
+            return unflake_drivers::drive_class_path(&class_path, command);
         }
         Command::Drive { command, .. } => return unflake_drivers::drive(command),
         Command::Under(args) => return unflake_factors::watched(|| under::run(args)),

@@ -56,6 +56,14 @@ pub(crate) fn guess_command(project: &Path) -> Option<Setting<Vec<String>>> {
         if has("Cargo.toml") {
             return guess(&["cargo", "test"], "there is a Cargo.toml");
         }
+        let or =
+            |wrapper: &str, tool: &'static str| if has(wrapper) { format!("./{wrapper}") } else { tool.to_owned() };
+        if has("pom.xml") {
+            return guess(&[&or("mvnw", "mvn"), "test"], "there is a pom.xml");
+        }
+        if let Some(name) = ["build.gradle", "build.gradle.kts"].into_iter().find(|name| has(name)) {
+            return guess(&[&or("gradlew", "gradle"), "test"], &format!("there is a {name}"));
+        }
         if has("build/CTestTestfile.cmake") {
             return guess(&["ctest", "--test-dir", "build"], "there are tests for CTest in build");
         }

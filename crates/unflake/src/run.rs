@@ -146,6 +146,9 @@ fn driver(settings: &Settings, myself: String) -> Option<Vec<String>> {
     if let (Some(results), Some(one_test)) = (&settings.results.value, &settings.one_test.value) {
         // In one word each: they may begin with a dash.
         words.extend([format!("--results={results}"), format!("--one-test={one_test}")]);
+    } else if let Some(file) = &settings.classpath_file.value {
+        words.push(format!("--classpath-file={file}"));
+        words.extend(settings.test_classes.value.iter().map(|directory| format!("--test-classes={directory}")));
     } else if !unflake_drivers::drives(&settings.command.value) {
         return None;
     }

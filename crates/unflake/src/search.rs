@@ -123,8 +123,9 @@ impl Search<'_> {
         let command = &self.settings.command.value;
         let seconds = settings::time(self.args.time.as_deref(), TIME)?;
         let launch = Launch { suite: false, time: settings::and_a_little(seconds), ..launch(self.settings) };
-        if launch.driver.is_some() && !unflake_drivers::shares_processes(command) {
-            let what = format!("unflake {} works with pytest and Maven only, for now", self.name);
+        let shares = self.settings.classpath_file.value.is_some() || unflake_drivers::shares_processes(command);
+        if launch.driver.is_some() && !shares {
+            let what = format!("unflake {} works with pytest, Maven, Gradle and a class path only, for now", self.name);
             return Err(
                 Trouble::usage(what).hint("tests of other runners can be run under stress: `unflake run --stress`")
             );

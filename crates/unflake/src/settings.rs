@@ -89,6 +89,15 @@ pub(crate) struct Typed {
     #[arg(long, value_name = "COMMAND", help_heading = "Other runners")]
     pub(crate) one_test: Option<String>,
 
+    /// A file with the class path of your Java tests, one entry a line or joined by colons, for any build tool: your command
+    /// compiles, and unflake runs the tests itself. A line that begins with `-` is an option of the JVM. Goes with --test-classes
+    #[arg(long, value_name = "FILE", help_heading = "Other runners")]
+    pub(crate) classpath_file: Option<String>,
+
+    /// A directory of compiled Java tests: all tests in it are run. Can be given several times
+    #[arg(long, value_name = "DIR", help_heading = "Other runners")]
+    pub(crate) test_classes: Vec<String>,
+
     /// Where the history of the project is: a directory, or a server that a team shares, as `postgres://USER@HOST/DATABASE`
     /// [default: .unflake in the project]
     #[arg(long, value_name = "PLACE", help_heading = "Limits")]
@@ -135,6 +144,8 @@ pub(crate) struct Settings {
     pub(crate) output_limit: Setting<usize>,
     pub(crate) results: Setting<Option<String>>,
     pub(crate) one_test: Setting<Option<String>>,
+    pub(crate) classpath_file: Setting<Option<String>>,
+    pub(crate) test_classes: Setting<Vec<String>>,
     pub(crate) store: Setting<Place>,
 }
 
@@ -163,7 +174,7 @@ pub(crate) struct Sources<'a> {
     pub(crate) project: &'a Path,
 }
 
-const NAMES: [&str; 17] = [
+const NAMES: [&str; 19] = [
     "command",
     "immediate",
     "at-end",
@@ -180,6 +191,8 @@ const NAMES: [&str; 17] = [
     "output-limit",
     "results",
     "one-test",
+    "classpath-file",
+    "test-classes",
     "store",
 ];
 
@@ -196,6 +209,7 @@ impl Settings {
         }
         let patterns = NeverExcuse::DEFAULT_PATTERNS.map(str::to_owned).to_vec();
         let command = if command.is_empty() { None } else { Some(command) };
+        let test_classes = if typed.test_classes.is_empty() { None } else { Some(typed.test_classes) };
         let never_excuse = if typed.never_excuse.is_empty() { None } else { Some(typed.never_excuse) };
         let settings = Self {
             command: sources.list("command", command, Vec::new())?,
@@ -214,10 +228,13 @@ impl Settings {
             output_limit: sources.one("output-limit", typed.output_limit, 65536, at_least_one)?,
             results: sources.one("results", typed.results, None, some_text)?,
             one_test: sources.one("one-test", typed.one_test, None, some_text)?,
+            classpath_file: sources.one("classpath-file", typed.classpath_file, None, some_text)?,
+            test_classes: sources.list("test-classes", test_classes, Vec::new())?,
             store: sources.place(typed.store)?,
         };
         NeverExcuse::new(&settings.never_excuse.value).map_err(|bad| BadSetting(format!("never-excuse: {bad}")))?;
         settings.check_reports()?;
+        settings.check_class_path()?;
         Ok(settings)
     }
 
@@ -233,6 +250,19 @@ impl Settings {
             ))),
             (_, Setting { value: Some(_), from }) => Err(BadSetting(format!(
                 "one-test ({from}) is of no use without results, where your command writes its JUnit XML"
+            ))),
+            _ => Ok(()),
+        }
+    }
+
+    /// The same of a class path and the tests in it.
+    fn check_class_path(&self) -> Result<(), BadSetting> {
+        match (&self.classpath_file, &self.test_classes) {
+            (Setting { value: Some(_), from }, tests) if tests.value.is_empty() => Err(BadSetting(format!(
+                "classpath-file ({from}) is of no use without test-classes, the directories of compiled tests"
+            ))),
+            (Setting { value: None, .. }, Setting { value, from }) if !value.is_empty() => Err(BadSetting(format!(
+                "test-classes ({from}) is of no use without classpath-file, the file with the class path of the tests"
             ))),
             _ => Ok(()),
         }
@@ -279,6 +309,8 @@ impl Settings {
             row("output-limit", &self.output_limit, usize::to_string),
             row("results", &self.results, |text| text.clone().unwrap_or_default()),
             row("one-test", &self.one_test, |text| text.clone().unwrap_or_default()),
+            row("classpath-file", &self.classpath_file, |text| text.clone().unwrap_or_default()),
+            row("test-classes", &self.test_classes, list),
             row("store", &self.store, Place::to_string),
         ]
     }

@@ -49,6 +49,8 @@ fn every_setting_can_stand_in_the_file() {
         output-limit = 100
         results = "out/*.xml"
         one-test = "run {name}"
+        classpath-file = "cp.txt"
+        test-classes = ["out/test"]
         store = "/elsewhere"
     "#;
     let settings = resolve(Typed::default(), &[], file).unwrap();
@@ -81,6 +83,12 @@ fn what_cannot_hold_is_told_with_what_could() {
     assert_eq!(complaint(&[], "jobs = true"), "jobs: `true` (unflake.toml) is not a whole number from 1 on");
     assert!(complaint(&[], "command = 'pytest -q'").contains("a list of texts"));
     assert!(complaint(&[], "never-excuse = ['(']").starts_with("never-excuse: `(` is not a regular expression"));
+}
+
+#[test]
+fn a_class_path_and_the_tests_in_it_go_together() {
+    assert!(complaint(&[], "classpath-file = 'cp'").contains("without test-classes"));
+    assert!(complaint(&[("UNFLAKE_TEST_CLASSES", "out")], "").contains("(variable UNFLAKE_TEST_CLASSES) is of no use"));
 }
 
 #[test]

@@ -1,0 +1,24 @@
+package com.acme;
+
+import static org.junit.Assert.assertEquals;
+import static org.junit.Assert.assertTrue;
+
+import org.junit.Test;
+
+public class TillTest {
+    @Test
+    public void sells() {
+        assertEquals(1, new Till().sell("bread"));
+    }
+
+    @Test
+    public void isBuiltPlainly() {
+        assertEquals("plainly", System.getProperty("acme.built"));
+        assertTrue(getClass().getResource("/com/acme/Till.class").getPath().contains("out/main"));
+    }
+
+    @Test
+    public void givesChange() {
+        assertEquals("the till has no change", 3, 5 - 3);
+    }
+}
