@@ -14,6 +14,7 @@ use nix::sys::signal::Signal;
 use quick_xml::Reader;
 use quick_xml::events::Event;
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 #[derive(Deserialize)]
@@ -31,8 +32,19 @@ struct Expected {
     findings: BTreeSet<String>,
 }
 
+/// Of a project without modules.
+#[derive(Deserialize)]
+struct Plain {
+    run: Expected,
+    nio: Expected,
+}
+
 fn specimen() -> Specimen {
-    let path = repository().join("specimens/jvm-maven/specimen.toml");
+    expected("jvm-maven")
+}
+
+fn expected<T: DeserializeOwned>(name: &str) -> T {
+    let path = repository().join("specimens").join(name).join("specimen.toml");
     toml::from_str(&fs::read_to_string(path).unwrap()).unwrap()
 }
 
@@ -225,4 +237,40 @@ fn a_jvm_that_is_ended_by_a_test_takes_only_that_test_with_it_and_nothing_outliv
     running.wait_for("here");
     running.signal(Signal::SIGINT);
     running.end().exits(130);
+}
+
+/// A project that a script compiles, or Gradle.
+fn plainly_built(story: &Story, words: &str) {
+    let expected: Plain = expected("jvm-javac");
+    // A story has a home of its own.
+    let repository = std::env::home_dir().unwrap().join(".m2/repository");
+    let call = |command: &str| {
+        let call = story.unflake([command, "--json"]).arg(story.place().join("found.json")).args(words.split(' '));
+        cached(call.env("REPOSITORY", &repository)).end().exits(1)
+    };
+    let ran = call("run");
+    assert_eq!(brief(&ran), expected.run.findings, "{}", ran.remarks());
+    assert_eq!(ran.list("tests").len(), expected.run.tests);
+    assert_eq!(ran.list("tests")[0]["file"], "test/com/acme/TillTest.java");
+    let ran = call("nio");
+    assert_eq!(brief(&ran), expected.nio.findings, "{}", ran.remarks());
+}
+
+#[test]
+fn tests_that_any_tool_compiled_are_run_by_their_class_path() {
+    let _turn = turn();
+    let story = Story::copy_of(&repository().join("specimens/jvm-javac"));
+    let words = "--classpath-file class-path.txt --test-classes out/test -- ./build.sh";
+    plainly_built(&story, words);
+    fs::write(story.project().join("build.sh"), "#!/bin/sh\necho no such symbol >&2; exit 1\n").unwrap();
+    let ran = cached(story.unflake(["run"]).args(words.split(' '))).end().exits(4);
+    assert!(ran.stdout.contains("no such symbol"), "{}", ran.stdout);
+}
+
+#[test]
+#[ignore = "needs a Gradle in PATH"]
+fn gradle_hands_its_tests_over() {
+    let _turn = turn();
+    let story = Story::copy_of(&repository().join("specimens/jvm-javac"));
+    plainly_built(&story, "-- gradle --offline test");
 }
