@@ -121,40 +121,44 @@ fn settings_say_what_holds_and_where_it_comes_from() {
     let story = shop().with("pyproject.toml", "[tool.unflake]\nimmediate = 3\njobs = 7\n");
     let call = story.unflake(["settings", "--fresh-by", "process", "--jobs", "2"]).env("UNFLAKE_AT_END", "5");
     assert_snapshot!(told(&story, &call.end().exits(0)), @r#"
-    command       ["pytest"]
-                    guessed: this looks like a pytest project
-    immediate     3
-                    [PLACE]/project/pyproject.toml
-    at-end        5
-                    variable UNFLAKE_AT_END
-    fresh         1
-                    default
-    fresh-by      process
-                    command line
-    too-many      1
-                    default
-    flaky-result  pass
-                    default
-    never-excuse  ["WARNING: ThreadSanitizer: ", "ERROR: (Address|Leak|Memory|HWAddress)Sanitizer: ", "SUMMARY: UndefinedBehaviorSanitizer: ", "WARNING: DATA RACE", "Fatal Python error: ", "(UnraisableException|UnhandledThreadException)Warning: "]
-                    default
+    command         ["pytest"]
+                      guessed: this looks like a pytest project
+    immediate       3
+                      [PLACE]/project/pyproject.toml
+    at-end          5
+                      variable UNFLAKE_AT_END
+    fresh           1
+                      default
+    fresh-by        process
+                      command line
+    too-many        1
+                      default
+    flaky-result    pass
+                      default
+    never-excuse    ["WARNING: ThreadSanitizer: ", "ERROR: (Address|Leak|Memory|HWAddress)Sanitizer: ", "SUMMARY: UndefinedBehaviorSanitizer: ", "WARNING: DATA RACE", "Fatal Python error: ", "(UnraisableException|UnhandledThreadException)Warning: "]
+                      default
     base
-                    default
-    granularity   file
-                    default
-    verify-base   needed
-                    default
-    jobs          2
-                    command line
-    timeout       900s
-                    default
-    output-limit  65536
-                    default
+                      default
+    granularity     file
+                      default
+    verify-base     needed
+                      default
+    jobs            2
+                      command line
+    timeout         900s
+                      default
+    output-limit    65536
+                      default
     results
-                    default
+                      default
     one-test
-                    default
-    store         [PLACE]/project/.unflake
-                    default
+                      default
+    classpath-file
+                      default
+    test-classes    []
+                      default
+    store           [PLACE]/project/.unflake
+                      default
     "#);
 }
 
@@ -339,12 +343,18 @@ fn help_says_what_there_is() {
                               project]
 
     Other runners:
-          --results <FILE>      Where your command writes its results as JUnit XML: a path, or a pattern
-                                such as `build/**/*.xml`. For runners that unflake does not know; goes
-                                with --one-test
-          --one-test <COMMAND>  The command that runs a single test, with {name}, {name_regex},
-                                {classname}, {suite}, {file} or {id} in it, and {results} for a report
-                                of its own. Split into words as a shell would; none is started
+          --results <FILE>         Where your command writes its results as JUnit XML: a path, or a
+                                   pattern such as `build/**/*.xml`. For runners that unflake does not
+                                   know; goes with --one-test
+          --one-test <COMMAND>     The command that runs a single test, with {name}, {name_regex},
+                                   {classname}, {suite}, {file} or {id} in it, and {results} for a
+                                   report of its own. Split into words as a shell would; none is started
+          --classpath-file <FILE>  A file with the class path of your Java tests, one entry a line or
+                                   joined by colons, for any build tool: your command compiles, and
+                                   unflake runs the tests itself. A line that begins with `-` is an
+                                   option of the JVM. Goes with --test-classes
+          --test-classes <DIR>     A directory of compiled Java tests: all tests in it are run. Can be
+                                   given several times
 
     Filter:
           --filter[=<FILE>]    Let assertions fail that are known to vary without a change: those in
