@@ -30,21 +30,26 @@ pub fn locate_page(located: &Located, out: &mut dyn Write) -> io::Result<()> {
         });
         html.fixed("\n").inside("body", |html| {
             html.inside("main", |html| {
-                html.inside("header", |html| {
-                    html.put("p class=\"kicker\"", "unflake locate");
-                    html.inside("h1", |html| {
-                        html.text("Where ").put("code", &test).text(" starts to fail");
-                    });
-                    lead(html, divergence);
-                });
-                facts(html, located, divergence);
-                body(html, located, divergence);
+                contents(html, located, divergence);
                 html.put("footer", "Written by unflake. This page loads nothing and runs no script.");
             });
         });
     });
     html.fixed("\n");
     out.write_all(html.finish().as_bytes())
+}
+
+/// All that is said of it.
+pub(crate) fn contents(html: &mut Html, located: &Located, divergence: &Divergence) {
+    html.inside("header", |html| {
+        html.put("p class=\"kicker\"", "unflake locate");
+        html.inside("h1", |html| {
+            html.text("Where ").put("code", &cut(located.finding.test.as_str())).text(" starts to fail");
+        });
+        lead(html, divergence);
+    });
+    facts(html, located, divergence);
+    body(html, located, divergence);
 }
 
 fn lead(html: &mut Html, divergence: &Divergence) {

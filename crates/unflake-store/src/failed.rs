@@ -23,17 +23,25 @@ pub struct FailureRef {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TextKey(i64);
 
-/// Equal to an earlier one where nothing that scores rest on has come in since.
+/// Equal to an earlier one where nothing has come in since.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Pulse([i64; 5]);
+pub struct Pulse([i64; 8]);
 
 impl Store {
     pub fn pulse(&self) -> Result<Pulse, StoreError> {
         let found = self.list(
             "SELECT (SELECT coalesce(max(id), 0) FROM attempt), (SELECT count(*) FROM run), (SELECT count(ended) FROM run),
-                    (SELECT count(*) FROM report), (SELECT CAST(coalesce(sum(executions), 0) AS BIGINT) FROM report)",
+                    (SELECT count(*) FROM report), (SELECT CAST(coalesce(sum(executions), 0) AS BIGINT) FROM report),
+                    (SELECT coalesce(max(id), 0) FROM said), (SELECT coalesce(max(id), 0) FROM prepared),
+                    (SELECT coalesce(max(id), 0) FROM answer)",
             &[],
-            |row| Ok(Pulse([row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?])),
+            |row| {
+                let mut counts = [0; 8];
+                for (at, count) in counts.iter_mut().enumerate() {
+                    *count = row.get(at)?;
+                }
+                Ok(Pulse(counts))
+            },
         )?;
         Ok(found.into_iter().next().unwrap_or_default())
     }

@@ -53,7 +53,7 @@ impl Ledger {
             html.text("Kept in ").put("code", &name(&self.path)).text(": commit it, so that it holds for everybody.");
         });
         if frame.may_write {
-            form(html, "", "");
+            form(html, "Set a failure apart for a while", "", "");
         } else if !frame.is_file() {
             html.inside("p class=\"soft\"", |html| {
                 html.text(
@@ -115,9 +115,9 @@ impl Apart {
 }
 
 /// What a person fills in to set a failure apart.
-pub(super) fn form(html: &mut Html, test: &str, owner: &str) {
+pub(super) fn form(html: &mut Html, what: &str, test: &str, owner: &str) {
     html.inside("details class=\"other\"", |html| {
-        html.put("summary", "Set its failure apart for a while");
+        html.put("summary", what);
         html.inside("form class=\"add\" action=\"/quarantine/add\" method=\"post\"", |html| {
             if test.is_empty() {
                 field(

@@ -2,10 +2,14 @@
 
 use serde::Serialize;
 
-use super::frame::{Frame, addressed, first_line, link, pages, test};
+use super::frame::{Frame, addressed, first_line, link, name, pages};
 use super::{Concern, Pages, RunHead};
 use crate::html::Html;
+use crate::text::keep_end;
 use crate::words;
+
+/// Columns that a name gets.
+const NAME: usize = 50;
 
 #[derive(Clone, Debug, Serialize)]
 pub struct Matrix {
@@ -77,7 +81,7 @@ impl Matrix {
                 html.inside("tbody", |html| {
                     for row in &self.rows {
                         html.inside("tr", |html| {
-                            html.inside("th scope=\"row\"", |html| test(html, frame, &row.concern));
+                            html.inside("th scope=\"row\"", |html| row.name(html, frame));
                             row.cells.iter().for_each(|cell| cell.draw(html));
                         });
                     }
@@ -116,6 +120,17 @@ impl Matrix {
             if page > 1 {
                 link(html, &at(page - 1), "newer runs →");
             }
+        });
+    }
+}
+
+impl MatrixRow {
+    /// Its end, which says most: names of one length leave room for runs.
+    fn name(&self, html: &mut Html, frame: &Frame) {
+        let name = name(&self.concern.score.test);
+        let address = frame.test(self.concern.key);
+        html.inside_with("a class=\"test\"", &[("href", &address), ("title", &name)], |html| {
+            html.text(&keep_end(&name, NAME, "…"));
         });
     }
 }

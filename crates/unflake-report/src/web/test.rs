@@ -163,6 +163,7 @@ impl TestPage {
         let commands: &[&str] = match score.state {
             ScoreState::Sound => &[],
             ScoreState::Broken => &["history"],
+            _ if self.concern.starts.is_some() => &["order", "factors"],
             _ => &["locate", "order", "factors"],
         };
         if commands.is_empty() {
@@ -183,16 +184,29 @@ impl TestPage {
             }
         });
         if frame.may_write && self.concern.quarantined_until.is_none() {
-            super::ledger::form(html, &score.test, &score.owner);
+            super::ledger::form(html, "Set its failure apart for a while", &score.test, &score.owner);
         }
     }
 }
 
 impl Known {
+    /// Whose answer it is.
+    fn command(&self) -> &'static str {
+        match self.technique {
+            "divergence" => "locate",
+            "factor" => "factors",
+            "layer" => "measure",
+            "nio" => "nio",
+            "order" | "state" => "order",
+            "filter" => "filter",
+            _ => "run",
+        }
+    }
+
     fn draw(&self, html: &mut Html, frame: &Frame, key: i64) {
         html.put("p", &words::sentence(&first_line(&self.sentence, 600)));
         html.inside("p class=\"soft\"", |html| {
-            html.text(&format!("unflake {}, {}", self.technique, frame.when(self.when)));
+            html.text(&format!("unflake {}, {}", self.command(), frame.when(self.when)));
             if let Some(commit) = &self.commit {
                 html.text(" at ").put("code", &first_line(commit.get(..8).unwrap_or(commit), 12));
             }

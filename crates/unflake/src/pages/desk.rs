@@ -13,7 +13,7 @@ use crate::standing;
 use crate::trouble::Trouble;
 
 /// So long a page waits for what is new.
-const PATIENCE: Duration = Duration::from_millis(120);
+const PATIENCE: Duration = Duration::from_millis(80);
 /// Of its time the reader rests so many parts for each that it works: a run that goes on adds something all the time.
 const REST: u32 = 4;
 
@@ -34,6 +34,8 @@ struct State {
     answered: u64,
     /// The history has grown since.
     behind: bool,
+    /// It is being read, and took long the last time: nobody waits for that.
+    long: bool,
     ending: bool,
 }
 
@@ -45,7 +47,7 @@ impl Desk {
         Ok(Self {
             place: place.clone(),
             here: here.to_owned(),
-            state: Mutex::new(State { overview, asked: 0, answered: 0, behind: false, ending: false }),
+            state: Mutex::new(State { overview, asked: 0, answered: 0, behind: false, long: false, ending: false }),
             asked: Condvar::new(),
             answered: Condvar::new(),
             idle: Mutex::new(vec![store]),
@@ -60,7 +62,7 @@ impl Desk {
         self.asked.notify_one();
         let (state, _) = self
             .answered
-            .wait_timeout_while(state, PATIENCE, |state| state.answered < ticket && !state.ending)
+            .wait_timeout_while(state, PATIENCE, |state| state.answered < ticket && !state.long && !state.ending)
             .expect("nothing panics under this lock");
         (state.overview.clone(), state.behind || state.answered < ticket)
     }
@@ -81,6 +83,7 @@ impl Desk {
     pub(crate) fn read(&self) {
         let mut store = None;
         let mut rests_until = Instant::now();
+        let mut took = Duration::ZERO;
         loop {
             let state = self.lock();
             let state = self
@@ -96,11 +99,14 @@ impl Desk {
             let grown = self.pulse(&mut store).is_some_and(|pulse| pulse != known);
             let begun = Instant::now();
             let new = store.as_ref().filter(|_| grown && begun >= rests_until);
+            self.say_long(new.is_some() && took > PATIENCE);
             let new = new.and_then(|store| Overview::of(store, &self.here).ok());
             if new.is_some() {
-                rests_until = Instant::now() + begun.elapsed() * REST;
+                took = begun.elapsed();
+                rests_until = Instant::now() + took * REST;
             }
             let mut state = self.lock();
+            state.long = false;
             state.behind = grown && new.is_none();
             if let Some(new) = new {
                 state.overview = Arc::new(new);
@@ -108,6 +114,11 @@ impl Desk {
             state.answered = ticket;
             self.answered.notify_all();
         }
+    }
+
+    fn say_long(&self, long: bool) {
+        self.lock().long = long;
+        self.answered.notify_all();
     }
 
     fn pulse(&self, store: &mut Option<Store>) -> Option<Pulse> {

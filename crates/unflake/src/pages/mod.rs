@@ -5,6 +5,8 @@ mod file;
 mod overview;
 mod routes;
 mod runs;
+#[cfg(test)]
+mod trials;
 mod views;
 
 use std::io::{self, ErrorKind, Write};

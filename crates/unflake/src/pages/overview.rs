@@ -1,10 +1,10 @@
 //! What all pages rest on: how every test stands, what the runs came to, and which failures look alike. Computed from the whole history at once.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
 use unflake_inquiry::{Standing, State};
-use unflake_model::{Detail, Failure, Outcome, Phase, Timestamp};
+use unflake_model::{Detail, Failure, Finding, Fingerprint, Location, Outcome, Phase, Timestamp};
 use unflake_report::web::{Overall, Start};
 use unflake_store::{FailureRef, Kin, Pulse, Ready, Said, Source, Store, TestKey, TextKey};
 
@@ -34,6 +34,8 @@ pub(crate) struct Overview {
     pub(crate) failures: HashMap<TestKey, Vec<SeenFailure>>,
     /// What was found out about tests.
     pub(crate) found: HashMap<TestKey, Vec<Said>>,
+    /// Findings that somebody called of no use.
+    useless: HashSet<Fingerprint>,
     /// The last reports that were prepared, of whichever files.
     pub(crate) ready: HashMap<TestKey, Ready>,
     pub(crate) owners: Owners,
@@ -109,10 +111,13 @@ impl Overview {
         }
         let ready = store.prepared(None)?.into_iter();
         let ready = ready.filter_map(|one| Some((*keys.get(one.test.as_str())?, one))).collect();
-        let failures = Failures::default().look(store, &standings, &at)?;
+        let useless = store.answers()?.into_iter().filter(|one| !one.useful).map(|one| one.finding).collect();
+        let located = found.iter().filter_map(|(key, said)| Some((*key, divergence(said, &useless)?.0.cause().0)));
+        let failures = Failures { located: located.collect(), ..Failures::default() };
+        let failures = failures.look(store, &standings, &at)?;
         let causes = causes(&standings, &at, &failures);
         let owners = Owners::find(&project::find(here));
-        Ok(Self { pulse, standings, at, order, tallies, causes, failures, found, ready, owners })
+        Ok(Self { pulse, standings, at, order, tallies, causes, failures, found, useless, ready, owners })
     }
 
     pub(crate) fn standing(&self, key: TestKey) -> Option<&Standing> {
@@ -137,17 +142,23 @@ impl Overview {
 
     /// Where a test starts to fail, by the last that was found out.
     pub(crate) fn starts(&self, key: TestKey) -> Option<Start> {
-        self.found.get(&key)?.iter().find_map(|said| {
-            let Detail::Divergence(divergence) = &said.finding.detail else { return None };
-            let first = divergence.locations.first()?;
-            let sentence = first.sentence.clone();
-            Some(Start { file: first.line.file.to_string(), line: first.line.line, sentence })
-        })
+        let (_, first) = divergence(self.found.get(&key)?, &self.useless)?;
+        Some(Start { file: first.line.file.to_string(), line: first.line.line, sentence: first.sentence.clone() })
     }
 }
 
 pub(crate) fn concerns(standing: &Standing) -> bool {
     score::concerns(standing, LEAST)
+}
+
+/// The newest finding that says where a test starts, and where that is; of those that nobody called of no use.
+fn divergence<'a>(said: &'a [Said], useless: &HashSet<Fingerprint>) -> Option<(&'a Finding, &'a Location)> {
+    said.iter().map(|said| &said.finding).filter(|finding| !useless.contains(&finding.id())).find_map(|finding| {
+        match &finding.detail {
+            Detail::Divergence(divergence) => Some((finding, divergence.locations.first()?)),
+            _ => None,
+        }
+    })
 }
 
 fn order(standings: &Standings) -> Vec<usize> {
@@ -168,6 +179,8 @@ fn order(standings: &Standings) -> Vec<usize> {
 /// The failures of the tests that concern somebody, each since the last change of its behaviour.
 #[derive(Default)]
 struct Failures {
+    /// The cause of tests of which it is known where they start to fail.
+    located: HashMap<TestKey, String>,
     seen: HashMap<TestKey, Vec<SeenFailure>>,
     /// Of each way to say something its fingerprint, and whether the file is a part of it.
     known: HashMap<(Option<Phase>, TextKey, TextKey, Option<TextKey>), String>,
@@ -222,12 +235,13 @@ impl Failures {
         }
         let fingerprint = &self.known[&said];
         // The same words in another file are another thing; reports do not say in which file it was.
-        let cause = match (failure.file, kin) {
-            (None, Some(kin)) => joined(&[fingerprint, place(kin)]),
+        let cause = match (self.located.get(&test), failure.file, kin) {
+            (Some(cause), ..) => cause.clone(),
+            (None, None, Some(kin)) => joined(&[fingerprint, place(kin)]),
             _ => fingerprint.clone(),
         };
         let all = self.seen.entry(test).or_default();
-        match all.iter_mut().find(|one| one.cause == cause) {
+        match all.iter_mut().find(|one| one.fingerprint == *fingerprint) {
             Some(known) => {
                 known.count += 1;
                 if when >= known.last {
@@ -296,7 +310,9 @@ fn causes(
             if cause.last.is_none_or(|last| last <= one.last) {
                 (cause.last, cause.newest) = (Some(one.last), Some(one.newest));
             }
-            cause.tests.push(*key);
+            if cause.tests.last() != Some(key) {
+                cause.tests.push(*key);
+            }
         }
         if seen.is_empty() {
             let name = standings.tests.get(key).map_or("", |kin| kin.test.as_str());

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use unflake_model::{Answer, Day, Fingerprint};
-use unflake_report::web::{Apart, Frame, Ledger, Links, Said, View};
-use unflake_report::{Located, TimeZone, lately, locate_page};
+use unflake_report::web::{Apart, Frame, Ledger, Links, Said, View, located_page};
+use unflake_report::{Located, TimeZone, lately};
 use unflake_serve::{Method, Request, Response, Token};
 use unflake_store::{Store, TestKey};
 
@@ -156,12 +156,13 @@ impl<'a> Routes<'a> {
         let lines = |file: &str| sources.lines(file);
         let finding = &said.finding;
         let located = Located { repeat: finding.repeat.as_deref(), ..Located::new(finding, &lines, 0.0) };
-        let mut page = Vec::new();
-        locate_page(&located, &mut page).map_err(Trouble::internal("draw the report"))?;
+        let Some(page) = located_page(&located, said.started, said.commit.as_deref(), &self.frame(false, None)) else {
+            return Ok(Found::Nothing("report"));
+        };
         let data = serde_json::json!({
             "schema": 1, "view": "located", "when": said.started, "commit": said.commit, "finding": finding,
         });
-        Ok(Found::Whole(String::from_utf8_lossy(&page).into_owned(), format!("{data}\n").into_bytes()))
+        Ok(Found::Whole(page, format!("{data}\n").into_bytes()))
     }
 
     fn answer_to(&self, request: &Request, told: impl Fn(&str) -> String) -> Result<Found, Trouble> {
