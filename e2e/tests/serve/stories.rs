@@ -1,6 +1,7 @@
 use std::fmt::Write;
 use std::fs;
 use std::net::{TcpListener, TcpStream};
+use std::path::Path;
 
 use e2e::Story;
 
@@ -15,29 +16,34 @@ pub(crate) fn shop() -> Story {
 
 /// Reports in which one test is flaky, one is broken since the 12th day, and one has a name that nobody would choose.
 fn import(story: &Story, days: std::ops::Range<u32>) {
+    let (place, last) = (story.place().join(format!("until-{}", days.end)), days.end - 1);
+    fs::create_dir(&place).unwrap();
     for day in days {
-        let hostile = "test_x[&lt;script&gt;alert(1)&lt;/script&gt;]";
-        let tests = [("test_retry", day % 4 == 3, 2.5), ("test_total", day >= 12, 0.25), (hostile, day % 5 == 4, 0.1)];
-        let mut text = format!(r#"<testsuites><testsuite name="pytest" timestamp="2026-10-{:02}T10:00:00Z">"#, day + 1);
-        for (name, failed, seconds) in tests {
-            let failure = format!(
-                r#"<failure message="TimeoutError: no answer to {name} after {day}">trace of {name}</failure>"#
-            );
-            let failure = if failed { failure.as_str() } else { "" };
-            let head = r#"<testcase classname="tests.test_shop" file="tests/test_shop.py""#;
-            write!(text, r#"{head} name="{name}" time="{seconds}">{failure}</testcase>"#).unwrap();
-        }
-        text += "</testsuite></testsuites>";
-        let path = story.place().join(format!("{day}.xml"));
-        fs::write(&path, text).unwrap();
-        let commit = format!("{day:040x}");
-        story
-            .unflake(["import", "--quiet", "--branch", "main", "--revision", &commit])
-            .arg(path)
-            .start()
-            .end_beside_others()
-            .exits(0);
+        let path = if day == last { story.place().join("last.xml") } else { place.join(format!("{day}.xml")) };
+        fs::write(path, report(day)).unwrap();
     }
+    let import = |path: &Path, commit: &str| {
+        let call = story.unflake(["import", "--quiet", "--branch", "main", "--revision", commit]).arg(path);
+        call.start().end_beside_others().exits(0);
+    };
+    if fs::read_dir(&place).unwrap().next().is_some() {
+        import(&place, "0ld");
+    }
+    import(&story.place().join("last.xml"), &format!("{last:040x}"));
+}
+
+fn report(day: u32) -> String {
+    let hostile = "test_x[&lt;script&gt;alert(1)&lt;/script&gt;]";
+    let tests = [("test_retry", day % 4 == 3, 2.5), ("test_total", day >= 12, 0.25), (hostile, day % 5 == 4, 0.1)];
+    let mut text = format!(r#"<testsuites><testsuite name="pytest" timestamp="2026-10-{:02}T10:00:00Z">"#, day + 1);
+    for (name, failed, seconds) in tests {
+        let message = format!("TimeoutError: no answer to {name} after {day}");
+        let failure = format!(r#"<failure message="{message}">trace of {name}</failure>"#);
+        let failure = if failed { failure.as_str() } else { "" };
+        let head = r#"<testcase classname="tests.test_shop" file="tests/test_shop.py""#;
+        write!(text, r#"{head} name="{name}" time="{seconds}">{failure}</testcase>"#).unwrap();
+    }
+    text + "</testsuite></testsuites>"
 }
 
 #[test]
@@ -177,4 +183,35 @@ fn one_file_has_all_of_it() {
     assert!(printed.starts_with("<!DOCTYPE html>") && printed.contains("test_retry"));
     let nowhere = story.unflake(["report", "--html", "no/such/place.html"]).end();
     assert!(nowhere.stderr.contains("could not write the report"), "{}", nowhere.stderr);
+}
+
+#[test]
+fn where_a_test_starts_to_fail_is_shown_and_can_be_answered() {
+    let story = Story::of("import random\n\ndef test_a():\n    n = random.random()\n    assert n < 0.5\n");
+    let _ = story.run("", "python -m pytest");
+    story.unflake(["locate", "test_a", "--", "python", "-m", "pytest"]).end().exits(1);
+    let served = Served::start(&story);
+    let tests = served.json("/tests.json");
+    let (key, starts) = (&tests["tests"][0]["key"], &tests["tests"][0]["starts"]);
+    assert_eq!((&starts["file"], &starts["line"]), (&"test_it.py".into(), &4.into()));
+    let page = served.get(&format!("/located/{key}")).text();
+    assert!(page.contains("It starts at test_it.py:4") && page.contains("n = random.random()"), "{page}");
+    let data = served.json(&format!("/located/{key}.json"));
+    assert_eq!(data["finding"]["technique"], "divergence");
+
+    let finding = |which: &str| {
+        let test = served.json(&format!("/test/{key}.json"));
+        let found = test["findings"].as_array().unwrap().iter().find(|one| one["technique"] == which).cloned();
+        found.unwrap_or_else(|| panic!("{test}"))
+    };
+    let id = finding("divergence")["id"].as_str().unwrap().to_owned();
+    assert_eq!(served.post("/answer", "", &format!("finding={id}&useful=no")).status, 403);
+    let bearer = format!("Authorization: Bearer {}\r\n", served.token);
+    assert_eq!(served.post("/answer", &bearer, "finding=none&useful=no").status, 404);
+    assert_eq!(served.post("/answer", &bearer, &format!("finding={id}&useful=no")).status, 303);
+    assert!(finding("divergence")["not_useful_since"].is_number());
+    assert_eq!(served.json("/tests.json")["tests"][0]["starts"], serde_json::Value::Null, "nobody is led there now");
+    assert_eq!(served.post("/answer", &bearer, &format!("finding={id}&useful=yes")).status, 303);
+    assert!(finding("divergence")["not_useful_since"].is_null());
+    assert_eq!(served.stop().0, Some(0));
 }

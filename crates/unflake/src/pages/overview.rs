@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
-use unflake_inquiry::{Standing, State};
+use unflake_inquiry::{Seen, Standing, State};
 use unflake_model::{Detail, Failure, Finding, Fingerprint, Location, Outcome, Phase, Timestamp};
 use unflake_report::web::{Overall, Start};
 use unflake_store::{FailureRef, Kin, Pulse, Ready, Said, Source, Store, TestKey, TextKey};
@@ -133,7 +133,7 @@ impl Overview {
             flaky: states().count() - broken,
             broken,
             set_apart: self.standings.bad_days.len(),
-            seconds_lost: states().map(|one| f64::from(one.seconds_lost)).sum(),
+            seconds_lost: states().map(lost).sum(),
             since: self.standings.runs.first().map(|run| run.started),
             going_on: None,
             behind: false,
@@ -276,8 +276,15 @@ fn place(kin: &Kin) -> &str {
 
 /// The number of the run since which a test behaves as it does.
 fn since(standing: &Standing) -> u32 {
-    let since = standing.score.since.map_or(0, |since| since.earliest);
+    let since = standing.score.since.map_or(0, |since| since.run);
     standing.strip.get(since).map_or(0, |(run, _)| *run)
+}
+
+/// What it has cost since then: of all that it cost, the part of the failing runs that came since.
+fn lost(standing: &Standing) -> f64 {
+    let failed = |from: u32| standing.strip.iter().filter(|(run, seen)| *run >= from && *seen != Seen::Passed).count();
+    let all = failed(0).max(1) as f64;
+    f64::from(standing.seconds_lost) * failed(since(standing)) as f64 / all
 }
 
 fn joined(parts: &[&str]) -> String {
@@ -299,7 +306,7 @@ fn causes(
         tests: Vec::new(),
     };
     for (key, standing) in standings.all.iter().filter(|(_, standing)| concerns(standing)) {
-        let lost = f64::from(standing.seconds_lost);
+        let lost = lost(standing);
         let seen = failures.get(key).map_or(&[][..], Vec::as_slice);
         let all: usize = seen.iter().map(|one| one.count).sum();
         for one in seen {
@@ -327,7 +334,7 @@ fn causes(
         }
     }
     let mut causes: Vec<CauseFacts> = causes.into_values().collect();
-    let lost = |key: &TestKey| at.get(key).map_or(0.0, |at| standings.all[*at].1.seconds_lost);
+    let lost = |key: &TestKey| at.get(key).map_or(0.0, |at| lost(&standings.all[*at].1));
     for cause in &mut causes {
         cause.tests.sort_by(|one, other| lost(other).total_cmp(&lost(one)).then(one.cmp(other)));
     }
@@ -336,6 +343,6 @@ fn causes(
 }
 
 fn last_failed<'a>(standing: &Standing, standings: &'a Standings) -> Option<&'a Source> {
-    let last = standing.strip.iter().rev().find(|(_, seen)| *seen != unflake_inquiry::Seen::Passed)?;
+    let last = standing.strip.iter().rev().find(|(_, seen)| *seen != Seen::Passed)?;
     standings.runs.get(last.0 as usize)
 }

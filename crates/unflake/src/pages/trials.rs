@@ -103,7 +103,7 @@ fn what_was_before_a_change_is_no_cause_now() {
     );
     let found = causes(&store);
     assert_eq!(found.len(), 1, "{found:?}");
-    assert_eq!(found[0].0, 10);
+    assert_eq!((found[0].0, found[0].1), (10, 20.0), "the time in which it was broken is not counted");
 }
 
 #[test]
