@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{attempted, facts, failing, passing};
+use common::{Home, attempted, facts, failing, passing};
 use unflake_model::{Answer, Attempt, Failure, Fingerprint, Outcome, Phase, Purpose, Timestamp};
 use unflake_store::{Imported, ReportFacts, SourceId, Store};
 
@@ -55,9 +55,8 @@ fn told(store: &Store, source: SourceId) -> Vec<String> {
         .collect()
 }
 
-#[test]
-fn failures_are_told_with_what_they_said_and_skips_are_none() {
-    let mut store = Store::in_memory().unwrap();
+fn failures_are_told_with_what_they_said_and_skips_are_none(home: &Home) {
+    let mut store = home.open();
     let run = store.begin(&facts()).unwrap();
     let skipped = Attempt { outcome: Outcome::Skipped, ..failing("c", 2, "") };
     let on_purpose = Attempt { purpose: Purpose::Order, ..failing("a", 3, "") };
@@ -74,9 +73,8 @@ fn failures_are_told_with_what_they_said_and_skips_are_none() {
     assert_eq!(told(&store, source), ["b ? Error no ?", "a ? Error oh ?"]);
 }
 
-#[test]
-fn the_pulse_beats_when_something_comes_in() {
-    let mut store = Store::in_memory().unwrap();
+fn the_pulse_beats_when_something_comes_in(home: &Home) {
+    let mut store = home.open();
     let mut last = store.pulse().unwrap();
     let mut beats = |store: &Store| {
         let now = store.pulse().unwrap();
@@ -97,9 +95,8 @@ fn the_pulse_beats_when_something_comes_in() {
     assert!(!beats(&store));
 }
 
-#[test]
-fn reports_are_looked_through_until_enough_is_found() {
-    let mut store = Store::in_memory().unwrap();
+fn reports_are_looked_through_until_enough_is_found(home: &Home) {
+    let mut store = home.open();
     for day in 0..5 {
         report(&mut store, &day.to_string(), day, &[execution("a", Outcome::Failed, &format!("on {day}"))]);
     }
@@ -112,12 +109,18 @@ fn reports_are_looked_through_until_enough_is_found() {
     assert_eq!(store.key_of(&"b".into()).unwrap(), None);
 }
 
-#[test]
-fn a_run_is_heard_of_when_it_began_and_with_each_attempt() {
-    let mut store = Store::in_memory().unwrap();
+fn a_run_is_heard_of_when_it_began_and_with_each_attempt(home: &Home) {
+    let mut store = home.open();
     let run = store.begin(&facts()).unwrap();
     let heard = |store: &Store| store.heard(&store.run(run).unwrap().unwrap()).unwrap();
     assert_eq!(heard(&store), facts().started);
     store.record(run, &attempted([passing("a", 0), passing("b", 5)])).unwrap();
     assert_eq!(heard(&store), passing("b", 5).started);
+}
+
+with_files_and_server! {
+    failures_are_told_with_what_they_said_and_skips_are_none,
+    the_pulse_beats_when_something_comes_in,
+    reports_are_looked_through_until_enough_is_found,
+    a_run_is_heard_of_when_it_began_and_with_each_attempt,
 }

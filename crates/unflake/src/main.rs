@@ -178,11 +178,11 @@ fn obey(cli: Cli) -> Result<Exit, Trouble> {
             Ok(Exit::Success)
         }
         Command::Serve(mut args) => {
-            let typed = Typed { store: args.store.take(), ..Typed::default() };
+            let typed = Typed { store: args.place.store.take(), ..Typed::default() };
             pages::serve(&args, &settle(typed, Vec::new(), &here)?.store.value, &here)
         }
         Command::Report(mut args) => {
-            let typed = Typed { store: args.store.take(), ..Typed::default() };
+            let typed = Typed { store: args.place.store.take(), ..Typed::default() };
             pages::write_file(&args, &settle(typed, Vec::new(), &here)?.store.value, &here)
         }
         Command::Import(mut args) => {

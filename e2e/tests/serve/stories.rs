@@ -22,14 +22,12 @@ fn import(story: &Story, days: std::ops::Range<u32>) {
         let path = if day == last { story.place().join("last.xml") } else { place.join(format!("{day}.xml")) };
         fs::write(path, report(day)).unwrap();
     }
-    let import = |path: &Path, commit: &str| {
-        let call = story.unflake(["import", "--quiet", "--branch", "main", "--revision", commit]).arg(path);
+    let import = |path: &Path, more: &[&str]| {
+        let call = story.unflake(["import", "--quiet", "--branch", "main"]).args(more).arg(path);
         call.start().end_beside_others().exits(0);
     };
-    if fs::read_dir(&place).unwrap().next().is_some() {
-        import(&place, "0ld");
-    }
-    import(&story.place().join("last.xml"), &format!("{last:040x}"));
+    import(&place, &[]);
+    import(&story.place().join("last.xml"), &["--revision", &format!("{last:040x}")]);
 }
 
 fn report(day: u32) -> String {

@@ -125,7 +125,12 @@ impl Desk {
         if store.is_none() {
             *store = standing::open(&self.place).ok();
         }
-        store.as_ref()?.pulse().ok()
+        let pulse = store.as_ref()?.pulse().ok();
+        if pulse.is_none() {
+            // A server may be back next time.
+            *store = None;
+        }
+        pulse
     }
 
     pub(crate) fn end(&self) {

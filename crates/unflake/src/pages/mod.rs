@@ -19,6 +19,7 @@ use signal_hook::iterator::Signals;
 use unflake_serve::{Server, Token};
 use unflake_store::Place;
 
+use crate::args_history::PlaceArg;
 use crate::exit::Exit;
 use crate::project;
 use crate::trouble::Trouble;
@@ -38,9 +39,8 @@ pub(crate) struct ServeArgs {
     #[arg(long, default_value_t = PORT, value_name = "N")]
     pub(crate) port: u16,
 
-    /// Where the history is: a directory, or `postgres://USER@HOST/DATABASE` [default: .unflake in the project]
-    #[arg(long, value_name = "PLACE")]
-    pub(crate) store: Option<String>,
+    #[command(flatten)]
+    pub(crate) place: PlaceArg,
 }
 
 #[derive(Debug, Args)]
@@ -49,9 +49,8 @@ pub(crate) struct ReportArgs {
     #[arg(long, value_name = "FILE", required = true)]
     pub(crate) html: PathBuf,
 
-    /// Where the history is: a directory, or `postgres://USER@HOST/DATABASE` [default: .unflake in the project]
-    #[arg(long, value_name = "PLACE")]
-    pub(crate) store: Option<String>,
+    #[command(flatten)]
+    pub(crate) place: PlaceArg,
 }
 
 /// Serves until somebody says stop.
