@@ -7,6 +7,7 @@ already there and complete is left alone. A half-made one (an interrupted set-up
 UNFLAKE_TEST_PYTHON names another Python to be used by the stories instead; then no environment is made for it.
 """
 
+import glob
 import os
 import shutil
 import subprocess
@@ -156,6 +157,10 @@ def ensure_maven():
     """Maven and a JDK, and in Maven's own repository what the specimen needs, so that it can be built without a network."""
     get("mvn", "maven")
     get("javac", "default-jdk-headless")
+    # Windows want a JDK that is not headless, and a screen.
+    get("Xvfb", "xvfb")
+    if not glob.glob("/usr/lib/jvm/*/lib/libawt_xawt.so"):
+        install("default-jre")
     pom = VENVS.parent / "specimens" / "jvm-maven"
     with tempfile.TemporaryDirectory() as place:
         project = Path(place) / "it"

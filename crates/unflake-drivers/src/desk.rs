@@ -187,7 +187,7 @@ mod tests {
         let side = tempfile::tempdir().unwrap();
         let world = BTreeMap::new();
         let (cache, here) = (side.path(), PathBuf::new());
-        let workshop = Workshop { side: side.path(), world: &world, here, tracing: None, cache };
+        let workshop = Workshop { side: side.path(), world: &world, here, tracing: None, cache, layers: None };
         let desk = Desk::open(&workshop).ok().unwrap();
         check(&desk);
     }

@@ -34,6 +34,8 @@ pub(crate) struct Workshop<'a> {
     pub(crate) tracing: Option<&'a Tracing>,
     /// A place for what is worth keeping from run to run.
     pub(crate) cache: &'a Path,
+    /// The layers at which it is to be told what tests look like.
+    pub(crate) layers: Option<&'a str>,
 }
 
 struct Driver {
@@ -70,7 +72,8 @@ pub(crate) fn obey(
         }
     };
     let cache = told.cache.as_deref().unwrap_or(&told.side);
-    let workshop = Workshop { side: &told.side, world: &told.restore, here, tracing: tracing.as_ref(), cache };
+    let (tracing_wanted, layers) = (tracing.as_ref(), told.layers.as_deref());
+    let workshop = Workshop { side: &told.side, world: &told.restore, here, tracing: tracing_wanted, cache, layers };
     let suite = match list(&workshop) {
         Ok(suite) => suite,
         Err(CannotList { kind, place, text }) => {

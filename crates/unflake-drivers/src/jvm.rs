@@ -96,13 +96,16 @@ impl Jvm {
         let mut words = vec![java.to_string_lossy().into_owned()];
         words.extend(options);
         words.extend(assertions.then(|| "-ea".to_owned()));
-        let lines = files[0].with_file_name("lines");
-        if workshop.tracing.is_some() {
-            let roots: String = all_roots.iter().map(|root| format!("{}\n", root.display())).collect();
-            let cannot = |error: std::io::Error| CannotList::usage(format!("{}: {error}", lines.display()));
-            fs::write(&lines, roots).map_err(cannot)?;
-            words.extend(hook(&agent, &[("lines", &lines)]));
+        let roots_told: String = all_roots.iter().map(|root| format!("{}\n", root.display())).collect();
+        let layers_told = workshop.layers.map(|layers| format!("{layers}\n{}\n", workshop.side.display()));
+        let mut wanted = Vec::new();
+        for (name, text) in [("lines", workshop.tracing.map(|_| roots_told)), ("layers", layers_told)] {
+            let Some(text) = text else { continue };
+            let file = files[0].with_file_name(name);
+            fs::write(&file, text).map_err(|error| CannotList::usage(format!("{}: {error}", file.display())))?;
+            wanted.push((name, file));
         }
+        words.extend(hook(&agent, &wanted.iter().map(|(name, file)| (*name, file.as_path())).collect::<Vec<_>>()));
         words.push("-cp".to_owned());
         words.push([front, rest].concat().join(":"));
         words.push("unflake.junit.Main".to_owned());

@@ -41,6 +41,14 @@ const COMMON: Sources = sources![
     "agent/common/unflake/junit/Wanted.java"
     "agent/common/unflake/junit/Wire.java"
 ];
+/// What tells how tests looked.
+const LAYERS: Sources = sources![
+    "agent/layers/unflake/layers/Layers.java"
+    "agent/layers/unflake/layers/Line.java"
+    "agent/layers/unflake/layers/Process.java"
+    "agent/layers/unflake/layers/Screen.java"
+    "agent/layers/unflake/layers/Sheet.java"
+];
 /// What records the lines that tests come to.
 const LINES: Sources = sources![
     "agent/lines/unflake/lines/Frames.java"
@@ -125,7 +133,7 @@ impl Kit<'_> {
 
     /// The agent for a project with this class path, as a jar.
     pub(crate) fn agent(&self, java: &Path, flavour: Flavour, class_path: &[String]) -> Result<PathBuf, String> {
-        let mut parts = vec![COMMON, LINES, STATE];
+        let mut parts = vec![COMMON, LAYERS, LINES, STATE];
         parts.extend(flavour.platform.then_some(PLATFORM));
         parts.extend(flavour.jupiter.then_some(JUPITER));
         parts.extend(flavour.classic.then_some(CLASSIC));

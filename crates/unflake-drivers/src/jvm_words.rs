@@ -37,6 +37,7 @@ pub(crate) struct Word {
     line: Option<i64>,
     stdout: String,
     stderr: String,
+    layers: Option<String>,
 }
 
 /// Finds what is said among what else is printed: it stands between marks, and may come in pieces.
@@ -99,7 +100,12 @@ impl<P: Fn(&str) -> String> Follower<P> {
         Self { ear: Ear::new(mark), tests, path, current, told, since, problem }
     }
 
-    fn judged(&self, word: Word) -> Judged {
+    fn judged(&self, mut word: Word) -> Judged {
+        let layers = word.layers.take();
+        Judged { layers, ..self.ended(word) }
+    }
+
+    fn ended(&self, word: Word) -> Judged {
         let outcome = match word.outcome.as_str() {
             "passed" => return Judged::new(Outcome::Passed, word.seconds),
             "skipped" => {

@@ -228,7 +228,7 @@ impl Floor<'_> {
             Some(_) => (short(&judged.stdout), short(&judged.stderr)),
             None => Default::default(),
         };
-        let Judged { outcome, seconds, .. } = judged;
+        let Judged { outcome, seconds, layers, .. } = judged;
         Event::Done {
             n,
             run,
@@ -238,7 +238,7 @@ impl Floor<'_> {
             seconds,
             trace,
             dependencies: None,
-            layers: None,
+            layers,
             failure,
             stdout,
             stderr,

@@ -181,11 +181,13 @@ pub(crate) struct Judged {
     pub(crate) failure: Option<Failed>,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
+    /// A file that tells what it looked like.
+    pub(crate) layers: Option<String>,
 }
 
 impl Judged {
     pub(crate) fn new(outcome: Outcome, seconds: f64) -> Self {
-        Self { outcome, how: None, seconds, failure: None, stdout: String::new(), stderr: String::new() }
+        Self { outcome, how: None, seconds, failure: None, stdout: String::new(), stderr: String::new(), layers: None }
     }
 
     pub(crate) fn failed(self, failure: Failed) -> Self {

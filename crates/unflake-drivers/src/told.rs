@@ -17,6 +17,8 @@ pub(crate) struct Told {
     pub(crate) cache: Option<PathBuf>,
     /// Whether to record the order in which tests run through their code.
     pub(crate) traced: bool,
+    /// The layers at which it is to be told what tests look like.
+    pub(crate) layers: Option<String>,
     /// What the variables of unflake change for a process of the project: values to set, or to remove.
     pub(crate) restore: BTreeMap<String, Option<String>>,
     /// The way into the world that tests are to run in.
@@ -38,6 +40,7 @@ impl Told {
             output_limit: env::var(variables::OUTPUT_LIMIT).ok().and_then(|text| text.parse().ok()).unwrap_or(65_536),
             cache: env::var_os(variables::CACHE).map(PathBuf::from),
             traced: env::var_os(variables::TRACED).is_some(),
+            layers: env::var(variables::LAYERS).ok(),
             restore,
             door: env::var(variables::DOOR).ok().and_then(|text| serde_json::from_str(&text).ok()),
         })

@@ -45,6 +45,14 @@ final class Outputs {
 
         /** What has come since the last time. */
         synchronized String drain() {
+            String text = text();
+            head.reset();
+            beyond = 0;
+            return text;
+        }
+
+        /** The same, and it stays. */
+        synchronized String text() {
             byte[] tail = new byte[(int) Math.min(beyond, HALF)];
             for (int at = 0; at < tail.length; at++) {
                 tail[at] = ring[(int) ((beyond - tail.length + at) % HALF)];
@@ -54,10 +62,7 @@ final class Outputs {
             if (missing > 0) {
                 text += "\n… " + missing + " bytes left out …\n";
             }
-            text += text(tail);
-            head.reset();
-            beyond = 0;
-            return text;
+            return text + text(tail);
         }
 
         private static String text(byte[] bytes) {

@@ -25,6 +25,9 @@ public final class Premain {
             case "state":
                 State.prepare(path, jvm);
                 break;
+            case "layers":
+                unflake.layers.Layers.begin(path, jvm);
+                break;
             default:
                 throw new IllegalArgumentException("nobody here does " + name);
         }

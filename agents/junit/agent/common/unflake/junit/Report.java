@@ -1,5 +1,6 @@
 package unflake.junit;
 
+import unflake.layers.Layers;
 
 /**
  * Tells what becomes of tests. What went well is held back until the next begins, or until it is certain that nothing
@@ -12,6 +13,8 @@ final class Report {
     /** How the last test ended, which has not been told yet. */
     private Message held;
     private boolean wentWell;
+    /** Where it is told what it looked like. */
+    private String layers;
     private String type;
     private Wanted announced;
 
@@ -40,6 +43,8 @@ final class Report {
 
     synchronized void start(Wanted test, String type) {
         announce(test, type);
+        layers = null;
+        Layers.start();
         began = System.nanoTime();
     }
 
@@ -85,7 +90,11 @@ final class Report {
 
     private Message ended(Wanted test, String outcome) {
         wentWell = outcome.equals("passed");
-        return new Message().put("done", test.at).put("outcome", outcome).put("seconds", (System.nanoTime() - began) / 1e9);
+        Message message = new Message().put("done", test.at).put("outcome", outcome);
+        message.put("seconds", (System.nanoTime() - began) / 1e9);
+        String told = Layers.end(outputs.out::text, outputs.err::text);
+        layers = told == null ? layers : told;
+        return message.put("layers", layers);
     }
 
     private void printed(Message message) {

@@ -1,0 +1,76 @@
+package unflake.layers;
+
+import java.io.File;
+import java.io.IOException;
+import java.lang.instrument.Instrumentation;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Paths;
+import java.util.Arrays;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+import java.util.function.Supplier;
+
+/** Tells what each test looked like: what it wrote, and what stood on the screen when it had ended. */
+public final class Layers {
+    private static Layers here;
+
+    private final Set<String> wanted;
+    private final File side;
+    private final Instrumentation jvm;
+    private Sheet sheet;
+    private int told;
+
+    private Layers(Set<String> wanted, File side, Instrumentation jvm) {
+        this.wanted = wanted;
+        this.side = side;
+        this.jvm = jvm;
+    }
+
+    /** {@code path}: a file with the layers that are wanted, and a directory for what is told. */
+    public static void begin(String path, Instrumentation jvm) throws IOException {
+        List<String> lines = Files.readAllLines(Paths.get(path), StandardCharsets.UTF_8);
+        Set<String> wanted = new HashSet<>(Arrays.asList(lines.get(0).split(",")));
+        here = new Layers(wanted, new File(lines.get(1)), jvm);
+    }
+
+    /** A test begins. */
+    public static void start() {
+        Layers layers = here;
+        if (layers != null) {
+            layers.open();
+        }
+    }
+
+    /** It has ended, and has written this. The file in which it is told, or null. */
+    public static String end(Supplier<String> out, Supplier<String> err) {
+        Layers layers = here;
+        return layers == null ? null : layers.close(out, err);
+    }
+
+    private void open() {
+        try {
+            String name = "layers-" + Process.number() + "-" + told++;
+            sheet = new Sheet(new File(side, name));
+        } catch (IOException problem) {
+            // Nothing can be told of this test; that there is no sheet says so.
+        }
+    }
+
+    private String close(Supplier<String> out, Supplier<String> err) {
+        Sheet sheet = this.sheet;
+        this.sheet = null;
+        if (sheet == null) {
+            return null;
+        }
+        if (wanted.contains("interface")) {
+            sheet.wrote("stdout", out.get());
+            sheet.wrote("stderr", err.get());
+            if (Screen.isThere(jvm)) {
+                Screen.tell(sheet);
+            }
+        }
+        return sheet.close();
+    }
+}

@@ -1,0 +1,65 @@
+package unflake.layers;
+
+import java.io.BufferedWriter;
+import java.io.File;
+import java.io.FileOutputStream;
+import java.io.IOException;
+import java.io.OutputStreamWriter;
+import java.io.Writer;
+import java.nio.charset.StandardCharsets;
+import java.util.List;
+
+/** What is told of one test: a JSON array in each line. */
+final class Sheet {
+    private static final int LONGEST = 64 << 10;
+
+    private final File file;
+    private final Writer out;
+
+    Sheet(File file) throws IOException {
+        this.file = file;
+        out = new BufferedWriter(new OutputStreamWriter(new FileOutputStream(file), StandardCharsets.US_ASCII));
+        line(new Line("format").add(1));
+    }
+
+    synchronized void wrote(String stream, String text) {
+        if (!text.isEmpty()) {
+            line(new Line("out").add(stream).add(bounded(text)));
+        }
+    }
+
+    synchronized void step(String action, String address, List<String> tree, String text) {
+        Line line = new Line("step").add(action).add(address).open();
+        for (String one : tree) {
+            line.add(one);
+        }
+        line(line.close().add(bounded(text)));
+    }
+
+    synchronized void gap(String layer, String why) {
+        line(new Line("gap").add(layer).add(why));
+    }
+
+    /** Its path. */
+    synchronized String close() {
+        try {
+            out.close();
+            return file.getPath();
+        } catch (IOException problem) {
+            return null;
+        }
+    }
+
+    private static String bounded(String text) {
+        return text.length() <= LONGEST ? text : text.substring(0, LONGEST / 2) + "\n…\n" + text.substring(text.length() - LONGEST / 2);
+    }
+
+    private void line(Line line) {
+        try {
+            out.write(line.toString());
+            out.write('\n');
+        } catch (IOException problem) {
+            // The disk is full, or the directory gone: what is told ends here.
+        }
+    }
+}
