@@ -101,9 +101,8 @@ impl Cause {
         let typed = draw::typed(&worst.score.test);
         html.put("b", "First: ");
         if let Some(start) = self.tests.iter().find_map(|one| one.starts.as_ref()) {
-            html.text("look at ")
-                .put("code", &name(&format!("{}:{}", start.file, start.line)))
-                .text(", where it starts: ");
+            html.text("look at ").put("code", &start.place());
+            html.text(&format!(", where it {}: ", start.verb().trim_end_matches(" at")));
             html.text(&first_line(&start.sentence, 200));
             return;
         }

@@ -23,7 +23,7 @@ impl Inbox {
             self.nothing(html);
             return;
         }
-        let how = "Failures that say the same in the same place, or start at the same line, are taken for one cause. What cost most time in failing and running again comes first.";
+        let how = "Failures that say the same in the same place, or are found to start at the same line, are taken for one cause. What cost most time in failing and running again comes first.";
         html.put("p class=\"soft\"", how);
         html.inside("ol class=\"causes\"", |html| {
             for cause in &self.causes {

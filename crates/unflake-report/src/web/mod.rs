@@ -23,6 +23,7 @@ use serde::Serialize;
 use unflake_model::{Day, Timestamp};
 
 use crate::ScoreRow;
+use crate::divergence::Confidence;
 use crate::html::Html;
 
 pub use cause::{Cause, CausePage};
@@ -125,7 +126,7 @@ pub struct Overall {
     pub seconds_lost: f64,
     pub since: Option<Timestamp>,
     /// A run that seems to go on at this moment.
-    pub going_on: Option<RunRow>,
+    pub going_on: Option<Box<RunRow>>,
     /// The history has grown since this was computed, and is being looked at.
     pub behind: bool,
 }
@@ -137,7 +138,7 @@ pub struct Concern {
     #[serde(flatten)]
     pub score: ScoreRow,
     pub quarantined_until: Option<Day>,
-    /// Where it starts to fail, as far as a report of `unflake locate` says so.
+    /// Where it starts to fail, as far as `unflake locate` has found it out.
     pub starts: Option<Start>,
 }
 
@@ -146,7 +147,20 @@ pub struct Concern {
 pub struct Start {
     pub file: String,
     pub line: u32,
+    /// How likely so clear a difference would be by chance alone.
+    pub chance: f64,
     pub sentence: String,
+}
+
+impl Start {
+    /// `probably starts at`, said as strongly as it may be.
+    fn verb(&self) -> &'static str {
+        Confidence::of(self.chance).starts_at()
+    }
+
+    fn place(&self) -> String {
+        frame::name(&format!("{}:{}", self.file, self.line))
+    }
 }
 
 /// Which part of a long list this is. Counted from 1.

@@ -4,7 +4,7 @@ use serde::Serialize;
 use unflake_model::{Outcome, Timestamp};
 
 use super::frame::{Frame, bounded, first_line, full_name, link, name};
-use super::{Concern, draw};
+use super::{Concern, Start, draw};
 use crate::html::Html;
 use crate::{ScoreState, words};
 
@@ -48,8 +48,8 @@ pub struct Known {
     pub repeat: Option<String>,
     /// Somebody said so.
     pub not_useful_since: Option<Timestamp>,
-    /// It says where in the code the test starts to fail.
-    pub located: bool,
+    /// Where in the code the test starts to fail, if it says that.
+    pub start: Option<Start>,
     /// It says that a failure is no flakiness, which nobody can answer to be of no use.
     pub real: bool,
 }
@@ -92,7 +92,6 @@ impl TestPage {
         html.put("p class=\"lead\"", &words::sentence(&score.sentence()));
         draw::strip(html, &score.strip, STRIP);
         self.facts(html, frame);
-        self.next(html, frame);
         if !self.findings.is_empty() {
             html.put("h2", "What was found out").inside("ul class=\"plain-list\"", |html| {
                 // What somebody did not find useful comes last.
@@ -103,6 +102,7 @@ impl TestPage {
                 }
             });
         }
+        self.next(html, frame);
         if !self.failures.is_empty() {
             html.put("h2", "How it fails");
             for failure in &self.failures {
@@ -122,16 +122,6 @@ impl TestPage {
         html.inside("dl class=\"facts\"", |html| {
             if let Some(since) = &score.since {
                 html.put("dt", "Last change").put("dd", &words::sentence(&since.sentence(frame.zone)));
-            }
-            if let Some(start) = &self.concern.starts {
-                html.put("dt", "It starts").inside("dd", |html| {
-                    html.put("code", &name(&format!("{}:{}", start.file, start.line))).text(" ");
-                    html.text(&first_line(&start.sentence, 400));
-                    if !frame.is_file() {
-                        html.text(" ");
-                        link(html, &format!("/located/{}", self.concern.key), "The code, line by line");
-                    }
-                });
             }
             if let Some(looked) = &self.looked_into {
                 let at = looked.commit.as_deref().map(|commit| format!(" at {}", commit.get(..8).unwrap_or(commit)));
@@ -204,13 +194,19 @@ impl Known {
     }
 
     fn draw(&self, html: &mut Html, frame: &Frame, key: i64) {
-        html.put("p", &words::sentence(&first_line(&self.sentence, 600)));
+        match &self.start {
+            Some(start) => html.inside("p", |html| {
+                html.text(&format!("It {} ", start.verb())).put("code", &start.place()).text(": ");
+                html.text(&first_line(&start.sentence, 600)).text(".");
+            }),
+            None => html.put("p", &words::sentence(&first_line(&self.sentence, 600))),
+        };
         html.inside("p class=\"soft\"", |html| {
             html.text(&format!("unflake {}, {}", self.command(), frame.when(self.when)));
             if let Some(commit) = &self.commit {
                 html.text(" at ").put("code", &first_line(commit.get(..8).unwrap_or(commit), 12));
             }
-            if self.located && !frame.is_file() {
+            if self.start.is_some() && !frame.is_file() {
                 html.text(" · ");
                 link(html, &format!("/located/{key}"), "the code, line by line");
             }

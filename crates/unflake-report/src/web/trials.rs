@@ -127,9 +127,15 @@ fn views(text: &str) -> Vec<View> {
         mode: QuarantineMode::Run,
         failures: Vec::new(),
     };
-    let overall =
-        Overall { going_on: Some(run(text)), behind: true, set_apart: 1, tests: 3, runs: 9, ..Overall::default() };
-    let start = Start { file: text.to_owned(), line: 18, sentence: text.to_owned() };
+    let overall = Overall {
+        going_on: Some(Box::new(run(text))),
+        behind: true,
+        set_apart: 1,
+        tests: 3,
+        runs: 9,
+        ..Overall::default()
+    };
+    let start = Start { file: text.to_owned(), line: 18, chance: 0.5, sentence: text.to_owned() };
     // No address is longer.
     let query: String = text.chars().take(4000).collect();
     vec![
@@ -137,7 +143,11 @@ fn views(text: &str) -> Vec<View> {
         View::Cause(Box::new(CausePage { cause: cause(text), trace: text.to_owned() })),
         View::Tests(Tests { query: query.clone(), tests: vec![concern(text, ScoreState::Sound)], pages: pages() }),
         View::Test(Box::new(TestPage {
-            concern: Concern { starts: Some(start), quarantined_until: None, ..concern(text, ScoreState::Bursty) },
+            concern: Concern {
+                starts: Some(start.clone()),
+                quarantined_until: None,
+                ..concern(text, ScoreState::Bursty)
+            },
             line: Some(3),
             looked_into: Some(LookedInto { when: NOW, commit: Some(text.to_owned()), meaning: text.to_owned() }),
             findings: vec![Known {
@@ -148,7 +158,7 @@ fn views(text: &str) -> Vec<View> {
                 commit: Some(text.to_owned()),
                 repeat: Some(text.to_owned()),
                 not_useful_since: Some(NOW),
-                located: true,
+                start: Some(start),
                 real: false,
             }],
             failures: vec![FailureSeen {
@@ -307,9 +317,16 @@ fn the_inbox_says_what_to_do_first() {
     assert!(page(ScoreState::Bursty, 1, None).contains("unflake factors tests/test_a.py"));
     assert!(page(ScoreState::Broken, 1, None).contains("mend it: this is no flakiness"));
     assert!(page(ScoreState::Flaky, 4, None).contains("what these tests share"));
-    let start =
-        Start { file: "mail.py".to_owned(), line: 18, sentence: "jitter ≥ 0.93 in all failing runs".to_owned() };
-    assert!(page(ScoreState::Flaky, 1, Some(start)).contains("look at mail.py:18, where it starts: jitter ≥ 0.93"));
+    let start = |chance: f64| Start {
+        file: "mail.py".to_owned(),
+        line: 18,
+        chance,
+        sentence: "jitter ≥ 0.93 in all failing runs".to_owned(),
+    };
+    let first = |chance| page(ScoreState::Flaky, 1, Some(start(chance)));
+    assert!(first(0.0001).contains("look at mail.py:18, where it starts: jitter ≥ 0.93"));
+    assert!(first(0.01).contains("where it probably starts: jitter"));
+    assert!(first(0.5).contains("where it may start: jitter"), "a guess is told as one");
 }
 
 #[test]

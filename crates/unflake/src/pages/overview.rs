@@ -1,5 +1,6 @@
 //! What all pages rest on: how every test stands, what the runs came to, and which failures look alike. Computed from the whole history at once.
 
+use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
@@ -16,6 +17,8 @@ use crate::{project, score};
 
 /// A test that is less likely to fail next time is not worth looking at.
 const LEAST: f64 = 0.01;
+/// A place that chance alone would bring about more often is a guess, and no cause that tests have in common.
+const LIKELY: f64 = 0.05;
 /// Findings that are looked at.
 const SAID: usize = 10_000;
 
@@ -112,7 +115,10 @@ impl Overview {
         let ready = store.prepared(None)?.into_iter();
         let ready = ready.filter_map(|one| Some((*keys.get(one.test.as_str())?, one))).collect();
         let useless = store.answers()?.into_iter().filter(|one| !one.useful).map(|one| one.finding).collect();
-        let located = found.iter().filter_map(|(key, said)| Some((*key, divergence(said, &useless)?.0.cause().0)));
+        let located = found.iter().filter_map(|(key, said)| {
+            let (finding, first) = divergence(said, &useless)?;
+            (first.chance < LIKELY).then(|| (*key, finding.cause().0))
+        });
         let failures = Failures { located: located.collect(), ..Failures::default() };
         let failures = failures.look(store, &standings, &at)?;
         let causes = causes(&standings, &at, &failures);
@@ -143,12 +149,21 @@ impl Overview {
     /// Where a test starts to fail, by the last that was found out.
     pub(crate) fn starts(&self, key: TestKey) -> Option<Start> {
         let (_, first) = divergence(self.found.get(&key)?, &self.useless)?;
-        Some(Start { file: first.line.file.to_string(), line: first.line.line, sentence: first.sentence.clone() })
+        Some(start(first))
     }
 }
 
 pub(crate) fn concerns(standing: &Standing) -> bool {
     score::concerns(standing, LEAST)
+}
+
+pub(crate) fn start(location: &Location) -> Start {
+    Start {
+        file: location.line.file.to_string(),
+        line: location.line.line,
+        chance: location.chance,
+        sentence: location.sentence.clone(),
+    }
 }
 
 /// The newest finding that says where a test starts, and where that is; of those that nobody called of no use.
@@ -230,10 +245,10 @@ impl Failures {
         when: Timestamp,
     ) -> Result<(), Trouble> {
         let said = (failure.phase, failure.kind, failure.message, failure.file);
-        if !self.known.contains_key(&said) {
-            self.known.insert(said, fingerprint(store, failure)?);
-        }
-        let fingerprint = &self.known[&said];
+        let fingerprint = match self.known.entry(said) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(new) => new.insert(fingerprint(store, failure)?),
+        };
         // The same words in another file are another thing; reports do not say in which file it was.
         let cause = match (self.located.get(&test), failure.file, kin) {
             (Some(cause), ..) => cause.clone(),

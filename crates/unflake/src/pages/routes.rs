@@ -142,7 +142,7 @@ impl<'a> Routes<'a> {
                 };
                 self.desk.with(|store| quarantine::add(&add, Some(store), &self.here))?;
             }
-            "/quarantine/remove" => _ = quarantine::remove(&told("test"), &self.here)?,
+            "/quarantine/remove" => quarantine::remove(&told("test"), &self.here)?,
             "/answer" => return self.answer_to(request, told),
             _ => return Ok(Found::Nothing("page")),
         }

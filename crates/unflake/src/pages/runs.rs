@@ -35,11 +35,11 @@ pub(crate) fn head(source: &Source) -> RunHead {
 }
 
 /// A run of ours that goes on at this moment, as far as can be seen.
-pub(crate) fn going_on(sight: &Sight) -> Result<Option<RunRow>, Trouble> {
+pub(crate) fn going_on(sight: &Sight) -> Result<Option<Box<RunRow>>, Trouble> {
     for run in sight.store.runs(LATEST)? {
         if goes_on(sight, &run)? {
             let tally = Tally { passed: run.attempts, ..Tally::default() };
-            return Ok(Some(row(ours_head(&run), tally, Some(&run), true, false)));
+            return Ok(Some(Box::new(row(ours_head(&run), tally, Some(&run), true, false))));
         }
     }
     Ok(None)

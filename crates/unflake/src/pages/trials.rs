@@ -11,8 +11,11 @@ use super::overview::Overview;
 use super::views::Sight;
 use crate::quarantine_file::QuarantineFile;
 
+/// What a test fails with on a day, if it does.
+type End<'a> = &'a dyn Fn(u32) -> Option<&'static str>;
+
 /// One report a day, of tests that end as `ends` says: what they fail with, or nothing.
-fn history(days: u32, ends: &[(&str, &dyn Fn(u32) -> Option<&'static str>)]) -> Store {
+fn history(days: u32, ends: &[(&str, End)]) -> Store {
     let mut store = Store::in_memory().unwrap();
     for day in 0..days {
         let facts = ReportFacts {
@@ -116,10 +119,8 @@ fn a_bad_day_is_nobodys_cause() {
             _ => None,
         }
     };
-    let ends: Vec<(&str, Box<dyn Fn(u32) -> Option<&'static str>>)> =
-        ends.iter().map(|(name, test)| (name.as_str(), Box::new(fails(*test)) as _)).collect();
-    let ends: Vec<(&str, &dyn Fn(u32) -> Option<&'static str>)> =
-        ends.iter().map(|(name, end)| (*name, end.as_ref())).collect();
+    let fails: Vec<_> = ends.iter().map(|(name, test)| (name.as_str(), fails(*test))).collect();
+    let ends: Vec<(&str, End)> = fails.iter().map(|(name, end)| (*name, end as End)).collect();
     let found = causes(&history(40, &ends));
     assert_eq!(found.iter().map(|cause| cause.0).collect::<Vec<_>>(), [8]);
 }

@@ -2,14 +2,14 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use unflake_model::{Detail, Timestamp};
+use unflake_model::{Day, Detail, Finding, Timestamp};
 use unflake_report::web::{
-    Cause, CausePage, Cell, Concern, FailureSeen, Inbox, Known, LookedInto, Matrix, MatrixRow, Pages, Past, TestPage,
-    Tests,
+    Cause, CausePage, Cell, Concern, FailureSeen, Inbox, Known, LookedInto, Matrix, MatrixRow, Pages, Past, Start,
+    TestPage, Tests,
 };
 use unflake_store::{FailureRef, Said, SourceId, Store, TestKey};
 
-use super::overview::{CauseFacts, Overview, SeenFailure};
+use super::overview::{CauseFacts, Overview, SeenFailure, start};
 use super::runs;
 use crate::history::Line;
 use crate::quarantine_file::QuarantineFile;
@@ -77,7 +77,7 @@ impl Sight<'_> {
         let standing = self.overview.standing(key)?;
         let score = score::row(key, standing, &self.overview.standings, &self.overview.owners)?;
         let entry = self.quarantine.entries.iter().find(|entry| entry.test.as_str() == score.test);
-        let quarantined_until = entry.map(|entry| entry.expires);
+        let quarantined_until = entry.map(|entry| entry.expires).filter(|last| *last >= Day::of(self.now));
         Some(Concern { key: key.0, score, quarantined_until, starts: self.overview.starts(key) })
     }
 
@@ -208,12 +208,19 @@ impl Sight<'_> {
                     commit: said.commit.clone(),
                     repeat: said.finding.repeat.clone(),
                     not_useful_since: answer.filter(|answer| !answer.useful).map(|answer| answer.at),
-                    located: matches!(said.finding.detail, Detail::Divergence(_)),
+                    start: starts(&said.finding),
                     real: said.finding.is_real(),
                     id: id.0,
                 }
             })
             .collect())
+    }
+}
+
+fn starts(finding: &Finding) -> Option<Start> {
+    match &finding.detail {
+        Detail::Divergence(divergence) => divergence.locations.first().map(start),
+        _ => None,
     }
 }
 
