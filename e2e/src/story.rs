@@ -123,13 +123,13 @@ impl Story {
 
     /// The runs that the project's history has, the newest first.
     pub fn history(&self) -> Vec<Run> {
-        let store = Store::open(&self.project().join(".unflake")).expect("there is a history");
+        let store = Store::open(self.project().join(".unflake")).expect("there is a history");
         store.runs(usize::MAX).expect("the history can be read")
     }
 
     /// Every attempt of the newest run, as `test outcome`.
     pub fn remembered(&self) -> Vec<String> {
-        let store = Store::open(&self.project().join(".unflake")).expect("there is a history");
+        let store = Store::open(self.project().join(".unflake")).expect("there is a history");
         let newest = store.runs(1).expect("the history can be read").remove(0).id;
         let attempts = store.attempts_in(newest).expect("the history can be read");
         attempts.iter().map(|attempt| format!("{} {}", attempt.test, attempt.outcome.word())).collect()

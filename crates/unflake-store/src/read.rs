@@ -181,26 +181,29 @@ impl Store {
     }
 
     /// What an experiment with this command has learnt of a test before it was stopped: each attempt with the world it was made
-    /// in, in their order, those of the runs that it went on from first. Empty where the last one came to its end.
+    /// in, in their order, those of the runs that it went on from first. Empty where the last one came to its end. `tree`: only of the code that
+    /// has this tree, as far as that is known.
     pub fn unfinished_experiment(
         &self,
         command: &[String],
         cwd: &str,
         test: &TestId,
+        tree: Option<&str>,
     ) -> Result<Vec<(Vec<Factor>, Attempt)>, StoreError> {
         let runs = self.list(
-            "SELECT DISTINCT run.id, run.exit FROM attempt
+            "SELECT DISTINCT run.id, run.exit, run.tree_hash FROM attempt
              JOIN circumstance ON circumstance.id = attempt.circumstance JOIN run ON run.id = circumstance.run
              WHERE attempt.test = (SELECT id FROM test WHERE name = ?) AND circumstance.purpose = 'factor'
                AND run.command = ? AND run.cwd = ?
              ORDER BY run.id DESC",
             params![test.as_str(), Json(command), cwd],
-            |row| Ok((RunId(row.get(0)?), row.get::<Option<u8>>(1)?)),
+            |row| Ok((RunId(row.get(0)?), row.get::<Option<u8>>(1)?, row.get::<Option<String>>(2)?)),
         )?;
+        let same = |of: &Option<String>| of.as_deref().zip(tree).is_none_or(|(of, tree)| of == tree);
         let mut stopped: Vec<RunId> = runs
             .into_iter()
-            .take_while(|(_, exit)| exit.is_none_or(|exit| exit == STOPPED))
-            .map(|(run, _)| run)
+            .take_while(|(_, exit, of)| exit.is_none_or(|exit| exit == STOPPED) && same(of))
+            .map(|(run, ..)| run)
             .collect();
         stopped.reverse();
         let mut made = Vec::new();

@@ -24,6 +24,7 @@ use crate::factor_plan::{self, Plan};
 use crate::locate::{flaky_lately, shown};
 use crate::memory::Memory;
 use crate::outputs::{Found, Outputs};
+use crate::revision;
 use crate::run::{launch, stop_on_signals};
 use crate::settings::{self, Settings, Typed};
 use crate::trace::not_one;
@@ -63,7 +64,7 @@ pub(crate) struct FactorsArgs {
     #[arg(long = "for", value_name = "TIME")]
     pub(crate) time: Option<String>,
 
-    /// Go on with an experiment that was stopped. Nothing of the code may have changed since.
+    /// Go on with an experiment that was stopped. Where a commit has changed the code since, that is refused.
     #[arg(long, conflicts_with = "together")]
     pub(crate) resume: bool,
 
@@ -211,11 +212,16 @@ fn unfinished(settings: &Settings, name: &str, here: &Path) -> Result<Vec<(Vec<F
             .hint("leave --resume out to begin one")
     };
     let store = Store::find(&settings.store.value)?.ok_or_else(nothing)?;
-    let here = here.to_string_lossy();
+    let tree = revision::look_up(here).join().ok().and_then(|revision| revision.tree);
+    let (here, command) = (here.to_string_lossy(), &settings.command.value);
     for test in store.find_tests(name)? {
-        let known = store.unfinished_experiment(&settings.command.value, &here, &test)?;
+        let known = store.unfinished_experiment(command, &here, &test, tree.as_deref())?;
         if !known.is_empty() {
             return Ok(known);
+        }
+        if !store.unfinished_experiment(command, &here, &test, None)?.is_empty() {
+            return Err(Trouble::usage("--resume: the code has changed since that experiment was stopped")
+                .hint("what was learnt may not hold for it any more: leave --resume out to begin anew"));
         }
     }
     Err(nothing())

@@ -188,6 +188,11 @@ fn an_experiment_that_is_stopped_goes_on() {
     let story = Story::of_specimen("factor-date");
     let command = [python().to_str().unwrap(), "-m", "pytest", "-p", "no:cacheprovider"];
     let asked = ["factors", "voucher", "--factor", "date", "--factor", "hash-seed", "--"];
+    let git = |words: &str| {
+        let who = ["-c", "user.name=Ann", "-c", "user.email=ann@acme.test"];
+        assert!(story.command("git").args(who).args(words.split(' ')).output().unwrap().status.success(), "{words}");
+    };
+    ["init -q", "add -A", "commit -q -m first"].into_iter().for_each(git);
     let running = story.unflake(asked).args(command).start();
     let attempts = || story.history().first().map_or(0, |run| run.attempts);
     running.wait_until("a few runs are made", || attempts() >= 8);
@@ -196,6 +201,11 @@ fn an_experiment_that_is_stopped_goes_on() {
     assert!(stopped.stdout.contains("--resume"), "{}", stopped.stdout);
     let before = attempts();
     let found = story.place().join("found.json");
+    fs::write(story.project().join("other.py"), "").unwrap();
+    ["add other.py", "commit -q -m second"].into_iter().for_each(git);
+    let refused = story.unflake(["factors", "voucher", "--resume"]).args(&asked[2..]).args(command).end().exits(2);
+    assert!(refused.stderr.contains("the code has changed"), "{}", refused.stderr);
+    git("reset -q --hard HEAD~1");
     let again = story.unflake(["factors", "voucher", "--resume", "--json"]).arg(found).args(&asked[2..]);
     let ran = again.args(command).end().exits(1);
     let finding = &ran.list("findings")[0];
