@@ -40,6 +40,9 @@ pub struct ScoreRow {
     pub seconds_lost: f64,
     /// The last runs, the oldest first. Empty for a test that never failed.
     pub strip: Vec<Strip>,
+    /// What the test was called before, while it had the same code.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub formerly: Vec<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -141,6 +144,11 @@ impl ScoreRow {
         page.prose(indent, Tone::Usual, &self.sentence())?;
         if let Some(since) = &self.since {
             page.prose(indent, Tone::Usual, &since.sentence(zone))?;
+        }
+        for name in &self.formerly {
+            let words =
+                format!("with the runs of {}, which was gone when this came with the same code", one_line(name));
+            page.prose(indent, Tone::Faint, &words)?;
         }
         self.draw(indent, page)?;
         let mut rest = Vec::new();

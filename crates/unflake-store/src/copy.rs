@@ -84,6 +84,8 @@ const TABLES: &[Table] = &[
     table("said", 1, &["id", "run", "test", "finding", "body"], &[]),
     table("prepared", 1, &["id", "run", "test", "tree", "body"], &[]),
     table("answer", 1, &["id", "finding", "useful", "at", "why"], &[]),
+    table("body", 1, &["test", "hash"], &["hash"]),
+    table("renamed", 1, &["test", "now", "run", "back"], &["now", "back"]),
 ];
 
 const fn table(

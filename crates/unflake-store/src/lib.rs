@@ -11,6 +11,7 @@
 //!
 //! Deliberately absent: verdicts and any other opinion, a clock (times are handed in) and the drawing of anything.
 
+mod bodies;
 mod columns;
 mod connect;
 mod copy;
@@ -37,6 +38,7 @@ use std::time::Duration;
 use database::Database;
 use postgres::{Address, Client};
 
+pub use bodies::Renamed;
 pub use connect::let_git_see;
 pub use copy::Copied;
 pub use error::{At, StoreError};

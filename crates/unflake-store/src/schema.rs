@@ -7,7 +7,8 @@ use rusqlite::{Connection, Result, TransactionBehavior};
 ///
 /// 1: the first. 2: what tests depend on, and which files no commit has. 3: results that other programs wrote. 4: what
 /// assertions saw. 5: which job a report comes from. 6: what was said of tests, and what people answered.
-pub(crate) const STEPS: &[&str] = &[VERSION_1, VERSION_2, VERSION_3, VERSION_4, VERSION_5, VERSION_6];
+/// 7: what the code of tests was, and new names of old ones.
+pub(crate) const STEPS: &[&str] = &[VERSION_1, VERSION_2, VERSION_3, VERSION_4, VERSION_5, VERSION_6, VERSION_7];
 
 /// The version that this unflake writes. It is kept in `PRAGMA user_version`, on a server in the table `history`; 0 is a database
 /// without tables.
@@ -207,6 +208,22 @@ CREATE TABLE answer (
     why     TEXT
 ) STRICT;
 CREATE INDEX answer_by_finding ON answer (finding);
+";
+
+const VERSION_7: &str = "
+-- What the code of a test was when it was last listed: a hash that its name and its place do not change.
+CREATE TABLE body (
+    test INTEGER PRIMARY KEY REFERENCES test,
+    hash TEXT    NOT NULL
+) STRICT;
+
+-- A test that was gone when another came that has its code.
+CREATE TABLE renamed (
+    test INTEGER PRIMARY KEY REFERENCES test,
+    now  INTEGER NOT NULL REFERENCES test,
+    run  INTEGER NOT NULL REFERENCES run,
+    back INTEGER REFERENCES run  -- the run in which the old one was there again; NULL: none, or it has gone once more
+) STRICT;
 ";
 
 pub(crate) fn version(connection: &Connection) -> Result<i32> {

@@ -159,7 +159,7 @@ fn older_tables_are_brought_forward_by_who_may_and_told_to_who_may_not() {
     drop(store);
     // As version 5 had them.
     server().ask(&format!(
-        "DROP TABLE {schema}.said, {schema}.prepared, {schema}.answer; UPDATE {schema}.history SET version = 5"
+        "DROP TABLE {schema}.said, {schema}.prepared, {schema}.answer, {schema}.body, {schema}.renamed; UPDATE {schema}.history SET version = 5"
     ));
     user("guest", "scram-sha-256");
     server().ask(&format!(

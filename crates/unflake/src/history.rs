@@ -54,8 +54,11 @@ fn show_test(
     let book = Book::open(store, place, here, None)?;
     for (at, test) in tests.iter().enumerate() {
         let (key, known) = (book.key(test), book.of(test)?);
-        let mut lines: Vec<Line> = store.attempts_of(test, limit)?.into_iter().map(Line::of_ours).collect();
-        lines.extend(key.map(|key| store.reported_of(key)).transpose()?.into_iter().flatten().map(Line::of_report));
+        let mut lines = Vec::new();
+        for (key, test) in [(key, test.clone())].into_iter().chain(book.formerly(test)) {
+            lines.extend(store.attempts_of(&test, limit)?.into_iter().map(Line::of_ours));
+            lines.extend(key.map(|key| store.reported_of(key)).transpose()?.into_iter().flatten().map(Line::of_report));
+        }
         lines.sort_by_key(|line| std::cmp::Reverse(line.when));
         lines.truncate(limit);
         let rows: Vec<HistoryRow<'_>> = lines.iter().map(Line::row).collect();
@@ -63,6 +66,10 @@ fn show_test(
         let written =
             written.and_then(|()| attempts_table(test, known.row.as_ref(), &rows, &TimeZone::system(), look, out));
         let written = written.and_then(|()| unflake_report::known(&known, look, out));
+        let written = written.and_then(|()| match book.name_today(test) {
+            Some(today) => writeln!(out, "  it was gone when {} came with the same code", one_line(&today)),
+            None => Ok(()),
+        });
         if written.is_err() {
             return Ok(written);
         }

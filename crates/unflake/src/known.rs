@@ -65,6 +65,19 @@ impl<'a> Book<'a> {
         self.standings.tests.values().find(|kin| kin.test == *test).map(|kin| kin.key)
     }
 
+    /// The earlier names of a test.
+    pub(crate) fn formerly(&self, test: &TestId) -> Vec<(Option<TestKey>, TestId)> {
+        let names = self.key(test).map(|key| self.standings.formerly(key)).unwrap_or_default();
+        names.into_iter().map(TestId::new).map(|test| (self.key(&test), test)).collect()
+    }
+
+    /// What a test is called today, if it is called otherwise.
+    pub(crate) fn name_today(&self, test: &TestId) -> Option<String> {
+        let key = self.key(test)?;
+        let (today, _) = self.standings.formerly.iter().find(|(_, old)| old.contains(&key))?;
+        Some(self.standings.tests.get(today)?.test.to_string())
+    }
+
     fn standing(&self, test: &TestId) -> Option<&(TestKey, Standing)> {
         let key = self.key(test)?;
         self.standings.all.iter().find(|(one, _)| *one == key)

@@ -1,16 +1,18 @@
 //! The run's place in the project's history. Trouble with it is told, and never ends a run.
 
+use std::collections::HashSet;
 use std::env;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use unflake_model::{Answer, Finding, Observation, Prepared, Sample, TestId, Timestamp};
+use unflake_model::{Answer, Finding, Observation, Prepared, Sample, Test, TestId, Timestamp};
 use unflake_store::{Host, Learned, Place, Revision, RunFacts, RunId, Store, StoreError};
 
 use crate::filter_file;
 use crate::filter_tune;
+use crate::renames;
 use crate::revision;
 use crate::settings::{Setting, Source};
 
@@ -23,6 +25,7 @@ pub(crate) struct Memory {
     /// What a person should know about it.
     pub(crate) notes: Vec<String>,
     missed: usize,
+    here: PathBuf,
 }
 
 impl Memory {
@@ -49,7 +52,8 @@ impl Memory {
                 }
             }
         };
-        let mut memory = Self { store: None, revision: Some(revision::look_up(here)), notes, missed: 0 };
+        let revision = Some(revision::look_up(here));
+        let mut memory = Self { store: None, revision, notes, missed: 0, here: here.to_owned() };
         if let Some(mut store) = store {
             let facts = RunFacts {
                 command: command.to_vec(),
@@ -77,7 +81,14 @@ impl Memory {
             self.missed += attempts;
             return;
         };
-        if let Err(error) = store.record(*run, observations) {
+        let kept = match listed(observations) {
+            Some(tests) => known_names(store).and_then(|before| {
+                store.record(*run, observations)?;
+                renames::keep(store, *run, tests, &before, &renames::Sources::new(&self.here))
+            }),
+            None => store.record(*run, observations),
+        };
+        if let Err(error) = kept {
             self.notes.push(error.to_string());
             self.store = None;
             self.missed += attempts;
@@ -158,6 +169,17 @@ impl Memory {
                 .push(format!("{missed} attempts of this run are not in the history; what is said here is complete"));
         }
     }
+}
+
+fn listed(observations: &[Observation]) -> Option<&[Test]> {
+    observations.iter().find_map(|one| match one {
+        Observation::Listed { tests, .. } => Some(tests.as_slice()),
+        _ => None,
+    })
+}
+
+fn known_names(store: &Store) -> Result<HashSet<TestId>, StoreError> {
+    Ok(store.tests()?.into_iter().map(|kin| kin.test).collect())
 }
 
 /// Where a project that cannot be written has its history.

@@ -106,5 +106,6 @@ pub(crate) fn row(key: TestKey, standing: &Standing, standings: &Standings, owne
         owner: kin.file.as_deref().map(|file| owners.of(file).to_owned()).unwrap_or_default(),
         seconds_lost: f64::from(standing.seconds_lost),
         strip: strip(standing, STRIP),
+        formerly: standings.formerly(key),
     })
 }

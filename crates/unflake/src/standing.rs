@@ -28,6 +28,8 @@ pub(crate) fn open(place: &Place) -> Result<Store, Trouble> {
 /// Every run that is known, and how every test stands after them.
 pub(crate) struct Standings {
     pub(crate) tests: HashMap<TestKey, Kin>,
+    /// The tests that are the same under an earlier name.
+    pub(crate) formerly: HashMap<TestKey, Vec<TestKey>>,
     /// By the number that the ledger has for each: the sources of it, the oldest first.
     pub(crate) runs: Vec<Source>,
     /// All sources of each.
@@ -35,6 +37,14 @@ pub(crate) struct Standings {
     pub(crate) bad_days: HashSet<u32>,
     /// With the key of the test.
     pub(crate) all: Vec<(TestKey, Standing)>,
+}
+
+impl Standings {
+    /// What a test was called before, the oldest first.
+    pub(crate) fn formerly(&self, key: TestKey) -> Vec<String> {
+        let keys = self.formerly.get(&key).into_iter().flatten();
+        keys.filter_map(|key| self.tests.get(key)).map(|kin| kin.test.to_string()).collect()
+    }
 }
 
 /// `main`: the branch on which failures count, beside those that are usually called so.
@@ -49,34 +59,40 @@ pub(crate) fn look_at(
     each: &mut dyn FnMut(u32, &Execution),
 ) -> Result<Standings, Trouble> {
     let tests: HashMap<TestKey, Kin> = store.tests()?.into_iter().map(|kin| (kin.key, kin)).collect();
+    let today = store.names_today()?;
     let mut ledger = Ledger::default();
     let mut numbers = Numbers::default();
     for source in store.sources()? {
         let told = numbers.of(&source, main);
         ledger.begin(told);
         // Keys are counted from 1, and there are as many as tests.
-        store.executions_in(source.id, &mut |one| {
+        store.executions_in(source.id, &mut |mut one| {
+            one.test = today.get(&one.test).copied().unwrap_or(one.test);
             each(told.run, &one);
             if let Ok(test) = usize::try_from(one.test.0) {
                 ledger.add(test, one.again > 0, one.outcome, one.seconds);
             }
         })?;
         for test in let_go(store, source.id)? {
-            ledger.add(test, false, Outcome::Failed, 0.0);
+            let test = today.get(&test).copied().unwrap_or(test);
+            ledger.add(test.0 as usize, false, Outcome::Failed, 0.0);
         }
     }
     let bad_days = ledger.bad_days();
     let all =
         ledger.standings(&bad_days).into_iter().map(|standing| (TestKey(standing.test as i64), standing)).collect();
-    Ok(Standings { tests, runs: numbers.runs, parts: numbers.parts, bad_days, all })
+    let mut formerly: HashMap<TestKey, Vec<TestKey>> = HashMap::new();
+    today.iter().for_each(|(old, new)| formerly.entry(*new).or_default().push(*old));
+    formerly.values_mut().for_each(|old| old.sort());
+    Ok(Standings { tests, formerly, runs: numbers.runs, parts: numbers.parts, bad_days, all })
 }
 
 /// The tests that passed in a run of ours only because a filter let an assertion of theirs fail: they were flaky.
-fn let_go(store: &Store, source: SourceId) -> Result<Vec<usize>, Trouble> {
+fn let_go(store: &Store, source: SourceId) -> Result<Vec<TestKey>, Trouble> {
     let SourceId::Run(run) = source else { return Ok(Vec::new()) };
     let is_let_go = |finding: &Finding| matches!(&finding.detail, Detail::Filter(one) if one.kind == FilterKind::Flaky);
     let said = store.said_in(run)?.into_iter().filter(|(_, finding)| is_let_go(finding));
-    Ok(said.filter_map(|(test, _)| usize::try_from(test.0).ok()).collect())
+    Ok(said.map(|(test, _)| test).filter(|test| test.0 > 0).collect())
 }
 
 /// Numbers for what is the same.

@@ -3,6 +3,7 @@
 
 mod imports;
 mod kills;
+mod names;
 mod scores;
 mod team;
 

@@ -41,6 +41,7 @@ fn row(test: &str, owner: &str) -> ScoreRow {
         owner: owner.into(),
         seconds_lost: 31.0,
         strip: [Strip::Passed, Strip::Passed, Strip::Failed, Strip::Flaked].repeat(3),
+        formerly: Vec::new(),
     }
 }
 

@@ -1,0 +1,35 @@
+//! What the code of tests was, and their names.
+
+mod common;
+
+use common::{Home, attempted, facts, passing};
+use unflake_store::{Renamed, TestKey};
+
+fn renamed(old: &str, new: &str, is_over: bool) -> Renamed {
+    Renamed { old: old.into(), new: new.into(), is_over }
+}
+
+fn the_last_word_on_code_and_names_holds(home: &Home) {
+    let mut store = home.open();
+    let run = store.begin(&facts()).unwrap();
+    store.record(run, &attempted(["a", "b", "c", "d"].map(|test| passing(test, 0)))).unwrap();
+    store.keep_bodies(run, &[("a".into(), "1".into()), ("b".into(), "2".into())], &[]).unwrap();
+    store.keep_bodies(run, &[("a".into(), "3".into())], &[renamed("a", "b", false), renamed("b", "c", false)]).unwrap();
+    let bodies = store.bodies().unwrap();
+    assert_eq!((bodies.len(), &*bodies[&"a".into()], &*bodies[&"b".into()]), (2, "3", "2"));
+    assert_eq!(store.renames().unwrap(), [renamed("a", "b", false), renamed("b", "c", false)]);
+
+    let keys: Vec<TestKey> = store.tests().unwrap().iter().map(|kin| kin.key).collect();
+    let today = store.names_today().unwrap();
+    assert_eq!((today.len(), today[&keys[0]], today[&keys[1]]), (2, keys[2], keys[2]), "from name to name");
+
+    store.keep_bodies(run, &[], &[renamed("b", "c", true)]).unwrap();
+    let today = store.names_today().unwrap();
+    assert_eq!((today.len(), today[&keys[0]]), (1, keys[1]));
+    store.keep_bodies(run, &[], &[renamed("b", "a", false)]).unwrap();
+    store.names_today().unwrap().values().for_each(|key| assert!(keys.contains(key), "round and round ends"));
+}
+
+with_files_and_server! {
+    the_last_word_on_code_and_names_holds,
+}

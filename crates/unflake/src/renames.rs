@@ -1,0 +1,176 @@
+//! Tests under a new name: those that came when another with the same code went. Where it could be one of two, it is none.
+
+use std::cell::RefCell;
+use std::collections::{HashMap, HashSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use unflake_model::{Test, TestId};
+use unflake_store::{Renamed, RunId, Store, StoreError};
+
+use crate::functions::functions;
+use crate::project;
+
+/// Sources that are at hand.
+pub(crate) struct Sources {
+    roots: [PathBuf; 2],
+    files: RefCell<HashMap<String, HashMap<String, Option<String>>>>,
+}
+
+/// The parts of an id such as `tests/test_a.py::TestIt::test_total[2]`: the file, the function, and the rest.
+fn parts(test: &TestId) -> Option<(&str, &str, &str)> {
+    let (file, name) = test.as_str().split_once("::").filter(|(file, _)| file.ends_with(".py"))?;
+    let (name, rest) = name.split_at(name.find('[').unwrap_or(name.len()));
+    Some((file, name, rest))
+}
+
+impl Sources {
+    pub(crate) fn new(here: &Path) -> Self {
+        Self { roots: [here.to_owned(), project::find(here)], files: RefCell::default() }
+    }
+
+    fn ask<T>(&self, file: &str, ask: impl FnOnce(&HashMap<String, Option<String>>) -> T) -> T {
+        let mut files = self.files.borrow_mut();
+        let read = || self.roots.iter().find_map(|root| fs::read_to_string(root.join(file)).ok());
+        ask(files.entry(file.to_owned()).or_insert_with(|| read().map_or(HashMap::new(), |text| functions(&text))))
+    }
+
+    /// A hash of its code. None: it is not known, or too short to tell anything.
+    fn body(&self, test: &TestId) -> Option<String> {
+        let (file, name, _) = parts(test)?;
+        self.ask(file, |functions| functions.get(name).cloned().flatten())
+    }
+
+    /// Whether it is nowhere in the sources. What was left out by a command is still there.
+    fn is_gone(&self, test: &TestId) -> bool {
+        parts(test).is_some_and(|(file, name, _)| self.ask(file, |functions| !functions.contains_key(name)))
+    }
+}
+
+/// Keeps what the code of the listed tests is, and which of them are others under a new name. `before`: the tests that were known
+/// before they were listed.
+pub(crate) fn keep(
+    store: &mut Store,
+    run: RunId,
+    tests: &[Test],
+    before: &HashSet<TestId>,
+    sources: &Sources,
+) -> Result<(), StoreError> {
+    let now: Vec<(TestId, String)> =
+        tests.iter().filter_map(|test| Some((test.id.clone(), sources.body(&test.id)?))).collect();
+    if now.is_empty() {
+        return Ok(());
+    }
+    let last = store.bodies()?;
+    let listed: HashSet<&TestId> = tests.iter().map(|test| &test.id).collect();
+    let mut renamed = still(&store.renames()?, &listed, &|test| sources.is_gone(test));
+    renamed.extend(find(&now, before, &last, &|test| !listed.contains(test) && sources.is_gone(test)));
+    let changed: Vec<_> = now.into_iter().filter(|(test, hash)| last.get(test) != Some(hash)).collect();
+    store.keep_bodies(run, &changed, &renamed)
+}
+
+/// Those that came, each with the one that went.
+fn find(
+    now: &[(TestId, String)],
+    before: &HashSet<TestId>,
+    last: &HashMap<TestId, String>,
+    is_gone: &dyn Fn(&TestId) -> bool,
+) -> Vec<Renamed> {
+    /// Tests with the same code and the same parameters.
+    #[derive(Default)]
+    struct Alike<'a> {
+        new: Vec<&'a TestId>,
+        old: Vec<&'a TestId>,
+        others: usize,
+    }
+    let mut all: HashMap<(&str, &str), Alike> = HashMap::new();
+    let rest = |test: &'_ TestId| parts(test).map_or(0, |(_, _, rest)| rest.len());
+    for (test, hash) in now {
+        let name = test.as_str();
+        let alike = all.entry((hash, &name[name.len() - rest(test)..])).or_default();
+        if before.contains(test) { alike.others += 1 } else { alike.new.push(test) }
+    }
+    all.retain(|_, alike| !alike.new.is_empty());
+    for (test, hash) in last {
+        let name = test.as_str();
+        if let Some(alike) = all.get_mut(&(hash.as_str(), &name[name.len() - rest(test)..]))
+            && is_gone(test)
+        {
+            alike.old.push(test);
+        }
+    }
+    all.into_values()
+        .filter(|alike| alike.others == 0)
+        .filter_map(|alike| match (&alike.old[..], &alike.new[..]) {
+            ([old], [new]) => Some(Renamed { old: (*old).clone(), new: (*new).clone(), is_over: false }),
+            _ => None,
+        })
+        .collect()
+}
+
+/// What has changed of what was known: a name that is there again was not replaced, and one that is gone again is.
+fn still(known: &[Renamed], listed: &HashSet<&TestId>, is_gone: &dyn Fn(&TestId) -> bool) -> Vec<Renamed> {
+    let holds = |one: &Renamed| match listed.contains(&one.old) {
+        true => Some(true),
+        false => (listed.contains(&one.new) && is_gone(&one.old)).then_some(false),
+    };
+    known
+        .iter()
+        .filter_map(|one| Some((one, holds(one)?)))
+        .filter(|(one, is_over)| one.is_over != *is_over)
+        .map(|(one, is_over)| Renamed { is_over, ..one.clone() })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(now: &[(&str, &str)], before: &[&str], last: &[(&str, &str)], gone: &[&str], expected: &[(&str, &str)]) {
+        let now: Vec<_> = now.iter().map(|(test, hash)| (TestId::from(*test), (*hash).to_owned())).collect();
+        let before: HashSet<TestId> = before.iter().map(|test| TestId::from(*test)).collect();
+        let last = last.iter().map(|(test, hash)| (TestId::from(*test), (*hash).to_owned())).collect();
+        let found = find(&now, &before, &last, &|test| gone.contains(&test.as_str()));
+        let mut found: Vec<_> = found.iter().map(|one| (one.old.as_str(), one.new.as_str())).collect();
+        found.sort();
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn one_that_came_with_the_code_of_one_that_went_is_the_same() {
+        check(&[("b.py::n", "h")], &["a.py::o"], &[("a.py::o", "h")], &["a.py::o"], &[("a.py::o", "b.py::n")]);
+        check(&[("b.py::n", "h")], &["a.py::o"], &[("a.py::o", "h")], &[], &[]);
+        check(&[("b.py::n", "g")], &["a.py::o"], &[("a.py::o", "h")], &["a.py::o"], &[]);
+    }
+
+    #[test]
+    fn each_of_several_parameters_is_a_test() {
+        let last = [("a.py::o[1]", "h"), ("a.py::o[2]", "h")];
+        let gone = ["a.py::o[1]", "a.py::o[2]"];
+        let expected = [("a.py::o[1]", "a.py::n[1]"), ("a.py::o[2]", "a.py::n[2]")];
+        check(&[("a.py::n[1]", "h"), ("a.py::n[2]", "h"), ("a.py::n[3]", "h")], &gone, &last, &gone, &expected);
+    }
+
+    #[test]
+    fn where_it_could_be_one_of_two_it_is_none() {
+        let two = [("a.py::o", "h"), ("a.py::p", "h")];
+        check(&[("b.py::n", "h")], &["a.py::o", "a.py::p"], &two, &["a.py::o", "a.py::p"], &[]);
+        let one = [("a.py::o", "h")];
+        check(&[("b.py::n", "h"), ("b.py::m", "h")], &["a.py::o"], &one, &["a.py::o"], &[]);
+        check(&[("b.py::n", "h"), ("b.py::m", "h")], &["a.py::o", "b.py::m"], &one, &["a.py::o"], &[]);
+        // Known before: it has a history of its own.
+        check(&[("b.py::n", "h")], &["a.py::o", "b.py::n"], &one, &["a.py::o"], &[]);
+    }
+
+    #[test]
+    fn a_name_that_comes_back_was_not_replaced() {
+        let known = |is_over| [Renamed { old: "a.py::o".into(), new: "b.py::n".into(), is_over }];
+        let (old, new) = (TestId::from("a.py::o"), TestId::from("b.py::n"));
+        let both: HashSet<&TestId> = [&old, &new].into();
+        assert_eq!(still(&known(false), &both, &|_| false), known(true));
+        assert_eq!(still(&known(true), &both, &|_| false), []);
+        assert_eq!(still(&known(true), &[&new].into(), &|_| true), known(false));
+        assert_eq!(still(&known(true), &[&new].into(), &|_| false), [], "left out, and still there");
+        assert_eq!(still(&known(false), &HashSet::new(), &|_| true), []);
+    }
+}
