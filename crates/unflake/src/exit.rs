@@ -15,7 +15,7 @@ pub(crate) enum Exit {
     Incomplete = 3,
     /// The runner could not start, could not load its tests, or failed for a reason other than a test.
     Runner = 4,
-    /// There was nothing to run.
+    /// There was nothing to run, or to say.
     NoTests = 5,
     /// unflake itself could not do its work.
     Internal = 70,

@@ -1,11 +1,12 @@
 //! Two importers of the same files and a run at the same time, killed at random.
 
 use std::collections::HashMap;
+use std::fs;
 use std::hash::{BuildHasher, RandomState};
 use std::path::PathBuf;
 use std::process::{Child, Stdio};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use e2e::{Story, python, server, unflake};
 use unflake_store::{Place, SourceId, Store};
@@ -89,9 +90,10 @@ fn kill_at_random(kills: usize, on_server: bool) {
     let run = ["run", "--", python, "-m", "pytest", "-q"];
     let home = if on_server { Home::Server } else { Home::Files(story.project().join(".unflake")) };
     let mut number = 0;
-    let (mut killed, mut partly, mut most) = (0, 0, 100);
+    let (mut killed, mut partly, mut rounds, mut most) = (0, 0, 0, 100);
     // On a slow machine it may take a while until anything is killed in the middle of its work.
     while killed < kills || partly == 0 && killed < 20 * kills {
+        rounds += 1;
         let text = home.text(number);
         let mut children =
             [begin(&story, &text, &forward), begin(&story, &text, &backward), begin(&story, &text, &run)];
@@ -122,6 +124,11 @@ fn kill_at_random(kills: usize, on_server: bool) {
         }
     }
     assert!(partly > 0, "no import was ever killed in the middle");
+    let early = clear_what_nobody_keeps(&story);
+    println!(
+        "{killed} processes killed in {rounds} rounds; {partly} times an import was in the middle, {early} times a run had no \
+         keeper yet"
+    );
     let text = home.text(number);
     story.unflake(forward.iter().copied()).env("UNFLAKE_STORE", &text).end().exits(0);
     story.running("", &format!("{python} -m pytest -q")).env("UNFLAKE_STORE", &text).end().exits(0);
@@ -138,6 +145,37 @@ fn kill_at_random(kills: usize, on_server: bool) {
         let word: String = database.query_row("PRAGMA integrity_check", [], |row| row.get(0)).unwrap();
         assert_eq!(word, "ok");
     }
+}
+
+/// A run that is killed before it has a keeper leaves its directory behind, with nothing in it but a socket. Everything else is cleared
+/// away by keepers, some of which may still be at it.
+fn clear_what_nobody_keeps(story: &Story) -> usize {
+    let left = || -> Vec<PathBuf> {
+        let entries = fs::read_dir(story.place().join("tmp")).unwrap().flatten();
+        entries
+            .filter(|entry| entry.file_name().to_string_lossy().starts_with("unflake-"))
+            .map(|entry| entry.path())
+            .collect()
+    };
+    let began = Instant::now();
+    let bare = |directory: &PathBuf| {
+        fs::read_dir(directory)
+            .is_ok_and(|mut entries| entries.all(|entry| entry.is_ok_and(|entry| entry.file_name() == "s")))
+    };
+    while !left().iter().all(bare) && began.elapsed() < Duration::from_secs(15) {
+        thread::sleep(Duration::from_millis(50));
+    }
+    let early = left();
+    for directory in &early {
+        assert!(
+            bare(directory),
+            "{directory:?} is left: {:?}",
+            fs::read_dir(directory).unwrap().flatten().collect::<Vec<_>>()
+        );
+        // Its keeper may be quicker.
+        let _ = fs::remove_dir_all(directory);
+    }
+    early.len()
 }
 
 #[test]

@@ -43,10 +43,17 @@ fn an_answer_lowers_a_finding_and_can_be_taken_back() {
 const FAILING: &str = "\
 import os
 
-def test_flaky(tmp_path_factory):
-    first = not os.path.exists(os.environ['MARK'])
-    open(os.environ['MARK'], 'a').close()
-    assert not first
+def first(name):
+    mark = os.environ['MARK'] + name
+    first = not os.path.exists(mark)
+    open(mark, 'a').close()
+    return first
+
+def test_a_flaky():
+    assert not first('a')
+
+def test_b_flaky():
+    assert not first('b')
 
 def test_real():
     assert 1 == 2
@@ -56,13 +63,16 @@ def test_real():
 fn no_answer_hides_a_failure_or_changes_how_a_run_ends() {
     let story = Story::of(FAILING);
     let run = |options: &str| {
-        let _ = std::fs::remove_file(story.place().join("mark"));
+        ["marka", "markb"].iter().for_each(|mark| drop(std::fs::remove_file(story.place().join(mark))));
         story.running(options, "python -m pytest").env("MARK", story.place().join("mark")).end()
     };
     let first = run("").exits(1);
-    assert_eq!(first.findings(), ["test_it.py::test_flaky flaky-independent", "test_it.py::test_real real"]);
+    let flaky = ["test_it.py::test_a_flaky flaky-independent", "test_it.py::test_b_flaky flaky-independent"];
+    assert_eq!(first.findings(), [flaky[0], flaky[1], "test_it.py::test_real real"]);
+    let at = |text: &str, what: &str| text.find(what).unwrap_or_else(|| panic!("{what}\n{text}"));
+    assert!(at(&first.stdout, "FLAKY  test_it.py::test_a") < at(&first.stdout, "FLAKY  test_it.py::test_b"));
     let id = |test: &str| first.finding(test)["id"].as_str().unwrap().to_owned();
-    answer(&story, &[&id("test_it.py::test_flaky"), "not-useful"]);
+    answer(&story, &[&id("test_it.py::test_a_flaky"), "not-useful"]);
     // A real failure is no matter of opinion.
     let refused = story.unflake(["answer", &id("test_it.py::test_real"), "not-useful"]).end().exits(2);
     assert!(refused.stderr.contains("nothing was found that is called"), "{}", refused.stderr);
@@ -71,7 +81,8 @@ fn no_answer_hides_a_failure_or_changes_how_a_run_ends() {
     assert_eq!(second.findings(), first.findings());
     let told = story.plain(&second.stdout);
     assert!(told.contains("REAL   test_it.py::test_real\n         failed"), "{told}");
-    assert!(told.contains("FLAKY  test_it.py::test_flaky\n         you said not useful on"), "{told}");
+    assert!(told.contains("FLAKY  test_it.py::test_a_flaky\n         you said not useful on"), "{told}");
+    assert!(at(&told, "FLAKY  test_it.py::test_b") < at(&told, "FLAKY  test_it.py::test_a"), "after others\n{told}");
     let gating = run("--flaky-result fail").exits(1);
     assert!(!gating.stdout.contains("you said"), "what fails a run is told in full\n{}", gating.stdout);
 }
