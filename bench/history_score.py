@@ -10,10 +10,12 @@ import os
 import random
 import re
 import resource
+import signal
 import subprocess
 import sys
 import tempfile
 import time
+import urllib.request
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
@@ -125,6 +127,25 @@ def found_by_unflake(unflake, place):
     return {row["test"].rpartition("::")[2]: row for row in rows}, took
 
 
+def pages(unflake, place):
+    """How long pages take: of twenty times each the median and the longest."""
+    server = subprocess.Popen([unflake, "serve", "--port", "0"], cwd=place, stdout=subprocess.PIPE, universal_newlines=True)
+    try:
+        address = server.stdout.readline().strip().partition("?")[0]
+        print("\n| page | bytes | median | longest |\n|---|---|---|---|")
+        for path in ("", "inbox.json", "tests", "matrix", "runs", "test/1"):
+            times, size = [], 0
+            for _ in range(20):
+                began = time.perf_counter()
+                with urllib.request.urlopen(address + path) as answer:
+                    size = len(answer.read())
+                times.append(1000 * (time.perf_counter() - began))
+            print("| /%s | %d | %.0f ms | %.0f ms |" % (path, size, sorted(times)[10], max(times)))
+    finally:
+        server.send_signal(signal.SIGINT)
+        server.wait()
+
+
 def found_by_rival(reports, runs, wanted):
     """Its best window of several, so that nobody can say it was set badly."""
     if not (VENV / "bin" / "flaky").exists():
@@ -188,6 +209,7 @@ def main():
         print("the history is %.1f MB: %.1f bytes an execution" % (store / 1e6, store / executions))
         rows, took = found_by_unflake(unflake, place)
         print("all tests scored in %s" % took)
+        pages(unflake, place)
         calibration(truths, options.runs, rows)
         flaky = {name_of(at)[1] for at, truth in enumerate(truths) if truth.probability(options.runs) > 0}
         ranked = sorted(rows, key=lambda name: -rows[name]["probability"])

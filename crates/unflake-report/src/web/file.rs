@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::frame::{Frame, Links, page};
+use super::frame::{Frame, Links, link, page};
 use super::{CausePage, Inbox, RunPage, RunRow, TestPage};
 use crate::html::Html;
 use crate::words;
@@ -22,14 +22,14 @@ impl Everything {
     pub fn html(&self, frame: &Frame) -> String {
         let frame = &Frame { links: Links::File(self.places()), may_write: false, again_after: None, ..frame.clone() };
         page(frame, "Flaky tests".to_owned(), "", |html| {
-            html.inside("section", |html| self.inbox.draw(html, frame));
+            html.inside("section id=\"inbox\"", |html| self.inbox.draw(html, frame));
             for cause in &self.causes {
                 part(html, "cause", &cause.cause.id, |html| cause.draw(html, frame));
             }
             for test in &self.concerned {
                 part(html, "test", &test.concern.key.to_string(), |html| test.draw(html, frame));
             }
-            html.inside("section", |html| {
+            html.inside("section class=\"part\" id=\"runs\"", |html| {
                 html.put("h1", "Runs");
                 let runs: Vec<RunRow> = self.runs.iter().map(|run| run.run.clone()).collect();
                 super::runs::table(html, frame, &runs);
@@ -55,5 +55,8 @@ impl Everything {
 
 /// A part that others lead to.
 fn part(html: &mut Html, what: &str, id: &str, draw: impl FnOnce(&mut Html)) {
-    html.inside_with("section class=\"part\"", &[("id", &format!("{what}-{id}"))], draw);
+    html.inside_with("section class=\"part\"", &[("id", &format!("{what}-{id}"))], |html| {
+        html.inside("p class=\"up\"", |html| link(html, "#inbox", "↑ to the inbox"));
+        draw(html);
+    });
 }

@@ -18,6 +18,10 @@ const POLICY: &str = "<meta http-equiv=\"Content-Security-Policy\" content=\"def
     <meta name=\"referrer\" content=\"no-referrer\"/>";
 pub(super) const STYLE: [&str; 2] = [include_str!("../locate.css"), include_str!("web.css")];
 
+const PAGES: [(&str, &str); 5] =
+    [("/", "Inbox"), ("/tests", "Tests"), ("/matrix", "Matrix"), ("/runs", "Runs"), ("/quarantine", "Quarantine")];
+const IN_FILE: [(&str, &str); 2] = [("#inbox", "Inbox"), ("#runs", "Runs")];
+
 /// Names longer than this are cut in lists; and on their own page.
 const NAME: usize = 160;
 const TITLE: usize = 1000;
@@ -120,9 +124,7 @@ pub(super) fn page(frame: &Frame, title: String, place: &str, draw: impl FnOnce(
             html.inside("nav", |html| {
                 html.inside("div", |html| {
                     html.put("strong", &project(frame));
-                    if !frame.is_file() {
-                        menu(html, place);
-                    }
+                    menu(html, if frame.is_file() { &IN_FILE } else { &PAGES }, place);
                 });
             });
             html.fixed("\n").inside("main", draw);
@@ -140,11 +142,9 @@ fn project(frame: &Frame) -> String {
     keep_start(&one_line(frame.project), 60, "…").into_owned()
 }
 
-fn menu(html: &mut Html, place: &str) {
-    let entries =
-        [("/", "Inbox"), ("/tests", "Tests"), ("/matrix", "Matrix"), ("/runs", "Runs"), ("/quarantine", "Quarantine")];
+fn menu(html: &mut Html, entries: &[(&str, &str)], place: &str) {
     for (path, name) in entries {
-        let here = if path == place { "a aria-current=\"page\"" } else { "a" };
+        let here = if *path == place { "a aria-current=\"page\"" } else { "a" };
         html.text(" ").inside_with(here, &[("href", &path)], |html| _ = html.text(name));
     }
 }

@@ -62,9 +62,10 @@ fn row(html: &mut Html, frame: &Frame, concern: &Concern) {
         }
     });
     html.inside("td class=\"number\"", |html| draw::chance(html, concern));
-    let failed = if score.state == ScoreState::Broken { score.failures + score.broken } else { score.failures };
-    html.put("td class=\"number\"", &failed.to_string());
-    html.put("td class=\"number\"", &score.runs.to_string());
+    // In which it was broken counts only while it is.
+    let broken = if score.state == ScoreState::Broken { score.broken } else { 0 };
+    html.put("td class=\"number\"", &(score.failures + broken).to_string());
+    html.put("td class=\"number\"", &(score.runs + broken).to_string());
     let lost = if score.seconds_lost < 0.05 { String::new() } else { words::duration(score.seconds_lost) };
     html.put("td class=\"number\"", &lost);
     html.inside("td", |html| draw::strip(html, &score.strip, STRIP));
