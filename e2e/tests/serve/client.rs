@@ -26,8 +26,12 @@ pub(crate) struct Answer {
 impl Served {
     /// Waits until it has printed its address.
     pub(crate) fn start(story: &Story) -> Self {
+        Self::start_with(story, &[])
+    }
+
+    pub(crate) fn start_with(story: &Story, options: &[&str]) -> Self {
         let mut command = story.command(unflake());
-        command.args(["serve", "--port", "0"]).env("TZ", "UTC").stdout(Stdio::piped());
+        command.args(["serve", "--port", "0"]).args(options).env("TZ", "UTC").stdout(Stdio::piped());
         let mut child = command.spawn().expect("unflake can be started");
         let mut rest = BufReader::new(child.stdout.take().expect("it is piped"));
         let mut line = String::new();

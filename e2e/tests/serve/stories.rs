@@ -3,11 +3,11 @@ use std::fs;
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 
-use e2e::Story;
+use e2e::{Story, server};
 
 use crate::client::Served;
 
-/// A shop with twenty runs of a CI behind it, of which `days` are imported.
+/// A shop with twenty runs of a CI behind it.
 pub(crate) fn shop() -> Story {
     let story = Story::new().with("pyproject.toml", "").with("CODEOWNERS", "* @shop\n");
     import(&story, 0..20);
@@ -212,4 +212,19 @@ fn where_a_test_starts_to_fail_is_shown_and_can_be_answered() {
     assert_eq!(served.post("/answer", &bearer, &format!("finding={id}&useful=yes")).status, 303);
     assert!(finding("divergence")["not_useful_since"].is_null());
     assert_eq!(served.stop().0, Some(0));
+}
+
+#[test]
+fn a_history_on_a_server_is_served_alike() {
+    let story = shop();
+    let address = server().address();
+    story.unflake(["store", "copy", ".unflake", &address]).end().exits(0);
+    let (here, there) = (Served::start(&story), Served::start_with(&story, &["--store", &address]));
+    let cause = here.json("/inbox.json")["causes"][0]["id"].as_str().unwrap().to_owned();
+    let cause = format!("/cause/{cause}.json");
+    for path in ["/inbox.json", "/tests.json", "/matrix.json", "/runs.json", "/test/1.json", "/run/ci-1.json", &cause] {
+        assert_eq!(here.json(path), there.json(path), "{path}");
+    }
+    assert_eq!(here.stop().0, Some(0));
+    assert_eq!(there.stop().0, Some(0));
 }
