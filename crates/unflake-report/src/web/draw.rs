@@ -5,7 +5,7 @@ use unflake_model::Outcome;
 use super::{Concern, Frame, Past};
 use crate::html::Html;
 use crate::score::percent;
-use crate::{ScoreState, Strip, quote, words};
+use crate::{ScoreSince, ScoreState, Strip, quote, words};
 
 /// Of the scatter: its size, and the room for what stands at its sides.
 const WIDTH: f64 = 720.0;
@@ -64,8 +64,8 @@ pub(super) fn strip(html: &mut Html, strip: &[Strip], most: usize) {
     });
 }
 
-/// How long each attempt took, the oldest at the left.
-pub(super) fn scatter(html: &mut Html, frame: &Frame, past: &[Past]) {
+/// How long each attempt took, the oldest at the left, with a line where the test began to behave otherwise.
+pub(super) fn scatter(html: &mut Html, frame: &Frame, past: &[Past], since: Option<&ScoreSince>) {
     let mut points: Vec<&Past> = past.iter().filter(|one| one.seconds.is_finite() && one.seconds > 0.0).collect();
     points.sort_by_key(|one| one.when);
     let (Some(first), Some(last)) = (points.first(), points.last()) else { return };
@@ -91,6 +91,11 @@ pub(super) fn scatter(html: &mut Html, frame: &Frame, past: &[Past]) {
         html.inside_with("svg role=\"img\"", &[("viewBox", &size), ("aria-label", &said)], |html| {
             let middle = format!("{:.1}", y(median));
             html.void("line", &[("x1", &0), ("x2", &WIDTH), ("y1", &middle), ("y2", &middle)]);
+            let changed = since.and_then(|since| points.iter().position(|one| one.when >= since.when));
+            if let Some(at) = changed.filter(|at| *at > 0) {
+                let x = format!("{:.1}", EDGE + step * (at as f64 - 0.5));
+                html.void("line class=\"change\"", &[("x1", &x), ("x2", &x), ("y1", &0), ("y2", &HEIGHT)]);
+            }
             for (at, one) in points.iter().enumerate() {
                 let (x, y) = (EDGE + step * at as f64, y(one.seconds));
                 dot(html, one.outcome, x, y);
@@ -100,6 +105,9 @@ pub(super) fn scatter(html: &mut Html, frame: &Frame, past: &[Past]) {
             html.put("span", &frame.when(first.when));
             let middle = format!("up to {}, median {}", words::duration(longest), words::duration(median));
             html.put("span", &middle).put("span", &frame.when(last.when));
+            if let Some(since) = since.filter(|since| since.when > first.when && since.when <= last.when) {
+                html.put("span class=\"change\"", &format!("┊ {}", since.sentence(frame.zone)));
+            }
         });
     });
 }

@@ -111,7 +111,7 @@ impl TestPage {
         }
         if self.past.len() > 2 {
             html.put("h2", "How long it takes");
-            draw::scatter(html, frame, &self.past);
+            draw::scatter(html, frame, &self.past, self.concern.score.since.as_ref());
         }
         html.put("h2", "What it did");
         history(html, frame, &self.past);

@@ -17,6 +17,9 @@ const PATIENCE: Duration = Duration::from_millis(80);
 /// Of its time the reader rests so many parts for each that it works: a run that goes on adds something all the time.
 const REST: u32 = 4;
 
+/// Connections that are kept for the next who asks.
+const IDLE: usize = 4;
+
 pub(crate) struct Desk {
     place: Place,
     here: PathBuf,
@@ -75,7 +78,10 @@ impl Desk {
             None => standing::open(&self.place)?,
         };
         let done = work(&mut store)?;
-        self.idle.lock().expect("nothing panics under this lock").push(store);
+        let mut idle = self.idle.lock().expect("nothing panics under this lock");
+        if idle.len() < IDLE {
+            idle.push(store);
+        }
         Ok(done)
     }
 
