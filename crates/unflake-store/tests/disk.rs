@@ -189,11 +189,13 @@ fn a_newer_history_is_refused_and_left_as_it_is() {
     let before = contents(dir.path());
 
     let error = Store::open(dir.path()).unwrap_err();
-    assert!(matches!(error, StoreError::Newer { found: 12, known: 6, .. }), "{error:?}");
+    let StoreError::Newer { found: 12, known, .. } = error else { panic!("{error:?}") };
     assert_eq!(
         error.to_string().replace(path.to_str().unwrap(), "history.db"),
-        "the history in history.db was written by a newer unflake and was left as it is. Its tables have version 12, \
-         and this unflake knows them up to 6. Use the newer unflake, or move the file away to begin a new history."
+        format!(
+            "the history in history.db was written by a newer unflake and was left as it is. Its tables have version 12, and this \
+             unflake knows them up to {known}. Use the newer unflake, or move the file away to begin a new history."
+        )
     );
     assert!(contents(dir.path()) == before);
 }
