@@ -271,7 +271,9 @@ fn a_history_of_a_newer_unflake_is_left_as_it_is() {
     drop(database);
     let before = fs::read(&file).unwrap();
     let ran = story.run("", "pytest").exits(70);
-    assert_snapshot!(told(&story, &ran), @"unflake: the history in [PLACE]/project/.unflake/history.db was written by a newer unflake and was left as it is. Its tables have version 99, and this unflake knows them up to 5. Use the newer unflake, or move the file away to begin a new history.");
+    let version = regex_lite::Regex::new(r"up to \d+").unwrap();
+    let told = version.replace(&told(&story, &ran), "up to [VERSION]").into_owned();
+    assert_snapshot!(told, @"unflake: the history in [PLACE]/project/.unflake/history.db was written by a newer unflake and was left as it is. Its tables have version 99, and this unflake knows them up to [VERSION]. Use the newer unflake, or move the file away to begin a new history.");
     assert_eq!(fs::read(&file).unwrap(), before);
 }
 
