@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 
 use clap::Args;
-use signal_hook::consts::TERM_SIGNALS;
+use signal_hook::consts::{SIGHUP, TERM_SIGNALS};
 use signal_hook::iterator::Signals;
 use unflake_serve::{Server, Token};
 use unflake_store::Place;
@@ -26,7 +26,7 @@ use crate::trouble::Trouble;
 
 pub(crate) use file::write_file;
 
-/// `test` on the keys of a telephone is 8378; this is it on nobody's list.
+/// `test` on the keys of a telephone.
 const PORT: u16 = 8378;
 
 #[derive(Debug, Args)]
@@ -57,15 +57,12 @@ pub(crate) struct ReportArgs {
 pub(crate) fn serve(args: &ServeArgs, place: &Place, here: &Path) -> Result<Exit, Trouble> {
     let server = Server::bind(args.port).map_err(|error| cannot_listen(args.port, error))?;
     // From here on a signal is a letter, not an end.
-    let mut signals = Signals::new(TERM_SIGNALS).map_err(Trouble::internal("wait for Ctrl-C"))?;
+    let mut signals =
+        Signals::new(TERM_SIGNALS.iter().chain([&SIGHUP])).map_err(Trouble::internal("wait for Ctrl-C"))?;
     let desk = desk::Desk::open(place, here)?;
     let address = server.address();
     let token = Token::new(address.port()).map_err(Trouble::internal("draw a token"))?;
-    println!(
-        "  http://{address}/?token={}\n  this machine only; without the token it is for reading. Ctrl-C ends it",
-        token.word()
-    );
-    io::stdout().flush().map_err(Trouble::internal("print the address"))?;
+    announce(&format!("http://{address}/?token={}", token.word())).map_err(Trouble::internal("print the address"))?;
     let (stopper, handle) = (server.stopper(), signals.handle());
     let waiting = thread::spawn(move || {
         signals.forever().next();
@@ -76,6 +73,12 @@ pub(crate) fn serve(args: &ServeArgs, place: &Place, here: &Path) -> Result<Exit
     handle.close();
     let _ = waiting.join();
     Ok(Exit::Success)
+}
+
+fn announce(address: &str) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    writeln!(out, "  {address}\n  this machine only; without the token it is for reading. Ctrl-C ends it")?;
+    out.flush()
 }
 
 fn cannot_listen(port: u16, error: io::Error) -> Trouble {
