@@ -92,8 +92,9 @@ fn tracing(told: &Told) -> Result<Option<Tracing>, String> {
     if !told.traced {
         return Ok(None);
     }
-    let Some(cache) = &told.cache else { return Tracing::new(&told.side).map(Some) };
-    Tracing::new(cache).or_else(|_| Tracing::new(&told.side)).map(Some)
+    let new = |place: &Path| Tracing::new(place, told.values);
+    let Some(cache) = &told.cache else { return new(&told.side).map(Some) };
+    new(cache).or_else(|_| new(&told.side)).map(Some)
 }
 
 fn hello(environment: u32, parent: Option<u32>, (runner, language): (&str, &str), root: &Path) -> Event {

@@ -99,7 +99,8 @@ impl Jvm {
         let roots_told: String = all_roots.iter().map(|root| format!("{}\n", root.display())).collect();
         let layers_told = workshop.layers.map(|layers| format!("{layers}\n{}\n", workshop.side.display()));
         let mut wanted = Vec::new();
-        for (name, text) in [("lines", workshop.tracing.map(|_| roots_told)), ("layers", layers_told)] {
+        let lines = if workshop.tracing.is_some_and(|tracing| tracing.values) { "values" } else { "lines" };
+        for (name, text) in [(lines, workshop.tracing.map(|_| roots_told)), ("layers", layers_told)] {
             let Some(text) = text else { continue };
             let file = files[0].with_file_name(name);
             fs::write(&file, text).map_err(|error| CannotList::usage(format!("{}: {error}", file.display())))?;

@@ -64,7 +64,9 @@ const LINES: Sources = sources![
     "agent/lines/unflake/lines/Refused.java"
     "agent/lines/unflake/lines/Rewriter.java"
     "agent/lines/unflake/lines/Sheet.java"
+    "agent/lines/unflake/lines/Shown.java"
     "agent/lines/unflake/lines/Strand.java"
+    "agent/lines/unflake/lines/Watch.java"
 ];
 /// Names the class that a JVM calls first, where it is started with the agent as its own.
 const MANIFEST: &str = include_str!("../../../agents/junit/agent/MANIFEST.MF");

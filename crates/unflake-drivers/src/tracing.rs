@@ -16,6 +16,8 @@ use crate::suite::CannotList;
 pub(crate) struct Tracing {
     runtime: Runtime,
     symboliser: Mutex<Symboliser>,
+    /// Whether values are wanted. Native code has none to tell.
+    pub(crate) values: bool,
 }
 
 #[derive(Deserialize)]
@@ -26,10 +28,10 @@ struct Metadata {
 
 impl Tracing {
     /// `cache` is where the runtime stays as long as programs that were built with it are to run.
-    pub(crate) fn new(cache: &Path) -> Result<Self, String> {
+    pub(crate) fn new(cache: &Path, values: bool) -> Result<Self, String> {
         let runtime = Runtime::lay_out(cache).map_err(|error| error.to_string())?;
         let symboliser = Mutex::new(Symboliser::new(&cache.join("symbols")));
-        Ok(Self { runtime, symboliser })
+        Ok(Self { runtime, symboliser, values })
     }
 
     /// The variables with which this cargo builds programs that can be traced.

@@ -27,12 +27,16 @@ public final class EveryClass {
     public static void main(String[] jars) throws Exception {
         File place = Files.createTempDirectory("every-class").toFile();
         EveryClass all = new EveryClass();
-        Part part = new Part(place, 1, 1);
-        for (String jar : jars) {
-            all.look(jar, part);
+        int places = 0;
+        for (boolean values : new boolean[] {false, true}) {
+            Part part = new Part(place, values, 1, 1);
+            for (String jar : jars) {
+                all.look(jar, part);
+            }
+            places += part.number();
         }
         System.out.println(all.verified + " verified, " + all.refused + " refused, " + all.absent + " need classes that are not here, "
-            + all.broken + " broken; " + part.number() + " places");
+            + all.broken + " broken; " + places + " places");
         System.exit(all.broken == 0 && all.refused == 0 && all.verified > 0 ? 0 : 1);
     }
 

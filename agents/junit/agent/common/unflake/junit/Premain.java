@@ -20,7 +20,10 @@ public final class Premain {
     private static void begin(String name, String path, Instrumentation jvm) throws Exception {
         switch (name) {
             case "lines":
-                unflake.lines.Lines.begin(path, jvm);
+                unflake.lines.Lines.begin(path, false, jvm);
+                break;
+            case "values":
+                unflake.lines.Lines.begin(path, true, jvm);
                 break;
             case "state":
                 State.prepare(path, jvm);

@@ -55,6 +55,20 @@ final class Layout {
         return both;
     }
 
+    /** Whether any jump leads to this place. */
+    boolean isReached(int place) {
+        for (int pc = 0; pc < length; pc = next(pc)) {
+            int operation = operation(pc);
+            boolean isThere = Instruction.jumps(operation) && pc + in.getShort(start + pc + 1) == place
+                || Instruction.jumpsFar(operation) && pc + in.getInt(start + pc + 1) == place;
+            // Where a switch leads is not looked up: it might.
+            if (isThere || isSwitch(operation) && pc > place) {
+                return true;
+            }
+        }
+        return false;
+    }
+
     /** The new place that a jump to this one leads to. */
     int reached(int pc) {
         return reached[pc];

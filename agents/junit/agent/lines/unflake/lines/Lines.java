@@ -35,10 +35,10 @@ public final class Lines implements ClassFileTransformer {
     }
 
     /** {@code path}: a file with a directory of sources in each line. Where no trace is wanted, nothing happens. */
-    public static void begin(String path, Instrumentation jvm) throws IOException {
+    public static void begin(String path, boolean withValues, Instrumentation jvm) throws IOException {
         String attempt = System.getenv("UNFLAKE_TRACE");
         if (attempt != null) {
-            part = new Part(new File(attempt), limit("UNFLAKE_TRACE_THREAD_EVENTS", 1 << 24), limit("UNFLAKE_TRACE_EVENTS", 1 << 26));
+            part = new Part(new File(attempt), withValues, limit("UNFLAKE_TRACE_THREAD_EVENTS", 1 << 24), limit("UNFLAKE_TRACE_EVENTS", 1 << 26));
             Probe.begin();
             jvm.addTransformer(new Lines(Files.readAllLines(Paths.get(path), StandardCharsets.UTF_8)));
         }

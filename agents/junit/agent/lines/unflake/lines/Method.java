@@ -16,63 +16,79 @@ final class Method {
     private final Pool pool;
     private final Places places;
     private final String name;
+    private final String descriptor;
     private final Layout layout;
+    /** Null: values are not wanted. */
+    private final Watch watch;
     /** Where the attribute is, and what comes behind its code. */
     private final int start;
     private final int handlers;
     private final int attributes;
 
-    Method(ByteBuffer in, int start, Pool pool, Places places, String name) {
+    Method(ByteBuffer in, int start, Pool pool, Places places, String name, String descriptor) {
         this.in = in;
         this.pool = pool;
         this.places = places;
         this.name = name;
+        this.descriptor = descriptor;
         this.start = start;
         int length = in.getInt(start + 10);
         layout = new Layout(in, start + 14, length);
         handlers = start + 14 + length;
         attributes = handlers + 2 + 8 * u2(handlers);
+        watch = places.part.wantsValues ? new Watch(layout, pool, places.part) : null;
     }
 
     /** The attribute anew; null: it has no lines, and stays as it is. */
-    byte[] probed(int probe) throws IOException {
+    byte[] probed(int probe, boolean isStatic) throws IOException {
         TreeMap<Integer, Integer> lines = lines();
         if (lines.isEmpty()) {
             return null;
         }
         for (Map.Entry<Integer, Integer> line : lines.entrySet()) {
             layout.putBefore(line.getKey(), call(places.add(name, line.getValue()), probe));
+            if (watch != null && line.getKey() == 0) {
+                watch.arguments(isStatic);
+            }
             Integer next = lines.higherKey(line.getKey());
-            reaches(line.getKey(), next == null ? layout.length : next);
+            look(line.getKey(), next == null ? layout.length : next);
         }
         return written(layout.code());
     }
 
-    /** The first instructions of lines. */
+    /** The first instructions of lines; on the way, which variables have names. */
     private TreeMap<Integer, Integer> lines() {
         TreeMap<Integer, Integer> lines = new TreeMap<>();
         int at = attributes + 2;
         for (int left = u2(attributes); left > 0; left--) {
-            if (pool.text(u2(at)).equals("LineNumberTable")) {
-                for (int one = 0; one < u2(at + 6); one++) {
-                    lines.put(u2(at + 8 + 4 * one), u2(at + 10 + 4 * one));
-                }
+            String kind = pool.text(u2(at));
+            for (int row = at + 8; kind.equals("LineNumberTable") && row < at + 8 + 4 * u2(at + 6); row += 4) {
+                lines.put(u2(row), u2(row + 2));
+            }
+            boolean isWatched = watch != null && kind.equals("LocalVariableTable");
+            for (int row = at + 8; isWatched && row < at + 8 + 10 * u2(at + 6); row += 10) {
+                watch.add(u2(row), u2(row + 2), pool.text(u2(row + 4)), pool.text(u2(row + 6)), u2(row + 8));
             }
             at += 6 + in.getInt(at + 2);
         }
         return lines;
     }
 
-    /** Says what these instructions call that need not be the same in every run. */
-    private void reaches(int from, int until) throws IOException {
+    /** Says what these instructions of a line call that need not be the same in every run, and has values told. */
+    private void look(int from, int until) throws IOException {
+        String returned = descriptor.substring(descriptor.indexOf(')') + 1);
         for (int pc = from; pc < until; pc = layout.next(pc)) {
             int operation = layout.operation(pc);
-            if (operation >= 0xb6 && operation <= 0xb9) {
-                String[] member = pool.member(layout.u2(pc + 1));
-                String cause = Reaches.cause(member[0], member[1], member[2]);
-                if (cause != null) {
-                    places.reach(cause, member[0], member[1]);
-                }
+            boolean isCall = operation >= 0xb6 && operation <= 0xb9;
+            String[] member = isCall ? pool.member(layout.u2(pc + 1)) : null;
+            String cause = isCall ? Reaches.cause(member[0], member[1], member[2]) : null;
+            if (cause != null) {
+                places.reach(cause, member[0], member[1]);
+            }
+            if (watch != null && cause != null) {
+                watch.got(pc, member);
+            } else if (watch != null) {
+                watch.look(pc, returned);
             }
         }
     }
@@ -90,7 +106,7 @@ final class Method {
     private byte[] written(byte[] code) throws IOException {
         ByteArrayOutputStream bytes = new ByteArrayOutputStream();
         DataOutputStream out = new DataOutputStream(bytes);
-        out.writeShort(Math.min(u2(start + 6) + ROOM, 65535));
+        out.writeShort(Math.min(u2(start + 6) + (watch == null ? ROOM : Watch.ROOM), 65535));
         out.writeShort(u2(start + 8));
         out.writeInt(code.length);
         out.write(code);

@@ -6,7 +6,10 @@ import java.io.IOException;
 import java.io.OutputStream;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 
@@ -18,9 +21,14 @@ final class Part {
     final AtomicLong ofAll;
     private final AtomicInteger numbers = new AtomicInteger();
     private final List<Strand> strands = new ArrayList<>();
+    /** What values are called, by number. */
+    private volatile String[] names = new String[64];
+    private final Map<String, Integer> named = new HashMap<>();
+    final boolean wantsValues;
     private boolean isOver;
 
-    Part(File attempt, long ofThread, long ofAll) throws IOException {
+    Part(File attempt, boolean wantsValues, long ofThread, long ofAll) throws IOException {
+        this.wantsValues = wantsValues;
         this.ofThread = ofThread;
         this.ofAll = new AtomicLong(ofAll);
         String pid = new File("/proc/self").getCanonicalFile().getName();
@@ -41,6 +49,24 @@ final class Part {
     /** For one more place. */
     int number() {
         return numbers.incrementAndGet();
+    }
+
+    /** For a name that values have. */
+    synchronized int name(String name) {
+        Integer there = named.get(name);
+        if (there != null) {
+            return there;
+        }
+        int number = named.size();
+        String[] all = number < names.length ? names : Arrays.copyOf(names, 2 * number);
+        all[number] = escaped(name);
+        names = all;
+        named.put(name, number);
+        return number;
+    }
+
+    String named(int number) {
+        return names[number];
     }
 
     /** Written before any of these places can be come to. */

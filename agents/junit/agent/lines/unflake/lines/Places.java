@@ -2,7 +2,7 @@ package unflake.lines;
 
 /** The places of one class: what their numbers mean, what is reached for there, and what is not known. */
 final class Places {
-    private final Part part;
+    final Part part;
     private final String type;
     private final String file;
     final StringBuilder table = new StringBuilder();

@@ -6,6 +6,8 @@ import java.io.DataInputStream;
 import java.io.DataOutputStream;
 import java.io.IOException;
 import java.nio.ByteBuffer;
+import java.util.HashMap;
+import java.util.Map;
 
 /** The constants of a class, and those that probes need besides. */
 final class Pool {
@@ -25,6 +27,10 @@ final class Pool {
     private final int[] at;
     private final ByteArrayOutputStream added = new ByteArrayOutputStream();
     private final DataOutputStream add = new DataOutputStream(added);
+    /** What was added, by what it is. */
+    private final Map<String, Integer> texts = new HashMap<>();
+    private final Map<Integer, Integer> numbers = new HashMap<>();
+    private final Map<String, Integer> methods = new HashMap<>();
     private int count;
 
     Pool(ByteBuffer bytes) {
@@ -97,21 +103,37 @@ final class Pool {
     }
 
     int addText(String text) throws IOException {
+        Integer there = texts.get(text);
+        if (there != null) {
+            return there;
+        }
         add.writeByte(UTF8);
         add.writeUTF(text);
-        return next();
+        texts.put(text, next());
+        return texts.get(text);
     }
 
     int addNumber(int number) throws IOException {
+        Integer there = numbers.get(number);
+        if (there != null) {
+            return there;
+        }
         add.writeByte(INTEGER);
         add.writeInt(number);
-        return next();
+        numbers.put(number, next());
+        return numbers.get(number);
     }
 
     int addMethod(String type, String name, String descriptor) throws IOException {
+        String whole = type + "." + name + descriptor;
+        Integer there = methods.get(whole);
+        if (there != null) {
+            return there;
+        }
         int typed = addPair(CLASS, addText(type), -1);
         int named = addPair(NAME_AND_TYPE, addText(name), addText(descriptor));
-        return addPair(METHOD, typed, named);
+        methods.put(whole, addPair(METHOD, typed, named));
+        return methods.get(whole);
     }
 
     private int addPair(int tag, int one, int two) throws IOException {

@@ -29,7 +29,42 @@ public final class Probe {
     static void begin() {
     }
 
+    private static Strand mine() {
+        return Thread.currentThread() == TESTS ? FIRST : STRANDS.get();
+    }
+
     public static void hit(int place) {
-        (Thread.currentThread() == TESTS ? FIRST : STRANDS.get()).hit(place);
+        mine().hit(place);
+    }
+
+    public static void value(boolean value, int name) {
+        mine().value(String.valueOf(value), name);
+    }
+
+    public static void value(char value, int name) {
+        mine().value(Shown.of(value), name);
+    }
+
+    public static void value(int value, int name) {
+        mine().value(Integer.toString(value), name);
+    }
+
+    public static void value(long value, int name) {
+        mine().value(Long.toString(value), name);
+    }
+
+    public static void value(float value, int name) {
+        mine().value(Float.toString(value), name);
+    }
+
+    public static void value(double value, int name) {
+        mine().value(Double.toString(value), name);
+    }
+
+    public static void value(Object value, int name) {
+        Strand strand = mine();
+        if (strand.wantsMore()) {
+            strand.value(Shown.of(value), name);
+        }
     }
 }

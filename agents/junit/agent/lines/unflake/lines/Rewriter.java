@@ -7,8 +7,9 @@ import java.nio.ByteBuffer;
 
 /** Puts probes into the methods of a class. Everything else of it stays as it is, byte for byte. */
 final class Rewriter {
+    private static final int STATIC = 0x8;
     private static final int SYNTHETIC = 0x1000;
-    private static final String PROBE = "unflake/lines/Probe";
+    static final String PROBE = "unflake/lines/Probe";
 
     private final ByteBuffer in;
     private final Pool pool;
@@ -72,7 +73,7 @@ final class Rewriter {
         int at = start + 8;
         for (int left = u2(start + 6); left > 0; left--) {
             int length = 6 + in.getInt(at + 2);
-            byte[] probed = isWritten && pool.text(u2(at)).equals("Code") ? code(at, name, probe, places) : null;
+            byte[] probed = isWritten && pool.text(u2(at)).equals("Code") ? code(start, at, probe, places) : null;
             if (probed != null) {
                 out.write(probed);
             } else {
@@ -83,9 +84,11 @@ final class Rewriter {
         return at;
     }
 
-    private byte[] code(int at, String name, int probe, Places places) throws IOException {
+    /** Of the method that begins at {@code start}. */
+    private byte[] code(int start, int at, int probe, Places places) throws IOException {
+        String name = pool.text(u2(start + 2));
         try {
-            return new Method(in, at, pool, places, name).probed(probe);
+            return new Method(in, at, pool, places, name, pool.text(u2(start + 4))).probed(probe, (u2(start) & STATIC) != 0);
         } catch (Refused why) {
             places.unknown(name, why.getMessage());
             return null;

@@ -14,6 +14,8 @@ final class Strand {
     private static final int HEAD = 256;
     private static final int FIRST = 64 << 10;
     private static final int STEPS = 16;
+    /** No more are read of one attempt. */
+    private static final int MOST_VALUES = 100_000;
     private static final int THREAD_LIMIT = 1;
     private static final int ATTEMPT_LIMIT = 2;
     private static final int NO_ROOM = 3;
@@ -31,6 +33,9 @@ final class Strand {
     private long kept;
     private int size = FIRST;
     private int truncated;
+    private Sheet values;
+    private ByteBuffer page = NOTHING;
+    private int told;
     /** Takes what is not kept. */
     private ByteBuffer spare;
     private long dropped;
@@ -57,6 +62,45 @@ final class Strand {
             return;
         }
         piece.putInt(place);
+    }
+
+    /** Whether values are still to be told. */
+    boolean wantsMore() {
+        return told < MOST_VALUES && number > 0 && truncated == 0 && !isBusy;
+    }
+
+    /** After the line that was come to last. */
+    void value(String text, int name) {
+        if (!wantsMore()) {
+            return;
+        }
+        isBusy = true;
+        try {
+            int place = piece.getInt(piece.position() - 4);
+            long at = kept - piece.remaining() / 4;
+            String line = at + "\t" + place + "\t" + part.named(name) + "\t" + Part.escaped(text) + "\n";
+            write(line.getBytes(StandardCharsets.UTF_8));
+            told++;
+        } catch (IOException | RuntimeException | InternalError | StackOverflowError | OutOfMemoryError full) {
+            // What is not told is not blamed.
+            told = MOST_VALUES;
+        } finally {
+            isBusy = false;
+        }
+    }
+
+    private void write(byte[] text) throws IOException {
+        if (values == null) {
+            values = new Sheet(new File(part.directory, "values-" + number));
+        }
+        for (int from = 0; from < text.length;) {
+            if (!page.hasRemaining()) {
+                page = values.next(FIRST);
+            }
+            int fits = Math.min(page.remaining(), text.length - from);
+            page.put(text, from, fits);
+            from += fits;
+        }
     }
 
     /** Room for what comes next; false: not now. */
