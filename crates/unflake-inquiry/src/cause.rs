@@ -47,8 +47,10 @@ pub(crate) fn cause(runs: &Runs<'_>, start: &Candidate) -> Why {
         return Why { cause: reach.cause, because };
     }
     let near = lines_before(runs, start).into_iter().find_map(|line| reach(runs.traces.reaches(), line));
-    // Who draws may shuffle; but for that, what has the same items in another order was never in any order.
-    if is_shuffled(start) && near.is_none_or(|near| near.cause != Cause::Randomness) {
+    // Who draws may shuffle, and what several strands bring comes in the order in which they are ready; but for that, what has the
+    // same items in another order was never in any order.
+    let arrives = |cause| matches!(cause, Cause::AsyncWait | Cause::Race) && tasks(runs).max(threads(runs)) > 1;
+    if is_shuffled(start) && near.is_none_or(|near| near.cause != Cause::Randomness && !arrives(near.cause)) {
         let because = format!("{} has the same items in another order", name(start.line));
         return Why { cause: Cause::UnorderedCollection, because };
     }
@@ -76,11 +78,7 @@ fn sorted(text: &str) -> Option<Vec<&str>> {
 
 /// From the strands alone, where nothing else says more.
 pub(crate) fn structure(runs: &Runs<'_>) -> Why {
-    let tasks = runs.keys.iter().filter(|key| key.is_task()).count();
-    // A strand that does next to nothing only waits for the others.
-    let works = |key: &usize| (0..runs.all.len()).any(|run| runs.strand(run, *key).is_some_and(|one| one.events > 2));
-    let threads = (0..runs.keys.len()).filter(|key| !runs.keys[*key].is_task() && !runs.keys[*key].is_loading());
-    let threads = threads.filter(works).count();
+    let (tasks, threads) = (tasks(runs), threads(runs));
     if tasks > 1 {
         let because = format!("{tasks} tasks take turns in it, and what they wait for decides whose turn it is");
         return Why { cause: Cause::AsyncWait, because };
@@ -91,6 +89,17 @@ pub(crate) fn structure(runs: &Runs<'_>) -> Why {
     }
     let because = "no line before it reaches for anything that is known to vary".to_owned();
     Why { cause: Cause::Unknown, because }
+}
+
+fn tasks(runs: &Runs<'_>) -> usize {
+    runs.keys.iter().filter(|key| key.is_task()).count()
+}
+
+/// Those that do something: a strand that does next to nothing only waits for the others.
+fn threads(runs: &Runs<'_>) -> usize {
+    let works = |key: &usize| (0..runs.all.len()).any(|run| runs.strand(run, *key).is_some_and(|one| one.events > 2));
+    let threads = (0..runs.keys.len()).filter(|key| !runs.keys[*key].is_task() && !runs.keys[*key].is_loading());
+    threads.filter(works).count()
 }
 
 /// The likeliest thing that a line reaches for.

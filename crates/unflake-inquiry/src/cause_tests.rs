@@ -69,3 +69,17 @@ fn the_same_items_in_another_order() {
     shuffled.shown = vec![Some("{'b', 'a'}".into()), Some("{'a', 'c'}".into())];
     assert_eq!(of(&runs, &shuffled), Cause::Randomness);
 }
+
+#[test]
+fn what_several_strands_bring_comes_in_the_order_in_which_they_are_ready() {
+    let strands = [("main", "t:1 t:2 t:3"), ("worker", "w:1 w:2 w:3")];
+    let mut runs = Recorded::default();
+    runs.run(true, &strands).run(false, &strands);
+    runs.reach("t:1", Cause::Race, "ExecutorService.submit");
+    let mut shuffled = start(&runs, 2, 2.0);
+    shuffled.shown = vec![Some("['b', 'a']".into()), Some("['a', 'b']".into())];
+    assert_eq!(cause(&Runs::new(&runs, &runs.runs), &shuffled).cause, Cause::Race);
+    let mut alone = Recorded::default();
+    alone.run(true, &strands[..1]).run(false, &strands[..1]).reach("t:1", Cause::Race, "ExecutorService.submit");
+    assert_eq!(cause(&Runs::new(&alone, &alone.runs), &shuffled).cause, Cause::UnorderedCollection);
+}

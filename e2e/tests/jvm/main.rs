@@ -5,6 +5,8 @@
 mod windows;
 mod worlds;
 
+mod lines;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -34,7 +34,12 @@ public final class EveryClass {
                 all.look(jar, part);
             }
             places += part.number();
+            for (File file : part.directory.listFiles()) {
+                file.delete();
+            }
+            part.directory.delete();
         }
+        place.delete();
         System.out.println(all.verified + " verified, " + all.refused + " refused, " + all.absent + " need classes that are not here, "
             + all.broken + " broken; " + places + " places");
         System.exit(all.broken == 0 && all.refused == 0 && all.verified > 0 ? 0 : 1);

@@ -65,7 +65,7 @@ public final class Lines implements ClassFileTransformer {
             return probed(loader, bytes);
         } catch (Throwable problem) {
             // Whatever is wrong with it: it runs as it is, and that is said.
-            note(name.replace('/', '.') + " is not traced: " + problem.getMessage());
+            part.note(name.replace('/', '.') + " is not traced: " + problem);
             return null;
         }
     }
@@ -112,13 +112,5 @@ public final class Lines implements ClassFileTransformer {
             }
         }
         return folders;
-    }
-
-    private static void note(String text) {
-        try {
-            part.note(text);
-        } catch (IOException gone) {
-            // There is nowhere to say it: the directory of the attempt is gone.
-        }
     }
 }

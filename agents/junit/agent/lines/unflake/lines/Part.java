@@ -15,6 +15,9 @@ import java.util.concurrent.atomic.AtomicLong;
 
 /** What this process leaves in the directory of the attempt. */
 final class Part {
+    /** Each takes a mapping of its own, of which a process cannot have any number. */
+    private static final int MOST_THREADS = 10_000;
+
     final File directory;
     /** How many events of a thread, and how many of all of them, may still be kept. */
     final long ofThread;
@@ -75,8 +78,16 @@ final class Part {
         append("reaches", places.reaches.toString());
     }
 
-    synchronized void note(String text) throws IOException {
-        append("places", "note\t" + escaped(text) + "\n");
+    synchronized void note(String text) {
+        tell("places", "note\t" + escaped(text) + "\n");
+    }
+
+    private void tell(String name, String text) {
+        try {
+            append(name, text);
+        } catch (IOException gone) {
+            // There is nowhere to say it: the directory of the attempt is gone.
+        }
     }
 
     private void append(String name, String text) throws IOException {
@@ -87,10 +98,13 @@ final class Part {
         }
     }
 
-    /** A number for a thread that has come to its first line; 0: it comes too late. */
+    /** A number for a thread that has come to its first line; 0: it is not to be kept. */
     synchronized int enter(Strand strand) {
-        if (isOver) {
+        if (isOver || strands.size() > MOST_THREADS) {
             return 0;
+        }
+        if (strands.size() == MOST_THREADS) {
+            tell("process", "lost attempt-limit 0\n");
         }
         strands.add(strand);
         return strands.size();

@@ -7,4 +7,9 @@ final class Refused extends RuntimeException {
     Refused(String why) {
         super(why, null, false, false);
     }
+
+    @Override
+    public String toString() {
+        return getMessage();
+    }
 }

@@ -12,7 +12,9 @@ import java.util.concurrent.ForkJoinWorkerThread;
 /** What one thread comes to, in its order. Its file has the head that {@code agents/native/format.rs} describes. */
 final class Strand {
     private static final int HEAD = 256;
-    private static final int FIRST = 64 << 10;
+    /** How much the first piece of a file holds; each is twice as large as the one before. */
+    private static final int FIRST = 4 << 10;
+    private static final int PAGE = 16 << 10;
     private static final int STEPS = 16;
     /** No more are read of one attempt. */
     private static final int MOST_VALUES = 100_000;
@@ -95,7 +97,7 @@ final class Strand {
         }
         for (int from = 0; from < text.length;) {
             if (!page.hasRemaining()) {
-                page = values.next(FIRST);
+                page = values.next(PAGE);
             }
             int fits = Math.min(page.remaining(), text.length - from);
             page.put(text, from, fits);
@@ -131,7 +133,7 @@ final class Strand {
     private boolean begin() {
         number = part.enter(this);
         if (number == 0) {
-            // It begins when all is over: whatever comes goes where nobody looks.
+            // It begins when all is over, or when there are too many: whatever comes goes where nobody looks.
             number = -1;
             truncated = NO_ROOM;
             drop();
@@ -196,9 +198,9 @@ final class Strand {
     /** What comes now is counted and not kept. */
     private void drop() {
         if (spare == null) {
-            spare = ByteBuffer.allocateDirect(FIRST);
+            spare = ByteBuffer.allocateDirect(PAGE);
         } else {
-            dropped += FIRST / 4;
+            dropped += PAGE / 4;
         }
         ((Buffer) spare).clear();
         piece = spare;

@@ -4,6 +4,7 @@ import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
+import java.util.concurrent.locks.LockSupport;
 
 final class Rates implements AutoCloseable {
     private final Map<String, Double> known = new ConcurrentHashMap<>();
@@ -11,7 +12,7 @@ final class Rates implements AutoCloseable {
 
     Rates() throws Exception {
         // The line is opened before anything is asked for.
-        fetching.submit(() -> pause(1)).get();
+        fetching.submit(() -> pause(100)).get();
     }
 
     void refresh() {
@@ -19,16 +20,12 @@ final class Rates implements AutoCloseable {
     }
 
     private void fetch() {
-        pause(20);
+        pause(20_000);
         known.put("EUR", 1.08);
     }
 
-    static void pause(long milliseconds) {
-        try {
-            Thread.sleep(milliseconds);
-        } catch (InterruptedException stop) {
-            Thread.currentThread().interrupt();
-        }
+    static void pause(long microseconds) {
+        LockSupport.parkNanos(microseconds * 1000);
     }
 
     double rate(String currency) {

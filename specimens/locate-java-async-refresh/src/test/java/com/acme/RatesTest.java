@@ -9,7 +9,7 @@ class RatesTest {
     void ratesAreThere() throws Exception {
         try (Rates rates = new Rates()) {
             rates.refresh();
-            Rates.pause(20);
+            Rates.pause(20_100);
             assertEquals(1.08, rates.rate("EUR"));
         }
     }
