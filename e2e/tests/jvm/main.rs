@@ -2,10 +2,9 @@
 //!
 //! The specimen is compiled once and kept between runs as long as it stays the same; so is what unflake compiles for itself.
 
+mod lines;
 mod windows;
 mod worlds;
-
-mod lines;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
