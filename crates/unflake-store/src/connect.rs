@@ -24,14 +24,16 @@ const ALL_HIDDEN: &str = "*\n";
 pub(crate) fn prepare(dir: &Path) -> Result<PathBuf, StoreError> {
     let path = dir.join(FILE);
     if !path.exists() {
-        let failed = |error| StoreError::of_file(dir, error);
-        fs::create_dir_all(dir).map_err(failed)?;
-        let ours = |entry: io::Result<fs::DirEntry>| entry.is_ok_and(|entry| entry.file_name() == QUARANTINE);
-        if fs::read_dir(dir).map_err(failed)?.all(ours) {
-            fs::write(dir.join(".gitignore"), HIDDEN).map_err(failed)?;
-        }
+        make_hidden(dir).map_err(|error| StoreError::of_file(dir, error))?;
     }
     Ok(path)
+}
+
+/// Makes a directory, and hides it from git where nothing is in it yet.
+pub fn make_hidden(dir: &Path) -> io::Result<()> {
+    fs::create_dir_all(dir)?;
+    let ours = |entry: io::Result<fs::DirEntry>| entry.is_ok_and(|entry| entry.file_name() == QUARANTINE);
+    if fs::read_dir(dir)?.all(ours) { fs::write(dir.join(".gitignore"), HIDDEN) } else { Ok(()) }
 }
 
 /// Lets git see [`QUARANTINE`] in a directory whose `.gitignore` an older version wrote.

@@ -39,7 +39,7 @@ use database::Database;
 use postgres::{Address, Client};
 
 pub use bodies::Renamed;
-pub use connect::let_git_see;
+pub use connect::{let_git_see, make_hidden};
 pub use copy::Copied;
 pub use error::{At, StoreError};
 pub use executions::{Execution, Kin, Past, Source, SourceId, TestKey};

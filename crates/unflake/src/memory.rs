@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use unflake_model::{Answer, Finding, Observation, Prepared, Sample, Test, TestId, Timestamp};
-use unflake_store::{Host, Learned, Place, Revision, RunFacts, RunId, Store, StoreError};
+use unflake_store::{Host, Learned, Place, Revision, RunFacts, RunId, Store, StoreError, make_hidden};
 
 use crate::filter_file;
 use crate::filter_tune;
@@ -33,7 +33,11 @@ impl Memory {
     pub(crate) fn begin(place: &Setting<Place>, command: &[String], here: &Path) -> Result<Self, StoreError> {
         let mut notes = Vec::new();
         let store = match Store::open(&place.value) {
-            Ok(store) => Some(store),
+            Ok(store) => {
+                // Pages may come to lie there. Where it cannot be made, that is told when one is to be written.
+                let _ = if place.value.is_server() { make_hidden(&place.value.dir) } else { Ok(()) };
+                Some(store)
+            }
             Err(error @ (StoreError::Newer { .. } | StoreError::Corrupt { .. })) => return Err(error),
             Err(error) => {
                 let elsewhere = elsewhere(&place.value.dir).filter(|_| place.from == Source::Default);
