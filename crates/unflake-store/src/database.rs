@@ -37,8 +37,11 @@ pub(crate) enum Error {
     },
     /// A server cannot be reached, or is gone.
     Gone(io::Error),
-    /// The server asks for something that is not done.
-    Refused(String),
+    /// The server asks for something that is not done; and what to do next.
+    Refused {
+        why: String,
+        next: &'static str,
+    },
     /// The tables have another version than they had when the store was opened.
     Changed(i32),
     /// A value that is not what it should be.
@@ -67,7 +70,16 @@ impl Database {
                 Ok(())
             }
             Self::Postgres(client) => {
-                client.borrow_mut().each(sql, std::iter::once(params), &mut |_, row| each(&Row::Postgres(row)))
+                let mut client = client.borrow_mut();
+                let mut shown = false;
+                let answer = client.each(sql, std::iter::once(params), &mut |_, row| {
+                    shown = true;
+                    each(&Row::Postgres(row))
+                });
+                if shown || !client.revive(&answer)? {
+                    return answer;
+                }
+                client.each(sql, std::iter::once(params), &mut |_, row| each(&Row::Postgres(row)))
             }
         }
     }
@@ -166,7 +178,7 @@ impl Database {
         let _open = Transaction(Some(self));
         match self {
             Self::Sqlite(connection) => connection.execute_batch("BEGIN")?,
-            Self::Postgres(client) => client.borrow_mut().batch("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")?,
+            Self::Postgres(client) => client.borrow_mut().begin_reading()?,
         }
         work(self)
     }
@@ -250,7 +262,7 @@ impl fmt::Display for Error {
                 io::ErrorKind::UnexpectedEof => f.write_str("it has closed the connection"),
                 _ => error.fmt(f),
             },
-            Self::Refused(why) | Self::Unreadable(why) => f.write_str(why),
+            Self::Refused { why, .. } | Self::Unreadable(why) => f.write_str(why),
             Self::Changed(version) => write!(f, "its tables have been brought to version {version}"),
             Self::Differs(table) => write!(f, "its table `{table}` has something else"),
             Self::Missing => f.write_str("what it is about is not there"),

@@ -101,7 +101,10 @@ impl StoreError {
             },
             database::Error::Said { code, .. } => of_server(at, &code.clone(), error),
             database::Error::Gone(_) => Self::Unreachable { at, source: error.into() },
-            database::Error::Refused(_) => Self::Refused { at, source: error.into(), next: LET_IN },
+            database::Error::Refused { next, .. } => {
+                let next = *next;
+                Self::Refused { at, source: error.into(), next }
+            }
             database::Error::Differs(table) => Self::Differs { at, table },
             database::Error::Changed(found) => Self::Newer { at, found: *found, known: crate::schema::KNOWN },
             database::Error::Unreadable(_) | database::Error::Missing => Self::Other { at, source: error.into() },
@@ -123,7 +126,8 @@ fn of_sqlite(at: At, told: ffi::Error, error: database::Error) -> StoreError {
     }
 }
 
-const LET_IN: &str = "Give a user and a password that the server knows: in the address, in PGPASSWORD, or in ~/.pgpass";
+pub(crate) const LET_IN: &str =
+    "Give a user and a password that the server knows: in the address, in PGPASSWORD, or in ~/.pgpass";
 
 fn of_server(at: At, code: &str, error: database::Error) -> StoreError {
     let source = error.into();

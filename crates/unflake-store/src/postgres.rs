@@ -37,6 +37,7 @@ pub(crate) struct Client {
     statements: HashMap<String, Arc<Statement>>,
     /// Questions that were put, and whose answers nobody has read.
     unread: usize,
+    in_transaction: bool,
     patience: Duration,
 }
 
@@ -58,7 +59,8 @@ impl Client {
     pub(crate) fn connect(address: &Address) -> Result<Self> {
         let wire = login::connect(address)?;
         let address = address.clone();
-        let mut client = Self { address, wire, statements: HashMap::new(), unread: 0, patience: PATIENCE };
+        let mut client =
+            Self { address, wire, statements: HashMap::new(), unread: 0, in_transaction: false, patience: PATIENCE };
         client.settle()?;
         Ok(client)
     }
@@ -79,23 +81,32 @@ impl Client {
         self.batch(&format!("SET lock_timeout = {}", patience.as_millis().max(1)))
     }
 
-    /// A transaction that is the only one that writes. Where the server has ended the connection since the last one, another is made:
-    /// nothing was under way.
-    pub(crate) fn begin(&mut self, version: i32) -> Result<()> {
-        let ended = match self.batch("BEGIN") {
+    /// After an answer: whether the connection has ended, and nothing was under way that has ended with it. Then it is made anew, and what
+    /// was asked can be asked again.
+    pub(crate) fn revive<T>(&mut self, answer: &Result<T>) -> Result<bool> {
+        let ended = match answer {
             Err(Error::Gone(_)) => true,
-            Err(Error::Said { code, .. }) if dialect::has_ended(&code) => true,
-            answer => {
-                answer?;
-                false
-            }
+            Err(Error::Said { code, .. }) => dialect::has_ended(code),
+            _ => false,
         };
-        if ended {
-            let patience = self.patience;
-            *self = Self::connect(&self.address)?;
-            self.patience(patience)?;
-            self.batch("BEGIN")?;
+        if !ended || self.in_transaction {
+            return Ok(false);
         }
+        let patience = self.patience;
+        *self = Self::connect(&self.address)?;
+        self.patience(patience)?;
+        Ok(true)
+    }
+
+    /// A transaction that is the only one that writes.
+    pub(crate) fn begin(&mut self, version: i32) -> Result<()> {
+        let answer = self.batch("BEGIN");
+        if self.revive(&answer)? {
+            self.batch("BEGIN")?;
+        } else {
+            answer?;
+        }
+        self.in_transaction = true;
         match self.lock()? {
             Some(found) if found == version => Ok(()),
             found => Err(Error::Changed(found.unwrap_or(0))),
@@ -112,15 +123,27 @@ impl Client {
         Ok(found)
     }
 
+    /// A transaction in which everything that is read is of one moment.
+    pub(crate) fn begin_reading(&mut self) -> Result<()> {
+        self.batch("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")?;
+        self.in_transaction = true;
+        Ok(())
+    }
+
     pub(crate) fn commit(&mut self) -> Result<()> {
         self.drain()?;
-        self.batch("COMMIT")
+        self.batch("COMMIT")?;
+        self.in_transaction = false;
+        Ok(())
     }
 
     pub(crate) fn rollback(&mut self) -> Result<()> {
         // What was put may have failed: that it is undone is all that is wanted.
         let _ = self.drain();
-        self.batch("ROLLBACK")
+        let undone = self.batch("ROLLBACK");
+        // A connection that has ended has taken the transaction with it.
+        self.in_transaction = undone.is_err() && !self.wire.is_broken();
+        undone
     }
 
     /// One or several statements without parameters.

@@ -205,8 +205,26 @@ fn a_store_goes_on_after_its_connection_was_cut() {
     store.record(run, &batch(3, 3)).unwrap();
     assert_eq!(store.attempts_in(run).unwrap().len(), 6);
     assert_eq!(cut(), "t");
+    assert_eq!(store.attempts_in(run).unwrap().len(), 6, "what is read is asked again");
+    // Who has gone for good is told as gone.
+    server().ask("ALTER USER cut NOLOGIN");
+    assert_eq!(cut(), "t");
     let error = store.attempts_in(run).unwrap_err();
-    assert!(matches!(error, StoreError::Unreachable { .. }), "what is read is not asked twice: {error:?}");
+    assert!(matches!(error, StoreError::Refused { .. }), "{error:?}");
+    server().ask("ALTER USER cut LOGIN");
+    assert_eq!(store.attempts_in(run).unwrap().len(), 6);
+}
+
+#[test]
+fn a_database_that_does_not_keep_all_characters_is_refused() {
+    server().ask("CREATE DATABASE western ENCODING 'LATIN1' TEMPLATE template0 LOCALE 'C'");
+    let told = refused(&server().address_of("x").replace("/postgres?", "/western?"));
+    assert_eq!(
+        told,
+        "the history in postgres://unflake@/western?host=DIR&port=PORT&schema=x cannot be opened. The reason given is: its database \
+         keeps texts as LATIN1, and tests print other characters. Make a database that keeps all characters (createdb -E UTF8 -T \
+         template0 NAME)."
+    );
 }
 
 #[test]

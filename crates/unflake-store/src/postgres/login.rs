@@ -4,8 +4,13 @@ use super::address::{self, Address, Host};
 use super::auth::{self, Scram};
 use super::wire::{self, Message, Wire};
 use crate::database::{Error, Result};
+use crate::error::LET_IN;
 
 const PROTOCOL: u32 = 3 << 16;
+
+const OTHER_PLACE: &str = "See that the address is that of your server";
+const KNOWN_WAYS: &str = "Let it ask for scram-sha-256, or md5 (in pg_hba.conf)";
+const IN_UTF8: &str = "Make a database that keeps all characters (createdb -E UTF8 -T template0 NAME)";
 
 pub(super) fn connect(address: &Address) -> Result<Wire> {
     let mut wire = match &address.host {
@@ -35,11 +40,27 @@ pub(super) fn connect(address: &Address) -> Result<Wire> {
             b'Z' => return Ok(wire),
             b'E' => return Err(said(&message)),
             b'R' => answer(&message, address, &mut scram, &mut wire)?,
+            b'S' => check(&message)?,
             // It wants a newer protocol, and can do with ours.
-            b'v' | b'K' | b'N' | b'S' => {}
-            _ => return Err(Error::Refused("what answers there is no PostgreSQL".to_owned())),
+            b'v' | b'K' | b'N' => {}
+            _ => return Err(refused("what answers there is no PostgreSQL", OTHER_PLACE)),
         }
     }
+}
+
+/// Whether a setting of the server that it tells is one that we can live with.
+fn check(message: &Message) -> Result<()> {
+    let mut reader = message.reader();
+    match (reader.text().as_str(), reader.text().as_str()) {
+        ("server_encoding", encoding) if encoding != "UTF8" => {
+            Err(refused(format!("its database keeps texts as {encoding}, and tests print other characters"), IN_UTF8))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn refused(why: impl Into<String>, next: &'static str) -> Error {
+    Error::Refused { why: why.into(), next }
 }
 
 /// One step of showing who we are.
@@ -47,7 +68,7 @@ fn answer(message: &Message, address: &Address, scram: &mut Option<Scram>, wire:
     let mut reader = message.reader();
     let kind = reader.long();
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    let cheat = || Error::Refused("the server has not shown that it knows the password".to_owned());
+    let cheat = || refused("the server has not shown that it knows the password", OTHER_PLACE);
     match (kind, scram.as_mut()) {
         // A server that has begun to show who it is must come to an end with it: else anybody could say this.
         (0, Some(scram)) if !scram.is_over() => return Err(cheat()),
@@ -57,9 +78,8 @@ fn answer(message: &Message, address: &Address, scram: &mut Option<Scram>, wire:
             wire.put(b'p', |out| wire::text(out, password));
         }
         (3, None) => {
-            let why = "the server asks for the password in plain text, over a connection on which others can read it. Let it \
-                       ask for scram-sha-256 (in pg_hba.conf)";
-            return Err(Error::Refused(why.to_owned()));
+            let why = "the server asks for the password in plain text, over a connection on which others can read it";
+            return Err(refused(why, KNOWN_WAYS));
         }
         (5, None) => {
             let hashed = auth::md5(&address.user, password(address)?, reader.bytes(4));
@@ -68,9 +88,7 @@ fn answer(message: &Message, address: &Address, scram: &mut Option<Scram>, wire:
         (10, None) => {
             let mut offered = std::iter::from_fn(|| Some(reader.text()).filter(|name| !name.is_empty()));
             if !offered.any(|name| name == "SCRAM-SHA-256") {
-                return Err(Error::Refused(
-                    "the server offers no way to show the password but ones unknown here".into(),
-                ));
+                return Err(refused("the server offers no way to show the password that is known here", KNOWN_WAYS));
             }
             let new = Scram::new(password(address)?)?;
             let first = new.first();
@@ -87,10 +105,8 @@ fn answer(message: &Message, address: &Address, scram: &mut Option<Scram>, wire:
         }
         (12, Some(scram)) => return if scram.is_proven(&text(reader.0)) { Ok(()) } else { Err(cheat()) },
         _ => {
-            let why = format!(
-                "the server wants to know who we are in a way that is unknown here (number {kind}); trust, md5 and scram-sha-256 are known"
-            );
-            return Err(Error::Refused(why));
+            let why = format!("the server wants to know who we are in a way that is unknown here (number {kind})");
+            return Err(refused(why, KNOWN_WAYS));
         }
     }
     Ok(wire.send()?)
@@ -98,7 +114,7 @@ fn answer(message: &Message, address: &Address, scram: &mut Option<Scram>, wire:
 
 fn password(address: &Address) -> Result<&str> {
     let given = address.password.as_ref().map(|secret| secret.0.as_str());
-    given.ok_or_else(|| Error::Refused("the server asks for a password, and none is given".to_owned()))
+    given.ok_or_else(|| refused("the server asks for a password, and none is given", LET_IN))
 }
 
 /// What a server says went wrong.

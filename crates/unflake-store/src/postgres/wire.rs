@@ -18,6 +18,8 @@ pub(super) struct Wire {
     stream: BufReader<Stream>,
     /// What is to be sent next.
     out: Vec<u8>,
+    /// Something went wrong on the way: nobody knows what would be read next.
+    is_broken: bool,
 }
 
 /// A message of the server: what it is, and what it has.
@@ -47,7 +49,7 @@ impl Wire {
     }
 
     fn over(stream: Stream) -> Self {
-        Self { stream: BufReader::with_capacity(64 << 10, stream), out: Vec::new() }
+        Self { stream: BufReader::with_capacity(64 << 10, stream), out: Vec::new(), is_broken: false }
     }
 
     /// How long to wait for the server's next word, or for it to take ours.
@@ -87,8 +89,22 @@ impl Wire {
         self.out.len()
     }
 
+    pub(super) fn is_broken(&self) -> bool {
+        self.is_broken
+    }
+
+    /// From the first that goes wrong on, everything does, at once.
+    fn unless_broken<T>(&mut self, work: impl FnOnce(&mut Self) -> io::Result<T>) -> io::Result<T> {
+        if self.is_broken {
+            return Err(io::ErrorKind::NotConnected.into());
+        }
+        let result = work(self);
+        self.is_broken = result.is_err();
+        result
+    }
+
     pub(super) fn send(&mut self) -> io::Result<()> {
-        let result = self.stream.get_mut().write_all(&self.out);
+        let result = self.unless_broken(|wire| wire.stream.get_mut().write_all(&wire.out));
         self.out.clear();
         // After one long text not to be kept for ever.
         self.out.shrink_to(1 << 20);
@@ -103,6 +119,10 @@ impl Wire {
 
     /// Into a message whose room is used again.
     pub(super) fn receive_into(&mut self, message: &mut Message) -> io::Result<()> {
+        self.unless_broken(|wire| wire.read(message))
+    }
+
+    fn read(&mut self, message: &mut Message) -> io::Result<()> {
         let mut head = [0; 5];
         self.stream.read_exact(&mut head)?;
         message.kind = head[0];
