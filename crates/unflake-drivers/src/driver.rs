@@ -149,7 +149,7 @@ impl Driver {
     fn take_orders(&mut self) -> ExitCode {
         while let Some(order) = self.wire.next_order() {
             match order {
-                Order::Run { tests, again, jobs, limit, probe, .. } => {
+                Order::Run { tests, again, jobs, limit, probe, depends, apart, .. } => {
                     let floor = Floor {
                         cases: &self.suite.cases,
                         wire: &self.wire,
@@ -160,6 +160,8 @@ impl Driver {
                         environment: self.environment,
                         door: self.told.door.as_ref(),
                         probe: probe.as_ref(),
+                        depends: depends.then_some(self.told.side.as_path()),
+                        apart,
                     };
                     floor.run(&tests, again, self.suite.at_once.map_or(jobs, |most| most.min(jobs)));
                     self.wire.tell(&Event::Idle);

@@ -12,7 +12,7 @@ use crate::early::{Early, Waiting};
 use crate::jvm_archive::{self, Archive};
 use crate::jvm_kit::{Flavour, Kit};
 use crate::jvm_words::{Ear, Follower, Word};
-use crate::suite::{self, CannotList, Case, Listener, Probing, Program, Start, Suite};
+use crate::suite::{self, CannotList, Case, Listener, Probing, Program, Start, Suite, World};
 
 /// For so few tests, code that is fast soon is better than code that is fast.
 const FEW: usize = 8;
@@ -34,6 +34,12 @@ pub(crate) struct Jvm {
     pub(crate) root: PathBuf,
     pub(crate) side: PathBuf,
     pub(crate) agent: PathBuf,
+    pub(crate) cache: PathBuf,
+    /// Of the JDK.
+    pub(crate) home: Option<PathBuf>,
+    pub(crate) class_path: Vec<String>,
+    /// Directories of sources of all modules.
+    pub(crate) all_roots: Vec<PathBuf>,
     orders: AtomicU32,
     early: Arc<Mutex<Option<Waiting>>>,
     /// The JVM that lists has no trace of what it does before it is told which test to run.
@@ -84,6 +90,8 @@ impl Jvm {
         })?;
         let kit = Kit { cache: workshop.cache };
         let agent = kit.agent(&java, flavour, &class_path).map_err(CannotList::usage)?;
+        let whole = class_path.clone();
+        let home = fs::canonicalize(&java).ok().and_then(|java| Some(java.parent()?.parent()?.to_owned()));
         let (mut front, rest) = jvm_archive::parted(class_path);
         front.insert(0, agent.to_string_lossy().into_owned());
         let archive = Archive::new(&java, &front, workshop.cache, &options, flavour.jupiter, flavour.classic);
@@ -119,6 +127,10 @@ impl Jvm {
             roots,
             root: workshop.here.clone(),
             agent,
+            cache: workshop.cache.to_owned(),
+            home,
+            class_path: whole,
+            all_roots,
             side: workshop.side.to_owned(),
             orders: AtomicU32::new(0),
             early: Arc::default(),
@@ -206,6 +218,11 @@ impl Jvm {
         start
     }
 
+    /// Where its tests run.
+    pub(crate) fn directory(&self) -> Option<&Path> {
+        self.start.directory.as_deref()
+    }
+
     /// One that no other module has.
     pub(crate) fn number(&self) -> &str {
         &self.mark[9..25]
@@ -288,6 +305,19 @@ impl Program for Together {
 
     fn start_probing(&self, cases: &[&Case], probing: &Probing<'_>) -> Result<Start, String> {
         self.0.start_probing(cases, probing)
+    }
+
+    fn see_files(&self, start: &mut Start, directory: &Path, world: &World) -> Result<bool, String> {
+        self.0.see_files(start, directory, world).map(|()| true)
+    }
+
+    fn depended(&self, directory: &Path, after: usize) -> Option<String> {
+        self.0.depended(directory, after)
+    }
+
+    fn belong_together(&self, one: &Case, other: &Case) -> bool {
+        let class = |case: &Case| case.id.split(['#', '$']).next().map(str::to_owned);
+        class(one) == class(other)
     }
 
     fn listener(&self, cases: &[&Case]) -> Box<dyn Listener> {

@@ -6,6 +6,7 @@
 
 mod capture;
 mod cargo;
+mod class_file;
 mod class_path;
 mod crowd;
 mod ctest;
@@ -20,6 +21,7 @@ mod junit_judge;
 mod junit_xml;
 mod jvm;
 mod jvm_archive;
+mod jvm_depends;
 mod jvm_kit;
 mod jvm_state;
 mod jvm_words;

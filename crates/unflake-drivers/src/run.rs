@@ -30,6 +30,10 @@ pub(crate) struct Floor<'a> {
     pub(crate) door: Option<&'a Door>,
     /// What some of the tests leave behind is to be told.
     pub(crate) probe: Option<&'a Probe>,
+    /// Where it is to be told what tests depend on: the directory for that.
+    pub(crate) depends: Option<&'a Path>,
+    /// Tests need not share a process.
+    pub(crate) apart: bool,
 }
 
 /// Tests that go into one process.
@@ -104,7 +108,11 @@ impl Floor<'_> {
     /// Whether a test can go into the process of those before it.
     fn may_follow(&self, unit: &Unit, number: u32) -> bool {
         let program = &self.cases[number as usize].program;
-        Arc::ptr_eq(&unit.program, program) && program.may_follow(&unit.numbers, number)
+        let together = || {
+            let last = unit.numbers.last().map(|last| &self.cases[*last as usize]);
+            last.is_none_or(|last| program.belong_together(last, &self.cases[number as usize]))
+        };
+        Arc::ptr_eq(&unit.program, program) && program.may_follow(&unit.numbers, number) && (!self.apart || together())
     }
 
     /// Listed, but not to be run.
@@ -175,7 +183,13 @@ impl Floor<'_> {
             Said::Changed(path) => Event::Changed { path },
             Said::Restored(failed) => Event::Restored { failed },
         };
-        let mut say = |said: Vec<Said>| self.wire.tell_all(&said.into_iter().map(&mut event).collect::<Vec<_>>());
+        // What tests depended on is known when their process is over, and told with how they ended.
+        let files = self.depends.map(|side| side.join(format!("files-{}-{process}", self.environment)));
+        let (mut held, mut seen) = (Vec::new(), false);
+        let mut say = |said: Vec<Said>| match &files {
+            Some(_) => held.extend(said.into_iter().map(&mut event)),
+            None => self.wire.tell_all(&said.into_iter().map(&mut event).collect::<Vec<_>>()),
+        };
         let starting = match self.probe.filter(|probe| numbers.len() > probe.after as usize) {
             Some(probe) => program.start_probing(&cases, &Probing { probe, world: self.world, limits: &self.limits }),
             None => program.start(&cases, jobs),
@@ -185,10 +199,17 @@ impl Floor<'_> {
                 start.variables.extend(tracing.variables(directory));
             }
             start.door = self.door.cloned();
+            if let Some(directory) = &files {
+                seen = program.see_files(&mut start, directory, self.world)?;
+            }
             let mut listener = program.listener(&cases);
             let world = self.world;
             process::follow(&start, world, &self.limits, listener.as_mut(), &mut say).map_err(|error| error.to_string())
         });
+        if let Some(directory) = files {
+            self.tell_with_files(held, |after| program.depended(&directory, after).filter(|_| seen));
+            let _ = std::fs::remove_dir_all(directory);
+        }
         if !program.is_ordered() {
             return (0..numbers.len()).filter(|at| told[*at] != Told::Done).map(|at| numbers[at]).collect();
         }
@@ -209,6 +230,22 @@ impl Floor<'_> {
             self.wire.tell(&done(at, judged));
         }
         numbers[over..].to_vec()
+    }
+
+    /// All that share a process share what is known of it, but for the first, before which there was nobody.
+    fn tell_with_files(&self, mut events: Vec<Event>, depended: impl Fn(usize) -> Option<String>) {
+        let ends = events.iter_mut().filter_map(|event| match event {
+            Event::Done { dependencies, .. } => Some(dependencies),
+            _ => None,
+        });
+        let mut known = Vec::new();
+        for (at, dependencies) in ends.enumerate() {
+            if known.len() <= at.min(1) {
+                known.push(depended(at));
+            }
+            dependencies.clone_from(&known[at.min(1)]);
+        }
+        self.wire.tell_all(&events);
     }
 
     fn done(&self, n: u32, run: u32, judged: Judged, trace: Option<String>) -> Event {

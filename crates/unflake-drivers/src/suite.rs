@@ -99,6 +99,21 @@ pub(crate) trait Program: Send + Sync {
         self.start(cases, 1)
     }
 
+    /// Has a process write down in a directory which files it uses. Whether it will, and sense can be made of that.
+    fn see_files(&self, _start: &mut Start, _directory: &Path, _world: &World) -> Result<bool, String> {
+        Ok(false)
+    }
+
+    /// The file that tells what the tests of such a process depended on, after so many others in it.
+    fn depended(&self, _directory: &Path, _after: usize) -> Option<String> {
+        None
+    }
+
+    /// Whether of two tests that share a process as much is known as if they did not.
+    fn belong_together(&self, _one: &Case, _other: &Case) -> bool {
+        true
+    }
+
     /// Somebody to follow that process.
     fn listener(&self, cases: &[&Case]) -> Box<dyn Listener>;
 }

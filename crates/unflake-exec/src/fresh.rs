@@ -223,9 +223,15 @@ impl Exec {
         let jobs = if as_in_the_suite { self.launch.jobs as u32 } else { 1 };
         let limit = self.launch.timeout.map(|limit| limit.as_millis() as u64);
         let (tests, again, hold) = (numbers, part.again, false);
+        let session = &placed.work.session;
         let mut sent = environment.order(&match environment.listing.isolated {
-            true => Order::Run { tests, again, jobs, limit, hold, probe: probe_of(&placed.work.session) },
-            false => Order::Run { tests, again, jobs: 1, limit: None, hold, probe: None },
+            true => {
+                let depends = session.depends.is_some();
+                let apart = depends && session.purpose == Purpose::Suite;
+                Order::Run { tests, again, jobs, limit, hold, probe: probe_of(session), depends, apart }
+            }
+            // It was told when it was started.
+            false => Order::Run { tests, again, jobs: 1, limit: None, hold, probe: None, depends: false, apart: false },
         });
         if leave && sent.is_ok() {
             sent = environment.order(&Order::End { failed: None });

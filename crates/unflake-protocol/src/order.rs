@@ -22,6 +22,12 @@ pub enum Order {
         /// For an isolated agent that can: what some of the tests leave behind is to be told, in the process that runs them.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         probe: Option<Probe>,
+        /// For an isolated agent that can: `done` tells what each attempt depended on.
+        #[serde(default, skip_serializing_if = "is_false")]
+        depends: bool,
+        /// Tests need not share a process where less is known of each for it.
+        #[serde(default, skip_serializing_if = "is_false")]
+        apart: bool,
     },
     /// Remember everything that can be reached and that tests could leave changed. Answered by `remembered`.
     Remember,

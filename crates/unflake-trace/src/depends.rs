@@ -11,7 +11,7 @@ use crate::files::{read_bounded, unescape_bytes};
 use crate::lines::{Project, Side};
 
 /// What is read of one process, whoever wrote it. The runtime's own bound is far below.
-const LONGEST: u64 = 256 << 20;
+pub(crate) const LONGEST: u64 = 256 << 20;
 
 /// Left out unless the project is below them: what is there belongs to the machine, and no change of the project is.
 const SYSTEM: [&str; 12] =
@@ -123,7 +123,7 @@ impl Depends {
     }
 }
 
-fn lost(why: &[u8]) -> String {
+pub(crate) fn lost(why: &[u8]) -> String {
     let why = match why {
         b"limit" => "there are more than are kept of one process",
         b"too-long" => "a path was too long",

@@ -64,6 +64,7 @@ mod places;
 mod runtime;
 mod symbols;
 mod thread;
+mod used;
 
 pub use archive::Archive;
 pub use attempt::{Attempt, Process};
@@ -78,6 +79,7 @@ pub use places::{Frame, Place, Places};
 pub use runtime::{Limits, Runtime};
 pub use symbols::Symboliser;
 pub use thread::{Head, PlaceIds, Thread, Truncated, Why, write_thread};
+pub use used::Used;
 
 /// The environment variables that the runtime and the wrapper are told by.
 pub mod variables {

@@ -1,0 +1,137 @@
+//! A compiled class: which source it comes from, and whether it has constants that compilers copy into other classes.
+
+use std::path::Path;
+
+const PRIVATE: u16 = 0x0002;
+
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct ClassFile {
+    /// The name of the file, without its directory.
+    pub(crate) source: Option<String>,
+    /// Whether a change of it can change other classes that never load it.
+    pub(crate) has_constants: bool,
+}
+
+impl ClassFile {
+    pub(crate) fn read(path: &Path) -> Option<Self> {
+        Self::parse(&std::fs::read(path).ok()?)
+    }
+
+    /// None: it is none. Chapter 4 of the JVM's specification.
+    fn parse(bytes: &[u8]) -> Option<Self> {
+        let mut rest = Rest(bytes);
+        if rest.u32()? != 0xcafe_babe {
+            return None;
+        }
+        rest.skip(4)?;
+        let texts = rest.texts()?;
+        let text = |index: u16| texts.get(usize::from(index)).copied().flatten();
+        rest.skip(6)?;
+        let interfaces = rest.u16()?;
+        rest.skip(2 * usize::from(interfaces))?;
+        let mut class = Self::default();
+        for is_field in [true, false] {
+            for _ in 0..rest.u16()? {
+                let flags = rest.u16()?;
+                rest.skip(4)?;
+                rest.attributes(|name, _| {
+                    class.has_constants |= is_field && flags & PRIVATE == 0 && text(name) == Some(b"ConstantValue");
+                })?;
+            }
+        }
+        rest.attributes(|name, value| {
+            if text(name) == Some(b"SourceFile") {
+                let source = Rest(value).u16().and_then(text);
+                class.source = source.map(|name| String::from_utf8_lossy(name).into_owned());
+            }
+        })?;
+        Some(class)
+    }
+}
+
+/// What has not been read yet.
+struct Rest<'a>(&'a [u8]);
+
+impl<'a> Rest<'a> {
+    fn take(&mut self, count: usize) -> Option<&'a [u8]> {
+        let (taken, rest) = self.0.split_at_checked(count)?;
+        self.0 = rest;
+        Some(taken)
+    }
+
+    fn skip(&mut self, count: usize) -> Option<()> {
+        self.take(count).map(|_| ())
+    }
+
+    fn u16(&mut self) -> Option<u16> {
+        Some(u16::from_be_bytes(self.take(2)?.try_into().ok()?))
+    }
+
+    fn u32(&mut self) -> Option<u32> {
+        Some(u32::from_be_bytes(self.take(4)?.try_into().ok()?))
+    }
+
+    /// The texts among the constants, by their index.
+    fn texts(&mut self) -> Option<Vec<Option<&'a [u8]>>> {
+        let count = usize::from(self.u16()?);
+        let mut texts = vec![None];
+        while texts.len() < count {
+            let tag = self.take(1)?[0];
+            if tag == 1 {
+                let length = usize::from(self.u16()?);
+                texts.push(Some(self.take(length)?));
+                continue;
+            }
+            self.skip(match tag {
+                7 | 8 | 16 | 19 | 20 => 2,
+                15 => 3,
+                3 | 4 | 9..=12 | 17 | 18 => 4,
+                5 | 6 => 8,
+                _ => return None,
+            })?;
+            // Long numbers take two places.
+            texts.extend(std::iter::repeat_n(None, if tag == 5 || tag == 6 { 2 } else { 1 }));
+        }
+        Some(texts)
+    }
+
+    fn attributes(&mut self, mut see: impl FnMut(u16, &'a [u8])) -> Option<()> {
+        for _ in 0..self.u16()? {
+            let (name, length) = (self.u16()?, self.u32()?);
+            see(name, self.take(length as usize)?);
+        }
+        Some(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A class `A` from `A.java` with one field.
+    fn class(flags: u16, attribute: &str) -> Vec<u8> {
+        let mut bytes = vec![0xca, 0xfe, 0xba, 0xbe, 0, 0, 0, 52, 0, 8];
+        for text in ["A", attribute, "SourceFile", "A.java"] {
+            bytes.extend([1, 0, text.len() as u8]);
+            bytes.extend(text.bytes());
+        }
+        bytes.extend([5, 0, 0, 0, 0, 0, 0, 0, 7, 7, 0, 1]);
+        bytes.extend([0, 33, 0, 7, 0, 7, 0, 0, 0, 1]);
+        bytes.extend(flags.to_be_bytes());
+        bytes.extend([0, 1, 0, 1, 0, 1, 0, 2, 0, 0, 0, 2, 0, 5]);
+        bytes.extend([0, 0, 0, 1, 0, 3, 0, 0, 0, 2, 0, 4]);
+        bytes
+    }
+
+    #[test]
+    fn its_source_and_its_constants_are_known() {
+        let read = |flags, attribute| ClassFile::parse(&class(flags, attribute)).unwrap();
+        assert_eq!(read(0x19, "ConstantValue"), ClassFile { source: Some("A.java".to_owned()), has_constants: true });
+        assert!(!read(0x1a, "ConstantValue").has_constants, "a private one stays where it is");
+        assert!(!read(0x19, "Deprecated").has_constants);
+        let bytes = class(0x19, "ConstantValue");
+        for end in 0..bytes.len() {
+            assert_eq!(ClassFile::parse(&bytes[..end]), None, "{end}");
+        }
+    }
+}
