@@ -2,7 +2,8 @@
 
 Sources and test sources come from Maven Central, each in a small project of its own in the temporary directory. First the outcomes
 are compared, test for test, with those that Surefire reports; then the two are timed side by side, both with everything compiled.
-`--nio` compares `unflake nio` in isolated-method mode with entire-suite mode.
+`--nio` compares `unflake nio` in isolated-method mode with entire-suite mode. `--files` compares Surefire's JVM with the same JVM while
+it is seen which files it uses, which is all that knowing the dependencies of its tests costs while they run.
 """
 
 import argparse
@@ -139,18 +140,47 @@ def tell(what, times):
         print("%s: %.1f and %.1f %s, %.2f times (median of %d)" % (what, one, two, unit, ratio, len(times)), flush=True)
 
 
+def java(name, variables):
+    """A `java` for Surefire that sets these first."""
+    real = Path(os.path.realpath(subprocess.check_output(["which", "java"], text=True).strip()))
+    place = PLACE / ("java-" + name)
+    (place / "bin").mkdir(parents=True, exist_ok=True)
+    (place / "release").write_bytes((real.parent.parent / "release").read_bytes())
+    script = place / "bin" / "java"
+    script.write_text("#!/bin/sh\n%s exec %s \"$@\"\n" % (" ".join("%s=%s" % one for one in variables), real))
+    script.chmod(0o755)
+    return "-Djvm=%s" % script
+
+
+def files(name, place, rounds, plain):
+    cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "unflake"
+    library = max(cache.glob("trace-*/libunflake_trace.so"), key=lambda path: path.stat().st_mtime)
+    seen = [("LD_PRELOAD", library), ("UNFLAKE_TRACE", "$(mktemp -d %s/files-XXXXXX)/it" % PLACE)]
+    one, two = java("plain", []), java("seen", seen)
+    quiet(plain + [one], place)
+    times = [(timed(plain + [one], place), timed(plain + [two], place)) for _ in range(rounds)]
+    kept = [len(part.read_text(errors="replace").splitlines()) for part in PLACE.glob("files-*/it/*/files")]
+    print("%s: %d paths were seen" % (name, max(kept)), flush=True)
+    tell("%s: mvn test, with files seen" % name, times)
+    subprocess.run("rm -rf %s/files-*" % PLACE, shell=True)
+
+
 def main():
     words = argparse.ArgumentParser()
     words.add_argument("modules", nargs="*", default=sorted(MODULES))
     words.add_argument("--unflake", default=str(Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "release" / "unflake"))
     words.add_argument("--rounds", type=int, default=3)
     words.add_argument("--nio", action="store_true")
+    words.add_argument("--files", action="store_true")
     given = words.parse_args()
     plain = ["mvn", "-o", "-B", "test", "-Dmaven.test.failure.ignore=true"]
     for name in given.modules:
         place = project(name)
         result = place / "unflake.json"
         run = [given.unflake, "run", "--immediate=0", "--at-end=0", "--fresh=0", "--json", str(result), "--", "mvn", "-o", "-B", "test"]
+        if given.files:
+            files(name, place, given.rounds, plain)
+            continue
         if given.nio:
             nio = lambda mode: timed([given.unflake, "nio", "--mode", mode, "--for", "1h", "--", "mvn", "-o", "-B", "test"], place)
             tell("%s: nio entire-suite, isolated-method" % name, [(nio("entire-suite"), nio("isolated-method"))])

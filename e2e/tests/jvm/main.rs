@@ -241,6 +241,43 @@ fn a_jvm_that_is_ended_by_a_test_takes_only_that_test_with_it_and_nothing_outliv
     running.end().exits(130);
 }
 
+fn git(story: &Story, words: &str) {
+    let identity = ["-c", "user.name=a", "-c", "user.email=a@b"];
+    let done = story.command("git").args(identity).args(words.split(' ')).output().unwrap();
+    assert!(done.status.success(), "{words}: {}", String::from_utf8_lossy(&done.stderr));
+}
+
+#[test]
+fn what_tests_depend_on_is_known_and_a_change_is_held_against_it() {
+    let _turn = turn();
+    let story = story().with(".gitignore", "target/\nbuild/\n.unflake/\n");
+    ["init -q .", "add -A", "commit -qm one"].iter().for_each(|words| git(&story, words));
+    let call = |words: &str| cached(story.unflake(words.split(' '))).end().exits(0);
+    call("affected --learn --base HEAD -- mvn -o -B test -pl thesis,idempotence");
+    // Some of these tests change files of the project.
+    git(&story, "checkout -q .");
+    git(&story, "clean -fdq");
+    let add = |path: &str, text: &str| {
+        let path = story.project().join(path);
+        fs::write(&path, fs::read_to_string(&path).unwrap() + text).unwrap();
+    };
+    add("thesis/src/main/java/com/acme/ProtocolSignature.java", "// Another word.\n");
+    add("idempotence/data/search/rows.txt", "fay\n");
+    let ran = call("affected --base HEAD -- mvn -o -B test -pl thesis,idempotence");
+    let mut affected: Vec<&str> = ran.stdout.lines().collect();
+    affected.sort_unstable();
+    let classes = ["DatabaseTest#clears", "DatabaseTest#noWhere", "RpcCompatibilityTest#version2ClientVersion1Server"];
+    let expected = classes.iter().chain(&["RpcCompatibilityTest#version2ClientVersion2Server"]);
+    assert_eq!(affected, expected.map(|test| format!("com.acme.{test}")).collect::<Vec<_>>(), "{}", ran.stderr);
+
+    let found = story.place().join("found.json");
+    let words =
+        "-- mvn -o -B test -pl thesis,forms -Dtest=FormsTest,StatusTest -Dsurefire.failIfNoSpecifiedTests=false";
+    let ran =
+        cached(story.unflake(["run", "--base", "HEAD", "--json"]).arg(found).args(words.split(' '))).end().exits(1);
+    assert!(brief(&ran).contains("com.acme.FormsTest#fails unaffected"), "{:?}", brief(&ran));
+}
+
 /// A project that a script compiles, or Gradle.
 fn plainly_built(story: &Story, words: &str) {
     let expected: Plain = expected("jvm-javac");
