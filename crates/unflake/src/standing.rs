@@ -28,6 +28,8 @@ pub(crate) fn open(place: &Place) -> Result<Store, Trouble> {
 /// Every run that is known, and how every test stands after them.
 pub(crate) struct Standings {
     pub(crate) tests: HashMap<TestKey, Kin>,
+    /// The tests that are called otherwise today, with what they are called.
+    today: HashMap<TestKey, TestKey>,
     /// The tests that are the same under an earlier name.
     pub(crate) formerly: HashMap<TestKey, Vec<TestKey>>,
     /// By the number that the ledger has for each: the sources of it, the oldest first.
@@ -40,6 +42,16 @@ pub(crate) struct Standings {
 }
 
 impl Standings {
+    /// The test under the name that it has today.
+    pub(crate) fn today(&self, key: TestKey) -> TestKey {
+        self.today.get(&key).copied().unwrap_or(key)
+    }
+
+    /// All keys that a test had, today's first.
+    pub(crate) fn names(&self, key: TestKey) -> impl Iterator<Item = TestKey> {
+        [key].into_iter().chain(self.formerly.get(&key).into_iter().flatten().copied())
+    }
+
     /// What a test was called before, the oldest first.
     pub(crate) fn formerly(&self, key: TestKey) -> Vec<String> {
         let keys = self.formerly.get(&key).into_iter().flatten();
@@ -84,7 +96,7 @@ pub(crate) fn look_at(
     let mut formerly: HashMap<TestKey, Vec<TestKey>> = HashMap::new();
     today.iter().for_each(|(old, new)| formerly.entry(*new).or_default().push(*old));
     formerly.values_mut().for_each(|old| old.sort());
-    Ok(Standings { tests, formerly, runs: numbers.runs, parts: numbers.parts, bad_days, all })
+    Ok(Standings { tests, today, formerly, runs: numbers.runs, parts: numbers.parts, bad_days, all })
 }
 
 /// The tests that passed in a run of ours only because a filter let an assertion of theirs fail: they were flaky.

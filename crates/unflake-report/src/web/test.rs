@@ -137,6 +137,10 @@ impl TestPage {
                 let line = self.line.map(|line| format!(":{line}")).unwrap_or_default();
                 html.put("dt", "File").inside("dd", |html| _ = html.put("code", &name(&format!("{file}{line}"))));
             }
+            if !score.formerly.is_empty() {
+                let names: Vec<String> = score.formerly.iter().map(|one| name(one)).collect();
+                html.put("dt", "Formerly").inside("dd", |html| _ = html.put("code", &names.join(", ")));
+            }
             if !score.owner.is_empty() {
                 html.put("dt", "Owner").put("dd", &name(&score.owner));
             }

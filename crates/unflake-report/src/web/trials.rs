@@ -50,7 +50,7 @@ fn concern(test: &str, state: ScoreState) -> Concern {
             owner: test.to_owned(),
             seconds_lost: 62.0,
             strip: vec![Strip::Passed, Strip::Flaked, Strip::Passed, Strip::Failed],
-            formerly: Vec::new(),
+            formerly: vec![test.to_owned()],
         },
         quarantined_until: Some(day("2026-11-20")),
         starts: None,

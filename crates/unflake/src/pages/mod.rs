@@ -1,5 +1,6 @@
 //! The pages of the history: `unflake serve` shows them in a browser, `unflake report --html` writes them into one file.
 
+mod causes;
 mod desk;
 mod file;
 mod overview;

@@ -106,19 +106,19 @@ impl<'a> Routes<'a> {
             if parts.next().is_some() {
                 return Ok(Found::Nothing("page"));
             }
-            let test_of = |found: Option<View>, what| found.map_or(Found::Nothing(what), Found::View);
+            let one_of = |found: Option<View>, what| found.map_or(Found::Nothing(what), Found::View);
             Ok(match (first, rest, key) {
                 ("" | "inbox", "", _) => Found::View(View::Inbox(sight.inbox(number("page"), behind)?)),
-                ("cause", id, _) => test_of(sight.cause_page(id)?.map(|one| View::Cause(Box::new(one))), "cause"),
+                ("cause", id, _) => one_of(sight.cause_page(id)?.map(|one| View::Cause(Box::new(one))), "cause"),
                 ("tests", "", _) => Found::View(View::Tests(sight.tests(query, number("page")))),
-                ("test", _, Ok(key)) => test_of(sight.test(key)?.map(|one| View::Test(Box::new(one))), "test"),
+                ("test", _, Ok(key)) => one_of(sight.test(key)?.map(|one| View::Test(Box::new(one))), "test"),
                 ("located", _, Ok(key)) => match sight.located(key) {
                     Some(said) => self.located(said)?,
                     None => Found::Nothing("report"),
                 },
                 ("matrix", "", _) => Found::View(View::Matrix(sight.matrix(query, number("page"), number("runs"))?)),
                 ("runs", "", _) => Found::View(View::Runs(runs::list(&sight, number("page"))?)),
-                ("run", id, _) => test_of(runs::page(&sight, id)?.map(|one| View::Run(Box::new(one))), "run"),
+                ("run", id, _) => one_of(runs::page(&sight, id)?.map(|one| View::Run(Box::new(one))), "run"),
                 ("quarantine", "", _) => Found::View(View::Quarantine(self.ledger(store)?)),
                 _ => Found::Nothing("page"),
             })

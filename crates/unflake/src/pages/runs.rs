@@ -162,6 +162,7 @@ struct Failed {
 
 /// What these sources came to, and what failed in them: what never passed there first.
 fn failed(sight: &Sight, parts: &[SourceId]) -> Result<Failed, Trouble> {
+    let today = |key: TestKey| sight.overview.standings.today(key);
     let mut tally = Tally::default();
     let mut tests: HashMap<TestKey, (u32, u32)> = HashMap::new();
     let mut said = HashMap::new();
@@ -170,11 +171,11 @@ fn failed(sight: &Sight, parts: &[SourceId]) -> Result<Failed, Trouble> {
             tally.add(execution.outcome, execution.seconds);
             let failed = execution.outcome.is_failure();
             if failed || execution.outcome.is_pass() {
-                let counts = tests.entry(execution.test).or_default();
+                let counts = tests.entry(today(execution.test)).or_default();
                 *counts = (counts.0 + u32::from(failed), counts.1 + u32::from(!failed));
             }
         })?;
-        sight.store.failed_in(*part, &mut |test, failure| _ = said.insert(test, failure.message))?;
+        sight.store.failed_in(*part, &mut |test, failure| _ = said.insert(today(test), failure.message))?;
     }
     let name = |key: &TestKey| {
         // A test that began to exist after the overview was made has no page yet.

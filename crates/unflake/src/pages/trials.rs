@@ -5,7 +5,7 @@ use std::path::Path;
 use unflake_model::{
     Cause, Detail, Divergence, Failure, Finding, Fingerprint, How, Line, Location, Outcome, Phase, TestId, Timestamp,
 };
-use unflake_store::{Imported, ReportFacts, RunFacts, Store};
+use unflake_store::{Imported, Renamed, ReportFacts, RunFacts, RunId, Store};
 
 use super::overview::Overview;
 use super::views::Sight;
@@ -125,6 +125,18 @@ fn a_bad_day_is_nobodys_cause() {
     assert_eq!(found.iter().map(|cause| cause.0).collect::<Vec<_>>(), [8]);
 }
 
+fn begin(store: &mut Store) -> RunId {
+    let facts = RunFacts {
+        command: Vec::new(),
+        cwd: String::new(),
+        started: Timestamp(1),
+        revision: Default::default(),
+        host: Default::default(),
+        version: String::new(),
+    };
+    store.begin(&facts).unwrap()
+}
+
 fn divergence(test: &str) -> Finding {
     let line = Line { file: "shop/mail.py".into(), line: 18, function: "send".into() };
     let location = Location {
@@ -163,15 +175,7 @@ fn tests_that_start_to_fail_at_one_line_have_one_cause_until_somebody_says_no() 
         &[("a.py::one", &|day| every(4, day, "no answer")), ("b.py::two", &|day| every(5, day, "gave up"))],
     );
     assert_eq!(causes(&store).len(), 2);
-    let facts = RunFacts {
-        command: Vec::new(),
-        cwd: String::new(),
-        started: Timestamp(1),
-        revision: Default::default(),
-        host: Default::default(),
-        version: String::new(),
-    };
-    let run = store.begin(&facts).unwrap();
+    let run = begin(&mut store);
     store.say(run, &[divergence("a.py::one"), divergence("b.py::two")]).unwrap();
     assert_eq!(causes(&store), [(18, 36.0, vec!["a.py::one".to_owned(), "b.py::two".to_owned()])]);
 
@@ -185,4 +189,30 @@ fn tests_that_start_to_fail_at_one_line_have_one_cause_until_somebody_says_no() 
     let finding: Fingerprint = divergence("a.py::one").id();
     store.answer(&unflake_model::Answer { finding, useful: false, at: Timestamp(2), why: None }).unwrap();
     assert_eq!(causes(&store).len(), 2);
+}
+
+#[test]
+fn a_test_under_a_new_name_keeps_what_it_did() {
+    let mut store = history(
+        40,
+        &[("a.py::old", &|day| every(4, day, "no answer")), ("a.py::new", &|day| every(5, day, "no answer"))],
+    );
+    let run = begin(&mut store);
+    let (old, new): (TestId, TestId) = ("a.py::old".into(), "a.py::new".into());
+    let renamed = Renamed { old: old.clone(), new: new.clone(), is_over: false };
+    store.keep_bodies(run, &[], &[renamed]).unwrap();
+    // On two days it failed under both names.
+    assert_eq!(causes(&store), [(18, 36.0, vec!["a.py::new".to_owned()])]);
+
+    let overview = Overview::of(&store, Path::new("/nowhere")).unwrap();
+    let quarantine = QuarantineFile::default();
+    let sight = Sight { overview: &overview, store: &store, quarantine: &quarantine, now: Timestamp(0) };
+    let key = store.key_of(&old).unwrap().unwrap();
+    let page = sight.test(key).unwrap().expect("whoever knows the old name is led to the new one");
+    assert_eq!((page.concern.score.test.as_str(), page.past.len()), ("a.py::new", 80));
+    assert_eq!(page.concern.score.formerly, ["a.py::old"]);
+    let matrix = sight.matrix("", 1, 1).unwrap();
+    assert_eq!(matrix.rows.len(), 1);
+    let run = super::runs::page(&sight, "ci-4").unwrap().unwrap();
+    assert_eq!(run.failures.iter().map(|one| one.test.as_str()).collect::<Vec<_>>(), ["a.py::new"]);
 }

@@ -9,7 +9,8 @@ use unflake_report::web::{
 };
 use unflake_store::{FailureRef, Said, SourceId, Store, TestKey};
 
-use super::overview::{CauseFacts, Overview, SeenFailure, start};
+use super::causes::{CauseFacts, SeenFailure};
+use super::overview::{Overview, start};
 use super::runs;
 use crate::history::Line;
 use crate::quarantine_file::QuarantineFile;
@@ -112,7 +113,7 @@ impl Sight<'_> {
         for (column, run) in runs.iter().rev().enumerate() {
             for part in &standings.parts[*run] {
                 self.store.executions_in(*part, &mut |execution| {
-                    if let Some(row) = places.get(&execution.test) {
+                    if let Some(row) = places.get(&standings.today(execution.test)) {
                         let cell = &mut cells[*row][column];
                         *cell = cell.and(match execution.outcome {
                             outcome if outcome.is_failure() => Cell::Failed,
@@ -131,20 +132,20 @@ impl Sight<'_> {
 
     pub(crate) fn test(&self, key: TestKey) -> Result<Option<TestPage>, Trouble> {
         let standings = &self.overview.standings;
+        let key = standings.today(key);
         let (Some(concern), Some(kin)) = (self.concern(key), standings.tests.get(&key)) else { return Ok(None) };
-        let ours = self.store.attempts_of(&kin.test, ATTEMPTS)?;
-        let mut past: Vec<Past> = ours
-            .into_iter()
-            .map(|kept| {
-                let run = kept.run.to_string();
-                pasts(&Line::of_ours(kept), Some(run))
-            })
-            .collect();
+        let mut past: Vec<Past> = Vec::new();
         let ids = self.runs_of_reports();
         let sources = self.store.sources()?;
-        for told in self.store.reported_in(sources.iter().rev().take(SOURCES), key, ATTEMPTS)? {
-            let run = ids.get(&told.source.id).cloned();
-            past.push(pasts(&Line::of_report(told), run));
+        for name in standings.names(key).filter_map(|key| standings.tests.get(&key)) {
+            for kept in self.store.attempts_of(&name.test, ATTEMPTS)? {
+                let run = kept.run.to_string();
+                past.push(pasts(&Line::of_ours(kept), Some(run)));
+            }
+            for told in self.store.reported_in(sources.iter().rev().take(SOURCES), name.key, ATTEMPTS)? {
+                let run = ids.get(&told.source.id).cloned();
+                past.push(pasts(&Line::of_report(told), run));
+            }
         }
         past.sort_by_key(|one| std::cmp::Reverse(one.when));
         past.truncate(ATTEMPTS);
