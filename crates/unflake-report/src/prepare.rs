@@ -98,7 +98,12 @@ fn entry(page: &mut Page, test: &Prepared) -> io::Result<()> {
     if let Some(finding) = &test.finding {
         page.prose(indent, Tone::Usual, &one_line(&divergence::told(finding)))?;
     }
-    page.prose(indent, Tone::Usual, &one_line(&test.meaning))?;
+    let aside = match test.kind {
+        PreparedKind::Ready => "; this was ready",
+        PreparedKind::CutShort => "; it was cut short, and is taken up again",
+        _ => "",
+    };
+    page.prose(indent, Tone::Usual, &format!("{}{aside}", one_line(&test.meaning)))?;
     match &test.page {
         Some(path) => page.prose(indent, Tone::Usual, &format!("{} {}", page.look.sign("→"), one_line(path))),
         None => Ok(()),

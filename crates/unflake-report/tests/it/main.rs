@@ -10,6 +10,7 @@ mod locate;
 mod locate_page;
 mod measure;
 mod platform;
+mod prepare;
 mod progress;
 mod safety;
 mod samples;
