@@ -154,20 +154,21 @@ def ensure_postgres():
 
 
 def ensure_maven():
-    """Maven and a JDK, and in Maven's own repository what the specimen needs, so that it can be built without a network."""
+    """Maven and a JDK, and in Maven's own repository what specimens need, so that they can be built without a network."""
     get("mvn", "maven")
     get("javac", "default-jdk-headless")
     # Windows want a JDK that is not headless, and a screen.
     get("Xvfb", "xvfb")
     if not glob.glob("/usr/lib/jvm/*/lib/libawt_xawt.so"):
         install("default-jre")
-    pom = VENVS.parent / "specimens" / "jvm-maven"
-    with tempfile.TemporaryDirectory() as place:
-        project = Path(place) / "it"
-        shutil.copytree(str(pom), str(project), ignore=shutil.ignore_patterns("target"))
-        command = ["mvn", "-q", "-B", "test", "-Dmaven.test.failure.ignore=true"]
-        if not runs("env", "-C", str(project), *command, "-o"):
-            subprocess.run(command, check=True, cwd=str(project), stdout=subprocess.DEVNULL)
+    for name in ["jvm-maven", "measure-java"]:  # The others need nothing else.
+        with tempfile.TemporaryDirectory() as place:
+            project = Path(place) / "it"
+            specimen = VENVS.parent / "specimens" / name
+            shutil.copytree(str(specimen), str(project), ignore=shutil.ignore_patterns("target"))
+            command = ["mvn", "-q", "-B", "test", "-Dmaven.test.failure.ignore=true"]
+            if not runs("env", "-C", str(project), *command, "-o"):
+                subprocess.run(command, check=True, cwd=str(project), stdout=subprocess.DEVNULL)
 
 
 def has_googletest():

@@ -105,7 +105,8 @@ impl Jvm {
         words.extend(options);
         words.extend(assertions.then(|| "-ea".to_owned()));
         let roots_told: String = all_roots.iter().map(|root| format!("{}\n", root.display())).collect();
-        let layers_told = workshop.layers.map(|layers| format!("{layers}\n{}\n", workshop.side.display()));
+        let (side, root) = (workshop.side.display(), workshop.here.display());
+        let layers_told = workshop.layers.map(|layers| format!("{layers}\n{side}\n{root}\n{roots_told}"));
         let mut wanted = Vec::new();
         let lines = if workshop.tracing.is_some_and(|tracing| tracing.values) { "values" } else { "lines" };
         for (name, text) in [(lines, workshop.tracing.map(|_| roots_told)), ("layers", layers_told)] {

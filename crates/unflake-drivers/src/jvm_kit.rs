@@ -45,12 +45,20 @@ const COMMON: Sources = sources![
 const LAYERS: Sources = sources![
     "agent/layers/unflake/layers/Layers.java"
     "agent/layers/unflake/layers/Line.java"
+    "agent/layers/unflake/layers/Names.java"
+    "agent/layers/unflake/layers/Place.java"
     "agent/layers/unflake/layers/Process.java"
     "agent/layers/unflake/layers/Screen.java"
+    "agent/layers/unflake/layers/Seen.java"
     "agent/layers/unflake/layers/Sheet.java"
+    "agent/layers/unflake/layers/Sources.java"
+    "agent/layers/unflake/layers/Value.java"
+    "agent/layers/unflake/layers/Watched.java"
 ];
 /// What records the lines that tests come to.
 const LINES: Sources = sources![
+    "agent/lines/unflake/lines/Around.java"
+    "agent/lines/unflake/lines/Code.java"
     "agent/lines/unflake/lines/Frames.java"
     "agent/lines/unflake/lines/Instruction.java"
     "agent/lines/unflake/lines/Layout.java"
@@ -60,6 +68,7 @@ const LINES: Sources = sources![
     "agent/lines/unflake/lines/Places.java"
     "agent/lines/unflake/lines/Pool.java"
     "agent/lines/unflake/lines/Probe.java"
+    "agent/lines/unflake/lines/Probes.java"
     "agent/lines/unflake/lines/Reaches.java"
     "agent/lines/unflake/lines/Refused.java"
     "agent/lines/unflake/lines/Rewriter.java"

@@ -3,7 +3,7 @@
 //! The specimen is compiled once and kept between runs as long as it stays the same; so is what unflake compiles for itself.
 
 mod lines;
-mod windows;
+mod looks;
 mod worlds;
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -45,6 +45,14 @@ public final class EveryClass {
         System.exit(all.broken == 0 && all.refused == 0 && all.verified > 0 ? 0 : 1);
     }
 
+    /** With a probe at each line, and around every method. */
+    private static byte[] probed(byte[] type, Places places) throws IOException {
+        Rewriter rewriter = new Rewriter(type);
+        byte[] probed = rewriter.rewritten(new Probes(rewriter.pool, places));
+        byte[] around = Around.rewritten(type, (name, descriptor, isStatic, isPublic) -> name.startsWith("<") ? null : name + descriptor, "unflake/lines/EveryClass");
+        return around == null || places.table.length() % 2 == 0 ? probed : around;
+    }
+
     private void look(String jar, Part part) throws IOException {
         Map<String, byte[]> plain = new HashMap<>();
         Map<String, byte[]> probed = new HashMap<>();
@@ -52,7 +60,7 @@ public final class EveryClass {
             try {
                 Places places = new Places(part, one.getKey(), "x");
                 plain.put(one.getKey(), one.getValue());
-                probed.put(one.getKey(), new Rewriter(one.getValue()).probed(places));
+                probed.put(one.getKey(), probed(one.getValue(), places));
                 if (places.table.indexOf("note\t") >= 0) {
                     throw new Refused(places.table.substring(places.table.indexOf("note\t")));
                 }

@@ -12,27 +12,33 @@ import java.util.List;
 import java.util.Set;
 import java.util.function.Supplier;
 
-/** Tells what each test looked like: what it wrote, and what stood on the screen when it had ended. */
+/** Tells what each test looked like: what its assertions saw, what it wrote, and what stood on the screen when it had ended. */
 public final class Layers {
     private static Layers here;
 
     private final Set<String> wanted;
     private final File side;
     private final Instrumentation jvm;
-    private Sheet sheet;
+    private final Sources sources;
+    private volatile Sheet sheet;
     private int told;
 
-    private Layers(Set<String> wanted, File side, Instrumentation jvm) {
+    private Layers(Set<String> wanted, File side, Sources sources, Instrumentation jvm) {
         this.wanted = wanted;
         this.side = side;
+        this.sources = sources;
         this.jvm = jvm;
     }
 
-    /** {@code path}: a file with the layers that are wanted, and a directory for what is told. */
+    /** {@code path}: a file with the layers that are wanted, a directory for what is told, the root, and directories of sources. */
     public static void begin(String path, Instrumentation jvm) throws IOException {
         List<String> lines = Files.readAllLines(Paths.get(path), StandardCharsets.UTF_8);
         Set<String> wanted = new HashSet<>(Arrays.asList(lines.get(0).split(",")));
-        here = new Layers(wanted, new File(lines.get(1)), jvm);
+        Sources sources = new Sources(new File(lines.get(2)), lines.subList(3, lines.size()));
+        here = new Layers(wanted, new File(lines.get(1)), sources, jvm);
+        if (wanted.contains("assertion")) {
+            jvm.addTransformer(new Watched());
+        }
     }
 
     /** A test begins. */
@@ -49,6 +55,15 @@ public final class Layers {
         return layers == null ? null : layers.close(out, err);
     }
 
+    /** The sheet of the test that runs now, or null. */
+    static Sheet sheet() {
+        return here == null ? null : here.sheet;
+    }
+
+    static Sources sources() {
+        return here.sources;
+    }
+
     private void open() {
         try {
             String name = "layers-" + Process.number() + "-" + told++;
@@ -59,6 +74,7 @@ public final class Layers {
     }
 
     private String close(Supplier<String> out, Supplier<String> err) {
+        Seen.end();
         Sheet sheet = this.sheet;
         this.sheet = null;
         if (sheet == null) {

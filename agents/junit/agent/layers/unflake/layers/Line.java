@@ -22,10 +22,13 @@ final class Line {
         return this;
     }
 
+    /** Texts, numbers that JSON can carry, truth values, null, and what {@link Value} makes of others. */
     Line add(Object value) {
         comma();
-        if (value instanceof Integer) {
+        if (value == null || value instanceof Boolean || value instanceof Long || value instanceof Integer || value instanceof Double) {
             text.append(value);
+        } else if (value instanceof Value) {
+            ((Value) value).write(this, text);
         } else {
             quote(value.toString());
         }
@@ -40,7 +43,7 @@ final class Line {
     }
 
     /** In ASCII alone; half a pair of characters is told as it would be written. */
-    private void quote(String value) {
+    void quote(String value) {
         text.append('"');
         for (int at = 0; at < value.length(); at++) {
             char one = value.charAt(at);

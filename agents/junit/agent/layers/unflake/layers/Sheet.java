@@ -7,7 +7,9 @@ import java.io.IOException;
 import java.io.OutputStreamWriter;
 import java.io.Writer;
 import java.nio.charset.StandardCharsets;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 
 /** What is told of one test: a JSON array in each line. */
 final class Sheet {
@@ -15,11 +17,36 @@ final class Sheet {
 
     private final File file;
     private final Writer out;
+    private final Map<String, Integer> files = new HashMap<>();
+    private final Map<Place, Integer> sites = new HashMap<>();
+
+    private boolean isClosed;
 
     Sheet(File file) throws IOException {
         this.file = file;
         out = new BufferedWriter(new OutputStreamWriter(new FileOutputStream(file), StandardCharsets.US_ASCII));
         line(new Line("format").add(1));
+    }
+
+    /** An assertion at this place was evaluated; {@code saw} has a name and a value by turns. */
+    synchronized void asserted(Place place, String how, List<Object> saw) {
+        Integer site = sites.get(place);
+        if (site == null) {
+            Integer number = files.get(place.file);
+            if (number == null) {
+                number = files.size();
+                files.put(place.file, number);
+                line(new Line("file").add(number).add(place.file));
+            }
+            site = sites.size();
+            sites.put(place, site);
+            line(new Line("site").add(site).add(number).add(place.function).add(place.expression).add(place.ordinal).add(place.line));
+        }
+        Line line = new Line("assert").add(site).add(how).open();
+        for (int at = 0; at < saw.size(); at += 2) {
+            line.open().add(saw.get(at)).add(saw.get(at + 1)).close();
+        }
+        line(line.close());
     }
 
     synchronized void wrote(String stream, String text) {
@@ -42,6 +69,7 @@ final class Sheet {
 
     /** Its path. */
     synchronized String close() {
+        isClosed = true;
         try {
             out.close();
             return file.getPath();
@@ -55,6 +83,9 @@ final class Sheet {
     }
 
     private void line(Line line) {
+        if (isClosed) {
+            return; // A thread that outlives its test.
+        }
         try {
             out.write(line.toString());
             out.write('\n');

@@ -81,7 +81,7 @@ public final class Lines implements ClassFileTransformer {
                     throw new Refused("its class loader does not let it see anything of unflake");
                 }
                 Places places = new Places(part, name, file.getPath());
-                byte[] probed = rewriter.probed(places);
+                byte[] probed = rewriter.rewritten(new Probes(rewriter.pool, places));
                 part.add(places);
                 return probed;
             }

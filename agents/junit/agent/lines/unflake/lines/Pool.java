@@ -16,6 +16,7 @@ final class Pool {
     private static final int LONG = 5;
     private static final int DOUBLE = 6;
     private static final int CLASS = 7;
+    private static final int STRING = 8;
     private static final int METHOD = 10;
     private static final int NAME_AND_TYPE = 12;
     private static final int MOST = 65535;
@@ -68,7 +69,7 @@ final class Pool {
             case 15:
                 return 4;
             case CLASS:
-            case 8:
+            case STRING:
             case 16:
             case 19:
             case 20:
@@ -134,6 +135,14 @@ final class Pool {
         int named = addPair(NAME_AND_TYPE, addText(name), addText(descriptor));
         methods.put(whole, addPair(METHOD, typed, named));
         return methods.get(whole);
+    }
+
+    int addType(String name) throws IOException {
+        return addPair(CLASS, addText(name), -1);
+    }
+
+    int addString(String text) throws IOException {
+        return addPair(STRING, addText(text), -1);
     }
 
     private int addPair(int tag, int one, int two) throws IOException {

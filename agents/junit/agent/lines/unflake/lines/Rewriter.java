@@ -5,14 +5,16 @@ import java.io.DataOutputStream;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 
-/** Puts probes into the methods of a class. Everything else of it stays as it is, byte for byte. */
+/** Changes the code of methods of a class. Everything else of it stays as it is, byte for byte. */
 final class Rewriter {
-    private static final int STATIC = 0x8;
-    private static final int SYNTHETIC = 0x1000;
-    static final String PROBE = "unflake/lines/Probe";
+    /** What becomes of the code of a method. */
+    interface Change {
+        /** The attribute anew; null: it stays as it is. */
+        byte[] code(int access, String name, String descriptor, Code code) throws IOException;
+    }
 
     private final ByteBuffer in;
-    private final Pool pool;
+    final Pool pool;
     private final int fields;
     private final int methods;
     private final int attributes;
@@ -45,14 +47,12 @@ final class Rewriter {
         return null;
     }
 
-    /** The class with probes. */
-    byte[] probed(Places places) throws IOException {
-        int probe = pool.addMethod(PROBE, "hit", "(I)V");
+    byte[] rewritten(Change change) throws IOException {
         ByteArrayOutputStream bytes = new ByteArrayOutputStream(in.capacity() * 3 / 2);
         DataOutputStream out = new DataOutputStream(bytes);
         int at = methods + 2;
         for (int left = u2(methods); left > 0; left--) {
-            at = method(at, probe, places, out);
+            at = method(at, change, out);
         }
         ByteArrayOutputStream whole = new ByteArrayOutputStream(bytes.size() + in.capacity());
         DataOutputStream all = new DataOutputStream(whole);
@@ -65,34 +65,23 @@ final class Rewriter {
     }
 
     /** Writes one method, and says where the next begins. */
-    private int method(int start, int probe, Places places, DataOutputStream out) throws IOException {
+    private int method(int start, Change change, DataOutputStream out) throws IOException {
         out.write(in.array(), start, 8);
         String name = pool.text(u2(start + 2));
-        // What the compiler has made up has lines that nobody wrote there; but for the bodies of lambdas.
-        boolean isWritten = (u2(start) & SYNTHETIC) == 0 || name.startsWith("lambda$");
+        String descriptor = pool.text(u2(start + 4));
         int at = start + 8;
         for (int left = u2(start + 6); left > 0; left--) {
             int length = 6 + in.getInt(at + 2);
-            byte[] probed = isWritten && pool.text(u2(at)).equals("Code") ? code(start, at, probe, places) : null;
-            if (probed != null) {
-                out.write(probed);
+            boolean isCode = pool.text(u2(at)).equals("Code");
+            byte[] changed = isCode ? change.code(u2(start), name, descriptor, new Code(in, at, pool)) : null;
+            if (changed != null) {
+                out.write(changed);
             } else {
                 out.write(in.array(), at, length);
             }
             at += length;
         }
         return at;
-    }
-
-    /** Of the method that begins at {@code start}. */
-    private byte[] code(int start, int at, int probe, Places places) throws IOException {
-        String name = pool.text(u2(start + 2));
-        try {
-            return new Method(in, at, pool, places, name, pool.text(u2(start + 4))).probed(probe, (u2(start) & STATIC) != 0);
-        } catch (Refused why) {
-            places.unknown(name, why.getMessage());
-            return null;
-        }
     }
 
     private int afterMembers(int start) {

@@ -106,7 +106,7 @@ final class Watch {
         char first = type.charAt(0);
         String told = first == 'L' || first == '[' ? "Ljava/lang/Object;" : first == 'B' || first == 'S' ? "I" : "" + first;
         code.put((byte) Instruction.LDC_W).putShort((short) pool.addNumber(part.name(name)));
-        code.put((byte) Instruction.INVOKE_STATIC).putShort((short) pool.addMethod(Rewriter.PROBE, "value", "(" + told + "I)V"));
+        code.put((byte) Instruction.INVOKE_STATIC).putShort((short) pool.addMethod(Probes.PROBE, "value", "(" + told + "I)V"));
         byte[] whole = new byte[code.position()];
         System.arraycopy(code.array(), 0, whole, 0, whole.length);
         return whole;

@@ -20,6 +20,7 @@ class TillTest {
         SwingUtilities.invokeAndWait(() -> {
             sum = new JLabel("0.00");
             JButton tea = new JButton("Tea");
+            tea.setFocusable(false);
             tea.addActionListener(event -> sum.setText("2.50"));
             JPanel panel = new JPanel();
             panel.add(tea);

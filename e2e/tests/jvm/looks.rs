@@ -1,4 +1,4 @@
-//! What tests in a JVM show on the screen.
+//! What tests in a JVM look like: what their assertions see, and what shows on the screen.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
@@ -40,4 +40,19 @@ fn a_green_test_whose_window_differs_from_run_to_run_is_told() {
     let text = &ran.stdout;
     assert!(text.contains("VARIES com.acme.TillTest#offersChange") && text.contains("JLabel text=Today: "), "{text}");
     assert!(!text.contains("TillTest#teaIsCharged"), "{text}");
+}
+
+#[test]
+fn green_tests_whose_assertions_see_something_else_each_time_are_told() {
+    let _turn = turn();
+    let story = Story::copy_of(&compiled("measure-java"));
+    let call = story.unflake(["measure", "--runs", "4", "--layer", "assertion", "--json"]);
+    let call = call.arg(story.place().join("found.json"));
+    let ran = cached(call.args(["--", "mvn", "-o", "-B", "test"])).end().exits(0);
+    let text = &ran.stdout;
+    for test in ["discountIsSmall", "discountIsSmallByMatcher", "discountIsSmallByWords"] {
+        assert!(text.contains(&format!("VARIES com.acme.PricesTest#{test}\n")), "{text}");
+    }
+    assert!(text.contains("PricesTest.java:26 actual in assertThat(discount, lessThan(1000)): "), "{text}");
+    assert!(!text.contains("pricesStay"), "{text}");
 }

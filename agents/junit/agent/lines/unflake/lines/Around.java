@@ -1,0 +1,137 @@
+package unflake.lines;
+
+import java.io.ByteArrayOutputStream;
+import java.io.DataOutputStream;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+
+/** Has methods of a class say what they are given when they begin, and that they have come to their end. */
+public final class Around implements Rewriter.Change {
+    /** Which methods. */
+    public interface Chosen {
+        /** What they are to be called by those whom they tell; null: this one says nothing. */
+        String name(String method, String descriptor, boolean isStatic, boolean isPublic);
+    }
+
+    private static final int PUBLIC = 0x0001;
+    private static final int STATIC = 0x0008;
+    private static final int ABSTRACT_OR_MADE_UP = 0x1440;
+    /** An array twice, a place in it, and a long or double. */
+    private static final int ROOM = 5;
+
+    private final Pool pool;
+    private final Chosen chosen;
+    private final int begin;
+    private final int end;
+    private boolean isChanged;
+
+    private Around(Pool pool, Chosen chosen, String told) throws IOException {
+        this.pool = pool;
+        this.chosen = chosen;
+        begin = pool.addMethod(told, "begin", "([Ljava/lang/Object;Ljava/lang/String;)V");
+        end = pool.addMethod(told, "held", "(Ljava/lang/String;)V");
+    }
+
+    /** The class anew, or null where no method of it was chosen. {@code told}: the class that is told, with slashes. */
+    public static byte[] rewritten(byte[] type, Chosen chosen, String told) throws IOException {
+        Rewriter rewriter = new Rewriter(type);
+        Around around = new Around(rewriter.pool, chosen, told);
+        byte[] changed = rewriter.rewritten(around);
+        return around.isChanged ? changed : null;
+    }
+
+    @Override
+    public byte[] code(int access, String name, String descriptor, Code code) throws IOException {
+        boolean isStatic = (access & STATIC) != 0;
+        String said = (access & ABSTRACT_OR_MADE_UP) != 0 ? null : chosen.name(name, descriptor, isStatic, (access & PUBLIC) != 0);
+        // One that may come again to where it begins would begin twice.
+        if (said == null || code.layout.isReached(0)) {
+            return null;
+        }
+        int text = pool.addString(said);
+        for (int pc = 0; pc < code.layout.length; pc = code.layout.next(pc)) {
+            int operation = code.layout.operation(pc);
+            if (pc == 0) {
+                code.layout.putBefore(0, begin(descriptor, isStatic, text));
+            }
+            if (operation >= 0xac && operation <= 0xb1) {
+                code.layout.putBefore(pc, call(text, end));
+            }
+        }
+        isChanged = true;
+        return code.written(ROOM);
+    }
+
+    private static byte[] call(int text, int method) {
+        ByteBuffer code = ByteBuffer.allocate(6).put((byte) Instruction.LDC_W).putShort((short) text);
+        return code.put((byte) Instruction.INVOKE_STATIC).putShort((short) method).array();
+    }
+
+    /** An array of everything that it is given, itself first where it is a method of an object. */
+    private byte[] begin(String descriptor, boolean isStatic, int text) throws IOException {
+        ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+        DataOutputStream out = new DataOutputStream(bytes);
+        String kinds = (isStatic ? "" : "A") + kinds(descriptor);
+        out.writeByte(Instruction.SIPUSH);
+        out.writeShort(kinds.length());
+        out.writeByte(0xbd); // A new array of objects.
+        out.writeShort(pool.addType("java/lang/Object"));
+        int slot = 0;
+        for (int at = 0; at < kinds.length(); at++) {
+            char kind = kinds.charAt(at);
+            out.writeByte(0x59); // The array once more.
+            out.writeByte(Instruction.SIPUSH);
+            out.writeShort(at);
+            out.writeByte(0xc4); // With a wide number, whatever it is.
+            out.writeByte(load(kind));
+            out.writeShort(slot);
+            box(kind, out);
+            out.writeByte(0x53); // Into the array.
+            slot += kind == 'J' || kind == 'D' ? 2 : 1;
+        }
+        out.write(call(text, begin));
+        return bytes.toByteArray();
+    }
+
+    private static int load(char kind) {
+        switch (kind) {
+            case 'J':
+                return 0x16;
+            case 'F':
+                return 0x17;
+            case 'D':
+                return 0x18;
+            case 'A':
+                return 0x19;
+            default:
+                return 0x15;
+        }
+    }
+
+    private void box(char kind, DataOutputStream out) throws IOException {
+        String[] types = {"Z", "Boolean", "B", "Byte", "C", "Character", "S", "Short", "I", "Integer", "J", "Long", "F", "Float", "D", "Double"};
+        for (int at = 0; at < types.length; at += 2) {
+            if (types[at].charAt(0) == kind) {
+                String type = "java/lang/" + types[at + 1];
+                out.writeByte(Instruction.INVOKE_STATIC);
+                out.writeShort(pool.addMethod(type, "valueOf", "(" + kind + ")L" + type + ";"));
+            }
+        }
+    }
+
+    /** Of parameters: {@code A} for a reference, otherwise the letter of the type. */
+    private static String kinds(String descriptor) {
+        StringBuilder kinds = new StringBuilder();
+        for (int at = 1; descriptor.charAt(at) != ')'; at++) {
+            char kind = descriptor.charAt(at);
+            while (descriptor.charAt(at) == '[') {
+                at++;
+            }
+            if (descriptor.charAt(at) == 'L') {
+                at = descriptor.indexOf(';', at);
+            }
+            kinds.append(kind == '[' || kind == 'L' ? 'A' : kind);
+        }
+        return kinds.toString();
+    }
+}
