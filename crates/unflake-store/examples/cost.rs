@@ -1,4 +1,5 @@
-//! What it costs to keep attempts: `cargo run --release -p unflake-store --example cost [TESTS] [RUNS]`.
+//! What it costs to keep attempts: `cargo run --release -p unflake-store --example cost [TESTS] [RUNS] [PLACE]`. The place is a directory of its own
+//! unless it is given; of a server (`postgres://…`) bytes are not told.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -6,21 +7,25 @@ use std::time::{Duration, Instant};
 use unflake_model::{
     Attempt, EnvironmentId, Observation, Origin, Outcome, Purpose, SessionId, Test, TestId, Timestamp,
 };
-use unflake_store::{Host, Revision, RunFacts, Store};
+use unflake_store::{Host, Place, Revision, RunFacts, Store};
 
 const BATCH: usize = 50;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let mut arguments = std::env::args().skip(1).map(|argument| argument.parse::<usize>());
-    let tests = arguments.next().transpose()?.unwrap_or(20_000);
-    let runs = arguments.next().transpose()?.unwrap_or(3);
+    let mut arguments = std::env::args().skip(1);
+    let tests = arguments.next().map_or(Ok(20_000), |argument| argument.parse())?;
+    let runs = arguments.next().map_or(Ok(3), |argument| argument.parse())?;
 
     let dir = tempfile::tempdir()?;
+    let place = match arguments.next() {
+        Some(text) => Place::parse(&text, dir.path(), &|name| std::env::var(name).ok())?,
+        None => dir.path().into(),
+    };
     let listing: Vec<Test> = (0..tests).map(test).collect();
     println!("run  listing ms  CPU µs/attempt  elapsed µs/attempt  bytes/attempt");
     let mut size = 0;
     for number in 1..=runs {
-        let mut store = Store::open(dir.path())?;
+        let mut store = Store::open(&place)?;
         let run = store.begin(&facts())?;
         let start = Instant::now();
         store.record(run, &[Observation::Listed { tests: listing.clone(), deselected: 0, isolated: false }])?;
@@ -28,8 +33,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         if number == 1 {
             // So that the names do not count as part of the attempts.
             drop(store);
-            size = bytes(dir.path())?;
-            store = Store::open(dir.path())?;
+            size = bytes(&place.dir);
+            store = Store::open(&place)?;
         }
 
         let batches: Vec<Vec<Observation>> =
@@ -40,7 +45,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         }
         let (elapsed, spent) = (start.elapsed(), cpu()? - cpu_start);
         drop(store);
-        let grown = bytes(dir.path())? - size;
+        let grown = bytes(&place.dir) - size;
         size += grown;
         let each = |time: Duration| time.as_secs_f64() * 1e6 / tests as f64;
         println!(
@@ -52,7 +57,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         );
     }
 
-    let store = Store::open(dir.path())?;
+    let store = Store::open(&place)?;
     let start = Instant::now();
     let kept = store.attempts_of(&listing[tests / 2].id, 1_000)?.len();
     println!("{kept} attempts of one test read in {:.2} ms", start.elapsed().as_secs_f64() * 1e3);
@@ -101,8 +106,8 @@ fn facts() -> RunFacts {
     }
 }
 
-fn bytes(dir: &Path) -> std::io::Result<u64> {
-    Ok(std::fs::metadata(dir.join(unflake_store::FILE))?.len())
+fn bytes(dir: &Path) -> u64 {
+    std::fs::metadata(dir.join(unflake_store::FILE)).map_or(0, |file| file.len())
 }
 
 /// Of this process so far, user and system, in the kernel's own unit of 10 ms.

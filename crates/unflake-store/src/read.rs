@@ -38,11 +38,12 @@ type Searched = BTreeMap<String, BTreeSet<String>>;
 impl Store {
     /// The attempts at one test, those that started last first. None where the test is not known.
     pub fn attempts_of(&self, test: &TestId, limit: usize) -> Result<Vec<Kept>, StoreError> {
-        // Chosen before the long texts are read.
+        // Chosen before all else is read.
         let sql = format!(
-            "{KEPT} WHERE attempt.id IN (
-                 SELECT id FROM attempt WHERE test = (SELECT id FROM test WHERE name = ?)
-                 ORDER BY started DESC, id DESC LIMIT ?)
+            "{KEPT} FROM (
+                 SELECT * FROM attempt WHERE test = (SELECT id FROM test WHERE name = ?)
+                 ORDER BY started DESC, id DESC LIMIT ?) AS attempt
+             {BESIDE}
              ORDER BY attempt.started DESC, attempt.id DESC"
         );
         self.list(&sql, params![test.as_str(), most(limit)], kept)
@@ -50,7 +51,7 @@ impl Store {
 
     /// All attempts of one run, in the order in which they were recorded.
     pub fn attempts_in(&self, run: RunId) -> Result<Vec<Attempt>, StoreError> {
-        let sql = format!("{KEPT} WHERE circumstance.run = ? ORDER BY attempt.id");
+        let sql = format!("{KEPT} FROM attempt {BESIDE} WHERE circumstance.run = ? ORDER BY attempt.id");
         self.list(&sql, params![run.0], |row| kept(row).map(|kept| kept.attempt))
     }
 
@@ -272,8 +273,10 @@ const KEPT: &str = "
            test.name, circumstance.session, circumstance.purpose, circumstance.environment, circumstance.origin,
            attempt.position, attempt.again, attempt.outcome, attempt.started, attempt.seconds, stdout.body, stderr.body,
            failure.phase, kind.body, message.body, trace.body, file.body, failure.line,
-           run.changed
-    FROM attempt
+           run.changed";
+
+/// What belongs to an attempt.
+const BESIDE: &str = "
     JOIN test ON test.id = attempt.test
     JOIN circumstance ON circumstance.id = attempt.circumstance
     JOIN run ON run.id = circumstance.run
