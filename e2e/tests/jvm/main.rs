@@ -34,6 +34,11 @@ struct Expected {
     findings: BTreeSet<String>,
 }
 
+#[derive(Deserialize)]
+struct Leaks {
+    nio: Expected,
+}
+
 /// Of a project without modules.
 #[derive(Deserialize)]
 struct Plain {
@@ -182,6 +187,20 @@ fn tests_that_break_when_they_are_run_twice_are_found() {
     assert_eq!(ran.list("tests").len(), expected.tests);
     // Each of them is as it was found.
     assert!(story.project().join("idempotence/data/report.txt").is_file());
+}
+
+/// A JVM for each trial, about a hundred and fifty of them.
+#[test]
+#[ignore = "takes minutes"]
+fn every_kind_of_state_is_named_by_the_way_to_it() {
+    let _turn = turn();
+    let Leaks { nio } = expected("jvm-leaks");
+    let story = Story::copy_of(&repository().join("specimens/jvm-leaks"));
+    let found = story.place().join("found.json");
+    let call = story.unflake(["nio", "--for", "1h", "--json"]).arg(found).args("-- mvn -o -B test".split(' '));
+    let ran = cached(call).end().exits(1);
+    assert_eq!(brief(&ran), nio.findings, "{}", ran.remarks());
+    assert_eq!(ran.list("tests").len(), nio.tests);
 }
 
 #[test]

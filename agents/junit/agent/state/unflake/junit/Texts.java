@@ -42,6 +42,9 @@ final class Texts {
             if (value instanceof Collection) {
                 return sized(type, ((Collection<?>) value).size());
             }
+            if (value instanceof CharSequence) {
+                return quoted(value.toString());
+            }
             if (Shapes.isValue(value) || Shapes.isPlain(value)) {
                 return cut(value.toString());
             }
