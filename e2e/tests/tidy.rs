@@ -17,7 +17,7 @@ const ROOMS: [(&str, &[&str]); 14] = [
     ("unflake-layers", &["unflake-model"]),
     ("unflake-exec", &["unflake-factors", "unflake-model", "unflake-protocol"]),
     ("unflake-trace", &["unflake-model"]),
-    ("unflake-drivers", &["unflake-import", "unflake-protocol", "unflake-trace"]),
+    ("unflake-drivers", &["unflake-factors", "unflake-import", "unflake-protocol", "unflake-trace"]),
     ("unflake-store", &["unflake-model"]),
     ("unflake-report", &["unflake-model"]),
     ("unflake-serve", &[]),

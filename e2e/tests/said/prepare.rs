@@ -14,7 +14,7 @@ fn kinds(ran: &Ran) -> Vec<String> {
 }
 
 fn ready(story: &Story) -> usize {
-    Store::open(&story.project().join(".unflake")).unwrap().prepared(None).unwrap().len()
+    Store::open(story.project().join(".unflake")).unwrap().prepared(None).unwrap().len()
 }
 
 #[test]
@@ -91,7 +91,7 @@ fn the_budget_is_kept_and_what_is_left_comes_next() {
     let second = pytest(&story, "prepare", &[]).exits(0);
     assert_eq!(kinds(&second), ["test_slow located", "test_quick located"]);
     // What had no report at all came first.
-    let store = Store::open(&story.project().join(".unflake")).unwrap();
+    let store = Store::open(story.project().join(".unflake")).unwrap();
     let attempts = store.attempts_in(story.history()[story.history().len() - runs - 1].id).unwrap();
     assert!(attempts.iter().all(|attempt| attempt.test.as_str().ends_with("test_quick")), "{attempts:?}");
 }
