@@ -3,11 +3,16 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::process::{Child, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use e2e::{Story, unflake};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use regex_lite::Regex;
+
+/// Against hanging only.
+const DEADLINE: Duration = Duration::from_secs(60);
 
 pub(crate) struct Served {
     child: Child,
@@ -50,6 +55,19 @@ impl Served {
         assert_eq!(answer.status, 200, "{path}: {}", answer.body);
         assert!(answer.head.contains("Content-Type: application/json\r\n"), "{}", answer.head);
         serde_json::from_str(&answer.body).expect("JSON")
+    }
+
+    /// Asks until it is so: on a busy machine a page may be behind for a moment.
+    pub(crate) fn until(&self, path: &str, is_so: impl Fn(&serde_json::Value) -> bool) {
+        let began = Instant::now();
+        loop {
+            let told = self.json(path);
+            if is_so(&told) {
+                return;
+            }
+            assert!(began.elapsed() < DEADLINE, "never so: {told}");
+            thread::sleep(Duration::from_millis(20));
+        }
     }
 
     /// A form, sent with these headers.

@@ -57,7 +57,7 @@ impl Desk {
         })
     }
 
-    /// The newest overview, and whether the history has grown since, or may have.
+    /// The newest overview, and whether the history is known to have grown since.
     pub(crate) fn overview(&self) -> (Arc<Overview>, bool) {
         let mut state = self.lock();
         state.asked += 1;
@@ -67,7 +67,7 @@ impl Desk {
             .answered
             .wait_timeout_while(state, PATIENCE, |state| state.answered < ticket && !state.long && !state.ending)
             .expect("nothing panics under this lock");
-        (state.overview.clone(), state.behind || state.answered < ticket)
+        (state.overview.clone(), state.behind)
     }
 
     /// A connection for as long as `work` takes.
@@ -105,7 +105,7 @@ impl Desk {
             let grown = self.pulse(&mut store).is_some_and(|pulse| pulse != known);
             let begun = Instant::now();
             let new = store.as_ref().filter(|_| grown && begun >= rests_until);
-            self.say_long(new.is_some() && took > PATIENCE);
+            self.say(grown, new.is_some() && took > PATIENCE);
             let new = new.and_then(|store| Overview::of(store, &self.here).ok());
             if new.is_some() {
                 took = begun.elapsed();
@@ -122,8 +122,9 @@ impl Desk {
         }
     }
 
-    fn say_long(&self, long: bool) {
-        self.lock().long = long;
+    fn say(&self, behind: bool, long: bool) {
+        let mut state = self.lock();
+        (state.behind, state.long) = (behind, long);
         self.answered.notify_all();
     }
 
