@@ -45,6 +45,10 @@ pub(crate) fn mark(args: &FilterMarkArgs, here: &Path) -> Result<Exit, Trouble> 
 }
 
 impl Marked {
+    pub(crate) fn from_word(word: &str) -> Option<Self> {
+        [Self::True, Self::Update, Self::Flaky].into_iter().find(|one| one.word() == word)
+    }
+
     fn word(self) -> &'static str {
         match self {
             Self::True => "true",

@@ -82,3 +82,22 @@ fn with_the_token_failures_are_set_apart_by_the_rules_of_the_command() {
     assert!(again.status == 400 && again.text().contains("is not in quarantine"), "{}", again.text());
     assert_eq!(served.stop().0, Some(0));
 }
+
+#[test]
+fn what_a_failed_assertion_was_can_be_said_on_the_page_of_its_test() {
+    let story = Story::of("def test_a():\n    total = 1\n    assert total == 2\n");
+    let now_and_then = story.project().join("unflake-filter.toml");
+    fs::write(&now_and_then, "").unwrap();
+    story.unflake(["run", "--filter", "--", "python", "-m", "pytest"]).end().exits(1);
+    let served = Served::start(&story);
+    let bearer = format!("Authorization: Bearer {}\r\n", served.token);
+    let page = served.ask(&format!("GET /test/1 HTTP/1.1\r\nHost: localhost:{}\r\n{bearer}\r\n", served.port)).body;
+    assert!(page.contains("action=\"/mark\"") && page.contains("value=\"total == 2\""), "{page}");
+    let told = "test=1&assertion=total+%3D%3D+2&label=true";
+    assert_eq!(served.post("/mark", "", told).status, 403);
+    assert_eq!(served.post("/mark", &bearer, told).status, 303);
+    assert_eq!(served.post("/mark", &bearer, "test=1&assertion=a&label=else").status, 404);
+    let labels = fs::read_to_string(story.project().join("unflake-labels.tsv")).unwrap();
+    assert_eq!(labels, "true\ttest_it.py::test_a\ttotal == 2\n");
+    assert_eq!(served.stop().0, Some(0));
+}

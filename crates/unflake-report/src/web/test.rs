@@ -52,6 +52,8 @@ pub struct Known {
     pub start: Option<Start>,
     /// It says that a failure is no flakiness, which nobody can answer to be of no use.
     pub real: bool,
+    /// The assertion that failed, where it is known: somebody can say what that was.
+    pub assertion: Option<String>,
 }
 
 /// Failures of one test that look alike.
@@ -222,6 +224,15 @@ impl Known {
             html.inside("p", |html| {
                 html.text("see it yourself: ");
                 draw::command(html, &first_line(repeat, 1000));
+            });
+        }
+        if let Some(assertion) = self.assertion.as_ref().filter(|_| frame.may_write) {
+            html.inside("form action=\"/mark\" method=\"post\"", |html| {
+                html.text("What was it? ").void("input type=\"hidden\" name=\"test\"", &[("value", &key)]);
+                html.void("input type=\"hidden\" name=\"assertion\"", &[("value", assertion)]);
+                html.put("button name=\"label\" value=\"true\"", "A bug").text(" ");
+                html.put("button name=\"label\" value=\"update\"", "The test is behind a change").text(" ");
+                html.put("button name=\"label\" value=\"flaky\"", "Flaky");
             });
         }
         if frame.may_write && !self.real {

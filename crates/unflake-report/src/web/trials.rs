@@ -161,6 +161,7 @@ fn views(text: &str) -> Vec<View> {
                 not_useful_since: Some(NOW),
                 start: Some(start),
                 real: false,
+                assertion: None,
             }],
             failures: vec![FailureSeen {
                 id: "00ff".to_owned(),

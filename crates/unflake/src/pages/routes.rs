@@ -13,6 +13,8 @@ use super::desk::Desk;
 use super::runs;
 use super::views::Sight;
 use crate::args::QuarantineAdd;
+use crate::filter_args::{FilterMarkArgs, Marked};
+use crate::filter_tune;
 use crate::quarantine;
 use crate::quarantine_file::QuarantineFile;
 use crate::sources::Sources;
@@ -144,6 +146,7 @@ impl<'a> Routes<'a> {
             }
             "/quarantine/remove" => quarantine::remove(&told("test"), &self.here)?,
             "/answer" => return self.answer_to(request, told),
+            "/mark" => return self.mark(told),
             _ => return Ok(Found::Nothing("page")),
         }
         Ok(Found::Elsewhere("/quarantine".to_owned()))
@@ -163,6 +166,22 @@ impl<'a> Routes<'a> {
             "schema": 1, "view": "located", "when": said.started, "commit": said.commit, "finding": finding,
         });
         Ok(Found::Whole(page, format!("{data}\n").into_bytes()))
+    }
+
+    /// What a failure of an assertion was, for `unflake filter tune`.
+    fn mark(&self, told: impl Fn(&str) -> String) -> Result<Found, Trouble> {
+        let key = told("test").parse().map(TestKey);
+        let found = self.desk.with(|store| {
+            let tests = store.tests()?;
+            Ok(tests.into_iter().find(|kin| Ok(kin.key) == key).map(|kin| (kin.key, kin.test)))
+        })?;
+        let (Some((key, test)), Some(label)) = (found, Marked::from_word(&told("label"))) else {
+            return Ok(Found::Nothing("test"));
+        };
+        let expression = Some(told("assertion")).filter(|text| !text.is_empty());
+        let args = FilterMarkArgs { label, test: test.as_str().to_owned(), expression, labels: None };
+        filter_tune::mark(&args, &self.here)?;
+        Ok(Found::Elsewhere(format!("/test/{}", key.0)))
     }
 
     fn answer_to(&self, request: &Request, told: impl Fn(&str) -> String) -> Result<Found, Trouble> {

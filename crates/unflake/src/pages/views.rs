@@ -211,6 +211,10 @@ impl Sight<'_> {
                     not_useful_since: answer.filter(|answer| !answer.useful).map(|answer| answer.at),
                     start: starts(&said.finding),
                     real: said.finding.is_real(),
+                    assertion: match &said.finding.detail {
+                        Detail::Filter(filtered) => Some(filtered.assertion.spot.expression.clone()),
+                        _ => None,
+                    },
                     id: id.0,
                 }
             })
