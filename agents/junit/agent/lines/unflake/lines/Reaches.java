@@ -8,6 +8,10 @@ final class Reaches {
     /** By class, with slashes; of a class {@code *} for all of its methods, which the others go before. */
     private static final Map<String, Map<String, String>> KNOWN = new HashMap<>();
 
+    /** Who waits for as long as it takes gets the same each time; who gives up after a while does not. */
+    private static final String TIMED = "(JLjava/util/concurrent/TimeUnit;)Ljava/lang/Object;";
+    private static final String TIMED_TRUTH = "(JLjava/util/concurrent/TimeUnit;)Z";
+
     static {
         put("randomness", "java/util/Random", "* -setSeed");
         put("randomness", "java/util/concurrent/ThreadLocalRandom java/util/SplittableRandom java/util/random/RandomGenerator", "*");
@@ -30,13 +34,14 @@ final class Reaches {
         put("unordered-collection", "java/io/File", "list listFiles");
         put("unordered-collection", "java/nio/file/Files", "list walk find newDirectoryStream walkFileTree");
         put("unordered-collection", "java/lang/Class", "getMethods getDeclaredMethods getFields getDeclaredFields getDeclaredConstructors");
-        put("async-wait", "java/lang/Thread", "sleep join yield onSpinWait isAlive");
-        put("async-wait", "java/lang/Object", "wait notify notifyAll");
+        put("async-wait", "java/lang/Thread", "sleep yield onSpinWait isAlive join(J)V join(JI)V");
+        put("async-wait", "java/lang/Object", "wait(J)V wait(JI)V");
         put("async-wait", "java/util/concurrent/TimeUnit", "sleep timedJoin timedWait");
-        put("async-wait", "java/util/concurrent/CountDownLatch java/util/concurrent/CyclicBarrier java/util/concurrent/locks/Condition", "await");
-        put("async-wait", "java/util/concurrent/Future java/util/concurrent/CompletableFuture", "get getNow join isDone orTimeout completeOnTimeout");
+        put("async-wait", "java/util/concurrent/CountDownLatch java/util/concurrent/locks/Condition", "await" + TIMED_TRUTH);
+        put("async-wait", "java/util/concurrent/CyclicBarrier", "await(JLjava/util/concurrent/TimeUnit;)I");
+        put("async-wait", "java/util/concurrent/Future java/util/concurrent/CompletableFuture", "get" + TIMED + " getNow isDone orTimeout completeOnTimeout");
         put("async-wait", "java/util/concurrent/ExecutorService java/util/concurrent/ThreadPoolExecutor", "awaitTermination isTerminated invokeAny");
-        put("async-wait", "java/util/concurrent/BlockingQueue java/util/concurrent/LinkedBlockingQueue java/util/concurrent/ArrayBlockingQueue", "poll take offer");
+        put("async-wait", "java/util/concurrent/BlockingQueue java/util/concurrent/LinkedBlockingQueue java/util/concurrent/ArrayBlockingQueue", "poll offer");
         put("async-wait", "java/util/concurrent/Semaphore java/util/concurrent/locks/Lock java/util/concurrent/locks/ReentrantLock", "tryAcquire tryLock");
         put("async-wait", "java/util/concurrent/locks/LockSupport", "park parkNanos parkUntil");
         put("async-wait", "java/util/concurrent/ScheduledExecutorService", "schedule scheduleAtFixedRate scheduleWithFixedDelay");

@@ -1,8 +1,10 @@
 package com.acme;
 
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.zip.CRC32;
 
 final class Theatre {
+    private static final byte[] PAPER = new byte[1 << 18];
     private final boolean[] taken;
     private final AtomicInteger sold = new AtomicInteger();
 
@@ -20,11 +22,12 @@ final class Theatre {
         }
     }
 
-    /** The ticket, before anything is written down. */
+    /** The ticket, with its check sum, before anything is written down. */
     private static void print(int seat) {
-        double ink = seat;
-        for (int drop = 0; drop < 800; drop++) ink += Math.sqrt(ink + drop);
-        if (ink < 0) {
+        CRC32 sum = new CRC32();
+        sum.update(PAPER);
+        sum.update(seat);
+        if (sum.getValue() < 0) {
             throw new IllegalStateException("no ink");
         }
     }
