@@ -94,6 +94,7 @@ def main():
     words = argparse.ArgumentParser()
     words.add_argument("modules", nargs="*", default=sorted(jvm.MODULES))
     words.add_argument("--rounds", type=int, default=5)
+    words.add_argument("--values", action="store_true", help="with the values, as `unflake locate` has it")
     words.add_argument("--java", default=shutil.which("java"))
     given = words.parse_args()
     java = os.path.realpath(given.java)
@@ -101,7 +102,7 @@ def main():
     for name in given.modules:
         with tempfile.TemporaryDirectory(prefix="jvm-trace-") as place:
             module = Module(name, place, java)
-            hook = ["-javaagent:%s/agent.jar=lines=%s/lines" % (place, place)]
+            hook = ["-javaagent:%s/agent.jar=%s=%s/lines" % (place, "values" if given.values else "lines", place)]
             pairs = [(module.timed([]), module.timed(hook)) for _ in range(given.rounds)]
         if any(plain[2] != traced[2] for plain, traced in pairs):
             print("%s: outcomes differ" % name)
