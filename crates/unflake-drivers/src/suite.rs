@@ -99,9 +99,14 @@ pub(crate) trait Program: Send + Sync {
         self.start(cases, 1)
     }
 
-    /// Has a process write down in a directory which files it uses. Whether it will, and sense can be made of that.
-    fn see_files(&self, _start: &mut Start, _directory: &Path, _world: &World) -> Result<bool, String> {
-        Ok(false)
+    /// Whether sense can be made of the files that a process uses.
+    fn knows_files(&self) -> bool {
+        false
+    }
+
+    /// Has a process write down in a directory which files it uses. Whether it will.
+    fn see_files(&self, _start: &mut Start, _directory: &Path, _world: &World) -> bool {
+        false
     }
 
     /// The file that tells what the tests of such a process depended on, after so many others in it.

@@ -66,3 +66,30 @@ impl Used {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_of_use_has_its_place_and_what_is_not_known_is_said() {
+        let mut used = Used::default();
+        let lines = "read\t/p/a\nseen\t/p/b\nmissed\t/p/c\nlisted\t/p\nwrote\t/p/d\nloaded\t/l.so\n\nstarted\t/bin/known\n\
+                     started\t/nowhere/other\nalone\t/bin/known\nwalked\t/p/e\nlost\tlimit\nodd\t/x";
+        let traced = BTreeSet::from([Path::new("/bin/known")]);
+        lines.split('\n').for_each(|line| used.add(line.as_bytes(), &traced));
+        let paths = |texts: &[&str]| texts.iter().map(PathBuf::from).collect::<BTreeSet<_>>();
+        assert_eq!((used.read, used.missed), (paths(&["/p/a", "/p/b"]), paths(&["/p/c"])));
+        assert_eq!((used.listed, used.written), (paths(&["/p"]), paths(&["/p/d"])));
+        assert_eq!(used.programs, paths(&["/bin/known", "/nowhere/other"]));
+        let gaps: Vec<&str> = used.gaps.iter().map(|gap| gap.split(':').next().unwrap_or(gap)).collect();
+        let expected = [
+            "files were left out",
+            "not understood",
+            "started /bin/known",
+            "started /nowhere/other",
+            "walked through /p/e",
+        ];
+        assert_eq!(gaps, expected);
+    }
+}
