@@ -1,5 +1,6 @@
 //! A compiled class: which source it comes from, and whether it has constants that compilers copy into other classes.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 const PRIVATE: u16 = 0x0002;
@@ -10,11 +11,18 @@ pub(crate) struct ClassFile {
     pub(crate) source: Option<String>,
     /// Whether a change of it can change other classes that never load it.
     pub(crate) has_constants: bool,
+    /// Simple names of classes that it mentions: a new class of such a name beside it would be meant instead when it is compiled again.
+    pub(crate) names: BTreeSet<String>,
 }
 
 impl ClassFile {
     pub(crate) fn read(path: &Path) -> Option<Self> {
         Self::parse(&std::fs::read(path).ok()?)
+    }
+
+    /// Whether parts of it may be in other classes. Other languages than Java copy whole functions.
+    pub(crate) fn is_copied(&self) -> bool {
+        self.has_constants || !self.source.as_deref().is_some_and(|source| source.ends_with(".java"))
     }
 
     /// None: it is none. Chapter 4 of the JVM's specification.
@@ -29,7 +37,8 @@ impl ClassFile {
         rest.skip(6)?;
         let interfaces = rest.u16()?;
         rest.skip(2 * usize::from(interfaces))?;
-        let mut class = Self::default();
+        let mut class =
+            Self { names: texts.iter().flatten().flat_map(|text| simple_names(text)).collect(), ..Self::default() };
         for is_field in [true, false] {
             for _ in 0..rest.u16()? {
                 let flags = rest.u16()?;
@@ -47,6 +56,14 @@ impl ClassFile {
         })?;
         Some(class)
     }
+}
+
+/// What stands behind the last slash of each name in a text: of a class, or in the types of a field or a method.
+fn simple_names(text: &[u8]) -> BTreeSet<String> {
+    let text = String::from_utf8_lossy(text);
+    let names = text.split([';', '(', ')', '<', '>', ':', '[', '*', '+', '-']).filter_map(|part| part.rsplit_once('/'));
+    let nested = names.flat_map(|(_, name)| name.split(['$', '.']));
+    nested.filter(|name| !name.is_empty()).map(str::to_owned).collect()
 }
 
 /// What has not been read yet.
@@ -126,10 +143,13 @@ mod tests {
     #[test]
     fn its_source_and_its_constants_are_known() {
         let read = |flags, attribute| ClassFile::parse(&class(flags, attribute)).unwrap();
-        assert_eq!(read(0x19, "ConstantValue"), ClassFile { source: Some("A.java".to_owned()), has_constants: true });
+        let known = read(0x19, "ConstantValue");
+        assert_eq!((known.source.as_deref(), known.has_constants), (Some("A.java"), true));
         assert!(!read(0x1a, "ConstantValue").has_constants, "a private one stays where it is");
         assert!(!read(0x19, "Deprecated").has_constants);
         let bytes = class(0x19, "ConstantValue");
+        let names = simple_names(b"(ILjava/util/Map$Entry;[Lcom/acme/Till;)Ljava/util/List<Lcom/acme/Shop;>;");
+        assert_eq!(names.into_iter().collect::<Vec<_>>(), ["Entry", "List", "Map", "Shop", "Till"]);
         for end in 0..bytes.len() {
             assert_eq!(ClassFile::parse(&bytes[..end]), None, "{end}");
         }

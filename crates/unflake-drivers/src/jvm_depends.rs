@@ -31,6 +31,7 @@ struct Told {
     listed: BTreeSet<String>,
     looked: BTreeSet<String>,
     missed: BTreeSet<String>,
+    searched: BTreeMap<String, BTreeSet<String>>,
     programs: Vec<Program>,
     outside: BTreeMap<&'static str, BTreeSet<PathBuf>>,
     unknown: BTreeSet<String>,
@@ -103,10 +104,22 @@ impl Sources<'_> {
         }
     }
 
+    /// Places where a new class would be meant instead of one that this class mentions.
+    fn shadows(&self, name: &Path, class: &ClassFile, told: &mut Told) {
+        let package = name.parent().unwrap_or(Path::new(""));
+        for root in &self.jvm.all_roots {
+            let directory = suite::relative(&plain(root).join(package), &told.root);
+            told.searched.entry(directory).or_default().extend(class.names.iter().cloned());
+        }
+    }
+
     /// The file that a compiled one was made from.
     fn compiled(&self, output: &Path, name: &Path, path: &Path, told: &mut Told) {
         let is_class = name.extension().is_some_and(|kind| kind == "class");
         let found = if is_class { self.sources_of(name, path) } else { self.resources(output, name) };
+        if let Some(class) = Some(path).filter(|_| is_class).and_then(ClassFile::read) {
+            self.shadows(name, &class, told);
+        }
         if found.is_empty() {
             let what = name.display();
             told.unknown
@@ -224,7 +237,7 @@ impl Sources<'_> {
             if path.is_dir() {
                 self.constants(&path, output, told);
             } else if path.extension().is_some_and(|kind| kind == "class")
-                && ClassFile::read(&path).is_some_and(|class| class.has_constants)
+                && ClassFile::read(&path).is_some_and(|class| class.is_copied())
                 && let Ok(name) = path.strip_prefix(output)
             {
                 let sources = self.sources_of(name, &path);
