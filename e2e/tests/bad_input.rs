@@ -204,7 +204,7 @@ fn settings_that_cannot_be_read() {
 fn a_setting_that_does_not_exist() {
     let story = Story::of(PASSES).with("unflake.toml", "imediate = 2\n");
     assert_snapshot!(told(&story, &story.run("", "pytest").exits(2)), @"
-    unflake: [PLACE]/project/unflake.toml: there is no setting `imediate`. There are: command, immediate, at-end, fresh, fresh-by, too-many, flaky-result, never-excuse, base, granularity, verify-base, jobs, timeout, output-limit, results, one-test, store
+    unflake: [PLACE]/project/unflake.toml: there is no setting `imediate`. There are: command, immediate, at-end, fresh, fresh-by, too-many, flaky-result, never-excuse, base, granularity, verify-base, jobs, timeout, output-limit, results, one-test, classpath-file, test-classes, store
       → `unflake settings` prints what holds and where it comes from
     ");
 }
