@@ -161,7 +161,7 @@ def ensure_maven():
     get("Xvfb", "xvfb")
     if not glob.glob("/usr/lib/jvm/*/lib/libawt_xawt.so"):
         install("default-jre")
-    for name in ["jvm-maven", "measure-java"]:  # The others need nothing else.
+    for name in ["jvm-maven", "jvm-assertions"]:  # The others need nothing else.
         with tempfile.TemporaryDirectory() as place:
             project = Path(place) / "it"
             specimen = VENVS.parent / "specimens" / name

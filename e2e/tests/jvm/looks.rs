@@ -33,7 +33,7 @@ impl Drop for Screen {
 fn a_green_test_whose_window_differs_from_run_to_run_is_told() {
     let _turn = turn();
     let screen = Screen::new();
-    let story = Story::copy_of(&compiled("interface-swing"));
+    let story = Story::copy_of(&compiled("jvm-windows"));
     let call = story.unflake(["measure", "--runs", "6", "--layer", "interface", "--json"]);
     let call = call.arg(story.place().join("found.json")).env("DISPLAY", &screen.1);
     let ran = cached(call.args(["--", "mvn", "-o", "-B", "test"])).end().exits(0);
@@ -45,7 +45,7 @@ fn a_green_test_whose_window_differs_from_run_to_run_is_told() {
 #[test]
 fn green_tests_whose_assertions_see_something_else_each_time_are_told() {
     let _turn = turn();
-    let story = Story::copy_of(&compiled("measure-java"));
+    let story = Story::copy_of(&compiled("jvm-assertions"));
     let call = story.unflake(["measure", "--runs", "4", "--layer", "assertion", "--json"]);
     let call = call.arg(story.place().join("found.json"));
     let ran = cached(call.args(["--", "mvn", "-o", "-B", "test"])).end().exits(0);
