@@ -1,11 +1,14 @@
 //! The driver as an agent: what it says, and the orders it obeys.
 
 use std::collections::HashMap;
+use std::fs::{self, File};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::AtomicU32;
 use std::time::Duration;
 
+use nix::fcntl::{Flock, FlockArg};
 use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::{ForkResult, Pid, fork, setpgid};
 use unflake_protocol::{Event, Hello, Listed, Order, ProblemKind, VERSION};
@@ -74,7 +77,11 @@ pub(crate) fn obey(
     let cache = told.cache.as_deref().unwrap_or(&told.side);
     let (tracing_wanted, layers) = (tracing.as_ref(), told.layers.as_deref());
     let workshop = Workshop { side: &told.side, world: &told.restore, here, tracing: tracing_wanted, cache, layers };
-    let suite = match list(&workshop) {
+    // Several worlds may be made at the same time, and two builds of one project would be in each other's way.
+    let turn = told.door.as_ref().and_then(|_| turn(cache).ok());
+    let listed = list(&workshop);
+    drop(turn);
+    let suite = match listed {
         Ok(suite) => suite,
         Err(CannotList { kind, place, text }) => {
             wire.tell(&Event::Problem { kind, place, text });
@@ -86,6 +93,13 @@ pub(crate) fn obey(
     let mut driver = Driver { names, told, wire, environment, suite, tracing, processes, copies: HashMap::new() };
     driver.list();
     driver.take_orders()
+}
+
+/// Waits until nobody else builds.
+fn turn(cache: &Path) -> io::Result<Flock<File>> {
+    fs::create_dir_all(cache)?;
+    let file = File::options().create(true).append(true).open(cache.join("turn"))?;
+    Flock::lock(file, FlockArg::LockExclusive).map_err(|(_, error)| error.into())
 }
 
 fn tracing(told: &Told) -> Result<Option<Tracing>, String> {

@@ -51,7 +51,11 @@ pub(crate) fn short(id: &Fingerprint) -> &str {
 
 /// `1 test`, `909 tests`.
 pub(crate) fn count(number: usize, noun: &str) -> String {
-    if number == 1 { format!("1 {noun}") } else { format!("{number} {noun}s") }
+    match noun.strip_suffix("ry") {
+        _ if number == 1 => format!("1 {noun}"),
+        Some(stem) => format!("{number} {stem}ries"),
+        None => format!("{number} {noun}s"),
+    }
 }
 
 /// As a sentence on its own: with a capital letter and a full stop.
@@ -83,6 +87,11 @@ pub(crate) fn first_line<'a>(text: &'a str, ellipsis: &str) -> Cow<'a, str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn one_is_not_many() {
+        assert_eq!([count(1, "entry"), count(2, "entry"), count(0, "run")], ["1 entry", "2 entries", "0 runs"]);
+    }
 
     #[test]
     fn durations_are_told_as_people_do() {
