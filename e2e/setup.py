@@ -7,7 +7,6 @@ already there and complete is left alone. A half-made one (an interrupted set-up
 UNFLAKE_TEST_PYTHON names another Python to be used by the stories instead; then no environment is made for it.
 """
 
-import glob
 import os
 import shutil
 import subprocess
@@ -159,7 +158,8 @@ def ensure_maven():
     get("javac", "default-jdk-headless")
     # Windows want a JDK that is not headless, and a screen.
     get("Xvfb", "xvfb")
-    if not glob.glob("/usr/lib/jvm/*/lib/libawt_xawt.so"):
+    home = Path(shutil.which("java")).resolve().parent.parent
+    if not list(home.glob("**/libawt_xawt.so")):
         install("default-jre")
     for name in ["jvm-maven", "jvm-assertions"]:  # The others need nothing else.
         with tempfile.TemporaryDirectory() as place:
