@@ -205,7 +205,11 @@ impl Exec {
         let Some(environment) = self.environments.remove(&id) else { return };
         let output = environment.root.as_ref().map(|root| root.output.clone());
         let narrowed = environment.root.as_ref().is_some_and(|root| root.narrowed);
-        drop(environment);
+        match environment.root {
+            // Until the directory is gone somebody has to see to that, whatever becomes of us.
+            Some(root) if state == State::Ending && self.last_keeper.is_none() => self.last_keeper = Some(root.kept),
+            root => drop(root),
+        }
         if self.live == Some(id) {
             self.live = None;
         }

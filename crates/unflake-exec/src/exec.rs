@@ -160,6 +160,8 @@ pub struct Exec {
     /// What has been seen in this turn and not been told yet.
     pub(crate) seen: Vec<Observation>,
     pub(crate) problems: usize,
+    /// One whose runner has ended. It leaves after `directory`, which is declared before it and so goes first.
+    pub(crate) last_keeper: Option<Kept>,
 }
 
 /// A session under way and the environment in which it is, or for which it waits.
@@ -220,6 +222,7 @@ impl Exec {
             time_over: false,
             seen: Vec::new(),
             problems: 0,
+            last_keeper: None,
         })
     }
 
