@@ -104,10 +104,17 @@ impl Files {
 
     /// Whether anything may have changed since it was looked at or put back.
     pub(crate) fn may_have_changed(&mut self) -> bool {
-        self.ours.extend(open_here());
+        self.look_for_ours();
         let is_ours = |name: &OsStr| self.ours.iter().any(|path| belongs_to(name, path));
         let rung = self.bell.has_rung(|name| is_passed_over(name) || is_ours(name));
         rung.unwrap_or_else(|| self.differs())
+    }
+
+    /// Files that this process has open. Only below what is watched: a file elsewhere of the same name is another.
+    fn look_for_ours(&mut self) {
+        let root = |root: &PathBuf| [Some(root.clone()), root.canonicalize().ok()];
+        let roots: Vec<PathBuf> = self.roots.iter().flat_map(root).flatten().collect();
+        self.ours.extend(open_here().into_iter().filter(|path| roots.iter().any(|root| path.starts_with(root))));
     }
 
     fn differs(&mut self) -> bool {
@@ -169,7 +176,7 @@ impl Files {
 
     /// Everything that is there now, directories before what is in them.
     fn scan(&mut self) -> Result<BTreeMap<PathBuf, Look>, String> {
-        self.ours.extend(open_here());
+        self.look_for_ours();
         let mut found = BTreeMap::new();
         let mut ahead = self.roots.clone();
         while let Some(path) = ahead.pop() {
