@@ -24,14 +24,7 @@ use crate::{console, plain};
 
 pub(crate) fn show(args: &AffectedArgs, settings: &Settings, here: &Path, colour: When) -> Result<Exit, Trouble> {
     let granularity = settings.granularity.value.unwrap_or_default();
-    let Some(compare) = Compare::new(settings, here)? else {
-        return Err(Trouble::usage("what changed cannot be told: this is not a git repository"));
-    };
-    let repository = compare.repository().map_err(Trouble::usage)?;
-    let base = repository.base(settings.base.value.as_deref(), &[]);
-    let base =
-        base.map_err(|error| Trouble::usage(error.to_string()).hint("`--base REV` says what to compare with"))?;
-    let changes = repository.changes(&base).map_err(|error| Trouble::usage(error.to_string()))?;
+    let (repository, changes) = Compare::changes(settings, here)?;
 
     let mut memory = Memory::begin(&settings.store, &settings.command.value, here)?;
     let gathered = list(args.learn.then_some(granularity), settings, here, colour, &mut memory)?;

@@ -20,14 +20,7 @@ use crate::{project, standing};
 
 pub(crate) fn run(args: &CommentArgs, settings: &Settings, here: &Path) -> Result<Exit, Trouble> {
     let granularity = settings.granularity.value.unwrap_or_default();
-    let Some(compare) = Compare::new(settings, here)? else {
-        return Err(Trouble::usage("what changed cannot be told: this is not a git repository"));
-    };
-    let repository = compare.repository().map_err(Trouble::usage)?;
-    let base = repository.base(settings.base.value.as_deref(), &[]);
-    let base =
-        base.map_err(|error| Trouble::usage(error.to_string()).hint("`--base REV` says what to compare with"))?;
-    let changes = repository.changes(&base).map_err(|error| Trouble::usage(error.to_string()))?;
+    let (_, changes) = Compare::changes(settings, here)?;
 
     let place = &settings.store.value;
     let store = standing::open(place)?;
@@ -53,6 +46,7 @@ pub(crate) fn run(args: &CommentArgs, settings: &Settings, here: &Path) -> Resul
             tests.push(FlakyTest { touched, ..book.of(&test)? });
         }
     }
+    let base = &changes.base;
     let revision = base.revision.get(..10).unwrap_or(&base.revision);
     let against = format!("{revision}, {}", base.chosen.words());
     let mut text = Vec::new();

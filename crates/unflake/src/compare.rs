@@ -6,7 +6,7 @@ use std::env;
 use std::path::{Path, PathBuf};
 
 use unflake_changes::{Error, Repository};
-use unflake_model::{Comparison, TestId};
+use unflake_model::{Changes, Comparison, TestId};
 
 use crate::memory::Memory;
 use crate::settings::Settings;
@@ -32,6 +32,19 @@ impl Compare {
         // Without asking git: that takes longer than some suites.
         let there = env::var_os("GIT_DIR").is_some() || here.ancestors().any(|above| above.join(".git").exists());
         Ok(there.then_some(compare))
+    }
+
+    /// What changed against the base, for who cannot do without knowing.
+    pub(crate) fn changes(settings: &Settings, here: &Path) -> Result<(Repository, Changes), Trouble> {
+        let Some(compare) = Self::new(settings, here)? else {
+            return Err(Trouble::usage("what changed cannot be told: this is not a git repository"));
+        };
+        let repository = compare.repository().map_err(Trouble::usage)?;
+        let base = repository.base(compare.base.as_deref(), &[]);
+        let base =
+            base.map_err(|error| Trouble::usage(error.to_string()).hint("`--base REV` says what to compare with"))?;
+        let changes = repository.changes(&base).map_err(|error| Trouble::usage(error.to_string()))?;
+        Ok((repository, changes))
     }
 
     pub(crate) fn repository(&self) -> Result<Repository, String> {
