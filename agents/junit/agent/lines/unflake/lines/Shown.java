@@ -12,7 +12,7 @@ import java.util.Set;
  * Texts for values, made from types alone: no code of the project runs. Items stand in the order in which a loop would meet them,
  * because that order is hunted.
  */
-final class Shown {
+public final class Shown {
     private static final int MOST_ITEMS = 20;
     private static final int LONGEST = 200;
     /** Those that can be walked through without asking what is in them. */
@@ -26,7 +26,7 @@ final class Shown {
     private Shown() {
     }
 
-    static String of(Object value) {
+    public static String of(Object value) {
         try {
             return text(value, 2);
         } catch (RuntimeException changing) {
