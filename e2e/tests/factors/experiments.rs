@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::time::Duration;
 
 use e2e::{Story, python, repository, specimens};
 use nix::sys::signal::Signal;
@@ -91,18 +92,29 @@ fn the_right_factor_is_blamed_and_no_other() {
 impl Specimen {
     /// Why its answer would say nothing here.
     fn cannot_be_told(&self) -> Option<&'static str> {
-        let load = fs::read_to_string("/proc/loadavg").unwrap_or_default();
-        let load: f64 = load.split(' ').next().and_then(|word| word.parse().ok()).unwrap_or(0.0);
-        let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get()) as f64;
         let routes = fs::read_to_string("/proc/net/route").unwrap_or_default();
         let is_default = |line: &str| line.split_whitespace().nth(1) == Some("00000000");
         match () {
-            () if self.factors.needs_quiet && load > cores => Some("this machine is busy"),
+            () if self.factors.needs_quiet && others_work() => Some("this machine is busy"),
             () if self.factors.needs_route && !routes.lines().any(is_default) => Some("there is no network"),
             () if self.interpreters && other_python().is_none() => Some("there is no other interpreter"),
             () => None,
         }
     }
+}
+
+/// Whether more than a fourth of the machine is at work now. Its load average would say what the last experiment did.
+fn others_work() -> bool {
+    let ticks = || -> (u64, u64) {
+        let stat = fs::read_to_string("/proc/stat").unwrap_or_default();
+        let spent = stat.lines().next().unwrap_or_default().split_whitespace().skip(1).take(8);
+        let spent: Vec<u64> = spent.filter_map(|word| word.parse().ok()).collect();
+        (spent.iter().skip(3).take(2).sum(), spent.iter().sum())
+    };
+    let (idle, all) = ticks();
+    std::thread::sleep(Duration::from_secs(1));
+    let (idle_then, all_then) = ticks();
+    (idle_then - idle) * 4 < (all_then - all) * 3
 }
 
 /// An interpreter that does not have what the specimen needs.
