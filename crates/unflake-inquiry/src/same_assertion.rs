@@ -98,7 +98,7 @@ impl<'a> Code<'a> {
             return match parameters {
                 None => Ok(TestId::new(id)),
                 Some(_) if unchanged => Ok(TestId::new(id)),
-                Some(parameters) if parameters.split('-').any(is_numbered) => {
+                Some(parameters) if are_numbered(id, parameters) => {
                     Err("the file of its test has changed, and the parameters are only numbered".to_owned())
                 }
                 Some(_) if old.alike || self.permutations(id).next().is_some() => {
@@ -110,7 +110,7 @@ impl<'a> Code<'a> {
         }
         let renamed = followed(id, was, now).filter(|renamed| renamed != id);
         if let Some(renamed) = renamed.filter(|renamed| self.tests.contains_key(renamed.as_str())) {
-            if parameters.is_some_and(|parameters| parameters.split('-').any(is_numbered)) {
+            if parameters.is_some_and(|parameters| are_numbered(id, parameters)) {
                 return Err("its test was renamed, and the parameters are only numbered".to_owned());
             }
             return Ok(TestId::new(renamed));
@@ -169,6 +169,11 @@ fn split(id: &str) -> (&str, Option<&str>) {
     }
 }
 
+/// Whether parameters have only the names of their places. So they do where a test is `Class#method`.
+fn are_numbered(id: &str, parameters: &str) -> bool {
+    split(id).0.contains('#') || parameters.split('-').any(is_numbered)
+}
+
 /// Whether a parameter is named by the place that it had: `case0`.
 fn is_numbered(parameter: &str) -> bool {
     let name = parameter.trim_end_matches(|letter: char| letter.is_ascii_digit());
@@ -181,10 +186,32 @@ fn is_numbered(parameter: &str) -> bool {
 /// What a test is called now, if it is the function around the assertion, or is in its file.
 fn followed(id: &str, was: &Spot, now: &Spot) -> Option<String> {
     let (base, parameters) = split(id);
+    if let Some((class, method)) = base.split_once('#') {
+        return followed_method(class, method, was, now).filter(|_| parameters.is_none());
+    }
     let rest = base.strip_prefix(&was.file)?.strip_prefix("::")?;
     let rest = if rest == was.function.replace('.', "::") { now.function.replace('.', "::") } else { rest.to_owned() };
     let parameters = parameters.map(|parameters| format!("[{parameters}]")).unwrap_or_default();
     Some(format!("{}::{rest}{parameters}", now.file))
+}
+
+/// The same for a method of a class, `com.acme.CartTest$Inner#total(int)`, that is in a file of its package. Its function has no package and no
+/// parameters.
+fn followed_method(class: &str, method: &str, was: &Spot, now: &Spot) -> Option<String> {
+    let folder = |file: &str| file.rsplit_once('/').map_or(String::new(), |(folder, _)| folder.to_owned());
+    let (package, simple) = class.rsplit_once('.').unwrap_or(("", class));
+    let (name, given) = method.split_at(method.find('(').unwrap_or(method.len()));
+    let packages = package.replace('.', "/");
+    let sources = folder(&was.file).strip_suffix(&packages)?.to_owned();
+    let package = folder(&now.file).strip_prefix(&sources)?.replace('/', ".");
+    let (class, name) = match was.function.rsplit_once('.')? {
+        (there, this) if (there, this) == (simple, name) => now.function.rsplit_once('.')?,
+        // A helper of the class.
+        (there, _) if there == simple => (now.function.rsplit_once('.')?.0, name),
+        _ => return None,
+    };
+    let dot = if package.is_empty() { "" } else { "." };
+    Some(format!("{package}{dot}{class}#{name}{given}"))
 }
 
 #[cfg(test)]

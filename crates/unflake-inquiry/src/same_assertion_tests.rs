@@ -83,6 +83,33 @@ fn a_renamed_test_is_followed_by_its_body() {
 }
 
 #[test]
+fn a_method_that_was_renamed_or_whose_class_moved_is_followed_too() {
+    let follow = |id: &str, was: &str, now: &str| {
+        let (was, now) = ([site(was, "x(1)", 0, "b1")], [site(now, "x(1)", 0, "b1")]);
+        let tests = ["a.b.CartTest#sum", "a.b.CartTest#total(int)", "a.c.BagTest#total", "Top#one"];
+        let code = |tests: &[&str]| tests.iter().map(|id| test(id)).collect::<Vec<_>>();
+        let (old, new, none) = (code(&[id]), code(&tests), HashMap::new());
+        let assertion = Assertion { test: id.into(), spot: was[0].spot.clone() };
+        let learned = Code::new(&old, &was, &none).learned(&assertion);
+        Code::new(&new, &now, &none).find(&learned).map(|found| found.test.to_string()).ok()
+    };
+    let cart = "src/a/b/CartTest.j";
+    let renamed = follow("a.b.CartTest#add", &format!("{cart} CartTest.add"), &format!("{cart} CartTest.sum"));
+    assert_eq!(renamed.as_deref(), Some("a.b.CartTest#sum"));
+    let given = follow("a.b.CartTest#add(int)", &format!("{cart} CartTest.add"), &format!("{cart} CartTest.total"));
+    assert_eq!(given.as_deref(), Some("a.b.CartTest#total(int)"));
+    let moved = follow("a.b.BagTest#total", "src/a/b/BagTest.j BagTest.total", "src/a/c/BagTest.j BagTest.total");
+    assert_eq!(moved.as_deref(), Some("a.c.BagTest#total"));
+    let to_top = follow("a.Top#one", "src/a/Top.j Top.one", "src/Top.j Top.one");
+    assert_eq!(to_top, None, "it is not certain where packages begin");
+    // Nobody knows which place parameters have now.
+    assert_eq!(
+        follow("a.b.CartTest#add(int)[1]", &format!("{cart} CartTest.add"), &format!("{cart} CartTest.total")),
+        None
+    );
+}
+
+#[test]
 fn of_two_with_the_same_body_neither_is_taken() {
     let was = [site("t.py test_a", "x == 1", 0, "b1")];
     let now = [site("t.py test_b", "x == 1", 0, "b1"), site("t.py test_c", "x == 1", 0, "b1")];
@@ -128,6 +155,10 @@ fn numbered_parameters_are_known_only_while_their_file_is_the_same() {
     let sites = [site("t.py test_a", "x == 1", 0, "b1")];
     let tests: &[&str] = &["t.py::test_a[case0]", "t.py::test_a[case1]"];
     let look = |hash: &str| found((tests[0], &sites[0].spot), (tests, &sites, "old"), (tests, &sites, hash));
+    assert!(look("old").is_ok());
+    assert!(look("new").unwrap_err().contains("only numbered"));
+    let (tests, place): (&[&str], _) = (&["C#m(int)[1]", "C#m(int)[2]"], [site("C.j C.m", "x(1)", 0, "b1")]);
+    let look = |hash: &str| found((tests[0], &place[0].spot), (tests, &place, "old"), (tests, &place, hash));
     assert!(look("old").is_ok());
     assert!(look("new").unwrap_err().contains("only numbered"));
 }
