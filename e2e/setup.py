@@ -161,7 +161,7 @@ def ensure_maven():
     home = Path(shutil.which("java")).resolve().parent.parent
     if not list(home.glob("**/libawt_xawt.so")):
         install("default-jre")
-    for name in ["jvm-maven", "jvm-assertions"]:  # The others need nothing else.
+    for name in ["jvm-maven", "jvm-assertions", "jvm-filter"]:  # The others need nothing else.
         with tempfile.TemporaryDirectory() as place:
             project = Path(place) / "it"
             specimen = VENVS.parent / "specimens" / name

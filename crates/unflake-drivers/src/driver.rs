@@ -5,6 +5,7 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 use std::time::Duration;
 
@@ -13,6 +14,7 @@ use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::{ForkResult, Pid, fork, setpgid};
 use unflake_protocol::{Event, Hello, Listed, Order, ProblemKind, VERSION};
 
+use crate::jvm_assertions::Assertions;
 use crate::process::Limits;
 use crate::run::Floor;
 use crate::suite::{CannotList, Suite};
@@ -39,6 +41,8 @@ pub(crate) struct Workshop<'a> {
     pub(crate) cache: &'a Path,
     /// The layers at which it is to be told what tests look like.
     pub(crate) layers: Option<&'a str>,
+    /// Where assertions are told: those of the project, as far as they are known.
+    pub(crate) assertions: Option<Arc<Assertions>>,
 }
 
 struct Driver {
@@ -48,6 +52,7 @@ struct Driver {
     environment: u32,
     suite: Suite,
     tracing: Option<Tracing>,
+    assertions: Option<Arc<Assertions>>,
     processes: AtomicU32,
     copies: HashMap<u32, Pid>,
 }
@@ -76,7 +81,17 @@ pub(crate) fn obey(
     };
     let cache = told.cache.as_deref().unwrap_or(&told.side);
     let (tracing_wanted, layers) = (tracing.as_ref(), told.layers.as_deref());
-    let workshop = Workshop { side: &told.side, world: &told.restore, here, tracing: tracing_wanted, cache, layers };
+    let tells = layers.is_some_and(|layers| layers.split(',').any(|layer| layer == "assertion"));
+    let assertions = tells.then(|| Arc::new(Assertions::new(&here, told.filter)));
+    let workshop = Workshop {
+        side: &told.side,
+        world: &told.restore,
+        here,
+        tracing: tracing_wanted,
+        cache,
+        layers,
+        assertions: assertions.clone(),
+    };
     // Several worlds may be made at the same time, and two builds of one project would be in each other's way.
     let turn = told.door.as_ref().and_then(|_| turn(cache).ok());
     let listed = list(&workshop);
@@ -90,7 +105,10 @@ pub(crate) fn obey(
         }
     };
     let processes = AtomicU32::new(0);
-    let mut driver = Driver { names, told, wire, environment, suite, tracing, processes, copies: HashMap::new() };
+    // Who runs tests in processes that say nothing of assertions has none to tell.
+    let assertions = assertions.filter(|assertions| assertions.may_be_let_fail && !assertions.is_empty());
+    let copies = HashMap::new();
+    let mut driver = Driver { names, told, wire, environment, suite, tracing, assertions, processes, copies };
     driver.list();
     driver.take_orders()
 }
@@ -182,7 +200,8 @@ impl Driver {
                 }
                 // There is no state of tests here.
                 Order::Remember | Order::Compare | Order::Restore { .. } | Order::Watch { .. } => {}
-                Order::Sites | Order::Filter { .. } => {}
+                Order::Sites => self.tell_sites(),
+                Order::Filter { path } => self.let_fail(Path::new(&path)),
                 Order::Fork { environment } => self.fork(environment),
                 Order::Reap { environment } => self.reap(environment),
                 Order::End { failed } => {
@@ -192,6 +211,20 @@ impl Driver {
             }
         }
         ExitCode::from(3)
+    }
+
+    /// All assertions there are; no path where they cannot be told.
+    fn tell_sites(&self) {
+        let told = self.assertions.as_ref().map(|assertions| assertions.told(&self.told.side));
+        let path = told.and_then(Result::ok).map(|path| path.to_string_lossy().into_owned());
+        self.wire.tell(&Event::Sites { path: path.unwrap_or_default() });
+    }
+
+    fn let_fail(&self, path: &Path) {
+        if let Some(Err(error)) = self.assertions.as_ref().map(|assertions| assertions.let_fail(path)) {
+            self.wire.tell(&Event::Note { text: format!("no assertion was let fail: {error}") });
+        }
+        self.wire.tell(&Event::Filtering);
     }
 
     /// Nothing of an order stays in this process, and its threads end with the order: a copy is as good as the first.

@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::driver::Workshop;
 use crate::early::{Early, Waiting};
 use crate::jvm_archive::{self, Archive};
+use crate::jvm_assertions::Assertions;
 use crate::jvm_kit::{Flavour, Kit};
 use crate::jvm_words::{Ear, Follower, Word};
 use crate::suite::{self, CannotList, Case, Listener, Probing, Program, Start, Suite, World};
@@ -44,6 +45,8 @@ pub(crate) struct Jvm {
     early: Arc<Mutex<Option<Waiting>>>,
     /// The JVM that lists has no trace of what it does before it is told which test to run.
     traced: bool,
+    /// Of the project, where they are told.
+    assertions: Option<Arc<Assertions>>,
 }
 
 /// How Surefire would start a JVM for the tests of a module.
@@ -106,15 +109,24 @@ impl Jvm {
         words.extend(assertions.then(|| "-ea".to_owned()));
         let roots_told: String = all_roots.iter().map(|root| format!("{}\n", root.display())).collect();
         let (side, root) = (workshop.side.display(), workshop.here.display());
-        let layers_told = workshop.layers.map(|layers| format!("{layers}\n{side}\n{root}\n{roots_told}"));
+        let filter =
+            workshop.assertions.as_ref().filter(|assertions| assertions.may_be_let_fail).map_or("", |_| ",filter");
+        let layers_told = workshop.layers.map(|layers| format!("{layers}{filter}\n{side}\n{root}\n{roots_told}"));
+        let table = workshop.assertions.as_ref().map(|assertions| {
+            assertions.read(&all_roots);
+            assertions.table()
+        });
         let mut wanted = Vec::new();
         let lines = if workshop.tracing.is_some_and(|tracing| tracing.values) { "values" } else { "lines" };
-        for (name, text) in [(lines, workshop.tracing.map(|_| roots_told)), ("layers", layers_told)] {
-            let Some(text) = text else { continue };
+        let put = |name: &str, text: String| {
             let file = files[0].with_file_name(name);
-            fs::write(&file, text).map_err(|error| CannotList::usage(format!("{}: {error}", file.display())))?;
-            wanted.push((name, file));
+            let written = fs::write(&file, text).map(|()| file.clone());
+            written.map_err(|error| CannotList::usage(format!("{}: {error}", file.display())))
+        };
+        for (name, text) in [(lines, workshop.tracing.map(|_| roots_told)), ("layers", layers_told)] {
+            wanted.extend(text.map(|text| put(name, text)).transpose()?.map(|file| (name, file)));
         }
+        table.map(|table| put("layers.sites", table)).transpose()?;
         words.extend(hook(&agent, &wanted.iter().map(|(name, file)| (*name, file.as_path())).collect::<Vec<_>>()));
         words.push("-cp".to_owned());
         words.push([front, rest].concat().join(":"));
@@ -136,6 +148,7 @@ impl Jvm {
             orders: AtomicU32::new(0),
             early: Arc::default(),
             traced: workshop.tracing.is_some(),
+            assertions: workshop.assertions.clone(),
         })
     }
 
@@ -234,7 +247,11 @@ impl Jvm {
         let number = self.orders.fetch_add(1, Ordering::Relaxed);
         let order = self.side.join(format!("jvm-{}-{}-{number}", self.number(), std::process::id()));
         let keys: String = cases.iter().map(|case| format!("{}\n", case.name)).collect();
-        fs::write(&order, keys).map_err(|error| format!("{}: {error}", order.display()))?;
+        let cannot = |error: std::io::Error| format!("{}: {error}", order.display());
+        fs::write(&order, keys).map_err(cannot)?;
+        if let Some(lines) = self.assertions.as_ref().and_then(|assertions| assertions.may_fail(cases)) {
+            fs::write(order.with_extension("may-fail"), lines).map_err(cannot)?;
+        }
         let line = order.to_string_lossy().into_owned();
         Ok((order, line))
     }

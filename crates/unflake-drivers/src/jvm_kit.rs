@@ -43,6 +43,7 @@ const COMMON: Sources = sources![
 ];
 /// What tells how tests looked.
 const LAYERS: Sources = sources![
+    "agent/layers/unflake/layers/Filter.java"
     "agent/layers/unflake/layers/Layers.java"
     "agent/layers/unflake/layers/Line.java"
     "agent/layers/unflake/layers/Names.java"
@@ -53,6 +54,7 @@ const LAYERS: Sources = sources![
     "agent/layers/unflake/layers/Sheet.java"
     "agent/layers/unflake/layers/Sources.java"
     "agent/layers/unflake/layers/Value.java"
+    "agent/layers/unflake/layers/Waiting.java"
     "agent/layers/unflake/layers/Watched.java"
 ];
 /// What records the lines that tests come to.
@@ -60,6 +62,7 @@ const LINES: Sources = sources![
     "agent/lines/unflake/lines/Around.java"
     "agent/lines/unflake/lines/Code.java"
     "agent/lines/unflake/lines/Frames.java"
+    "agent/lines/unflake/lines/Handlers.java"
     "agent/lines/unflake/lines/Instruction.java"
     "agent/lines/unflake/lines/Layout.java"
     "agent/lines/unflake/lines/Lines.java"
@@ -75,6 +78,7 @@ const LINES: Sources = sources![
     "agent/lines/unflake/lines/Sheet.java"
     "agent/lines/unflake/lines/Shown.java"
     "agent/lines/unflake/lines/Strand.java"
+    "agent/lines/unflake/lines/Tail.java"
     "agent/lines/unflake/lines/Watch.java"
 ];
 /// Names the class that a JVM calls first, where it is started with the agent as its own.

@@ -19,8 +19,11 @@ mod gtest_output;
 mod junit;
 mod junit_judge;
 mod junit_xml;
+mod java_sites;
+mod java_tokens;
 mod jvm;
 mod jvm_archive;
+mod jvm_assertions;
 mod jvm_depends;
 mod jvm_kit;
 mod jvm_state;
@@ -80,6 +83,11 @@ pub fn shares_processes(command: &[String]) -> bool {
     matches!(kind_of(command), Some(Kind::Maven | Kind::Gradle))
 }
 
+/// Whether what runs tests of such a command can tell their assertions, and let some fail.
+pub fn tells_assertions(command: &[String]) -> bool {
+    matches!(kind_of(command), Some(Kind::Maven | Kind::Gradle))
+}
+
 /// Whether a command is one of those that are driven and not entered.
 pub fn drives(command: &[String]) -> bool {
     kind_of(command).is_some()
@@ -120,6 +128,11 @@ pub fn check_one_test(template: &str) -> Result<(), String> {
 /// How many tests a JUnit report has, or why it is none. Any bytes may be given.
 pub fn count_reported(bytes: &[u8]) -> Result<usize, String> {
     junit_xml::read(bytes).map(|report| report.tests.len())
+}
+
+/// How many assertions a Java source has, as far as it can be read. Any text may be given.
+pub fn count_assertions(source: &str) -> usize {
+    java_sites::sites("Any.java", source).map_or(0, |sites| sites.len())
 }
 
 fn kind_of(command: &[String]) -> Option<Kind> {

@@ -17,10 +17,12 @@ pub(crate) struct Told {
     pub(crate) cache: Option<PathBuf>,
     /// Whether to record the order in which tests run through their code.
     pub(crate) traced: bool,
-    /// The layers at which it is to be told what tests look like.
-    pub(crate) layers: Option<String>,
     /// … with the values they come by, where they can be seen.
     pub(crate) values: bool,
+    /// The layers at which it is to be told what tests look like.
+    pub(crate) layers: Option<String>,
+    /// Whether assertions may be let fail.
+    pub(crate) filter: bool,
     /// What the variables of unflake change for a process of the project: values to set, or to remove.
     pub(crate) restore: BTreeMap<String, Option<String>>,
     /// The way into the world that tests are to run in.
@@ -43,6 +45,7 @@ impl Told {
             cache: env::var_os(variables::CACHE).map(PathBuf::from),
             traced: env::var_os(variables::TRACED).is_some(),
             layers: env::var(variables::LAYERS).ok(),
+            filter: env::var_os(variables::FILTER).is_some(),
             values: env::var_os(variables::TRACED).is_some_and(|what| what == "values"),
             restore,
             door: env::var(variables::DOOR).ok().and_then(|text| serde_json::from_str(&text).ok()),

@@ -26,9 +26,9 @@ pub(crate) struct Assertions {
 impl Exec {
     /// Every assertion of the project, once its tests have been listed. Otherwise why they cannot be told.
     pub fn sites(&mut self, tell: Tell<'_>) -> Result<Vec<Site>, String> {
-        let id = self.live.or(self.nursery).filter(|_| !self.suite.isolated);
-        let environment = id.and_then(|id| self.environments.get_mut(&id));
-        let environment = environment.ok_or("this runner does not tell what assertions there are")?;
+        let untold = "this runner does not tell what assertions there are";
+        let id = self.live.or(self.nursery);
+        let environment = id.and_then(|id| self.environments.get_mut(&id)).ok_or(untold)?;
         environment.order(&Order::Sites).map_err(|error| format!("the runner does not listen: {error}"))?;
         let since = Instant::now();
         while self.assertions.sites.is_none() {
@@ -40,7 +40,7 @@ impl Exec {
             }
             self.turn(tell);
         }
-        let path = self.assertions.sites.take().unwrap_or_default();
+        let path = self.assertions.sites.take().filter(|path| !path.as_os_str().is_empty()).ok_or(untold)?;
         let sites = read(&path).map_err(|error| format!("what assertions there are cannot be read: {error}"));
         let _ = fs::remove_file(path);
         sites

@@ -22,8 +22,7 @@ pub struct Under {
     zone: Option<TimeZone>,
     state: Option<FreshState>,
     interpreter: Option<Interpreter>,
-    busy: u32,
-    load: Option<Load>,
+    _load: Option<Load>,
 }
 
 impl Under {
@@ -39,9 +38,9 @@ impl Under {
             zone: None,
             state: None,
             interpreter: None,
-            busy: 0,
-            load: None,
+            _load: None,
         };
+        let mut load = 0;
         for factor in factors {
             match factor {
                 Factor::TimeZone(name) => under.zone = Some(zone(factor, name)?),
@@ -61,7 +60,7 @@ impl Under {
                 Factor::Cores(count) => {
                     under.set_up.cores = first_cores(*count).map_err(Cannot::any("find out which cores there are"))?;
                 }
-                Factor::Load(count) => under.busy = *count,
+                Factor::Load(count) => load = *count,
                 Factor::Memory(size) => under.set_up.memory = Some(size.bytes()),
                 Factor::OpenFiles(number) => under.set_up.open_files = Some(*number),
                 Factor::Network(network) => {
@@ -83,17 +82,12 @@ impl Under {
             }
         }
         under.told()?;
-        Ok(under)
-    }
-
-    /// Starts the busy processes, where there are to be some. Not before: what only prepares a test need not be slow.
-    pub fn load(&mut self) -> Result<(), Cannot> {
-        if self.busy > 0 {
-            let cores = self.set_up.cores.as_deref().and_then(|cores| cpu_set(cores).ok());
-            let started = Load::start(self.busy, cores);
-            self.load = Some(started.map_err(Cannot::any("start busy processes"))?);
+        if load > 0 {
+            let cores = under.set_up.cores.as_deref().and_then(|cores| cpu_set(cores).ok());
+            let started = Load::start(load, cores);
+            under._load = Some(started.map_err(Cannot::any("start busy processes"))?);
         }
-        Ok(())
+        Ok(under)
     }
 
     pub fn factors(&self) -> &[Factor] {

@@ -50,8 +50,9 @@ pub(crate) fn watching(launch: Launch) -> Launch {
 pub(crate) fn learn(args: &FilterLearnArgs, settings: &Settings, here: &Path, colour: When) -> Result<Exit, Trouble> {
     let command = &settings.command.value;
     let launch = watching(launch(settings));
-    if launch.driver.is_some() {
-        return Err(Trouble::usage("what assertions see is told by pytest only, for now")
+    let tells = unflake_drivers::tells_assertions(command) || settings.classpath_file.value.is_some();
+    if launch.driver.is_some() && !tells {
+        return Err(Trouble::usage("what assertions see is told by pytest and by tests in Java only, for now")
             .hint("flaky tests of other runners are told by `unflake run`"));
     }
     let path = place(args.file.as_deref(), here);

@@ -15,7 +15,6 @@ mod console;
 mod demo;
 mod doctor;
 mod exit;
-mod factor_commands;
 mod factor_plan;
 mod factors;
 mod filter;

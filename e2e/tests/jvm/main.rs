@@ -2,6 +2,7 @@
 //!
 //! The specimen is compiled once and kept between runs as long as it stays the same; so is what unflake compiles for itself.
 
+mod filter;
 mod lines;
 mod looks;
 mod worlds;

@@ -82,6 +82,7 @@ public final class Main {
     /** Neighbours of one framework are its to run together. */
     private static void run(String path, Module module, List<Framework> frameworks, Report report) throws Exception {
         List<String> keys = lines(path);
+        unflake.layers.Layers.run(path);
         State state = State.wanted();
         if (state != null) {
             state.remember();

@@ -44,7 +44,7 @@ final class Report {
     synchronized void start(Wanted test, String type) {
         announce(test, type);
         layers = null;
-        Layers.start();
+        Layers.start(test.at);
         began = System.nanoTime();
     }
 

@@ -20,6 +20,8 @@ public final class Layers {
     private final File side;
     private final Instrumentation jvm;
     private final Sources sources;
+    /** Null: no assertion may fail. */
+    private final Filter filter;
     private volatile Sheet sheet;
     private int told;
 
@@ -27,25 +29,38 @@ public final class Layers {
         this.wanted = wanted;
         this.side = side;
         this.sources = sources;
+        filter = wanted.contains("filter") ? new Filter(sources) : null;
         this.jvm = jvm;
     }
 
-    /** {@code path}: a file with the layers that are wanted, a directory for what is told, the root, and directories of sources. */
+    /**
+     * {@code path}: a file with the layers that are wanted, a directory for what is told, the root, and directories of sources. Beside it
+     * is a table of the assertions in them.
+     */
     public static void begin(String path, Instrumentation jvm) throws IOException {
         List<String> lines = Files.readAllLines(Paths.get(path), StandardCharsets.UTF_8);
         Set<String> wanted = new HashSet<>(Arrays.asList(lines.get(0).split(",")));
         Sources sources = new Sources(new File(lines.get(2)), lines.subList(3, lines.size()));
         here = new Layers(wanted, new File(lines.get(1)), sources, jvm);
         if (wanted.contains("assertion")) {
-            jvm.addTransformer(new Watched());
+            sources.know(new File(path + ".sites"));
+            jvm.addTransformer(new Watched(wanted.contains("filter")));
         }
     }
 
-    /** A test begins. */
-    public static void start() {
+    /** These tests are about to run. Beside the order, where there are any, are the assertions that may fail in them. */
+    public static void run(String order) throws IOException {
+        File mayFail = new File(order + ".may-fail");
+        if (here != null && here.filter != null && mayFail.isFile()) {
+            here.filter.read(mayFail);
+        }
+    }
+
+    /** A test begins, which is at this place of the order. */
+    public static void start(int test) {
         Layers layers = here;
         if (layers != null) {
-            layers.open();
+            layers.open(test);
         }
     }
 
@@ -64,7 +79,14 @@ public final class Layers {
         return here.sources;
     }
 
-    private void open() {
+    static Filter filter() {
+        return here.filter;
+    }
+
+    private void open(int test) {
+        if (filter != null) {
+            filter.begin(test);
+        }
         try {
             String name = "layers-" + Process.number() + "-" + told++;
             sheet = new Sheet(new File(side, name));
@@ -75,6 +97,9 @@ public final class Layers {
 
     private String close(Supplier<String> out, Supplier<String> err) {
         Seen.end();
+        if (filter != null) {
+            filter.end();
+        }
         Sheet sheet = this.sheet;
         this.sheet = null;
         if (sheet == null) {

@@ -8,8 +8,10 @@ import java.io.OutputStreamWriter;
 import java.io.Writer;
 import java.nio.charset.StandardCharsets;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 
 /** What is told of one test: a JSON array in each line. */
 final class Sheet {
@@ -19,6 +21,7 @@ final class Sheet {
     private final Writer out;
     private final Map<String, Integer> files = new HashMap<>();
     private final Map<Place, Integer> sites = new HashMap<>();
+    private final Set<String> gaps = new HashSet<>();
 
     private boolean isClosed;
 
@@ -63,8 +66,11 @@ final class Sheet {
         line(line.close().add(bounded(text)));
     }
 
+    /** Once. */
     synchronized void gap(String layer, String why) {
-        line(new Line("gap").add(layer).add(why));
+        if (gaps.add(layer + " " + why)) {
+            line(new Line("gap").add(layer).add(why));
+        }
     }
 
     /** Its path. */

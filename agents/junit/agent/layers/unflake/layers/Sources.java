@@ -17,6 +17,8 @@ final class Sources {
     private final List<File> folders = new ArrayList<>();
     private final Map<String, List<String>> lines = new HashMap<>();
     private final Map<String, File> found = new HashMap<>();
+    /** The assertions of the sources, by file, line, and what is called there; null for those that could be one of several. */
+    private final Map<String, Place> known = new HashMap<>();
 
     Sources(File root, List<String> folders) {
         this.root = root;
@@ -25,19 +27,48 @@ final class Sources {
         }
     }
 
-    /** Who has asserted something, given who stands on whose shoulders. Null: none of the project's own code. */
-    synchronized Place caller(StackTraceElement[] stack) {
-        for (StackTraceElement frame : stack) {
-            if (frame.getFileName() != null && frame.getLineNumber() > 0) {
-                String type = frame.getClassName();
-                int end = type.lastIndexOf('.');
-                File file = find((end < 0 ? "" : type.substring(0, end + 1).replace('.', '/')) + frame.getFileName());
-                if (file != null) {
-                    return place(file, type.substring(end + 1) + "." + frame.getMethodName(), frame.getLineNumber());
-                }
+    /** Takes in a table of assertions. */
+    void know(File table) throws IOException {
+        int site = 0;
+        for (String one : Files.readAllLines(table.toPath(), StandardCharsets.UTF_8)) {
+            String[] words = one.split("\t", 6);
+            Place place = new Place(words[0], words[3], words[5], Integer.parseInt(words[4]), Integer.parseInt(words[1]), site++);
+            String key = key(words[0], place.line, words[2]);
+            known.put(key, known.containsKey(key) ? null : place);
+        }
+    }
+
+    private static String key(String file, int line, String called) {
+        return file + ":" + line + ":" + called;
+    }
+
+    /** Where the project's own code is on this stack; -1: nowhere. */
+    int caller(StackTraceElement[] stack) {
+        for (int at = 0; at < stack.length; at++) {
+            if (isOwn(stack[at])) {
+                return at;
             }
         }
-        return null;
+        return -1;
+    }
+
+    /** Whether it is code of the project. */
+    boolean isOwn(StackTraceElement frame) {
+        return frame.getFileName() != null && frame.getLineNumber() > 0 && find(frame) != null;
+    }
+
+    /** The assertion that this code of the project has called. */
+    synchronized Place place(StackTraceElement frame, String called) {
+        File file = find(frame);
+        String path = file.getPath();
+        String relative = path.startsWith(root.getPath() + "/") ? path.substring(root.getPath().length() + 1) : path;
+        Place place = known.get(key(relative, frame.getLineNumber(), called));
+        return place == null ? line(file, relative, frame) : place;
+    }
+
+    private synchronized File find(StackTraceElement frame) {
+        String type = frame.getClassName();
+        return find(type.substring(0, type.lastIndexOf('.') + 1).replace('.', '/') + frame.getFileName());
     }
 
     private File find(String path) {
@@ -52,8 +83,10 @@ final class Sources {
         return found.get(path);
     }
 
-    private Place place(File file, String function, int line) {
+    /** Where nothing else is known, an assertion has the name of its line. */
+    private Place line(File file, String relative, StackTraceElement frame) {
         String path = file.getPath();
+        int line = frame.getLineNumber();
         List<String> text = lines.get(path);
         if (text == null) {
             text = read(file);
@@ -61,8 +94,8 @@ final class Sources {
         }
         String expression = line <= text.size() ? text.get(line - 1) : "";
         int ordinal = line <= text.size() ? Collections.frequency(text.subList(0, line - 1), expression) : 0;
-        String relative = path.startsWith(root.getPath() + "/") ? path.substring(root.getPath().length() + 1) : path;
-        return new Place(relative, function, expression, ordinal, line);
+        String function = frame.getClassName().substring(frame.getClassName().lastIndexOf('.') + 1) + "." + frame.getMethodName();
+        return new Place(relative, function, expression, ordinal, line, -1);
     }
 
     /** Its lines, without what layout makes of them. */

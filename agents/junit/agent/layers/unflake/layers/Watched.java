@@ -4,9 +4,17 @@ import java.lang.instrument.ClassFileTransformer;
 import java.security.ProtectionDomain;
 import unflake.lines.Around;
 
-/** Has the assertions of JUnit, Hamcrest and AssertJ say what they see. */
+/** Has the assertions of JUnit, Hamcrest and AssertJ say what they see and, where some may fail, ask whether they count. */
 final class Watched implements ClassFileTransformer {
     private static final String TOLD = "unflake/layers/Seen";
+    /** They fail because of code of the project that they run: what that did not come to would be missing. */
+    private static final String RUN_CODE = "fail|assertAll|assertThrows.*|assertDoesNotThrow|assertTimeout.*|.*[sS]atisf.*";
+
+    private final boolean isFilter;
+
+    Watched(boolean isFilter) {
+        this.isFilter = isFilter;
+    }
 
     @Override
     public byte[] transform(ClassLoader loader, String name, Class<?> old, ProtectionDomain domain, byte[] bytes) {
@@ -15,11 +23,20 @@ final class Watched implements ClassFileTransformer {
             return null;
         }
         try {
-            return Around.rewritten(bytes, chosen, TOLD);
+            return Around.rewritten(bytes, isFilter ? marked(name, chosen) : chosen, said -> isFilter && !said.startsWith(Seen.NEVER), TOLD);
         } catch (Throwable problem) {
             // It runs as it is: what it sees is not told.
             return null;
         }
+    }
+
+    /** Who runs code of the project, or has something else to give back than its object, is never let fail. */
+    private static Around.Chosen marked(String type, Around.Chosen chosen) {
+        return (method, descriptor, isStatic, isPublic) -> {
+            String said = chosen.name(method, descriptor, isStatic, isPublic);
+            boolean mayEnd = descriptor.endsWith(")V") || !isStatic && descriptor.endsWith(")L" + type + ";");
+            return said == null || mayEnd && !method.matches(RUN_CODE) ? said : Seen.NEVER + said;
+        };
     }
 
     private static Around.Chosen chosen(String name) {
@@ -74,7 +91,7 @@ final class Watched implements ClassFileTransformer {
     /** What AssertJ is asked of something: {@code isEqualTo}, {@code hasSize}, {@code containsOnly} and the like. */
     private static String fluent(String method, String descriptor, boolean isStatic, boolean isPublic) {
         boolean asks = method.matches("(is|has|does|contains|starts|ends|matches|satisfies|all|any|none|are|be|can)([A-Z].*)?");
-        boolean answers = descriptor.endsWith("Assert;") || descriptor.endsWith("SELF;") || descriptor.contains(")Lorg/assertj");
+        boolean answers = descriptor.endsWith("Assert;") || descriptor.endsWith("SELF;") || descriptor.contains(")Lorg/assertj") || descriptor.endsWith(")V");
         if (isStatic || !isPublic || !asks || !answers || method.equals("asList")) {
             return null;
         }

@@ -5,12 +5,18 @@ import java.io.DataOutputStream;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 
-/** Has methods of a class say what they are given when they begin, and that they have come to their end. */
+/** Has methods of a class say what they are given when they begin, that they have come to their end, and what they throw. */
 public final class Around implements Rewriter.Change {
     /** Which methods. */
     public interface Chosen {
         /** What they are to be called by those whom they tell; null: this one says nothing. */
         String name(String method, String descriptor, boolean isStatic, boolean isPublic);
+    }
+
+    /** Which of them ask whether what they throw counts, and come to their end where it does not. */
+    public interface Catching {
+        /** {@code name}: as it was chosen. */
+        boolean catches(String name);
     }
 
     private static final int PUBLIC = 0x0001;
@@ -20,22 +26,33 @@ public final class Around implements Rewriter.Change {
     private static final int ROOM = 5;
 
     private final Pool pool;
+    private final String type;
     private final Chosen chosen;
+    private final Catching catching;
     private final int begin;
     private final int end;
+    private final int failed;
+    /** The class itself, and {@code Throwable}. */
+    private final int self;
+    private final int thrown;
     private boolean isChanged;
 
-    private Around(Pool pool, Chosen chosen, String told) throws IOException {
-        this.pool = pool;
+    private Around(Rewriter rewriter, Chosen chosen, Catching catching, String told) throws IOException {
+        pool = rewriter.pool;
+        type = rewriter.name();
         this.chosen = chosen;
+        this.catching = catching;
         begin = pool.addMethod(told, "begin", "([Ljava/lang/Object;Ljava/lang/String;)V");
         end = pool.addMethod(told, "held", "(Ljava/lang/String;)V");
+        failed = pool.addMethod(told, "failed", "(Ljava/lang/Throwable;Ljava/lang/String;)V");
+        self = pool.addType(type);
+        thrown = pool.addType("java/lang/Throwable");
     }
 
     /** The class anew, or null where no method of it was chosen. {@code told}: the class that is told, with slashes. */
-    public static byte[] rewritten(byte[] type, Chosen chosen, String told) throws IOException {
+    public static byte[] rewritten(byte[] type, Chosen chosen, Catching catching, String told) throws IOException {
         Rewriter rewriter = new Rewriter(type);
-        Around around = new Around(rewriter.pool, chosen, told);
+        Around around = new Around(rewriter, chosen, catching, told);
         byte[] changed = rewriter.rewritten(around);
         return around.isChanged ? changed : null;
     }
@@ -59,7 +76,35 @@ public final class Around implements Rewriter.Change {
             }
         }
         isChanged = true;
-        return code.written(ROOM);
+        return code.written(ROOM, catching.catches(said) ? tail(descriptor, isStatic, text, code.layout) : null);
+    }
+
+    /** Has it asked whether an exception counts. If not, it gives back nothing, or its object; what gives back anything else has none. */
+    private Tail tail(String descriptor, boolean isStatic, int text, Layout layout) {
+        boolean isVoid = descriptor.endsWith(")V");
+        boolean isFluent = !isStatic && descriptor.endsWith(")L" + type + ";") && !replacesItself(layout);
+        if (!isVoid && !isFluent) {
+            return null;
+        }
+        byte[] ask = call(text, failed);
+        byte[] leave = isVoid ? new byte[] {(byte) 0xb1} : new byte[] {0x2a, (byte) 0xb0};
+        ByteBuffer code = ByteBuffer.allocate(ask.length + leave.length).put(ask).put(leave);
+        return new Tail(code.array(), isVoid ? 0 : self, thrown);
+    }
+
+    /** Whether anything is put where a method has its object. No compiler is known that does so. */
+    private static boolean replacesItself(Layout layout) {
+        for (int pc = 0; pc < layout.length; pc = layout.next(pc)) {
+            int operation = layout.operation(pc);
+            boolean isWide = operation == 0xc4;
+            int store = isWide ? layout.operation(pc + 1) : operation;
+            boolean isNumbered = store >= 0x36 && store <= 0x3a;
+            boolean isFirst = !isWide && store >= 0x3b && store <= 0x4e && (store - 0x3b) % 4 == 0;
+            if (isFirst || isNumbered && (isWide ? layout.u2(pc + 2) : layout.operation(pc + 1)) == 0) {
+                return true;
+            }
+        }
+        return false;
     }
 
     private static byte[] call(int text, int method) {

@@ -23,15 +23,15 @@ final class Frames {
     }
 
     /** Of the table that begins here. */
-    static byte[] moved(ByteBuffer in, int at, Layout layout) throws IOException {
+    static byte[] moved(ByteBuffer in, int at, Layout layout, Tail tail) throws IOException {
         Frames frames = new Frames(in, at, layout);
-        frames.move();
+        frames.move(tail);
         return frames.bytes.toByteArray();
     }
 
-    private void move() throws IOException {
+    private void move(Tail tail) throws IOException {
         int count = u2();
-        out.writeShort(count);
+        out.writeShort(tail == null ? count : count + 1);
         int was = -1;
         int is = -1;
         for (int one = 0; one < count; one++) {
@@ -41,6 +41,9 @@ final class Frames {
             int next = layout.reached(was);
             frame(kind, next - is - 1);
             is = next;
+        }
+        if (tail != null) {
+            tail.frame(layout.reached(layout.length) - is - 1, out);
         }
     }
 

@@ -9,6 +9,8 @@ final class Instruction {
     static final int TABLE_SWITCH = 0xaa;
     static final int LOOKUP_SWITCH = 0xab;
     static final int INVOKE_STATIC = 0xb8;
+    static final int GOTO = 0xa7;
+    static final int THROW = 0xbf;
     private static final int WIDE = 0xc4;
     private static final int INCREMENT = 0x84;
     private static final byte[] LENGTHS = new byte[256];

@@ -4,7 +4,7 @@ import java.nio.ByteBuffer;
 
 /** Where the instructions of a method come to be when others are put between them. */
 final class Layout {
-    private static final int MOST = 65535;
+    static final int MOST = 65535;
 
     final int length;
     private final ByteBuffer in;
@@ -67,6 +67,35 @@ final class Layout {
             }
         }
         return false;
+    }
+
+    /** Where the instruction at this place leads to; nowhere, where it leaves the method. */
+    int[] ways(int pc) {
+        int operation = operation(pc);
+        if (operation >= 0xac && operation <= 0xb1 || operation == Instruction.THROW) {
+            return new int[0];
+        }
+        if (Instruction.jumps(operation)) {
+            int there = pc + in.getShort(start + pc + 1);
+            return operation == Instruction.GOTO ? new int[] {there} : new int[] {there, next(pc)};
+        }
+        if (Instruction.jumpsFar(operation)) {
+            return new int[] {pc + in.getInt(start + pc + 1)};
+        }
+        return isSwitch(operation) ? waysOfSwitch(pc) : new int[] {next(pc)};
+    }
+
+    private int[] waysOfSwitch(int pc) {
+        int at = start + pc + 1 + Instruction.padding(pc);
+        boolean isTable = operation(pc) == Instruction.TABLE_SWITCH;
+        int count = isTable ? in.getInt(at + 8) - in.getInt(at + 4) + 1 : in.getInt(at + 4);
+        int[] ways = new int[1 + count];
+        ways[count] = pc + in.getInt(at);
+        for (int one = 0; one < count; one++) {
+            // In the one kind a way stands alone, in the other behind its number.
+            ways[one] = pc + in.getInt(at + 12 + one * (isTable ? 4 : 8));
+        }
+        return ways;
     }
 
     /** The new place that a jump to this one leads to. */
