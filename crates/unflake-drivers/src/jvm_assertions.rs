@@ -158,9 +158,9 @@ mod tests {
         put("src/a/A.java", "class A { void a() {\n assertTrue(x);\n assertThat(y).isNull(); } }");
         put("src/a/broken.java", "class A { void a() { assertTrue(x);");
         let assertions = Assertions::new(place.path(), true);
-        let folder = place.path().join("src");
-        assertions.read(&[folder.clone()]);
-        assertions.read(&[folder]);
+        let folders = [place.path().join("src")];
+        assertions.read(&folders);
+        assertions.read(&folders);
         let table = assertions.table();
         assert_eq!(table.lines().next(), Some("src/a/A.java\t2\tassertTrue\tA.a\t0\tassertTrue(x)"));
         assert_eq!(table.lines().count(), 3, "{table}");

@@ -64,7 +64,10 @@ pub(crate) fn verdict(test: &TestId, failed: u32, before: Option<(u32, u32)>) ->
 pub(crate) fn failure(saw: &Saw, why: &str) -> Failure {
     let values = saw.failing.first().unwrap_or(&saw.values);
     let values: String = values.lines().map(|line| format!("\n  {line}")).collect();
-    let message = format!("assert {}{values}\n{why}", saw.spot.expression);
+    let expression = &saw.spot.expression;
+    // A call says so itself: `assertEqual(…)`.
+    let says_so = expression.starts_with("assert") || expression.contains(".assert");
+    let message = format!("{}{expression}{values}\n{why}", if says_so { "" } else { "assert " });
     Failure {
         phase: Phase::Call,
         kind: "AssertionError".to_owned(),
