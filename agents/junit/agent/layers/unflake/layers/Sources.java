@@ -63,7 +63,24 @@ final class Sources {
         String path = file.getPath();
         String relative = path.startsWith(root.getPath() + "/") ? path.substring(root.getPath().length() + 1) : path;
         Place place = known.get(key(relative, frame.getLineNumber(), called));
-        return place == null ? line(file, relative, frame) : place;
+        return place == null || !isIn(place.function, frame) ? line(file, relative, frame) : place;
+    }
+
+    /** Whether this can be code of a function. Sources may be newer than what was compiled from them, and have other lines. */
+    private static boolean isIn(String function, StackTraceElement frame) {
+        String type = frame.getClassName().substring(frame.getClassName().lastIndexOf('.') + 1);
+        String method = frame.getMethodName();
+        String[] unnamed = type.split("\\$(?=\\d)", 2);
+        if (unnamed.length > 1) {
+            // A class without a name, or with one that only its method knows.
+            return function.startsWith(unnamed[0]);
+        }
+        if (method.startsWith("lambda$")) {
+            method = method.substring(7, method.lastIndexOf('$'));
+            // One in another has no name in some versions.
+            return function.equals(type + "." + method) || method.equals("null") && function.startsWith(type + ".");
+        }
+        return function.equals(type + "." + (method.equals("<init>") ? type.substring(type.lastIndexOf('$') + 1) : method));
     }
 
     private synchronized File find(StackTraceElement frame) {
