@@ -10,6 +10,7 @@ use crate::capture::Capture;
 use crate::driver::Workshop;
 use crate::jvm::{Handed, Jvm};
 use crate::output;
+use crate::shared;
 use crate::suite::{self, CannotList, Suite};
 
 const WORDS: usize = 64 << 10;
@@ -44,7 +45,8 @@ pub(crate) struct Compiled {
 
 /// `command` is what compiles, and perhaps writes the file.
 pub(crate) fn list(given: &ClassPath, command: &[String], workshop: &Workshop<'_>) -> Result<Suite, CannotList> {
-    build(command, workshop, |_| {})?;
+    // It hands over nothing but what it compiles.
+    shared::handed_over("classes", command, workshop, |_| build(command, workshop, |_| {}))?;
     let path = workshop.here.join(&given.file);
     let text = fs::read_to_string(&path).map_err(|error| {
         CannotList::usage(format!("the class path of the tests cannot be read from {}: {error}", path.display()))
@@ -145,8 +147,7 @@ impl Compiled {
             },
             workshop,
         )?);
-        let mut notes = Vec::new();
-        let tests = jvm.list(workshop, &mut notes)?;
+        let (tests, notes) = jvm.list(workshop)?;
         suite.notes.extend(notes);
         Ok((jvm, tests))
     }

@@ -187,8 +187,17 @@ mod tests {
         let side = tempfile::tempdir().unwrap();
         let world = BTreeMap::new();
         let (cache, here) = (side.path(), PathBuf::new());
-        let workshop =
-            Workshop { side: side.path(), world: &world, here, tracing: None, cache, layers: None, assertions: None };
+        let workshop = Workshop {
+            side: side.path(),
+            shared: None,
+            elsewhere: false,
+            world: &world,
+            here,
+            tracing: None,
+            cache,
+            layers: None,
+            assertions: None,
+        };
         let desk = Desk::open(&workshop).ok().unwrap();
         check(&desk);
     }

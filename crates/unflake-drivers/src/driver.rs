@@ -31,6 +31,10 @@ const FAILED: u8 = 1;
 pub(crate) struct Workshop<'a> {
     /// A place for files, gone with the run.
     pub(crate) side: &'a Path,
+    /// A place for what drivers of other worlds need, too, gone with the run. None: there are no others.
+    pub(crate) shared: Option<&'a Path>,
+    /// Whether tests are to run in another world than ours.
+    pub(crate) elsewhere: bool,
     /// What the project's processes are to see differently from us.
     pub(crate) world: &'a std::collections::BTreeMap<String, Option<String>>,
     /// The directory the user's command was given in.
@@ -85,6 +89,8 @@ pub(crate) fn obey(
     let assertions = tells.then(|| Arc::new(Assertions::new(&here, told.filter)));
     let workshop = Workshop {
         side: &told.side,
+        shared: told.shared.as_deref(),
+        elsewhere: told.door.is_some(),
         world: &told.restore,
         here,
         tracing: tracing_wanted,

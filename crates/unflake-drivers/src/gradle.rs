@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use crate::class_path::{self, Compiled};
 use crate::driver::Workshop;
 use crate::jvm::{Listed, differing};
+use crate::shared;
 use crate::suite::{self, CannotList, Suite};
 
 const HAND_OVER: &str = include_str!("../../../agents/junit/gradle/hand-over.gradle");
@@ -23,15 +24,17 @@ pub(crate) fn list(command: &[String], workshop: &Workshop<'_>) -> Result<Suite,
         );
         return Err(CannotList::usage(what));
     }
-    let desk = workshop.side.join(format!("gradle-{}", std::process::id()));
-    let script = workshop.side.join("hand-over.gradle");
-    let cannot = |error: std::io::Error| CannotList::usage(format!("{}: {error}", desk.display()));
-    fs::create_dir_all(&desk).and_then(|()| fs::write(&script, HAND_OVER)).map_err(cannot)?;
-    class_path::build(command, workshop, |gradle| {
-        // What is handed over is known only when a task runs, which a kept configuration cannot have.
-        gradle.arg(format!("-Dunflake.desk={}", desk.display())).arg("-Dorg.gradle.configuration-cache=false");
-        gradle.arg("--init-script").arg(&script);
+    let desk = shared::handed_over("gradle", command, workshop, |desk| {
+        let script = workshop.side.join("hand-over.gradle");
+        fs::write(&script, HAND_OVER)
+            .map_err(|error| CannotList::usage(format!("{}: {error}", script.display())))?;
+        class_path::build(command, workshop, |gradle| {
+            // What is handed over is known only when a task runs, which a kept configuration cannot have.
+            gradle.arg(format!("-Dunflake.desk={}", desk.display())).arg("-Dorg.gradle.configuration-cache=false");
+            gradle.arg("--init-script").arg(&script);
+        })
     })?;
+    let cannot = |error: std::io::Error| CannotList::usage(format!("{}: {error}", desk.display()));
     let mut suite = Suite { root: workshop.here.clone(), at_once: Some(1), ..Suite::default() };
     let mut places: Vec<PathBuf> = fs::read_dir(&desk).map_err(cannot)?.flatten().map(|entry| entry.path()).collect();
     places.sort();

@@ -7,12 +7,15 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use serde::{Deserialize, Serialize};
+
 use crate::driver::Workshop;
 use crate::early::{Early, Waiting};
 use crate::jvm_archive::{self, Archive};
 use crate::jvm_assertions::Assertions;
 use crate::jvm_kit::{Flavour, Kit};
 use crate::jvm_words::{Ear, Follower, Word};
+use crate::shared;
 use crate::suite::{self, CannotList, Case, Listener, Probing, Program, Start, Suite, World};
 
 /// For so few tests, code that is fast soon is better than code that is fast.
@@ -43,6 +46,8 @@ pub(crate) struct Jvm {
     pub(crate) all_roots: Vec<PathBuf>,
     orders: AtomicU32,
     early: Arc<Mutex<Option<Waiting>>>,
+    /// Where it is kept which tests there are, for drivers of other worlds.
+    listing: Option<PathBuf>,
     /// The JVM that lists has no trace of what it does before it is told which test to run.
     traced: bool,
     /// Of the project, where they are told.
@@ -67,6 +72,7 @@ pub(crate) struct Handed {
 }
 
 /// A test as its JVM lists it.
+#[derive(Deserialize, Serialize)]
 pub(crate) struct Listed {
     pub(crate) key: String,
     pub(crate) class: String,
@@ -98,12 +104,16 @@ impl Jvm {
         let (mut front, rest) = jvm_archive::parted(class_path);
         front.insert(0, agent.to_string_lossy().into_owned());
         let archive = Archive::new(&java, &front, workshop.cache, &options, flavour.jupiter, flavour.classic);
-        if let Some(archive) = &archive {
+        if let Some(archive) = archive.as_ref().filter(|_| !workshop.elsewhere) {
             archive.make(&files, workshop.side);
         }
         // A project that chooses its compiler gets it.
         let hurried =
             !options.iter().any(|option| ["-Xint", "-Xcomp", "-XX:"].iter().any(|kind| option.starts_with(kind)));
+        let told = files.each_ref().map(|file| fs::read(file).ok());
+        let start = (&java, &options, &whole, &directory, &variables, assertions);
+        let listing = shared::place_for("listed", &(start, told), workshop);
+        let mark = mark();
         let mut words = vec![java.to_string_lossy().into_owned()];
         words.extend(options);
         words.extend(assertions.then(|| "-ea".to_owned()));
@@ -119,7 +129,7 @@ impl Jvm {
         let mut wanted = Vec::new();
         let lines = if workshop.tracing.is_some_and(|tracing| tracing.values) { "values" } else { "lines" };
         let put = |name: &str, text: String| {
-            let file = files[0].with_file_name(name);
+            let file = workshop.side.join(format!("{}.{name}", number(&mark)));
             let written = fs::write(&file, text).map(|()| file.clone());
             written.map_err(|error| CannotList::usage(format!("{}: {error}", file.display())))
         };
@@ -135,7 +145,7 @@ impl Jvm {
             start: Start { words, directory: Some(directory), variables, ..Start::default() },
             archive,
             hurried,
-            mark: mark(),
+            mark,
             files,
             roots,
             root: workshop.here.clone(),
@@ -147,18 +157,33 @@ impl Jvm {
             side: workshop.side.to_owned(),
             orders: AtomicU32::new(0),
             early: Arc::default(),
+            listing,
             traced: workshop.tracing.is_some(),
             assertions: workshop.assertions.clone(),
         })
     }
 
+    /// Which tests there are, and what is to be said of them. Other drivers of the run need not find it out again: what lists them is in none of
+    /// the worlds.
+    pub(crate) fn list(&self, workshop: &Workshop<'_>) -> Result<(Vec<Listed>, Vec<String>), CannotList> {
+        let listing = self.listing.as_deref();
+        if let Some(kept) = listing.filter(|_| workshop.elsewhere).and_then(shared::kept) {
+            return Ok(kept);
+        }
+        let listed = self.ask(workshop)?;
+        if let Some(place) = listing {
+            shared::keep(place, &listed);
+        }
+        Ok(listed)
+    }
+
     /// Starts the JVM that tells which tests there are. It can go on to run them, once.
-    pub(crate) fn list(&self, workshop: &Workshop<'_>, notes: &mut Vec<String>) -> Result<Vec<Listed>, CannotList> {
+    fn ask(&self, workshop: &Workshop<'_>) -> Result<(Vec<Listed>, Vec<String>), CannotList> {
         let start = self.with_order("-", usize::MAX);
         let cannot =
             |error: std::io::Error| CannotList::usage(format!("`{}` cannot be started: {error}", start.words[0]));
         let mut waiting = Waiting::start(&start, workshop.world).map_err(cannot)?;
-        let (mut tests, mut problem, mut used) = (Vec::new(), None, false);
+        let (mut tests, mut notes, mut problem, mut used) = (Vec::new(), Vec::new(), None, false);
         let mut ear = Ear::new(&self.mark);
         let mut take = |word: Word| {
             if let Some(key) = word.test {
@@ -176,12 +201,13 @@ impl Jvm {
             let why = problem.unwrap_or_else(|| format!("the JVM that was to list them ended\n{}", said.trim()));
             return Err(CannotList::collection(format!("the tests cannot be listed: {why}")));
         }
-        if used || self.traced {
+        // One that is not in the world of its tests cannot run them.
+        if used || self.traced || workshop.elsewhere {
             waiting.end();
         } else {
             *self.early.lock().unwrap_or_else(PoisonError::into_inner) = Some(waiting);
         }
-        Ok(tests)
+        Ok((tests, notes))
     }
 
     /// Makes these tests part of a suite. `apart`: the project wants a JVM for each class. `command` runs one with the plain runner.
@@ -239,7 +265,7 @@ impl Jvm {
 
     /// One that no other module has.
     pub(crate) fn number(&self) -> &str {
-        &self.mark[9..25]
+        number(&self.mark)
     }
 
     /// Writes down which tests to run, in which order: the file, and the line that names it.
@@ -293,6 +319,11 @@ fn outermost(class: &str) -> &str {
 fn mark() -> String {
     use std::hash::{BuildHasher, RandomState};
     format!("<unflake {:016x}>", RandomState::new().hash_one("mark"))
+}
+
+/// Of those that nobody else has.
+fn number(mark: &str) -> &str {
+    &mark[9..25]
 }
 
 /// None: neither.

@@ -36,6 +36,7 @@ mod panics;
 mod process;
 mod run;
 mod sanitizers;
+mod shared;
 mod stand_in;
 mod suite;
 mod template;

@@ -13,6 +13,7 @@ use crate::driver::Workshop;
 use crate::jvm::{Handed, Jvm, Listed, differing};
 use crate::jvm_kit::{JAVA, Kit};
 use crate::output;
+use crate::shared;
 use crate::suite::{self, CannotList, Suite};
 
 const MAVEN_WORDS: usize = 64 << 10;
@@ -30,11 +31,8 @@ pub(crate) fn list(command: &[String], workshop: &Workshop<'_>) -> Result<Suite,
         );
         return Err(CannotList::usage(what));
     }
-    let desk = workshop.side.join(format!("maven-{}", std::process::id()));
+    let desk = shared::handed_over("maven", command, workshop, |desk| build(command, desk, workshop))?;
     let cannot = |error: std::io::Error| CannotList::usage(format!("{}: {error}", desk.display()));
-    fs::create_dir_all(&desk).and_then(|()| fs::write(desk.join("java.sh"), JAVA)).map_err(cannot)?;
-    let extension = Kit { cache: workshop.cache }.extension().map_err(CannotList::usage)?;
-    build(command, &desk, &extension, workshop)?;
     let mut suite = Suite { root: workshop.here.clone(), at_once: Some(1), ..Suite::default() };
     let mut places: Vec<PathBuf> = fs::read_dir(&desk).map_err(cannot)?.flatten().map(|entry| entry.path()).collect();
     places.sort();
@@ -55,7 +53,10 @@ pub(crate) fn list(command: &[String], workshop: &Workshop<'_>) -> Result<Suite,
 }
 
 /// Has Maven do what it was told to, up to the moment where Surefire would start a JVM.
-fn build(words: &[String], desk: &Path, extension: &Path, workshop: &Workshop<'_>) -> Result<(), CannotList> {
+fn build(words: &[String], desk: &Path, workshop: &Workshop<'_>) -> Result<(), CannotList> {
+    let cannot = |error: std::io::Error| CannotList::usage(format!("{}: {error}", desk.display()));
+    fs::write(desk.join("java.sh"), JAVA).map_err(cannot)?;
+    let extension = Kit { cache: workshop.cache }.extension().map_err(CannotList::usage)?;
     let mut command = Command::new(&words[0]);
     let extension = extension.display();
     let of_user = words.iter().rev().find_map(|word| word.strip_prefix(EXTENSIONS));
@@ -146,8 +147,7 @@ fn add(
     let is_apart = facts.iter().any(|(name, value)| name == "apart" && value == "true");
     suite.notes.extend(facts.iter().filter(|(name, _)| name == "note").map(|(_, note)| format!("{name}: {note}")));
     let jvm = Arc::new(Jvm::new(handed, workshop)?);
-    let mut notes = Vec::new();
-    let tests = jvm.list(workshop, &mut notes)?;
+    let (tests, notes) = jvm.list(workshop)?;
     suite.notes.extend(notes.into_iter().map(|note| format!("{name}: {note}")));
     let is_new = told.contains_key("forkNodeConnectionString");
     jvm.add(&tests, is_apart, suite, |test| alone(command, test, several, is_new));

@@ -15,6 +15,8 @@ pub(crate) struct Told {
     pub(crate) output_limit: usize,
     /// Where things may stay from run to run.
     pub(crate) cache: Option<PathBuf>,
+    /// A place that drivers of other worlds have, too, gone with the run.
+    pub(crate) shared: Option<PathBuf>,
     /// Whether to record the order in which tests run through their code.
     pub(crate) traced: bool,
     /// … with the values they come by, where they can be seen.
@@ -43,6 +45,7 @@ impl Told {
             side: env::var_os(variables::SIDE)?.into(),
             output_limit: env::var(variables::OUTPUT_LIMIT).ok().and_then(|text| text.parse().ok()).unwrap_or(65_536),
             cache: env::var_os(variables::CACHE).map(PathBuf::from),
+            shared: env::var_os(variables::SHARED).map(PathBuf::from),
             traced: env::var_os(variables::TRACED).is_some(),
             layers: env::var(variables::LAYERS).ok(),
             filter: env::var_os(variables::FILTER).is_some(),

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 use unflake_factors::Under;
 use unflake_model::{Death, Granularity, Layer, Observation, Place, Problem, ProblemKind, Session, TestId};
-use unflake_protocol::{Order, variables::DOOR};
+use unflake_protocol::{Order, variables::{DOOR, SHARED}};
 
 use crate::assertions::Assertions;
 use crate::environment::{Environment, Listing, Role, Root, State};
@@ -148,6 +148,8 @@ pub struct Exec {
     pub(crate) worlds: Worlds,
     /// The world in which runners are started. None: ours.
     pub(crate) under: Option<Under>,
+    /// A directory that the executors of all worlds have in common: that of the first of them.
+    pub(crate) shared: PathBuf,
     /// Seconds that a thread of Python may keep the interpreter to itself.
     pub(crate) switch_interval: Option<f64>,
     pub(crate) waiting: VecDeque<Work>,
@@ -195,6 +197,7 @@ impl Exec {
         Ok(Self {
             launch,
             agents,
+            shared: directory.path().to_owned(),
             directory,
             sender,
             letters,
@@ -415,11 +418,14 @@ impl Exec {
         }
         .variables();
         let mut door = self.under.as_ref().map(Under::door);
-        if self.launch.driver.is_some()
-            && let Some(door) = door.take()
-        {
+        if self.launch.driver.is_some() {
+            if !self.launch.suite {
+                variables.push((SHARED.to_owned(), self.shared.to_string_lossy().into_owned()));
+            }
             // A driver is one of us, and stays outside: it lists as ever, and sends the project's processes in.
-            variables.push((DOOR.to_owned(), serde_json::to_string(&door)?));
+            if let Some(door) = door.take() {
+                variables.push((DOOR.to_owned(), serde_json::to_string(&door)?));
+            }
         }
         let driver = self.launch.driver.iter().flatten();
         let command: Vec<String> = driver.chain(&self.launch.command).cloned().collect();

@@ -3,6 +3,7 @@
 //! a copy of it for each run. What it sees comes to us as letters.
 
 use std::collections::VecDeque;
+use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, JoinHandle};
 use std::time::Instant;
@@ -154,8 +155,13 @@ impl Exec {
         let tests = sessions.iter().flat_map(|session| session.tests.iter().cloned()).collect();
         let only = self.files_of(&tests);
         let (orders, heard) = channel();
-        let (to, under) = (self.sender.clone(), factors.clone());
-        let thread = thread::spawn(move || live(number, launch, &under, only, &heard, &to));
+        let (to, under, shared) = (self.sender.clone(), factors.clone(), self.shared.clone());
+        let thread = thread::spawn(move || {
+            let tell = |news| drop(to.send(Letter::Elsewhere { world: number, news }));
+            let up = |interrupter| tell(News::Up(interrupter));
+            let exec = open(number, launch, shared, &under, only, up);
+            live(exec, &under, &heard, &tell);
+        });
         let passing = alone || is_felt(&factors);
         World { number, factors, orders, interrupter: None, thread, busy: false, passing }
     }
@@ -191,15 +197,11 @@ impl Exec {
 
 /// The life of one world, in its own thread.
 fn live(
-    number: u32,
-    launch: Launch,
+    mut exec: Result<Exec, String>,
     factors: &[Factor],
-    only: Option<Vec<String>>,
     orders: &Receiver<Vec<Session>>,
-    to: &Sender<Letter>,
+    tell: &impl Fn(News),
 ) {
-    let tell = |news| drop(to.send(Letter::Elsewhere { world: number, news }));
-    let mut exec = open(number, launch, factors, only, |interrupter| tell(News::Up(interrupter)));
     while let Ok(sessions) = orders.recv() {
         match &mut exec {
             Ok(exec) if !exec.is_reached() => {
@@ -255,6 +257,7 @@ fn left(session: Session, why: &str) -> Observation {
 fn open(
     number: u32,
     launch: Launch,
+    shared: PathBuf,
     factors: &[Factor],
     only: Option<Vec<String>>,
     up: impl FnOnce(Interrupter),
@@ -276,6 +279,7 @@ fn open(
         _ => None,
     });
     exec.under = Some(under);
+    exec.shared = shared;
     let mut problem = None;
     let listed = exec.list_only(only, &mut |seen| {
         for one in seen {

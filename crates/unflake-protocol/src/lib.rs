@@ -49,9 +49,11 @@ pub mod variables {
     pub const SWITCH_INTERVAL: &str = "UNFLAKE_SWITCH_INTERVAL";
     /// For a driver: the way into the world that the processes of the project are to run in, as JSON.
     pub const DOOR: &str = "UNFLAKE_DOOR";
+    /// For a driver: a directory that those of all worlds of a run have in common, gone with the run.
+    pub const SHARED: &str = "UNFLAKE_SHARED";
 
     /// All of them.
-    pub const ALL: [&str; 14] = [
+    pub const ALL: [&str; 15] = [
         SOCKET,
         ENVIRONMENT,
         SIDE,
@@ -66,5 +68,6 @@ pub mod variables {
         FILTER,
         SWITCH_INTERVAL,
         DOOR,
+        SHARED,
     ];
 }
