@@ -17,7 +17,7 @@ use unflake_protocol::{Event, Hello, Listed, Order, ProblemKind, VERSION};
 use crate::jvm_assertions::Assertions;
 use crate::process::Limits;
 use crate::run::Floor;
-use crate::suite::{CannotList, Suite};
+use crate::suite::{CannotList, Case, Suite};
 use crate::told::Told;
 use crate::tracing::Tracing;
 use crate::wire::Wire;
@@ -160,24 +160,22 @@ impl Driver {
                 case.id = format!("{} ({times})", case.id);
             }
         }
-        let listed: Vec<Listed> = (0..)
-            .zip(&self.suite.cases)
-            .map(|(n, case)| Listed {
+        for note in self.suite.notes.drain(..) {
+            self.wire.tell(&Event::Note { text: note });
+        }
+        let mut numbers = 0..;
+        for cases in self.suite.cases.chunks(LISTED_AT_ONCE) {
+            let listed = |(case, n): (&Case, u32)| Listed {
                 n,
                 id: case.id.clone(),
                 file: case.file.clone(),
                 line: case.line,
                 command: case.command.clone(),
-            })
-            .collect();
-        for note in self.suite.notes.drain(..) {
-            self.wire.tell(&Event::Note { text: note });
-        }
-        for tests in listed.chunks(LISTED_AT_ONCE) {
-            self.wire.tell(&Event::Listed { tests: tests.to_vec() });
+            };
+            self.wire.tell(&Event::Listed { tests: cases.iter().zip(&mut numbers).map(listed).collect() });
         }
         self.wire.tell(&Event::Ready {
-            tests: listed.len() as u32,
+            tests: self.suite.cases.len() as u32,
             deselected: self.suite.deselected,
             unforkable: None,
             isolated: true,

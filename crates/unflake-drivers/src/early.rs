@@ -62,11 +62,13 @@ impl Waiting {
             if count == 0 {
                 return Err(io::ErrorKind::UnexpectedEof.into());
             }
-            for byte in &chunk[..count] {
-                if *byte != b'\n' {
-                    line.push(*byte);
-                } else if take(&std::mem::take(&mut line)) {
-                    return Ok(());
+            for piece in chunk[..count].split_inclusive(|byte| *byte == b'\n') {
+                line.extend_from_slice(piece);
+                if line.ends_with(b"\n") {
+                    if take(&line[..line.len() - 1]) {
+                        return Ok(());
+                    }
+                    line.clear();
                 }
             }
         }

@@ -26,8 +26,7 @@ pub(crate) fn list(command: &[String], workshop: &Workshop<'_>) -> Result<Suite,
     }
     let desk = shared::handed_over("gradle", command, workshop, |desk| {
         let script = workshop.side.join("hand-over.gradle");
-        fs::write(&script, HAND_OVER)
-            .map_err(|error| CannotList::usage(format!("{}: {error}", script.display())))?;
+        fs::write(&script, HAND_OVER).map_err(|error| CannotList::usage(format!("{}: {error}", script.display())))?;
         class_path::build(command, workshop, |gradle| {
             // What is handed over is known only when a task runs, which a kept configuration cannot have.
             gradle.arg(format!("-Dunflake.desk={}", desk.display())).arg("-Dorg.gradle.configuration-cache=false");

@@ -79,7 +79,7 @@ mod tests {
     fn a_tool_is_asked_again_only_where_it_would_hear_something_else() {
         let run = tempfile::tempdir().unwrap();
         let [first, other] = ["first", "other"].map(|name| run.path().join(name));
-        [&first, &other].map(|place| fs::create_dir(place).unwrap());
+        [&first, &other].into_iter().for_each(|place| fs::create_dir(place).unwrap());
         let started = Cell::new(0);
         let hand_over = |side: &Path, elsewhere: bool, words: &str, variable: &str| {
             let world = [("UNFLAKE_TEST_TOOL".to_owned(), Some(variable.to_owned()))].into();

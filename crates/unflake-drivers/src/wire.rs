@@ -26,7 +26,7 @@ impl Wire {
 
     /// Several threads may speak. Without anybody who listens there is nothing left to do.
     pub(crate) fn tell_all(&self, events: &[Event]) {
-        let lines = events.iter().flat_map(to_line).collect::<Vec<u8>>();
+        let lines = events.iter().map(to_line).collect::<Vec<_>>().concat();
         let mut stream = self.stream.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         if stream.write_all(&lines).is_err() {
             std::process::exit(3);

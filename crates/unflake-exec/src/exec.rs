@@ -11,7 +11,8 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 use unflake_factors::Under;
 use unflake_model::{Death, Granularity, Layer, Observation, Place, Problem, ProblemKind, Session, TestId};
-use unflake_protocol::{Order, variables::{DOOR, SHARED}};
+use unflake_protocol::Order;
+use unflake_protocol::variables::{DOOR, SHARED};
 
 use crate::assertions::Assertions;
 use crate::environment::{Environment, Listing, Role, Root, State};

@@ -196,12 +196,7 @@ impl Exec {
 }
 
 /// The life of one world, in its own thread.
-fn live(
-    mut exec: Result<Exec, String>,
-    factors: &[Factor],
-    orders: &Receiver<Vec<Session>>,
-    tell: &impl Fn(News),
-) {
+fn live(mut exec: Result<Exec, String>, factors: &[Factor], orders: &Receiver<Vec<Session>>, tell: &impl Fn(News)) {
     while let Ok(sessions) = orders.recv() {
         match &mut exec {
             Ok(exec) if !exec.is_reached() => {

@@ -85,7 +85,7 @@ impl Memory {
             self.missed += attempts;
             return;
         };
-        let kept = match listed(observations) {
+        let kept = match listed(observations).filter(|tests| renames::may_know(tests)) {
             Some(tests) => known_names(store).and_then(|before| {
                 store.record(*run, observations)?;
                 renames::keep(store, *run, tests, &before, &renames::Sources::new(&self.here))

@@ -47,6 +47,11 @@ impl Sources {
     }
 }
 
+/// Whether the code of any of these could be found.
+pub(crate) fn may_know(tests: &[Test]) -> bool {
+    tests.iter().any(|test| parts(&test.id).is_some())
+}
+
 /// Keeps what the code of the listed tests is, and which of them are others under a new name. `before`: the tests that were known
 /// before they were listed.
 pub(crate) fn keep(

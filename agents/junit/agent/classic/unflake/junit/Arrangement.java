@@ -3,7 +3,9 @@ package unflake.junit;
 import java.lang.reflect.Field;
 import java.lang.reflect.Method;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import org.junit.runner.Description;
 import org.junit.runner.Runner;
 import org.junit.runners.ParentRunner;
@@ -18,11 +20,11 @@ final class Arrangement {
         if (!(runner instanceof ParentRunner)) {
             return 0;
         }
-        List<?> children = (List<?>) call(runner, "getChildren");
+        Map<Description, Object> children = children(runner);
         List<Object> chosen = new ArrayList<>();
         int done = 0;
         while (done < order.size()) {
-            Object child = childWith(runner, children, order.get(done));
+            Object child = children.get(order.get(done));
             if (child == null) {
                 break;
             }
@@ -48,25 +50,28 @@ final class Arrangement {
         return done;
     }
 
-    private static Object childWith(Runner runner, List<?> children, Description test) throws ReflectiveOperationException {
-        for (Object child : children) {
-            Description description = (Description) call(runner, "describeChild", child);
-            if (has(description, test)) {
-                return child;
-            }
+    /** By each test the child that it is, or that has it: the first, where there are several. */
+    private static Map<Description, Object> children(Runner runner) throws ReflectiveOperationException {
+        Method describe = method("describeChild", 1);
+        Map<Description, Object> found = new HashMap<>();
+        for (Object child : (List<?>) method("getChildren", 0).invoke(runner)) {
+            add((Description) describe.invoke(runner, child), child, found);
         }
-        return null;
+        return found;
     }
 
-    private static boolean has(Description above, Description test) {
-        return above.isTest() ? above.equals(test) : above.getChildren().stream().anyMatch(child -> has(child, test));
+    private static void add(Description above, Object child, Map<Description, Object> found) {
+        if (above.isTest()) {
+            found.putIfAbsent(above, child);
+        }
+        above.getChildren().forEach(below -> add(below, child, found));
     }
 
-    private static Object call(Object runner, String name, Object... arguments) throws ReflectiveOperationException {
+    private static Method method(String name, int parameters) throws NoSuchMethodException {
         for (Method method : ParentRunner.class.getDeclaredMethods()) {
-            if (method.getName().equals(name) && method.getParameterCount() == arguments.length) {
+            if (method.getName().equals(name) && method.getParameterCount() == parameters) {
                 method.setAccessible(true);
-                return method.invoke(runner, arguments);
+                return method;
             }
         }
         throw new NoSuchMethodException("ParentRunner." + name);

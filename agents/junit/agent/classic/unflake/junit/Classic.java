@@ -19,7 +19,18 @@ public final class Classic implements Framework {
 
     private final Module module;
     /** Made while listing and not used yet: what provides parameters runs once for both. */
-    private final Map<String, Runner> unused = new HashMap<>();
+    private final Map<String, Made> unused = new HashMap<>();
+
+    /** A runner, and its tests by their names. To ask it for these makes them all anew, which takes as long as many a test. */
+    private static final class Made {
+        final Runner runner;
+        final Map<String, Description> leaves;
+
+        Made(Class<?> type) {
+            runner = Request.aClass(type).getRunner();
+            leaves = leaves(runner.getDescription());
+        }
+    }
 
     public Classic(Module module) {
         this.module = module;
@@ -40,9 +51,9 @@ public final class Classic implements Framework {
             if (!isTest(type)) {
                 continue;
             }
-            Runner runner = Request.aClass(type).getRunner();
-            unused.put(type.getName(), runner);
-            for (Map.Entry<String, Description> leaf : leaves(runner.getDescription()).entrySet()) {
+            Made made = new Made(type);
+            unused.put(type.getName(), made);
+            for (Map.Entry<String, Description> leaf : made.leaves.entrySet()) {
                 Description test = leaf.getValue();
                 if (!groups.have(test, type)) {
                     continue;
@@ -132,12 +143,12 @@ public final class Classic implements Framework {
     /** Runs as many of them as can be run together, and says how many these were. */
     private int runSome(String type, List<Wanted> tests, Report report) throws Exception {
         report.before(tests.get(0));
-        Runner made = unused.remove(type);
-        Runner runner = made != null ? made : Request.aClass(module.load(type)).getRunner();
-        Map<String, Description> leaves = leaves(runner.getDescription());
+        Made listed = unused.remove(type);
+        Made made = listed != null ? listed : new Made(module.load(type));
+        Runner runner = made.runner;
         List<Description> order = new ArrayList<>();
         for (Wanted test : tests) {
-            Description leaf = leaves.get(nameOf(test));
+            Description leaf = made.leaves.get(nameOf(test));
             if (leaf == null) {
                 break;
             }
@@ -152,7 +163,7 @@ public final class Classic implements Framework {
         if (arranged == 0) {
             List<String> names = new ArrayList<>();
             tests.subList(0, order.size()).forEach(test -> names.add(nameOf(test)));
-            Runner oldest = Oldest.of(runner, names, () -> Request.aClass(module.load(type)).getRunner());
+            Runner oldest = Oldest.of(type, runner, names, () -> Request.aClass(module.load(type)).getRunner());
             arranged = oldest != null ? order.size() : 1;
             runner = oldest != null ? oldest : Request.runner(runner).filterWith(order.get(0)).getRunner();
         }

@@ -23,13 +23,13 @@ final class Oldest {
      * A runner of these, by their names, in this order; or null, where something stands around its tests. A test that comes again is
      * another instance, of another runner.
      */
-    static Runner of(Runner runner, List<String> names, Callable<Runner> another) throws Exception {
+    static Runner of(String type, Runner runner, List<String> names, Callable<Runner> another) throws Exception {
         if (!(runner instanceof JUnit38ClassRunner)) {
             return null;
         }
         List<Map<String, Test>> copies = new ArrayList<>();
         Map<String, Integer> times = new HashMap<>();
-        TestSuite suite = new TestSuite(runner.getDescription().getDisplayName());
+        TestSuite suite = new TestSuite(type);
         for (String name : names) {
             int before = times.merge(name, 1, Integer::sum) - 1;
             if (copies.size() == before) {

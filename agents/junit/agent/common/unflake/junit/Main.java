@@ -69,7 +69,7 @@ public final class Main {
         for (Framework framework : frameworks) {
             framework.list(classes, (key, type, method) -> {
                 if (module.isWanted(type, method)) {
-                    wire.say(new Message().put("test", key).put("class", type).put("method", method));
+                    wire.add(new Message().put("test", key).put("class", type).put("method", method));
                 }
             });
         }

@@ -45,6 +45,9 @@ final class Outputs {
 
         /** What has come since the last time. */
         synchronized String drain() {
+            if (head.size() == 0) {
+                return "";
+            }
             String text = text();
             head.reset();
             beyond = 0;

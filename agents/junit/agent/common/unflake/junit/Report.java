@@ -35,7 +35,11 @@ final class Report {
         if (announced == test) {
             return;
         }
-        over();
+        if (held != null) {
+            wire.add(held);
+            held = null;
+        }
+        forget();
         announced = test;
         this.type = type;
         wire.say(new Message().put("start", test.at));
@@ -84,6 +88,11 @@ final class Report {
             wire.say(held);
             held = null;
         }
+        forget();
+    }
+
+    /** What was printed until now is of nobody's interest any more. */
+    private void forget() {
         outputs.out.drain();
         outputs.err.drain();
     }

@@ -10,17 +10,35 @@ import java.nio.charset.StandardCharsets;
  * elsewhere ({@link Outputs}), but native code and other processes may write there too.
  */
 final class Wire {
+    private static final int MUCH = 16 << 10;
+
     private final FileOutputStream out = new FileOutputStream(FileDescriptor.out);
     private final String mark;
+    private final StringBuilder gathered = new StringBuilder();
 
     Wire(String mark) {
         this.mark = mark;
     }
 
+    /** Says it, and what was to be said with it. */
     synchronized void say(Message message) {
-        byte[] line = ("\n" + mark + message + mark + "\n").getBytes(StandardCharsets.US_ASCII);
+        add(message);
+        write();
+    }
+
+    /** To be said with what comes next, since somebody wakes up for each writing. */
+    synchronized void add(Message message) {
+        gathered.append('\n').append(mark).append(message).append(mark).append('\n');
+        if (gathered.length() > MUCH) {
+            write();
+        }
+    }
+
+    private void write() {
+        byte[] bytes = gathered.toString().getBytes(StandardCharsets.ISO_8859_1);
+        gathered.setLength(0);
         try {
-            out.write(line);
+            out.write(bytes);
         } catch (IOException gone) {
             // Nobody listens any more.
             Runtime.getRuntime().halt(3);
