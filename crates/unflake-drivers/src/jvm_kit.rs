@@ -53,6 +53,7 @@ const LAYERS: Sources = sources![
     "agent/layers/unflake/layers/Seen.java"
     "agent/layers/unflake/layers/Sheet.java"
     "agent/layers/unflake/layers/Sources.java"
+    "agent/layers/unflake/layers/TearDowns.java"
     "agent/layers/unflake/layers/Value.java"
     "agent/layers/unflake/layers/Waiting.java"
     "agent/layers/unflake/layers/Watched.java"
@@ -60,12 +61,15 @@ const LAYERS: Sources = sources![
 /// What records the lines that tests come to.
 const LINES: Sources = sources![
     "agent/lines/unflake/lines/Around.java"
+    "agent/lines/unflake/lines/Beginnings.java"
     "agent/lines/unflake/lines/Code.java"
     "agent/lines/unflake/lines/Frames.java"
     "agent/lines/unflake/lines/Handlers.java"
+    "agent/lines/unflake/lines/Head.java"
     "agent/lines/unflake/lines/Instruction.java"
     "agent/lines/unflake/lines/Layout.java"
     "agent/lines/unflake/lines/Lines.java"
+    "agent/lines/unflake/lines/Loaders.java"
     "agent/lines/unflake/lines/Method.java"
     "agent/lines/unflake/lines/Part.java"
     "agent/lines/unflake/lines/Places.java"

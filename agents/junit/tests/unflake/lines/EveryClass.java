@@ -16,6 +16,8 @@ import java.util.jar.JarFile;
  * To be run with {@code -Xverify:all} and the jars as its words.
  */
 public final class EveryClass {
+    private static final String HERE = "unflake/lines/EveryClass";
+
     private int verified;
     private int refused;
     private int absent;
@@ -45,13 +47,14 @@ public final class EveryClass {
         System.exit(all.broken == 0 && all.refused == 0 && all.verified > 0 ? 0 : 1);
     }
 
-    /** With a probe at each line, or around every method, catching what it throws where that can be. */
+    /** With a probe at each line, around every method, catching what it throws where that can be, or at its beginning. */
     private static byte[] probed(byte[] type, Places places) throws IOException {
         Rewriter rewriter = new Rewriter(type);
         byte[] probed = rewriter.rewritten(new Probes(rewriter.pool, places));
-        Around.Chosen all = (name, descriptor, isStatic, isPublic) -> name.startsWith("<") ? null : name + descriptor;
-        byte[] around = Around.rewritten(type, all, said -> true, "unflake/lines/EveryClass");
-        return around == null || places.table.length() % 2 == 0 ? probed : around;
+        byte[] around = Around.rewritten(type, method -> method.name().startsWith("<") ? null : method.name() + method.descriptor(), said -> true, HERE);
+        byte[] begun = Beginnings.rewritten(type, method -> method.name().startsWith("<") || method.annotations().contains("") ? null : "begins", HERE);
+        byte[] one = new byte[][] {probed, around, begun}[places.table.length() % 3];
+        return one == null ? probed : one;
     }
 
     private void look(String jar, Part part) throws IOException {

@@ -12,7 +12,7 @@ import java.util.List;
 import java.util.Set;
 import java.util.function.Supplier;
 
-/** Tells what each test looked like: what its assertions saw, what it wrote, and what stood on the screen when it had ended. */
+/** Tells what each test looked like: what its assertions saw, what it wrote, and what stood on the screen before it was cleared away. */
 public final class Layers {
     private static Layers here;
 
@@ -23,6 +23,8 @@ public final class Layers {
     /** Null: no assertion may fail. */
     private final Filter filter;
     private volatile Sheet sheet;
+    /** Whether the screen was looked at for the test that runs now. */
+    private volatile boolean hasLooked;
     private int told;
 
     private Layers(Set<String> wanted, File side, Sources sources, Instrumentation jvm) {
@@ -46,6 +48,9 @@ public final class Layers {
             sources.know(new File(path + ".sites"));
             jvm.addTransformer(new Watched(wanted.contains("filter")));
         }
+        if (wanted.contains("interface")) {
+            jvm.addTransformer(new TearDowns());
+        }
     }
 
     /** These tests are about to run. Beside the order, where there are any, are the assertions that may fail in them. */
@@ -61,6 +66,15 @@ public final class Layers {
         Layers layers = here;
         if (layers != null) {
             layers.open(test);
+        }
+    }
+
+    /** Something begins that may clear the screen. */
+    static void clearing() {
+        Layers layers = here;
+        Sheet sheet = layers == null ? null : layers.sheet;
+        if (sheet != null) {
+            layers.look(sheet);
         }
     }
 
@@ -89,6 +103,7 @@ public final class Layers {
         }
         try {
             String name = "layers-" + Process.number() + "-" + told++;
+            hasLooked = false;
             sheet = new Sheet(new File(side, name));
         } catch (IOException problem) {
             // Nothing can be told of this test; that there is no sheet says so.
@@ -108,10 +123,16 @@ public final class Layers {
         if (wanted.contains("interface")) {
             sheet.wrote("stdout", out.get());
             sheet.wrote("stderr", err.get());
-            if (Screen.isThere(jvm)) {
-                Screen.tell(sheet);
-            }
+            look(sheet);
         }
         return sheet.close();
+    }
+
+    /** Once in each test: what can be seen when it has been torn down is not what it did. */
+    private void look(Sheet sheet) {
+        if (!hasLooked && Screen.isThere(jvm)) {
+            hasLooked = true;
+            Screen.tell(sheet);
+        }
     }
 }

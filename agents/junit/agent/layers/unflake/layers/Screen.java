@@ -44,29 +44,41 @@ final class Screen {
         List<String> tree = new ArrayList<>();
         StringBuilder titles = new StringBuilder();
         StringBuilder text = new StringBuilder();
-        try {
-            EventQueue.invokeLater(() -> {
-                try {
-                    for (Window window : Window.getWindows()) {
-                        if (window.isShowing()) {
-                            titles.append(titles.length() == 0 ? "" : ", ").append(title(window));
-                            describe(window, 0, tree, text);
-                        }
+        Runnable look = () -> {
+            try {
+                for (Window window : Window.getWindows()) {
+                    if (window.isShowing()) {
+                        titles.append(titles.length() == 0 ? "" : ", ").append(title(window));
+                        describe(window, 0, tree, text);
                     }
-                } finally {
-                    seen.countDown();
                 }
-            });
+            } finally {
+                seen.countDown();
+            }
+        };
+        // A test may be torn down in the thread that windows belong to, or with its own interrupted.
+        boolean wasInterrupted = Thread.interrupted();
+        try {
+            if (EventQueue.isDispatchThread()) {
+                look.run();
+            } else {
+                EventQueue.invokeLater(look);
+            }
             if (!seen.await(SECONDS, TimeUnit.SECONDS)) {
                 sheet.gap("interface", "the thread that windows belong to did not answer");
                 return;
             }
         } catch (InterruptedException stopped) {
-            Thread.currentThread().interrupt();
+            wasInterrupted = true;
+            sheet.gap("interface", "the test was interrupted while windows were looked at");
             return;
         } catch (RuntimeException | LinkageError problem) {
             sheet.gap("interface", "windows cannot be looked at: " + problem);
             return;
+        } finally {
+            if (wasInterrupted) {
+                Thread.currentThread().interrupt();
+            }
         }
         if (!tree.isEmpty()) {
             sheet.step("the end of the test", titles.toString(), tree, text.toString());

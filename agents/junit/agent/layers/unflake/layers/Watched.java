@@ -3,6 +3,7 @@ package unflake.layers;
 import java.lang.instrument.ClassFileTransformer;
 import java.security.ProtectionDomain;
 import unflake.lines.Around;
+import unflake.lines.Head;
 
 /** Has the assertions of JUnit, Hamcrest and AssertJ say what they see and, where some may fail, ask whether they count. */
 final class Watched implements ClassFileTransformer {
@@ -32,30 +33,35 @@ final class Watched implements ClassFileTransformer {
 
     /** Who runs code of the project, or has something else to give back than its object, is never let fail. */
     private static Around.Chosen marked(String type, Around.Chosen chosen) {
-        return (method, descriptor, isStatic, isPublic) -> {
-            String said = chosen.name(method, descriptor, isStatic, isPublic);
-            boolean mayEnd = descriptor.endsWith(")V") || !isStatic && descriptor.endsWith(")L" + type + ";");
-            return said == null || mayEnd && !method.matches(RUN_CODE) ? said : Seen.NEVER + said;
+        return method -> {
+            String said = chosen.name(method);
+            String descriptor = method.descriptor();
+            boolean mayEnd = descriptor.endsWith(")V") || !method.isStatic() && descriptor.endsWith(")L" + type + ";");
+            return said == null || mayEnd && !method.name().matches(RUN_CODE) ? said : Seen.NEVER + said;
         };
     }
 
     private static Around.Chosen chosen(String name) {
         switch (name) {
             case "org/junit/jupiter/api/Assertions":
-                return (method, descriptor, isStatic, isPublic) -> isStatic && isPublic && isAssertion(method) ? method + descriptor + ":" + jupiter(method, descriptor) : null;
+                return method -> isAssertion(method) ? said(method, jupiter(method.name(), method.descriptor())) : null;
             case "org/junit/Assert":
             case "junit/framework/Assert":
             case "junit/framework/TestCase":
-                return (method, descriptor, isStatic, isPublic) -> isStatic && isPublic && isAssertion(method) ? method + descriptor + ":" + classic(method, descriptor) : null;
+                return method -> isAssertion(method) ? said(method, classic(method.name(), method.descriptor())) : null;
             case "org/hamcrest/MatcherAssert":
-                return (method, descriptor, isStatic, isPublic) -> isStatic && isPublic && isAssertion(method) ? method + descriptor + ":" + matcher(descriptor) : null;
+                return method -> isAssertion(method) ? said(method, matcher(method.descriptor())) : null;
             default:
                 return name.startsWith("org/assertj/core/api/Abstract") && name.endsWith("Assert") ? Watched::fluent : null;
         }
     }
 
-    private static boolean isAssertion(String method) {
-        return method.startsWith("assert") || method.equals("fail");
+    private static String said(Head method, String names) {
+        return method.name() + method.descriptor() + ":" + names;
+    }
+
+    private static boolean isAssertion(Head method) {
+        return method.isStatic() && method.isPublic() && (method.name().startsWith("assert") || method.name().equals("fail"));
     }
 
     /** What is given to Jupiter: what is expected, what came, and a message that is not told. */
@@ -89,16 +95,17 @@ final class Watched implements ClassFileTransformer {
     }
 
     /** What AssertJ is asked of something: {@code isEqualTo}, {@code hasSize}, {@code containsOnly} and the like. */
-    private static String fluent(String method, String descriptor, boolean isStatic, boolean isPublic) {
-        boolean asks = method.matches("(is|has|does|contains|starts|ends|matches|satisfies|all|any|none|are|be|can)([A-Z].*)?");
+    private static String fluent(Head method) {
+        String descriptor = method.descriptor();
+        boolean asks = method.name().matches("(is|has|does|contains|starts|ends|matches|satisfies|all|any|none|are|be|can)([A-Z].*)?");
         boolean answers = descriptor.endsWith("Assert;") || descriptor.endsWith("SELF;") || descriptor.contains(")Lorg/assertj") || descriptor.endsWith(")V");
-        if (isStatic || !isPublic || !asks || !answers || method.equals("asList")) {
+        if (method.isStatic() || !method.isPublic() || !asks || !answers) {
             return null;
         }
         StringBuilder names = new StringBuilder("actual");
         for (int at = 0; at < Names.count(descriptor); at++) {
             names.append(",argument ").append(at + 1);
         }
-        return method + descriptor + ":" + names;
+        return said(method, names.toString());
     }
 }

@@ -10,7 +10,7 @@ public final class Around implements Rewriter.Change {
     /** Which methods. */
     public interface Chosen {
         /** What they are to be called by those whom they tell; null: this one says nothing. */
-        String name(String method, String descriptor, boolean isStatic, boolean isPublic);
+        String name(Head method);
     }
 
     /** Which of them ask whether what they throw counts, and come to their end where it does not. */
@@ -19,9 +19,6 @@ public final class Around implements Rewriter.Change {
         boolean catches(String name);
     }
 
-    private static final int PUBLIC = 0x0001;
-    private static final int STATIC = 0x0008;
-    private static final int ABSTRACT_OR_MADE_UP = 0x1440;
     /** An array twice, a place in it, and a long or double. */
     private static final int ROOM = 5;
 
@@ -58,9 +55,8 @@ public final class Around implements Rewriter.Change {
     }
 
     @Override
-    public byte[] code(int access, String name, String descriptor, Code code) throws IOException {
-        boolean isStatic = (access & STATIC) != 0;
-        String said = (access & ABSTRACT_OR_MADE_UP) != 0 ? null : chosen.name(name, descriptor, isStatic, (access & PUBLIC) != 0);
+    public byte[] code(Head method, Code code) throws IOException {
+        String said = method.isWritten() ? chosen.name(method) : null;
         // One that may come again to where it begins would begin twice.
         if (said == null || code.layout.isReached(0)) {
             return null;
@@ -69,20 +65,21 @@ public final class Around implements Rewriter.Change {
         for (int pc = 0; pc < code.layout.length; pc = code.layout.next(pc)) {
             int operation = code.layout.operation(pc);
             if (pc == 0) {
-                code.layout.putBefore(0, begin(descriptor, isStatic, text));
+                code.layout.putBefore(0, begin(method.descriptor(), method.isStatic(), text));
             }
             if (operation >= 0xac && operation <= 0xb1) {
                 code.layout.putBefore(pc, call(text, end));
             }
         }
         isChanged = true;
-        return code.written(ROOM, catching.catches(said) ? tail(descriptor, isStatic, text, code.layout) : null);
+        return code.written(ROOM, catching.catches(said) ? tail(method, text, code.layout) : null);
     }
 
     /** Has it asked whether an exception counts. If not, it gives back nothing, or its object; what gives back anything else has none. */
-    private Tail tail(String descriptor, boolean isStatic, int text, Layout layout) {
+    private Tail tail(Head method, int text, Layout layout) {
+        String descriptor = method.descriptor();
         boolean isVoid = descriptor.endsWith(")V");
-        boolean isFluent = !isStatic && descriptor.endsWith(")L" + type + ";") && !replacesItself(layout);
+        boolean isFluent = !method.isStatic() && descriptor.endsWith(")L" + type + ";") && !replacesItself(layout);
         if (!isVoid && !isFluent) {
             return null;
         }

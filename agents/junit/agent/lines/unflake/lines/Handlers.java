@@ -36,8 +36,8 @@ public final class Handlers {
     /** Of all methods of that name in a class; where its line is not known (0 and less), of all lines. */
     public static List<Handler> at(byte[] type, String method, int line) throws IOException {
         List<Handler> found = new ArrayList<>();
-        new Rewriter(type).rewritten((access, name, descriptor, code) -> {
-            if (name.equals(method)) {
+        new Rewriter(type).rewritten((head, code) -> {
+            if (head.name().equals(method)) {
                 new Handlers(code).find(line, found);
             }
             return null;

@@ -11,8 +11,6 @@ import java.security.ProtectionDomain;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
-import java.util.Collections;
-import java.util.WeakHashMap;
 import java.util.concurrent.ConcurrentHashMap;
 
 /**
@@ -25,8 +23,7 @@ public final class Lines implements ClassFileTransformer {
     private final List<File> roots = new ArrayList<>();
     /** By package, with slashes: where it has sources. */
     private final Map<String, List<File>> packages = new ConcurrentHashMap<>();
-    /** Class loaders, and whether what they load finds the probe. */
-    private final Map<ClassLoader, Boolean> loaders = Collections.synchronizedMap(new WeakHashMap<>());
+    private final Loaders loaders = new Loaders(Probe.class);
 
     private Lines(List<String> roots) {
         for (String root : roots) {
@@ -77,7 +74,7 @@ public final class Lines implements ClassFileTransformer {
         for (File folder : sources(name)) {
             File file = source == null ? null : new File(folder, source);
             if (file != null && file.isFile()) {
-                if (!loaders.computeIfAbsent(loader, Lines::findsProbe)) {
+                if (!loaders.find(loader)) {
                     throw new Refused("its class loader does not let it see anything of unflake");
                 }
                 Places places = new Places(part, name, file.getPath());
@@ -87,14 +84,6 @@ public final class Lines implements ClassFileTransformer {
             }
         }
         return null;
-    }
-
-    private static boolean findsProbe(ClassLoader loader) {
-        try {
-            return Class.forName(Probe.class.getName(), false, loader) == Probe.class;
-        } catch (ClassNotFoundException | LinkageError hidden) {
-            return false;
-        }
     }
 
     /** Where sources of the package of this class are. */

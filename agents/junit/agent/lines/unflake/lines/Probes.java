@@ -5,8 +5,6 @@ import java.io.IOException;
 /** Puts a probe before each line of a class. */
 final class Probes implements Rewriter.Change {
     static final String PROBE = "unflake/lines/Probe";
-    private static final int STATIC = 0x8;
-    private static final int SYNTHETIC = 0x1000;
 
     private final Places places;
     private final int probe;
@@ -17,13 +15,14 @@ final class Probes implements Rewriter.Change {
     }
 
     @Override
-    public byte[] code(int access, String name, String descriptor, Code code) throws IOException {
+    public byte[] code(Head method, Code code) throws IOException {
+        String name = method.name();
         // What the compiler has made up has lines that nobody wrote there; but for the bodies of lambdas.
-        if ((access & SYNTHETIC) != 0 && !name.startsWith("lambda$")) {
+        if (method.isSynthetic() && !name.startsWith("lambda$")) {
             return null;
         }
         try {
-            return new Method(code, places, name, descriptor).probed(probe, (access & STATIC) != 0);
+            return new Method(code, places, name, method.descriptor()).probed(probe, method.isStatic());
         } catch (Refused why) {
             places.unknown(name, why.getMessage());
             return null;

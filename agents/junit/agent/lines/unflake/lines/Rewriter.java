@@ -10,7 +10,7 @@ final class Rewriter {
     /** What becomes of the code of a method. */
     interface Change {
         /** The attribute anew; null: it stays as it is. */
-        byte[] code(int access, String name, String descriptor, Code code) throws IOException;
+        byte[] code(Head method, Code code) throws IOException;
     }
 
     private final ByteBuffer in;
@@ -67,13 +67,12 @@ final class Rewriter {
     /** Writes one method, and says where the next begins. */
     private int method(int start, Change change, DataOutputStream out) throws IOException {
         out.write(in.array(), start, 8);
-        String name = pool.text(u2(start + 2));
-        String descriptor = pool.text(u2(start + 4));
+        Head head = new Head(in, start, pool);
         int at = start + 8;
         for (int left = u2(start + 6); left > 0; left--) {
             int length = 6 + in.getInt(at + 2);
             boolean isCode = pool.text(u2(at)).equals("Code");
-            byte[] changed = isCode ? change.code(u2(start), name, descriptor, new Code(in, at, pool)) : null;
+            byte[] changed = isCode ? change.code(head, new Code(in, at, pool)) : null;
             if (changed != null) {
                 out.write(changed);
             } else {
