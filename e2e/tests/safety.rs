@@ -1,6 +1,8 @@
 //! However a run is ended, what is known is told and kept, and nothing is left behind. That no process and no directory is
 //! left is checked after every story (see `Running::end`).
 
+use std::fs;
+use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -119,6 +121,31 @@ fn when_unflake_is_killed_everything_below_it_ends_and_all_that_was_seen_is_kept
     assert_eq!(story.history()[0].ended, None);
     let told = story.unflake(["history"]).end().exits(0).stdout;
     assert!(told.contains("3 attempts  did not end"), "{told}");
+}
+
+/// What it does before it has a keeper is over in a moment; here it waits for ever to read a file of its own.
+#[test]
+fn what_a_run_leaves_that_is_killed_before_it_has_a_keeper_the_next_one_removes() {
+    let story = Story::of("def test_a(): pass\n");
+    story.run("", "pytest").exits(0);
+    let agents = fs::read_dir(story.place().join("home/cache/unflake")).unwrap().flatten().map(|entry| entry.path());
+    let agent = agents.map(|kit| kit.join("site-packages/unflake_agent/__init__.py")).find(|path| path.is_file());
+    let agent = agent.expect("the agent is laid out there");
+    fs::remove_file(&agent).unwrap();
+    nix::unistd::mkfifo(&agent, nix::sys::stat::Mode::S_IRWXU).unwrap();
+    let left = || fs::read_dir(story.place().join("tmp")).unwrap().flatten().next().map(|entry| entry.path());
+    let socket = || left().map(|left| left.join("s")).filter(|socket| socket.exists());
+
+    let running = story.running("", "pytest").start();
+    running.wait_until("it has opened its socket", || socket().is_some());
+    running.signal(Signal::SIGKILL);
+    running.end_beside_others().exits(-9);
+    let left = left().expect("nobody has removed it");
+    // As if that had been a while ago.
+    assert!(Command::new("touch").args(["-d", "10 minutes ago"]).arg(&left).status().unwrap().success());
+    fs::remove_file(agent).unwrap();
+    story.run("", "pytest").exits(0);
+    assert!(!left.exists());
 }
 
 #[test]

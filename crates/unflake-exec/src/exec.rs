@@ -8,7 +8,6 @@ use std::rc::Rc;
 use std::sync::mpsc::{Receiver, Sender};
 use std::time::{Duration, Instant};
 
-use tempfile::TempDir;
 use unflake_factors::Under;
 use unflake_model::{Death, Granularity, Layer, Observation, Place, Problem, ProblemKind, Session, TestId};
 use unflake_protocol::Order;
@@ -22,6 +21,7 @@ use crate::injection::{self, Injection};
 use crate::keeper::Kept;
 use crate::output::Output;
 use crate::path::{self, Past};
+use crate::scratch::{SOCKET, Scratch};
 use crate::tree::Tree;
 use crate::work::Work;
 use crate::worlds::Worlds;
@@ -126,7 +126,7 @@ pub struct Closed {
 pub struct Exec {
     pub(crate) launch: Launch,
     pub(crate) agents: PathBuf,
-    pub(crate) directory: TempDir,
+    pub(crate) directory: Scratch,
     pub(crate) sender: Sender<Letter>,
     pub(crate) letters: Receiver<Letter>,
     pub(crate) environments: BTreeMap<u32, Environment>,
@@ -186,13 +186,8 @@ impl Exec {
             let what = what.to_owned();
             move |why| CannotStart { what, why }
         };
-        // The path of a socket may have about a hundred bytes; a long TMPDIR would leave no room.
-        let base = Some(std::env::temp_dir()).filter(|base| base.as_os_str().len() < 60).unwrap_or("/tmp".into());
-        let directory = tempfile::Builder::new()
-            .prefix("unflake-")
-            .tempdir_in(base)
-            .map_err(failed("make a temporary directory"))?;
-        let (sender, letters) = inbox::open(&directory.path().join("s")).map_err(failed("open a socket"))?;
+        let directory = Scratch::new().map_err(failed("make a temporary directory"))?;
+        let (sender, letters) = inbox::open(&directory.path().join(SOCKET)).map_err(failed("open a socket"))?;
         let agents = injection::unpack(launch.cache.as_deref(), directory.path())
             .map_err(failed("lay out the agent for the runner"))?;
         Ok(Self {
@@ -404,7 +399,7 @@ impl Exec {
         };
         let mut variables = Injection {
             agents: &self.agents,
-            socket: &self.directory.path().join("s"),
+            socket: &self.directory.path().join(SOCKET),
             side: self.directory.path(),
             environment: id,
             reports: role == Role::Suite && self.launch.suite,

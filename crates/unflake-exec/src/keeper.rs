@@ -23,6 +23,7 @@ use unflake_model::Death;
 use crate::Launch;
 use crate::guard::FILES;
 use crate::journal;
+use crate::scratch;
 
 /// What unflake holds of a runner process: the line to its keeper.
 pub(crate) struct Kept {
@@ -102,6 +103,7 @@ fn read_end(answers: impl BufRead) -> Result<Death, String> {
 pub fn keep(arguments: &[String]) -> ExitCode {
     let [remove, door, _, program, rest @ ..] = arguments else { return ExitCode::from(2) };
     let remove = PathBuf::from(remove);
+    let _held = scratch::hold(&remove);
     #[cfg(target_os = "linux")]
     let _ = nix::sys::prctl::set_child_subreaper(true);
 

@@ -25,6 +25,7 @@ mod output;
 mod path;
 mod probe;
 mod route;
+mod scratch;
 mod tree;
 mod turn;
 mod work;

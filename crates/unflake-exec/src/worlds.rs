@@ -265,8 +265,8 @@ fn open(
     let of_tests =
         |factor: &&Factor| matches!(factor, Factor::Order(_) | Factor::Beside(_) | Factor::SwitchInterval(_));
     let of_process: Vec<Factor> = factors.iter().filter(|factor| !of_tests(factor)).cloned().collect();
-    let under = Under::new(&of_process).map_err(|cannot| cannot.to_string())?;
     let mut exec = Exec::new(launch).map_err(|error| error.to_string())?;
+    let under = Under::below(exec.directory.path(), &of_process).map_err(|cannot| cannot.to_string())?;
     up(exec.interrupter());
     exec.next_environment = number.saturating_mul(NUMBERS);
     exec.switch_interval = factors.iter().find_map(|factor| match factor {

@@ -2,6 +2,7 @@
 
 use std::convert::Infallible;
 use std::io;
+use std::path::Path;
 use std::process::{Command, ExitCode};
 
 use serde::{Deserialize, Serialize};
@@ -31,6 +32,10 @@ pub struct Under(Infallible);
 
 impl Under {
     pub fn new(factors: &[Factor]) -> Result<Self, Cannot> {
+        Self::below(Path::new(""), factors)
+    }
+
+    pub fn below(_: &Path, factors: &[Factor]) -> Result<Self, Cannot> {
         Err(Cannot { factor: factors.first().cloned(), why: "factors can be set on Linux only".to_owned() })
     }
 

@@ -22,8 +22,8 @@ const TOOLS: [(&str, &str); 5] = [
 pub(crate) struct FreshState(TempDir);
 
 impl FreshState {
-    pub(crate) fn new() -> io::Result<Self> {
-        let place = tempfile::Builder::new().prefix("unflake-state-").tempdir()?;
+    pub(crate) fn below(place: &Path) -> io::Result<Self> {
+        let place = tempfile::Builder::new().prefix("unflake-state-").tempdir_in(place)?;
         for name in ["home", "tmp", "run"] {
             fs::create_dir(place.path().join(name))?;
         }
@@ -59,9 +59,9 @@ pub(crate) struct Interpreter {
 
 impl Interpreter {
     /// None: there is no such program.
-    pub(crate) fn new(name: &str) -> io::Result<Option<Self>> {
+    pub(crate) fn below(place: &Path, name: &str) -> io::Result<Option<Self>> {
         let Some(program) = find(name) else { return Ok(None) };
-        let place = tempfile::Builder::new().prefix("unflake-interpreter-").tempdir()?;
+        let place = tempfile::Builder::new().prefix("unflake-interpreter-").tempdir_in(place)?;
         let own = program.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let family = own.trim_end_matches(|letter: char| letter.is_ascii_digit() || letter == '.');
         let usual = if family == "python" { vec!["python", "python3"] } else { vec![family] };

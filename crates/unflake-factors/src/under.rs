@@ -1,4 +1,5 @@
 use std::io;
+use std::path::Path;
 use std::process::Command;
 
 use jiff::tz::TimeZone;
@@ -29,6 +30,11 @@ impl Under {
     /// Of two settings of the same factor the later holds; variables add up. With no factors at all, the shim is loaded and does
     /// nothing: the world that others are compared with.
     pub fn new(factors: &[Factor]) -> Result<Self, Cannot> {
+        Self::below(&std::env::temp_dir(), factors)
+    }
+
+    /// The same, with its directories below one that somebody else removes, whatever becomes of us.
+    pub fn below(place: &Path, factors: &[Factor]) -> Result<Self, Cannot> {
         let factors = &last_of_each(factors);
         let shim = if factors.is_empty() || factors.iter().any(needs_shim) { Some(Shim::new()?) } else { None };
         let mut under = Self {
@@ -71,10 +77,10 @@ impl Under {
                     }
                 }
                 Factor::State(_) => {
-                    under.state = Some(FreshState::new().map_err(Cannot::any("make an empty home"))?);
+                    under.state = Some(FreshState::below(place).map_err(Cannot::any("make an empty home"))?);
                 }
                 Factor::Interpreter(name) => {
-                    let made = Interpreter::new(name).map_err(Cannot::any("make a place for the interpreter"))?;
+                    let made = Interpreter::below(place, name).map_err(Cannot::any("make a place for the interpreter"))?;
                     under.interpreter = Some(made.ok_or_else(|| Cannot::set(factor, "there is no such program"))?);
                 }
                 Factor::Date(_) | Factor::Speed(_) | Factor::HashSeed(_) | Factor::RandomSeed(_) => {}

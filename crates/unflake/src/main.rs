@@ -85,15 +85,18 @@ fn main() -> ExitCode {
         }
         Command::Drive { command, .. } => return unflake_drivers::drive(command),
         Command::Under(args) => return unflake_factors::watched(|| under::run(args)),
+        Command::Doctor(args) if args.factors => return unflake_factors::watched(|| told(cli).code()),
         _ => {}
     }
-    match obey(cli) {
-        Ok(exit) => exit.into(),
-        Err(trouble) => {
-            let _ = writeln!(io::stderr(), "{trouble}");
-            trouble.exit.into()
-        }
-    }
+    told(cli).into()
+}
+
+/// Obeys, and says what kept it from doing so.
+fn told(cli: Cli) -> Exit {
+    obey(cli).unwrap_or_else(|trouble| {
+        let _ = writeln!(io::stderr(), "{trouble}");
+        trouble.exit
+    })
 }
 
 fn obey(cli: Cli) -> Result<Exit, Trouble> {

@@ -1,6 +1,9 @@
 //! What cannot be reached is said; what is there already stays.
 
+use std::fs;
+
 use e2e::Story;
+use nix::sys::signal::Signal;
 
 use crate::{said, under};
 
@@ -97,8 +100,17 @@ fn a_rust_program_waits_by_the_clock_it_is_given() {
 }
 
 #[test]
-fn the_doctor_tries_every_factor() {
-    // Without the other runtimes of this machine: they are slow to start.
+fn a_doctor_who_is_killed_leaves_nothing() {
+    let story = with_few_runtimes();
+    let running = story.unflake(["doctor", "--factors"]).env("PATH", story.project().join("bin")).start();
+    let begun = || fs::read_dir(story.place().join("tmp")).unwrap().flatten().next().is_some();
+    running.wait_until("there are probes", begun);
+    running.signal(Signal::SIGKILL);
+    running.end().exits(-9);
+}
+
+/// Without the others of this machine: they are slow to start.
+fn with_few_runtimes() -> Story {
     let story = Story::new().with("bin/keep", "");
     for name in ["sh", "locale", "python3"] {
         let path = std::env::var_os("PATH").unwrap();
@@ -106,6 +118,12 @@ fn the_doctor_tries_every_factor() {
         let real = if name == "python3" { Some(e2e::python().to_owned()) } else { found() };
         std::os::unix::fs::symlink(real.unwrap(), story.project().join("bin").join(name)).unwrap();
     }
+    story
+}
+
+#[test]
+fn the_doctor_tries_every_factor() {
+    let story = with_few_runtimes();
     let ran = story.unflake(["doctor", "--factors"]).env("PATH", story.project().join("bin")).end().exits(0);
     let rows: Vec<&str> = ran.stdout.lines().take_while(|line| !line.is_empty()).collect();
     assert_eq!(rows.len(), 21, "{}", ran.stdout);
