@@ -95,6 +95,7 @@ const PLATFORM: Sources = sources![
 ];
 const STATE: Sources = sources![
     "agent/state/unflake/junit/Cell.java"
+    "agent/state/unflake/junit/Contents.java"
     "agent/state/unflake/junit/Descriptors.java"
     "agent/state/unflake/junit/Differences.java"
     "agent/state/unflake/junit/Disk.java"
@@ -106,8 +107,8 @@ const STATE: Sources = sources![
     "agent/state/unflake/junit/Shapes.java"
     "agent/state/unflake/junit/State.java"
     "agent/state/unflake/junit/Statics.java"
+    "agent/state/unflake/junit/Step.java"
     "agent/state/unflake/junit/Surroundings.java"
-    "agent/state/unflake/junit/Texts.java"
     "agent/state/unflake/junit/Threads.java"
 ];
 const JUPITER: Sources = sources!["agent/warm/unflake/junit/Warm.java"];

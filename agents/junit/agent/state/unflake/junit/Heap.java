@@ -11,6 +11,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import unflake.lines.Shown;
 
 /**
  * Everything that static fields lead to: remembered as it is, to be put back object by object. To look at it runs no code of the
@@ -65,7 +66,7 @@ final class Heap {
         try {
             return Kept.of(it);
         } catch (RuntimeException busy) {
-            note("a " + Texts.nameOf(it.getClass()) + " could not be looked at: " + busy);
+            note("a " + Shown.nameOf(it.getClass()) + " could not be looked at: " + busy);
             return null;
         }
     }
@@ -82,6 +83,21 @@ final class Heap {
 
     Kept of(Object it) {
         return kept.get(it);
+    }
+
+    /** What a value was when it was remembered, in words. */
+    String textOf(Object was) {
+        Kept one = kept.get(was);
+        if (one == null || one.text != null) {
+            return one == null ? Shown.of(was, 1) : one.text;
+        }
+        // Made when it is wanted: most never is.
+        return one.shape == Shapes.OBJECT ? Shown.of(was, 0) : Shown.of(one.parts, one.shape == Shapes.MAP, this::wordOf);
+    }
+
+    private String wordOf(Object part) {
+        Kept one = kept.get(part);
+        return one == null || one.text == null ? Shown.of(part, 0) : one.text;
     }
 
     Map<Statics, Kept> roots() {

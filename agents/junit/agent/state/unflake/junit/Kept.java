@@ -5,6 +5,7 @@ import java.util.ArrayList;
 import java.util.Collection;
 import java.util.List;
 import java.util.Map;
+import unflake.lines.Shown;
 
 /** One object as it was: what its fields led to, or what it held. */
 final class Kept {
@@ -12,6 +13,7 @@ final class Kept {
     final Object[] parts;
     /** Of what is put back as a whole. */
     final Raw raw;
+    /** What it was, in words, where its parts do not say. */
     final String text;
 
     private Kept(Shapes shape, Object[] parts, Raw raw, String text) {
@@ -29,15 +31,15 @@ final class Kept {
             case OPAQUE:
                 return null;
             case PLAIN:
-                return new Kept(shape, new Object[0], new Raw(it), Texts.of(it));
+                return new Kept(shape, new Object[0], new Raw(it), Shown.of(it, 0));
             case MAP:
             case SET:
             case LIST:
             case BAG:
-                return new Kept(shape, contents(it), new Raw(it), Texts.of(it));
+                return new Kept(shape, contents(it), new Raw(it), null);
             case ARRAY:
-                Object[] parts = it instanceof Object[] ? ((Object[]) it).clone() : new Object[0];
-                return new Kept(shape, parts, it instanceof Object[] ? null : new Raw(it), Texts.of(it));
+                return it instanceof Object[] ? new Kept(shape, ((Object[]) it).clone(), null, null)
+                        : new Kept(shape, new Object[0], new Raw(it), Shown.of(it, 1));
             default:
                 return new Kept(shape, Fields.read(it, Fields.of(it.getClass())), null, null);
         }

@@ -1,8 +1,12 @@
 package unflake.junit;
 
 import java.lang.ref.Reference;
+import java.math.BigDecimal;
+import java.math.BigInteger;
 import java.util.Collection;
+import java.util.Locale;
 import java.util.Map;
+import unflake.lines.Shown;
 
 /** How an object is looked at. */
 enum Shapes {
@@ -115,6 +119,12 @@ enum Shapes {
         return it instanceof String || it instanceof Enum || it instanceof Class || it instanceof Boolean || it instanceof Character
                 || it instanceof Integer || it instanceof Long || it instanceof Short || it instanceof Byte || it instanceof Double
                 || it instanceof Float;
+    }
+
+    /** How a key or an element is named in a path. */
+    static String key(Object it) {
+        boolean isNamed = it == null || isSimple(it) || it instanceof BigInteger || it instanceof BigDecimal || it instanceof Locale;
+        return isNamed ? Shown.of(it, 0) : Shown.nameOf(it.getClass());
     }
 
     /** Whether two values are the same for whoever reads them. */

@@ -14,6 +14,7 @@ import java.util.TimeZone;
 import java.util.logging.Handler;
 import java.util.logging.LogManager;
 import java.util.logging.Logger;
+import unflake.lines.Shown;
 
 /** What a process has besides its objects: properties, locale, time zone, streams, handlers, loggers. By the names people use. */
 final class Surroundings {
@@ -66,7 +67,7 @@ final class Surroundings {
     }
 
     private static String text(Object value) {
-        return value == null ? null : Texts.of(value);
+        return value == null ? null : Shown.of(value);
     }
 
     private Map<String, Fact> look() {
@@ -120,7 +121,7 @@ final class Surroundings {
     private static void properties(Map<String, Fact> facts) {
         Properties properties = System.getProperties();
         for (String name : properties.stringPropertyNames()) {
-            facts.put("System.getProperty(" + Texts.key(name) + ")",
+            facts.put("System.getProperty(" + Shapes.key(name) + ")",
                     new Fact("system property", properties.getProperty(name), value -> property(name, value)));
         }
     }
@@ -144,7 +145,7 @@ final class Surroundings {
             if (logger == null) {
                 continue;
             }
-            String path = "Logger.getLogger(" + Texts.key(name) + ")";
+            String path = "Logger.getLogger(" + Shapes.key(name) + ")";
             // One that is new and says nothing of its own is no difference.
             level(facts, path + ".getLevel()", logger);
             if (!logger.getUseParentHandlers()) {

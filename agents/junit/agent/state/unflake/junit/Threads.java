@@ -9,6 +9,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import unflake.lines.Shown;
 
 /** Threads that live on, and what thread locals hold for the thread that runs tests. */
 final class Threads {
@@ -26,7 +27,7 @@ final class Threads {
         List<Cell> cells = new ArrayList<>();
         for (Thread thread : living()) {
             if (!alive.contains(thread)) {
-                cells.add(new Cell("thread " + Texts.key(thread.getName()), "thread", null, doing(thread),
+                cells.add(new Cell("thread " + Shapes.key(thread.getName()), "thread", null, doing(thread),
                         "a thread that was started cannot be taken back", null));
             }
         }
@@ -46,7 +47,7 @@ final class Threads {
             if (was != null && was == is) {
                 heap.of(is, path);
             } else if (!Shapes.same(was, is)) {
-                cells.add(new Cell(path, "thread local", was == null ? null : Texts.of(was), is == null ? null : Texts.of(is), null,
+                cells.add(new Cell(path, "thread local", was == null ? null : heap.textOf(was), is == null ? null : Shown.of(is, 1), null,
                         () -> put(one, was)));
             }
         }
@@ -65,7 +66,7 @@ final class Threads {
     /** By the field that holds it, or else by what it holds. */
     private static String name(ThreadLocal<?> local, Object value, Differences heap) {
         String known = heap.names.get(local);
-        return known != null ? known + ".get()" : "a thread local with " + (value == null ? "null" : Texts.nameOf(value.getClass()));
+        return known != null ? known + ".get()" : "a thread local with " + (value == null ? "null" : Shown.nameOf(value.getClass()));
     }
 
     private static List<Thread> living() {
