@@ -356,6 +356,24 @@ pub(crate) struct TraceArgs {
     pub(crate) command: CommandArgs,
 }
 
+/// How much it takes to locate a test.
+#[derive(Debug, Args)]
+pub(crate) struct EnoughArgs {
+    /// How many runs of a test to compare; fewer where more would not change the answer.
+    #[arg(long, value_name = "N", default_value_t = 50)]
+    pub(crate) runs: u32,
+
+    /// How many runs of a test to make at most, as long as all end alike.
+    #[arg(long, value_name = "N", default_value_t = 200)]
+    most: u32,
+}
+
+impl EnoughArgs {
+    pub(crate) fn most(&self) -> u32 {
+        self.most.max(self.runs)
+    }
+}
+
 #[derive(Debug, Args)]
 #[command(
     after_help = "Exit codes: 0 it passed every time, 1 it failed, now and then or every time, 2 wrong usage, 4 the \
@@ -365,13 +383,8 @@ pub(crate) struct LocateArgs {
     /// The test, or a part of its name that no other has. Left out: the one that was flaky lately, as far as the history knows.
     pub(crate) test: Option<String>,
 
-    /// How many runs to compare; fewer where more would not change the answer.
-    #[arg(long, value_name = "N", default_value_t = 50)]
-    pub(crate) runs: u32,
-
-    /// How many runs to make at most, as long as all end alike.
-    #[arg(long, value_name = "N", default_value_t = 200)]
-    pub(crate) most: u32,
+    #[command(flatten)]
+    pub(crate) enough: EnoughArgs,
 
     /// How long to begin runs: `90`, `10m`, `2h`, or `0` for as long as it takes [default: 10m]
     #[arg(long = "for", value_name = "TIME")]

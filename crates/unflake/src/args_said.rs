@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use crate::args::CommandArgs;
+use crate::args::{CommandArgs, EnoughArgs};
 use crate::settings::Typed;
 
 #[derive(Debug, Args)]
@@ -23,13 +23,8 @@ pub(crate) struct PrepareArgs {
     #[arg(long = "for", value_name = "TIME")]
     pub(crate) time: Option<String>,
 
-    /// How many runs of a test to compare; fewer where more would not change the answer.
-    #[arg(long, value_name = "N", default_value_t = 50)]
-    pub(crate) runs: u32,
-
-    /// How many runs of a test to make at most, as long as all end alike.
-    #[arg(long, value_name = "N", default_value_t = 200)]
-    pub(crate) most: u32,
+    #[command(flatten)]
+    pub(crate) enough: EnoughArgs,
 
     /// The branch on which failures count, as for `unflake score`.
     #[arg(long, value_name = "BRANCH")]

@@ -31,8 +31,8 @@ pub(crate) fn run(args: &LocateArgs, settings: &Settings, here: &Path, colour: W
     };
     let wanted = Wanted {
         test,
-        runs: args.runs,
-        most: args.most.max(args.runs),
+        runs: args.enough.runs,
+        most: args.enough.most(),
         seconds: settings::time(args.time.as_deref(), TIME)?,
         lines_only: args.lines_only,
     };

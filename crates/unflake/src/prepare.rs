@@ -86,8 +86,8 @@ impl Night<'_> {
     fn wanted(&self, test: &TestId) -> Wanted {
         Wanted {
             test: test.as_str().to_owned(),
-            runs: self.args.runs,
-            most: self.args.most.max(self.args.runs),
+            runs: self.args.enough.runs,
+            most: self.args.enough.most(),
             seconds: TIME.as_secs_f64().min(self.left()),
             lines_only: false,
         }

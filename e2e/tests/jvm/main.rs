@@ -326,10 +326,35 @@ fn tests_that_any_tool_compiled_are_run_by_their_class_path() {
     assert!(ran.stdout.contains("no such symbol"), "{}", ran.stdout);
 }
 
+const DICE: &str = "package com.acme;\n\npublic class Dice {\n    public int roll() {\n        \
+                    int eyes = 1 + new java.util.Random().nextInt(6);\n        return eyes;\n    }\n}\n";
+const DICE_TEST: &str = "package com.acme;\n\npublic class DiceTest {\n    @org.junit.Test\n    public void isLow() {\n        \
+                         int eyes = new Dice().roll();\n        org.junit.Assert.assertTrue(eyes < 4);\n    }\n}\n";
+
+/// The same kind of project, with a test that fails by chance.
+fn located(words: &str) {
+    let story = Story::copy_of(&repository().join("specimens/jvm-javac"));
+    let story = story.with("src/com/acme/Dice.java", DICE).with("test/com/acme/DiceTest.java", DICE_TEST);
+    let repository = std::env::home_dir().unwrap().join(".m2/repository");
+    let call = story.unflake(["locate", "isLow", "--runs", "16", "--json"]).arg(story.place().join("found.json"));
+    let ran = cached(call.args(words.split(' ')).env("REPOSITORY", repository)).end().exits(1);
+    let finding = ran.finding("com.acme.DiceTest#isLow");
+    assert_eq!(finding["kind"], "randomness", "{finding:#} {}", ran.remarks());
+    let first = &finding["locations"][0];
+    assert_eq!((&first["file"], &first["line"]), (&"src/com/acme/Dice.java".into(), &5.into()), "{finding:#}");
+}
+
+#[test]
+fn where_a_test_starts_to_fail_is_found_by_its_class_path() {
+    let _turn = turn();
+    located("--classpath-file class-path.txt --test-classes out/test -- ./build.sh");
+}
+
 #[test]
 #[ignore = "needs a Gradle in PATH"]
 fn gradle_hands_its_tests_over() {
     let _turn = turn();
     let story = Story::copy_of(&repository().join("specimens/jvm-javac"));
     plainly_built(&story, "-- gradle --offline test");
+    located("-- gradle --offline test");
 }
