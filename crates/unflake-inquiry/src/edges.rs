@@ -11,25 +11,26 @@ use unflake_model::{How, LineId};
 use crate::candidate::Candidate;
 use crate::chance::Chance;
 use crate::runs::Runs;
+use crate::together::{sure, together};
 
 /// Stands for what is before the first line of a strand and behind its last.
-const OUTSIDE: u32 = u32::MAX;
+pub(crate) const OUTSIDE: u32 = u32::MAX;
 /// So many lines are looked at together.
 const CHUNK: usize = 16 << 10;
 /// Numbers of times that are tried for one step.
 const MOST_TIMES: usize = 64;
 
 /// Stands for whatever line comes before: the step is that a line is come to at all.
-const ANYWHERE: u32 = u32::MAX - 1;
+pub(crate) const ANYWHERE: u32 = u32::MAX - 1;
 
-type Edge = (u32, u32);
+pub(crate) type Edge = (u32, u32);
 
 /// The steps that one run takes.
-type Way = HashMap<Edge, Taken, BuildHasherDefault<Mixed>>;
+pub(crate) type Way = HashMap<Edge, Taken, BuildHasherDefault<Mixed>>;
 
 /// There are hundreds of millions of steps, and nobody gains from choosing them so that they collide.
 #[derive(Default)]
-struct Mixed(u64);
+pub(crate) struct Mixed(u64);
 
 impl Hasher for Mixed {
     fn write(&mut self, bytes: &[u8]) {
@@ -47,10 +48,10 @@ impl Hasher for Mixed {
 
 /// A step from one line to the next, as one run takes it.
 #[derive(Clone, Copy, Debug)]
-struct Taken {
-    times: u64,
+pub(crate) struct Taken {
+    pub(crate) times: u64,
     /// How many lines come before it, the first time and the last.
-    at: [u64; 2],
+    pub(crate) at: [u64; 2],
     /// The how manieth time it was that the run came to the line that it leads away from.
     visit: [u64; 2],
 }
@@ -68,9 +69,12 @@ pub(crate) fn steps(runs: &Runs<'_>) -> Vec<Candidate> {
     let chance = Chance::new(runs.all.len());
     let mut found = Vec::new();
     let mut looked_at: HashSet<Vec<bool>> = HashSet::new();
-    for key in 0..runs.keys.len() {
+    let ways = |key: usize| {
         let from = runs.shared(key).saturating_sub(1);
-        let taken: Vec<Way> = (0..runs.all.len()).map(|run| walk(runs, key, run, from)).collect();
+        (0..runs.all.len()).map(|run| walk(runs, key, run, from)).collect()
+    };
+    let all_taken: Vec<Vec<Way>> = (0..runs.keys.len()).map(ways).collect();
+    for (key, taken) in all_taken.iter().enumerate() {
         let mut edges: Vec<Edge> = taken.iter().flat_map(HashMap::keys).copied().collect();
         edges.sort_unstable_by_key(|edge| (edge.0 == ANYWHERE, *edge));
         edges.dedup();
@@ -79,14 +83,16 @@ pub(crate) fn steps(runs: &Runs<'_>) -> Vec<Candidate> {
             let times: Vec<u64> = taken.iter().map(|all| all.get(&edge).map_or(0, |taken| taken.times)).collect();
             let ways: &[bool] = if edge.0 == ANYWHERE { &[true] } else { &[true, false] };
             let best = best(runs, &times, ways, &chance, &mut looked_at);
-            let Some(one) = best.and_then(|best| candidate(runs, key, edge, best, &taken)) else { continue };
+            let Some(one) = best.and_then(|best| candidate(runs, key, edge, best, taken)) else { continue };
             // That a line is come to says nothing that the step to it does not say.
             if one.to.is_none_or(|to| led_to.insert((to, one.says.clone()))) || edge.0 != ANYWHERE {
                 found.push(one);
             }
         }
     }
+    let sums = together(runs, &all_taken, &chance, &mut looked_at);
     let all = looked_at.len() as f64;
+    found.extend(sure(sums, all));
     found.iter_mut().for_each(|one| one.chance = (one.chance * all).min(1.0));
     found
 }
@@ -138,14 +144,14 @@ fn walk(runs: &Runs<'_>, key: usize, run: usize, from: u64) -> Way {
 }
 
 /// So many times or more, or fewer than that, tells failing runs.
-struct Best {
+pub(crate) struct Best {
     least: u64,
     more: bool,
-    says: Vec<bool>,
-    chance: f64,
+    pub(crate) says: Vec<bool>,
+    pub(crate) chance: f64,
 }
 
-fn best(
+pub(crate) fn best(
     runs: &Runs<'_>,
     times: &[u64],
     ways: &[bool],

@@ -80,3 +80,16 @@ fn a_line_that_is_come_to_from_everywhere() {
     }
     assert_eq!(first(&runs), (6, "it is come to".into()));
 }
+
+/// Two tills at three seats: each asks for every seat, and sells those it finds free.
+#[test]
+fn what_two_threads_do_too_often_together_is_seen_in_neither() {
+    let till = |sold: usize| format!("{}{}s:9", "s:1 s:2 ".repeat(sold), "s:1 ".repeat(3 - sold));
+    let mut runs = Recorded::default();
+    for at in 0..12 {
+        let (passing, failing) = (at % 4, 1 + at % 3);
+        runs.run(false, &[("main", &format!("t:1 {} t:2", till(passing))), ("till", &till(3 - passing))]);
+        runs.run(true, &[("main", &format!("t:1 {} t:2", till(failing))), ("till", &till(4 - failing))]);
+    }
+    assert_eq!(first(&runs), (1, "line 2 comes next more often, all threads together".into()));
+}

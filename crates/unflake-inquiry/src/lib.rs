@@ -59,6 +59,7 @@ mod smallest;
 mod split;
 mod spread;
 mod stress;
+mod together;
 mod tune;
 mod unaffected;
 mod unseen;
