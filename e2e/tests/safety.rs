@@ -133,11 +133,11 @@ fn what_a_run_leaves_that_is_killed_before_it_has_a_keeper_the_next_one_removes(
     let agent = agent.expect("the agent is laid out there");
     fs::remove_file(&agent).unwrap();
     nix::unistd::mkfifo(&agent, nix::sys::stat::Mode::S_IRWXU).unwrap();
-    let left = || fs::read_dir(story.place().join("tmp")).unwrap().flatten().next().map(|entry| entry.path());
-    let socket = || left().map(|left| left.join("s")).filter(|socket| socket.exists());
+    let directories = || fs::read_dir(story.place().join("tmp")).unwrap().flatten().map(|entry| entry.path());
+    let left = || directories().find(|directory| directory.join("s").exists());
 
     let running = story.running("", "pytest").start();
-    running.wait_until("it has opened its socket", || socket().is_some());
+    running.wait_until("it has opened its socket", || left().is_some());
     running.signal(Signal::SIGKILL);
     running.end_beside_others().exits(-9);
     let left = left().expect("nobody has removed it");

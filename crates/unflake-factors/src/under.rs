@@ -80,7 +80,8 @@ impl Under {
                     under.state = Some(FreshState::below(place).map_err(Cannot::any("make an empty home"))?);
                 }
                 Factor::Interpreter(name) => {
-                    let made = Interpreter::below(place, name).map_err(Cannot::any("make a place for the interpreter"))?;
+                    let made =
+                        Interpreter::below(place, name).map_err(Cannot::any("make a place for the interpreter"))?;
                     under.interpreter = Some(made.ok_or_else(|| Cannot::set(factor, "there is no such program"))?);
                 }
                 Factor::Date(_) | Factor::Speed(_) | Factor::HashSeed(_) | Factor::RandomSeed(_) => {}

@@ -69,7 +69,7 @@ pub(crate) fn steps(runs: &Runs<'_>) -> Vec<Candidate> {
     let chance = Chance::new(runs.all.len());
     let mut found = Vec::new();
     let mut looked_at: HashSet<Vec<bool>> = HashSet::new();
-    let ways = |key: usize| {
+    let ways = |key: usize| -> Vec<Way> {
         let from = runs.shared(key).saturating_sub(1);
         (0..runs.all.len()).map(|run| walk(runs, key, run, from)).collect()
     };

@@ -35,7 +35,7 @@ pub(crate) fn together(
         }
     }
     let found = shared.into_iter().filter_map(|(edge, key)| {
-        let times = |run: usize| taken.iter().filter_map(|ways| Some(ways[run].get(&edge)?.times)).sum();
+        let times = |run: usize| taken.iter().filter_map(|ways| Some(ways[run].get(&edge)?.times)).sum::<u64>();
         let times: Vec<u64> = (0..runs.all.len()).map(times).collect();
         let best = best(runs, &times, &[true], chance, looked_at)?;
         let at: Vec<Option<f64>> = (0..runs.all.len())
@@ -50,7 +50,19 @@ pub(crate) fn together(
         let what = format!("line {} comes next more often, all {who} together", runs.traces.line(to).line);
         let (says, chance) = (best.says, best.chance);
         let to = Some(to);
-        Some(Candidate { how: How::Control, key, line, to, says, at, when, chance, what, value: None, shown: Vec::new() })
+        Some(Candidate {
+            how: How::Control,
+            key,
+            line,
+            to,
+            says,
+            at,
+            when,
+            chance,
+            what,
+            value: None,
+            shown: Vec::new(),
+        })
     });
     found.collect()
 }

@@ -41,7 +41,9 @@ fn a_green_test_whose_window_differs_from_run_to_run_is_told() {
     assert!(text.contains("JLabel text=Today: "), "{text}");
     // All but the first close their windows in a tear-down, each in another way.
     let classes = ["TillTest", "TidyTillTest", "ExtendedTillTest", "ClassicTillTest", "RuledTillTest"];
-    for test in classes.map(|class| format!("{class}#offersChange")).into_iter().chain(["OldTillTest#testOffersChange".into()]) {
+    for test in
+        classes.map(|class| format!("{class}#offersChange")).into_iter().chain(["OldTillTest#testOffersChange".into()])
+    {
         assert!(text.contains(&format!("VARIES com.acme.{test}\n")), "{test}\n{text}");
     }
     assert!(!text.contains("#teaIsCharged"), "{text}");
