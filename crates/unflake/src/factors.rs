@@ -20,6 +20,7 @@ use crate::args::{CommandArgs, OutputArgs, When};
 use crate::campaign::{Campaign, Gathered};
 use crate::console;
 use crate::exit::Exit;
+use crate::factor_commands::{Commands, clock, commands};
 use crate::factor_plan::{self, Plan};
 use crate::locate::{flaky_lately, shown};
 use crate::memory::Memory;
@@ -99,6 +100,7 @@ pub(crate) fn run(args: &FactorsArgs, settings: &Settings, here: &Path, colour: 
     let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
     let Plan { baseline, singles, mixes, untried } =
         factor_plan::plan(&date_of(&known), command, cores, &only, launch.driver.is_none());
+    let clock = clock(&baseline, &Zoned::now());
     let looks = Rc::new(RefCell::new(Archive::new(&layers, Rules::without(&[]).expect("none is named"))));
     let asked = Experimenting {
         names: vec![name.clone()],
@@ -141,7 +143,7 @@ pub(crate) fn run(args: &FactorsArgs, settings: &Settings, here: &Path, colour: 
     let (exit, meaning) = judge(&gathered, experiment.cannot(), &name);
     memory.finish(exit.code());
     gathered.notes.append(&mut memory.notes);
-    let commands = commands(&mut gathered.findings);
+    let commands = commands(&mut gathered.findings, &clock);
     let page =
         args.html.clone().unwrap_or_else(|| crate::locate::page_of(&settings.store.value.dir, &file_name(matching)));
     let wanted = !gathered.findings.is_empty();
@@ -172,8 +174,6 @@ pub(crate) fn run(args: &FactorsArgs, settings: &Settings, here: &Path, colour: 
     })?;
     Ok(exit)
 }
-
-type Commands = (Option<String>, Option<String>);
 
 fn told<'a>(gathered: &'a Gathered, commands: &'a Commands, page: Option<&'a str>) -> Experimented<'a> {
     Experimented {
@@ -234,7 +234,7 @@ fn date_of(known: &[(Vec<Factor>, Attempt)]) -> Zoned {
     began.map_or(now.clone(), |began| began.to_zoned(now.time_zone().clone()))
 }
 
-fn influence(finding: &Finding) -> Option<&Influence> {
+pub(crate) fn influence(finding: &Finding) -> Option<&Influence> {
     match &finding.detail {
         Detail::Factor(influence) => Some(influence),
         _ => None,
@@ -268,31 +268,6 @@ fn judge(gathered: &Gathered, cannot: Option<String>, name: &str) -> (Exit, Stri
         }
         _ => (Exit::RealFailures, "what makes it fail is known".to_owned()),
     }
-}
-
-/// Makes commands of what is to be set: for each finding one that shows it, and those with which it fails most and least.
-fn commands(findings: &mut [Finding]) -> Commands {
-    let mut ends = (None, None);
-    for finding in findings {
-        let Some(plain) = finding.repeat.take() else { continue };
-        let Some(influence) = influence(finding) else { continue };
-        if !influence.plan.is_empty() {
-            ends = (under(&influence.worst, &plain), under(&influence.best, &plain));
-        }
-        finding.repeat = under(&influence.setting, &plain);
-    }
-    ends
-}
-
-/// None: it takes more than a command.
-fn under(factors: &[Factor], plain: &str) -> Option<String> {
-    let by_hand = |factor: &Factor| matches!(factor, Factor::Beside(_) | Factor::SwitchInterval(_));
-    if factors.iter().any(by_hand) {
-        return None;
-    }
-    let flags = factors.iter().filter(|factor| factor.kind() != FactorKind::Order);
-    let flags: String = flags.map(|factor| format!(" {}", quote(&factor.flag()))).collect();
-    Some(if flags.is_empty() { plain.to_owned() } else { format!("unflake under{flags} -- {plain}") })
 }
 
 fn file_name(tests: &[TestId]) -> TestId {

@@ -15,6 +15,7 @@ mod console;
 mod demo;
 mod doctor;
 mod exit;
+mod factor_commands;
 mod factor_plan;
 mod factors;
 mod filter;
