@@ -248,7 +248,7 @@ fn left(session: Session, why: &str) -> Observation {
     Observation::SessionEnded { session: session.id, left: session.tests, why: Some(why.to_owned()) }
 }
 
-/// An executor whose runner is in its world and has listed its tests. An error says in words why there is none.
+/// An executor whose runner is in its world and has listed its tests; load comes after that, which makes them no slower to find. An error says in words why there is none.
 fn open(
     number: u32,
     launch: Launch,
@@ -291,6 +291,10 @@ fn open(
     if exec.launch.driver.is_none() && !exec.is_reached() {
         exec.close(0, &mut |_| {});
         return Err(NOT_REACHED.to_owned());
+    }
+    if let Some(Err(cannot)) = exec.under.as_mut().map(Under::load) {
+        exec.close(0, &mut |_| {});
+        return Err(cannot.to_string());
     }
     Ok(exec)
 }

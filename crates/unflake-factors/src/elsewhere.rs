@@ -39,6 +39,10 @@ impl Under {
         Err(Cannot { factor: factors.first().cloned(), why: "factors can be set on Linux only".to_owned() })
     }
 
+    pub fn load(&mut self) -> Result<(), Cannot> {
+        match self.0 {}
+    }
+
     pub fn factors(&self) -> &[Factor] {
         match self.0 {}
     }

@@ -74,11 +74,12 @@ pub fn watched(work: impl FnOnce() -> u8) -> ExitCode {
 }
 
 /// Starts the command in a world and waits for its end.
-pub fn run(under: Under, command: &[String]) -> Result<Ended, Cannot> {
+pub fn run(mut under: Under, command: &[String]) -> Result<Ended, Cannot> {
     let (program, words) = command.split_first().expect("a command has a program");
     let mut prepared = Command::new(program);
     prepared.args(words);
-    // Delays are made from the start: there is nobody to say when a test begins.
+    // There is nobody to say when a test begins.
+    under.load()?;
     under.arm(true).map_err(Cannot::any("switch delays on"))?;
     under.prepare(&mut prepared);
     let missed = under.misses(program);

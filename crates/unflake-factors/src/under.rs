@@ -23,7 +23,8 @@ pub struct Under {
     zone: Option<TimeZone>,
     state: Option<FreshState>,
     interpreter: Option<Interpreter>,
-    _load: Option<Load>,
+    busy: u32,
+    load: Option<Load>,
 }
 
 impl Under {
@@ -44,9 +45,9 @@ impl Under {
             zone: None,
             state: None,
             interpreter: None,
-            _load: None,
+            busy: 0,
+            load: None,
         };
-        let mut load = 0;
         for factor in factors {
             match factor {
                 Factor::TimeZone(name) => under.zone = Some(zone(factor, name)?),
@@ -66,7 +67,7 @@ impl Under {
                 Factor::Cores(count) => {
                     under.set_up.cores = first_cores(*count).map_err(Cannot::any("find out which cores there are"))?;
                 }
-                Factor::Load(count) => load = *count,
+                Factor::Load(count) => under.busy = *count,
                 Factor::Memory(size) => under.set_up.memory = Some(size.bytes()),
                 Factor::OpenFiles(number) => under.set_up.open_files = Some(*number),
                 Factor::Network(network) => {
@@ -89,12 +90,17 @@ impl Under {
             }
         }
         under.told()?;
-        if load > 0 {
-            let cores = under.set_up.cores.as_deref().and_then(|cores| cpu_set(cores).ok());
-            let started = Load::start(load, cores);
-            under._load = Some(started.map_err(Cannot::any("start busy processes"))?);
-        }
         Ok(under)
+    }
+
+    /// Starts the busy processes, where there are to be some. Not before: what only prepares a test need not be slow.
+    pub fn load(&mut self) -> Result<(), Cannot> {
+        if self.busy > 0 {
+            let cores = self.set_up.cores.as_deref().and_then(|cores| cpu_set(cores).ok());
+            let started = Load::start(self.busy, cores);
+            self.load = Some(started.map_err(Cannot::any("start busy processes"))?);
+        }
+        Ok(())
     }
 
     pub fn factors(&self) -> &[Factor] {

@@ -31,7 +31,8 @@ pub(crate) struct Told {
 impl Runtime {
     /// What the program says to this word under these factors; or why it says nothing.
     pub(crate) fn ask(&self, word: &str, factors: &[Factor]) -> Result<Told, String> {
-        let under = Under::new(factors).map_err(|cannot| cannot.to_string())?;
+        let mut under = Under::new(factors).map_err(|cannot| cannot.to_string())?;
+        under.load().map_err(|cannot| cannot.to_string())?;
         under.arm(true).map_err(|error| error.to_string())?;
         let mut command = Command::new(&self.command[0]);
         command.args(&self.command[1..]).arg(word).arg(&self.names);
