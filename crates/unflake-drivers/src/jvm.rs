@@ -28,7 +28,7 @@ pub(crate) struct Jvm {
     start: Start,
     /// What goes before these options, in a JVM that is to run little.
     archive: Option<Archive>,
-    hurried: bool,
+    pub(crate) hurried: bool,
     /// Before what the agent says, and after it.
     mark: String,
     /// Files that tell it what Surefire told its own.
@@ -354,6 +354,14 @@ impl Program for Together {
 
     fn start_probing(&self, cases: &[&Case], probing: &Probing<'_>) -> Result<Start, String> {
         self.0.start_probing(cases, probing)
+    }
+
+    fn has_loaders(&self) -> bool {
+        true
+    }
+
+    fn start_in_loaders(&self, cases: &[&Case]) -> Result<Start, String> {
+        self.0.start_in_loaders(cases)
     }
 
     fn knows_files(&self) -> bool {

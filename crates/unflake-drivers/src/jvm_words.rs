@@ -22,6 +22,8 @@ pub(crate) struct Word {
     pub(crate) problem: Option<String>,
     pub(crate) over: Option<i32>,
     pub(crate) start: Option<usize>,
+    /// It leaves before it has run all, and nothing is wrong.
+    enough: bool,
     /// The file in which it is written what differs.
     changed: Option<String>,
     restored: bool,
@@ -104,12 +106,14 @@ pub(crate) struct Follower<P: Fn(&str) -> String> {
     told: usize,
     since: Instant,
     problem: Option<String>,
+    /// Whether it has left the rest to another process.
+    enough: bool,
 }
 
 impl<P: Fn(&str) -> String> Follower<P> {
     pub(crate) fn new(mark: &str, tests: usize, path: P) -> Self {
-        let (current, told, since, problem) = (None, 0, Instant::now(), None);
-        Self { ear: Ear::new(mark), tests, path, current, told, since, problem }
+        let (current, told, since, problem, enough) = (None, 0, Instant::now(), None, false);
+        Self { ear: Ear::new(mark), tests, path, current, told, since, problem, enough }
     }
 
     fn judged(&self, mut word: Word) -> Judged {
@@ -163,6 +167,7 @@ impl<P: Fn(&str) -> String> Listener for Follower<P> {
                 said.push(Said::Restored(std::mem::take(&mut word.failed)));
             }
             self.problem = word.problem.take().or(self.problem.take());
+            self.enough |= word.enough;
         }
         said
     }
@@ -175,6 +180,7 @@ impl<P: Fn(&str) -> String> Listener for Follower<P> {
         let mut said = Vec::new();
         let at = match self.current {
             Some(at) => at,
+            None if self.enough => return said,
             // It has ended between two tests, or before the first.
             None if self.told < self.tests => {
                 said.push(Said::Start(self.told));
@@ -253,6 +259,7 @@ mod tests {
         let crashed = "1 Crashed: Process the process left with exit code 0";
         assert_eq!(follow(&lines, How::Exit(0)), ["0 begins", "0 Passed", "1 begins", crashed]);
         assert!(follow(&lines, How::TimedOut)[3].starts_with("1 TimedOut"));
+        assert_eq!(follow(&[lines[0], lines[1], r#"@@{"enough":true}@@"#], How::Exit(0)), ["0 begins", "0 Passed"]);
         let crashed = "0 Crashed: Process no such class";
         assert_eq!(follow(&[r#"@@{"problem":"no such class"}@@"#], How::Exit(1)), ["0 begins", crashed]);
     }

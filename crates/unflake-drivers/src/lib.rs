@@ -26,6 +26,7 @@ mod jvm_archive;
 mod jvm_assertions;
 mod jvm_depends;
 mod jvm_kit;
+mod jvm_loaders;
 mod jvm_state;
 mod jvm_words;
 mod libtest;

@@ -99,6 +99,16 @@ pub(crate) trait Program: Send + Sync {
         self.start(cases, 1)
     }
 
+    /// Whether tests can have class loaders of their own.
+    fn has_loaders(&self) -> bool {
+        false
+    }
+
+    /// The same for a process in which each test has one, with those right after it that are the same test.
+    fn start_in_loaders(&self, cases: &[&Case]) -> Result<Start, String> {
+        self.start(cases, 1)
+    }
+
     /// Whether sense can be made of the files that a process uses.
     fn knows_files(&self) -> bool {
         false

@@ -56,8 +56,8 @@ impl Exec {
             Place::Live if self.live.is_some() => self.works[at].environment = self.live,
             Place::Live | Place::Fresh(Origin::Fork) => self.place_in_fork(at),
             // Its tests have processes of their own anyway.
-            Place::Fresh(Origin::Process) if self.suite.isolated => self.place_in_fork(at),
-            Place::Fresh(Origin::Process) => self.place_in_process(at),
+            Place::Fresh(Origin::Process | Origin::ClassLoader) if self.suite.isolated => self.place_in_fork(at),
+            Place::Fresh(Origin::Process | Origin::ClassLoader) => self.place_in_process(at),
         }
     }
 
@@ -228,10 +228,21 @@ impl Exec {
             true => {
                 let depends = session.depends.is_some();
                 let apart = depends && session.purpose == Purpose::Suite;
-                Order::Run { tests, again, jobs, limit, hold, probe: probe_of(session), depends, apart }
+                let loaders = session.place == Place::Fresh(Origin::ClassLoader);
+                Order::Run { tests, again, jobs, limit, hold, probe: probe_of(session), depends, apart, loaders }
             }
             // It was told when it was started.
-            false => Order::Run { tests, again, jobs: 1, limit: None, hold, probe: None, depends: false, apart: false },
+            false => Order::Run {
+                tests,
+                again,
+                jobs: 1,
+                limit: None,
+                hold,
+                probe: None,
+                depends: false,
+                apart: false,
+                loaders: false,
+            },
         });
         if leave && sent.is_ok() {
             sent = environment.order(&Order::End { failed: None });

@@ -65,8 +65,17 @@ impl Exec {
             Some(cells) => environment.order(&Order::Watch { cells: cells.clone() }),
             None => Ok(()),
         };
-        let run =
-            Order::Run { tests, again: 0, jobs: 1, limit: None, hold: true, probe: None, depends: false, apart: false };
+        let run = Order::Run {
+            tests,
+            again: 0,
+            jobs: 1,
+            limit: None,
+            hold: true,
+            probe: None,
+            depends: false,
+            apart: false,
+            loaders: false,
+        };
         if sent.and_then(|()| environment.order(&run)).is_err() {
             environment.kill();
         }

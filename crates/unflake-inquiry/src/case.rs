@@ -243,7 +243,7 @@ impl Case {
         match evidence.fresh {
             _ if evidence.failed < evidence.attempts => {}
             Some(Origin::Process) => sentence.push_str(", in a new process too"),
-            Some(Origin::Fork) => sentence.push_str(", in a fresh environment too"),
+            Some(Origin::Fork | Origin::ClassLoader) => sentence.push_str(", in a fresh environment too"),
             None => {}
         }
         if let (Some(rule), true) = (&evidence.never_excuse, evidence.failed < evidence.attempts) {

@@ -25,6 +25,8 @@ pub(crate) struct Question {
     pub(crate) probe: Option<Probe>,
     /// Whether it must be a process that has loaded nothing but the files of these tests.
     pub(crate) anew: bool,
+    /// Whether class loaders are fresh enough.
+    pub(crate) loaders: bool,
     /// The world it is put in. None: as it is.
     pub(crate) under: Option<Vec<Factor>>,
 }
@@ -48,6 +50,7 @@ pub(crate) struct Answer {
 pub(crate) struct Heard {
     pub(crate) test: TestId,
     pub(crate) environment: EnvironmentId,
+    pub(crate) origin: Origin,
     pub(crate) outcome: Outcome,
     pub(crate) failure: Option<Failure>,
     pub(crate) seconds: f64,
@@ -57,7 +60,7 @@ pub(crate) struct Heard {
 
 impl Question {
     pub(crate) fn new(purpose: Purpose, tests: Vec<TestId>) -> Self {
-        Self { purpose, tests, prefix: 0, probe: None, anew: false, under: None }
+        Self { purpose, tests, prefix: 0, probe: None, anew: false, loaders: false, under: None }
     }
 
     /// What the first `prefix` tests come to may be shared with other questions.
@@ -162,8 +165,12 @@ impl Desk {
         // Number 0 is the suite's, and there is none here.
         inner.asked += 1;
         let id = SessionId(inner.asked);
-        let Question { purpose, tests, prefix, probe, anew, under } = question;
-        let place = Place::Fresh(if anew { Origin::Process } else { inner.fresh_by });
+        let Question { purpose, tests, prefix, probe, anew, loaders, under } = question;
+        let place = Place::Fresh(match (anew, loaders) {
+            (true, _) => Origin::Process,
+            (false, true) => Origin::ClassLoader,
+            (false, false) => inner.fresh_by,
+        });
         let session =
             Session { place, prefix: prefix as u32, probe, under, ..Session::fresh(id, purpose, Origin::Fork, tests) };
         inner.wanted.push(session);
@@ -234,6 +241,7 @@ impl Inner {
         open.answer.attempts.push(Heard {
             test: attempt.test.clone(),
             environment: attempt.environment,
+            origin: attempt.origin,
             outcome: attempt.outcome,
             failure: attempt.failure.clone().filter(|_| attempt.outcome.is_failure()),
             seconds: attempt.seconds,

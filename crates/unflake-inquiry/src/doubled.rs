@@ -1,7 +1,8 @@
 //! A test that did not pass both times, and what is said of it.
 
-use unflake_model::{Detail, Failure, Finding, Nio, NioKind, Outcome, Repeats, TestId};
+use unflake_model::{Detail, Failure, Finding, Nio, NioKind, Origin, Outcome, Repeats, TestId};
 
+use crate::desk::{Answer, Heard};
 use crate::leak::Conclusion;
 use crate::nio::Book;
 
@@ -18,6 +19,8 @@ pub(crate) struct Case {
     pub(crate) state: Option<Conclusion>,
     /// With nobody beside it, it passes.
     pub(crate) only_beside_others: bool,
+    /// The weakest kind of fresh environment in which any of this was seen.
+    pub(crate) fresh: Option<Origin>,
 }
 
 /// A skip is neither.
@@ -35,7 +38,12 @@ impl Case {
             second_failure: None,
             state: None,
             only_beside_others: false,
+            fresh: None,
         }
+    }
+
+    pub(crate) fn rest_on<'a>(&mut self, attempts: impl IntoIterator<Item = &'a Heard>) {
+        self.fresh = attempts.into_iter().map(|heard| heard.origin).chain(self.fresh).max();
     }
 
     /// None: it fails after others and not alone, which is no matter of running it twice.
@@ -71,7 +79,7 @@ impl Case {
         let second_failure = self.second_failure.clone();
         let found = Finding {
             test: self.test.clone(),
-            detail: Detail::Nio(Nio { kind, mode: book.mode, evidence, second_failure }),
+            detail: Detail::Nio(Nio { kind, mode: book.mode, evidence, fresh: self.fresh, second_failure }),
             sentence,
             repeat: None,
             replay: if kind == NioKind::Nio { self.order.clone() } else { vec![self.test.clone()] },
@@ -115,5 +123,53 @@ impl Case {
             _ => {}
         }
         sentence
+    }
+}
+
+/// Whatever of a group did not pass both times becomes a case.
+pub(crate) fn take_note(group: &[TestId], answer: &Answer, book: &mut Book) {
+    let attempts = &answer.attempts;
+    for test in group {
+        let Some(at) = attempts.iter().position(|heard| heard.test == *test) else {
+            book.untried.push(test.clone());
+            continue;
+        };
+        let first = &attempts[at];
+        if first.outcome == Outcome::Skipped {
+            continue;
+        }
+        // A process that did not come through the first run cannot show the second.
+        let second = attempts.get(at + 1).filter(|heard| heard.test == *test && heard.environment == first.environment);
+        let Some(second) = second else {
+            if first.outcome.is_failure() {
+                let mut case = Case::new(test, (first.outcome, first.outcome), vec![test.clone(), test.clone()]);
+                case.rest_on([first]);
+                book.cases.push(case);
+            } else {
+                book.untried.push(test.clone());
+            }
+            continue;
+        };
+        if first.outcome.is_failure() || second.outcome.is_failure() {
+            let order: Vec<TestId> = attempts[..=at + 1]
+                .iter()
+                .filter(|heard| heard.environment == first.environment)
+                .map(|heard| heard.test.clone())
+                .collect();
+            let mut case = Case::new(test, (first.outcome, second.outcome), order);
+            case.rest_on([first]);
+            case.second_failure.clone_from(&second.failure);
+            book.cases.push(case);
+        }
+    }
+}
+
+/// How a test ended that came twice at the end of its session. A process that did not come through the first run shows no
+/// second one.
+pub(crate) fn last_two(attempts: &[Heard]) -> Option<(Outcome, Outcome)> {
+    match attempts {
+        [.., one, two] if one.environment == two.environment => Some((one.outcome, two.outcome)),
+        [.., one, _] | [one] if one.outcome.is_failure() => Some((one.outcome, one.outcome)),
+        _ => None,
     }
 }

@@ -54,6 +54,7 @@ mod same_assertion;
 mod score;
 mod seen;
 mod segments;
+mod sieve;
 mod significance;
 mod smallest;
 mod split;

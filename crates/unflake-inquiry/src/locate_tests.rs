@@ -98,7 +98,7 @@ fn a_rare_failure_is_looked_for_longer_and_compared_at_fifty() {
 fn copies_that_all_end_alike_are_joined_by_processes() {
     let by_process = |origin, run| match origin {
         Origin::Fork => (Outcome::Passed, "t:1 t:2 t:8".to_owned()),
-        Origin::Process => drawn(run, 4),
+        _ => drawn(run, 4),
     };
     let story = play(locating(), false, by_process);
     assert_eq!(story.batches[..2], [(10, 0), (5, 5)]);
@@ -114,7 +114,7 @@ fn copies_and_processes_that_only_differ_from_each_other_are_not_enough() {
     let at_first_alike = |origin, run| match origin {
         Origin::Fork => (Outcome::Passed, "t:1 t:2 t:8".to_owned()),
         Origin::Process if run < 12 => (Outcome::Failed, format!("t:1 t:2 n={} t:3 t:9", run % 4)),
-        Origin::Process => drawn(run, 4),
+        _ => drawn(run, 4),
     };
     let story = play(locating(), false, at_first_alike);
     assert_eq!(story.batches[..3], [(10, 0), (5, 5), (0, 10)]);
@@ -124,7 +124,7 @@ fn copies_and_processes_that_only_differ_from_each_other_are_not_enough() {
 
     let always = |origin, _| match origin {
         Origin::Fork => (Outcome::Passed, "t:1 t:2 t:8".to_owned()),
-        Origin::Process => (Outcome::Failed, "t:1 t:2 t:9".to_owned()),
+        _ => (Outcome::Failed, "t:1 t:2 t:9".to_owned()),
     };
     let story = play(locating(), false, always);
     assert_eq!(story.batches.iter().map(|(_, processes)| processes).sum::<usize>(), 50);

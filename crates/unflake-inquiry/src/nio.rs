@@ -1,19 +1,21 @@
 //! Tests that pass, and fail when they are run once more in the same environment (Wei et al. 2022).
 //!
-//! By default every test is run twice in an environment of its own, which a fork makes cheap. Whatever does not pass both times is
-//! repeated: twice together and once alone, several times each. Only what does the same every time gets a name of its own.
+//! By default every test is run twice in an environment of its own, which a fork makes cheap; where nothing can be forked, class loaders
+//! tell first which tests need one. Whatever does not pass both times is repeated: twice together and once alone, several times each. Only
+//! what does the same every time gets a name of its own.
 
 use std::cell::RefCell;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::rc::Rc;
 
 use unflake_model::{Finding, Mode, NioKind, Observation, Origin, Outcome, Purpose, Session, TestId};
 
 use crate::Inquiry;
 use crate::chosen::chosen;
-use crate::desk::{Answer, Desk, Heard, Question, Work, together};
-use crate::doubled::Case;
+use crate::desk::{Answer, Desk, Question, Work, together};
+use crate::doubled::{Case, last_two, take_note};
 use crate::leak::{self, Turned};
+use crate::sieve::Sieve;
 
 /// How often a suspicion is repeated, twice together and once alone.
 const TIMES: usize = 3;
@@ -31,6 +33,8 @@ pub struct Doubling {
     /// The name of the class that a test belongs to. Only who knows the runner can tell.
     pub class_of: fn(&str) -> &str,
     pub fresh_by: Origin,
+    /// Whether to look in class loaders first which tests need a process of their own, and how many processes at once.
+    pub loaders: Option<usize>,
     /// Whether to look for the state that the first run leaves behind.
     pub state: bool,
     /// No question is put after so many seconds.
@@ -48,13 +52,15 @@ pub struct Nio {
 pub(crate) struct Book {
     pub(crate) mode: Mode,
     pub(crate) passed_in_suite: BTreeSet<TestId>,
-    cases: Vec<Case>,
+    pub(crate) cases: Vec<Case>,
     /// Names that fit no test.
     nobody: Vec<String>,
     /// Tests that could not be run twice in one process.
-    untried: Vec<TestId>,
+    pub(crate) untried: Vec<TestId>,
     /// How many tests there was no time for.
     left: usize,
+    /// How many tests had no environment but a class loader.
+    in_loaders: usize,
     pub(crate) over: bool,
 }
 
@@ -95,6 +101,11 @@ impl Nio {
         self.book.borrow().left
     }
 
+    /// How many tests had no environment of their own but a class loader.
+    pub fn in_loaders(&self) -> usize {
+        self.book.borrow().in_loaders
+    }
+
     /// Tests that failed only while copies of the project ran beside them.
     pub fn only_beside_others(&self) -> Vec<TestId> {
         let book = self.book.borrow();
@@ -117,7 +128,10 @@ impl Inquiry for Nio {
             }
             let desk = Desk::new(self.doubling.fresh_by, self.doubling.seconds);
             let groups = groups(tests, &self.doubling);
-            let search = search(desk.clone(), suite, groups, self.doubling.state, self.book.clone());
+            let sieve = self.doubling.loaders.filter(|_| self.doubling.mode == Mode::IsolatedMethod);
+            let sieve = sieve.map(|jobs| Sieve::new(jobs, self.doubling.seconds));
+            let look_for_state = self.doubling.state;
+            let search = search(desk.clone(), suite, groups, sieve, look_for_state, self.book.clone());
             self.work = Some(Work::new(desk, search));
         }
         if let Observation::Attempted(attempt) = observation
@@ -166,16 +180,29 @@ async fn search(
     desk: Desk,
     suite: Vec<TestId>,
     groups: Vec<Vec<TestId>>,
+    mut sieve: Option<Sieve>,
     look_for_state: bool,
     book: Rc<RefCell<Book>>,
 ) {
-    let (all, mut done) = (groups.iter().map(Vec::len).sum::<usize>(), 0);
-    for groups in groups.chunks(AT_ONCE) {
+    let mut groups = VecDeque::from(groups);
+    // Those that a class loader was not enough for.
+    let mut suspects: VecDeque<Vec<TestId>> = VecDeque::new();
+    while !groups.is_empty() || !suspects.is_empty() {
         if desk.is_late() {
-            book.borrow_mut().left = all - done;
+            book.borrow_mut().left = groups.iter().chain(&suspects).map(Vec::len).sum();
             return;
         }
-        done += groups.iter().map(Vec::len).sum::<usize>();
+        if suspects.is_empty()
+            && let Some(sieve) = sieve.as_mut().filter(|sieve| sieve.is_useful())
+        {
+            let size = sieve.size(&desk).min(groups.len());
+            let tests: Vec<TestId> = groups.drain(..size).flatten().collect();
+            suspects = sieve.suspects(&desk, &tests).await.into_iter().map(|test| vec![test]).collect();
+            book.borrow_mut().in_loaders = sieve.passed();
+            continue;
+        }
+        let next = if suspects.is_empty() { &mut groups } else { &mut suspects };
+        let groups: Vec<Vec<TestId>> = next.drain(..AT_ONCE.min(next.len())).collect();
         let double = |group: &Vec<TestId>| group.iter().flat_map(|test| [test.clone(), test.clone()]).collect();
         let questions = groups.iter().map(|group| Question::new(Purpose::Twice, double(group)));
         let answers = desk.ask(questions.collect()).await;
@@ -211,41 +238,6 @@ async fn search(
     book.borrow_mut().over = true;
 }
 
-/// Whatever of a group did not pass both times becomes a case.
-fn take_note(group: &[TestId], answer: &Answer, book: &mut Book) {
-    let attempts = &answer.attempts;
-    for test in group {
-        let Some(at) = attempts.iter().position(|heard| heard.test == *test) else {
-            book.untried.push(test.clone());
-            continue;
-        };
-        let first = &attempts[at];
-        if first.outcome == Outcome::Skipped {
-            continue;
-        }
-        // A process that did not come through the first run cannot show the second.
-        let second = attempts.get(at + 1).filter(|heard| heard.test == *test && heard.environment == first.environment);
-        let Some(second) = second else {
-            if first.outcome.is_failure() {
-                book.cases.push(Case::new(test, (first.outcome, first.outcome), vec![test.clone(), test.clone()]));
-            } else {
-                book.untried.push(test.clone());
-            }
-            continue;
-        };
-        if first.outcome.is_failure() || second.outcome.is_failure() {
-            let order: Vec<TestId> = attempts[..=at + 1]
-                .iter()
-                .filter(|heard| heard.environment == first.environment)
-                .map(|heard| heard.test.clone())
-                .collect();
-            let mut case = Case::new(test, (first.outcome, second.outcome), order);
-            case.second_failure.clone_from(&second.failure);
-            book.cases.push(case);
-        }
-    }
-}
-
 /// Copies of a project may meet on a port or a file. What varies is run with nobody beside it before it is called chance.
 async fn one_at_a_time(desk: &Desk, at: usize, look_for_state: bool, book: &RefCell<Book>) {
     let test = book.borrow().cases[at].test.clone();
@@ -254,11 +246,13 @@ async fn one_at_a_time(desk: &Desk, at: usize, look_for_state: bool, book: &RefC
     case.alone.clear();
     for round in 0..=TIMES {
         let answer = desk.ask(vec![Question::new(Purpose::Twice, pair.clone())]).await.remove(0);
+        case.rest_on(&answer.attempts);
         case.twice.extend(last_two(&answer.attempts));
         case.second_failure = answer.last().and_then(|last| last.failure.clone()).or(case.second_failure);
         // Not in step with anything that takes turns.
         for _ in 0..=round % 2 {
             let answer = desk.ask(vec![Question::new(Purpose::Twice, vec![test.clone()])]).await.remove(0);
+            case.rest_on(&answer.attempts);
             case.alone.extend(answer.last().map(|last| last.outcome));
         }
     }
@@ -285,6 +279,7 @@ async fn confirm(desk: &Desk, at: usize, look_for_state: bool, book: &RefCell<Bo
     let alone = std::iter::repeat_n(Question::new(Purpose::Twice, vec![test.clone()]), TIMES);
     let twice = |order: &[TestId]| std::iter::repeat_n(Question::new(Purpose::Twice, order.to_vec()), TIMES);
     let answers = desk.ask(twice(&pair).chain(alone).collect()).await;
+    case.rest_on(answers.iter().flat_map(|answer| &answer.attempts));
     case.alone.extend(answers[TIMES..].iter().filter_map(Answer::last).map(|one| one.outcome));
     let in_company = case.order.len() > 2;
     let first = case.twice[0];
@@ -293,6 +288,7 @@ async fn confirm(desk: &Desk, at: usize, look_for_state: bool, book: &RefCell<Bo
     if in_company && of_pair.iter().all(|(one, two)| one.is_pass() && two.is_pass()) {
         // Alone it bears to be run twice, so the others of its group have a part in it.
         let answers = desk.ask(twice(&case.order).collect()).await;
+        case.rest_on(answers.iter().flat_map(|answer| &answer.attempts));
         case.twice.extend(answers.iter().filter_map(|answer| last_two(&answer.attempts)));
     } else {
         // What it did in company is no evidence of what it does alone.
@@ -315,16 +311,6 @@ async fn confirm(desk: &Desk, at: usize, look_for_state: bool, book: &RefCell<Bo
     if is_nio && look_for_state && case.order.len() == 2 && !desk.is_late() {
         let state = leak::state(desk, std::slice::from_ref(&test), &test, &Turned::Passes).await;
         book.borrow_mut().cases[at].state = state;
-    }
-}
-
-/// How a test ended that came twice at the end of its session. A process that did not come through the first run shows no
-/// second one.
-fn last_two(attempts: &[Heard]) -> Option<(Outcome, Outcome)> {
-    match attempts {
-        [.., one, two] if one.environment == two.environment => Some((one.outcome, two.outcome)),
-        [.., one, _] | [one] if one.outcome.is_failure() => Some((one.outcome, one.outcome)),
-        _ => None,
     }
 }
 

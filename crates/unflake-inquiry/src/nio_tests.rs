@@ -1,6 +1,7 @@
 use unflake_model::{Detail, EnvironmentId, LeakKind, Nio as Twice};
 
 use super::*;
+use crate::desk::Heard;
 use crate::world::{Sim, State, World, brittle, named, polluter, victim};
 
 fn doubling() -> Doubling {
@@ -9,6 +10,7 @@ fn doubling() -> Doubling {
         only: None,
         class_of: |test| test,
         fresh_by: Origin::Fork,
+        loaders: None,
         state: false,
         seconds: 1e6,
     }
@@ -136,6 +138,7 @@ fn a_process_that_died_shows_no_second_run() {
     let heard = |environment, outcome| Heard {
         test: named(0),
         environment: EnvironmentId(environment),
+        origin: Origin::Fork,
         outcome,
         failure: None,
         seconds: 0.0,

@@ -78,6 +78,7 @@ fn only_the_tests_in_the_same_process_are_suspected() {
     let heard = |test: &str, environment, outcome| Heard {
         test: test.into(),
         environment: EnvironmentId(environment),
+        origin: Origin::Fork,
         outcome,
         failure: None,
         seconds: 0.0,

@@ -30,6 +30,8 @@ pub(crate) struct Sim {
     pub(crate) fails_anyway: usize,
     /// The same, but only where other sessions run beside it.
     pub(crate) fails_beside_others: usize,
+    /// How it ends in a class loader of its own, where not as anywhere else.
+    pub(crate) in_loader: Option<Outcome>,
 }
 
 pub(crate) struct World {
@@ -223,7 +225,23 @@ impl World {
         state
     }
 
+    /// Of what a test leaves behind, the next one finds only what is in no class.
+    fn run_in_loaders(&mut self, session: &Session, inquiry: &mut dyn Inquiry) {
+        self.fork();
+        let mut state = self.start.clone();
+        for (at, test) in session.tests.iter().enumerate() {
+            if at > 0 && session.tests[at - 1] != *test {
+                state.retain(|cell, _| cell.starts_with("jvm."));
+                state.extend(self.start.clone());
+            }
+            self.attempt(test, session, &mut state, inquiry);
+        }
+    }
+
     fn run(&mut self, session: &Session, mut state: State, inquiry: &mut dyn Inquiry) {
+        if session.place == Place::Fresh(Origin::ClassLoader) {
+            return self.run_in_loaders(session, inquiry);
+        }
         self.fork();
         if session.place == Place::Fresh(Origin::Process) {
             self.processes += 1;
@@ -308,11 +326,16 @@ impl World {
                 percent > 0 && self.chance.below(100) < percent
             }
         };
-        let outcome = match () {
-            () if sim.skips => Outcome::Skipped,
-            () if sim.dies => Outcome::Crashed(Death::Signal(11)),
-            () if fails => Outcome::Failed,
-            () => Outcome::Passed,
+        let origin = match session.place {
+            Place::Fresh(origin) => origin,
+            Place::Live => Origin::Fork,
+        };
+        let outcome = match sim.in_loader {
+            Some(outcome) if origin == Origin::ClassLoader => outcome,
+            _ if sim.skips => Outcome::Skipped,
+            _ if sim.dies => Outcome::Crashed(Death::Signal(11)),
+            _ if fails => Outcome::Failed,
+            _ => Outcome::Passed,
         };
         if let Some(writes) = &sim.writes {
             writes(state);
@@ -334,7 +357,7 @@ impl World {
             session: session.id,
             purpose: session.purpose,
             environment,
-            origin: Origin::Fork,
+            origin,
             position: 0,
             run: 0,
             outcome,

@@ -79,6 +79,9 @@ pub struct Nio {
     pub kind: NioKind,
     pub mode: Mode,
     pub evidence: Repeats,
+    /// The weakest kind of fresh environment that it rests on. None: nothing was heard of it.
+    #[serde(default)]
+    pub fresh: Option<Origin>,
     /// What the second run said.
     pub second_failure: Option<Failure>,
 }

@@ -85,18 +85,21 @@ pub enum Purpose {
 pub enum Place {
     /// In the environment that ran the suite, in whatever state it is now.
     Live,
-    /// In an environment in which no test has run. `Fork` is a wish: where forking is unsafe it is a new process.
+    /// In an environment in which no test has run. `Fork` is a wish: where forking is unsafe it is a new process. With
+    /// `ClassLoader`, which is a wish too, each of its tests has one, with those right after it that are the same test.
     Fresh(Origin),
 }
 
-/// How an environment came to be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+/// How an environment came to be. Those that are less fresh are greater.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Origin {
     /// The runner was started anew.
     Process,
     /// Forked from a process that had collected its tests and run none.
     Fork,
+    /// A class loader of a JVM in which other tests have run: what they left in the JVM itself is there, and no class of theirs.
+    ClassLoader,
 }
 
 impl Session {
@@ -140,6 +143,7 @@ impl Origin {
         match self {
             Self::Process => "process",
             Self::Fork => "fork",
+            Self::ClassLoader => "class-loader",
         }
     }
 }

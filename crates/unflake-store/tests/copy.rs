@@ -28,8 +28,13 @@ fn fill(store: &mut Store, times: u32) {
         version: String::new(),
         groups: vec![Group { how: Held::Held, values: "x = 1".into(), failing: Vec::new(), times: 10 }],
     };
-    let nio =
-        Nio { kind: NioKind::Nio, mode: Mode::IsolatedMethod, evidence: Repeats::default(), second_failure: None };
+    let nio = Nio {
+        kind: NioKind::Nio,
+        mode: Mode::IsolatedMethod,
+        evidence: Repeats::default(),
+        fresh: None,
+        second_failure: None,
+    };
     let finding =
         Finding { test: "a".into(), detail: Detail::Nio(nio), sentence: "?".into(), repeat: None, replay: Vec::new() };
     let on = Box::new(Dependencies { root: "/p".into(), ..Dependencies::default() });

@@ -7,7 +7,7 @@ use unflake_model::{Answer, Detail, Finding, Fingerprint, Mode, Nio, NioKind, Pr
 use unflake_store::RunFacts;
 
 fn finding(test: &str, kind: NioKind, sentence: &str) -> Finding {
-    let nio = Nio { kind, mode: Mode::IsolatedMethod, evidence: Repeats::default(), second_failure: None };
+    let nio = Nio { kind, mode: Mode::IsolatedMethod, evidence: Repeats::default(), fresh: None, second_failure: None };
     Finding {
         test: test.into(),
         detail: Detail::Nio(nio),

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use unflake_exec::{Exec, Launch};
 use unflake_inquiry::{Doubling, Inquiry, Nio, Order, Ordering};
-use unflake_model::{Detail, Finding, Mode, NioKind, TestId};
+use unflake_model::{Detail, Finding, Mode, NioKind, Origin, TestId};
 use unflake_report as report;
 
 use crate::args::{NioArgs, NioMode, OrderArgs, SearchArgs, When};
@@ -23,6 +23,9 @@ use crate::trouble::Trouble;
 
 /// How long a search goes on.
 const TIME: Duration = Duration::from_secs(600);
+/// What was looked for less than thoroughly.
+const IN_LOADERS: &str = "ran twice in class loaders only: state that others left in the JVM, outside of the project's classes, may have \
+                          hidden something (--fresh-by process gives each test a JVM)";
 
 pub(crate) fn nio(args: &NioArgs, settings: &Settings, here: &Path, colour: When) -> Result<Exit, Trouble> {
     let only = match (args.changed, args.tests.is_empty()) {
@@ -45,12 +48,18 @@ pub(crate) fn nio(args: &NioArgs, settings: &Settings, here: &Path, colour: When
         only,
         class_of,
         fresh_by: settings.fresh_by.value,
+        loaders: (is_jvm(settings) && settings.fresh_by.value != Origin::Process).then_some(settings.jobs.value),
         state: !args.search.no_state,
         seconds: settings::time(args.search.time.as_deref(), TIME)?,
     });
     let search =
         Search { name: "nio", args: &args.search, seed: None, of_changes: args.changed, settings, here, colour };
     search.run(&mut nio, |nio| nio.nobody(), notes_of)
+}
+
+/// Whether the tests run in JVMs.
+fn is_jvm(settings: &Settings) -> bool {
+    settings.classpath_file.value.is_some() || unflake_drivers::shares_processes(&settings.command.value)
 }
 
 /// What nio has to say beside its findings.
@@ -60,6 +69,7 @@ fn notes_of(nio: &Nio) -> Vec<String> {
         count(nio.left(), "were not looked into: the time was over (--for)"),
         count(nio.untried().len(), untried),
         only_beside(&nio.only_beside_others()),
+        count(nio.in_loaders(), IN_LOADERS),
     ];
     notes.into_iter().flatten().collect()
 }
@@ -123,8 +133,7 @@ impl Search<'_> {
         let command = &self.settings.command.value;
         let seconds = settings::time(self.args.time.as_deref(), TIME)?;
         let launch = Launch { suite: false, time: settings::and_a_little(seconds), ..launch(self.settings) };
-        let shares = self.settings.classpath_file.value.is_some() || unflake_drivers::shares_processes(command);
-        if launch.driver.is_some() && !shares {
+        if launch.driver.is_some() && !is_jvm(self.settings) {
             let what = format!("unflake {} works with pytest, Maven, Gradle and a class path only, for now", self.name);
             return Err(
                 Trouble::usage(what).hint("tests of other runners can be run under stress: `unflake run --stress`")

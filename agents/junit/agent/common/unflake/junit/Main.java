@@ -13,7 +13,8 @@ import java.util.List;
  * Runs tests one by one, in the order it is told, in this process, and says what becomes of them.
  *
  * <p>Started with a word that marks what it says, the files in which Surefire told its own process what to do, and either
- * the path of an order, or {@code -}: then it lists all tests, and waits for the path of its one order.
+ * the path of an order, or {@code -}: then it lists all tests, and waits for the path of its one order. Where a file with the rest of the
+ * class path comes after the order, each test is to have a class loader of its own.
  */
 public final class Main {
     private Main() {
@@ -25,14 +26,11 @@ public final class Main {
         int exit = 1;
         try {
             Module module = Module.read(words[1], words[2]);
-            List<Framework> frameworks = frameworks(module);
-            String order = words[3];
-            if (order.equals("-")) {
-                list(module, frameworks, wire);
-                order = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8)).readLine();
-            }
-            if (order != null) {
-                run(order, module, frameworks, new Report(wire, outputs));
+            Report report = new Report(wire, outputs);
+            if (words.length > 4) {
+                new Loaders(lines(words[4]), tests -> run(tests, frameworks(module), report)).run(lines(words[3]), wire);
+            } else {
+                here(words[3], module, wire, report);
             }
             exit = 0;
         } catch (Throwable problem) {
@@ -41,6 +39,31 @@ public final class Main {
         // Threads that tests have left behind do not keep the process, as they do not keep Surefire's.
         wire.say(new Message().put("over", exit));
         System.exit(exit);
+    }
+
+    /** Lists tests, runs tests, or both, in this process as it is. */
+    private static void here(String order, Module module, Wire wire, Report report) throws Exception {
+        List<Framework> frameworks = frameworks(module);
+        if (order.equals("-")) {
+            list(module, frameworks, wire);
+            order = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8)).readLine();
+        }
+        if (order == null) {
+            return;
+        }
+        List<Wanted> tests = new ArrayList<>();
+        for (String key : lines(order)) {
+            tests.add(new Wanted(tests.size(), key));
+        }
+        unflake.layers.Layers.run(order);
+        State state = State.wanted();
+        if (state != null) {
+            state.remember();
+        }
+        run(tests, frameworks, report);
+        if (state != null) {
+            state.end();
+        }
     }
 
     /** Those whose classes are here; which ones are packed depends on what the project has. */
@@ -80,29 +103,20 @@ public final class Main {
     }
 
     /** Neighbours of one framework are its to run together. */
-    private static void run(String path, Module module, List<Framework> frameworks, Report report) throws Exception {
-        List<String> keys = lines(path);
-        unflake.layers.Layers.run(path);
-        State state = State.wanted();
-        if (state != null) {
-            state.remember();
-        }
+    private static void run(List<Wanted> tests, List<Framework> frameworks, Report report) throws Exception {
         int at = 0;
-        while (at < keys.size()) {
-            Framework framework = owner(keys.get(at), frameworks);
-            List<Wanted> together = new ArrayList<>();
-            for (; at < keys.size() && owner(keys.get(at), frameworks) == framework; at++) {
-                together.add(new Wanted(at, keys.get(at)));
+        while (at < tests.size()) {
+            Framework framework = owner(tests.get(at).key, frameworks);
+            int from = at;
+            while (at < tests.size() && owner(tests.get(at).key, frameworks) == framework) {
+                at++;
             }
-            framework.run(together, report);
-            if (at == keys.size()) {
+            framework.run(tests.subList(from, at), report);
+            if (at == tests.size()) {
                 // Before the last test is told to be over: its trace is read then.
                 unflake.lines.Lines.end();
             }
             report.over();
-        }
-        if (state != null) {
-            state.end();
         }
     }
 
