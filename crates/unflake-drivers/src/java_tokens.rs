@@ -41,6 +41,8 @@ pub(crate) fn tokens(source: &str) -> Option<Vec<Token<'_>>> {
             _ if first.is_ascii_digit() => (number(rest), Some(Kind::Literal)),
             '.' if rest[1..].starts_with(|next: char| next.is_ascii_digit()) => (number(rest), Some(Kind::Literal)),
             _ if is_of_name(first) => (name(rest), Some(Kind::Word)),
+            // Part of a name that is written by its number.
+            '\\' => return None,
             _ => (symbol(rest, first), Some(Kind::Symbol)),
         };
         let (text, after) = rest.split_at(length);
@@ -53,13 +55,23 @@ pub(crate) fn tokens(source: &str) -> Option<Vec<Token<'_>>> {
     Some(tokens)
 }
 
-/// Whether a character that structure is made of is written by its number, or may be.
+/// Whether a character at which texts, comments or lines end is written by its number, or may be.
 fn hides_structure(source: &str) -> bool {
-    let numbers = source.match_indices("\\u").map(|(at, _)| source[at + 2..].trim_start_matches('u'));
-    numbers.into_iter().any(|digits| {
-        let digits = digits.get(..4).and_then(|digits| u32::from_str_radix(digits, 16).ok());
-        digits.is_none_or(|number| number < 0x80)
-    })
+    let mut rest = source;
+    while let Some(at) = rest.find('\\') {
+        let after = rest[at..].trim_start_matches('\\');
+        let backslashes = rest.len() - at - after.len();
+        // Two of them are one that is meant as such.
+        if backslashes % 2 == 1 && after.starts_with('u') {
+            let digits = after.trim_start_matches('u').get(..4);
+            let number = digits.and_then(|digits| u32::from_str_radix(digits, 16).ok());
+            if number.is_none_or(|number| b"\n\r\"'\\*/".iter().any(|one| u32::from(*one) == number)) {
+                return true;
+            }
+        }
+        rest = after;
+    }
+    false
 }
 
 fn ends_of_lines(text: &str) -> u32 {

@@ -30,10 +30,14 @@ fn lines_are_counted_as_compilers_count_them() {
 
 #[test]
 fn what_does_not_end_or_hides_its_structure_is_refused() {
-    for source in ["\"a", "\"a\nb\"", "'", "/* a", "\"\"\" a", "String s = \"\\u0022;", "\\uuu007b", "\\u12"] {
+    for source in
+        ["\"a", "\"a\nb\"", "'", "/* a", "\"\"\" a", "String s = \"\\u0022;", "\\uuu007b", "'\\u12'", "// \\u000a x"]
+    {
         assert_eq!(tokens(source), None, "{source}");
     }
-    assert!(tokens("\"\\u00e4\" \\u00e4").is_some());
+    for source in ["\"\\u00e4\\u0041\" '\\u0000'", r#""\\u0022 \\\\u0022""#, "// \\u0041"] {
+        assert!(tokens(source).is_some(), "{source}");
+    }
 }
 
 #[test]
