@@ -15,7 +15,7 @@ import java.util.concurrent.TimeUnit;
 
 /**
  * What a person would see: the windows that show, with everything in them. Not where things are and how large: that follows from the
- * fonts of the machine and from what is told anyway.
+ * fonts of the machine and from what is told anyway. Nor what has the focus: the window system gives it when it gets to it.
  */
 final class Screen {
     private static final int MOST = 5000;
@@ -120,7 +120,7 @@ final class Screen {
         if (Boolean.TRUE.equals(read(one, "isSelected"))) {
             line.append(" selected");
         }
-        line.append(one.isEnabled() ? "" : " disabled").append(one.isFocusOwner() ? " focused" : "");
+        line.append(one.isEnabled() ? "" : " disabled");
         tree.add(line.toString());
         if (one instanceof Container) {
             for (Component child : ((Container) one).getComponents()) {
