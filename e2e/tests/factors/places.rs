@@ -3,6 +3,7 @@
 use std::fs;
 
 use e2e::{Story, python};
+use nix::sys::signal::Signal;
 
 use crate::{told, told_by, under};
 
@@ -149,4 +150,22 @@ fn another_interpreter_answers_to_the_usual_names() {
     let (prefix, found) = ran.stdout.trim().split_once('\n').unwrap();
     assert!(real.starts_with(prefix), "{prefix} is not that of {real}");
     assert!(found.contains("unflake-interpreter-"), "{found}");
+}
+
+#[test]
+fn a_home_of_a_world_is_gone_when_the_experiment_is_killed() {
+    let story = Story::of(
+        "import os, time\n\
+         def test_a():\n\
+         \x20   if 'unflake-state-' in os.environ['HOME']:\n\
+         \x20       open('here', 'w').write(os.environ['HOME'])\n\
+         \x20       time.sleep(1000)\n",
+    );
+    let asked = ["factors", "test_a", "--factor", "state", "--", "python", "-m", "pytest"];
+    let running = story.unflake(asked).start();
+    let home = running.wait_for("here");
+    assert!(fs::exists(&home).unwrap());
+    running.signal(Signal::SIGKILL);
+    running.end().exits(-9);
+    assert!(!fs::exists(home).unwrap());
 }
