@@ -86,7 +86,7 @@ fn a_renamed_test_is_followed_by_its_body() {
 fn a_method_that_was_renamed_or_whose_class_moved_is_followed_too() {
     let follow = |id: &str, was: &str, now: &str| {
         let (was, now) = ([site(was, "x(1)", 0, "b1")], [site(now, "x(1)", 0, "b1")]);
-        let tests = ["a.b.CartTest#sum", "a.b.CartTest#total(int)", "a.c.BagTest#total", "Top#one"];
+        let tests = ["a.b.CartTest#sum", "a.b.CartTest#total(int)", "a.c.SackTest#total", "Top#one"];
         let code = |tests: &[&str]| tests.iter().map(|id| test(id)).collect::<Vec<_>>();
         let (old, new, none) = (code(&[id]), code(&tests), HashMap::new());
         let assertion = Assertion { test: id.into(), spot: was[0].spot.clone() };
@@ -98,8 +98,8 @@ fn a_method_that_was_renamed_or_whose_class_moved_is_followed_too() {
     assert_eq!(renamed.as_deref(), Some("a.b.CartTest#sum"));
     let given = follow("a.b.CartTest#add(int)", &format!("{cart} CartTest.add"), &format!("{cart} CartTest.total"));
     assert_eq!(given.as_deref(), Some("a.b.CartTest#total(int)"));
-    let moved = follow("a.b.BagTest#total", "src/a/b/BagTest.j BagTest.total", "src/a/c/BagTest.j BagTest.total");
-    assert_eq!(moved.as_deref(), Some("a.c.BagTest#total"));
+    let moved = follow("a.b.SackTest#total", "src/a/b/SackTest.j SackTest.total", "src/a/c/SackTest.j SackTest.total");
+    assert_eq!(moved.as_deref(), Some("a.c.SackTest#total"));
     let to_top = follow("a.Top#one", "src/a/Top.j Top.one", "src/Top.j Top.one");
     assert_eq!(to_top, None, "it is not certain where packages begin");
     // Nobody knows which place parameters have now.
