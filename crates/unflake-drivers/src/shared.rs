@@ -82,7 +82,7 @@ mod tests {
         [&first, &other].into_iter().for_each(|place| fs::create_dir(place).unwrap());
         let started = Cell::new(0);
         let hand_over = |side: &Path, elsewhere: bool, words: &str, variable: &str| {
-            let world = [("UNFLAKE_TEST_TOOL".to_owned(), Some(variable.to_owned()))].into();
+            let world = [("BUILD_TOOL_OPTIONS".to_owned(), Some(variable.to_owned()))].into();
             let workshop = Workshop {
                 side,
                 shared: Some(&first),
