@@ -55,14 +55,21 @@ impl Case {
         let is_victim = self.order.len() > 2
             && self.twice.iter().all(|(one, _)| one.is_failure())
             && self.alone.iter().all(|one| one.is_pass());
+        let fails = twice(false, false) || self.is_torn_down_badly();
         Some(match () {
             () if is_victim || self.only_beside_others => return None,
             () if twice(true, false) => NioKind::Nio,
             () if twice(false, true) => NioKind::Brittle,
-            () if twice(false, false) && book.passed_in_suite.contains(&self.test) => NioKind::Brittle,
-            () if twice(false, false) => NioKind::Broken,
+            () if fails && book.passed_in_suite.contains(&self.test) => NioKind::Brittle,
+            () if fails => NioKind::Broken,
             () => NioKind::NonDeterministic,
         })
+    }
+
+    /// Whatever run of it is the last one fails, be it the first: what comes after the last test of a class or a file is what fails.
+    fn is_torn_down_badly(&self) -> bool {
+        let last_fails = |(one, two): &(Outcome, Outcome)| one.is_pass() && two.is_failure();
+        self.twice.iter().all(last_fails) && !self.alone.is_empty() && self.alone.iter().all(|one| one.is_failure())
     }
 
     pub(crate) fn findings(&self, book: &Book) -> Vec<Finding> {
@@ -106,7 +113,14 @@ impl Case {
             NioKind::Brittle if self.twice[0].1.is_pass() => {
                 format!("fails at first and passes when it is run again in the same process ({seen} of {tried})")
             }
-            NioKind::Brittle => format!("fails alone ({seen} of {tried}), though it passed in the suite"),
+            NioKind::Brittle => {
+                let torn_down = self.is_torn_down_badly();
+                let (failed, of) = if torn_down { (alone_tried - alone_passed, alone_tried) } else { (seen, tried) };
+                format!("fails alone ({failed} of {of}), though it passed in the suite")
+            }
+            NioKind::Broken if self.is_torn_down_badly() => {
+                format!("fails whenever it is the last to run ({tried} times after itself, {alone_tried} times alone)")
+            }
             NioKind::Broken => format!("fails whenever it runs ({tried} times twice, {alone_tried} times alone)"),
             NioKind::NonDeterministic => {
                 let outcomes = self.twice.iter().flat_map(|(one, two)| [one, two]).chain(&self.alone);
@@ -118,6 +132,9 @@ impl Case {
             (0, _) => {
                 let why = if book.over { "it could not be repeated" } else { "the run ended before it was repeated" };
                 sentence.push_str(&format!("; not confirmed: {why}"));
+            }
+            (_, NioKind::Brittle | NioKind::Broken) if self.is_torn_down_badly() => {
+                sentence.push_str("; it is what follows the last test, such as a tear-down of their class, that fails");
             }
             (_, NioKind::Nio) => sentence.push_str(&format!("; passes alone ({alone_passed} of {alone_tried})")),
             _ => {}

@@ -221,3 +221,28 @@ fn the_state_that_the_first_run_leaves_is_proven() {
         "fails because its own first run leaves shop.cache behind (written at shop.cache.py:7): with it put back passes (3 of 3), without fails (3 of 3); reset it in a fixture or in its tear-down"
     );
 }
+
+/// The tear-down of a class says that not all of its tests have run.
+#[test]
+fn what_fails_after_the_last_test_is_no_matter_of_running_it_twice() {
+    use Outcome::{Failed, Passed};
+    let mut case = Case::new(&named(1), (Passed, Failed), vec![named(1), named(1)]);
+    case.twice.extend([(Passed, Failed); 3]);
+    case.alone = vec![Failed; 3];
+    let mut book = Book { over: true, ..Book::default() };
+    let told = |case: &Case, book: &Book| (case.kind(book).unwrap(), case.findings(book).remove(0).sentence);
+    let why = "it is what follows the last test, such as a tear-down of their class, that fails";
+    let (kind, sentence) = told(&case, &book);
+    assert_eq!(
+        (kind, sentence),
+        (NioKind::Broken, format!("fails whenever it is the last to run (4 times after itself, 3 times alone); {why}"))
+    );
+    book.passed_in_suite.insert(named(1));
+    let (kind, sentence) = told(&case, &book);
+    assert_eq!(
+        (kind, sentence),
+        (NioKind::Brittle, format!("fails alone (3 of 3), though it passed in the suite; {why}"))
+    );
+    case.alone.push(Passed);
+    assert_eq!(case.kind(&book), Some(NioKind::NonDeterministic));
+}
