@@ -204,9 +204,7 @@ fn descendants(ancestor: i32) -> Vec<i32> {
     let mut children: HashMap<i32, Vec<i32>> = HashMap::new();
     for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
         let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse::<i32>().ok()) else { continue };
-        if let Some((state, parent)) = state_and_parent(pid)
-            && state != 'Z'
-        {
+        if let Some((true, parent)) = life_and_parent(pid) {
             children.entry(parent).or_default().push(pid);
         }
     }
@@ -223,18 +221,22 @@ fn descendants(ancestor: i32) -> Vec<i32> {
 
 /// Whether a process is there and not a zombie.
 pub(crate) fn is_alive(pid: u32) -> bool {
-    match state_and_parent(pid as i32) {
-        Some((state, _)) => state != 'Z' && state != 'X',
+    match life_and_parent(pid as i32) {
+        Some((alive, _)) => alive,
         None if cfg!(target_os = "linux") => false,
         None => kill(Pid::from_raw(pid as i32), None).is_ok(),
     }
 }
 
-fn state_and_parent(pid: i32) -> Option<(char, i32)> {
+/// Whether it is alive, and its parent. One whose first thread has ended looks like a zombie as long as others of its threads live, and keeps
+/// its children until they are gone, too.
+fn life_and_parent(pid: i32) -> Option<(bool, i32)> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // The name in brackets may hold anything, brackets and spaces included.
-    let mut after_name = stat[stat.rfind(')')? + 1..].split_whitespace();
-    Some((after_name.next()?.chars().next()?, after_name.next()?.parse().ok()?))
+    let after_name: Vec<&str> = stat[stat.rfind(')')? + 1..].split_whitespace().collect();
+    let threads: u32 = after_name.get(17)?.parse().ok()?;
+    let alive = !matches!(*after_name.first()?, "Z" | "X") || threads > 1;
+    Some((alive, after_name.get(1)?.parse().ok()?))
 }
 
 #[cfg(test)]
@@ -255,5 +257,31 @@ mod tests {
         assert!(!is_alive(0x3fff_fff0));
         let parent = nix::unistd::getppid().as_raw();
         assert!(descendants(parent).contains(&(std::process::id() as i32)));
+    }
+
+    /// Its child would be left behind if it were taken for dead.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_process_without_its_first_thread_is_alive() {
+        let script = "import ctypes, subprocess, threading, time\n\
+                      threading.Thread(target=time.sleep, args=(100,)).start()\n\
+                      print(subprocess.Popen(['sleep', '100']).pid, flush=True)\n\
+                      ctypes.CDLL(None).pthread_exit(None)";
+        let mut process = Command::new("python3").args(["-c", script]).stdout(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(process.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let child: i32 = line.trim().parse().unwrap();
+        let first_thread = || fs::read_to_string(format!("/proc/{}/stat", process.id())).unwrap();
+        while !first_thread().contains(") Z ") {
+            thread::sleep(std::time::Duration::from_millis(5));
+        }
+        let found = descendants(std::process::id() as i32);
+        let alive = is_alive(process.id());
+        let _ = kill(Pid::from_raw(child), Signal::SIGKILL);
+        let pid = process.id() as i32;
+        process.kill().unwrap();
+        process.wait().unwrap();
+        assert!(alive && found.contains(&pid) && found.contains(&child), "{found:?}");
+        assert!(!is_alive(pid as u32));
     }
 }
