@@ -6,6 +6,9 @@ use unflake_report::quote;
 
 use crate::factors::influence;
 
+/// Of seeds of which every fifth fails, one does among these in 99 of 100 cases.
+const SEEDS: u32 = 20;
+
 /// With which it fails most, and least.
 pub(crate) type Commands = (Option<String>, Option<String>);
 
@@ -15,10 +18,12 @@ pub(crate) fn commands(findings: &mut [Finding], clock: &[Factor]) -> Commands {
     for finding in findings {
         let Some(plain) = finding.repeat.take() else { continue };
         let Some(influence) = influence(finding) else { continue };
-        if !influence.plan.is_empty() {
-            ends = (under(&influence.worst, &plain), under(&influence.best, &plain));
+        let by_seed = influence.setting.iter().any(|factor| factor.kind() == FactorKind::RandomSeed);
+        // No command has the one seed that fails, or that passes.
+        if !influence.plan.is_empty() && !by_seed {
+            ends = (under(&influence.worst, &plain, false), under(&influence.best, &plain, false));
         }
-        finding.repeat = under(&on_the_clock(&influence.setting, clock), &plain);
+        finding.repeat = under(&on_the_clock(&influence.setting, clock), &plain, by_seed);
     }
     ends
 }
@@ -43,15 +48,26 @@ fn on_the_clock(setting: &[Factor], clock: &[Factor]) -> Vec<Factor> {
     rest.chain(setting).cloned().collect()
 }
 
-/// None: it takes more than a command.
-fn under(factors: &[Factor], plain: &str) -> Option<String> {
-    let by_hand = |factor: &Factor| matches!(factor, Factor::Beside(_) | Factor::SwitchInterval(_));
-    if factors.iter().any(by_hand) {
+/// None: it takes more than a command. What a process draws follows from its words too, which are not the experiment's: where the
+/// seed matters, seeds are tried until one fails.
+fn under(factors: &[Factor], plain: &str, seed_matters: bool) -> Option<String> {
+    if factors.iter().any(|factor| factor.kind() == FactorKind::SwitchInterval) {
         return None;
     }
-    let flags = factors.iter().filter(|factor| factor.kind() != FactorKind::Order);
-    let flags: String = flags.map(|factor| format!(" {}", quote(&factor.flag()))).collect();
-    Some(if flags.is_empty() { plain.to_owned() } else { format!("unflake under{flags} -- {plain}") })
+    let flag = |factor: &Factor| match factor.kind() {
+        FactorKind::Order | FactorKind::Beside => String::new(),
+        FactorKind::RandomSeed if seed_matters => " --random-seed=$seed".to_owned(),
+        _ => format!(" {}", quote(&factor.flag())),
+    };
+    let flags: String = factors.iter().map(flag).collect();
+    let mut shown = if flags.is_empty() { plain.to_owned() } else { format!("unflake under{flags} -- {plain}") };
+    if let Some(Factor::Beside(copies)) = factors.iter().find(|factor| factor.kind() == FactorKind::Beside) {
+        shown = format!("for copy in $(seq {copies}); do {shown} & done; wait");
+    }
+    if seed_matters {
+        shown = format!("for seed in $(seq {SEEDS}); do {shown} || break; done");
+    }
+    Some(shown)
 }
 
 #[cfg(test)]
@@ -68,7 +84,7 @@ mod tests {
         let greenwich: Zoned = "2026-11-16T07:08:00+00:00[UTC]".parse().unwrap();
         let baseline = set(&["date=2026-11-16T12:00:00", "locale=C.UTF-8", "time-zone=UTC", "hash-seed=0"]);
         let shown = |setting: &[&str], here: &Zoned| {
-            under(&on_the_clock(&set(setting), &clock(&baseline, here)), "pytest").unwrap()
+            under(&on_the_clock(&set(setting), &clock(&baseline, here)), "pytest", false).unwrap()
         };
         let zone = "unflake under --date=2026-11-16 --time-zone=Pacific/Kiritimati -- pytest";
         assert_eq!(shown(&["time-zone=Pacific/Kiritimati"], &greenwich), zone);
@@ -82,5 +98,20 @@ mod tests {
             "unflake under --time-zone=UTC --date=2038-01-01T00:00:00 -- pytest"
         );
         assert_eq!(shown(&["hash-seed=3"], &tokyo), "unflake under --hash-seed=3 -- pytest");
+    }
+
+    #[test]
+    fn what_takes_several_processes_is_a_loop() {
+        let shown = |setting: &[&str], seed_matters| under(&set(setting), "pytest a.py", seed_matters);
+        assert_eq!(
+            shown(&["random-seed=5"], true).unwrap(),
+            "for seed in $(seq 20); do unflake under --random-seed=$seed -- pytest a.py || break; done"
+        );
+        assert_eq!(shown(&["beside=4"], false).unwrap(), "for copy in $(seq 4); do pytest a.py & done; wait");
+        assert_eq!(
+            shown(&["beside=4", "cores=1"], false).unwrap(),
+            "for copy in $(seq 4); do unflake under --cores=1 -- pytest a.py & done; wait"
+        );
+        assert_eq!(shown(&["switch-interval=1us"], false), None);
     }
 }
