@@ -13,6 +13,7 @@ use crate::driver::Workshop;
 use crate::early::{Early, Waiting};
 use crate::jvm_archive::{self, Archive};
 use crate::jvm_assertions::Assertions;
+use crate::jvm_hook;
 use crate::jvm_kit::{Flavour, Kit};
 use crate::jvm_words::{Ear, Follower, Word};
 use crate::shared;
@@ -94,7 +95,7 @@ impl Jvm {
             roots,
             all_roots,
         } = handed;
-        let flavour = flavour(&provider, &class_path).ok_or_else(|| {
+        let flavour = Flavour::of(&provider, &class_path).ok_or_else(|| {
             CannotList::usage(format!("{name}: unflake does not run tests of {provider}; it runs JUnit 4 and 5"))
         })?;
         let kit = Kit { cache: workshop.cache };
@@ -117,27 +118,7 @@ impl Jvm {
         let mut words = vec![java.to_string_lossy().into_owned()];
         words.extend(options);
         words.extend(assertions.then(|| "-ea".to_owned()));
-        let roots_told: String = all_roots.iter().map(|root| format!("{}\n", root.display())).collect();
-        let (side, root) = (workshop.side.display(), workshop.here.display());
-        let filter =
-            workshop.assertions.as_ref().filter(|assertions| assertions.may_be_let_fail).map_or("", |_| ",filter");
-        let layers_told = workshop.layers.map(|layers| format!("{layers}{filter}\n{side}\n{root}\n{roots_told}"));
-        let table = workshop.assertions.as_ref().map(|assertions| {
-            assertions.read(&all_roots);
-            assertions.table()
-        });
-        let mut wanted = Vec::new();
-        let lines = if workshop.tracing.is_some_and(|tracing| tracing.values) { "values" } else { "lines" };
-        let put = |name: &str, text: String| {
-            let file = workshop.side.join(format!("{}.{name}", number(&mark)));
-            let written = fs::write(&file, text).map(|()| file.clone());
-            written.map_err(|error| CannotList::usage(format!("{}: {error}", file.display())))
-        };
-        for (name, text) in [(lines, workshop.tracing.map(|_| roots_told)), ("layers", layers_told)] {
-            wanted.extend(text.map(|text| put(name, text)).transpose()?.map(|file| (name, file)));
-        }
-        table.map(|table| put("layers.sites", table)).transpose()?;
-        words.extend(hook(&agent, &wanted.iter().map(|(name, file)| (*name, file.as_path())).collect::<Vec<_>>()));
+        words.extend(jvm_hook::looks(&agent, number(&mark), &all_roots, workshop)?);
         words.push("-cp".to_owned());
         words.push([front, rest].concat().join(":"));
         words.push("unflake.junit.Main".to_owned());
@@ -291,12 +272,6 @@ impl Jvm {
     }
 }
 
-/// Has the agent called before anything else, to do these things: each a name, and a file that says more.
-pub(crate) fn hook(agent: &Path, wanted: &[(&str, &Path)]) -> Option<String> {
-    let wanted: Vec<String> = wanted.iter().map(|(name, file)| format!("{name}={}", file.display())).collect();
-    (!wanted.is_empty()).then(|| format!("-javaagent:{}={}", agent.display(), wanted.join(":")))
-}
-
 /// What a build tool and the project's settings have changed in the environment.
 pub(crate) fn differing<'a>(
     variables: impl Iterator<Item = &'a str>,
@@ -324,17 +299,6 @@ fn mark() -> String {
 /// Of those that nobody else has.
 fn number(mark: &str) -> &str {
     &mark[9..25]
-}
-
-/// None: neither.
-fn flavour(provider: &str, class_path: &[String]) -> Option<Flavour> {
-    let has = |class: &str| class_path.iter().any(|path| suite::file_has(Path::new(path), &[class.as_bytes()]));
-    let platform = provider.contains("junitplatform");
-    let classic = has("org/junit/runners/ParentRunner.class");
-    let jupiter =
-        platform && has("org/junit/jupiter/api/Test.class") && has("org/junit/jupiter/engine/JupiterTestEngine.class");
-    (platform || provider.contains("junit4") && classic || provider.contains("junitcore") && classic)
-        .then_some(Flavour { platform, jupiter, classic })
 }
 
 /// The tests that share a process of a module.

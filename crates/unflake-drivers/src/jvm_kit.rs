@@ -67,6 +67,7 @@ const LAYERS: Sources = sources![
 const LINES: Sources = sources![
     "agent/lines/unflake/lines/Around.java"
     "agent/lines/unflake/lines/Beginnings.java"
+    "agent/lines/unflake/lines/Bytes.java"
     "agent/lines/unflake/lines/Code.java"
     "agent/lines/unflake/lines/Frames.java"
     "agent/lines/unflake/lines/Handlers.java"
@@ -137,6 +138,20 @@ pub(crate) struct Flavour {
     pub(crate) platform: bool,
     pub(crate) jupiter: bool,
     pub(crate) classic: bool,
+}
+
+impl Flavour {
+    /// Of a class path whose tests Surefire runs by this provider. None: neither JUnit 4 nor 5.
+    pub(crate) fn of(provider: &str, class_path: &[String]) -> Option<Self> {
+        let has = |class: &str| class_path.iter().any(|path| suite::file_has(Path::new(path), &[class.as_bytes()]));
+        let platform = provider.contains("junitplatform");
+        let classic = has("org/junit/runners/ParentRunner.class");
+        let jupiter = platform
+            && has("org/junit/jupiter/api/Test.class")
+            && has("org/junit/jupiter/engine/JupiterTestEngine.class");
+        (platform || provider.contains("junit4") && classic || provider.contains("junitcore") && classic)
+            .then_some(Self { platform, jupiter, classic })
+    }
 }
 
 impl Kit<'_> {

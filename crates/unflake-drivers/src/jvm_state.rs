@@ -8,7 +8,8 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use crate::jvm::{self, Jvm};
+use crate::jvm::Jvm;
+use crate::jvm_hook;
 use crate::process;
 use crate::suite::{Case, End, Listener, Probing, Said, Start};
 
@@ -47,7 +48,7 @@ impl Jvm {
         let wanted: PathBuf = order.with_extension("state");
         fs::write(&wanted, lines.join("\n")).map_err(|error| format!("{}: {error}", wanted.display()))?;
         let mut start = self.with_order(line, tests);
-        start.words.splice(1..1, jvm::hook(&self.agent, &[("state", &wanted)]));
+        start.words.splice(1..1, jvm_hook::hook(&self.agent, &[("state", &wanted)]));
         Ok(start)
     }
 }

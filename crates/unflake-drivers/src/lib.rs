@@ -25,6 +25,7 @@ mod jvm;
 mod jvm_archive;
 mod jvm_assertions;
 mod jvm_depends;
+mod jvm_hook;
 mod jvm_kit;
 mod jvm_loaders;
 mod jvm_state;

@@ -1,6 +1,5 @@
 package unflake.junit;
 
-import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.UncheckedIOException;
@@ -12,6 +11,7 @@ import java.util.Enumeration;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.jar.Manifest;
+import unflake.lines.Bytes;
 
 /** The project's part of the class path. What has been read of it stays in memory, once for all class loaders. */
 final class Shelf {
@@ -76,7 +76,7 @@ final class Shelf {
         URLConnection connection = url.openConnection();
         byte[] bytes;
         try (InputStream in = connection.getInputStream()) {
-            bytes = all(in);
+            bytes = Bytes.of(in);
         }
         if (connection instanceof JarURLConnection) {
             JarURLConnection jar = (JarURLConnection) connection;
@@ -87,14 +87,5 @@ final class Shelf {
             root = root.substring(0, root.lastIndexOf('/'));
         }
         return new Kept(bytes, new URL(root + "/"), null);
-    }
-
-    private static byte[] all(InputStream in) throws IOException {
-        ByteArrayOutputStream bytes = new ByteArrayOutputStream();
-        byte[] piece = new byte[16 << 10];
-        for (int count = in.read(piece); count >= 0; count = in.read(piece)) {
-            bytes.write(piece, 0, count);
-        }
-        return bytes.toByteArray();
     }
 }

@@ -1,11 +1,11 @@
 package unflake.layers;
 
-import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.InputStream;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
+import unflake.lines.Bytes;
 import unflake.lines.Handlers;
 
 /**
@@ -81,7 +81,7 @@ final class Waiting {
         List<Handlers.Handler> known = KNOWN.get(frame);
         if (known == null) {
             try (InputStream in = loader().getResourceAsStream(frame.getClassName().replace('.', '/') + ".class")) {
-                known = in == null ? null : Handlers.at(bytes(in), frame.getMethodName(), frame.getLineNumber());
+                known = in == null ? null : Handlers.at(Bytes.of(in), frame.getMethodName(), frame.getLineNumber());
             } catch (IOException | RuntimeException problem) {
                 return null;
             }
@@ -95,14 +95,5 @@ final class Waiting {
     private static ClassLoader loader() {
         ClassLoader loader = Thread.currentThread().getContextClassLoader();
         return loader == null ? ClassLoader.getSystemClassLoader() : loader;
-    }
-
-    private static byte[] bytes(InputStream in) throws IOException {
-        ByteArrayOutputStream out = new ByteArrayOutputStream();
-        byte[] piece = new byte[8192];
-        for (int count = in.read(piece); count >= 0; count = in.read(piece)) {
-            out.write(piece, 0, count);
-        }
-        return out.toByteArray();
     }
 }
