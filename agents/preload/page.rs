@@ -3,7 +3,7 @@
 use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64};
 
 /// Changes with the layout: a shim leaves a page alone that it does not know.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 pub const STARTS: usize = 512;
 pub const TEXT: usize = 8192;
 
@@ -18,6 +18,8 @@ pub struct Page {
     pub used: AtomicU32,
     /// Nanoseconds, signed: how far the time of day is put back, so that each test begins at the moment that was asked for.
     pub rewound: AtomicU64,
+    /// In how many processes threads of Python take turns as they were told.
+    pub taking_turns: AtomicU32,
     /// How often programs have been started with the same words: a hash of these, and in the lowest byte the number.
     pub starts: [AtomicU64; STARTS],
     /// Programs that were not reached: a letter that says why (`program.rs`), the path, a zero.

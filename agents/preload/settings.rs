@@ -5,6 +5,7 @@ use core::sync::atomic::{AtomicI64, AtomicPtr, AtomicU32, AtomicU64, Ordering::R
 
 use crate::page::{Page, VERSION};
 use crate::system::File;
+use crate::turns::TURN;
 use crate::{chance, programs, real, system, waits};
 
 pub const READY: u32 = 1 << 31;
@@ -18,6 +19,8 @@ pub const DELAYS: u32 = 1 << 4;
 pub const OFF: u32 = 1 << 5;
 pub const SLOW: u32 = 1 << 6;
 pub const LISTING: u32 = 1 << 7;
+/// Threads of Python take turns sooner.
+pub const TURNS: u32 = 1 << 9;
 /// Somebody wants to know whom we have reached.
 pub const MARK: u32 = 1 << 8;
 
@@ -128,6 +131,10 @@ fn read(text: &[u8]) -> u32 {
             b"listing" => {
                 ORDER.iter().for_each(|part| part.store(next() as u64, Relaxed));
                 on |= LISTING;
+            }
+            b"turns" => {
+                TURN.store(next() as u64, Relaxed);
+                on |= TURNS;
             }
             _ => {}
         }

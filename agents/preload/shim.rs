@@ -23,6 +23,7 @@ mod sleeps;
 mod syscalls;
 mod system;
 mod timers;
+mod turns;
 mod waits;
 
 // The loader calls this when the library comes, before any code of the program.

@@ -49,7 +49,7 @@ class Agent:
         if told.get("traced") and self._side:
             self._tracing = bring("tracing").Tracing(told, lambda text: self._wire.tell("note", text=text))
         self._world = None
-        if "under" in told or "switch_interval" in told:
+        if "under" in told:
             self._world = bring("world").world(told)
         self._layers = None
         if told.get("layers") and self._side:

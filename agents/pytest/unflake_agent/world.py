@@ -2,18 +2,14 @@
 
 import mmap
 import struct
-import sys
 import time
 
 # Where in the shared page (agents/preload/page.rs) these are: whether delays are made, and how far the clock is put back.
-ARMED, REWOUND, LAYOUT = 4, 16, 2
+ARMED, REWOUND, LAYOUT = 4, 16, 3
 
 
 def world(told):
     """None: nothing has to be done for it."""
-    interval = told.get("switch_interval")
-    if interval is not None:
-        sys.setswitchinterval(float(interval))
     words, _, path = told.get("under", "").partition(";page=")
     settings = dict(word.partition("=")[::2] for word in words.split(";"))
     if not path or not ("delays" in settings or "shift" in settings):

@@ -151,8 +151,6 @@ pub struct Exec {
     pub(crate) under: Option<Under>,
     /// A directory that the executors of all worlds have in common: that of the first of them.
     pub(crate) shared: PathBuf,
-    /// Seconds that a thread of Python may keep the interpreter to itself.
-    pub(crate) switch_interval: Option<f64>,
     pub(crate) waiting: VecDeque<Work>,
     pub(crate) works: Vec<Placed>,
     pub(crate) interrupts: u32,
@@ -212,7 +210,6 @@ impl Exec {
             assertions: Assertions::default(),
             worlds: Worlds::default(),
             under: None,
-            switch_interval: None,
             waiting: VecDeque::new(),
             works: Vec::new(),
             interrupts: 0,
@@ -410,7 +407,6 @@ impl Exec {
             filter: self.launch.filter,
             cache: self.launch.cache.as_deref(),
             depends,
-            switch_interval: self.switch_interval,
         }
         .variables();
         let mut door = self.under.as_ref().map(Under::door);

@@ -27,7 +27,6 @@ pub(crate) struct Injection<'a> {
     pub(crate) filter: bool,
     pub(crate) cache: Option<&'a Path>,
     pub(crate) depends: Option<Granularity>,
-    pub(crate) switch_interval: Option<f64>,
 }
 
 impl Injection<'_> {
@@ -59,7 +58,6 @@ impl Injection<'_> {
             (variables::FILTER, self.filter.then(|| "yes".to_owned())),
             (variables::CACHE, self.cache.map(text)),
             (variables::DEPENDENCIES, self.depends.map(|by| by.word().to_owned())),
-            (variables::SWITCH_INTERVAL, self.switch_interval.map(|seconds| seconds.to_string())),
             (variables::RESTORE, Some(serde_json::to_string(&restore).expect("a map of strings is JSON"))),
         ];
         changed.extend(told.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))));

@@ -262,17 +262,12 @@ fn open(
         return Err(format!("cannot set {factor}: unflake comes into the runner by it"));
     }
     // What whoever runs tests carries out, the rest of the world need not know.
-    let of_tests =
-        |factor: &&Factor| matches!(factor, Factor::Order(_) | Factor::Beside(_) | Factor::SwitchInterval(_));
+    let of_tests = |factor: &&Factor| matches!(factor, Factor::Order(_) | Factor::Beside(_));
     let of_process: Vec<Factor> = factors.iter().filter(|factor| !of_tests(factor)).cloned().collect();
     let mut exec = Exec::new(launch).map_err(|error| error.to_string())?;
     let under = Under::below(exec.directory.path(), &of_process).map_err(|cannot| cannot.to_string())?;
     up(exec.interrupter());
     exec.next_environment = number.saturating_mul(NUMBERS);
-    exec.switch_interval = factors.iter().find_map(|factor| match factor {
-        Factor::SwitchInterval(interval) => Some(interval.seconds()),
-        _ => None,
-    });
     exec.under = Some(under);
     exec.shared = shared;
     let mut problem = None;

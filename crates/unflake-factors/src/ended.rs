@@ -13,10 +13,12 @@ pub struct Ended {
 }
 
 /// What is known of the processes of a command.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reached {
     /// Programs that were started with the shim in them. Copies that they make of themselves are not counted.
     pub processes: u32,
+    /// Processes of Python that had a second thread, and heard how soon one is to give way to another.
+    pub taking_turns: u32,
     /// Programs that were started and cannot have been reached, or not wholly, each once.
     pub missed: Vec<Missed>,
 }

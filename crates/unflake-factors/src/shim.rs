@@ -63,7 +63,11 @@ impl Shim {
         let missed = entries.filter_map(|(why, program)| {
             Some(Missed { program: String::from_utf8_lossy(program).into_owned(), why: Why::from_letter(*why)? })
         });
-        Ok(Reached { processes: number(offset_of!(Page, processes))?, missed: missed.collect() })
+        Ok(Reached {
+            processes: number(offset_of!(Page, processes))?,
+            taking_turns: number(offset_of!(Page, taking_turns))?,
+            missed: missed.collect(),
+        })
     }
 }
 

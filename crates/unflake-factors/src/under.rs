@@ -58,12 +58,6 @@ impl Under {
                 Factor::Order(_) => {
                     return Err(Cannot::set(factor, "only a run of tests has an order, and a command is run as it is"));
                 }
-                Factor::SwitchInterval(_) => {
-                    return Err(Cannot::set(
-                        factor,
-                        "it is set from inside Python, by an agent, and a command has none",
-                    ));
-                }
                 Factor::Cores(count) => {
                     under.set_up.cores = first_cores(*count).map_err(Cannot::any("find out which cores there are"))?;
                 }
@@ -86,7 +80,7 @@ impl Under {
                     under.interpreter = Some(made.ok_or_else(|| Cannot::set(factor, "there is no such program"))?);
                 }
                 Factor::Date(_) | Factor::Speed(_) | Factor::HashSeed(_) | Factor::RandomSeed(_) => {}
-                Factor::Delays(_) | Factor::Listing(_) | Factor::Variable { .. } => {}
+                Factor::Delays(_) | Factor::Listing(_) | Factor::SwitchInterval(_) | Factor::Variable { .. } => {}
             }
         }
         under.told()?;
@@ -191,6 +185,7 @@ impl Under {
                 Factor::Listing(Listing::Sorted) => "listing=0,0".to_owned(),
                 Factor::Listing(Listing::Reversed) => "listing=1,0".to_owned(),
                 Factor::Listing(Listing::Shuffled(seed)) => format!("listing=2,{}", *seed as i64),
+                Factor::SwitchInterval(interval) => format!("turns={}", interval.microseconds()),
                 _ => continue,
             };
             words.push(word);
@@ -210,7 +205,7 @@ fn last_of_each(factors: &[Factor]) -> Vec<Factor> {
 fn needs_shim(factor: &Factor) -> bool {
     match factor {
         Factor::Date(_) | Factor::Speed(_) | Factor::RandomSeed(_) | Factor::Cores(_) => true,
-        Factor::Delays(_) | Factor::Listing(_) => true,
+        Factor::Delays(_) | Factor::Listing(_) | Factor::SwitchInterval(_) => true,
         Factor::Network(network) => *network != Network::Alone,
         _ => false,
     }

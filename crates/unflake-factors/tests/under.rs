@@ -32,9 +32,9 @@ fn every_command_starts_at_the_moment_asked_for() {
 #[test]
 fn what_was_reached_is_counted() {
     let under = world(&["date=+1d"]);
-    assert_eq!(under.reached(), Some(Reached { processes: 0, missed: Vec::new() }));
+    assert_eq!(under.reached(), Some(Reached::default()));
     told(&under, &["sh", "-c", "date; date"]);
-    assert_eq!(under.reached(), Some(Reached { processes: 3, missed: Vec::new() }));
+    assert_eq!(under.reached(), Some(Reached { processes: 3, ..Reached::default() }));
     assert_eq!(world(&["load=1"]).reached(), None, "nothing needs to be reached for load");
     assert!(world(&[]).reached().is_some(), "the world without factors has the shim");
 }

@@ -45,15 +45,13 @@ pub mod variables {
     pub const DEPENDENCIES: &str = "UNFLAKE_DEPENDENCIES";
     /// Set where assertions are to be told, and some of them may be let fail.
     pub const FILTER: &str = "UNFLAKE_FILTER";
-    /// Seconds that a thread may keep the interpreter to itself while tests run.
-    pub const SWITCH_INTERVAL: &str = "UNFLAKE_SWITCH_INTERVAL";
     /// For a driver: the way into the world that the processes of the project are to run in, as JSON.
     pub const DOOR: &str = "UNFLAKE_DOOR";
     /// For a driver: a directory that those of all worlds of a run have in common, gone with the run.
     pub const SHARED: &str = "UNFLAKE_SHARED";
 
     /// All of them.
-    pub const ALL: [&str; 15] = [
+    pub const ALL: [&str; 14] = [
         SOCKET,
         ENVIRONMENT,
         SIDE,
@@ -66,7 +64,6 @@ pub mod variables {
         CACHE,
         DEPENDENCIES,
         FILTER,
-        SWITCH_INTERVAL,
         DOOR,
         SHARED,
     ];

@@ -21,9 +21,9 @@ pub(crate) fn commands(findings: &mut [Finding], clock: &[Factor]) -> Commands {
         let by_seed = influence.setting.iter().any(|factor| factor.kind() == FactorKind::RandomSeed);
         // No command has the one seed that fails, or that passes.
         if !influence.plan.is_empty() && !by_seed {
-            ends = (under(&influence.worst, &plain, false), under(&influence.best, &plain, false));
+            ends = (Some(under(&influence.worst, &plain, false)), Some(under(&influence.best, &plain, false)));
         }
-        finding.repeat = under(&on_the_clock(&influence.setting, clock), &plain, by_seed);
+        finding.repeat = Some(under(&on_the_clock(&influence.setting, clock), &plain, by_seed));
     }
     ends
 }
@@ -48,12 +48,9 @@ fn on_the_clock(setting: &[Factor], clock: &[Factor]) -> Vec<Factor> {
     rest.chain(setting).cloned().collect()
 }
 
-/// None: it takes more than a command. What a process draws follows from its words too, which are not the experiment's: where the
+/// What a process draws follows from its words too, which are not the experiment's: where the
 /// seed matters, seeds are tried until one fails.
-fn under(factors: &[Factor], plain: &str, seed_matters: bool) -> Option<String> {
-    if factors.iter().any(|factor| factor.kind() == FactorKind::SwitchInterval) {
-        return None;
-    }
+fn under(factors: &[Factor], plain: &str, seed_matters: bool) -> String {
     let flag = |factor: &Factor| match factor.kind() {
         FactorKind::Order | FactorKind::Beside => String::new(),
         FactorKind::RandomSeed if seed_matters => " --random-seed=$seed".to_owned(),
@@ -67,7 +64,7 @@ fn under(factors: &[Factor], plain: &str, seed_matters: bool) -> Option<String> 
     if seed_matters {
         shown = format!("for seed in $(seq {SEEDS}); do {shown} || break; done");
     }
-    Some(shown)
+    shown
 }
 
 #[cfg(test)]
@@ -84,7 +81,7 @@ mod tests {
         let greenwich: Zoned = "2026-11-16T07:08:00+00:00[UTC]".parse().unwrap();
         let baseline = set(&["date=2026-11-16T12:00:00", "locale=C.UTF-8", "time-zone=UTC", "hash-seed=0"]);
         let shown = |setting: &[&str], here: &Zoned| {
-            under(&on_the_clock(&set(setting), &clock(&baseline, here)), "pytest", false).unwrap()
+            under(&on_the_clock(&set(setting), &clock(&baseline, here)), "pytest", false)
         };
         let zone = "unflake under --date=2026-11-16 --time-zone=Pacific/Kiritimati -- pytest";
         assert_eq!(shown(&["time-zone=Pacific/Kiritimati"], &greenwich), zone);
@@ -104,14 +101,13 @@ mod tests {
     fn what_takes_several_processes_is_a_loop() {
         let shown = |setting: &[&str], seed_matters| under(&set(setting), "pytest a.py", seed_matters);
         assert_eq!(
-            shown(&["random-seed=5"], true).unwrap(),
+            shown(&["random-seed=5"], true),
             "for seed in $(seq 20); do unflake under --random-seed=$seed -- pytest a.py || break; done"
         );
-        assert_eq!(shown(&["beside=4"], false).unwrap(), "for copy in $(seq 4); do pytest a.py & done; wait");
+        assert_eq!(shown(&["beside=4"], false), "for copy in $(seq 4); do pytest a.py & done; wait");
         assert_eq!(
-            shown(&["beside=4", "cores=1"], false).unwrap(),
+            shown(&["beside=4", "cores=1"], false),
             "for copy in $(seq 4); do unflake under --cores=1 -- pytest a.py & done; wait"
         );
-        assert_eq!(shown(&["switch-interval=1us"], false), None);
     }
 }

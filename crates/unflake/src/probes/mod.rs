@@ -71,16 +71,11 @@ pub(crate) fn examine(command: &[String]) -> Result<Exit, Trouble> {
             }
         }
     }
-    for kind in [FactorKind::Order, FactorKind::SwitchInterval] {
+    for kind in [FactorKind::Order, FactorKind::Beside] {
         line(kind.word(), &vec!["not here"; columns.len()]);
+        let why = "it is a matter of the run of tests, not of a process";
+        notes.push((kind.word().to_owned(), "any".to_owned(), why.to_owned()));
     }
-    notes.push((
-        "order".to_owned(),
-        "any".to_owned(),
-        "it is a matter of the run of tests, not of a process".to_owned(),
-    ));
-    let why = "it is set from inside Python, by the agent, while tests run";
-    notes.push(("switch-interval".to_owned(), "any".to_owned(), why.to_owned()));
     let _ = writeln!(out);
     // One line for what is the same in several runtimes.
     while let Some((factor, first, why)) = (!notes.is_empty()).then(|| notes.remove(0)) {

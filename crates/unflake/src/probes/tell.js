@@ -51,6 +51,7 @@ const [word, place] = process.argv.slice(2);
       net.connect(server.address().port, '127.0.0.1').on('data', () => tell(now() - began));
     });
   },
+  turns: () => tell('nothing'),
   listing: () => tell(fs.readdirSync(place).join(' ')),
   variable: () => tell(process.env.FACTOR_PROBE || ''),
   home: () => tell(os.homedir()),

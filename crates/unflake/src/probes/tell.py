@@ -92,6 +92,13 @@ def echo():
     return int((time.monotonic() - began) * 1000)
 
 
+def turns():
+    thread = threading.Thread(target=int)
+    thread.start()
+    thread.join()
+    return "%d" % round(sys.getswitchinterval() * 1e6)
+
+
 def listing():
     return " ".join(os.listdir(sys.argv[2]))
 

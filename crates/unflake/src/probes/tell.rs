@@ -52,7 +52,7 @@ pub(crate) fn tell(word: &str, place: &str) -> String {
         }
         "variable" => std::env::var("FACTOR_PROBE").unwrap_or_default(),
         "home" => std::env::home_dir().unwrap_or_default().display().to_string(),
-        // Locales and hash seeds: a program of Rust asks for none.
+        // Locales, hash seeds and turns of threads: a program of Rust asks for none.
         _ => "nothing".to_owned(),
     }
 }
