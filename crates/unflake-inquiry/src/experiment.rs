@@ -183,6 +183,7 @@ async fn conduct(bench: Bench, plan: Vec<Vec<Factor>>, mixes: Vec<Vec<Factor>>, 
     if effects.is_empty() && bench.failures(&World::BASELINE).share() < 0.5 {
         let together = combinations(&bench, mixes).await;
         effects = make_sure(&bench, together).await;
+        effects = without_bystanders(&bench, effects).await;
     }
     outcome.borrow_mut().effects.clone_from(&effects);
     for (at, effect) in effects.into_iter().enumerate() {
@@ -357,6 +358,31 @@ async fn combinations(bench: &Bench, mixes: Vec<Vec<Factor>>) -> Vec<World> {
         }
     }
     found
+}
+
+/// Where a part of a combination makes a difference too, that part. What fails now and then by itself may have passed whenever it was
+/// alone, and failed beside something that has nothing to do with it.
+async fn without_bystanders(bench: &Bench, effects: Vec<Effect>) -> Vec<Effect> {
+    let (mut open, mut needed) = (effects, Vec::<Effect>::new());
+    while let Some(effect) = open.pop() {
+        let without = |at: usize| {
+            let mut rest = effect.factors.clone();
+            rest.remove(at);
+            World::With(rest)
+        };
+        let parts: Vec<World> = (0..effect.factors.len()).filter(|_| effect.factors.len() > 1).map(without).collect();
+        let wanted: Vec<(World, u32)> = parts.iter().map(|part| (part.clone(), MORE)).collect();
+        bench.run(&wanted).await;
+        let usual = bench.failures(&World::BASELINE).share();
+        let failing = parts.into_iter().filter(|part| bench.failures(part).share() > usual).collect();
+        let smaller = make_sure(bench, failing).await;
+        if smaller.is_empty() && needed.iter().all(|known| known.factors != effect.factors) {
+            needed.push(effect);
+        }
+        open.extend(smaller);
+    }
+    needed.reverse();
+    needed
 }
 
 /// Of several variables, those that matter.
