@@ -1,7 +1,7 @@
 //! Cores, load, memory, open files, delays, turns of threads.
 
 use std::fs;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use e2e::{Story, repository};
 use nix::sys::signal::Signal;
