@@ -9,86 +9,47 @@ import argparse
 import json
 import os
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
+import agent
 import suites
-from measure import Contender, alternate, least, median
+from measure import Contender, alternate, compared
 
-AGENT = suites.ROOT / "agents" / "pytest"
-# As it was when the bench began, whatever is changed meanwhile.
-FROZEN = suites.ROOT / ".venvs" / "bench-dependencies-agent"
 PEERS = ["coverage==7.17.2", "pytest-cov==7.1.0"]
 MAYBE = ["pytest-testmon"]
 
 
-class Line:
-    def __init__(self, listener):
-        self.socket = listener.accept()[0]
-        self._file = self.socket.makefile("rb")
-
-    def order(self, **order):
-        self.socket.sendall(json.dumps(order).encode() + b"\n")
-
-    def until(self, *kinds):
-        events = []
-        for line in self._file:
-            events.append(json.loads(line.decode()))
-            if events[-1]["event"] in kinds:
-                return events
-        raise SystemExit("the agent left after %s" % events[-1:])
-
-
 def play(mode, fresh, command):
-    """Plays unflake to a pytest: the whole suite in one process, or `fresh` of its tests, from as many files as there
-    are, each in a fork."""
-    with tempfile.TemporaryDirectory() as place:
-        listener = socket.socket(socket.AF_UNIX)
-        listener.bind(place + "/s")
-        listener.listen(8)
-        listener.settimeout(120)
-        path = os.environ.get("PYTHONPATH")
-        told = {
-            "PYTHONPATH": str(FROZEN) + (os.pathsep + path if path else ""),
-            "PYTEST_PLUGINS": "unflake_agent",
-            "UNFLAKE_SOCKET": place + "/s",
-            "UNFLAKE_SIDE": place,
-            "UNFLAKE_REPORTS": "no",
-            "UNFLAKE_RESTORE": json.dumps({"PYTHONPATH": path, "PYTEST_PLUGINS": None}),
-        }
-        if mode != "off":
-            told["UNFLAKE_DEPENDENCIES"] = mode
+    """The whole suite in one process, or `fresh` of its tests, from as many files as there are, each in a fork."""
+    with agent.place() as (place, listener):
+        only = None
         if fresh:
             files = sorted(str(file) for file in Path("tests").absolute().glob("test_*.py"))
-            told["UNFLAKE_ONLY"] = place + "/only"
-            Path(told["UNFLAKE_ONLY"]).write_text(json.dumps(evenly(files, fresh)))
-        quiet = subprocess.DEVNULL
-        process = subprocess.Popen(command, env=dict(os.environ, **told), stdin=quiet, stdout=quiet, stderr=quiet)
-        agent = Line(listener)
-        tests = agent.until("ready")[-1]["tests"]
-        done = []
-        if fresh:
-            for number, test in enumerate(evenly(range(tests), fresh), 1):
-                agent.order(order="fork", environment=number)
-                copy = Line(listener)
-                copy.order(order="run", tests=[test], again=0)
-                done += [event for event in copy.until("idle") if event["event"] == "done"]
-                copy.order(order="end")
-                agent.until("forked")
-                agent.order(order="reap", environment=number)
-                agent.until("reaped")
-        else:
-            agent.order(order="run", tests=list(range(tests)), again=0)
-            done = [event for event in agent.until("idle") if event["event"] == "done"]
+            only = place + "/only"
+            Path(only).write_text(json.dumps(evenly(files, fresh)))
+        told = {"UNFLAKE_DEPENDENCIES": None if mode == "off" else mode, "UNFLAKE_ONLY": only}
+        with agent.started(command, place, listener, **told) as (line, tests):
+            done = in_forks(line, listener, evenly(range(tests), fresh)) if fresh else line.run(range(tests))
         if mode != "off":
             files = [json.loads(Path(event["dependencies"]).read_text()) for event in done[:: max(1, len(done) // 20)]]
             known = sum(not file["unknown"] for file in files)
             sys.stderr.write("%d of %d looked at have nothing unknown\n" % (known, len(files)))
-        agent.order(order="end")
-        process.wait()
+
+
+def in_forks(line, listener, tests):
+    done = []
+    for number, test in enumerate(tests, 1):
+        line.order(order="fork", environment=number)
+        copy = agent.Line(listener)
+        done += copy.run([test])
+        copy.order(order="end")
+        line.until("forked")
+        line.order(order="reap", environment=number)
+        line.until("reaped")
+    return done
 
 
 def evenly(all, number):
@@ -99,7 +60,7 @@ def evenly(all, number):
 
 def environment(version):
     """A virtual environment with what the suites and the peers need, for this version of Python; None where it is not here."""
-    sys.path.insert(0, str(AGENT))
+    sys.path.insert(0, str(agent.AGENT))
     from matrix import interpreters
 
     python = interpreters().get(version)
@@ -149,8 +110,7 @@ def main():
     parser.add_argument("--pythons", nargs="*", default=["3.11", "3.13"])
     parser.add_argument("--tests", type=int, nargs="*", default=[0, 1, 10], help="how many are run in forks; 0: the suite as a whole")
     options = parser.parse_args()
-    shutil.rmtree(FROZEN, ignore_errors=True)
-    shutil.copytree(AGENT / "unflake_agent", FROZEN / "unflake_agent", ignore=shutil.ignore_patterns("__pycache__"))
+    agent.freeze()
     print("| Python | suite | what | contender | CPU s, median / least | × agent off | wall s | × agent off |\n|---|---|---|---|---|---|---|---|")
     for version in options.pythons:
         python = environment(version)
@@ -161,10 +121,7 @@ def main():
                 shutil.rmtree(directory)
                 base = costs["agent, off"]
                 for contender, cost in costs.items():
-                    row = [version, name, "%d fresh" % fresh if fresh else "whole", contender]
-                    for what in ("cpu", "wall"):
-                        row.append("%.2f / %.2f" % (median(cost, what), least(cost, what)))
-                        row.append("%.2f / %.2f" % (median(cost, what) / median(base, what), least(cost, what) / least(base, what)))
+                    row = [version, name, "%d fresh" % fresh if fresh else "whole", contender, *compared(cost, base)]
                     print("| %s |" % " | ".join(row), flush=True)
 
 

@@ -7,49 +7,25 @@ CPU time counts the process and everything below it, and is the steadier of the 
 import argparse
 import json
 import os
-import socket
-import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
+import agent
 import suites
-from dependencies import Line, environment
-from measure import Contender, alternate, least, median
-from python_trace import FROZEN, freeze
+from dependencies import environment
+from measure import Contender, alternate, compared
 
 LAYERS = "assertion", "code", "behaviour", "interface"
 MODES = {"off": "", **{layer: layer for layer in LAYERS}, "all": ",".join(LAYERS)}
 
 
 def play(mode, command):
-    """Plays unflake to a pytest that runs its whole suite."""
-    with tempfile.TemporaryDirectory() as place:
-        listener = socket.socket(socket.AF_UNIX)
-        listener.bind(place + "/s")
-        listener.listen(8)
-        listener.settimeout(120)
-        path = os.environ.get("PYTHONPATH")
-        told = {
-            "PYTHONPATH": str(FROZEN) + (os.pathsep + path if path else ""),
-            "PYTEST_PLUGINS": "unflake_agent",
-            "UNFLAKE_SOCKET": place + "/s",
-            "UNFLAKE_SIDE": place,
-            "UNFLAKE_REPORTS": "no",
-            "UNFLAKE_RESTORE": json.dumps({"PYTHONPATH": path, "PYTEST_PLUGINS": None}),
-        }
-        if MODES[mode]:
-            told["UNFLAKE_LAYERS"] = MODES[mode]
-        quiet = subprocess.DEVNULL
-        process = subprocess.Popen(command, env=dict(os.environ, **told), stdin=quiet, stdout=quiet, stderr=quiet)
-        agent = Line(listener)
-        tests = agent.until("ready")[-1]["tests"]
-        agent.order(order="run", tests=list(range(tests)), again=0)
-        done = [event for event in agent.until("idle") if event["event"] == "done"]
-        if mode != "off" and not all("layers" in event for event in done):
-            raise SystemExit("an attempt does not tell what it looked like")
-        agent.order(order="end")
-        process.wait()
+    """The whole suite in one process."""
+    with agent.place() as (place, listener):
+        with agent.started(command, place, listener, UNFLAKE_LAYERS=MODES[mode]) as (line, tests):
+            done = line.run(range(tests))
+            if mode != "off" and not all("layers" in event for event in done):
+                raise SystemExit("an attempt does not tell what it looked like")
         if os.environ.get("SIZES"):
             print(mode, json.dumps(sizes(place)), file=sys.stderr)
 
@@ -83,7 +59,7 @@ def main():
     parser.add_argument("--modes", nargs="*", default=list(MODES), help="of the agent; `off` is what ratios are of")
     parser.add_argument("--library", help="the native tracer; built here if it is not given")
     options = parser.parse_args()
-    freeze(options.library)
+    agent.freeze_tracer(options.library)
     print("| Python | suite | contender | CPU s, median / least | × agent off | wall s | × agent off |\n|---|---|---|---|---|---|---|")
     for version in options.pythons:
         python = environment(version)
@@ -91,11 +67,7 @@ def main():
             costs = alternate(contenders(python, suites.real(name), options.modes), options.times)
             base = costs["agent, off"]
             for contender, cost in costs.items():
-                row = [version, name, contender]
-                for what in ("cpu", "wall"):
-                    row.append("%.2f / %.2f" % (median(cost, what), least(cost, what)))
-                    row.append("%.2f / %.2f" % (median(cost, what) / median(base, what), least(cost, what) / least(base, what)))
-                print("| %s |" % " | ".join(row), flush=True)
+                print("| %s |" % " | ".join([version, name, contender, *compared(cost, base)]), flush=True)
 
 
 if __name__ == "__main__":

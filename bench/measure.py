@@ -97,6 +97,15 @@ def alternate(contenders, times, warm=True):
     return costs
 
 
+def compared(costs, base):
+    """CPU time and wall time, each with how many times that of the base it is: medians, and the least."""
+    cells = []
+    for what in ("cpu", "wall"):
+        cells.append("%.2f / %.2f" % (median(costs, what), least(costs, what)))
+        cells.append("%.2f / %.2f" % (median(costs, what) / median(base, what), least(costs, what) / least(base, what)))
+    return cells
+
+
 def median(costs, what):
     return statistics.median(getattr(cost, what) for cost in costs)
 

@@ -10,51 +10,27 @@ import argparse
 import json
 import os
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
+import agent
 import suites
-from dependencies import Line, environment
-from measure import Contender, alternate, least, median
+from dependencies import environment
+from measure import Contender, alternate, compared
 
-AGENT = suites.ROOT / "agents" / "pytest"
-# As it was when the bench began, whatever is changed meanwhile.
-FROZEN = suites.ROOT / ".venvs" / "bench-trace-agent"
 MODES = {"off": (None, None), "lines": ("lines", None), "values": ("values", None), "lines in Python": ("lines", "python")}
 
 
 def play(mode, command):
-    """Plays unflake to a pytest that runs its whole suite."""
-    with tempfile.TemporaryDirectory() as place:
-        listener = socket.socket(socket.AF_UNIX)
-        listener.bind(place + "/s")
-        listener.listen(8)
-        listener.settimeout(120)
-        path = os.environ.get("PYTHONPATH")
-        told = {
-            "PYTHONPATH": str(FROZEN) + (os.pathsep + path if path else ""),
-            "PYTEST_PLUGINS": "unflake_agent",
-            "UNFLAKE_SOCKET": place + "/s",
-            "UNFLAKE_SIDE": place,
-            "UNFLAKE_REPORTS": "no",
-            "UNFLAKE_RESTORE": json.dumps({"PYTHONPATH": path, "PYTEST_PLUGINS": None}),
-        }
-        for name, value in zip(("UNFLAKE_TRACED", "UNFLAKE_TRACER"), MODES[mode]):
-            if value:
-                told[name] = value
-        quiet = subprocess.DEVNULL
-        process = subprocess.Popen(command, env=dict(os.environ, **told), stdin=quiet, stdout=quiet, stderr=quiet)
-        agent = Line(listener)
-        tests = agent.until("ready")[-1]["tests"]
-        agent.order(order="run", tests=list(range(tests)), again=0)
-        done = [event for event in agent.until("idle") if event["event"] == "done"]
-        if mode != "off" and not all("trace" in event for event in done):
-            raise SystemExit("an attempt has no trace")
-        agent.order(order="end")
-        process.wait()
+    """The whole suite in one process."""
+    traced, tracer = MODES[mode]
+    with agent.place() as (place, listener):
+        with agent.started(command, place, listener, UNFLAKE_TRACED=traced, UNFLAKE_TRACER=tracer) as (line, tests):
+            done = line.run(range(tests))
+            if mode != "off" and not all("trace" in event for event in done):
+                raise SystemExit("an attempt has no trace")
         if os.environ.get("SIZES"):
             print(mode, json.dumps(sizes(place)), file=sys.stderr)
 
@@ -87,17 +63,6 @@ def contenders(python, suite, directory, modes):
     return found
 
 
-def freeze(library):
-    shutil.rmtree(FROZEN, ignore_errors=True)
-    shutil.copytree(AGENT / "unflake_agent", FROZEN / "unflake_agent", ignore=shutil.ignore_patterns("__pycache__"))
-    if library is None:
-        library = FROZEN / "unflake_agent" / "tracer.so"
-        rustc = "rustc --edition 2024 --crate-type cdylib -C opt-level=3 -C panic=abort -C codegen-units=1 -C strip=symbols -o"
-        subprocess.run([*rustc.split(), library, AGENT / "tracer" / "tracer.rs"], check=True)
-    else:
-        shutil.copy(library, FROZEN / "unflake_agent" / "tracer.so")
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--times", type=int, default=5)
@@ -106,7 +71,7 @@ def main():
     parser.add_argument("--modes", nargs="*", default=list(MODES), help="of the agent")
     parser.add_argument("--library", help="the native tracer; built here if it is not given")
     options = parser.parse_args()
-    freeze(options.library)
+    agent.freeze_tracer(options.library)
     print("| Python | suite | contender | CPU s, median / least | × agent off | wall s | × agent off |\n|---|---|---|---|---|---|---|")
     for version in options.pythons:
         python = environment(version)
@@ -116,11 +81,7 @@ def main():
             shutil.rmtree(directory)
             base = costs["agent, off"]
             for contender, cost in costs.items():
-                row = [version, name, contender]
-                for what in ("cpu", "wall"):
-                    row.append("%.2f / %.2f" % (median(cost, what), least(cost, what)))
-                    row.append("%.2f / %.2f" % (median(cost, what) / median(base, what), least(cost, what) / least(base, what)))
-                print("| %s |" % " | ".join(row), flush=True)
+                print("| %s |" % " | ".join([version, name, contender, *compared(cost, base)]), flush=True)
 
 
 if __name__ == "__main__":
