@@ -6,7 +6,7 @@ use std::path::Path;
 use unflake_model::{Observation, Origin, Place, Purpose, TestId};
 use unflake_protocol::Order;
 
-use crate::environment::{Role, State};
+use crate::environment::{Listing, Role, State};
 use crate::exec::{Exec, Placed};
 use crate::probe::probe_of;
 use crate::route::Route;
@@ -94,7 +94,7 @@ impl Exec {
                 self.whole_nursery |= self.was_meant_for(at) || self.works[at].work.is_compared();
                 return self.end_nursery();
             }
-            return self.give_up(at, "the runner did not list it again".to_owned());
+            return self.give_up(at, not_listed(&self.works[at].work, &listing));
         }
         if self.works[at].work.route.is_some() {
             return self.set_out(at, nursery);
@@ -204,7 +204,8 @@ impl Exec {
                 environment.kill();
                 return;
             }
-            return self.give_up(at, "the runner did not list it again".to_owned());
+            let why = not_listed(&placed.work, &environment.listing);
+            return self.give_up(at, why);
         }
         self.open_window(at);
         if self.works[at].work.is_on_the_way() && !self.lead(at) {
@@ -288,5 +289,15 @@ impl Exec {
             let why = Some(why.to_owned());
             self.seen.push(Observation::SessionEnded { session: session.id, left: session.tests, why });
         }
+    }
+}
+
+/// Which test of a session is not there, in words. Some have another name in each process: the time is in it, or an address.
+fn not_listed(work: &Work, listing: &Listing) -> String {
+    match work.needed().find(|test| !listing.has_all([*test])) {
+        Some(missing) if work.session.tests.len() > 1 => {
+            format!("the runner did not list {missing} again: leave it out, if its name is another each time")
+        }
+        _ => "the runner did not list it again".to_owned(),
     }
 }

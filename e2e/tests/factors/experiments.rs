@@ -238,3 +238,18 @@ fn what_cannot_be_asked_is_said() {
     let ran = story.unflake(["factors", "test_a", "--resume", "--", "pytest"]).end().exits(2);
     assert!(ran.stderr.contains("no experiment with `test_a` and this command was stopped"), "{}", ran.stderr);
 }
+
+#[test]
+fn of_many_tests_the_one_whose_name_changes_is_named() {
+    let story = Story::of(
+        "import time, pytest\n\
+         def test_a(): pass\n\
+         @pytest.mark.parametrize('now', [str(time.time_ns())])\n\
+         def test_b(now): pass",
+    );
+    let asked = ["factors", "--together", "--factor", "hash-seed", "--"];
+    let ran = story.unflake(asked).arg(python()).args(["-m", "pytest", "-p", "no:cacheprovider"]).end().exits(4);
+    let said = &ran.stdout;
+    assert!(said.contains("not even the baseline could be run: the runner did not list test_it.py::test_b["), "{said}");
+    assert!(said.contains("again: leave it out, if its name is another each time"), "{said}");
+}
