@@ -97,11 +97,11 @@ def alternate(contenders, times, warm=True):
     return costs
 
 
-def compared(costs, base):
+def compared(costs, base, kinds=("cpu", "wall"), digits=2):
     """CPU time and wall time, each with how many times that of the base it is: medians, and the least."""
     cells = []
-    for what in ("cpu", "wall"):
-        cells.append("%.2f / %.2f" % (median(costs, what), least(costs, what)))
+    for what in kinds:
+        cells.append("%.*f / %.*f" % (digits, median(costs, what), digits, least(costs, what)))
         cells.append("%.2f / %.2f" % (median(costs, what) / median(base, what), least(costs, what) / least(base, what)))
     return cells
 

@@ -14,7 +14,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from measure import Contender, alternate, least, median
+from measure import Contender, alternate, compared, least
 from outcomes import differences
 from run import Table
 from suites import PLACE, ROOT, TARGET, as_repository
@@ -121,14 +121,6 @@ def by_target(test):
     return "%s %s" % (target.split("::")[-1].replace("-", "_"), name)
 
 
-def cells(costs, base):
-    told = []
-    for what in ("wall", "cpu"):
-        told.append("%.3f / %.3f" % (median(costs, what), least(costs, what)))
-        told.append("%.2f / %.2f" % (median(costs, what) / median(base, what), least(costs, what) / least(base, what)))
-    return told
-
-
 def rust(quick):
     table = Table(
         "Rust (bar: `unflake run -- cargo test` at most 1.10 times the faster of the plain two)",
@@ -154,7 +146,7 @@ def rust(quick):
         costs = alternate(contenders, times)
         base = min((costs["cargo test"], costs["cargo nextest run"]), key=lambda its: least(its, "wall"))
         for contender, its in costs.items():
-            table.row(name, len(expected), contender, *cells(its, base), times)
+            table.row(name, len(expected), contender, *compared(its, base, ("wall", "cpu"), 3), times)
     return [table, same]
 
 
@@ -181,7 +173,7 @@ def googletest(quick):
         times = 5 if quick else 15
         costs = alternate(contenders, times)
         for contender, its in costs.items():
-            table.row(name, len(expected), contender, *cells(its, costs["plain"]), times, len(differ) if contender != "plain" else "")
+            table.row(name, len(expected), contender, *compared(its, costs["plain"], ("wall", "cpu"), 3), times, len(differ) if contender != "plain" else "")
         table.notes += ["%s: %s" % (name, one) for one in differ[:10]]
     return [table]
 

@@ -5,7 +5,6 @@ use core::sync::atomic::{AtomicI64, AtomicPtr, AtomicU32, AtomicU64, Ordering::R
 
 use crate::page::{Page, VERSION};
 use crate::system::File;
-use crate::turns::TURN;
 use crate::{chance, programs, real, system, waits};
 
 pub const READY: u32 = 1 << 31;
@@ -19,10 +18,10 @@ pub const DELAYS: u32 = 1 << 4;
 pub const OFF: u32 = 1 << 5;
 pub const SLOW: u32 = 1 << 6;
 pub const LISTING: u32 = 1 << 7;
-/// Threads of Python take turns sooner.
-pub const TURNS: u32 = 1 << 9;
 /// Somebody wants to know whom we have reached.
 pub const MARK: u32 = 1 << 8;
+/// Threads of Python take turns sooner.
+pub const TURNS: u32 = 1 << 9;
 
 static ON: AtomicU32 = AtomicU32::new(0);
 
@@ -41,6 +40,8 @@ pub static DELAY: [AtomicU64; 3] = [const { AtomicU64::new(0) }; 3];
 pub static LATENCY: AtomicI64 = AtomicI64::new(0);
 /// 0 sorted, 1 reversed, 2 shuffled; and the seed.
 pub static ORDER: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
+/// Microseconds.
+pub static TURN: AtomicU64 = AtomicU64::new(0);
 static ARMED: AtomicU32 = AtomicU32::new(0);
 static PAGE: AtomicPtr<Page> = AtomicPtr::new(core::ptr::null_mut());
 

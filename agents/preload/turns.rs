@@ -2,14 +2,12 @@
 
 use core::ffi::{CStr, c_char, c_double, c_int, c_void};
 use core::ptr::null_mut;
-use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use crate::real::stand;
-use crate::settings::{TURNS, on, page};
+use crate::settings::{TURN, TURNS, on, page};
 use crate::system;
 
-/// Microseconds.
-pub static TURN: AtomicU64 = AtomicU64::new(0);
 static TOLD: AtomicBool = AtomicBool::new(false);
 
 type Object = *mut c_void;
@@ -25,7 +23,9 @@ unsafe fn of_python<F: Copy>(name: &CStr) -> Option<F> {
 unsafe fn has_the_interpreter() -> bool {
     type State = unsafe extern "C" fn() -> *mut c_void;
     let ours: Option<State> = of_python(c"PyGILState_GetThisThreadState");
-    let current: Option<State> = of_python(c"PyThreadState_GetUnchecked").or_else(|| of_python(c"_PyThreadState_UncheckedGet"));
+    // Its name up to 3.12 is the second.
+    let current: Option<State> =
+        of_python(c"PyThreadState_GetUnchecked").or_else(|| of_python(c"_PyThreadState_UncheckedGet"));
     let (Some(ours), Some(current)) = (ours, current) else { return false };
     let ours = ours();
     !ours.is_null() && ours == current()
@@ -53,10 +53,11 @@ unsafe fn set(seconds: c_double) -> Option<()> {
 
 #[cold]
 unsafe fn tell() {
-    if !TOLD.load(Relaxed) && has_the_interpreter() && !TOLD.swap(true, Relaxed) && set(TURN.load(Relaxed) as f64 / 1e6).is_some() {
-        if let Some(page) = page() {
-            page.taking_turns.fetch_add(1, Relaxed);
-        }
+    if TOLD.load(Relaxed) || !has_the_interpreter() || TOLD.swap(true, Relaxed) {
+        return;
+    }
+    if let (Some(()), Some(page)) = (set(TURN.load(Relaxed) as f64 / 1e6), page()) {
+        page.taking_turns.fetch_add(1, Relaxed);
     }
 }
 

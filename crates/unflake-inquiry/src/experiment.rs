@@ -370,7 +370,10 @@ async fn without_bystanders(bench: &Bench, effects: Vec<Effect>) -> Vec<Effect> 
             rest.remove(at);
             World::With(rest)
         };
-        let parts: Vec<World> = (0..effect.factors.len()).filter(|_| effect.factors.len() > 1).map(without).collect();
+        let parts: Vec<World> = match effect.factors.len() {
+            1 => Vec::new(),
+            several => (0..several).map(without).collect(),
+        };
         let wanted: Vec<(World, u32)> = parts.iter().map(|part| (part.clone(), MORE)).collect();
         bench.run(&wanted).await;
         let usual = bench.failures(&World::BASELINE).share();

@@ -48,8 +48,8 @@ fn on_the_clock(setting: &[Factor], clock: &[Factor]) -> Vec<Factor> {
     rest.chain(setting).cloned().collect()
 }
 
-/// What a process draws follows from its words too, which are not the experiment's: where the
-/// seed matters, seeds are tried until one fails.
+/// The command in that world. What a process draws follows from its words too, which are not the experiment's: where the seed matters,
+/// seeds are tried until one fails.
 fn under(factors: &[Factor], plain: &str, seed_matters: bool) -> String {
     let flag = |factor: &Factor| match factor.kind() {
         FactorKind::Order | FactorKind::Beside => String::new(),
