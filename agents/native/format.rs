@@ -1,4 +1,4 @@
-//! The head of a thread's file, byte for byte. The runtime writes it and `crates/unflake-trace` reads it: both compile
+//! The head of a thread's file, byte for byte. The runtime writes it and `crates/unflake-observe` reads it: both compile
 //! this file, so there is one description of it.
 
 /// The first eight bytes of a thread's file.

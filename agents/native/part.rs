@@ -269,7 +269,7 @@ unsafe fn introduce(part: &mut Part) {
     let mut executable = [0; 1024];
     let text = &mut part.text;
     text.cut(0);
-    text.add(b"unflake-trace 1\npid ").number(system::process().into());
+    text.add(b"unflake-observe 1\npid ").number(system::process().into());
     text.add(b"\nparent ").number(system::parent_process().into());
     text.add(b"\nstarted ").number(system::clock());
     text.add(b"\nexecutable ").escaped(system::link(b"/proc/self/exe\0", &mut executable)).add(b"\n");

@@ -1,6 +1,6 @@
 //! The tracing runtime for native code: what instrumented code calls at every place, and what it takes to keep that.
 //!
-//! It does nothing unless `UNFLAKE_TRACE` names a directory. What it writes is described in `crates/unflake-trace`. It is
+//! It does nothing unless `UNFLAKE_TRACE` names a directory. What it writes is described in `crates/unflake-observe`. It is
 //! a library without Rust's standard library, so that it allocates nothing, has no start-up of its own, and brings
 //! nothing along that the project could also have.
 

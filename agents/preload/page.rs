@@ -1,4 +1,4 @@
-//! The page that all processes of a command share with unflake. Also compiled into `crates/unflake-factors`.
+//! The page that all processes of a command share with unflake. Also compiled into `crates/unflake-worlds`.
 
 use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64};
 

@@ -1,4 +1,4 @@
-//! What can be told of a program by the beginning of its file. Also compiled into `crates/unflake-factors`.
+//! What can be told of a program by the beginning of its file. Also compiled into `crates/unflake-worlds`.
 
 /// Why a program is not reached, as the letter that stands for it in the page.
 pub const STATIC: u8 = b's';

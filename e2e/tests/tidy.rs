@@ -7,35 +7,33 @@ use std::path::{Path, PathBuf};
 use e2e::repository;
 use regex_lite::Regex;
 
-const ROOMS: [(&str, &[&str]); 14] = [
+const ROOMS: [(&str, &[&str]); 13] = [
     ("unflake-protocol", &[]),
     ("unflake-model", &[]),
-    ("unflake-changes", &["unflake-model"]),
-    ("unflake-factors", &["unflake-model"]),
-    ("unflake-import", &["unflake-model"]),
-    ("unflake-inquiry", &["unflake-model"]),
-    ("unflake-layers", &["unflake-model"]),
-    ("unflake-exec", &["unflake-factors", "unflake-model", "unflake-protocol"]),
-    ("unflake-trace", &["unflake-model"]),
-    ("unflake-drivers", &["unflake-factors", "unflake-import", "unflake-protocol", "unflake-trace"]),
+    ("unflake-git", &["unflake-model"]),
+    ("unflake-worlds", &["unflake-model"]),
+    ("unflake-formats", &["unflake-model"]),
+    ("unflake-techniques", &["unflake-model"]),
+    ("unflake-observe", &["unflake-model"]),
+    ("unflake-engine", &["unflake-model", "unflake-protocol", "unflake-worlds"]),
+    ("unflake-runners", &["unflake-formats", "unflake-observe", "unflake-protocol", "unflake-worlds"]),
     ("unflake-store", &["unflake-model"]),
     ("unflake-report", &["unflake-model"]),
-    ("unflake-serve", &[]),
+    ("unflake-web", &[]),
     (
         "unflake",
         &[
-            "unflake-changes",
-            "unflake-drivers",
-            "unflake-exec",
-            "unflake-factors",
-            "unflake-import",
-            "unflake-inquiry",
-            "unflake-layers",
+            "unflake-engine",
+            "unflake-formats",
+            "unflake-git",
             "unflake-model",
+            "unflake-observe",
             "unflake-report",
-            "unflake-serve",
+            "unflake-runners",
             "unflake-store",
-            "unflake-trace",
+            "unflake-techniques",
+            "unflake-web",
+            "unflake-worlds",
         ],
     ),
 ];
@@ -67,19 +65,24 @@ const RUNNERS: [&str; 20] = [
     "vitest",
     "xdist",
 ];
-const NOT_A_RUNNER: [(&str, &str, &str); 6] = [
-    ("unflake-report/src/junit.rs", "junit", "the format of a file that many tools read"),
-    ("unflake-report/src/junit.rs", "surefire", "the dialect of that format"),
+const NOT_A_RUNNER: [(&str, &str, &str); 7] = [
+    ("unflake-report/src/machine/junit.rs", "junit", "the format of a file that many tools read"),
+    ("unflake-report/src/machine/junit.rs", "surefire", "the dialect of that format"),
     ("unflake-report/src/lib.rs", "junit", "the module of that format"),
-    ("unflake-report/src/xml.rs", "junit", "the one reader of this writer"),
-    ("unflake-inquiry/src/excuse.rs", "python", "what an interpreter prints when it dies, as a default pattern"),
-    ("unflake-inquiry/src/ladder_tests.rs", "python", "the same pattern, tested"),
+    ("unflake-report/src/machine/mod.rs", "junit", "the module of that format"),
+    ("unflake-report/src/machine/xml.rs", "junit", "the one reader of this writer"),
+    (
+        "unflake-techniques/src/rerun/never_excuse.rs",
+        "python",
+        "what an interpreter prints when it dies, as a default pattern",
+    ),
+    ("unflake-techniques/src/rerun/ladder/tests.rs", "python", "the same pattern, tested"),
 ];
 
 /// What a room does without, by the names under which it would come in.
 const ABSENT: [(&str, &[&str]); 3] = [
     ("unflake-model", &["std::fs", "std::process", "std::env", "std::net", "Instant::now", "SystemTime", "println!"]),
-    ("unflake-inquiry", &["std::fs", "std::process", "std::env", "std::net", "Instant", "SystemTime", "println!"]),
+    ("unflake-techniques", &["std::fs", "std::process", "std::env", "std::net", "Instant", "SystemTime", "println!"]),
     ("unflake-report", &["std::fs", "std::process", "std::env", "std::net", "Instant", "SystemTime", "println!"]),
 ];
 
@@ -136,7 +139,7 @@ fn every_variable_is_documented() {
     let missing: Vec<_> = names.difference(&known).filter(|name| !name.starts_with(OF_ONE_TEST)).collect();
     assert!(missing.is_empty(), "neither the README nor docs/ nor CONTRIBUTING.md knows {missing:?}");
 
-    let settings = read(&repository().join("crates/unflake/src/settings.rs"));
+    let settings = read(&repository().join("crates/unflake/src/config/settings.rs"));
     let list = settings.split("const NAMES").nth(1).and_then(|rest| rest.split("];").next()).unwrap();
     for name in matches(list, r#""[a-z-]+""#) {
         let name = name.trim_matches('"');
@@ -159,7 +162,7 @@ fn nothing_is_left_half_done() {
 #[test]
 fn the_rooms_above_any_runner_name_none() {
     for (name, text) in
-        sources(&["crates/unflake-inquiry/src", "crates/unflake-store/src", "crates/unflake-report/src"], &["rs"])
+        sources(&["crates/unflake-techniques/src", "crates/unflake-store/src", "crates/unflake-report/src"], &["rs"])
     {
         let text = text.to_lowercase();
         for word in RUNNERS.iter().filter(|word| text.contains(**word)) {

@@ -4,6 +4,6 @@
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|source: &str| {
-    let assertions = unflake_drivers::count_assertions(source);
+    let assertions = unflake_runners::count_assertions(source);
     assert!(assertions <= source.len() / 3, "{assertions} assertions in {} bytes", source.len());
 });

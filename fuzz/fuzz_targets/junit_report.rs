@@ -4,7 +4,7 @@
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
-    if let Ok(tests) = unflake_drivers::count_reported(bytes) {
+    if let Ok(tests) = unflake_runners::count_reported(bytes) {
         assert!(tests <= bytes.len() / 4, "{tests} tests in {} bytes", bytes.len());
     }
 });

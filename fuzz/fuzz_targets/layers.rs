@@ -4,9 +4,9 @@
 use std::fs;
 
 use libfuzzer_sys::fuzz_target;
-use unflake_layers::{Archive, Rules};
+use unflake_observe::layers::{Archive, Rules};
 use unflake_model::{
-    Attempt, EnvironmentId, Layer, Looks, Observation, Origin, Outcome, Purpose, SessionId, Timestamp,
+    Attempt, EnvironmentId, Layer, LayerFacts, Observation, Isolation, Outcome, Purpose, SessionId, Timestamp,
 };
 
 /// Without these lines nearly everything is refused; they are there so that more is tried than their absence.
@@ -25,7 +25,7 @@ fuzz_target!(|bytes: &[u8]| {
             session: SessionId(1),
             purpose: Purpose::Look,
             environment,
-            origin: Origin::Fork,
+            origin: Isolation::Fork,
             position: 0,
             run: 0,
             outcome: Outcome::Passed,

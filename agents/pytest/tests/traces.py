@@ -1,4 +1,4 @@
-"""Reads traces as `crates/unflake-trace` does, as far as tests need it."""
+"""Reads traces as `crates/unflake-observe` does, as far as tests need it."""
 
 import array
 import collections
@@ -45,7 +45,7 @@ class Trace:
         self.directory = directory
         with open(os.path.join(directory, "process")) as file:
             lines = file.read().splitlines()
-        assert lines[0] == "unflake-trace 1"
+        assert lines[0] == "unflake-observe 1"
         self.facts = dict(line.split(" ", 1) for line in lines[1:])
         self.tracer = self.facts["tracer"]
         self.places = {}

@@ -1,4 +1,4 @@
-"""The files of a trace, in the format of `crates/unflake-trace`. They are mapped: what was written is there whatever becomes
+"""The files of a trace, in the format of `crates/unflake-observe`. They are mapped: what was written is there whatever becomes
 of the process, and no descriptor stays open that a test could close. PYTEST_DONT_REWRITE"""
 
 import _thread
@@ -272,7 +272,7 @@ class Part:
         # Of several threads; and a signal may come in between.
         self.lock = _thread.RLock()
         Part.make(self.path)
-        facts = ["unflake-trace 1", "pid %d" % pid, "parent %d" % Part.getppid(), "started %d" % Stream.clock()]
+        facts = ["unflake-observe 1", "pid %d" % pid, "parent %d" % Part.getppid(), "started %d" % Stream.clock()]
         facts.append("executable " + str(sys.executable or "python").translate(ESCAPES))
         facts.append("tracer " + tracer)
         if forked:

@@ -1,5 +1,5 @@
 """The order in which each attempt of a test runs through the project's code, told in a directory of the side directory
-(format: crates/unflake-trace). There only when it is asked for. PYTEST_DONT_REWRITE
+(format: crates/unflake-observe). There only when it is asked for. PYTEST_DONT_REWRITE
 
 `trace_lines` sees lines, `trace_own` knows whose they are, `trace_strands` in which thread or task, `trace_values` what names stand
 for (as `trace_text` shows them), `trace_reaches` what need not be the same in every run; `trace_files` keeps it.

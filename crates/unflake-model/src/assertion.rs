@@ -7,12 +7,12 @@ use crate::TestId;
 pub struct Assertion {
     pub test: TestId,
     #[serde(flatten)]
-    pub spot: Spot,
+    pub spot: AssertionKey,
 }
 
 /// Where an assertion stands.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Spot {
+pub struct AssertionKey {
     /// Relative to the root.
     pub file: String,
     /// The qualified name of the function around it.
@@ -25,9 +25,9 @@ pub struct Spot {
 
 /// An assertion of the sources as they are now.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Site {
+pub struct AssertionSite {
     #[serde(flatten)]
-    pub spot: Spot,
+    pub spot: AssertionKey,
     /// Counted from 1.
     pub line: u32,
     /// A hash of the function's body that its name, its place and its layout do not change.
@@ -36,11 +36,11 @@ pub struct Site {
 
 /// What an assertion saw in one attempt, all its evaluations together.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Saw {
-    pub spot: Spot,
+pub struct AssertionRecord {
+    pub spot: AssertionKey,
     pub line: u32,
     /// The worst that became of it.
-    pub how: Held,
+    pub how: AssertionOutcome,
     /// Short, and different where what was seen was different.
     pub values: String,
     /// What it saw each time that it did not hold.
@@ -50,7 +50,7 @@ pub struct Saw {
 /// What became of an assertion, the worst last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Held {
+pub enum AssertionOutcome {
     Held,
     /// Something else came out of it.
     Raised,
@@ -59,7 +59,7 @@ pub enum Held {
     Filtered,
 }
 
-impl Held {
+impl AssertionOutcome {
     pub fn is_failure(self) -> bool {
         matches!(self, Self::Failed | Self::Filtered)
     }
@@ -98,26 +98,26 @@ pub enum FilterKind {
 
 /// What an assertion saw in the runs of one version.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Sample {
+pub struct AssertionSample {
     pub assertion: Assertion,
     /// Of the function around it; empty where it is not known.
     pub body: String,
     /// The same for runs of the same code, of the same command, on the same machine.
     pub version: String,
-    pub groups: Vec<Group>,
+    pub groups: Vec<ValueGroup>,
 }
 
 /// Runs in which an assertion saw the same.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Group {
-    pub how: Held,
+pub struct ValueGroup {
+    pub how: AssertionOutcome,
     pub values: String,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub failing: Vec<String>,
     pub times: u32,
 }
 
-impl Spot {
+impl AssertionKey {
     /// `assert EXPRESSION in FUNCTION`, to be read.
     pub fn in_words(&self) -> String {
         format!("{} in {}", self.expression, self.function)

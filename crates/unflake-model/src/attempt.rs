@@ -1,6 +1,6 @@
 use serde::{Deserialize, Serialize};
 
-use crate::{EnvironmentId, Origin, Outcome, Purpose, SessionId, TestId};
+use crate::{EnvironmentId, Isolation, Outcome, Purpose, SessionId, TestId};
 
 /// Microseconds since the Unix epoch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -15,7 +15,7 @@ pub struct Attempt {
     pub purpose: Purpose,
     pub environment: EnvironmentId,
     /// How that environment came to be.
-    pub origin: Origin,
+    pub origin: Isolation,
     /// How many attempts that environment had made before this one. With the environment it says after which tests
     /// this one ran.
     pub position: u32,

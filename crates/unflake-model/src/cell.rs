@@ -15,12 +15,12 @@ pub struct Cell {
     pub fixed: Option<String>,
     /// Where it was written, if that was found.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub written: Option<Written>,
+    pub written: Option<WriteSite>,
 }
 
 /// The line that wrote a cell.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Written {
+pub struct WriteSite {
     pub file: String,
     /// Counted from 1.
     pub line: u32,

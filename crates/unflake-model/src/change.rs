@@ -14,7 +14,7 @@ pub struct Changes {
     /// The root of the repository. All other paths are relative to it and parted by `/`. Of files outside of it nothing is
     /// known.
     pub root: PathBuf,
-    pub files: Vec<Change>,
+    pub files: Vec<FileChange>,
     /// Files and directories that no revision knows because they are ignored. They are no part of the change, and nobody
     /// can tell whether they differ from what they were.
     pub ignored: Vec<String>,
@@ -44,13 +44,13 @@ pub struct Comparison {
 pub struct Base {
     /// The full hash of a commit.
     pub revision: String,
-    pub chosen: Chosen,
+    pub chosen: BaseChoice,
 }
 
 /// How a base was chosen.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Chosen {
+pub enum BaseChoice {
     /// Somebody asked for it, by this name.
     Asked(String),
     /// Where what is checked out parted from this branch.
@@ -65,7 +65,7 @@ pub enum Chosen {
 
 /// A path at which something differs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Change {
+pub struct FileChange {
     pub path: String,
     #[serde(flatten)]
     pub kind: ChangeKind,
@@ -111,7 +111,7 @@ pub struct ChangedFunctions {
 
 impl Changes {
     /// All changes that a test which used `path` (or looked for it in vain) has met.
-    pub fn touching<'a, 'p>(&'a self, path: &'p str) -> impl Iterator<Item = &'a Change> + use<'a, 'p> {
+    pub fn touching<'a, 'p>(&'a self, path: &'p str) -> impl Iterator<Item = &'a FileChange> + use<'a, 'p> {
         self.files.iter().filter(move |change| {
             let from = match &change.kind {
                 ChangeKind::Renamed { from } => Some(from),
@@ -128,7 +128,7 @@ impl Changes {
     }
 }
 
-impl Chosen {
+impl BaseChoice {
     /// Why this base, to follow its name.
     pub fn words(&self) -> String {
         match self {
@@ -172,9 +172,9 @@ fn is_at_or_below(path: &str, place: &str, ignore_case: bool) -> bool {
 mod tests {
     use super::*;
 
-    fn changes(files: Vec<Change>, ignore_case: bool) -> Changes {
+    fn changes(files: Vec<FileChange>, ignore_case: bool) -> Changes {
         Changes {
-            base: Base { revision: "1".repeat(40), chosen: Chosen::Asked("v1".to_owned()) },
+            base: Base { revision: "1".repeat(40), chosen: BaseChoice::Asked("v1".to_owned()) },
             head: Some("2".repeat(40)),
             root: PathBuf::from("/home/ann/project"),
             files,
@@ -186,8 +186,8 @@ mod tests {
         }
     }
 
-    fn change(path: &str, kind: ChangeKind) -> Change {
-        Change { path: path.to_owned(), kind, functions: None }
+    fn change(path: &str, kind: ChangeKind) -> FileChange {
+        FileChange { path: path.to_owned(), kind, functions: None }
     }
 
     fn functions(names: &[&str], bodies: &[&str]) -> ChangedFunctions {

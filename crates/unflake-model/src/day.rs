@@ -6,7 +6,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use crate::moment::{Moment, NoMoment};
-use crate::{Timestamp, When};
+use crate::{ClockSetting, Timestamp};
 
 const SECONDS: i64 = 24 * 60 * 60;
 
@@ -37,7 +37,7 @@ impl FromStr for Day {
     fn from_str(text: &str) -> Result<Self, NoMoment> {
         let is_date = text.len() == "2026-11-15".len();
         match text.parse() {
-            Ok(When::At(moment)) if is_date => Ok(Self(moment.as_utc().div_euclid(SECONDS))),
+            Ok(ClockSetting::At(moment)) if is_date => Ok(Self(moment.as_utc().div_euclid(SECONDS))),
             _ => Err(NoMoment),
         }
     }

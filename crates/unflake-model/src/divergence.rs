@@ -1,6 +1,6 @@
 use serde::{Deserialize, Serialize};
 
-use crate::Line;
+use crate::SourceLine;
 
 /// Where the failing runs of a test part from the passing ones, and what that means.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -11,14 +11,14 @@ pub struct Divergence {
     /// Where it starts, likeliest first.
     pub locations: Vec<Location>,
     /// Where the failure shows: the line of the project that raised it.
-    pub shows: Option<Line>,
+    pub shows: Option<SourceLine>,
     /// Runs that came to an end in time, and how many of them failed.
     pub runs: u32,
     pub failed: u32,
     /// Set apart: where they stop says only when their time was over.
     pub timed_out: u32,
     /// The failing runs by where they part from the passing run that stays with them longest, most frequent first.
-    pub partings: Vec<Parting>,
+    pub partings: Vec<DivergencePoint>,
     /// What keeps the answer from being surer, in words.
     pub unknown: Vec<String>,
 }
@@ -27,22 +27,22 @@ pub struct Divergence {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Location {
     #[serde(flatten)]
-    pub line: Line,
-    pub how: How,
-    /// How many of the failing runs it tells apart.
+    pub line: SourceLine,
+    pub how: DivergenceKind,
+    /// DivergenceKind many of the failing runs it tells apart.
     pub failing: u32,
-    /// How many of the passing runs it takes for failing ones.
+    /// DivergenceKind many of the passing runs it takes for failing ones.
     pub passing: u32,
-    /// How likely so clear a difference would be by chance alone, with everything counted that was looked at.
+    /// DivergenceKind likely so clear a difference would be by chance alone, with everything counted that was looked at.
     pub chance: f64,
     /// What it is that differs, in words that follow the line: `jitter ≥ 0.93 in all 11 failing runs, never in 39 passing ones`.
     pub sentence: String,
-    pub value: Option<Split>,
+    pub value: Option<ValueSplit>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum How {
+pub enum DivergenceKind {
     /// Other lines follow it.
     Control,
     /// A value is another.
@@ -53,7 +53,7 @@ pub enum How {
 
 /// What a value was in failing and in passing runs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Split {
+pub struct ValueSplit {
     pub name: String,
     /// Examples or a range, such as `0.93 – 0.99`.
     pub failing: Vec<String>,
@@ -62,27 +62,27 @@ pub struct Split {
 
 /// Failing runs that part from the passing ones at the same line and in the same way.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Parting {
-    /// How many failing runs.
+pub struct DivergencePoint {
+    /// DivergenceKind many failing runs.
     pub runs: u32,
     /// The strand they part in, as people call it.
     pub strand: String,
-    /// How many lines are the same before it.
+    /// DivergenceKind many lines are the same before it.
     pub common: u64,
     /// The last line that is the same. None: they part at once.
-    pub last: Option<Line>,
+    pub last: Option<SourceLine>,
     /// The first lines that only the passing run goes through, and only the failing one; at most some hundred. Empty where that strand
     /// ends there.
-    pub passing: Vec<Line>,
-    pub failing: Vec<Line>,
+    pub passing: Vec<SourceLine>,
+    pub failing: Vec<SourceLine>,
     /// The last lines before, in their order, ending with `last`.
-    pub before: Vec<Line>,
+    pub before: Vec<SourceLine>,
     /// The calls that lead to it, outermost first, as far as the trace shows them.
-    pub calls: Vec<Line>,
+    pub calls: Vec<SourceLine>,
     /// What these runs said when they failed, each with how often.
     pub messages: Vec<(String, u32)>,
     /// Other strands that part too, by name, each with its last line that is the same.
-    pub elsewhere: Vec<(String, Option<Line>)>,
+    pub elsewhere: Vec<(String, Option<SourceLine>)>,
 }
 
 /// What makes a test do now this, now that.

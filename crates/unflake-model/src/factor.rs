@@ -7,14 +7,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::amount::{Amount, Size};
 use crate::factor_kind::{BadFactor, FactorKind};
-use crate::moment::{Moment, When};
+use crate::moment::{ClockSetting, Moment};
 
 /// One thing of the world around a test, and what it is set to. Several together are a world.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "Words", into = "Words")]
 pub enum Factor {
     /// What the clock says when the command starts. It goes on from there.
-    Date(When),
+    Date(ClockSetting),
     /// How fast all clocks run, in millionths: sleeps and time limits are shorter or longer by as much.
     Speed(u64),
     TimeZone(String),
@@ -33,13 +33,13 @@ pub enum Factor {
     OpenFiles(u64),
     Delays(Delays),
     Network(Network),
-    Listing(Listing),
+    Listing(DirectoryOrder),
     Variable {
         name: String,
         /// None: it is not set.
         value: Option<String>,
     },
-    State(State),
+    State(HomeState),
     /// Another interpreter under the usual names, by name or path.
     Interpreter(String),
     /// How long a thread of Python may keep the interpreter to itself. Carried out by the agent inside.
@@ -68,14 +68,14 @@ pub enum Network {
 
 /// The order in which the names of a directory come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Listing {
+pub enum DirectoryOrder {
     Sorted,
     Reversed,
     Shuffled(u64),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum State {
+pub enum HomeState {
     /// An empty home, empty caches and configuration, an empty directory for temporary files.
     Fresh,
 }
@@ -126,12 +126,12 @@ impl Factor {
             Self::Network(Network::Off) => "off".to_owned(),
             Self::Network(Network::Alone) => "alone".to_owned(),
             Self::Network(Network::Slow(by)) => format!("slow:{by}"),
-            Self::Listing(Listing::Sorted) => "sorted".to_owned(),
-            Self::Listing(Listing::Reversed) => "reversed".to_owned(),
-            Self::Listing(Listing::Shuffled(seed)) => format!("shuffled:{seed}"),
+            Self::Listing(DirectoryOrder::Sorted) => "sorted".to_owned(),
+            Self::Listing(DirectoryOrder::Reversed) => "reversed".to_owned(),
+            Self::Listing(DirectoryOrder::Shuffled(seed)) => format!("shuffled:{seed}"),
             Self::Variable { name, value: Some(value) } => format!("{name}={value}"),
             Self::Variable { name, value: None } => name.clone(),
-            Self::State(State::Fresh) => "fresh".to_owned(),
+            Self::State(HomeState::Fresh) => "fresh".to_owned(),
             Self::SwitchInterval(interval) => interval.to_string(),
         }
     }
@@ -161,8 +161,8 @@ impl Factor {
     pub fn with_number(&self, number: f64) -> Option<Self> {
         let whole = number.round() as u64;
         let setting = match self {
-            Self::Date(When::At(_)) => When::At(Moment::at(number as i64)?).to_string(),
-            Self::Date(When::Shifted(_)) => return None,
+            Self::Date(ClockSetting::At(_)) => ClockSetting::At(Moment::at(number as i64)?).to_string(),
+            Self::Date(ClockSetting::Shifted(_)) => return None,
             Self::Speed(_) => Self::Speed((number * 1e6).round() as u64).setting(),
             Self::Delays(delays) => {
                 format!("{}us/{}@{}", (number * 1e6).round(), delays.one_in, delays.seed)
@@ -216,5 +216,4 @@ impl TryFrom<Words> for Factor {
 }
 
 #[cfg(test)]
-#[path = "factor_tests.rs"]
 mod tests;

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::amount::Amount;
-use crate::factor::{Delays, Factor, Listing, Network, State};
+use crate::factor::{Delays, DirectoryOrder, Factor, HomeState, Network};
 
 /// Which factor, without its setting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -130,7 +130,7 @@ impl FactorKind {
             Self::Network => network(setting).map(Factor::Network),
             Self::Listing => listing(setting).map(Factor::Listing),
             Self::Variable => variable(setting),
-            Self::State => (setting == "fresh").then_some(Factor::State(State::Fresh)),
+            Self::State => (setting == "fresh").then_some(Factor::State(HomeState::Fresh)),
             Self::Interpreter => Some(Factor::Interpreter(word()?)),
             Self::SwitchInterval => setting.parse().ok().map(Factor::SwitchInterval),
         };
@@ -193,12 +193,12 @@ fn network(text: &str) -> Option<Network> {
     }
 }
 
-fn listing(text: &str) -> Option<Listing> {
+fn listing(text: &str) -> Option<DirectoryOrder> {
     match text {
-        "sorted" => Some(Listing::Sorted),
-        "reversed" => Some(Listing::Reversed),
-        "shuffled" => Some(Listing::Shuffled(0)),
-        _ => text.strip_prefix("shuffled:")?.parse().ok().map(Listing::Shuffled),
+        "sorted" => Some(DirectoryOrder::Sorted),
+        "reversed" => Some(DirectoryOrder::Reversed),
+        "shuffled" => Some(DirectoryOrder::Shuffled(0)),
+        _ => text.strip_prefix("shuffled:")?.parse().ok().map(DirectoryOrder::Shuffled),
     }
 }
 

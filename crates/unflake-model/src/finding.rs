@@ -1,6 +1,6 @@
 use serde::{Deserialize, Serialize};
 
-use crate::{Base, Cell, Divergence, Failure, Filtered, Granularity, Influence, LayerDifference, Origin, TestId};
+use crate::{Base, Cell, Divergence, Failure, Filtered, Granularity, Influence, Isolation, LayerDifference, TestId};
 
 /// What a technique concluded of one test, with what it rests on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -44,7 +44,7 @@ pub struct Intersect {
     /// Paths of the change that were looked at.
     pub considered: Vec<String>,
     /// Those that the test met, with how it did.
-    pub touched: Vec<Touch>,
+    pub touched: Vec<TouchedPath>,
     /// How many files of the project the test ran or read.
     pub files: u32,
     /// What keeps the answer from being `unaffected`.
@@ -61,7 +61,7 @@ pub enum IntersectKind {
 
 /// A changed path that a test met.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Touch {
+pub struct TouchedPath {
     pub path: String,
     /// How, to follow the path: `is run by it`, `is read by it`.
     pub how: String,
@@ -77,11 +77,11 @@ pub struct Touch {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Nio {
     pub kind: NioKind,
-    pub mode: Mode,
+    pub mode: NioMode,
     pub evidence: Repeats,
     /// The weakest kind of fresh environment that it rests on. None: nothing was heard of it.
     #[serde(default)]
-    pub fresh: Option<Origin>,
+    pub fresh: Option<Isolation>,
     /// What the second run said.
     pub second_failure: Option<Failure>,
 }
@@ -102,7 +102,7 @@ pub enum NioKind {
 /// What shares an environment when tests are run twice.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Mode {
+pub enum NioMode {
     #[default]
     IsolatedMethod,
     IsolatedClass,
@@ -179,7 +179,7 @@ pub struct Evidence {
     pub attempts: u32,
     pub failed: u32,
     /// The strongest kind of fresh environment in which the test was tried, if any.
-    pub fresh: Option<Origin>,
+    pub fresh: Option<Isolation>,
     /// How many attempts of other tests its environment had made before the test first failed.
     pub after: u32,
     /// Which `never-excuse` rule forbids to call it flaky although it passed later.

@@ -86,12 +86,19 @@ fn fingerprint(parts: &[&str]) -> Fingerprint {
 
 #[cfg(test)]
 mod tests {
-    use crate::{Cause, Detail, Divergence, Finding, How, Line, Location};
+    use crate::{Cause, Detail, Divergence, DivergenceKind, Finding, Location, SourceLine};
 
     fn found(test: &str, kind: Cause, line: u32, function: &str) -> Finding {
-        let line = Line { file: "shop/mail.py".into(), line, function: function.into() };
-        let location =
-            Location { line, how: How::Value, failing: 3, passing: 0, chance: 0.01, sentence: "x".into(), value: None };
+        let line = SourceLine { file: "shop/mail.py".into(), line, function: function.into() };
+        let location = Location {
+            line,
+            how: DivergenceKind::Value,
+            failing: 3,
+            passing: 0,
+            chance: 0.01,
+            sentence: "x".into(),
+            value: None,
+        };
         let divergence = Divergence {
             kind,
             because: "it is drawn".into(),

@@ -21,10 +21,10 @@ pub struct Influence {
     pub chance: f64,
     /// All that was tried, in the order of the plan. In the first finding of an experiment only.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub plan: Vec<Tried>,
+    pub plan: Vec<FactorTrial>,
     /// What could not be tried, and why.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub untried: Vec<Untried>,
+    pub untried: Vec<UntriedFactor>,
     /// The world in which it failed most often, and that in which it failed least.
     pub worst: Vec<Factor>,
     pub best: Vec<Factor>,
@@ -49,7 +49,7 @@ pub struct Threshold {
 
 /// One world of an experiment, and what came of it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Tried {
+pub struct FactorTrial {
     /// `baseline`, `uncontrolled`, or the words of what was set otherwise.
     pub name: String,
     /// What was set otherwise than at the baseline.
@@ -85,7 +85,7 @@ pub struct AtLayer {
 
 /// A factor, or a setting of it, that could not be tried.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Untried {
+pub struct UntriedFactor {
     pub name: String,
     pub why: String,
 }

@@ -73,7 +73,7 @@ pub struct Unit {
 }
 
 /// What attempts looked like. Whoever has them keeps them as it likes; attempts are counted from 0 in the order in which they were told.
-pub trait Looks {
+pub trait LayerFacts {
     /// None: nothing is known of this attempt at this layer.
     fn output(&self, attempt: usize, layer: Layer) -> Option<OutputId>;
 
@@ -95,7 +95,7 @@ pub trait Looks {
     fn gaps(&self) -> Vec<Gap>;
 
     /// What rules took for noise.
-    fn hidden(&self) -> Vec<Hidden>;
+    fn hidden(&self) -> Vec<SuppressedNoise>;
 }
 
 /// Something that was not seen at a layer.
@@ -109,7 +109,7 @@ pub struct Gap {
 
 /// What a normalisation rule replaced.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Hidden {
+pub struct SuppressedNoise {
     /// Its name, by which it can be switched off.
     pub rule: String,
     /// So many texts.
@@ -122,7 +122,7 @@ pub struct Hidden {
 
 /// How far the runs of a test, or of a whole suite, differ at a layer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Spread {
+pub struct Variance {
     pub runs: u32,
     /// H = −Σ p·ln p over the groups.
     pub entropy: f64,
@@ -137,7 +137,7 @@ pub struct Spread {
 pub struct LayerDifference {
     pub kind: Layer,
     #[serde(flatten)]
-    pub spread: Spread,
+    pub spread: Variance,
     /// The first units that differ, in the order of the sources.
     pub units: Vec<Difference>,
     /// Of the verdict: how often it failed.
@@ -192,7 +192,7 @@ pub struct LayerMeasure {
     /// Of these, tests whose runs differ.
     pub differing: u32,
     /// Over runs in which all tests were seen. None: there are no two such runs.
-    pub suite: Option<Spread>,
+    pub suite: Option<Variance>,
     /// Averages over tests.
     pub entropy: f64,
     pub range: f64,
@@ -202,13 +202,13 @@ pub struct LayerMeasure {
 
 /// Everything a measurement came to, beside the findings of single tests.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Measured {
+pub struct Measurement {
     pub runs: u32,
     pub layers: Vec<LayerMeasure>,
     /// Layers that were asked for and of which nothing was seen.
     pub unseen: Vec<Layer>,
     pub gaps: Vec<Gap>,
-    pub hidden: Vec<Hidden>,
+    pub hidden: Vec<SuppressedNoise>,
 }
 
 impl Difference {

@@ -29,31 +29,34 @@ mod test;
 mod trace;
 
 pub use amount::{Amount, Size};
-pub use answer::Answer;
-pub use assertion::{Assertion, FilterKind, Filtered, Group, Held, Sample, Saw, Site, Spot};
+pub use answer::Feedback;
+pub use assertion::{
+    Assertion, AssertionKey, AssertionOutcome, AssertionRecord, AssertionSample, AssertionSite, FilterKind, Filtered,
+    ValueGroup,
+};
 pub use attempt::{Attempt, Failure, Phase, Timestamp};
-pub use cell::{Cell, Written};
-pub use change::{Base, Change, ChangeKind, ChangedFunctions, Changes, Chosen, Comparison};
+pub use cell::{Cell, WriteSite};
+pub use change::{Base, BaseChoice, ChangeKind, ChangedFunctions, Changes, Comparison, FileChange};
 pub use day::Day;
 pub use dependencies::{Dependencies, Granularity};
-pub use divergence::{Cause, Divergence, How, Location, Parting, Split};
-pub use factor::{Delays, Factor, Listing, Network, State};
+pub use divergence::{Cause, Divergence, DivergenceKind, DivergencePoint, Location, ValueSplit};
+pub use factor::{Delays, DirectoryOrder, Factor, HomeState, Network};
 pub use factor_kind::{BadFactor, FactorKind};
 pub use finding::{
-    Detail, Evidence, Finding, Intersect, IntersectKind, Leak, LeakKind, Mode, Nio, NioKind, OrderDependence,
-    OrderKind, Repeats, Rung, Touch, Verdict, VerdictKind,
+    Detail, Evidence, Finding, Intersect, IntersectKind, Leak, LeakKind, Nio, NioKind, NioMode, OrderDependence,
+    OrderKind, Repeats, Rung, TouchedPath, Verdict, VerdictKind,
 };
 pub use fingerprint::Fingerprint;
-pub use influence::{AtLayer, Influence, Threshold, Tried, Untried};
+pub use influence::{AtLayer, FactorTrial, Influence, Threshold, UntriedFactor};
 pub use layer::{
-    Difference, Fact, FactId, Gap, Hidden, Layer, LayerDifference, LayerMeasure, Looks, Measured, OutputId, Rate,
-    SeenIn, Spread, Unit,
+    Difference, Fact, FactId, Gap, Layer, LayerDifference, LayerFacts, LayerMeasure, Measurement, OutputId, Rate,
+    SeenIn, SuppressedNoise, Unit, Variance,
 };
-pub use moment::{Moment, When};
+pub use moment::{ClockSetting, Moment};
 pub use observation::{Environment, Event, Observation, Problem, ProblemKind, Totals};
 pub use outcome::{Death, Outcome};
-pub use prepared::Prepared;
-pub use quarantine::{QuarantineMode, Quarantined, SetApart, Standing};
-pub use session::{EnvironmentId, Origin, Place, Probe, Purpose, Session, SessionId};
+pub use prepared::PreparedReport;
+pub use quarantine::{QuarantineMode, QuarantineResult, QuarantineStanding, Quarantined};
+pub use session::{EnvironmentId, Isolation, Placement, Probe, Purpose, Session, SessionId};
 pub use test::{Test, TestId};
-pub use trace::{Line, LineId, Reach, Seen, Strand, TraceId, Traces};
+pub use trace::{LineId, NondeterministicCall, ObservedValue, SourceLine, ThreadTrace, TraceId, Traces};

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 /// What the clock is to say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum When {
+pub enum ClockSetting {
     At(Moment),
     /// So many seconds later than it is, or earlier.
     Shifted(i64),
@@ -35,7 +35,7 @@ const FARTHEST: i64 = 100 * 366 * DAY;
 const DAY: i64 = 24 * 60 * 60;
 const UNITS: [(char, i64); 5] = [('w', 7 * DAY), ('d', DAY), ('h', 60 * 60), ('m', 60), ('s', 1)];
 
-impl When {
+impl ClockSetting {
     pub(crate) fn number(self) -> f64 {
         match self {
             Self::Shifted(seconds) => seconds as f64,
@@ -85,7 +85,7 @@ fn days(year: i16, month: i8) -> i8 {
     }
 }
 
-impl FromStr for When {
+impl FromStr for ClockSetting {
     type Err = NoMoment;
 
     fn from_str(text: &str) -> Result<Self, NoMoment> {
@@ -163,7 +163,7 @@ fn numbers<const N: usize>(text: &str, between: char, lengths: [usize; N]) -> Op
     parts.next().is_none().then_some(found)
 }
 
-impl fmt::Display for When {
+impl fmt::Display for ClockSetting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::At(moment) => write!(f, "{moment}"),

@@ -3,7 +3,8 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Attempt, Cell, Comparison, Dependencies, EnvironmentId, Factor, Finding, Origin, Purpose, SessionId, Test, TestId,
+    Attempt, Cell, Comparison, Dependencies, EnvironmentId, Factor, Finding, Isolation, Purpose, SessionId, Test,
+    TestId,
 };
 
 /// What the world told us. Techniques hear these and nothing else; the store keeps them.
@@ -79,7 +80,7 @@ pub enum Observation {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Environment {
     pub id: EnvironmentId,
-    pub origin: Origin,
+    pub origin: Isolation,
     pub parent: Option<EnvironmentId>,
     /// Name and version, such as `pytest 8.3.4`.
     pub runner: String,

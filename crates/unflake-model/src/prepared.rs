@@ -4,7 +4,7 @@ use crate::Finding;
 
 /// What a search for where a test starts to fail came to, kept for whoever asks later.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Prepared {
+pub struct PreparedReport {
     /// None: there was nothing to compare, because all runs ended alike.
     pub finding: Option<Finding>,
     /// How unflake left, and why in words: `passed in all 200 runs: nothing to compare`.
@@ -22,7 +22,7 @@ pub struct Prepared {
     pub cut_short: bool,
 }
 
-impl Prepared {
+impl PreparedReport {
     /// Runs that came to an end in time.
     pub fn made(&self) -> u32 {
         self.passed + self.failed

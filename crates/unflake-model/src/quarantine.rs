@@ -37,7 +37,7 @@ pub enum QuarantineMode {
 /// What one entry came to in a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Standing {
+pub enum QuarantineStanding {
     /// It failed as foretold, and is excused.
     Excused,
     /// It failed, also in a way that the entry does not name.
@@ -56,8 +56,8 @@ pub enum Standing {
 
 /// An entry, and what it came to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SetApart {
+pub struct QuarantineResult {
     #[serde(flatten)]
     pub entry: Quarantined,
-    pub standing: Standing,
+    pub standing: QuarantineStanding,
 }

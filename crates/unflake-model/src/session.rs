@@ -20,7 +20,7 @@ pub struct EnvironmentId(pub u32);
 pub struct Session {
     pub id: SessionId,
     pub purpose: Purpose,
-    pub place: Place,
+    pub place: Placement,
     pub tests: Vec<TestId>,
     /// A test that fails is run again right away, at most this many times, until it passes.
     pub again: u32,
@@ -82,18 +82,18 @@ pub enum Purpose {
 /// Where a session runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Place {
+pub enum Placement {
     /// In the environment that ran the suite, in whatever state it is now.
     Live,
     /// In an environment in which no test has run. `Fork` is a wish: where forking is unsafe it is a new process. With
     /// `ClassLoader`, which is a wish too, each of its tests has one, with those right after it that are the same test.
-    Fresh(Origin),
+    Fresh(Isolation),
 }
 
 /// How an environment came to be. Those that are less fresh are greater.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Origin {
+pub enum Isolation {
     /// The runner was started anew.
     Process,
     /// Forked from a process that had collected its tests and run none.
@@ -104,11 +104,11 @@ pub enum Origin {
 
 impl Session {
     /// A session that wants nothing but its tests run, in an environment in which no test has run before.
-    pub fn fresh(id: SessionId, purpose: Purpose, origin: Origin, tests: Vec<TestId>) -> Self {
+    pub fn fresh(id: SessionId, purpose: Purpose, origin: Isolation, tests: Vec<TestId>) -> Self {
         Self {
             id,
             purpose,
-            place: Place::Fresh(origin),
+            place: Placement::Fresh(origin),
             tests,
             again: 0,
             prefix: 0,
@@ -138,7 +138,7 @@ impl Purpose {
     }
 }
 
-impl Origin {
+impl Isolation {
     pub fn word(self) -> &'static str {
         match self {
             Self::Process => "process",

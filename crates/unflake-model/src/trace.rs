@@ -16,7 +16,7 @@ pub struct LineId(pub u32);
 
 /// A line of the project's own code.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Line {
+pub struct SourceLine {
     /// Relative to the project's root.
     pub file: String,
     pub line: u32,
@@ -26,7 +26,7 @@ pub struct Line {
 
 /// What one thread, task or process went through, one line after the other. Between strands there is no order.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Strand {
+pub struct ThreadTrace {
     /// How it came to be: the same for the same strand in another run.
     pub key: String,
     /// What people call it.
@@ -41,7 +41,7 @@ pub struct Strand {
 
 /// What a name stood for after a line of a strand had run.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Seen {
+pub struct ObservedValue {
     /// How many lines the strand had gone through by then, this one included.
     pub at: u64,
     pub line: LineId,
@@ -53,7 +53,7 @@ pub struct Seen {
 
 /// Something that a line reached for and that need not be the same in every run.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Reach {
+pub struct NondeterministicCall {
     pub line: LineId,
     /// What it would make vary.
     pub cause: Cause,
@@ -63,7 +63,7 @@ pub struct Reach {
 
 /// Traces to be compared. They may be larger than memory: whoever has them keeps them as it likes.
 pub trait Traces {
-    fn strands(&self, trace: TraceId) -> &[Strand];
+    fn strands(&self, trace: TraceId) -> &[ThreadTrace];
 
     /// How many lines two strands have in common from their beginning. Each is named by its trace and its place in
     /// [`Traces::strands`].
@@ -72,13 +72,13 @@ pub trait Traces {
     /// At most so many lines of a strand, from the one at `from`, the first being 0.
     fn lines(&self, strand: (TraceId, usize), from: u64, most: usize) -> Vec<LineId>;
 
-    fn line(&self, id: LineId) -> Line;
+    fn line(&self, id: LineId) -> SourceLine;
 
     /// In the order in which they were seen.
-    fn values(&self, strand: (TraceId, usize)) -> Vec<Seen>;
+    fn values(&self, strand: (TraceId, usize)) -> Vec<ObservedValue>;
 
     /// Of all traces together.
-    fn reaches(&self) -> &[Reach];
+    fn reaches(&self) -> &[NondeterministicCall];
 
     /// What is not in the traces although it happened, in words.
     fn gaps(&self) -> &[String];

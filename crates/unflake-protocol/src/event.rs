@@ -51,7 +51,7 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         exit: Option<i32>,
         seconds: f64,
-        /// Where its trace is, in the format of `unflake-trace`.
+        /// Where its trace is, in the format of `unflake-observe`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         trace: Option<String>,
         /// Where it is written what the attempt depended on.

@@ -3,79 +3,49 @@
 //! Deliberately absent: processes, verdicts of its own, and any knowledge of a runner or a language. It reads neither
 //! the clock nor the environment nor the terminal. What it needs of them is handed in, so that its tests are literals.
 
-mod cases;
-mod comment;
-mod divergence;
-mod excerpt;
-mod factors;
-mod factors_page;
-mod failure;
-mod filter;
-mod filter_page;
-mod history;
+mod attempts_by_test;
+mod divergence_text;
 mod html;
-mod imports;
-mod issue;
-mod json;
-mod junit;
-mod known;
-mod locate;
-mod locate_body;
-mod locate_code;
-mod locate_page;
-mod locate_values;
-mod markdown;
-mod measure;
-mod measure_page;
-mod page;
-mod platform;
-mod prepare;
-mod progress;
-mod quarantine;
-mod score;
-mod search;
-mod shell;
-mod status;
-mod summary;
+mod machine;
+mod terminal;
+mod test_summary;
 mod text;
-mod trace;
-pub mod web;
-mod words;
-mod xml;
+use unflake_model::{Attempt, Feedback, Finding, Measurement, Problem, QuarantineResult, Test, TestId, Totals};
 
-use unflake_model::{Answer, Attempt, Finding, Measured, Problem, SetApart, Test, TestId, Totals};
-
-pub use comment::{COMMENT, comment};
-pub use factors::{Experimented, factors};
-pub use factors_page::factors_page;
-pub use filter::{At, Learned, Ranks, Tuned, Varying, filter_learned, filter_ranks, tuned};
-pub use filter_page::tune_page;
-pub use history::{HistoryRow, attempts_table};
-pub use imports::Imports;
-pub use issue::issue;
+pub use html::factors::factors_page;
+pub use html::filter::tune_page;
+pub use html::locate::page::locate_page;
+pub use html::measure::measure_page;
+pub use html::pages;
 pub use jiff::tz::TimeZone;
-pub use json::json;
-pub use junit::junit;
-pub use known::{FlakyTest, Known, known};
-pub use locate::{Located, locate};
-pub use locate_page::locate_page;
-pub use measure::measure;
-pub use measure_page::measure_page;
-pub use platform::{annotations, code_quality, markdown};
-pub use prepare::{Prepared, PreparedKind, Preparing, in_words as prepared_in_words};
-pub use progress::Progress;
-pub use quarantine::{lately, quarantine};
-pub use score::{ScoreRow, ScoreSince, ScoreState, Scores, Strip};
-pub use search::search;
-pub use shell::quote;
-pub use summary::summary;
-pub use text::{one_line, plain};
-pub use trace::{Step, ThreadTrace, trace};
-pub use words::age;
+pub use machine::ci_formats::{annotations, code_quality, markdown};
+pub use machine::json::json;
+pub use machine::junit::junit;
+pub use terminal::factors::{ExperimentReport, factors};
+pub use terminal::filter::{
+    AssertionRank, AssertionRanks, LearnedFilter, TuneReport, VaryingAssertion, filter_learned, filter_ranks, tuned,
+};
+pub use terminal::history::{HistoryRow, attempts_table};
+pub use terminal::import::ImportReport;
+pub use terminal::locate::{LocateReport, locate};
+pub use terminal::measure::measure;
+pub use terminal::order_and_nio::search;
+pub use terminal::prepare::{PreparedBatch, PreparedEntry, PreparedKind, in_words as prepared_in_words};
+pub use terminal::progress::Progress;
+pub use terminal::quarantine::{lately, quarantine};
+pub use terminal::score::{ScoreRow, ScoreSince, ScoreState, Scores, Strip};
+pub use terminal::summary::summary;
+pub use terminal::trace::{TraceListing, TraceStep, trace};
+pub use test_summary::{FlakyTest, TestKnowledge, known};
+pub use text::comment::{COMMENT, comment};
+pub use text::format::age;
+pub use text::issue::issue;
+pub use text::sanitize::{one_line, plain};
+pub use text::shell::quote;
 
 /// How text may be drawn where it is going.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Look {
+pub struct TerminalStyle {
     /// Without it no escape sequence is written. Nothing is told by colour alone.
     pub colour: bool,
     /// Columns. `usize::MAX` where lines may be as long as they like.
@@ -86,7 +56,7 @@ pub struct Look {
 
 /// Everything a run came to.
 #[derive(Clone, Debug)]
-pub struct Run<'a> {
+pub struct RunReport<'a> {
     /// The command as the user gave it.
     pub command: &'a [String],
     /// Name and version, once an environment has come up.
@@ -105,22 +75,22 @@ pub struct Run<'a> {
     pub left: &'a [TestId],
     pub left_why: Option<&'a str>,
     /// What is in quarantine, and what it came to.
-    pub apart: &'a [SetApart],
+    pub apart: &'a [QuarantineResult],
     /// What people said of findings.
-    pub answers: &'a [Answer],
+    pub answers: &'a [Feedback],
     pub totals: &'a Totals,
     /// Whether a flaky test fails the run (`--flaky-result fail`).
     pub flaky_gates: bool,
     /// Whether the way of its tests through the code can be recorded.
     pub can_locate: bool,
     /// What a measurement came to, where one was made.
-    pub measured: Option<&'a Measured>,
+    pub measured: Option<&'a Measurement>,
     pub exit: Exit<'a>,
 }
 
-impl Run<'_> {
+impl RunReport<'_> {
     /// What a person said of a finding, where they said that it is of no use. A real failure is never lowered by it.
-    pub fn answer(&self, finding: &Finding) -> Option<&Answer> {
+    pub fn answer(&self, finding: &Finding) -> Option<&Feedback> {
         if finding.is_real() || self.answers.is_empty() {
             return None;
         }

@@ -5,9 +5,9 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use unflake_model::{
-    Attempt, EnvironmentId, Observation, Origin, Outcome, Purpose, SessionId, Test, TestId, Timestamp,
+    Attempt, EnvironmentId, Isolation, Observation, Outcome, Purpose, SessionId, Test, TestId, Timestamp,
 };
-use unflake_store::{Host, Place, Revision, RunFacts, Store};
+use unflake_store::{Host, Revision, RunFacts, Store, StoreLocation};
 
 const BATCH: usize = 50;
 
@@ -18,7 +18,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     let dir = tempfile::tempdir()?;
     let place = match arguments.next() {
-        Some(text) => Place::parse(&text, dir.path(), &|name| std::env::var(name).ok())?,
+        Some(text) => StoreLocation::parse(&text, dir.path(), &|name| std::env::var(name).ok())?,
         None => dir.path().into(),
     };
     let listing: Vec<Test> = (0..tests).map(test).collect();
@@ -81,7 +81,7 @@ fn batch(number: usize, tests: &[Test]) -> Vec<Observation> {
             session: SessionId(0),
             purpose: Purpose::Suite,
             environment: EnvironmentId(position % 8),
-            origin: Origin::Process,
+            origin: Isolation::Process,
             position: position / 8,
             run: 0,
             outcome: Outcome::Passed,

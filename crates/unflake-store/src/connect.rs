@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, Result};
 
-use crate::{FILE, Place, QUARANTINE, StoreError, schema};
+use crate::{FILE, QUARANTINE, StoreError, StoreLocation, schema};
 
 /// How long to wait for another process before giving up.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -43,7 +43,7 @@ pub fn let_git_see(dir: &Path) -> io::Result<()> {
     if old { fs::write(ignore, HIDDEN) } else { Ok(()) }
 }
 
-pub(crate) fn open(place: &Place, path: &Path, shared: bool) -> Result<Connection, StoreError> {
+pub(crate) fn open(place: &StoreLocation, path: &Path, shared: bool) -> Result<Connection, StoreError> {
     let failed = |error: rusqlite::Error| StoreError::of(place, error.into());
     let (mut connection, found, journal) = match connect(path, "NORMAL") {
         Err(error) if lacks_shared_memory(&error) => {

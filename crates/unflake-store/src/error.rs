@@ -4,7 +4,7 @@ use std::{fmt, io};
 
 use rusqlite::{ErrorCode, ffi};
 
-use crate::{Place, database};
+use crate::{StoreLocation, database};
 
 type Cause = Box<dyn Error + Send + Sync>;
 
@@ -77,8 +77,8 @@ impl fmt::Display for At {
     }
 }
 
-impl From<&Place> for At {
-    fn from(place: &Place) -> Self {
+impl From<&StoreLocation> for At {
+    fn from(place: &StoreLocation) -> Self {
         Self { words: place.words(), is_server: place.is_server() }
     }
 }
@@ -92,7 +92,7 @@ impl StoreError {
         }
     }
 
-    pub(crate) fn of(place: &Place, error: database::Error) -> Self {
+    pub(crate) fn of(place: &StoreLocation, error: database::Error) -> Self {
         let at = At::from(place);
         match &error {
             database::Error::Sqlite(told) => match told.sqlite_error() {
@@ -244,7 +244,7 @@ mod tests {
 
     #[test]
     fn each_says_what_happened_and_why_and_what_to_do() {
-        let place = Place::from(Path::new(".unflake"));
+        let place = StoreLocation::from(Path::new(".unflake"));
         let sqlite = |code| {
             let text = "what SQLite says".to_owned();
             StoreError::of(&place, rusqlite::Error::SqliteFailure(ffi::Error::new(code), Some(text)).into())

@@ -3,9 +3,9 @@
 use rusqlite::params;
 use unflake_model::{Outcome, TestId, Timestamp};
 
-use crate::columns::Unpacker;
 use crate::database::Result;
-use crate::word::Word;
+use crate::enum_columns::Word;
+use crate::packed::Unpacker;
 use crate::{ReportId, RunId, Store, StoreError};
 
 /// Stands for a test within one history: shorter than its name.

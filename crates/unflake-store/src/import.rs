@@ -6,8 +6,8 @@ use rusqlite::params;
 use rusqlite::types::ToSql;
 use unflake_model::Timestamp;
 
-use crate::columns::Packer;
 use crate::database::{Error, Result, Row};
+use crate::packed::Packer;
 use crate::write::{NEW_TEST, Writer};
 use crate::{Imported, Report, ReportFacts, ReportId, Store, StoreError};
 

@@ -12,25 +12,25 @@
 //! Deliberately absent: opinions of its own, a clock (times are handed in) and the drawing of anything. What was said of tests is kept as
 //! said: nothing is concluded from it.
 
-mod bodies;
-mod columns;
+mod assertion_samples;
 mod connect;
 mod copy;
 mod database;
+mod enum_columns;
 mod error;
 mod executions;
-mod failed;
+mod failures;
 mod filesystem;
+mod findings;
 mod import;
-mod place;
+mod location;
+mod packed;
 mod postgres;
 mod read;
+mod renames;
 mod report;
 mod run;
-mod said;
-mod samples;
 mod schema;
-mod word;
 mod write;
 
 use std::cell::RefCell;
@@ -39,17 +39,17 @@ use std::time::Duration;
 use database::Database;
 use postgres::{Address, Client};
 
-pub use bodies::Renamed;
 pub use connect::{let_git_see, make_hidden};
 pub use copy::Copied;
 pub use error::{At, StoreError};
 pub use executions::{Execution, Kin, Past, Source, SourceId, TestKey};
-pub use failed::{FailureRef, Pulse, TextKey};
-pub use place::Place;
+pub use failures::{FailureRef, Pulse, TextKey};
+pub use findings::{Ready, Said};
+pub use location::StoreLocation;
 pub use read::{Kept, Learned};
+pub use renames::Renamed;
 pub use report::{Imported, Report, ReportFacts, ReportId};
 pub use run::{Host, Revision, Run, RunFacts, RunId};
-pub use said::{Ready, Said};
 
 /// The name of the database within the directory of the store.
 pub const FILE: &str = "history.db";
@@ -60,14 +60,14 @@ pub const QUARANTINE: &str = "quarantine.toml";
 #[derive(Debug)]
 pub struct Store {
     database: Database,
-    place: Place,
+    place: StoreLocation,
     known: write::Known,
 }
 
 impl Store {
     /// Opens the history in a place and makes it where it is not there yet. A directory that it makes, or finds empty, gets
     /// a `.gitignore` that keeps git from seeing it.
-    pub fn open(place: impl Into<Place>) -> Result<Self, StoreError> {
+    pub fn open(place: impl Into<StoreLocation>) -> Result<Self, StoreError> {
         let place = place.into();
         let database = match &place.server {
             Some(address) => {
@@ -80,7 +80,7 @@ impl Store {
     }
 
     /// Opens the history in a place, if there is one.
-    pub fn find(place: impl Into<Place>) -> Result<Option<Self>, StoreError> {
+    pub fn find(place: impl Into<StoreLocation>) -> Result<Option<Self>, StoreError> {
         let place = place.into();
         let database = match &place.server {
             Some(address) => match reach(&place, address)? {
@@ -95,7 +95,7 @@ impl Store {
 
     /// A history that ends with the process.
     pub fn in_memory() -> Result<Self, StoreError> {
-        let place = Place::memory();
+        let place = StoreLocation::memory();
         let database = Database::Sqlite(connect::open(&place, &place.dir, false)?);
         Ok(Self { database, place, known: write::Known::default() })
     }
@@ -116,13 +116,13 @@ impl Store {
     }
 }
 
-fn in_file(place: &Place) -> Result<Database, StoreError> {
+fn in_file(place: &StoreLocation) -> Result<Database, StoreError> {
     let path = connect::prepare(&place.dir)?;
     connect::open(place, &path, filesystem::is_shared(&place.dir)).map(Database::Sqlite)
 }
 
 /// A connection, and the version of the tables. 0: there are none.
-fn reach(place: &Place, address: &Address) -> Result<(Client, i32), StoreError> {
+fn reach(place: &StoreLocation, address: &Address) -> Result<(Client, i32), StoreError> {
     let reached = Client::connect(address).and_then(|mut client| {
         let found = client.version()?;
         Ok((client, found))
@@ -130,7 +130,7 @@ fn reach(place: &Place, address: &Address) -> Result<(Client, i32), StoreError> 
     reached.map_err(|error| StoreError::of(place, error))
 }
 
-fn on_server(place: &Place, mut client: Client, found: i32) -> Result<Database, StoreError> {
+fn on_server(place: &StoreLocation, mut client: Client, found: i32) -> Result<Database, StoreError> {
     if found > schema::KNOWN {
         return Err(StoreError::Newer { at: place.into(), found, known: schema::KNOWN });
     }

@@ -8,7 +8,7 @@ use rusqlite::types::ToSql;
 use unflake_model::{Attempt, Dependencies, EnvironmentId, Factor, Failure, Observation, SessionId, TestId, Timestamp};
 
 use crate::database::{Error, Result, Row};
-use crate::word::{Json, Word};
+use crate::enum_columns::{Json, Word};
 use crate::write::Told;
 use crate::{Host, Revision, Run, RunFacts, RunId, Store, StoreError};
 

@@ -6,12 +6,12 @@ use rusqlite::params;
 use rusqlite::types::ToSql;
 use serde::{Deserialize, Serialize};
 use unflake_model::{
-    Attempt, Dependencies, Environment, EnvironmentId, Factor, Failure, Observation, Origin, Problem, Purpose,
+    Attempt, Dependencies, Environment, EnvironmentId, Factor, Failure, Isolation, Observation, Problem, Purpose,
     SessionId, Test, TestId, Timestamp,
 };
 
 use crate::database::{Database, Error, Result};
-use crate::word::{Json, Word, to_json};
+use crate::enum_columns::{Json, Word, to_json};
 use crate::{Revision, RunFacts, RunId, Store, StoreError};
 
 impl Store {
@@ -113,7 +113,7 @@ pub(crate) struct Known {
     circumstances: HashMap<Circumstance, i64>,
 }
 
-type Circumstance = (RunId, SessionId, EnvironmentId, Purpose, Origin);
+type Circumstance = (RunId, SessionId, EnvironmentId, Purpose, Isolation);
 
 /// Observations other than attempts and listings, as they are kept.
 #[derive(Serialize, Deserialize)]

@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use common::{Home, attempted, facts, failing, passing, place};
 use unflake_model::{
-    Answer, Assertion, Dependencies, Detail, Finding, Fingerprint, Group, Held, Mode, Nio, NioKind, Observation,
-    Outcome, Repeats, Sample, SessionId, Spot, Test, TestId, Timestamp,
+    Assertion, AssertionKey, AssertionOutcome, AssertionSample, Dependencies, Detail, Feedback, Finding, Fingerprint,
+    Nio, NioKind, NioMode, Observation, Outcome, Repeats, SessionId, Test, TestId, Timestamp, ValueGroup,
 };
 use unflake_store::{Copied, Imported, ReportFacts, RunFacts, SourceId, Store, StoreError};
 
@@ -19,18 +19,23 @@ use unflake_store::{Copied, Imported, ReportFacts, RunFacts, SourceId, Store, St
 fn fill(store: &mut Store, times: u32) {
     let run = store.begin(&facts()).unwrap();
     let tests = vec![Test { id: "listed".into(), file: Some("a.py".into()), line: Some(3), command: Vec::new() }];
-    let sample = Sample {
+    let sample = AssertionSample {
         assertion: Assertion {
             test: "a".into(),
-            spot: Spot { file: "t.py".into(), function: "f".into(), expression: "x == 1".into(), ordinal: 0 },
+            spot: AssertionKey { file: "t.py".into(), function: "f".into(), expression: "x == 1".into(), ordinal: 0 },
         },
         body: "b".into(),
         version: String::new(),
-        groups: vec![Group { how: Held::Held, values: "x = 1".into(), failing: Vec::new(), times: 10 }],
+        groups: vec![ValueGroup {
+            how: AssertionOutcome::Held,
+            values: "x = 1".into(),
+            failing: Vec::new(),
+            times: 10,
+        }],
     };
     let nio = Nio {
         kind: NioKind::Nio,
-        mode: Mode::IsolatedMethod,
+        mode: NioMode::IsolatedMethod,
         evidence: Repeats::default(),
         fresh: None,
         second_failure: None,
@@ -48,7 +53,7 @@ fn fill(store: &mut Store, times: u32) {
     store.keep_samples(run, &[sample]).unwrap();
     store.say(run, &[finding]).unwrap();
     store
-        .answer(&Answer { finding: Fingerprint("f".into()), useful: false, at: Timestamp(3), why: Some("no".into()) })
+        .answer(&Feedback { finding: Fingerprint("f".into()), useful: false, at: Timestamp(3), why: Some("no".into()) })
         .unwrap();
     let report = ReportFacts {
         key: format!("key {}", store.reports(99).unwrap().len()),

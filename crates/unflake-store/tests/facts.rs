@@ -8,7 +8,7 @@ use common::{Home, attempted, facts, failing, names, passing};
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 use unflake_model::{
-    Attempt, Death, Environment, EnvironmentId, Failure, Observation, Origin, Outcome, Phase, Problem, ProblemKind,
+    Attempt, Death, Environment, EnvironmentId, Failure, Isolation, Observation, Outcome, Phase, Problem, ProblemKind,
     Purpose, SessionId, Test, Timestamp,
 };
 use unflake_store::{Revision, Run, RunFacts, RunId, Store};
@@ -56,7 +56,7 @@ fn what_is_not_an_attempt_comes_back_in_order(home: &Home) {
     let told = [
         Observation::EnvironmentUp(Environment {
             id: EnvironmentId(1),
-            origin: Origin::Fork,
+            origin: Isolation::Fork,
             parent: Some(EnvironmentId(0)),
             runner: "pytest 8.3.4".into(),
             language: "CPython 3.11.7".into(),
@@ -177,7 +177,7 @@ fn attempts() -> impl Strategy<Value = Attempt> {
         Purpose::Base,
         Purpose::Factor,
     ]);
-    let origins = prop::sample::select(vec![Origin::Process, Origin::Fork]);
+    let origins = prop::sample::select(vec![Isolation::Process, Isolation::Fork]);
     let numbers = (any::<u32>(), any::<u32>(), any::<u32>(), any::<u32>(), any::<i64>(), any::<f64>());
     (texts(), purposes, origins, numbers, outcomes(), prop::option::of(failures()), texts(), texts()).prop_map(
         |(test, purpose, origin, numbers, outcome, failure, stdout, stderr)| {

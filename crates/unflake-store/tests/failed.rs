@@ -3,7 +3,7 @@
 mod common;
 
 use common::{Home, attempted, facts, failing, passing};
-use unflake_model::{Answer, Attempt, Failure, Fingerprint, Outcome, Phase, Purpose, Timestamp};
+use unflake_model::{Attempt, Failure, Feedback, Fingerprint, Outcome, Phase, Purpose, Timestamp};
 use unflake_store::{Imported, ReportFacts, SourceId, Store};
 
 fn report(store: &mut Store, key: &str, started: i64, executions: &[Imported]) -> SourceId {
@@ -89,7 +89,7 @@ fn the_pulse_beats_when_something_comes_in(home: &Home) {
     assert!(beats(&store));
     report(&mut store, "one", 10, &[execution("a", Outcome::Passed, "")]);
     assert!(beats(&store));
-    let answer = Answer { finding: Fingerprint("f".into()), useful: false, at: Timestamp(1), why: None };
+    let answer = Feedback { finding: Fingerprint("f".into()), useful: false, at: Timestamp(1), why: None };
     store.answer(&answer).unwrap();
     assert!(beats(&store));
     assert!(!beats(&store));

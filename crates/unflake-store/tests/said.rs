@@ -3,11 +3,14 @@
 mod common;
 
 use common::{Home, facts};
-use unflake_model::{Answer, Detail, Finding, Fingerprint, Mode, Nio, NioKind, Prepared, Repeats, TestId, Timestamp};
+use unflake_model::{
+    Detail, Feedback, Finding, Fingerprint, Nio, NioKind, NioMode, PreparedReport, Repeats, TestId, Timestamp,
+};
 use unflake_store::RunFacts;
 
 fn finding(test: &str, kind: NioKind, sentence: &str) -> Finding {
-    let nio = Nio { kind, mode: Mode::IsolatedMethod, evidence: Repeats::default(), fresh: None, second_failure: None };
+    let nio =
+        Nio { kind, mode: NioMode::IsolatedMethod, evidence: Repeats::default(), fresh: None, second_failure: None };
     Finding {
         test: test.into(),
         detail: Detail::Nio(nio),
@@ -17,8 +20,8 @@ fn finding(test: &str, kind: NioKind, sentence: &str) -> Finding {
     }
 }
 
-fn report(failed: u32, finding: Option<Finding>) -> Prepared {
-    Prepared {
+fn report(failed: u32, finding: Option<Finding>) -> PreparedReport {
+    PreparedReport {
         finding,
         exit: 1,
         meaning: "flaky".into(),
@@ -72,7 +75,7 @@ fn reports_are_of_a_test_and_the_files_it_was_made_with(home: &Home) {
 
 fn the_last_answer_holds(home: &Home) {
     let mut store = home.open();
-    let answer = |finding: &str, useful, at| Answer {
+    let answer = |finding: &str, useful, at| Feedback {
         finding: Fingerprint(finding.into()),
         useful,
         at: Timestamp(at),

@@ -3,13 +3,14 @@
 mod common;
 
 use common::Home;
-use unflake_model::{Assertion, Group, Held, Sample, Spot};
+use unflake_model::{Assertion, AssertionKey, AssertionOutcome, AssertionSample, ValueGroup};
 use unflake_store::Revision;
 
-fn sample(values: &str) -> Sample {
-    let spot = Spot { file: "t.py".into(), function: "test_a".into(), expression: "x == 1".into(), ordinal: 0 };
-    let groups = vec![Group { how: Held::Held, values: values.to_owned(), failing: Vec::new(), times: 10 }];
-    Sample {
+fn sample(values: &str) -> AssertionSample {
+    let spot = AssertionKey { file: "t.py".into(), function: "test_a".into(), expression: "x == 1".into(), ordinal: 0 };
+    let groups =
+        vec![ValueGroup { how: AssertionOutcome::Held, values: values.to_owned(), failing: Vec::new(), times: 10 }];
+    AssertionSample {
         assertion: Assertion { test: "t.py::test_a".into(), spot },
         body: "b".into(),
         version: String::new(),

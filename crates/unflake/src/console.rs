@@ -3,7 +3,7 @@
 use std::env;
 use std::io::IsTerminal;
 
-use unflake_report::{Look, Progress};
+use unflake_report::{Progress, TerminalStyle};
 
 use crate::args::When;
 
@@ -11,7 +11,7 @@ use crate::args::When;
 const LOG_WIDTH: usize = usize::MAX;
 
 /// How to draw on `stream`.
-pub(crate) fn look(colour: When, stream: &impl IsTerminal) -> Look {
+pub(crate) fn look(colour: When, stream: &impl IsTerminal) -> TerminalStyle {
     let terminal = stream.is_terminal();
     let said = |name: &str| env::var(name).is_ok_and(|value| !value.is_empty());
     let colour = match colour {
@@ -29,7 +29,7 @@ pub(crate) fn look(colour: When, stream: &impl IsTerminal) -> Look {
         Some(locale) => locale.to_uppercase().replace('-', "").contains("UTF8"),
         None => !terminal,
     };
-    Look { colour, width, unicode }
+    TerminalStyle { colour, width, unicode }
 }
 
 /// Progress on standard error: a living line on a terminal, plain lines in a log.

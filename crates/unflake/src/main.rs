@@ -1,60 +1,25 @@
 //! unflake: says which test failures are real and which are flaky, and how it knows.
 
-mod affected;
-mod answer;
 mod args;
-mod args_history;
-mod args_said;
-mod asserted;
-mod base;
-mod campaign;
 mod ci;
-mod comment;
-mod compare;
+mod commands;
+mod config;
 mod console;
-mod demo;
-mod doctor;
+mod error;
 mod exit;
-mod factor_commands;
-mod factor_plan;
-mod factors;
-mod filter;
-mod filter_args;
-mod filter_file;
-mod filter_tune;
 mod functions;
-mod history;
-mod import;
-mod issue;
-mod known;
-mod locate;
-mod locating;
-mod measure;
-mod memory;
-mod outputs;
+mod history_recorder;
 mod owners;
-mod pages;
-mod plain;
-mod prepare;
-mod probes;
-mod project;
-mod quarantine;
-mod quarantine_file;
-mod ready;
 mod renames;
-mod reports;
+mod report_files;
+mod repro_command;
+mod result_files;
 mod revision;
-mod run;
-mod score;
-mod search;
-mod settings;
+mod run_loop;
 mod sources;
-mod standing;
-mod stores;
-mod trace;
-mod tree;
-mod trouble;
-mod under;
+mod test_knowledge;
+mod test_scores;
+mod worktree_hash;
 
 use std::env;
 use std::io::{self, Write};
@@ -63,30 +28,30 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
 
+use crate::args::filter::FilterCommand;
 use crate::args::{Cli, Command, SearchArgs, When};
+use crate::config::settings::{Settings, Sources, Typed};
+use crate::error::Trouble;
 use crate::exit::Exit;
-use crate::filter_args::FilterCommand;
-use crate::settings::{Settings, Sources, Typed};
-use crate::trouble::Trouble;
 
 fn main() -> ExitCode {
-    if let Some(code) = unflake_drivers::hand_over() {
+    if let Some(code) = unflake_runners::hand_over() {
         return code;
     }
     let cli = Cli::parse();
     match &cli.command {
-        Command::Keep { arguments } => return unflake_exec::keep(arguments),
+        Command::Keep { arguments } => return unflake_engine::keep(arguments),
         Command::Drive { results: Some(results), one_test: Some(one_test), command, .. } => {
-            let reports = unflake_drivers::Reports { results: results.clone(), one_test: one_test.clone() };
-            return unflake_drivers::drive_by_reports(&reports, command);
+            let reports = unflake_runners::ResultsCommand { results: results.clone(), one_test: one_test.clone() };
+            return unflake_runners::drive_by_reports(&reports, command);
         }
         Command::Drive { classpath_file: Some(file), test_classes, command, .. } => {
-            let class_path = unflake_drivers::ClassPath { file: file.clone(), test_classes: test_classes.clone() };
-            return unflake_drivers::drive_class_path(&class_path, command);
+            let class_path = unflake_runners::ClassPath { file: file.clone(), test_classes: test_classes.clone() };
+            return unflake_runners::drive_class_path(&class_path, command);
         }
-        Command::Drive { command, .. } => return unflake_drivers::drive(command),
-        Command::Under(args) => return unflake_factors::watched(|| under::run(args)),
-        Command::Doctor(args) if args.factors => return unflake_factors::watched(|| told(cli).code()),
+        Command::Drive { command, .. } => return unflake_runners::drive(command),
+        Command::Under(args) => return unflake_worlds::watched(|| commands::under::run(args)),
+        Command::Doctor(args) if args.factors => return unflake_worlds::watched(|| told(cli).code()),
         _ => {}
     }
     told(cli).into()
@@ -107,117 +72,122 @@ fn obey(cli: Cli) -> Result<Exit, Trouble> {
             let typed = std::mem::take(&mut args.typed);
             let settings = settle(typed, std::mem::take(&mut args.command.command), &here)?;
             need_command(&settings)?;
-            run::run(args, &settings, &here, cli.color)
+            commands::run::command::run(args, &settings, &here, cli.color)
         }
         Command::Trace(mut args) => {
             let typed = std::mem::take(&mut args.typed);
             let settings = settle(typed, std::mem::take(&mut args.command.command), &here)?;
             need_command(&settings)?;
-            trace::run(&args, &settings, &here, cli.color)
+            commands::trace::run(&args, &settings, &here, cli.color)
         }
         Command::Nio(mut args) => {
             let settings = settle_search(&mut args.search, &here)?;
-            search::nio(&args, &settings, &here, cli.color)
+            commands::order_and_nio::nio(&args, &settings, &here, cli.color)
         }
         Command::Order(mut args) => {
             let settings = settle_search(&mut args.search, &here)?;
-            search::order(&args, &settings, &here, cli.color)
+            commands::order_and_nio::order(&args, &settings, &here, cli.color)
         }
         Command::Locate(mut args) => {
             let typed = std::mem::take(&mut args.typed);
             let settings = settle(typed, std::mem::take(&mut args.command.command), &here)?;
             need_command(&settings)?;
-            locate::run(&args, &settings, &here, cli.color)
+            commands::locate::command::run(&args, &settings, &here, cli.color)
         }
         Command::Prepare(mut args) => {
             let typed = std::mem::take(&mut args.typed);
             let settings = settle(typed, std::mem::take(&mut args.command.command), &here)?;
             need_command(&settings)?;
-            prepare::run(&args, &settings, &here, cli.color)
+            commands::prepare::run(&args, &settings, &here, cli.color)
         }
         Command::Factors(mut args) => {
             let typed = std::mem::take(&mut args.typed);
             let settings = settle(typed, std::mem::take(&mut args.command.command), &here)?;
             need_command(&settings)?;
-            factors::run(&args, &settings, &here, cli.color)
+            commands::factors::command::run(&args, &settings, &here, cli.color)
         }
         Command::Measure(mut args) => {
             let typed = std::mem::take(&mut args.typed);
             let settings = settle(typed, std::mem::take(&mut args.command.command), &here)?;
             need_command(&settings)?;
-            measure::run(&args, &settings, &here, cli.color)
+            commands::measure::run(&args, &settings, &here, cli.color)
         }
         Command::Filter(what) => filter(what, &here, cli.color),
         Command::Affected(mut args) => {
             let typed = std::mem::take(&mut args.typed);
             let settings = settle(typed, std::mem::take(&mut args.command.command), &here)?;
             need_command(&settings)?;
-            affected::show(&args, &settings, &here, cli.color)
+            commands::affected::show(&args, &settings, &here, cli.color)
         }
         Command::History(mut args) => {
             let settings = settle(Typed { store: args.place.store.take(), ..Typed::default() }, Vec::new(), &here)?;
-            history::show(&args, &settings.store.value, &here, &console::look(cli.color, &io::stdout()))?;
+            commands::history::show(&args, &settings.store.value, &here, &console::look(cli.color, &io::stdout()))?;
             Ok(Exit::Success)
         }
         Command::Answer(args) => {
             let settings = settle(Typed::default(), Vec::new(), &here)?;
-            answer::obey(&args, &settings.store.value)?;
+            commands::feedback::obey(&args, &settings.store.value)?;
             Ok(Exit::Success)
         }
         Command::Comment(mut args) => {
             let settings = settle(std::mem::take(&mut args.typed), Vec::new(), &here)?;
-            comment::run(&args, &settings, &here)
+            commands::comment::run(&args, &settings, &here)
         }
         Command::Issue(args) => {
             let settings = settle(Typed::default(), Vec::new(), &here)?;
-            issue::write(&args, &settings.store.value, &here)?;
+            commands::issue::write(&args, &settings.store.value, &here)?;
             Ok(Exit::Success)
         }
         Command::Quarantine(args) => {
             let settings = settle(Typed::default(), Vec::new(), &here)?;
-            quarantine::obey(&args, &settings.store.value, &here, &console::look(cli.color, &io::stdout()))?;
+            commands::quarantine::command::obey(
+                &args,
+                &settings.store.value,
+                &here,
+                &console::look(cli.color, &io::stdout()),
+            )?;
             Ok(Exit::Success)
         }
         Command::Score(mut args) => {
             let settings = settle(Typed { store: args.place.store.take(), ..Typed::default() }, Vec::new(), &here)?;
-            score::show(&args, &settings.store.value, &here, &console::look(cli.color, &io::stdout()))?;
+            commands::score::show(&args, &settings.store.value, &here, &console::look(cli.color, &io::stdout()))?;
             Ok(Exit::Success)
         }
         Command::Serve(mut args) => {
             let typed = Typed { store: args.place.store.take(), ..Typed::default() };
-            pages::serve(&args, &settle(typed, Vec::new(), &here)?.store.value, &here)
+            commands::serve::serve(&args, &settle(typed, Vec::new(), &here)?.store.value, &here)
         }
         Command::Report(mut args) => {
             let typed = Typed { store: args.place.store.take(), ..Typed::default() };
-            pages::write_file(&args, &settle(typed, Vec::new(), &here)?.store.value, &here)
+            commands::serve::write_file(&args, &settle(typed, Vec::new(), &here)?.store.value, &here)
         }
         Command::Import(mut args) => {
             let settings = settle(Typed { store: args.place.store.take(), ..Typed::default() }, Vec::new(), &here)?;
-            import::run(&args, &settings.store.value, &console::look(cli.color, &io::stdout()))
+            commands::import::run(&args, &settings.store.value, &console::look(cli.color, &io::stdout()))
         }
         Command::Store(what) => {
-            stores::obey(&what, &here)?;
+            commands::store_copy::obey(&what, &here)?;
             Ok(Exit::Success)
         }
         Command::Doctor(args) => {
             let settings = settle(Typed::default(), args.command.command, &here)?;
             if args.factors {
-                return probes::examine(&settings.command.value);
+                return commands::doctor::factor_probes::examine(&settings.command.value);
             }
-            doctor::examine(&settings, &here, cli.color)
+            commands::doctor::report::examine(&settings, &here, cli.color)
         }
         Command::Settings(args) => {
             let settings = settle(args.typed, args.command.command, &here)?;
             print_settings(&settings);
             Ok(Exit::Success)
         }
-        Command::Demo(args) => demo::show(&args, cli.color),
+        Command::Demo(args) => commands::demo::show(&args, cli.color),
         Command::Completions { shell } => {
             clap_complete::generate(shell, &mut Cli::command(), "unflake", &mut io::stdout());
             Ok(Exit::Success)
         }
         Command::Tell { word, place } => {
-            let _ = writeln!(io::stdout(), "{}", probes::tell(&word, &place));
+            let _ = writeln!(io::stdout(), "{}", commands::doctor::factor_probes::tell(&word, &place));
             Ok(Exit::Success)
         }
         Command::Keep { .. } | Command::Drive { .. } | Command::Under(_) => unreachable!("they have left before"),
@@ -230,17 +200,19 @@ fn filter(what: FilterCommand, here: &Path, colour: When) -> Result<Exit, Troubl
             let typed = std::mem::take(&mut args.typed);
             let settings = settle(typed, std::mem::take(&mut args.command.command), here)?;
             need_command(&settings)?;
-            filter::learn(&args, &settings, here, colour)
+            commands::filter::command::learn(&args, &settings, here, colour)
         }
         FilterCommand::Apply(mut args) => {
             args.filter.get_or_insert_default();
             obey(Cli { command: Command::Run(args), color: colour })
         }
         FilterCommand::Tune(args) => {
-            filter_tune::tune(&args, &settle(Typed::default(), Vec::new(), here)?, here, colour)
+            commands::filter::tune::tune(&args, &settle(Typed::default(), Vec::new(), here)?, here, colour)
         }
-        FilterCommand::Show(args) => filter::show(&args, &settle(Typed::default(), Vec::new(), here)?, here, colour),
-        FilterCommand::Mark(args) => filter_tune::mark(&args, here),
+        FilterCommand::Show(args) => {
+            commands::filter::command::show(&args, &settle(Typed::default(), Vec::new(), here)?, here, colour)
+        }
+        FilterCommand::Mark(args) => commands::filter::tune::mark(&args, here),
     }
 }
 
@@ -252,8 +224,8 @@ fn settle_search(args: &mut SearchArgs, here: &Path) -> Result<Settings, Trouble
 
 /// From what was typed to what holds.
 fn settle(typed: Typed, command: Vec<String>, here: &Path) -> Result<Settings, Trouble> {
-    let project = project::find(here);
-    let file = project::settings_file(&project)?;
+    let project = config::project::find(here);
+    let file = config::project::settings_file(&project)?;
     let sources = Sources {
         file: file.as_ref(),
         variable: &|name| env::var(name).ok(),
@@ -262,7 +234,7 @@ fn settle(typed: Typed, command: Vec<String>, here: &Path) -> Result<Settings, T
     };
     let mut settings = Settings::resolve(typed, command, &sources)?;
     if settings.command.value.is_empty()
-        && let Some(guess) = project::guess_command(&project)
+        && let Some(guess) = config::project::guess_command(&project)
     {
         settings.command = guess;
     }

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use unflake_model::{Test, TestId};
 use unflake_store::{Renamed, RunId, Store, StoreError};
 
+use crate::config::project;
 use crate::functions::functions;
-use crate::project;
 
 /// Sources that are at hand.
 pub(crate) struct Sources {

@@ -9,7 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use e2e::{Story, python, server, unflake};
-use unflake_store::{Place, SourceId, Store};
+use unflake_store::{SourceId, Store, StoreLocation};
 
 use crate::report;
 
@@ -33,7 +33,7 @@ impl Home {
     }
 
     fn opened(&self, number: usize) -> Option<Store> {
-        let place = Place::parse(&self.text(number), &PathBuf::new(), &|_| None).unwrap();
+        let place = StoreLocation::parse(&self.text(number), &PathBuf::new(), &|_| None).unwrap();
         Store::find(&place).unwrap()
     }
 

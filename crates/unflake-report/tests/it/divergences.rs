@@ -4,8 +4,11 @@ use std::collections::BTreeMap;
 
 use proptest::collection::vec;
 use proptest::prelude::*;
-use unflake_model::{Answer, Cause, Detail, Divergence, Finding, How, Line, Location, Parting, Split, TestId};
-use unflake_report::{Located, Look, locate, locate_page};
+use unflake_model::{
+    Cause, Detail, Divergence, DivergenceKind, DivergencePoint, Feedback, Finding, Location, SourceLine, TestId,
+    ValueSplit,
+};
+use unflake_report::{LocateReport, TerminalStyle, locate, locate_page};
 
 use crate::samples::{hostile as text, written};
 
@@ -14,7 +17,7 @@ pub(crate) struct Case {
     pub(crate) finding: Finding,
     pub(crate) files: BTreeMap<String, String>,
     pub(crate) repeat: Option<String>,
-    pub(crate) answer: Option<Answer>,
+    pub(crate) answer: Option<Feedback>,
 }
 
 impl Case {
@@ -41,17 +44,17 @@ impl Case {
         }
     }
 
-    fn located<T>(&self, show: impl FnOnce(&Located) -> T) -> T {
+    fn located<T>(&self, show: impl FnOnce(&LocateReport) -> T) -> T {
         let sources = |file: &str| self.files.get(file).map(|text| text.split('\n').map(str::to_owned).collect());
-        show(&Located {
+        show(&LocateReport {
             page: Some(".unflake/reports/test_retry.html"),
             repeat: self.repeat.as_deref(),
             answer: self.answer.as_ref(),
-            ..Located::new(&self.finding, &sources, 14.21)
+            ..LocateReport::new(&self.finding, &sources, 14.21)
         })
     }
 
-    pub(crate) fn terminal(&self, look: &Look, quiet: bool) -> String {
+    pub(crate) fn terminal(&self, look: &TerminalStyle, quiet: bool) -> String {
         self.located(|located| written(|out| locate(located, look, quiet, out)))
     }
 
@@ -60,11 +63,11 @@ impl Case {
     }
 }
 
-pub(crate) fn line(file: &str, line: u32, function: &str) -> Line {
-    Line { file: file.into(), line, function: function.into() }
+pub(crate) fn line(file: &str, line: u32, function: &str) -> SourceLine {
+    SourceLine { file: file.into(), line, function: function.into() }
 }
 
-fn lines(file: &str, function: &str, numbers: impl IntoIterator<Item = u32>) -> Vec<Line> {
+fn lines(file: &str, function: &str, numbers: impl IntoIterator<Item = u32>) -> Vec<SourceLine> {
     numbers.into_iter().map(|number| line(file, number, function)).collect()
 }
 
@@ -72,8 +75,14 @@ fn strings<const N: usize>(texts: [&str; N]) -> Vec<String> {
     texts.map(str::to_owned).to_vec()
 }
 
-fn parting(runs: u32, common: u64, before: Vec<Line>, failing: Vec<Line>, passing: Vec<Line>) -> Parting {
-    Parting {
+fn parting(
+    runs: u32,
+    common: u64,
+    before: Vec<SourceLine>,
+    failing: Vec<SourceLine>,
+    passing: Vec<SourceLine>,
+) -> DivergencePoint {
+    DivergencePoint {
         runs,
         strand: "main".into(),
         common,
@@ -93,12 +102,12 @@ pub(crate) fn drawn() -> Case {
     let delay = |numbers: &[u32]| lines(file, "Backoff.delay", numbers.iter().copied());
     let start = Location {
         line: line(file, 18, "Backoff.delay"),
-        how: How::Value,
+        how: DivergenceKind::Value,
         failing: 11,
         passing: 0,
         chance: 3.4e-8,
         sentence: "jitter ≥ 0.93 in all 11 failing runs, never in 39 passing ones".into(),
-        value: Some(Split {
+        value: Some(ValueSplit {
             name: "jitter".into(),
             failing: strings(["0.93 – 0.99"]),
             passing: strings(["0.01 – 0.92"]),
@@ -106,7 +115,7 @@ pub(crate) fn drawn() -> Case {
     };
     let parts = Location {
         line: line(file, 20, "Backoff.delay"),
-        how: How::Control,
+        how: DivergenceKind::Control,
         failing: 11,
         passing: 0,
         chance: 3.4e-8,
@@ -121,7 +130,7 @@ pub(crate) fn drawn() -> Case {
         runs: 50,
         failed: 11,
         timed_out: 2,
-        partings: vec![Parting {
+        partings: vec![DivergencePoint {
             calls: vec![
                 line("tests/test_mail.py", 51, "test_retry"),
                 line("mail/send.py", 33, "Mailer.send"),
@@ -150,7 +159,7 @@ pub(crate) fn two_ways() -> Case {
     let take = |numbers: &[u32]| lines(file, "Queue.take", numbers.iter().copied());
     let location = |line, failing, chance, sentence: &str| Location {
         line,
-        how: How::Control,
+        how: DivergenceKind::Control,
         failing,
         passing: 1,
         chance,
@@ -208,7 +217,7 @@ pub(crate) fn another_order() -> Case {
         because: "two threads go through src/count.rs:7 and the order of their turns tells failing runs apart".into(),
         locations: vec![Location {
             line: line("src/count.rs", 7, "count::add"),
-            how: How::Order,
+            how: DivergenceKind::Order,
             failing: 4,
             passing: 0,
             chance: 0.00002,
@@ -235,8 +244,11 @@ pub(crate) fn far_apart() -> Case {
     });
     let divergence = case.divergence();
     divergence.locations[0].line = line(file, 5, "load");
-    divergence.locations[0].value =
-        Some(Split { name: "rates".into(), failing: strings(["['a', 'b']", "[]", "None", "7"]), passing: Vec::new() });
+    divergence.locations[0].value = Some(ValueSplit {
+        name: "rates".into(),
+        failing: strings(["['a', 'b']", "[]", "None", "7"]),
+        passing: Vec::new(),
+    });
     divergence.kind = Cause::UnorderedCollection;
     divergence.partings[0].failing = vec![line("shop/errors.py", 3, "Missing.__init__")];
     divergence.partings[0].passing = vec![line(file, 38, "apply")];
@@ -270,12 +282,12 @@ pub(crate) fn hostile() -> Case {
     let at = |number| line(&file, number, evil);
     let location = |number: u32| Location {
         line: at(number),
-        how: How::Value,
+        how: DivergenceKind::Value,
         failing: 2,
         passing: 1,
         chance: f64::NAN,
         sentence: format!("{evil} ::error::x ##[error]"),
-        value: Some(Split {
+        value: Some(ValueSplit {
             name: evil.into(),
             failing: vec![evil.into(), "x".repeat(10_000)],
             passing: vec!["\u{202e}1".into(), "\n::set-env::".into(), "</td>".into(), "--><!--".into()],
@@ -301,14 +313,14 @@ pub(crate) fn hostile() -> Case {
     Case::new(evil, evil, divergence).with(&file, 1, &format!("{evil}\n\t{long}\n\u{202e}::warning::\n\n]]>\n"))
 }
 
-fn any_line() -> impl Strategy<Value = Line> {
+fn any_line() -> impl Strategy<Value = SourceLine> {
     let number = prop_oneof![0u32..12, any::<u32>()];
     let file = prop_oneof![Just("file".to_owned()), text()];
-    (file, number, text()).prop_map(|(file, line, function)| Line { file, line, function })
+    (file, number, text()).prop_map(|(file, line, function)| SourceLine { file, line, function })
 }
 
 fn any_location() -> impl Strategy<Value = Location> {
-    let how = prop_oneof![Just(How::Control), Just(How::Value), Just(How::Order)];
+    let how = prop_oneof![Just(DivergenceKind::Control), Just(DivergenceKind::Value), Just(DivergenceKind::Order)];
     let number = prop_oneof![
         text(),
         Just("1".to_owned()),
@@ -316,7 +328,8 @@ fn any_location() -> impl Strategy<Value = Location> {
         any::<f64>().prop_map(|n| n.to_string())
     ];
     let values = vec(number, 0..15);
-    let split = (text(), values.clone(), values).prop_map(|(name, failing, passing)| Split { name, failing, passing });
+    let split =
+        (text(), values.clone(), values).prop_map(|(name, failing, passing)| ValueSplit { name, failing, passing });
     (any_line(), how, any::<[u32; 2]>(), any::<f64>(), text(), proptest::option::of(split)).prop_map(
         |(line, how, [failing, passing], chance, sentence, value)| Location {
             line,
@@ -330,12 +343,12 @@ fn any_location() -> impl Strategy<Value = Location> {
     )
 }
 
-fn any_parting() -> impl Strategy<Value = Parting> {
+fn any_parting() -> impl Strategy<Value = DivergencePoint> {
     let lines = || vec(any_line(), 0..20);
     let elsewhere = vec((text(), proptest::option::of(any_line())), 0..4);
     let said = vec((text(), any::<u32>()), 0..4);
     (any::<u32>(), text(), any::<u64>(), lines(), lines(), lines(), lines(), said, elsewhere).prop_map(
-        |(runs, strand, common, before, failing, passing, calls, messages, elsewhere)| Parting {
+        |(runs, strand, common, before, failing, passing, calls, messages, elsewhere)| DivergencePoint {
             strand,
             calls,
             messages,

@@ -3,8 +3,8 @@
 use insta::assert_snapshot;
 use quick_xml::Reader;
 use quick_xml::events::Event;
-use unflake_model::{Detail, Factor, Finding, Influence, Rate, Threshold, Tried, Untried};
-use unflake_report::{Experimented, Look, factors, factors_page};
+use unflake_model::{Detail, Factor, FactorTrial, Finding, Influence, Rate, Threshold, UntriedFactor};
+use unflake_report::{ExperimentReport, TerminalStyle, factors, factors_page};
 
 use crate::samples::{ASCII, NARROW, WIDE};
 
@@ -16,11 +16,11 @@ fn rate(seen: u32, of: u32, low: f64, high: f64) -> Rate {
     Rate { seen, of, low, high }
 }
 
-fn tried(name: &str, words: &str, rate: Rate, chance: Option<f64>) -> Tried {
+fn tried(name: &str, words: &str, rate: Rate, chance: Option<f64>) -> FactorTrial {
     let seconds = (0..rate.of).map(|run| (0.01 + f64::from(run) * 0.004, run < rate.seen)).collect();
     let (entropy, range, false_positives) = (0.0, 0, 0.0);
     let factors = set(words);
-    Tried {
+    FactorTrial {
         name: name.to_owned(),
         factors,
         rate,
@@ -56,7 +56,7 @@ fn leap_day() -> Finding {
             tried("time-zone=Asia/Kolkata", "time-zone=Asia/Kolkata", rate(0, 3, 0.0, 0.56), Some(1.0)),
             tried("load=16", "load=16", rate(1, 8, 0.02, 0.47), Some(0.33)),
         ],
-        untried: vec![Untried { name: "cores".to_owned(), why: "there is a single core anyway".to_owned() }],
+        untried: vec![UntriedFactor { name: "cores".to_owned(), why: "there is a single core anyway".to_owned() }],
         worst: set("date=2028-02-29 time-zone=UTC"),
         best: set("date=2026-11-15 time-zone=UTC"),
         runs: 169,
@@ -70,8 +70,8 @@ fn leap_day() -> Finding {
     }
 }
 
-fn told(findings: &[Finding]) -> Experimented<'_> {
-    Experimented {
+fn told(findings: &[Finding]) -> ExperimentReport<'_> {
+    ExperimentReport {
         findings,
         fails_by: Some("unflake under --date=2028-02-29 --time-zone=UTC -- pytest t"),
         passes_by: Some("unflake under --date=2026-11-15 --time-zone=UTC -- pytest t"),
@@ -80,7 +80,7 @@ fn told(findings: &[Finding]) -> Experimented<'_> {
     }
 }
 
-fn terminal(findings: &[Finding], look: &Look, quiet: bool) -> String {
+fn terminal(findings: &[Finding], look: &TerminalStyle, quiet: bool) -> String {
     let mut out = Vec::new();
     factors(&told(findings), look, quiet, &mut out).unwrap();
     String::from_utf8(out).unwrap()

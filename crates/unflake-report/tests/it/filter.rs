@@ -1,13 +1,16 @@
 use insta::assert_snapshot;
 use proptest::prelude::*;
-use unflake_model::{Assertion, Detail, FilterKind, Filtered, Finding, Outcome, Spot, TestId};
-use unflake_report::{Learned, Look, Tuned, Varying, filter_learned, tune_page, tuned};
+use unflake_model::{Assertion, AssertionKey, Detail, FilterKind, Filtered, Finding, Outcome, TestId};
+use unflake_report::{LearnedFilter, TerminalStyle, TuneReport, VaryingAssertion, filter_learned, tune_page, tuned};
 
 use crate::samples::*;
 
 fn assertion(test: &str, expression: &str) -> Assertion {
     let (file, function) = ("tests/test_cart.py".to_owned(), "test_total".to_owned());
-    Assertion { test: TestId::new(test), spot: Spot { file, function, expression: expression.to_owned(), ordinal: 0 } }
+    Assertion {
+        test: TestId::new(test),
+        spot: AssertionKey { file, function, expression: expression.to_owned(), ordinal: 0 },
+    }
 }
 
 fn filtered(test: &str, kind: FilterKind, expression: &str, sentence: &str) -> Finding {
@@ -48,14 +51,14 @@ fn what_fails_as_it_never_did_comes_before_what_nobody_looked_at() {
         .found(real(COLD))
         .found(real(TOTAL))
         .found(filtered(TOTAL, FilterKind::NeverLikeThis, "cart.width == 358", said));
-    let summary = sample.summary(&Look { width: usize::MAX, ..WIDE }, false);
+    let summary = sample.summary(&TerminalStyle { width: usize::MAX, ..WIDE }, false);
     let at = |text: &str| summary.find(text).unwrap_or_else(|| panic!("{text} is not in\n{summary}"));
     assert!(at(TOTAL) < at(COLD) && at("never failed like this") < at(COLD), "{summary}");
 }
 
 #[test]
 fn what_was_learned() {
-    let one = Varying {
+    let one = VaryingAssertion {
         assertion: assertion(TOTAL, "cart.width == 358"),
         score: 1.0297,
         runs: 10,
@@ -64,8 +67,8 @@ fn what_was_learned() {
         saw: vec![("cart.width = 358".into(), 5), ("cart.width = 348".into(), 3), ("cart.width = 338".into(), 2)],
         in_filter: true,
     };
-    let varying = [one.clone(), Varying { failed: 0, in_filter: false, ..one }];
-    let learned = Learned {
+    let varying = [one.clone(), VaryingAssertion { failed: 0, in_filter: false, ..one }];
+    let learned = LearnedFilter {
         runs: 10,
         assertions: 118,
         varying: &varying,
@@ -76,9 +79,9 @@ fn what_was_learned() {
     assert_snapshot!(written(|out| filter_learned(&sample.run(), &learned, &WIDE, false, out)));
 }
 
-fn example() -> Tuned {
+fn example() -> TuneReport {
     let curve = [(0.0, 1.0, 0.5), (0.3, 1.0, 0.5), (0.4, 0.75, 1.0), (1.3, 0.0, 1.0)];
-    Tuned {
+    TuneReport {
         threshold: 0.33,
         removed: 0.75,
         kept: 1.0,

@@ -1,6 +1,6 @@
 use insta::assert_snapshot;
-use unflake_model::{Death, Origin, Outcome, Purpose, TestId, Timestamp};
-use unflake_report::{HistoryRow, Look, TimeZone, attempts_table};
+use unflake_model::{Death, Isolation, Outcome, Purpose, TestId, Timestamp};
+use unflake_report::{HistoryRow, TerminalStyle, TimeZone, attempts_table};
 
 use crate::samples::*;
 
@@ -11,7 +11,7 @@ fn row(minute: i64, outcome: Outcome, purpose: Purpose, run: u32, message: &str)
         seconds: 0.25 * minute as f64,
         revision: (minute > 0).then_some("1437f11"),
         purpose,
-        origin: Origin::Fork,
+        origin: Isolation::Fork,
         position: if purpose == Purpose::Fresh { 0 } else { 411 },
         run,
         told_by: None,
@@ -19,7 +19,7 @@ fn row(minute: i64, outcome: Outcome, purpose: Purpose, run: u32, message: &str)
     }
 }
 
-fn table(look: &Look) -> String {
+fn table(look: &TerminalStyle) -> String {
     let rows = [
         row(0, Outcome::Passed, Purpose::Suite, 0, ""),
         row(
@@ -39,7 +39,7 @@ fn table(look: &Look) -> String {
 
 #[test]
 fn the_attempts_of_a_test_newest_first() {
-    assert_snapshot!(table(&Look { width: 130, ..WIDE }));
+    assert_snapshot!(table(&TerminalStyle { width: 130, ..WIDE }));
 }
 
 #[test]

@@ -1,19 +1,19 @@
 use insta::assert_snapshot;
 use proptest::prelude::*;
 use unflake_model::{
-    Detail, Difference, Finding, Gap, Hidden, Layer, LayerDifference, LayerMeasure, Measured, Outcome, Rate, SeenIn,
-    Spread, Unit,
+    Detail, Difference, Finding, Gap, Layer, LayerDifference, LayerMeasure, Measurement, Outcome, Rate, SeenIn,
+    SuppressedNoise, Unit, Variance,
 };
-use unflake_report::{Look, Run};
+use unflake_report::{RunReport, TerminalStyle};
 
 use crate::safety::{any_look, check};
 use crate::samples::{ASCII, COLD, NARROW, RETRY, Sample, TOTAL, WIDE, attempt, hostile, written};
 
-fn spread(groups: &[u32], range: u32) -> Spread {
+fn spread(groups: &[u32], range: u32) -> Variance {
     let runs: u32 = groups.iter().sum();
     let share = |size: &u32| f64::from(*size) / f64::from(runs);
     let entropy = groups.iter().map(share).map(|p| p * (1.0 / p).ln()).sum();
-    Spread { runs, entropy, range, groups: groups.to_vec() }
+    Variance { runs, entropy, range, groups: groups.to_vec() }
 }
 
 fn difference(file: &str, line: Option<u32>, what: &str, seen: &[(&str, u32)]) -> Difference {
@@ -23,19 +23,19 @@ fn difference(file: &str, line: Option<u32>, what: &str, seen: &[(&str, u32)]) -
     Difference { unit, last: None, seen, support: None }
 }
 
-fn found(test: &str, kind: Layer, spread: Spread, units: Vec<Difference>) -> Finding {
+fn found(test: &str, kind: Layer, spread: Variance, units: Vec<Difference>) -> Finding {
     let failures = (kind == Layer::Verdict).then_some(Rate { seen: 3, of: 10, low: 0.108, high: 0.603 });
     let detail = Detail::Layer(LayerDifference { kind, spread, units, failures });
     let (sentence, repeat) = ("differs from run to run".to_owned(), Some(format!("pytest {test}")));
     Finding { test: test.into(), detail, sentence, repeat, replay: Vec::new() }
 }
 
-fn layer(layer: Layer, differing: u32, suite: Option<Spread>, entropy: f64, range: f64, wrong: u32) -> LayerMeasure {
+fn layer(layer: Layer, differing: u32, suite: Option<Variance>, entropy: f64, range: f64, wrong: u32) -> LayerMeasure {
     let false_positives = Rate { seen: wrong, of: 27, low: 0.0, high: 0.2 };
     LayerMeasure { layer, tests: 3, differing, suite, entropy, range, false_positives }
 }
 
-fn measured() -> (Sample, Measured) {
+fn measured() -> (Sample, Measurement) {
     let lines = Difference { last: Some(33), ..difference("shop/cart.py", Some(31), "", &[("", 1)]) };
     let held = difference("shop/cart.py", None, "Cart.add, beginning: n >= 1", &[("", 9)]);
     let held = Difference { support: Some(40), ..held };
@@ -57,7 +57,7 @@ fn measured() -> (Sample, Measured) {
         .found(found(COLD, Layer::Interface, spread(&[6, 4], 1), vec![printed]));
     sample.notes.push("runs are copies of one process".to_owned());
     let example = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
-    let measured = Measured {
+    let measured = Measurement {
         runs: 10,
         layers: vec![
             layer(Layer::Verdict, 1, Some(spread(&[7, 3], 1)), 0.20, 0.33, 3),
@@ -70,20 +70,20 @@ fn measured() -> (Sample, Measured) {
             Gap { layer: Layer::Code, why: "a C extension".to_owned(), attempts: 1 },
         ],
         hidden: vec![
-            Hidden {
+            SuppressedNoise {
                 rule: "addresses".to_owned(),
                 replaced: 40,
                 units: 2,
                 example: example(&["x", "0x7f0000000001", "0x7f0000000002"]),
             },
-            Hidden { rule: "times".to_owned(), replaced: 3, units: 0, example: example(&["at 12:00:00"]) },
+            SuppressedNoise { rule: "times".to_owned(), replaced: 3, units: 0, example: example(&["at 12:00:00"]) },
         ],
     };
     (sample, measured)
 }
 
-fn terminal(sample: &Sample, measured: &Measured, look: &Look, quiet: bool) -> String {
-    let run = Run { measured: Some(measured), ..sample.run() };
+fn terminal(sample: &Sample, measured: &Measurement, look: &TerminalStyle, quiet: bool) -> String {
+    let run = RunReport { measured: Some(measured), ..sample.run() };
     written(|out| unflake_report::measure(&run, look, quiet, out))
 }
 
@@ -110,14 +110,14 @@ fn the_same_quiet_and_in_ascii() {
 fn runs_that_are_alike() {
     let sample = Sample::new(0, "all runs are alike").with(TOTAL, [attempt(TOTAL, Outcome::Passed)]);
     let layers = vec![LayerMeasure { tests: 1, ..layer(Layer::Code, 0, Some(spread(&[10], 0)), 0.0, 0.0, 0) }];
-    let measured = Measured { runs: 10, layers, unseen: vec![Layer::Interface], ..Measured::default() };
+    let measured = Measurement { runs: 10, layers, unseen: vec![Layer::Interface], ..Measurement::default() };
     assert_snapshot!(terminal(&sample, &measured, &WIDE, false));
 }
 
 #[test]
 fn the_page() {
     let (sample, measured) = measured();
-    let run = Run { measured: Some(&measured), ..sample.run() };
+    let run = RunReport { measured: Some(&measured), ..sample.run() };
     let page = written(|out| unflake_report::measure_page(&run, out));
     let from = page.find("<main>").unwrap();
     assert_snapshot!(
@@ -134,7 +134,7 @@ proptest! {
         measured.hidden[0].example = vec![text.clone(), text.clone(), text.clone()];
         measured.gaps[0].why = text.clone();
         check(&terminal(&sample, &measured, &look, quiet));
-        let run = Run { measured: Some(&measured), ..sample.run() };
+        let run = RunReport { measured: Some(&measured), ..sample.run() };
         let page = written(|out| unflake_report::measure_page(&run, out));
         prop_assert!(!page.contains("<script"), "{page}");
     }

@@ -1,24 +1,24 @@
 //! What a person reads after a night.
 
 use insta::assert_snapshot;
-use unflake_report::{Exit, Prepared, PreparedKind, Preparing, prepared_in_words};
+use unflake_report::{Exit, PreparedBatch, PreparedEntry, PreparedKind, prepared_in_words};
 
 use crate::divergences::drawn;
 use crate::samples::{NARROW, WIDE, written};
 
-fn of(test: &str, score: f64, kind: PreparedKind, meaning: &str) -> Prepared {
-    Prepared { test: test.into(), score, kind, meaning: meaning.into(), finding: None, page: None }
+fn of(test: &str, score: f64, kind: PreparedKind, meaning: &str) -> PreparedEntry {
+    PreparedEntry { test: test.into(), score, kind, meaning: meaning.into(), finding: None, page: None }
 }
 
-fn night() -> Vec<Prepared> {
+fn night() -> Vec<PreparedEntry> {
     let page = Some(".unflake/reports/test_retry-fe3c4e19.html".to_owned());
     vec![
-        Prepared {
+        PreparedEntry {
             finding: Some(drawn().finding),
             page: page.clone(),
             ..of("tests/test_mail.py::test_retry", 0.31, PreparedKind::Located, "flaky: 11 of 50 runs failed")
         },
-        Prepared {
+        PreparedEntry {
             finding: Some(drawn().finding),
             page,
             ..of("tests/test_mail.py::test_again", 0.22, PreparedKind::Ready, "flaky: 11 of 50 runs failed")
@@ -35,9 +35,9 @@ fn night() -> Vec<Prepared> {
     ]
 }
 
-fn told(tests: &[Prepared], look: &unflake_report::Look, quiet: bool) -> String {
+fn told(tests: &[PreparedEntry], look: &unflake_report::TerminalStyle, quiet: bool) -> String {
     let meaning = prepared_in_words(tests);
-    let preparing = Preparing {
+    let preparing = PreparedBatch {
         schema: 1,
         command: "prepare",
         exit: Exit { code: 0, meaning: &meaning },

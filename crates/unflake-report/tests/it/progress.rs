@@ -1,8 +1,8 @@
 use insta::assert_snapshot;
 use unflake_model::{
-    Attempt, Environment, EnvironmentId, Event, Observation, Origin, Outcome, Purpose, SessionId, TestId, Totals,
+    Attempt, Environment, EnvironmentId, Event, Isolation, Observation, Outcome, Purpose, SessionId, TestId, Totals,
 };
-use unflake_report::{Look, Progress};
+use unflake_report::{Progress, TerminalStyle};
 
 use crate::samples::*;
 
@@ -14,7 +14,7 @@ impl Story {
         self.0.push((now, Event::Observed(observation)));
     }
 
-    fn up(&mut self, now: f64, id: u32, origin: Origin) {
+    fn up(&mut self, now: f64, id: u32, origin: Isolation) {
         let environment = Environment {
             id: EnvironmentId(id),
             origin,
@@ -36,7 +36,7 @@ impl Story {
 /// 40 tests in 20 seconds, one of them slow, two of them failing; one passes at the end, one never.
 fn story() -> Story {
     let mut story = Story(vec![(0.0, Event::Began { command: vec!["pytest".into(), "tests/".into()] })]);
-    story.up(0.4, 0, Origin::Process);
+    story.up(0.4, 0, Isolation::Process);
     let sample = Sample::new(0, "").passing(40);
     story.tell(0.9, Observation::Listed { tests: sample.tests, deselected: 0, isolated: false });
     let failed = |id: &str| failing(id, "AssertionError", "assert Decimal('9.89') == Decimal('9.90')\n +  where");
@@ -57,7 +57,7 @@ fn story() -> Story {
     story.attempt(now, now + 0.5, later(a, 1, 0, Purpose::AtEnd, Outcome::Passed));
     story.attempt(now + 0.5, now + 1.0, later(b, 1, 0, Purpose::AtEnd, Outcome::Failed));
     story.tell(now + 1.0, Observation::SessionEnded { session: SessionId(1), left: vec![], why: None });
-    story.up(now + 2.0, 1, Origin::Fork);
+    story.up(now + 2.0, 1, Isolation::Fork);
     story.attempt(now + 2.0, now + 2.5, later(b, 2, 1, Purpose::Fresh, Outcome::Failed));
     story.0.push((now + 3.0, Event::Ended(Totals::default())));
     story
@@ -97,7 +97,7 @@ fn in_a_log() {
 
 #[test]
 fn on_a_terminal() {
-    assert_snapshot!(screens(&play(Progress::terminal(Look { width: 70, ..WIDE }), &story(), 1.0)));
+    assert_snapshot!(screens(&play(Progress::terminal(TerminalStyle { width: 70, ..WIDE }), &story(), 1.0)));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use unflake_model::{Event, Observation, Timestamp};
-use unflake_report::{HistoryRow, Look, Progress, TimeZone, attempts_table, one_line, plain};
+use unflake_report::{HistoryRow, Progress, TerminalStyle, TimeZone, attempts_table, one_line, plain};
 
 use crate::divergences::any_case;
 use crate::samples::*;
@@ -17,9 +17,9 @@ pub(crate) fn check(page: &str) {
     }
 }
 
-pub(crate) fn any_look() -> impl Strategy<Value = Look> {
+pub(crate) fn any_look() -> impl Strategy<Value = TerminalStyle> {
     let width = prop_oneof![0usize..130, Just(usize::MAX)];
-    (width, any::<bool>()).prop_map(|(width, unicode)| Look { colour: false, width, unicode })
+    (width, any::<bool>()).prop_map(|(width, unicode)| TerminalStyle { colour: false, width, unicode })
 }
 
 proptest! {

@@ -2,15 +2,15 @@
 
 use proptest::prelude::*;
 use unflake_model::{
-    Answer, Attempt, Detail, EnvironmentId, Evidence, Failure, Finding, Origin, Outcome, Phase, Problem, ProblemKind,
-    Purpose, Rung, SessionId, Test, TestId, Timestamp, Totals, Verdict, VerdictKind,
+    Attempt, Detail, EnvironmentId, Evidence, Failure, Feedback, Finding, Isolation, Outcome, Phase, Problem,
+    ProblemKind, Purpose, Rung, SessionId, Test, TestId, Timestamp, Totals, Verdict, VerdictKind,
 };
-use unflake_report::{Exit, Look, Run};
+use unflake_report::{Exit, RunReport, TerminalStyle};
 
-pub(crate) const WIDE: Look = Look { colour: false, width: 100, unicode: true };
-pub(crate) const NARROW: Look = Look { colour: false, width: 40, unicode: true };
-pub(crate) const ASCII: Look = Look { colour: false, width: 100, unicode: false };
-pub(crate) const COLOUR: Look = Look { colour: true, width: 100, unicode: true };
+pub(crate) const WIDE: TerminalStyle = TerminalStyle { colour: false, width: 100, unicode: true };
+pub(crate) const NARROW: TerminalStyle = TerminalStyle { colour: false, width: 40, unicode: true };
+pub(crate) const ASCII: TerminalStyle = TerminalStyle { colour: false, width: 100, unicode: false };
+pub(crate) const COLOUR: TerminalStyle = TerminalStyle { colour: true, width: 100, unicode: true };
 
 pub(crate) const TOTAL: &str = "tests/test_cart.py::test_total";
 pub(crate) const RETRY: &str = "tests/test_mail.py::TestSending::test_retry";
@@ -28,7 +28,7 @@ pub(crate) struct Sample {
     pub(crate) notes: Vec<String>,
     pub(crate) left: Vec<TestId>,
     pub(crate) left_why: Option<String>,
-    pub(crate) answers: Vec<Answer>,
+    pub(crate) answers: Vec<Feedback>,
     pub(crate) totals: Totals,
     pub(crate) flaky_gates: bool,
     pub(crate) exit: (u8, String),
@@ -82,8 +82,8 @@ impl Sample {
         self
     }
 
-    pub(crate) fn run(&self) -> Run<'_> {
-        Run {
+    pub(crate) fn run(&self) -> RunReport<'_> {
+        RunReport {
             command: &self.command,
             runner: Some("pytest 8.3.4"),
             language: Some("CPython 3.11.7"),
@@ -106,7 +106,7 @@ impl Sample {
         }
     }
 
-    pub(crate) fn summary(&self, look: &Look, quiet: bool) -> String {
+    pub(crate) fn summary(&self, look: &TerminalStyle, quiet: bool) -> String {
         written(|out| unflake_report::summary(&self.run(), look, quiet, out))
     }
 }
@@ -123,7 +123,7 @@ pub(crate) fn attempt(id: &str, outcome: Outcome) -> Attempt {
         session: SessionId(0),
         purpose: Purpose::Suite,
         environment: EnvironmentId(0),
-        origin: Origin::Process,
+        origin: Isolation::Process,
         position: 0,
         run: 0,
         outcome,

@@ -1,7 +1,7 @@
 use insta::assert_snapshot;
 use unflake_model::{Attempt, Death, Failure, Outcome, Phase, Problem, ProblemKind, TestId, VerdictKind};
 
-use unflake_report::Look;
+use unflake_report::TerminalStyle;
 
 use crate::samples::*;
 
@@ -195,7 +195,7 @@ fn a_megabyte_of_text_is_shown_in_a_few_lines() {
     attempt.stdout = "y\n".repeat(1 << 20);
     let mut sample = Sample::new(1, "one real failure").with(TOTAL, [attempt]).found(real(TOTAL));
     sample.problems = vec![Problem { text: "z ".repeat(1 << 20), ..collection_error() }];
-    for look in [WIDE, Look { width: usize::MAX, ..WIDE }] {
+    for look in [WIDE, TerminalStyle { width: usize::MAX, ..WIDE }] {
         let page = sample.summary(&look, false);
         assert!(page.lines().count() < 50 && page.len() < 10_000, "{page}");
         assert!(page.contains("1048566 lines left out"), "{page}");

@@ -2,9 +2,9 @@
 
 use insta::assert_snapshot;
 use proptest::prelude::*;
-use unflake_model::{Answer, Detail, Finding, Rung, Timestamp, Touch, VerdictKind};
+use unflake_model::{Detail, Feedback, Finding, Rung, Timestamp, TouchedPath, VerdictKind};
 use unflake_report::{
-    COMMENT, FlakyTest, Known, ScoreRow, ScoreSince, ScoreState, Strip, comment, issue, markdown, summary,
+    COMMENT, FlakyTest, ScoreRow, ScoreSince, ScoreState, Strip, TestKnowledge, comment, issue, markdown, summary,
 };
 
 use crate::divergences::drawn;
@@ -14,8 +14,8 @@ const TEST: &str = "tests/test_mail.py::TestSending::test_retry";
 /// Noon of 2026-11-15.
 const NOON: Timestamp = Timestamp(1_794_744_000_000_000);
 
-fn not_useful(finding: &Finding, why: &str) -> Answer {
-    Answer { finding: finding.id(), useful: false, at: NOON, why: Some(why.into()) }
+fn not_useful(finding: &Finding, why: &str) -> Feedback {
+    Feedback { finding: finding.id(), useful: false, at: NOON, why: Some(why.into()) }
 }
 
 fn row(test: &str, owner: &str) -> ScoreRow {
@@ -47,7 +47,7 @@ fn row(test: &str, owner: &str) -> ScoreRow {
 
 fn flaky(test: &str) -> FlakyTest {
     let finding = Finding { test: test.into(), repeat: Some(format!("pytest {test}")), ..drawn().finding };
-    let touch = Touch {
+    let touch = TouchedPath {
         path: "mail/backoff.py".into(),
         how: "is run by it".into(),
         via: None,
@@ -57,7 +57,7 @@ fn flaky(test: &str) -> FlakyTest {
         test: test.into(),
         row: Some(row(test, "@shop/mail")),
         touched: vec![touch],
-        known: vec![Known {
+        known: vec![TestKnowledge {
             finding,
             when: NOON,
             commit: Some("c0ffee12345".into()),

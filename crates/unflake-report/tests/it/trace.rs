@@ -1,11 +1,11 @@
 use insta::assert_snapshot;
-use unflake_report::{Look, Step, ThreadTrace, trace};
+use unflake_report::{TerminalStyle, TraceListing, TraceStep, trace};
 
 use crate::samples::written;
 
 #[test]
 fn loops_are_told_once() {
-    let step = |line: u32, text: &str| Step {
+    let step = |line: u32, text: &str| TraceStep {
         file: "src/cart.rs".into(),
         line,
         function: "shop::Cart::total".into(),
@@ -16,9 +16,9 @@ fn loops_are_told_once() {
     (0..4).for_each(|_| steps.extend(turn.clone()));
     steps.push(step(9, "    sum"));
     let threads = [
-        ThreadTrace { name: "main".into(), steps, gaps: vec![] },
-        ThreadTrace { name: "main.1".into(), steps: vec![], gaps: vec!["7 events are missing".into()] },
+        TraceListing { name: "main".into(), steps, gaps: vec![] },
+        TraceListing { name: "main.1".into(), steps: vec![], gaps: vec!["7 events are missing".into()] },
     ];
-    let look = Look { colour: false, width: 80, unicode: true };
+    let look = TerminalStyle { colour: false, width: 80, unicode: true };
     assert_snapshot!(written(|out| trace(&threads, &look, out)));
 }

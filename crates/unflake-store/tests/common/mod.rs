@@ -7,9 +7,9 @@ pub(crate) mod postgres;
 use std::path::Path;
 
 use unflake_model::{
-    Attempt, EnvironmentId, Failure, Observation, Origin, Outcome, Phase, Purpose, SessionId, TestId, Timestamp,
+    Attempt, EnvironmentId, Failure, Isolation, Observation, Outcome, Phase, Purpose, SessionId, TestId, Timestamp,
 };
-use unflake_store::{Host, Place, Revision, RunFacts, Store};
+use unflake_store::{Host, Revision, RunFacts, Store, StoreLocation};
 
 pub(crate) fn facts() -> RunFacts {
     RunFacts {
@@ -33,7 +33,7 @@ pub(crate) fn passing(test: &str, position: u32) -> Attempt {
         session: SessionId(0),
         purpose: Purpose::Suite,
         environment: EnvironmentId(0),
-        origin: Origin::Process,
+        origin: Isolation::Process,
         position,
         run: 0,
         outcome: Outcome::Passed,
@@ -109,8 +109,8 @@ impl Home {
     }
 }
 
-pub(crate) fn place(text: &str) -> Place {
-    Place::parse(text, Path::new("/nowhere"), &|_| None).unwrap()
+pub(crate) fn place(text: &str) -> StoreLocation {
+    StoreLocation::parse(text, Path::new("/nowhere"), &|_| None).unwrap()
 }
 
 /// One list of tests, each run with files and with a server.

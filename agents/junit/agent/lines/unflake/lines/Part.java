@@ -45,7 +45,7 @@ final class Part {
         }
         directory = place;
         boolean isKnown = pid.matches("[0-9]+");
-        append("process", "unflake-trace 1\npid " + (isKnown ? pid : "0") + "\nstarted " + System.nanoTime() + "\nexecutable java\n");
+        append("process", "unflake-observe 1\npid " + (isKnown ? pid : "0") + "\nstarted " + System.nanoTime() + "\nexecutable java\n");
         append("places", "unflake-places 1\n");
     }
 

@@ -1,0 +1,166 @@
+//! Reads the Common Test Report Format: one JSON document, whose tests are told as they come.
+
+use std::fmt;
+use std::io::BufRead;
+use std::ops::ControlFlow;
+
+use serde::Deserialize;
+use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_json::Value;
+use unflake_model::{Failure, Outcome, Phase};
+
+use crate::bounded_text;
+use crate::timestamp;
+use crate::{ReportedAttempt, ReportedTest, TestSink};
+
+/// One text in it may be as long as all of it, and is kept whole while it is read.
+const LARGEST: u64 = 512 << 20;
+/// Said where the sink wants no more.
+const ENOUGH: &str = "enough";
+
+pub(crate) fn read(source: impl BufRead, sink: &mut TestSink) -> Result<(), String> {
+    let mut source = source.take(LARGEST);
+    let (mut found, mut start) = (false, None);
+    let mut reader = serde_json::Deserializer::from_reader(&mut source);
+    let answer =
+        Within { sink, path: &["results", "tests"], found: &mut found, start: &mut start }.deserialize(&mut reader);
+    match answer {
+        Err(_) if source.limit() == 0 => Err(format!("it is larger than {} MiB", LARGEST >> 20)),
+        Err(error) if error.to_string().starts_with(ENOUGH) => Ok(()),
+        Err(error) if error.is_eof() => Err("it ends in the middle".to_owned()),
+        Err(error) => Err(format!("it is no CTRF: {error}")),
+        Ok(()) if !found => Err("it has no `tests` in `results`".to_owned()),
+        Ok(()) => Ok(()),
+    }
+}
+
+/// Walks down a path of names to a list, and tells what is in it.
+struct Within<'a, 'b> {
+    sink: &'a mut TestSink<'b>,
+    path: &'static [&'static str],
+    found: &'a mut bool,
+    /// When all of it began, which stands before the tests.
+    start: &'a mut Option<f64>,
+}
+
+impl<'de> DeserializeSeed<'de> for Within<'_, '_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, reader: D) -> Result<(), D::Error> {
+        if self.path.is_empty() { reader.deserialize_seq(self) } else { reader.deserialize_map(self) }
+    }
+}
+
+impl<'de> Visitor<'de> for Within<'_, '_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str(if self.path.is_empty() { "a list of tests" } else { "an object" })
+    }
+
+    fn visit_map<M: MapAccess<'de>>(mut self, mut map: M) -> Result<(), M::Error> {
+        while let Some(name) = map.next_key::<String>()? {
+            if name == self.path[0] {
+                let Self { sink, path, found, start } = &mut self;
+                map.next_value_seed(Within { sink: &mut **sink, path: &path[1..], found, start })?;
+            } else if name == "summary" {
+                *self.start = map.next_value::<Value>()?["start"].as_f64();
+            } else {
+                map.next_value::<IgnoredAny>()?;
+            }
+        }
+        Ok(())
+    }
+
+    fn visit_seq<S: SeqAccess<'de>>(self, mut list: S) -> Result<(), S::Error> {
+        *self.found = true;
+        while let Some(test) = list.next_element::<Test>()? {
+            if let ControlFlow::Break(()) = (self.sink)(case(test, *self.start)) {
+                return Err(S::Error::custom(ENOUGH));
+            }
+        }
+        Ok(())
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Test {
+    #[serde(default)]
+    name: String,
+    #[serde(default)]
+    suite: Value,
+    file_path: Option<String>,
+    line: Option<u32>,
+    start: Option<f64>,
+    #[serde(default)]
+    flaky: bool,
+    #[serde(default)]
+    retries: u32,
+    #[serde(default)]
+    retry_attempts: Vec<Attempt>,
+    #[serde(flatten)]
+    last: Attempt,
+}
+
+#[derive(Deserialize)]
+struct Attempt {
+    #[serde(default)]
+    status: String,
+    #[serde(default)]
+    duration: f64,
+    message: Option<String>,
+    trace: Option<String>,
+    /// Which one it is, counted from 1.
+    attempt: Option<u32>,
+}
+
+fn case(test: Test, start: Option<f64>) -> ReportedTest {
+    let mut retried = test.retry_attempts;
+    retried.sort_by_key(|one| one.attempt);
+    let mut attempts: Vec<ReportedAttempt> = retried.iter().take(1000).map(tried).collect();
+    // Some writers have the last attempt among the others, some do not.
+    if attempts.len() <= test.retries as usize {
+        attempts.push(tried(&test.last));
+    }
+    let last = attempts.last().is_some_and(|last| last.outcome == Outcome::Passed);
+    if test.flaky && last && attempts.len() == 1 {
+        let failure = Attempt { status: "failed".to_owned(), duration: 0.0, message: None, trace: None, attempt: None };
+        let missed = test.retries.clamp(1, 1000) as usize;
+        attempts.splice(0..0, std::iter::repeat_with(|| tried(&failure)).take(missed));
+    }
+    let suite = match &test.suite {
+        Value::String(suite) => suite.clone(),
+        Value::Array(suites) => suites.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(" > "),
+        _ => String::new(),
+    };
+    // A name with `::` in it is whole already.
+    let group = if suite.is_empty() { test.file_path.clone().unwrap_or_default() } else { suite };
+    let id = if group.is_empty() || test.name.contains("::") { test.name } else { format!("{group} {}", test.name) };
+    ReportedTest {
+        id: bounded_text::name(id),
+        file: test.file_path,
+        line: test.line,
+        when: test.start.or(start).and_then(timestamp::milliseconds),
+        before: None,
+        attempts,
+    }
+}
+
+fn tried(attempt: &Attempt) -> ReportedAttempt {
+    let outcome = match attempt.status.as_str() {
+        "passed" => Outcome::Passed,
+        "failed" => Outcome::Failed,
+        _ => Outcome::Skipped,
+    };
+    let seconds = (attempt.duration / 1000.0).clamp(0.0, 1e9);
+    let failure = (outcome != Outcome::Passed).then(|| Failure {
+        phase: Phase::Call,
+        kind: String::new(),
+        message: bounded_text::message(attempt.message.as_deref().unwrap_or_default()),
+        trace: bounded_text::trace(attempt.trace.as_deref().unwrap_or_default()),
+        file: None,
+        line: None,
+    });
+    ReportedAttempt { outcome, seconds: if seconds.is_nan() { 0.0 } else { seconds }, failure }
+}

@@ -1,0 +1,354 @@
+//! Reads JUnit XML as runners write it: a format without a standard, in dialects. Any bytes are read without a panic, and
+//! in bounds: nothing is expanded but the five entities that XML has by itself.
+
+use std::io::BufRead;
+use std::ops::ControlFlow;
+
+use quick_xml::Reader;
+use quick_xml::events::{BytesStart, Event};
+use unflake_model::Timestamp;
+
+use crate::bounded_text::lossless;
+use crate::junit::parts::{Attributes, meaning_of};
+
+/// Elements within elements.
+const DEEPEST: usize = 64;
+/// Reruns of one test that are told.
+const MOST_RERUNS: usize = 1000;
+
+/// What a report says of one test.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Reported {
+    pub suite: String,
+    pub classname: String,
+    pub name: String,
+    pub file: Option<String>,
+    pub line: Option<u32>,
+    pub seconds: f64,
+    /// Which attempt it is, counted from 1, where the report says so (`attempt_number`).
+    pub attempt: Option<u32>,
+    /// Of the test, or of the suite that it is in.
+    pub when: Option<Timestamp>,
+    pub result: JunitEvent,
+    /// Failures which a later pass has excused, as the runner itself says (`flakyFailure`).
+    pub excused: Vec<JunitError>,
+    /// Further failures of a test that the runner ran again in vain (`rerunFailure`).
+    pub in_vain: Vec<JunitError>,
+    pub stdout: String,
+    pub stderr: String,
+    /// It has an attribute `result`, as only GoogleTest gives it.
+    pub has_result: bool,
+}
+
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum JunitEvent {
+    #[default]
+    Passed,
+    /// With the reason, where it is told.
+    Skipped(JunitError),
+    Failed(JunitError),
+}
+
+/// What went wrong. Of a skip: its reason, as the message.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct JunitError {
+    pub kind: String,
+    pub message: String,
+    pub text: String,
+    /// `error`, not `failure`.
+    pub is_error: bool,
+}
+
+/// What a suite reports of itself when it went wrong outside of its tests.
+pub const OUTSIDE: &str = "(outside of its tests)";
+
+/// Who hears what is read.
+pub trait Listener {
+    /// A test has ended.
+    fn case(&mut self, test: Reported) -> ControlFlow<()>;
+
+    /// A suite has ended that printed something by itself. Its tests are those that were told since `first`.
+    fn printed(&mut self, first: usize, stdout: &str, stderr: &str) {
+        let _ = (first, stdout, stderr);
+    }
+}
+
+/// A suite that has begun and not ended.
+#[derive(Default)]
+struct Suite {
+    name: String,
+    file: Option<String>,
+    when: Option<Timestamp>,
+    /// Its first test among all.
+    first: usize,
+    /// Whether one of its tests failed.
+    any: bool,
+    trouble: Option<JunitError>,
+    stdout: String,
+    stderr: String,
+}
+
+enum Open {
+    Suite,
+    Test,
+    /// `<failure>` or `<error>`, of a test or of a suite.
+    Failure(JunitError),
+    Excused(JunitError),
+    InVain(JunitError),
+    /// The text of the element around it stands in here.
+    StackTrace,
+    Skipped(JunitError),
+    Stdout,
+    Stderr,
+    Other,
+}
+
+struct Reading<'a> {
+    listener: &'a mut dyn Listener,
+    told: usize,
+    open: Vec<Open>,
+    suites: Vec<Suite>,
+    test: Option<Reported>,
+    /// Text of the element that is read, where it is wanted.
+    text: String,
+    has_root: bool,
+}
+
+/// Reads a report, or says why it is none. What stands before a break is told.
+pub fn read(source: impl BufRead, listener: &mut dyn Listener) -> Result<(), String> {
+    let mut reader = Reader::from_reader(source);
+    let config = reader.config_mut();
+    config.allow_dangling_amp = true;
+    let mut reading = Reading {
+        listener,
+        told: 0,
+        open: Vec::new(),
+        suites: Vec::new(),
+        test: None,
+        text: String::new(),
+        has_root: false,
+    };
+    let mut buffer = Vec::new();
+    loop {
+        buffer.clear();
+        let event = reader.read_event_into(&mut buffer).map_err(|error| format!("it is no XML: {error}"))?;
+        let flow = match event {
+            Event::Start(start) => reading.begin(&start).map(|()| ControlFlow::Continue(()))?,
+            Event::Empty(start) => {
+                reading.begin(&start)?;
+                reading.end()
+            }
+            Event::End(_) => reading.end(),
+            Event::Text(text) => reading.said(&lossless(&text)),
+            Event::CData(text) => reading.said(&lossless(&text)),
+            Event::GeneralRef(reference) => reading.said(&meaning_of(&reference)),
+            Event::Eof => break,
+            // Whatever a document type declares is not used.
+            Event::Comment(_) | Event::Decl(_) | Event::PI(_) | Event::DocType(_) => ControlFlow::Continue(()),
+        };
+        if flow.is_break() {
+            return Ok(());
+        }
+    }
+    if !reading.open.is_empty() {
+        return Err("it ends in the middle".to_owned());
+    }
+    if !reading.has_root {
+        return Err("it has neither `testsuites` nor `testsuite`".to_owned());
+    }
+    Ok(())
+}
+
+impl Reading<'_> {
+    fn begin(&mut self, start: &BytesStart<'_>) -> Result<(), String> {
+        if self.open.len() >= DEEPEST {
+            return Err(format!("it has more than {DEEPEST} elements within each other"));
+        }
+        let within = self.open.last();
+        let in_test = matches!(within, Some(Open::Test));
+        let in_either = matches!(within, Some(Open::Test | Open::Suite));
+        let name = start.local_name();
+        let open = match name.as_ref() {
+            b"testsuites" => {
+                self.has_root = true;
+                Open::Other
+            }
+            b"testsuite" => {
+                self.has_root = true;
+                self.begin_suite(Attributes::of(start));
+                Open::Suite
+            }
+            b"testcase" if self.test.is_none() => {
+                self.test = Some(self.test_of(Attributes::of(start)));
+                Open::Test
+            }
+            b"failure" | b"error" if in_either => Open::Failure(trouble_of(start, name.as_ref() == b"error")),
+            b"flakyFailure" | b"flakyError" if in_test => {
+                Open::Excused(trouble_of(start, name.as_ref() == b"flakyError"))
+            }
+            b"rerunFailure" | b"rerunError" if in_test => {
+                Open::InVain(trouble_of(start, name.as_ref() == b"rerunError"))
+            }
+            b"stackTrace" if matches!(within, Some(Open::Excused(_) | Open::InVain(_))) => Open::StackTrace,
+            b"skipped" if in_test => Open::Skipped(trouble_of(start, false)),
+            b"system-out" if in_either => Open::Stdout,
+            b"system-err" if in_either => Open::Stderr,
+            _ => Open::Other,
+        };
+        self.open.push(open);
+        self.text.clear();
+        Ok(())
+    }
+
+    fn begin_suite(&mut self, attributes: Attributes) {
+        let outer = self.suites.last().and_then(|suite| suite.when);
+        self.suites.push(Suite {
+            name: attributes.name.unwrap_or_default(),
+            file: attributes.file,
+            when: attributes.when.or(outer),
+            first: self.told,
+            ..Suite::default()
+        });
+    }
+
+    fn test_of(&self, attributes: Attributes) -> Reported {
+        let suite = self.suites.last();
+        let skipped = JunitEvent::Skipped(JunitError::default());
+        Reported {
+            suite: suite.map(|suite| suite.name.clone()).unwrap_or_default(),
+            classname: attributes.classname.unwrap_or_default(),
+            name: attributes.name.unwrap_or_default(),
+            file: attributes.file.or_else(|| suite.and_then(|suite| suite.file.clone())),
+            line: attributes.line,
+            seconds: attributes.seconds.unwrap_or(0.0),
+            attempt: attributes.attempt,
+            when: attributes.when.or_else(|| suite.and_then(|suite| suite.when)),
+            result: if attributes.not_run { skipped } else { JunitEvent::Passed },
+            has_result: attributes.has_result,
+            ..Reported::default()
+        }
+    }
+
+    fn said(&mut self, text: &str) -> ControlFlow<()> {
+        if !matches!(self.open.last(), None | Some(Open::Suite | Open::Test | Open::Other)) {
+            self.text.push_str(text);
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn end(&mut self) -> ControlFlow<()> {
+        let text = std::mem::take(&mut self.text);
+        match self.open.pop() {
+            Some(Open::Failure(trouble)) => {
+                let trouble = trouble.with(&text);
+                match (&mut self.test, self.suites.last_mut()) {
+                    (Some(test), _) => test.went_wrong(trouble),
+                    (None, Some(suite)) => suite.trouble = suite.trouble.take().or(Some(trouble)),
+                    (None, None) => {}
+                }
+            }
+            Some(Open::Excused(trouble)) => {
+                if let Some(test) = self.test.as_mut().filter(|test| test.excused.len() < MOST_RERUNS) {
+                    test.excused.push(trouble.with(&text));
+                }
+            }
+            Some(Open::InVain(trouble)) => {
+                if let Some(test) = self.test.as_mut().filter(|test| test.in_vain.len() < MOST_RERUNS) {
+                    test.in_vain.push(trouble.with(&text));
+                }
+            }
+            Some(Open::StackTrace) => {
+                if let Some(Open::Excused(trouble) | Open::InVain(trouble)) = self.open.last_mut() {
+                    *trouble = std::mem::take(trouble).with(&text);
+                }
+            }
+            Some(Open::Skipped(reason)) => {
+                let message = if reason.message.trim().is_empty() { text.trim() } else { reason.message.trim() };
+                if let Some(test) = self.test.as_mut().filter(|test| !matches!(test.result, JunitEvent::Failed(_))) {
+                    test.result = JunitEvent::Skipped(JunitError { message: message.to_owned(), ..reason });
+                }
+            }
+            Some(Open::Stdout) => self.printed(&text, ""),
+            Some(Open::Stderr) => self.printed("", &text),
+            Some(Open::Test) => {
+                if let Some(test) = self.test.take() {
+                    return self.tell(test);
+                }
+            }
+            Some(Open::Suite) => return self.end_of_suite(),
+            Some(Open::Other) | None => {}
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn tell(&mut self, test: Reported) -> ControlFlow<()> {
+        if let (JunitEvent::Failed(_), Some(suite)) = (&test.result, self.suites.last_mut()) {
+            suite.any = true;
+        }
+        self.told += 1;
+        self.listener.case(test)
+    }
+
+    fn printed(&mut self, stdout: &str, stderr: &str) {
+        let (out, err) = match (&mut self.test, self.suites.last_mut()) {
+            (Some(test), _) => (&mut test.stdout, &mut test.stderr),
+            (None, Some(suite)) => (&mut suite.stdout, &mut suite.stderr),
+            (None, None) => return,
+        };
+        out.push_str(stdout.trim_start_matches('\n'));
+        err.push_str(stderr.trim_start_matches('\n'));
+    }
+
+    /// What a suite suffers is a test of its own, unless one of its tests has failed: then it is the same trouble told once
+    /// more.
+    fn end_of_suite(&mut self) -> ControlFlow<()> {
+        let Some(suite) = self.suites.pop() else { return ControlFlow::Continue(()) };
+        if !suite.stdout.is_empty() || !suite.stderr.is_empty() {
+            self.listener.printed(suite.first, &suite.stdout, &suite.stderr);
+        }
+        if let (true, Some(outer)) = (suite.any, self.suites.last_mut()) {
+            outer.any = true;
+        }
+        let Some(trouble) = suite.trouble.filter(|_| !suite.any) else { return ControlFlow::Continue(()) };
+        self.tell(Reported {
+            suite: suite.name,
+            name: OUTSIDE.to_owned(),
+            file: suite.file,
+            when: suite.when,
+            result: JunitEvent::Failed(trouble),
+            stdout: suite.stdout,
+            stderr: suite.stderr,
+            ..Reported::default()
+        })
+    }
+}
+
+fn trouble_of(start: &BytesStart<'_>, is_error: bool) -> JunitError {
+    let Attributes { kind, message, .. } = Attributes::of(start);
+    JunitError { kind: kind.unwrap_or_default(), message: message.unwrap_or_default(), text: String::new(), is_error }
+}
+
+impl JunitError {
+    fn with(mut self, text: &str) -> Self {
+        let text = text.trim_matches('\n').trim_end();
+        if !text.trim().is_empty() {
+            self.text = text.to_owned();
+        }
+        self
+    }
+}
+
+impl Reported {
+    /// Of several troubles the first is told, with the texts of all.
+    fn went_wrong(&mut self, trouble: JunitError) {
+        match &mut self.result {
+            JunitEvent::Failed(first) => {
+                for more in [trouble.message, trouble.text].iter().filter(|more| !more.is_empty()) {
+                    first.text.push('\n');
+                    first.text.push_str(more);
+                }
+            }
+            result => *result = JunitEvent::Failed(trouble),
+        }
+    }
+}

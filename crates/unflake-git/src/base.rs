@@ -1,0 +1,125 @@
+//! What to compare with, where nobody says. Each choice is a claim about what a developer calls "my change".
+
+use unflake_model::{Base, BaseChoice};
+
+use crate::{Error, Repository};
+
+/// The default branch goes by one of these names, the first that is there.
+const DEFAULT: [(&str, &str); 5] = [
+    ("refs/remotes/origin/HEAD", "origin/HEAD"),
+    ("refs/remotes/origin/main", "origin/main"),
+    ("refs/remotes/origin/master", "origin/master"),
+    ("refs/heads/main", "main"),
+    ("refs/heads/master", "master"),
+];
+
+impl Repository {
+    /// The revision to compare with: what is `asked` for; else where what is checked out parted from the default branch;
+    /// else, where it has not parted, the working tree's own changes, or the newest of `known_good` (newest first), or the
+    /// latest commit.
+    pub fn base(&self, asked: Option<&str>, known_good: &[String]) -> Result<Base, Error> {
+        if let Some(asked) = asked {
+            let bad = || Error::BadBase { asked: asked.to_owned(), shallow: self.shallow };
+            let revision = self.resolve(asked, "commit")?.ok_or_else(bad)?;
+            return Ok(Base { revision, chosen: BaseChoice::Asked(asked.to_owned()) });
+        }
+        let head = self.head()?.ok_or(Error::NoCommits)?;
+        let default = self.default_branch()?;
+        if let Some((full, name)) = &default {
+            match self.merge_base(&head, full)? {
+                Some(revision) if revision != head => {
+                    return Ok(Base { revision, chosen: BaseChoice::MergeBase(name.clone()) });
+                }
+                Some(_) => {}
+                None => return self.known_good(&head, known_good)?.ok_or_else(|| self.no_base(name)),
+            }
+            if !self.is_as(&head)? {
+                return Ok(Base { revision: head, chosen: BaseChoice::Head });
+            }
+        }
+        if let Some(base) = self.known_good(&head, known_good)? {
+            return Ok(base);
+        }
+        if default.is_none() {
+            let why = "which branch is the default one cannot be told, so what to compare with must be given";
+            return Err(Error::NoBase(why.to_owned()));
+        }
+        // Nothing is changed and nothing is ahead: the latest change is the last commit.
+        match self.resolve("HEAD^1", "commit")? {
+            Some(revision) => Ok(Base { revision, chosen: BaseChoice::Parent }),
+            None if self.shallow => Err(Error::NoBase(
+                "the commit before the one that is checked out is not in this clone, which is shallow; \
+                 `git fetch --deepen 1` brings it"
+                    .to_owned(),
+            )),
+            None => Err(Error::NoBase("there is no commit before the one that is checked out".to_owned())),
+        }
+    }
+
+    /// The reference and the name of the default branch. Where that is a local branch with an upstream, the upstream.
+    fn default_branch(&self) -> Result<Option<(String, String)>, Error> {
+        for (full, name) in DEFAULT {
+            if self.resolve(full, "commit")?.is_none() {
+                continue;
+            }
+            let upstream = match full.strip_prefix("refs/heads/") {
+                Some(branch) => self.upstream(branch)?,
+                None => None,
+            };
+            let is_origin_head = full.ends_with("/HEAD");
+            let behind = if is_origin_head { self.git.perhaps(&["symbolic-ref", "--quiet", full])? } else { None };
+            let said = behind.and_then(|one| one.strip_prefix("refs/remotes/").map(str::to_owned));
+            return Ok(Some(upstream.unwrap_or_else(|| (full.to_owned(), said.unwrap_or_else(|| name.to_owned())))));
+        }
+        // The only branch there is.
+        let words = ["for-each-ref", "--format=%(refname)", "refs/heads", "refs/remotes"];
+        let all = String::from_utf8_lossy(&self.git.ask(&words)?).into_owned();
+        let [only] = all.lines().collect::<Vec<_>>()[..] else { return Ok(None) };
+        let name = only.trim_start_matches("refs/heads/").trim_start_matches("refs/remotes/");
+        Ok(Some((only.to_owned(), name.to_owned())))
+    }
+
+    fn upstream(&self, branch: &str) -> Result<Option<(String, String)>, Error> {
+        let full = self.git.perhaps(&[
+            "rev-parse",
+            "--verify",
+            "--quiet",
+            "--symbolic-full-name",
+            &format!("{branch}@{{upstream}}"),
+        ])?;
+        let Some(full) = full.filter(|full| full.starts_with("refs/remotes/")) else { return Ok(None) };
+        let name = full.trim_start_matches("refs/remotes/").to_owned();
+        Ok(self.resolve(&full, "commit")?.map(|_| (full, name)))
+    }
+
+    fn merge_base(&self, head: &str, other: &str) -> Result<Option<String>, Error> {
+        let answer = self.git.run(&["merge-base", head, other], Vec::new())?;
+        match answer.status.code() {
+            Some(0) => Ok(String::from_utf8_lossy(&answer.said).lines().next().map(str::to_owned)),
+            Some(1) => Ok(None),
+            _ => Err(Error::Git { asked: "merge-base".to_owned(), said: answer.complaint }),
+        }
+    }
+
+    fn known_good(&self, head: &str, known_good: &[String]) -> Result<Option<Base>, Error> {
+        for one in known_good {
+            let hash = one.len() >= 40 && one.bytes().all(|byte| byte.is_ascii_hexdigit());
+            let Some(revision) = (if hash { self.resolve(one, "commit")? } else { None }) else { continue };
+            if self.git.run(&["merge-base", "--is-ancestor", &revision, head], Vec::new())?.status.success() {
+                return Ok(Some(Base { revision, chosen: BaseChoice::KnownGood }));
+            }
+        }
+        Ok(None)
+    }
+
+    fn no_base(&self, branch: &str) -> Error {
+        Error::NoBase(if self.shallow {
+            format!(
+                "where this parted from {branch} is not in this clone, which is shallow; \
+                 `git fetch --unshallow` brings the rest of its history"
+            )
+        } else {
+            format!("what is checked out has no commit in common with {branch}")
+        })
+    }
+}

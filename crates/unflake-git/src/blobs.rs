@@ -1,0 +1,133 @@
+//! Contents of files, as git would keep them and as they were.
+
+use std::collections::HashMap;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use crate::Error;
+use crate::git::Git;
+use crate::git_status::LINK;
+use crate::repository::path;
+
+/// What is at a path of the working tree.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum There {
+    Nothing,
+    /// A file or a link, with the mode that git would give it.
+    File(&'static str),
+    Other,
+}
+
+pub(crate) fn there(root: &Path, at: &[u8]) -> Result<There, Error> {
+    let full = root.join(path(at.to_vec()));
+    let found = match fs::symlink_metadata(&full) {
+        Ok(found) => found,
+        Err(error) if is_absent(&error) => return Ok(There::Nothing),
+        Err(error) => return Err(Error::File(format!("{}: {error}", full.display()))),
+    };
+    Ok(if found.is_symlink() {
+        There::File(LINK)
+    } else if found.is_file() {
+        There::File(if found.permissions().mode() & 0o100 == 0 { "100644" } else { "100755" })
+    } else {
+        There::Other
+    })
+}
+
+fn is_absent(error: &std::io::Error) -> bool {
+    use std::io::ErrorKind::{NotADirectory, NotFound};
+    matches!(error.kind(), NotFound | NotADirectory)
+}
+
+/// The hashes that git would give to files of the working tree, after its filters and line ends, in the same order.
+pub(crate) fn hashes(git: &Git, paths: &[Vec<u8>]) -> Result<Vec<String>, Error> {
+    if paths.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut input = Vec::new();
+    for path in paths {
+        quote(path, &mut input);
+    }
+    let said = git.ask_with(&["hash-object", "--stdin-paths"], input)?;
+    let hashes: Vec<String> = String::from_utf8_lossy(&said).lines().map(str::to_owned).collect();
+    if hashes.len() != paths.len() {
+        return Err(Error::Git { asked: "hash-object".to_owned(), said: "it left out files".to_owned() });
+    }
+    Ok(hashes)
+}
+
+/// The hash of a symbolic link.
+pub(crate) fn hash_of_link(git: &Git, at: &[u8]) -> Result<String, Error> {
+    let full = git.directory().join(path(at.to_vec()));
+    let target = fs::read_link(&full).map_err(|error| Error::File(format!("{}: {error}", full.display())))?;
+    let said = git.ask_with(&["hash-object", "--stdin"], target.as_os_str().as_bytes().to_vec())?;
+    Ok(String::from_utf8_lossy(&said).trim_end().to_owned())
+}
+
+/// A path as a line that git reads back whatever is in it.
+fn quote(path: &[u8], line: &mut Vec<u8>) {
+    line.push(b'"');
+    for byte in path {
+        match byte {
+            b'"' | b'\\' => line.extend([b'\\', *byte]),
+            0x20..=0x7e => line.push(*byte),
+            _ => line.extend(format!("\\{byte:03o}").bytes()),
+        }
+    }
+    line.extend(b"\"\n");
+}
+
+/// Contents by hash, of those that are here and no longer than that.
+pub(crate) fn blobs(git: &Git, hashes: &[&str], longest: usize) -> Result<HashMap<String, Vec<u8>>, Error> {
+    let ask = |word: &str, hashes: &[&str]| git.ask_with(&["cat-file", word], (hashes.join("\n") + "\n").into_bytes());
+    let sizes = String::from_utf8_lossy(&ask("--batch-check", hashes)?).into_owned();
+    let fitting: Vec<&str> = sizes
+        .lines()
+        .filter_map(|line| {
+            let [hash, "blob", size] = line.split(' ').collect::<Vec<_>>()[..] else { return None };
+            (size.parse::<usize>().ok()? <= longest).then_some(hash)
+        })
+        .collect();
+    let mut found = HashMap::new();
+    for some in fitting.chunks(200) {
+        let said = ask("--batch", some)?;
+        let mut rest = said.as_slice();
+        while let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
+            let head = String::from_utf8_lossy(&rest[..end]).into_owned();
+            let [hash, "blob", size] = head.split(' ').collect::<Vec<_>>()[..] else { break };
+            let Some(contents) = size.parse().ok().and_then(|size: usize| rest.get(end + 1..end + 1 + size)) else {
+                break;
+            };
+            found.insert(hash.to_owned(), contents.to_vec());
+            rest = rest.get(end + 1 + contents.len() + 1..).unwrap_or_default();
+        }
+    }
+    Ok(found)
+}
+
+/// Which of these paths are another text in the working tree than in the repository, by more than their line ends.
+pub(crate) fn filtered(git: &Git, paths: &[&[u8]]) -> Result<Vec<Vec<u8>>, Error> {
+    let words = ["check-attr", "-z", "--stdin", "filter", "working-tree-encoding", "ident"];
+    let said = git.ask_with(&words, paths.join(&0))?;
+    let fields: Vec<&[u8]> = said.strip_suffix(b"\0").unwrap_or(&said).split(|byte| *byte == 0).collect();
+    // Path, attribute and value, of which the last may be empty.
+    if fields.len() != paths.len() * 3 * 3 {
+        return Err(Error::Git { asked: "check-attr".to_owned(), said: "it left out files".to_owned() });
+    }
+    let is_plain = |value: &[u8]| value == b"unspecified" || value == b"unset";
+    Ok(fields.chunks(3).filter(|chunk| !is_plain(chunk[2])).map(|chunk| chunk[0].to_vec()).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn odd_paths_are_quoted() {
+        let mut line = Vec::new();
+        quote(b"a \"b\\\n\xc3", &mut line);
+        assert_eq!(line, b"\"a \\\"b\\\\\\012\\303\"\n");
+    }
+}

@@ -1,0 +1,135 @@
+//! Real repositories, made for each test.
+
+mod base;
+mod changes;
+mod hard;
+mod places;
+mod worktree;
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use tempfile::TempDir;
+use unflake_model::{Base, BaseChoice, ChangeKind, Changes, FileChange};
+
+use crate::{Error, Repository};
+
+/// A repository in a directory of its own, which has room beside it.
+pub(super) struct Lab {
+    pub(super) root: PathBuf,
+    pub(super) room: TempDir,
+}
+
+impl Lab {
+    /// Without commits.
+    pub(super) fn empty() -> Lab {
+        let room = TempDir::new().unwrap();
+        let root = room.path().canonicalize().unwrap().join("project");
+        fs::create_dir(&root).unwrap();
+        let lab = Lab { root, room };
+        lab.git(&["init", "--quiet", "--initial-branch=main"]);
+        lab
+    }
+
+    /// With `a.py`, `b.txt`, `dir/c.txt` in one commit on `main`.
+    pub(super) fn new() -> Lab {
+        let lab = Lab::empty();
+        lab.write("a.py", "def f():\n    return 1\n\ndef g():\n    return 2\n");
+        lab.write("b.txt", "one\n");
+        lab.write("dir/c.txt", "see\n");
+        lab.commit("first");
+        lab
+    }
+
+    pub(super) fn git(&self, words: &[&str]) -> String {
+        git_at(&self.root, words)
+    }
+
+    pub(super) fn write(&self, path: &str, text: &str) {
+        write_at(&self.root.join(path), text.as_bytes());
+    }
+
+    pub(super) fn make_executable(&self, path: &str) {
+        fs::set_permissions(self.root.join(path), fs::Permissions::from_mode(0o755)).unwrap();
+    }
+
+    /// Everything, as one commit. Its hash.
+    pub(super) fn commit(&self, message: &str) -> String {
+        self.git(&["add", "--all"]);
+        self.git(&["commit", "--quiet", "--allow-empty", "-m", message]);
+        self.git(&["rev-parse", "HEAD"])
+    }
+
+    pub(super) fn find(&self) -> Repository {
+        Repository::find(&self.root).unwrap().unwrap()
+    }
+
+    /// Against what is checked out.
+    pub(super) fn changes(&self) -> Changes {
+        self.changes_since("HEAD")
+    }
+
+    pub(super) fn changes_since(&self, base: &str) -> Changes {
+        let repository = self.find();
+        let base = repository.base(Some(base), &[]).unwrap();
+        repository.changes(&base).unwrap()
+    }
+
+    /// What changed, as lines, and that nothing is unknown.
+    pub(super) fn told(&self) -> Vec<String> {
+        let changes = self.changes();
+        assert_eq!(changes.unknown, Vec::<String>::new());
+        changes.files.iter().map(spell).collect()
+    }
+
+    pub(super) fn base(&self, known_good: &[String]) -> Result<Base, Error> {
+        self.find().base(None, known_good)
+    }
+}
+
+pub(super) fn spell(change: &FileChange) -> String {
+    let kind = match &change.kind {
+        ChangeKind::Added => "added".to_owned(),
+        ChangeKind::Modified => "modified".to_owned(),
+        ChangeKind::Deleted => "deleted".to_owned(),
+        ChangeKind::Renamed { from } => format!("renamed from {from}"),
+        ChangeKind::ModeOnly => "mode".to_owned(),
+        ChangeKind::Submodule => "submodule".to_owned(),
+        ChangeKind::Untracked => "untracked".to_owned(),
+        ChangeKind::TypeChanged => "type".to_owned(),
+    };
+    let names = |set: &std::collections::BTreeSet<String>| set.iter().cloned().collect::<Vec<_>>().join(",");
+    match &change.functions {
+        None => format!("{} {kind}", change.path),
+        Some(functions) => format!("{} {kind} {}|{}", change.path, names(&functions.before), names(&functions.after)),
+    }
+}
+
+pub(super) fn write_at(path: &Path, contents: &[u8]) {
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, contents).unwrap();
+}
+
+pub(super) fn git_at(directory: &Path, words: &[&str]) -> String {
+    let output = Command::new("git")
+        .args(["-c", "user.name=Ann", "-c", "user.email=ann@example.org", "-c", "protocol.file.allow=always"])
+        .args(words)
+        .current_dir(directory)
+        .env("HOME", "/nonexistent")
+        .env("GIT_CONFIG_GLOBAL", "/dev/null")
+        .env("GIT_CONFIG_NOSYSTEM", "1")
+        .env_remove("GIT_DIR")
+        .env_remove("GIT_INDEX_FILE")
+        .env_remove("GIT_WORK_TREE")
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "git {words:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout).trim_end().to_owned()
+}
+
+pub(super) fn chosen(base: &Result<Base, Error>) -> (&str, &BaseChoice) {
+    let base = base.as_ref().unwrap();
+    (&base.revision, &base.chosen)
+}

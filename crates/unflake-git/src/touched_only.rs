@@ -1,0 +1,36 @@
+//! Files that were written anew and may say the same.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::blobs::hashes;
+use crate::git::Git;
+use crate::git_status::{Entry, LINK, SUBMODULE, is_zero};
+
+/// Leaves out files that were only written anew, and finds the hashes of the others whose mode changed.
+pub(crate) fn left_out(git: &Git, mut entries: Vec<Entry>) -> Vec<Entry> {
+    let regular = |mode: &str| mode != LINK && mode != SUBMODULE;
+    let unsure = |entry: &Entry| {
+        entry.status == b'M' && is_zero(&entry.new_hash) && regular(&entry.old_mode) && regular(&entry.new_mode)
+    };
+    // A path that is told of more than once is in a merge that is not over.
+    let mut seen = BTreeSet::new();
+    let twice: BTreeSet<Vec<u8>> =
+        entries.iter().filter(|entry| !seen.insert(entry.path.clone())).map(|entry| entry.path.clone()).collect();
+    let paths: Vec<Vec<u8>> = entries
+        .iter()
+        .filter(|entry| unsure(entry) && !twice.contains(&entry.path))
+        .map(|entry| entry.path.clone())
+        .collect();
+    // Where it cannot be told, they stay.
+    let Ok(hashes) = hashes(git, &paths) else { return entries };
+    let now: BTreeMap<Vec<u8>, String> = paths.into_iter().zip(hashes).collect();
+    for entry in entries.iter_mut().filter(|entry| unsure(entry)) {
+        if let Some(hash) = now.get(&entry.path) {
+            entry.new_hash.clone_from(hash);
+        }
+    }
+    entries.retain(|entry| {
+        !(now.contains_key(&entry.path) && entry.old_hash == entry.new_hash && entry.old_mode == entry.new_mode)
+    });
+    entries
+}

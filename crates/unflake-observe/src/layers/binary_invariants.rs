@@ -1,0 +1,114 @@
+//! What holds between two variables, seen row by row.
+
+use crate::layers::accident::{ACCIDENT, meets, span, two_sided};
+use crate::layers::invariant::{Column, Invariant, Relation, on_line};
+use crate::layers::unary_invariants::{Numbers, Seen};
+use crate::layers::value::Value;
+
+/// What has been seen of two columns. Takes as much room whatever the number of rows.
+#[derive(Clone, Debug)]
+pub(crate) struct Pair {
+    pub(crate) one: Column,
+    pub(crate) other: Column,
+    before: Option<(Value, Value)>,
+    /// Rows that differ from the row before.
+    changes: u32,
+    equal: bool,
+    /// None as soon as a value is no number.
+    numbers: Option<Compared>,
+}
+
+#[derive(Clone, Debug)]
+struct Compared {
+    less: bool,
+    same: bool,
+    greater: bool,
+    /// None as soon as it is none.
+    line: Option<Line>,
+}
+
+/// The other by the one.
+#[derive(Clone, Copy, Debug)]
+enum Line {
+    Nothing,
+    Through(f64, f64),
+    Known(f64, f64),
+}
+
+impl Pair {
+    pub(crate) fn new(one: Column, other: Column) -> Self {
+        let numbers = Some(Compared { less: false, same: false, greater: false, line: Some(Line::Nothing) });
+        Self { one, other, before: None, changes: 0, equal: true, numbers }
+    }
+
+    /// Whether anything can still hold.
+    pub(crate) fn see(&mut self, one: &Value, other: &Value) -> bool {
+        if self.before.as_ref().is_some_and(|before| before.0 == *one && before.1 == *other) {
+            return true;
+        }
+        self.before = Some((one.clone(), other.clone()));
+        self.changes += 1;
+        let numbers = one.number().zip(other.number());
+        let same = one == other || numbers.is_some_and(|(one, other)| one == other);
+        self.equal &= same && one.is_known() && !one.is_null();
+        match (numbers, &mut self.numbers) {
+            (Some((one, other)), Some(compared)) => {
+                compared.less |= one < other;
+                compared.same |= one == other;
+                compared.greater |= one > other;
+                compared.line = compared.line.and_then(|line| line.through(one, other));
+            }
+            _ => self.numbers = None,
+        }
+        let open = |seen: &Compared| !(seen.less && seen.greater) || seen.line.is_some();
+        self.equal || self.numbers.as_ref().is_some_and(open)
+    }
+
+    /// What holds, given what is known of each alone. Of a constant, and of two whose ranges do not meet, nothing is new.
+    pub(crate) fn invariants(&self, one: &Seen, other: &Seen) -> Vec<(Invariant, u32)> {
+        if one.is_constant() || other.is_constant() {
+            return Vec::new();
+        }
+        let rows = self.changes;
+        let (a, b) = (one.numbers(), other.numbers());
+        if self.equal {
+            let wide = a.map_or(2.0, |Numbers { least, most, whole, .. }| span(least, most, whole));
+            let found = Invariant::Compare(self.one, Relation::Equal, self.other);
+            return Vec::from_iter((meets(wide, rows) < ACCIDENT).then_some((found, rows)));
+        }
+        let (Some(a), Some(b), Some(compared)) = (a, b, &self.numbers) else { return Vec::new() };
+        let apart = a.most < b.least || b.most < a.least;
+        let mut found = Vec::new();
+        if let Some(Line::Known(slope, start)) = compared.line
+            && meets(span(b.least, b.most, b.whole), rows.saturating_sub(2)) < ACCIDENT
+        {
+            found.push((Invariant::Linear(self.other, slope, self.one, start), rows));
+        }
+        if two_sided(rows) < ACCIDENT && !apart && found.is_empty() {
+            let relation = match (compared.less, compared.same, compared.greater) {
+                (true, _, true) => None,
+                (true, true, false) => Some(Relation::LessOrEqual),
+                (true, false, false) => Some(Relation::Less),
+                (false, true, _) => Some(Relation::GreaterOrEqual),
+                (false, false, _) => Some(Relation::Greater),
+            };
+            found.extend(relation.map(|relation| (Invariant::Compare(self.one, relation, self.other), rows)));
+        }
+        found
+    }
+}
+
+impl Line {
+    /// None: this is no point of a line that is the same for all, or one that does not rise or fall.
+    fn through(self, x: f64, y: f64) -> Option<Self> {
+        match self {
+            Self::Nothing => Some(Self::Through(x, y)),
+            Self::Through(x1, y1) => {
+                let slope = (y - y1) / (x - x1);
+                let start = y1 - slope * x1;
+                (slope.is_finite() && slope != 0.0 && start.is_finite()).then_some(Self::Known(slope, start))
+            }
+            Self::Known(slope, start) => on_line(y, slope, x, start).then_some(self),
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! Streams of numbers that need not fit into memory, kept so that two of them are compared without reading them.
+
+use std::collections::hash_map::{DefaultHasher, RandomState};
+use std::fs::{File, OpenOptions, remove_file};
+use std::hash::{BuildHasher, Hasher};
+use std::io::{Error as IoError, ErrorKind, Result as IoResult};
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+use crate::trace::Error;
+
+/// So many numbers are packed, and unpacked, together.
+pub(crate) const BLOCK: usize = 16 << 10;
+const BYTES: usize = BLOCK * 4;
+
+/// Where streams are kept: one file, which has no name any more, so that nothing of it is left however unflake ends.
+#[derive(Debug)]
+pub(crate) struct Blocks {
+    file: File,
+    end: u64,
+    /// Two together make a hash of 128 bits. Their keys are random, so no trace can be made to look like another.
+    hashes: [RandomState; 2],
+}
+
+/// A stream that was written.
+#[derive(Debug, Default)]
+pub(crate) struct Stream {
+    pub(crate) length: u64,
+    blocks: Vec<Block>,
+}
+
+#[derive(Debug)]
+struct Block {
+    at: u64,
+    packed: u32,
+    /// The hash of everything from the beginning of the stream to the end of this block.
+    until: u128,
+}
+
+/// A stream on its way into the file.
+pub(crate) struct Writer<'a> {
+    into: &'a mut Blocks,
+    stream: Stream,
+    block: Vec<u8>,
+    packed: Vec<u8>,
+    running: [DefaultHasher; 2],
+}
+
+impl Blocks {
+    pub(crate) fn new(directory: &Path) -> Result<Blocks, Error> {
+        let path = directory.join(format!("archive-{}", std::process::id()));
+        let open = OpenOptions::new().read(true).write(true).create_new(true).open(&path);
+        let file = open.map_err(Error::at(&path))?;
+        remove_file(&path).map_err(Error::at(&path))?;
+        Ok(Blocks { file, end: 0, hashes: [RandomState::new(), RandomState::new()] })
+    }
+
+    pub(crate) fn writer(&mut self) -> Writer<'_> {
+        let running = [self.hashes[0].build_hasher(), self.hashes[1].build_hasher()];
+        let packed = vec![0; lz4_flex::block::get_maximum_output_size(BYTES)];
+        Writer { into: self, stream: Stream::default(), block: Vec::with_capacity(BYTES), packed, running }
+    }
+
+    /// How many numbers two streams have in common from their beginning.
+    pub(crate) fn common(&self, one: &Stream, other: &Stream) -> IoResult<u64> {
+        let same = |at: &usize| one.blocks[*at].until == other.blocks[*at].until;
+        if one.length == other.length && one.blocks.len().checked_sub(1).is_none_or(|last| same(&last)) {
+            return Ok(one.length);
+        }
+        // Blocks that both have whole are the same up to some point and never again.
+        let whole = (one.length.min(other.length) / BLOCK as u64) as usize;
+        let (mut from, mut to) = (0, whole);
+        while from < to {
+            let middle = from + (to - from) / 2;
+            if same(&middle) { from = middle + 1 } else { to = middle }
+        }
+        let (one, other) = (self.unpack(one, from)?, self.unpack(other, from)?);
+        let equal = one.chunks_exact(4).zip(other.chunks_exact(4)).take_while(|(one, other)| one == other).count();
+        Ok((from * BLOCK + equal) as u64)
+    }
+
+    /// At most so many numbers from `from` on.
+    pub(crate) fn read(&self, stream: &Stream, from: u64, most: usize) -> IoResult<Vec<u32>> {
+        let to = stream.length.min(from.saturating_add(most as u64));
+        let mut numbers = Vec::with_capacity(to.saturating_sub(from) as usize);
+        let mut at = from;
+        while at < to {
+            let (block, inside) = ((at / BLOCK as u64) as usize, (at % BLOCK as u64) as usize);
+            let bytes = self.unpack(stream, block)?;
+            let left = (to - at) as usize;
+            let wanted = bytes[inside * 4..].chunks_exact(4).take(left);
+            numbers.extend(wanted.map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]])));
+            at = from + numbers.len() as u64;
+        }
+        Ok(numbers)
+    }
+
+    /// The bytes of one block; none where the stream has ended before.
+    fn unpack(&self, stream: &Stream, block: usize) -> IoResult<Vec<u8>> {
+        let Some(Block { at, packed, .. }) = stream.blocks.get(block) else { return Ok(Vec::new()) };
+        let mut bytes = vec![0; *packed as usize];
+        self.file.read_exact_at(&mut bytes, *at)?;
+        let length = (stream.length - (block * BLOCK) as u64).min(BLOCK as u64) as usize * 4;
+        let unpacked = lz4_flex::block::decompress(&bytes, length);
+        let unpacked = unpacked.map_err(|error| IoError::new(ErrorKind::InvalidData, error))?;
+        if unpacked.len() != length {
+            return Err(IoError::new(ErrorKind::InvalidData, "a block has another length than was written"));
+        }
+        Ok(unpacked)
+    }
+}
+
+impl Writer<'_> {
+    pub(crate) fn push(&mut self, number: u32) -> IoResult<()> {
+        self.block.extend_from_slice(&number.to_le_bytes());
+        self.stream.length += 1;
+        if self.block.len() == BYTES { self.flush() } else { Ok(()) }
+    }
+
+    pub(crate) fn length(&self) -> u64 {
+        self.stream.length
+    }
+
+    pub(crate) fn finish(mut self) -> IoResult<Stream> {
+        if !self.block.is_empty() {
+            self.flush()?;
+        }
+        Ok(self.stream)
+    }
+
+    fn flush(&mut self) -> IoResult<()> {
+        self.running.iter_mut().for_each(|hash| hash.write(&self.block));
+        let [high, low] = self.running.each_ref().map(|hash| u128::from(hash.finish()));
+        let packed = lz4_flex::block::compress_into(&self.block, &mut self.packed).map_err(IoError::other)?;
+        self.into.file.write_all_at(&self.packed[..packed], self.into.end)?;
+        self.stream.blocks.push(Block { at: self.into.end, packed: packed as u32, until: high << 64 | low });
+        self.into.end += packed as u64;
+        self.block.clear();
+        Ok(())
+    }
+}

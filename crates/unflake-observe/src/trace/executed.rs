@@ -1,0 +1,66 @@
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use crate::trace::attempt::{Attempt, Process};
+use crate::trace::lines::Project;
+use crate::trace::thread::Why;
+
+/// The project's files that an attempt ran through.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Executed {
+    /// Relative to the project's root.
+    pub files: BTreeSet<PathBuf>,
+    /// Why there may be more; empty if this is all that instrumented code ran through.
+    pub gaps: Vec<String>,
+}
+
+impl Executed {
+    pub fn is_complete(&self) -> bool {
+        self.gaps.is_empty()
+    }
+
+    /// From an attempt that was symbolised. All frames of a place count, also those that a compiler inlined. What is not
+    /// instrumented (a dependency, a program started in between, a file that was read) leaves no mark here.
+    pub fn of(attempt: &Attempt, project: &Project) -> Executed {
+        let mut executed = Executed { gaps: attempt.problems.clone(), ..Executed::default() };
+        if attempt.processes.is_empty() {
+            executed.gaps.push("no instrumented process took part".to_owned());
+        }
+        let mut seen = BTreeSet::new();
+        for process in &attempt.processes {
+            executed.gaps.extend(gaps(process));
+            match process.places() {
+                Ok(places) => {
+                    executed.gaps.extend(places.notes.iter().cloned());
+                    for (_, place) in places.iter() {
+                        for frame in place.iter().filter(|frame| !seen.contains(&frame.file)) {
+                            executed.files.extend(project.own(&frame.file));
+                        }
+                        seen.extend(place.iter().map(|frame| frame.file.clone()));
+                    }
+                }
+                Err(error) => executed.gaps.push(error.to_string()),
+            }
+        }
+        executed.gaps.sort();
+        executed.gaps.dedup();
+        executed
+    }
+}
+
+/// What of a process is not in its files.
+fn gaps(process: &Process) -> Vec<String> {
+    let mut gaps = process.lost.clone();
+    for thread in &process.threads {
+        if let Some(truncated) = &thread.head.truncated {
+            let why = match truncated.why {
+                Why::ThreadLimit => "the limit of a thread was reached".to_owned(),
+                Why::AttemptLimit => "the limit of the whole attempt was reached".to_owned(),
+                Why::NoRoom(error) => std::io::Error::from_raw_os_error(error as i32).to_string(),
+                Why::Taken => "somebody else traced from there on".to_owned(),
+            };
+            gaps.push(format!("{}: truncated, {} events are missing: {why}", thread.key, truncated.dropped));
+        }
+    }
+    gaps
+}

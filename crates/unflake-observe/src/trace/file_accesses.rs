@@ -1,0 +1,95 @@
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use crate::trace::attempt::{Accesses, Attempt};
+use crate::trace::depends::{LONGEST, lost};
+use crate::trace::files::{read_bounded, unescape_bytes};
+
+/// Files that the processes of an attempt used, by the names they used for them. Nothing is left out and nothing is concluded: for
+/// whoever knows more about a program than its places say, such as which sources its files were compiled from.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Used {
+    /// Opened, or looked at.
+    pub read: BTreeSet<PathBuf>,
+    pub missed: BTreeSet<PathBuf>,
+    pub listed: BTreeSet<PathBuf>,
+    pub written: BTreeSet<PathBuf>,
+    pub programs: BTreeSet<PathBuf>,
+    /// Why there may be more, in words.
+    pub gaps: BTreeSet<String>,
+}
+
+impl Used {
+    pub fn of(attempt: &Attempt) -> Used {
+        let mut used = Used::default();
+        used.gaps.extend(attempt.problems.iter().cloned());
+        used.gaps.extend(attempt.unwritten.then(|| lost(b"no-room")));
+        used.gaps.extend(attempt.processes.is_empty().then(|| "which files were opened was not recorded".to_owned()));
+        let traced: BTreeSet<&Path> = attempt.processes.iter().map(|process| process.executable.as_path()).collect();
+        for process in &attempt.processes {
+            if let Accesses::Without(name) = &process.accesses {
+                let program = process.executable.display();
+                used.gaps.insert(format!("files may have been opened unseen: `{name}` is replaced in {program}"));
+            }
+            match read_bounded(&process.directory.join("files"), LONGEST) {
+                Ok(text) => text.split(|byte| *byte == b'\n').for_each(|line| used.add(line, &traced)),
+                Err(error) => drop(used.gaps.insert(error.to_string())),
+            }
+        }
+        used
+    }
+
+    fn add(&mut self, line: &[u8], traced: &BTreeSet<&Path>) {
+        let tab = line.iter().position(|byte| *byte == b'\t').unwrap_or(line.len());
+        let rest = unescape_bytes(line.get(tab + 1..).unwrap_or_default());
+        let path = Path::new(OsStr::from_bytes(&rest)).to_owned();
+        let shown = path.display();
+        match &line[..tab] {
+            b"" | b"loaded" => {}
+            b"read" | b"seen" => drop(self.read.insert(path)),
+            b"missed" => drop(self.missed.insert(path)),
+            b"listed" => drop(self.listed.insert(path)),
+            b"wrote" => drop(self.written.insert(path)),
+            b"walked" => drop(self.gaps.insert(format!("walked through {shown}: what was met there is not known"))),
+            b"started" | b"alone" => {
+                let real = fs::canonicalize(&path).unwrap_or_else(|_| path.clone());
+                if line[..tab] == *b"alone" || !traced.contains(path.as_path()) && !traced.contains(real.as_path()) {
+                    self.gaps.insert(format!("started {shown}: what it did is not known"));
+                }
+                self.programs.insert(path);
+            }
+            b"lost" => drop(self.gaps.insert(lost(&rest))),
+            _ => drop(self.gaps.insert(format!("not understood: {:?}", String::from_utf8_lossy(line)))),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_of_use_has_its_place_and_what_is_not_known_is_said() {
+        let mut used = Used::default();
+        let lines = "read\t/p/a\nseen\t/p/b\nmissed\t/p/c\nlisted\t/p\nwrote\t/p/d\nloaded\t/l.so\n\nstarted\t/bin/known\n\
+                     started\t/nowhere/other\nalone\t/bin/known\nwalked\t/p/e\nlost\tlimit\nodd\t/x";
+        let traced = BTreeSet::from([Path::new("/bin/known")]);
+        lines.split('\n').for_each(|line| used.add(line.as_bytes(), &traced));
+        let paths = |texts: &[&str]| texts.iter().map(PathBuf::from).collect::<BTreeSet<_>>();
+        assert_eq!((used.read, used.missed), (paths(&["/p/a", "/p/b"]), paths(&["/p/c"])));
+        assert_eq!((used.listed, used.written), (paths(&["/p"]), paths(&["/p/d"])));
+        assert_eq!(used.programs, paths(&["/bin/known", "/nowhere/other"]));
+        let gaps: Vec<&str> = used.gaps.iter().map(|gap| gap.split(':').next().unwrap_or(gap)).collect();
+        let expected = [
+            "files were left out",
+            "not understood",
+            "started /bin/known",
+            "started /nowhere/other",
+            "walked through /p/e",
+        ];
+        assert_eq!(gaps, expected);
+    }
+}

@@ -1,0 +1,174 @@
+use std::collections::HashMap;
+use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
+
+use crate::trace::Error;
+use crate::trace::places::{Frame, Place, Places};
+use crate::trace::thread::{PlaceIds, Thread};
+
+/// What counts as the project's own code: files below a root, without some directories in it.
+#[derive(Debug, Clone)]
+pub struct Project {
+    /// As given and with symbolic links followed: a compiler may have been told either.
+    roots: Vec<PathBuf>,
+    without: Vec<PathBuf>,
+}
+
+impl Project {
+    /// Everything below `root` but what is built into `target`.
+    pub fn new(root: &Path) -> Project {
+        let given = normal(&std::path::absolute(root).unwrap_or_else(|_| root.to_owned()));
+        let real = root.canonicalize().unwrap_or_else(|_| given.clone());
+        let roots = if given == real { vec![given] } else { vec![given, real] };
+        Project { roots, without: vec!["target".into()] }
+    }
+
+    /// Leaves out one more directory, relative to the root (`vendor`, `third_party`).
+    #[must_use]
+    pub fn without(mut self, directory: impl Into<PathBuf>) -> Project {
+        self.without.push(directory.into());
+        self
+    }
+
+    /// The lines of a file of the project, given its path below the root. Of one that cannot be read there are none.
+    pub(crate) fn text(&self, file: &str) -> Vec<String> {
+        let text = std::fs::read(self.roots[0].join(file)).unwrap_or_default();
+        String::from_utf8_lossy(&text).lines().map(str::to_owned).collect()
+    }
+
+    /// The path below the root, if this is a file of the project.
+    pub fn own(&self, file: &str) -> Option<PathBuf> {
+        if file.is_empty() {
+            return None;
+        }
+        let path = Path::new(file);
+        let inside = if path.is_absolute() {
+            let path = normal(path);
+            self.roots.iter().find_map(|root| path.strip_prefix(root).ok().map(Path::to_owned))?
+        } else {
+            // Where paths were remapped, what is left is relative to the root, or to nothing that is here.
+            let path = normal(path);
+            self.roots[0].join(&path).is_file().then_some(path)?
+        };
+        self.keeps(&inside).then_some(inside)
+    }
+
+    /// Where an absolute path is, which need not exist.
+    pub(crate) fn side(&self, path: &Path) -> Side {
+        let path = normal(path);
+        match self.roots.iter().find_map(|root| path.strip_prefix(root).ok()) {
+            Some(inside) if inside.as_os_str().is_empty() => Side::Inside(".".into()),
+            Some(inside) if self.keeps(inside) => Side::Inside(inside.to_owned()),
+            Some(_) => Side::LeftOut,
+            None => Side::Outside(path),
+        }
+    }
+
+    fn keeps(&self, inside: &Path) -> bool {
+        !self.without.iter().any(|left_out| inside.starts_with(left_out))
+    }
+}
+
+/// On which side of the project's border something is.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Side {
+    /// Relative to the root.
+    Inside(PathBuf),
+    LeftOut,
+    Outside(PathBuf),
+}
+
+/// A line that a person can open.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Line {
+    /// Relative to the project's root.
+    pub file: Arc<Path>,
+    pub line: u32,
+    pub function: Arc<str>,
+}
+
+/// The project's own lines among the places of a process.
+///
+/// A place stands for its innermost frame that is the project's own: code of the standard library or of a dependency that
+/// was compiled into a function of the project is shown as the line that called it, and where no frame is the
+/// project's own, the place is left out.
+#[derive(Debug)]
+pub struct Lines {
+    lines: Vec<Line>,
+    of_place: HashMap<u32, u32>,
+}
+
+impl Lines {
+    pub fn new(places: &Places, project: &Project) -> Lines {
+        let mut files: HashMap<Arc<str>, Option<Arc<Path>>> = HashMap::new();
+        let mut numbers: HashMap<Line, u32> = HashMap::new();
+        let mut of_place = HashMap::new();
+        let mut own = |frame: &Frame| {
+            let file = files.entry(frame.file.clone()).or_insert_with(|| project.own(&frame.file).map(Into::into));
+            file.clone().map(|file| Line { file, line: frame.line, function: frame.function.clone() })
+        };
+        let mut line = |place: &Place| place.iter().rev().filter(|frame| frame.line > 0).find_map(&mut own);
+        for (id, place) in places.iter() {
+            if let Some(line) = line(place) {
+                let next = numbers.len() as u32;
+                of_place.insert(id, *numbers.entry(line).or_insert(next));
+            }
+        }
+        let mut lines: Vec<_> = numbers.into_iter().collect();
+        lines.sort_by_key(|(_, number)| *number);
+        Lines { lines: lines.into_iter().map(|(line, _)| line).collect(), of_place }
+    }
+
+    /// The line that a place stands for.
+    pub fn get(&self, id: u32) -> Option<&Line> {
+        self.of_place.get(&id).map(|number| &self.lines[*number as usize])
+    }
+
+    /// The lines that a thread went through, as a person would read them: a line that consists of several places is there
+    /// once each time it is come to.
+    pub fn of(&self, thread: &Thread) -> Result<LinesOf<'_>, Error> {
+        Ok(LinesOf { lines: self, ids: thread.places()?, last: None })
+    }
+}
+
+/// The lines of one thread, as they are read.
+#[derive(Debug)]
+pub struct LinesOf<'a> {
+    lines: &'a Lines,
+    ids: PlaceIds,
+    last: Option<u32>,
+}
+
+impl<'a> Iterator for LinesOf<'a> {
+    type Item = Result<&'a Line, Error>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            let id = match self.ids.next()? {
+                Ok(id) => id,
+                Err(error) => return Some(Err(error)),
+            };
+            if let Some(number) = self.lines.of_place.get(&id)
+                && self.last != Some(*number)
+            {
+                self.last = Some(*number);
+                return Some(Ok(&self.lines.lines[*number as usize]));
+            }
+        }
+    }
+}
+
+/// Without `.` and `..`, by the words alone.
+fn normal(path: &Path) -> PathBuf {
+    let mut normal = PathBuf::new();
+    for component in path.components() {
+        match component {
+            Component::CurDir => {}
+            Component::ParentDir if normal.file_name().is_some() => {
+                normal.pop();
+            }
+            other => normal.push(other),
+        }
+    }
+    normal
+}

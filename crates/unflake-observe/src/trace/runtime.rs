@@ -1,0 +1,122 @@
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::trace::Error;
+use crate::trace::files::replace;
+use crate::trace::variables;
+
+const BYTES: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/libunflake_trace.so"));
+const HASH: &str = env!("TRACE_RUNTIME_HASH");
+const LIBRARY: &str = "libunflake_trace.so";
+
+/// The tracing runtime, laid out as a file that traced programs are linked with and load when they start.
+///
+/// Its directory carries the hash of its content in its name: what was built with one release of unflake goes on
+/// working beside the next, and several processes may lay it out at once.
+#[derive(Debug, Clone)]
+pub struct Runtime {
+    directory: PathBuf,
+}
+
+/// How much of an attempt is kept, in events of four bytes. What happens beyond is counted per thread and not kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    pub thread: u64,
+    pub attempt: u64,
+}
+
+impl Default for Limits {
+    /// 64 MiB a thread, 256 MiB an attempt.
+    fn default() -> Limits {
+        Limits { thread: 16 << 20, attempt: 64 << 20 }
+    }
+}
+
+impl Runtime {
+    /// Lays the runtime out below `cache`, unless it is there already. The directory must stay as long as programs that
+    /// were built with it are to run.
+    pub fn lay_out(cache: &Path) -> Result<Runtime, Error> {
+        if BYTES.is_empty() {
+            return Err(Error::new("native code can be traced on Linux with glibc, on x86-64 and arm64 only"));
+        }
+        // What it is linked with is written into programs: a path that only holds here and now would not do.
+        let cache = std::path::absolute(cache).map_err(Error::at(cache))?;
+        if cache.as_os_str().as_encoded_bytes().iter().any(|byte| b",:$".contains(byte)) {
+            let cache = cache.display();
+            return Err(Error::new(format!(
+                "{cache}: programs cannot be linked with a path that has a comma, colon or $"
+            )));
+        }
+        let directory = cache.join(format!("trace-{HASH}"));
+        let library = directory.join(LIBRARY);
+        if fs::read(&library).is_ok_and(|there| there == BYTES) {
+            return Ok(Runtime { directory });
+        }
+        fs::create_dir_all(&directory).map_err(Error::at(&directory))?;
+        replace(&library, BYTES)?;
+        Ok(Runtime { directory })
+    }
+
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    pub fn library(&self) -> PathBuf {
+        self.directory.join(LIBRARY)
+    }
+
+    /// The path under which cargo is to start `unflake` in place of rustc: a link beside the runtime. Cargo tells builds
+    /// apart by this path, so one that names the content of the runtime makes another runtime another build.
+    pub fn wrapper(&self, unflake: &Path) -> Result<PathBuf, Error> {
+        let link = self.directory.join("unflake-rustc");
+        if fs::read_link(&link).is_ok_and(|there| there == unflake) {
+            return Ok(link);
+        }
+        let new = self.directory.join(format!("unflake-rustc.{}", std::process::id()));
+        let _ = fs::remove_file(&new);
+        std::os::unix::fs::symlink(unflake, &new).map_err(Error::at(&new))?;
+        fs::rename(&new, &link).map_err(Error::at(&link))?;
+        Ok(link)
+    }
+
+    /// The variables that make a traced program write its trace below `attempt`, which is a path of its own for every
+    /// attempt and is made by the program if its parent is there. `own` is a directory that [`Symboliser::own`] filled
+    /// after an earlier attempt: of programs it knows only the project's own places are traced.
+    ///
+    /// [`Symboliser::own`]: crate::trace::Symboliser::own
+    pub fn tracing(attempt: &Path, limits: Limits, own: Option<&Path>) -> Result<Vec<(&'static str, OsString)>, Error> {
+        let absolute = |path: &Path| std::path::absolute(path).map_err(Error::at(path));
+        let mut variables = vec![
+            (variables::TRACE, absolute(attempt)?.into()),
+            (variables::TRACE_THREAD_EVENTS, limits.thread.to_string().into()),
+            (variables::TRACE_EVENTS, limits.attempt.to_string().into()),
+        ];
+        if let Some(own) = own {
+            variables.push((variables::TRACE_OWN, absolute(own)?.into()));
+        }
+        Ok(variables)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_that_linkers_take_apart_is_refused() {
+        let directory = tempfile::tempdir().unwrap();
+        let error = Runtime::lay_out(&directory.path().join("a,b")).unwrap_err();
+        assert!(error.to_string().ends_with("cannot be linked with a path that has a comma, colon or $"), "{error}");
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn a_runtime_that_was_damaged_is_laid_out_anew() {
+        let directory = tempfile::tempdir().unwrap();
+        let runtime = Runtime::lay_out(directory.path()).unwrap();
+        fs::write(runtime.library(), "not it").unwrap();
+        Runtime::lay_out(directory.path()).unwrap();
+        assert_eq!(fs::read(runtime.library()).unwrap(), BYTES);
+    }
+}

@@ -1,0 +1,116 @@
+//! Programs that are built and run for real.
+#![allow(dead_code)] // Each test file uses its part.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use unflake_observe::trace::{Attempt, Limits, Line, Lines, Project, Runtime, Symboliser};
+
+/// A directory with the runtime in it, for one test file.
+pub(crate) struct Place {
+    pub(crate) root: PathBuf,
+    pub(crate) runtime: Runtime,
+}
+
+impl Place {
+    /// Below cargo's directory for tests, emptied: it is there after a failure, for a look.
+    pub(crate) fn new(name: &str) -> Place {
+        let root = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+        let _ = fs::remove_dir_all(&root);
+        fs::create_dir_all(&root).unwrap();
+        let runtime = Runtime::lay_out(&root.join("cache")).unwrap();
+        Place { root, runtime }
+    }
+
+    pub(crate) fn write(&self, path: &str, text: &str) -> PathBuf {
+        let path = self.root.join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, text).unwrap();
+        path
+    }
+
+    /// A path for an attempt that nobody else has.
+    pub(crate) fn attempt(&self, name: &str) -> PathBuf {
+        let attempts = self.root.join("attempts");
+        fs::create_dir_all(&attempts).unwrap();
+        attempts.join(name)
+    }
+
+    pub(crate) fn cache(&self) -> PathBuf {
+        self.root.join("cache")
+    }
+
+    /// The attempt, once its places are known.
+    pub(crate) fn read(&self, attempt: &Path) -> Attempt {
+        let read = Attempt::open(attempt).unwrap();
+        assert_eq!(read.problems, [""; 0]);
+        Symboliser::new(&self.cache()).symbolise(&read).unwrap();
+        read
+    }
+}
+
+/// A command that is traced into `attempt`.
+pub(crate) fn traced(program: &Path, attempt: &Path, limits: Limits) -> Command {
+    let mut command = Command::new(program);
+    command.envs(Runtime::tracing(attempt, limits, None).unwrap());
+    command
+}
+
+pub(crate) fn succeed(command: &mut Command) -> Output {
+    let output = command.output().unwrap_or_else(|error| panic!("{:?}: {error}", command.get_program()));
+    assert!(output.status.success(), "{command:?}\n{}", text(&output));
+    output
+}
+
+pub(crate) fn text(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
+}
+
+/// The lines of every thread, by the key of the thread.
+pub(crate) fn lines(attempt: &Attempt, project: &Project) -> BTreeMap<String, Vec<Line>> {
+    let mut all = BTreeMap::new();
+    for process in &attempt.processes {
+        let lines = Lines::new(&process.places().unwrap(), project);
+        for thread in &process.threads {
+            let own = lines.of(thread).unwrap().map(|line| line.unwrap().clone()).collect();
+            assert!(all.insert(thread.key.clone(), own).is_none(), "two threads are called {}", thread.key);
+        }
+    }
+    all
+}
+
+/// As `file:line`, which is easier to read in a failure.
+pub(crate) fn short(lines: &[Line]) -> Vec<String> {
+    lines.iter().map(|line| format!("{}:{}", line.file.display(), line.line)).collect()
+}
+
+/// The number of the line that ends in this comment, and its file, as `short` has it.
+pub(crate) fn marked(root: &Path, file: &str, mark: &str) -> String {
+    let text = fs::read_to_string(root.join(file)).unwrap();
+    let at = text.lines().position(|line| line.ends_with(&format!("// {mark}")));
+    format!("{file}:{}", at.unwrap_or_else(|| panic!("{file} has no line marked {mark}")) + 1)
+}
+
+/// No line that is shown may be missing in its file or be empty there.
+pub(crate) fn assert_lines_exist(attempt: &Attempt, project: &Project, root: &Path) -> usize {
+    let mut texts: BTreeMap<PathBuf, Vec<String>> = BTreeMap::new();
+    let mut seen = 0;
+    for process in &attempt.processes {
+        for (_, place) in process.places().unwrap().iter() {
+            for frame in place.iter() {
+                let Some(file) = project.own(&frame.file) else { continue };
+                let text = texts.entry(file.clone()).or_insert_with(|| {
+                    fs::read_to_string(root.join(&file)).unwrap().lines().map(str::to_owned).collect()
+                });
+                let line = text.get(frame.line as usize - 1);
+                let line = line.unwrap_or_else(|| panic!("{} has no line {}", file.display(), frame.line));
+                assert!(!line.trim().is_empty(), "{}:{} is empty", file.display(), frame.line);
+                assert!(!frame.function.is_empty(), "{}:{} is in no function", file.display(), frame.line);
+                seen += 1;
+            }
+        }
+    }
+    seen
+}

@@ -1,0 +1,260 @@
+//! What a divergence means, in words. The terminal and the page say the same.
+
+use std::borrow::Cow;
+
+use unflake_model::{
+    Cause, Detail, Divergence, DivergenceKind, DivergencePoint, Finding, Location, SourceLine, ValueSplit,
+};
+
+use crate::one_line;
+use crate::text::sanitize::keep_start;
+
+/// DivergenceKind much the place where it starts can be relied upon.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Confidence {
+    Sure,
+    Likely,
+    Guess,
+}
+
+impl Confidence {
+    pub(crate) fn of(chance: f64) -> Self {
+        match chance {
+            chance if chance < 0.001 => Self::Sure,
+            chance if chance < 0.05 => Self::Likely,
+            _ => Self::Guess,
+        }
+    }
+
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Sure => "sure",
+            Self::Likely => "likely",
+            Self::Guess => "a guess",
+        }
+    }
+
+    /// What the test does at the place, said as strongly as it may be.
+    pub(crate) fn starts_at(self) -> &'static str {
+        match self {
+            Self::Sure => "starts at",
+            Self::Likely => "probably starts at",
+            Self::Guess => "may start at",
+        }
+    }
+}
+
+/// DivergenceKind often chance alone would bring it about, to follow "comes": `about once in 31,000 times`.
+pub(crate) fn odds(chance: f64) -> String {
+    if chance < 1e-6 {
+        return "less than once in a million times".to_owned();
+    }
+    if chance >= 0.3 || chance.is_nan() {
+        return "often".to_owned();
+    }
+    let times = 1.0 / chance;
+    let coarse = 10f64.powf((times.log10().floor() - 1.0).max(0.0));
+    format!("about once in {} times", grouped((times / coarse).round() as u64 * coarse as u64))
+}
+
+/// With commas between the thousands.
+pub(crate) fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// What a finding says, as strongly as it may be said. Follows the name of the test.
+pub(crate) fn told(finding: &Finding) -> Cow<'_, str> {
+    match &finding.detail {
+        Detail::Divergence(divergence) => match divergence.locations.first() {
+            Some(start) => {
+                let starts = Confidence::of(start.chance).starts_at();
+                format!("{starts} {}: {}", place(&start.line), start.sentence).into()
+            }
+            None => format!("where it starts is not known: {}", nowhere(divergence)).into(),
+        },
+        _ => finding.sentence.as_str().into(),
+    }
+}
+
+pub(crate) fn place(line: &SourceLine) -> String {
+    format!("{}:{}", line.file, line.line)
+}
+
+pub(crate) fn same_place(one: &SourceLine, other: &SourceLine) -> bool {
+    (&one.file, one.line) == (&other.file, other.line)
+}
+
+/// The parting that the likeliest place is about, and all the others.
+pub(crate) fn partings(divergence: &Divergence) -> (Option<&DivergencePoint>, Vec<&DivergencePoint>) {
+    let start = divergence.locations.first().map(|location| &location.line);
+    let at_start = |parting: &DivergencePoint| {
+        parting.last.as_ref().zip(start).is_some_and(|(last, start)| same_place(last, start))
+    };
+    let main = divergence.partings.iter().position(at_start).unwrap_or(0);
+    let others = divergence.partings.iter().enumerate().filter(|(at, _)| *at != main).map(|(_, one)| one).collect();
+    (divergence.partings.get(main), others)
+}
+
+/// Where failing runs part from passing ones, to follow "part".
+pub(crate) fn parts_where(parting: &DivergencePoint) -> String {
+    match &parting.last {
+        Some(last) => format!("after {}", place(last)),
+        None => "at once".to_owned(),
+    }
+}
+
+/// What can be said where no place is known.
+pub(crate) fn nowhere(divergence: &Divergence) -> String {
+    let (runs, failed) = (divergence.runs, divergence.failed);
+    match (runs, failed) {
+        (0, _) => "no run came to an end in time, so there is nothing to compare".to_owned(),
+        (_, 0) => format!("it did not fail in {runs} runs, so there is no failing run to compare with passing ones"),
+        _ if failed == runs => format!("it failed in all {runs} runs, so there is no passing run to compare with"),
+        _ => match partings(divergence).0 {
+            None => format!("nothing that was recorded tells the {failed} failing runs of {runs} from the others"),
+            Some(parting) => format!(
+                "no line tells the {failed} failing runs of {runs} from the others more clearly than chance would; {} of \
+                 {failed} part {}",
+                parting.runs,
+                parts_where(parting)
+            ),
+        },
+    }
+}
+
+pub(crate) fn how(how: DivergenceKind) -> &'static str {
+    match how {
+        DivergenceKind::Control => "other lines follow it",
+        DivergenceKind::Value => "a value is another",
+        DivergenceKind::Order => "the same lines run in another order",
+    }
+}
+
+/// DivergenceKind much of the failing and passing runs a place tells apart.
+pub(crate) fn share(location: &Location, divergence: &Divergence) -> String {
+    let passed = divergence.runs.saturating_sub(divergence.failed);
+    format!("{} of {} failing runs, {} of {passed} passing", location.failing, divergence.failed, location.passing)
+}
+
+/// `failing 0.93–0.99 · passing 0.01–0.92`, safe to print.
+pub(crate) fn sides(split: &ValueSplit, columns: usize, separator: &str, ellipsis: &str) -> String {
+    let list = |values: &[String]| examples(values, columns, ellipsis);
+    format!("failing {}{separator}passing {}", list(&split.failing), list(&split.passing))
+}
+
+/// Some of the values, each in at most so many columns.
+fn examples(values: &[String], columns: usize, ellipsis: &str) -> String {
+    const SHOWN: usize = 3;
+    if values.is_empty() {
+        return "none".to_owned();
+    }
+    let shown = values.iter().take(SHOWN).map(|value| keep_start(&one_line(value), columns, ellipsis).into_owned());
+    let more = (values.len() > SHOWN).then(|| ellipsis.to_owned());
+    shown.chain(more).collect::<Vec<_>>().join(", ").replace(" – ", "–")
+}
+
+pub(crate) fn cause(cause: Cause) -> &'static str {
+    match cause {
+        Cause::Randomness => "randomness",
+        Cause::Time => "time",
+        Cause::UnorderedCollection => "a collection without a fixed order",
+        Cause::AsyncWait => "a wait that does not wait for what it needs",
+        Cause::Race => "a race",
+        Cause::Network => "network",
+        Cause::Io => "files and devices",
+        Cause::LeakedState => "state that was left behind",
+        Cause::Resource => "a resource that runs short",
+        Cause::FloatingPoint => "rounding of floating-point numbers",
+        Cause::Environment => "the environment",
+        Cause::Unknown => "not known",
+    }
+}
+
+/// What people do about it.
+pub(crate) fn advice(divergence: &Divergence) -> &'static str {
+    match divergence.kind {
+        Cause::Randomness => {
+            "Fix the seed in the test, or test for what holds for every value. If some values break the code itself, \
+             that is a bug: keep such a value as a test of its own."
+        }
+        Cause::Time => {
+            "Give the code a clock that the test sets, instead of the real one. Compare times with room to spare, and \
+             read the clock once where two readings must agree."
+        }
+        Cause::UnorderedCollection => {
+            "Sort before comparing, or compare in a way that ignores order. If users see the order, give it a fixed one in the code."
+        }
+        Cause::AsyncWait => {
+            "Wait for the condition instead of for a time, with a generous limit that only a real failure reaches."
+        }
+        Cause::Race => {
+            "Make one side wait for the other: join the thread, await the task, or hold a lock around what both use. A \
+             longer sleep only makes it rarer."
+        }
+        Cause::Network => {
+            "Answer from a server that the test starts itself on this machine, at a port that the system picks. Where the \
+             real one is the point, keep it apart from the tests that must always pass."
+        }
+        Cause::Io => {
+            "Give each test a directory of its own, and close and flush what is written before it is read. Sort listings \
+             of directories."
+        }
+        Cause::LeakedState => {
+            "Set up in the test what it needs, and put back what it changes. `unflake order` names the test that leaves \
+             it behind."
+        }
+        Cause::Resource => {
+            "Let the system pick ports and names, release what was taken even when the test fails, and do not count on \
+             how much is free."
+        }
+        Cause::FloatingPoint => "Compare with a tolerance that fits the calculation, or add up in a fixed order.",
+        Cause::Environment => {
+            "Set in the test what it relies on (variables, locale, time zone, number of processors) instead of taking \
+             what the machine has."
+        }
+        Cause::Unknown if divergence.failed == 0 => {
+            "Run it more often, or where it fails: with the tests around it, on a machine that is as busy."
+        }
+        Cause::Unknown if divergence.failed == divergence.runs => {
+            "Look for a plain bug first: a test that always fails is not flaky here."
+        }
+        Cause::Unknown if divergence.partings.is_empty() => {
+            "Run it more often, so that more failing runs can be compared, and look at what the failing line gets from \
+             outside of the project: other programs, libraries, the machine."
+        }
+        Cause::Unknown => {
+            "Read the two ways from where they part: what decided there? If that does not say it, run the test more \
+             often, so that more failing runs can be compared."
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chance_becomes_words() {
+        let told = [0.0, 2e-6, 0.000032, 0.004, 0.049, 0.2, 0.9, f64::NAN]
+            .map(|chance| format!("{}: {}", Confidence::of(chance).word(), odds(chance)));
+        let expected = [
+            "sure: less than once in a million times",
+            "sure: about once in 500,000 times",
+            "sure: about once in 31,000 times",
+            "likely: about once in 250 times",
+            "likely: about once in 20 times",
+            "a guess: about once in 5 times",
+            "a guess: often",
+            "a guess: often",
+        ];
+        assert_eq!(told, expected);
+    }
+}

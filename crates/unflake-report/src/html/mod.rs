@@ -1,0 +1,8 @@
+//! Pages for a browser, each complete in itself.
+
+pub(crate) mod factors;
+pub(crate) mod filter;
+pub(crate) mod locate;
+pub(crate) mod markup;
+pub(crate) mod measure;
+pub mod pages;

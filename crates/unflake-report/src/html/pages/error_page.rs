@@ -1,0 +1,29 @@
+//! What did not work, and what next.
+
+use serde::Serialize;
+
+use super::layout::{first_line, link};
+use crate::html::markup::Html;
+
+/// What is said of a name may be as long as the name.
+const LONGEST: usize = 1000;
+
+#[derive(Clone, Debug, Serialize)]
+pub struct Said {
+    pub what: String,
+    pub next: Option<String>,
+}
+
+impl Said {
+    pub(super) fn title(&self) -> String {
+        first_line(&self.what, 80)
+    }
+
+    pub(super) fn draw(&self, html: &mut Html) {
+        html.put("h1", &first_line(&self.what, LONGEST));
+        if let Some(next) = &self.next {
+            html.put("p", &format!("→ {}", first_line(next, LONGEST)));
+        }
+        html.inside("p", |html| link(html, "/", "To the inbox"));
+    }
+}

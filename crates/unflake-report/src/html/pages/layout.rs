@@ -1,0 +1,213 @@
+//! What every page has: the head, the menu, the foot; and the addresses of the others.
+
+use std::collections::BTreeSet;
+
+use jiff::tz::TimeZone;
+use unflake_model::Timestamp;
+
+use super::{Concern, Pages};
+use crate::html::markup::Html;
+use crate::one_line;
+use crate::text::format;
+use crate::text::sanitize::{keep_end, keep_start};
+
+const HEAD: &str = "<meta charset=\"utf-8\"/>\
+    <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\
+    <meta name=\"color-scheme\" content=\"light dark\"/>";
+/// A file is opened without a server that would say so.
+const POLICY: &str = "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'\"/>\
+    <meta name=\"referrer\" content=\"no-referrer\"/>";
+pub(super) const STYLE: [&str; 2] = [include_str!("../base.css"), include_str!("pages.css")];
+
+const PAGES: [(&str, &str); 5] =
+    [("/", "Inbox"), ("/tests", "Tests"), ("/matrix", "Matrix"), ("/runs", "Runs"), ("/quarantine", "Quarantine")];
+const IN_FILE: [(&str, &str); 2] = [("#inbox", "Inbox"), ("#runs", "Runs")];
+
+/// Names longer than this are cut in lists; and on their own page.
+const NAME: usize = 160;
+const TITLE: usize = 1000;
+
+/// Where and for whom a page is drawn.
+#[derive(Clone, Debug)]
+pub struct Frame<'a> {
+    /// What the project is called.
+    pub project: &'a str,
+    pub zone: &'a TimeZone,
+    pub now: Timestamp,
+    /// Whether forms are shown.
+    pub may_write: bool,
+    /// The page is to be loaded again after so many seconds.
+    pub again_after: Option<u32>,
+    pub links: Links,
+}
+
+/// How one page leads to another.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Links {
+    /// By addresses of the server.
+    Server,
+    /// Within one file, which has these places.
+    File(BTreeSet<String>),
+}
+
+impl Frame<'_> {
+    pub(super) fn test(&self, key: i64) -> String {
+        self.link("test", &key.to_string())
+    }
+
+    pub(super) fn run(&self, id: &str) -> String {
+        self.link("run", id)
+    }
+
+    pub(super) fn cause(&self, id: &str) -> String {
+        self.link("cause", id)
+    }
+
+    fn link(&self, what: &str, id: &str) -> String {
+        match self.links {
+            Links::Server => format!("/{what}/{id}"),
+            Links::File(_) => format!("#{what}-{id}"),
+        }
+    }
+
+    pub(super) fn is_file(&self) -> bool {
+        matches!(self.links, Links::File(_))
+    }
+
+    /// Text that leads to one of these, where there is such a place.
+    pub(super) fn lead(&self, html: &mut Html, address: &str, text: &str) {
+        match &self.links {
+            Links::File(places) if !places.contains(address) => _ = html.text(text),
+            _ => link(html, address, text),
+        }
+    }
+
+    /// `2026-11-16 02:41`.
+    pub(super) fn when(&self, when: Timestamp) -> String {
+        self.told(when, "%Y-%m-%d %H:%M")
+    }
+
+    fn told(&self, when: Timestamp, format: &str) -> String {
+        match jiff::Timestamp::from_microsecond(when.0) {
+            Ok(when) => when.to_zoned(self.zone.clone()).strftime(format).to_string(),
+            Err(_) => "an unknown time".to_owned(),
+        }
+    }
+
+    /// With seconds, for what comes in quick succession.
+    pub(super) fn exactly(&self, when: Timestamp) -> String {
+        self.told(when, "%Y-%m-%d %H:%M:%S")
+    }
+
+    /// `3 days ago`.
+    pub(super) fn ago(&self, when: Timestamp) -> String {
+        format!("{} ago", format::age((self.now.0 - when.0) as f64 / 1e6))
+    }
+}
+
+pub(super) fn page(frame: &Frame, title: String, place: &str, draw: impl FnOnce(&mut Html)) -> String {
+    let mut html = Html::default();
+    html.fixed("<!DOCTYPE html>\n").inside("html lang=\"en\"", |html| {
+        html.inside("head", |html| {
+            html.fixed(HEAD);
+            if frame.is_file() {
+                html.fixed(POLICY);
+            }
+            if let Some(seconds) = frame.again_after {
+                html.void("meta http-equiv=\"refresh\"", &[("content", &seconds)]);
+            }
+            html.put("title", &format!("{title} · {}", project(frame)));
+            html.fixed("\n<style>\n");
+            STYLE.into_iter().for_each(|style| _ = html.fixed(style));
+            html.fixed("</style>\n");
+        });
+        html.fixed("\n").inside("body class=\"web\"", |html| {
+            html.inside("nav", |html| {
+                html.inside("div", |html| {
+                    html.put("strong", &project(frame));
+                    menu(html, if frame.is_file() { &IN_FILE } else { &PAGES }, place);
+                });
+            });
+            html.fixed("\n").inside("main", draw);
+            html.fixed("\n").inside("footer class=\"foot\"", |html| {
+                let at = frame.when(frame.now);
+                html.text(&format!("Written by unflake on {at}. This page loads nothing and runs no script."));
+            });
+        });
+    });
+    html.fixed("\n");
+    html.finish()
+}
+
+fn project(frame: &Frame) -> String {
+    keep_start(&one_line(frame.project), 60, "…").into_owned()
+}
+
+fn menu(html: &mut Html, entries: &[(&str, &str)], place: &str) {
+    for (path, name) in entries {
+        let here = if *path == place { "a aria-current=\"page\"" } else { "a" };
+        html.text(" ").inside_with(here, &[("href", &path)], |html| _ = html.text(name));
+    }
+}
+
+/// A name of any length, as lists show it.
+pub(super) fn name(text: &str) -> String {
+    let text = one_line(text);
+    keep_end(&text, NAME, "…").into_owned()
+}
+
+pub(super) fn full_name(text: &str) -> String {
+    let text = one_line(text);
+    keep_end(&text, TITLE, "…").into_owned()
+}
+
+/// The first line of what was said.
+pub(super) fn first_line(text: &str, columns: usize) -> String {
+    keep_start(&format::first_line(text, "…"), columns, "…").into_owned()
+}
+
+/// A text of several lines, the middle left out where it is long.
+pub(super) fn bounded(text: &str, most: usize) -> String {
+    let text = crate::plain(text.trim());
+    let lines: Vec<&str> = text.lines().collect();
+    let cut = |line: &&str| keep_start(line, 400, "…").into_owned();
+    if lines.len() <= most {
+        return lines.iter().map(cut).collect::<Vec<_>>().join("\n");
+    }
+    let half = most / 2;
+    let hidden = format!("… {} left out", format::count(lines.len() - 2 * half, "line"));
+    let ends = lines[..half].iter().map(cut).chain([hidden]).chain(lines[lines.len() - half..].iter().map(cut));
+    ends.collect::<Vec<_>>().join("\n")
+}
+
+pub(super) fn link(html: &mut Html, href: &str, text: &str) {
+    html.inside_with("a", &[("href", &href)], |html| _ = html.text(text));
+}
+
+/// The name of a test, which leads to its page.
+pub(super) fn test(html: &mut Html, frame: &Frame, concern: &Concern) {
+    html.inside("span class=\"test\"", |html| frame.lead(html, &frame.test(concern.key), &name(&concern.score.test)));
+}
+
+/// `1–50 of 812`, and the way to the others. `query` is what else the address says, escaped as addresses are.
+pub(super) fn pages(html: &mut Html, frame: &Frame, pages: &Pages, path: &str, query: &str, noun: &str) {
+    if pages.of == 1 || frame.is_file() {
+        return;
+    }
+    html.inside("p class=\"pages\"", |html| {
+        let at = |page: usize| format!("{path}?{query}page={page}");
+        if pages.page > 1 {
+            link(html, &at(pages.page - 1), "← before");
+        }
+        html.text(&format!(" page {} of {}, {} in all ", pages.page, pages.of, format::count(pages.total, noun)));
+        if pages.page < pages.of {
+            link(html, &at(pages.page + 1), "after →");
+        }
+    });
+}
+
+/// Text as a part of an address.
+pub(super) fn addressed(text: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte);
+    text.bytes().map(|byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") }).collect()
+}

@@ -1,0 +1,147 @@
+//! Every test in every run: tests go down, runs go across.
+
+use serde::Serialize;
+
+use super::layout::{Frame, addressed, first_line, link, name, pages};
+use super::{Concern, Pages, RunHead};
+use crate::html::markup::Html;
+use crate::text::format;
+use crate::text::sanitize::keep_end;
+
+/// Columns that a name gets.
+const NAME: usize = 50;
+
+#[derive(Clone, Debug, Serialize)]
+pub struct Matrix {
+    /// The oldest first.
+    pub runs: Vec<RunHead>,
+    pub rows: Vec<MatrixRow>,
+    pub pages: Pages,
+    /// Which runs these are, of how many; counted from 1, the newest first.
+    pub columns: Pages,
+    pub query: String,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub struct MatrixRow {
+    #[serde(flatten)]
+    pub concern: Concern,
+    /// As many as there are runs.
+    pub cells: Vec<Cell>,
+}
+
+/// How a test ended in a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Cell {
+    /// It was not run.
+    #[default]
+    Absent,
+    Skipped,
+    Passed,
+    /// Both, in the same run.
+    Flaked,
+    Failed,
+}
+
+impl Cell {
+    fn sign(self) -> &'static str {
+        match self {
+            Self::Absent => " ",
+            Self::Skipped => "–",
+            Self::Passed => "·",
+            Self::Flaked => "≈",
+            Self::Failed => "✗",
+        }
+    }
+
+    /// The two together.
+    pub fn and(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Absent | Self::Skipped, one) | (one, Self::Absent | Self::Skipped) => one,
+            (one, other) if one == other => one,
+            _ => Self::Flaked,
+        }
+    }
+}
+
+impl Matrix {
+    pub(super) fn draw(&self, html: &mut Html, frame: &Frame) {
+        html.put("h1", "Tests by runs");
+        let legend = "· passed   ≈ failed and passed in the same run   ✗ failed   – skipped   blank: not run. The newest run is at the right.";
+        html.put("p class=\"soft legend-line\"", legend);
+        if self.rows.is_empty() || self.runs.is_empty() {
+            html.put("p", "Nothing is known yet.");
+            return;
+        }
+        self.times(html);
+        html.inside("div class=\"wide\"", |html| {
+            html.inside("table class=\"list matrix\"", |html| {
+                html.inside("thead", |html| _ = html.inside("tr", |html| self.heads(html, frame)));
+                html.inside("tbody", |html| {
+                    for row in &self.rows {
+                        html.inside("tr", |html| {
+                            html.inside("th scope=\"row\"", |html| row.name(html, frame));
+                            row.cells.iter().for_each(|cell| cell.draw(html));
+                        });
+                    }
+                });
+            });
+        });
+        let query = format!("q={}&runs={}&", addressed(&self.query), self.columns.page);
+        pages(html, frame, &self.pages, "/matrix", &query, "test");
+    }
+
+    fn heads(&self, html: &mut Html, frame: &Frame) {
+        html.put("th", "Test");
+        for run in &self.runs {
+            html.inside("th class=\"run\"", |html| {
+                let said = format!("{} {}", frame.when(run.when), first_line(&run.name(), 80));
+                html.inside_with(
+                    "a",
+                    &[("href", &frame.run(&run.id)), ("title", &said), ("aria-label", &said)],
+                    |html| {
+                        html.text("│");
+                    },
+                );
+            });
+        }
+    }
+
+    /// The way to older and newer runs.
+    fn times(&self, html: &mut Html) {
+        let Pages { page, of, total } = self.columns;
+        html.inside("p class=\"pages\"", |html| {
+            let at = |runs: usize| format!("/matrix?q={}&page={}&runs={runs}", addressed(&self.query), self.pages.page);
+            if page < of {
+                link(html, &at(page + 1), "← older runs");
+            }
+            html.text(&format!(" {} of {} ", self.runs.len(), format::count(total, "run")));
+            if page > 1 {
+                link(html, &at(page - 1), "newer runs →");
+            }
+        });
+    }
+}
+
+impl MatrixRow {
+    /// Its end, which says most: names of one length leave room for runs.
+    fn name(&self, html: &mut Html, frame: &Frame) {
+        let name = name(&self.concern.score.test);
+        let address = frame.test(self.concern.key);
+        html.inside_with("a class=\"test\"", &[("href", &address), ("title", &name)], |html| {
+            html.text(&keep_end(&name, NAME, "…"));
+        });
+    }
+}
+
+impl Cell {
+    fn draw(self, html: &mut Html) {
+        let tag = match self {
+            Self::Failed => "td class=\"failed\"",
+            Self::Flaked => "td class=\"flaked\"",
+            _ => "td",
+        };
+        html.put(tag, self.sign());
+    }
+}

@@ -1,0 +1,183 @@
+//! The pages of the history: what a browser shows, and the same as JSON. Data in, text out.
+//!
+//! They load nothing and run nothing. What colours say, signs and words say too. Text of tests is escaped by [`Html`] and cut where it
+//! is drawn, never in the JSON.
+
+mod cause;
+mod draw;
+mod error_page;
+mod file;
+mod inbox;
+mod layout;
+mod located;
+mod matrix;
+#[cfg(test)]
+mod page_tests;
+mod quarantine;
+mod run;
+mod runs;
+mod test;
+mod tests;
+
+use serde::Serialize;
+use unflake_model::{Day, Timestamp};
+
+use crate::ScoreRow;
+use crate::divergence_text::Confidence;
+use crate::html::markup::Html;
+
+pub use cause::{Cause, CausePage};
+pub use error_page::Said;
+pub use file::Everything;
+pub use inbox::Inbox;
+pub use layout::{Frame, Links};
+pub use located::located_page;
+pub use matrix::{Cell, Matrix, MatrixRow};
+pub use quarantine::{Apart, Ledger};
+pub use run::{RunFailure, RunPage};
+pub use runs::{RunHead, RunRow, Runs};
+pub use test::{FailureSeen, LookedInto, Past, TestKnowledge, TestPage};
+pub use tests::Tests;
+
+/// One page of the history.
+#[derive(Clone, Debug, Serialize)]
+#[serde(tag = "view", rename_all = "kebab-case")]
+pub enum View {
+    Inbox(Inbox),
+    Cause(Box<CausePage>),
+    Tests(Tests),
+    Test(Box<TestPage>),
+    Matrix(Matrix),
+    Runs(Runs),
+    Run(Box<RunPage>),
+    Quarantine(Ledger),
+    Said(Said),
+}
+
+impl View {
+    /// As a page that needs nothing but itself.
+    pub fn html(&self, frame: &Frame) -> String {
+        layout::page(frame, self.title(), self.place(), |html| self.draw(html, frame))
+    }
+
+    pub fn json(&self) -> Vec<u8> {
+        #[derive(Serialize)]
+        struct Document<'a> {
+            schema: u32,
+            #[serde(flatten)]
+            view: &'a View,
+        }
+        let mut text =
+            serde_json::to_vec(&Document { schema: 1, view: self }).expect("names are text, and nothing fails inside");
+        text.push(b'\n');
+        text
+    }
+
+    fn title(&self) -> String {
+        match self {
+            Self::Inbox(_) => "What to look at".to_owned(),
+            Self::Cause(one) => one.title(),
+            Self::Tests(_) => "Tests".to_owned(),
+            Self::Test(one) => one.title(),
+            Self::Matrix(_) => "Tests by runs".to_owned(),
+            Self::Runs(_) => "Runs".to_owned(),
+            Self::Run(one) => one.title(),
+            Self::Quarantine(_) => "Quarantine".to_owned(),
+            Self::Said(one) => one.title(),
+        }
+    }
+
+    /// The entry of the menu that it belongs to.
+    fn place(&self) -> &'static str {
+        match self {
+            Self::Inbox(_) | Self::Cause(_) => "/",
+            Self::Tests(_) | Self::Test(_) => "/tests",
+            Self::Matrix(_) => "/matrix",
+            Self::Runs(_) | Self::Run(_) => "/runs",
+            Self::Quarantine(_) => "/quarantine",
+            Self::Said(_) => "",
+        }
+    }
+
+    fn draw(&self, html: &mut Html, frame: &Frame) {
+        match self {
+            Self::Inbox(one) => one.draw(html, frame),
+            Self::Cause(one) => one.draw(html, frame),
+            Self::Tests(one) => one.draw(html, frame),
+            Self::Test(one) => one.draw(html, frame),
+            Self::Matrix(one) => one.draw(html, frame),
+            Self::Runs(one) => one.draw(html, frame),
+            Self::Run(one) => one.draw(html, frame),
+            Self::Quarantine(one) => one.draw(html, frame),
+            Self::Said(one) => one.draw(html),
+        }
+    }
+}
+
+/// What is known altogether.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Overall {
+    pub tests: usize,
+    pub runs: usize,
+    pub flaky: usize,
+    pub broken: usize,
+    /// Runs in which most tests failed.
+    pub set_apart: usize,
+    pub seconds_lost: f64,
+    pub since: Option<Timestamp>,
+    /// A run that seems to go on at this moment.
+    pub going_on: Option<Box<RunRow>>,
+    /// The history has grown since this was computed, and is being looked at.
+    pub behind: bool,
+}
+
+/// A test as lists show it.
+#[derive(Clone, Debug, Serialize)]
+pub struct Concern {
+    pub key: i64,
+    #[serde(flatten)]
+    pub score: ScoreRow,
+    pub quarantined_until: Option<Day>,
+    /// Where it starts to fail, as far as `unflake locate` has found it out.
+    pub starts: Option<Start>,
+}
+
+/// Where a test starts to fail.
+#[derive(Clone, Debug, Serialize)]
+pub struct Start {
+    pub file: String,
+    pub line: u32,
+    /// How likely so clear a difference would be by chance alone.
+    pub chance: f64,
+    pub sentence: String,
+}
+
+impl Start {
+    /// `probably starts at`, said as strongly as it may be.
+    fn verb(&self) -> &'static str {
+        Confidence::of(self.chance).starts_at()
+    }
+
+    fn place(&self) -> String {
+        layout::name(&format!("{}:{}", self.file, self.line))
+    }
+}
+
+/// Which part of a long list this is. Counted from 1.
+#[derive(Clone, Debug, Serialize)]
+pub struct Pages {
+    pub page: usize,
+    pub of: usize,
+    /// How many there are in all.
+    pub total: usize,
+}
+
+impl Pages {
+    /// The part of a list of so many that page `page` shows, and where that is.
+    pub fn cut<T>(all: &[T], page: usize, size: usize) -> (&[T], Self) {
+        let of = all.len().div_ceil(size).max(1);
+        let page = page.clamp(1, of);
+        let from = ((page - 1) * size).min(all.len());
+        (&all[from..(from + size).min(all.len())], Self { page, of, total: all.len() })
+    }
+}

@@ -1,0 +1,346 @@
+//! Pages tried with names and texts that nobody would choose, and read as a person does.
+
+use std::collections::BTreeSet;
+
+use jiff::tz::TimeZone;
+use quick_xml::Reader;
+use quick_xml::events::{BytesStart, Event};
+use unflake_model::{Day, Outcome, QuarantineMode, Quarantined, TestId, Timestamp};
+
+use super::*;
+use crate::{ScoreRow, ScoreSince, ScoreState, Strip};
+
+const NOW: Timestamp = Timestamp(1_794_700_800_000_000);
+const HOSTILE: [&str; 8] = [
+    "<script>alert(1)</script>",
+    "\" onmouseover=\"alert(1)",
+    "' autofocus onfocus='alert(1)",
+    "</title></style></code><img src=x onerror=alert(1)>",
+    "--><!--]]><![CDATA[&amp;&lt;",
+    "safe\u{202e}exe.tset\u{2066}\u{0}\u{1b}[2J\r\n\t",
+    "data:text/html,<b>x</b>",
+    "::error file=a::b ##[command]",
+];
+
+fn frame(zone: &TimeZone, may_write: bool) -> Frame<'_> {
+    Frame { project: "<b>shop", zone, now: NOW, may_write, again_after: may_write.then_some(2), links: Links::Server }
+}
+
+fn concern(test: &str, state: ScoreState) -> Concern {
+    Concern {
+        key: 7,
+        score: ScoreRow {
+            test: test.to_owned(),
+            file: Some(format!("tests/{test}")),
+            probability: 0.125,
+            low: 0.05,
+            high: 0.31,
+            runs: 48,
+            failures: 5,
+            broken: 0,
+            state,
+            since: Some(ScoreSince {
+                what: "flaky",
+                when: Timestamp(NOW.0 - 86_400_000_000),
+                commit: Some(test.to_owned()),
+                earliest: None,
+                latest: None,
+                give_or_take: 2,
+            }),
+            owner: test.to_owned(),
+            seconds_lost: 62.0,
+            strip: vec![Strip::Passed, Strip::Flaked, Strip::Passed, Strip::Failed],
+            formerly: vec![test.to_owned()],
+        },
+        quarantined_until: Some(day("2026-11-20")),
+        starts: None,
+    }
+}
+
+fn day(text: &str) -> Day {
+    text.parse().expect("a day")
+}
+
+fn head(text: &str) -> RunHead {
+    RunHead {
+        id: "ci-3".to_owned(),
+        when: NOW,
+        commit: Some(text.to_owned()),
+        dirty: true,
+        branch: Some(text.to_owned()),
+        ci_run: Some(text.to_owned()),
+        job: Some(text.to_owned()),
+    }
+}
+
+fn run(text: &str) -> RunRow {
+    RunRow {
+        head: head(text),
+        command: text.to_owned(),
+        passed: 9,
+        failed: 2,
+        skipped: 1,
+        attempts: 12,
+        seconds: 3.5,
+        listed: Some(20),
+        exit: None,
+        going_on: true,
+        set_apart: false,
+    }
+}
+
+fn cause(text: &str) -> Cause {
+    Cause {
+        id: "00ff00ff00ff00ff".to_owned(),
+        kind: text.to_owned(),
+        message: format!("{text}\nsecond line"),
+        file: Some(text.to_owned()),
+        failures: 5,
+        seconds_lost: 62.0,
+        last: Some(Timestamp(NOW.0 - 3 * 3600 * 1_000_000)),
+        test_count: 1,
+        tests: vec![concern(text, ScoreState::Flaky)],
+    }
+}
+
+fn pages() -> Pages {
+    Pages { page: 2, of: 3, total: 250 }
+}
+
+/// Every page, with this text wherever somebody else's text can stand.
+fn views(text: &str) -> Vec<View> {
+    let past = |outcome: Outcome| Past {
+        when: NOW,
+        outcome,
+        seconds: 0.5,
+        revision: Some(text.to_owned()),
+        place: text.to_owned(),
+        run: Some("ci-3".to_owned()),
+        message: text.to_owned(),
+    };
+    let entry = Quarantined {
+        test: TestId::new(text),
+        reason: text.to_owned(),
+        owner: text.to_owned(),
+        issue: Some(text.to_owned()),
+        added: day("2026-11-10"),
+        expires: day("2026-11-20"),
+        mode: QuarantineMode::Run,
+        failures: Vec::new(),
+    };
+    let overall = Overall {
+        going_on: Some(Box::new(run(text))),
+        behind: true,
+        set_apart: 1,
+        tests: 3,
+        runs: 9,
+        ..Overall::default()
+    };
+    let start = Start { file: text.to_owned(), line: 18, chance: 0.5, sentence: text.to_owned() };
+    // No address is longer.
+    let query: String = text.chars().take(4000).collect();
+    vec![
+        View::Inbox(Inbox { overall, causes: vec![cause(text)], pages: pages() }),
+        View::Cause(Box::new(CausePage { cause: cause(text), trace: text.to_owned() })),
+        View::Tests(Tests { query: query.clone(), tests: vec![concern(text, ScoreState::Sound)], pages: pages() }),
+        View::Test(Box::new(TestPage {
+            concern: Concern {
+                starts: Some(start.clone()),
+                quarantined_until: None,
+                ..concern(text, ScoreState::Bursty)
+            },
+            line: Some(3),
+            looked_into: Some(LookedInto { when: NOW, commit: Some(text.to_owned()), meaning: text.to_owned() }),
+            findings: vec![TestKnowledge {
+                id: "1234".to_owned(),
+                technique: "order",
+                sentence: text.to_owned(),
+                when: NOW,
+                commit: Some(text.to_owned()),
+                repeat: Some(text.to_owned()),
+                not_useful_since: Some(NOW),
+                start: Some(start),
+                real: false,
+                assertion: None,
+            }],
+            failures: vec![FailureSeen {
+                id: "00ff".to_owned(),
+                fingerprint: "00ff".to_owned(),
+                kind: text.to_owned(),
+                message: text.to_owned(),
+                trace: text.to_owned(),
+                count: 3,
+                last: NOW,
+            }],
+            past: [Outcome::Passed, Outcome::Failed, Outcome::Skipped].map(past).to_vec(),
+        })),
+        View::Matrix(Matrix {
+            runs: vec![head(text)],
+            rows: vec![MatrixRow { concern: concern(text, ScoreState::Broken), cells: vec![Cell::Flaked] }],
+            pages: pages(),
+            columns: pages(),
+            query: query.clone(),
+        }),
+        View::Runs(Runs { runs: vec![run(text)], pages: pages() }),
+        View::Run(Box::new(RunPage {
+            run: run(text),
+            facts: vec![("Directory", text.to_owned())],
+            failures: vec![RunFailure {
+                key: 7,
+                test: text.to_owned(),
+                failed: 1,
+                passed: 2,
+                message: text.to_owned(),
+            }],
+            failure_count: 4,
+            notes: vec![text.to_owned()],
+        })),
+        View::Quarantine(Ledger {
+            today: day("2026-11-15"),
+            path: text.to_owned(),
+            entries: vec![Apart { entry, key: None, lately: text.to_owned() }],
+        }),
+        View::Said(Said { what: text.to_owned(), next: Some(text.to_owned()) }),
+    ]
+}
+
+/// The text of a page, and the certainty that it is whole and harmless.
+fn read(page: &str) -> String {
+    let body = page.strip_prefix("<!DOCTYPE html>").expect("it says what it is");
+    let mut reader = Reader::from_str(body);
+    let mut text = String::new();
+    loop {
+        match reader.read_event().expect("what is opened is closed") {
+            Event::Start(tag) | Event::Empty(tag) => {
+                harmless(&tag);
+                if matches!(tag.name().as_ref(), b"p" | b"h1" | b"h2" | b"li" | b"tr" | b"dt" | b"dd" | b"form") {
+                    text.push('\n');
+                }
+            }
+            Event::End(tag) if tag.name().as_ref() == b"style" => text.clear(),
+            Event::Text(part) => text.push_str(&part.decode().expect("UTF-8")),
+            Event::GeneralRef(name) => text.push_str(&format!("&{};", name.decode().expect("UTF-8"))),
+            Event::Eof => return text,
+            _ => {}
+        }
+    }
+}
+
+fn harmless(tag: &BytesStart) {
+    let name = String::from_utf8_lossy(tag.name().as_ref()).into_owned();
+    assert!(!["script", "img", "iframe", "object", "embed", "base", "link"].contains(&name.as_str()), "{name}");
+    for attribute in tag.attributes() {
+        let attribute = attribute.expect("an attribute");
+        let key = String::from_utf8_lossy(attribute.key.as_ref()).into_owned();
+        let value = attribute.unescape_value().expect("a value").into_owned();
+        assert!(!key.starts_with("on") && key != "style" && key != "autofocus", "{key}");
+        if key == "href" || key == "action" {
+            assert!(value.starts_with('/') || value.starts_with('#') || value.starts_with("https://"), "{value}");
+        }
+    }
+}
+
+#[test]
+fn whatever_tests_are_called_and_say_pages_stay_whole() {
+    let long = "x\u{301}<".repeat(33_000);
+    for text in HOSTILE.into_iter().chain([long.as_str(), ""]) {
+        for view in views(text) {
+            for may_write in [false, true] {
+                let page = view.html(&frame(&TimeZone::UTC, may_write));
+                // Forms have the whole name, because it is what they send; everything else is cut.
+                let most = if may_write { 2_000_000 } else { 300_000 };
+                assert!(page.len() < most, "{} of {}", page.len(), view.title().len());
+                let text = read(&page);
+                let bad = |c: char| c.is_control() && c != '\n' || crate::text::sanitize::is_hidden(c);
+                assert!(!text.contains(bad), "{text:?}");
+            }
+            let told: serde_json::Value = serde_json::from_slice(&view.json()).expect("JSON");
+            assert_eq!(told["schema"], 1);
+            assert!(told["view"].is_string(), "{told}");
+        }
+    }
+}
+
+#[test]
+fn forms_are_for_those_who_may_write() {
+    for view in views("test_a").into_iter().filter(|view| !matches!(view, View::Tests(_))) {
+        assert!(!view.html(&frame(&TimeZone::UTC, false)).contains("<form"), "{}", view.title());
+    }
+    let with = views("test_a").iter().filter(|view| view.html(&frame(&TimeZone::UTC, true)).contains("post")).count();
+    assert_eq!(with, 2, "the page of a test, and the ledger");
+}
+
+#[test]
+fn a_link_in_the_ledger_leads_to_a_web_page_or_nowhere() {
+    let page = |issue: &str| {
+        let View::Quarantine(mut ledger) = views("x").remove(7) else { unreachable!("it is the ledger") };
+        ledger.entries[0].entry.issue = Some(issue.to_owned());
+        View::Quarantine(ledger).html(&frame(&TimeZone::UTC, false))
+    };
+    assert!(page("https://example.org/1").contains("href=\"https://example.org/1\""));
+    assert!(!page("vbscript:x").contains("href=\"vbscript"));
+    assert!(!page("data:text/html,x").contains("href=\"data"));
+}
+
+#[test]
+fn a_file_leads_only_to_what_is_in_it() {
+    let found = |wanted: fn(&View) -> bool| views("test_a").into_iter().find(wanted).expect("it is among them");
+    let (View::Inbox(inbox), View::Cause(cause), View::Run(run)) = (
+        found(|view| matches!(view, View::Inbox(_))),
+        found(|view| matches!(view, View::Cause(_))),
+        found(|view| matches!(view, View::Run(_))),
+    ) else {
+        unreachable!("they were found so")
+    };
+    let all = Everything { inbox, causes: vec![*cause], concerned: Vec::new(), run_count: 5, runs: vec![*run] };
+    let page = all.html(&frame(&TimeZone::UTC, true));
+    read(&page);
+    let places: BTreeSet<&str> = page.split("id=\"").skip(1).filter_map(|rest| rest.split('"').next()).collect();
+    let led: BTreeSet<&str> = page.split("href=\"").skip(1).filter_map(|rest| rest.split('"').next()).collect();
+    assert!(!led.is_empty());
+    for to in led {
+        assert!(to.strip_prefix('#').is_some_and(|to| places.contains(to)), "{to} of {places:?}");
+    }
+    assert!(page.contains("Content-Security-Policy") && !page.contains("<form"));
+}
+
+#[test]
+fn the_inbox_says_what_to_do_first() {
+    let page = |state: ScoreState, tests: usize, start: Option<Start>| {
+        let mut cause = cause("tests/test_a.py");
+        cause.tests[0].score.state = state;
+        cause.tests[0].starts = start;
+        cause.test_count = tests;
+        let overall = Overall { tests: 3, runs: 48, flaky: 1, ..Overall::default() };
+        let pages = Pages { page: 1, of: 1, total: 1 };
+        read(&View::Inbox(Inbox { overall, causes: vec![cause], pages }).html(&frame(&TimeZone::UTC, false)))
+    };
+    assert!(page(ScoreState::Flaky, 1, None).contains("First: find where it starts: unflake locate tests/test_a.py"));
+    assert!(page(ScoreState::Bursty, 1, None).contains("unflake factors tests/test_a.py"));
+    assert!(page(ScoreState::Broken, 1, None).contains("mend it: this is no flakiness"));
+    assert!(page(ScoreState::Flaky, 4, None).contains("what these tests share"));
+    let start = |chance: f64| Start {
+        file: "mail.py".to_owned(),
+        line: 18,
+        chance,
+        sentence: "jitter ≥ 0.93 in all failing runs".to_owned(),
+    };
+    let first = |chance| page(ScoreState::Flaky, 1, Some(start(chance)));
+    assert!(first(0.0001).contains("look at mail.py:18, where it starts: jitter ≥ 0.93"));
+    assert!(first(0.01).contains("where it probably starts: jitter"));
+    assert!(first(0.5).contains("where it may start: jitter"), "a guess is told as one");
+}
+
+#[test]
+fn parts_of_a_list_begin_and_end_where_it_does() {
+    let all: Vec<u32> = (0..25).collect();
+    let cut = |page| {
+        let (part, pages) = Pages::cut(&all, page, 10);
+        (part.first().copied(), part.len(), pages.page, pages.of)
+    };
+    assert_eq!(cut(1), (Some(0), 10, 1, 3));
+    assert_eq!(cut(3), (Some(20), 5, 3, 3));
+    assert_eq!(cut(0), (Some(0), 10, 1, 3));
+    assert_eq!(cut(99), (Some(20), 5, 3, 3));
+    assert_eq!(Pages::cut(&all[..0], 1, 10).1.of, 1);
+}

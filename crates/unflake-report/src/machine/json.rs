@@ -1,0 +1,137 @@
+//! The document that `--json` writes. Its fields are described in `docs/book/machine-output.md`.
+
+use std::io::{self, BufWriter, Write};
+
+use serde::Serialize;
+use serde_json::ser::Formatter;
+use unflake_model::{
+    Attempt, Feedback, Finding, Fingerprint, Measurement, Problem, QuarantineResult, Test, TestId, Totals,
+};
+
+use crate::text::sanitize;
+use crate::{Exit, RunReport};
+
+/// Raised when a field changes its meaning or goes away. New fields do not raise it.
+const SCHEMA: u32 = 1;
+
+/// Borrows everything: a run of 20,000 tests is written as it is walked, not built a second time.
+#[derive(Serialize)]
+struct Document<'a> {
+    schema: u32,
+    command: &'a str,
+    runner_command: &'a [String],
+    runner: Option<&'a str>,
+    language: Option<&'a str>,
+    seed: Option<u64>,
+    exit: Exit<'a>,
+    totals: &'a Totals,
+    deselected: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    measured: Option<&'a Measurement>,
+    findings: Vec<Told<'a>>,
+    problems: &'a [Problem],
+    notes: &'a [String],
+    left: &'a [TestId],
+    left_why: Option<&'a str>,
+    #[serde(skip_serializing_if = "<[QuarantineResult]>::is_empty")]
+    quarantine: &'a [QuarantineResult],
+    tests: &'a [Test],
+    attempts: &'a [Attempt],
+}
+
+/// A finding, with what people call it and what they said of it.
+#[derive(Serialize)]
+struct Told<'a> {
+    id: Fingerprint,
+    #[serde(flatten)]
+    finding: &'a Finding,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    not_useful: Option<&'a Feedback>,
+}
+
+/// Writes the run as one JSON document. `command` is the command of unflake that was given, such as `run`.
+pub fn json(run: &RunReport, command: &str, out: &mut dyn Write) -> io::Result<()> {
+    let told = |finding| Told { id: Finding::id(finding), finding, not_useful: run.answer(finding) };
+    let document = Document {
+        schema: SCHEMA,
+        command,
+        runner_command: run.command,
+        runner: run.runner,
+        language: run.language,
+        seed: run.seed,
+        exit: run.exit,
+        totals: run.totals,
+        deselected: run.deselected,
+        measured: run.measured,
+        findings: run.findings.iter().map(told).collect(),
+        problems: run.problems,
+        notes: run.notes,
+        left: run.left,
+        left_why: run.left_why,
+        quarantine: run.apart,
+        tests: run.tests,
+        attempts: run.attempts,
+    };
+    let mut out = BufWriter::new(out);
+    document.serialize(&mut serde_json::Serializer::with_formatter(&mut out, Lines::default()))?;
+    writeln!(out)?;
+    out.flush()
+}
+
+/// One line for each field of the document and for each element of its lists, so that `grep` and `diff` are of use.
+#[derive(Default)]
+struct Lines {
+    depth: u32,
+}
+
+impl Lines {
+    fn separate<W: ?Sized + Write>(&self, out: &mut W, first: bool, deepest: u32) -> io::Result<()> {
+        out.write_all(if first { b"" } else { b"," })?;
+        if self.depth <= deepest { out.write_all(b"\n") } else { Ok(()) }
+    }
+}
+
+impl Formatter for Lines {
+    fn begin_object<W: ?Sized + Write>(&mut self, out: &mut W) -> io::Result<()> {
+        self.depth += 1;
+        out.write_all(b"{")
+    }
+
+    fn end_object<W: ?Sized + Write>(&mut self, out: &mut W) -> io::Result<()> {
+        self.depth -= 1;
+        out.write_all(if self.depth == 0 { b"\n}" } else { b"}" })
+    }
+
+    fn begin_array<W: ?Sized + Write>(&mut self, out: &mut W) -> io::Result<()> {
+        self.depth += 1;
+        out.write_all(b"[")
+    }
+
+    fn end_array<W: ?Sized + Write>(&mut self, out: &mut W) -> io::Result<()> {
+        self.depth -= 1;
+        out.write_all(b"]")
+    }
+
+    fn begin_object_key<W: ?Sized + Write>(&mut self, out: &mut W, first: bool) -> io::Result<()> {
+        self.separate(out, first, 1)
+    }
+
+    fn begin_array_value<W: ?Sized + Write>(&mut self, out: &mut W, first: bool) -> io::Result<()> {
+        self.separate(out, first, 2)
+    }
+
+    /// JSON allows some control characters as they are. Somebody may read this on a terminal.
+    fn write_string_fragment<W: ?Sized + Write>(&mut self, out: &mut W, fragment: &str) -> io::Result<()> {
+        let mut rest = fragment;
+        while let Some(at) = rest.find(|c: char| c.is_control() || sanitize::is_hidden(c)) {
+            let (before, from) = rest.split_at(at);
+            out.write_all(before.as_bytes())?;
+            let c = from.chars().next().expect("one was found there");
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                write!(out, "\\u{unit:04x}")?;
+            }
+            rest = &from[c.len_utf8()..];
+        }
+        out.write_all(rest.as_bytes())
+    }
+}

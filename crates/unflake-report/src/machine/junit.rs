@@ -1,0 +1,310 @@
+//! JUnit XML with every failing attempt in it, as Surefire writes reruns and as CI systems read them.
+//!
+//! | what happened | elements of its `<testcase>` |
+//! |---|---|
+//! | passed | none |
+//! | failed, passed later | `flakyFailure` or `flakyError` for every failing attempt |
+//! | never passed | `failure` or `error` for the first attempt, `rerunFailure` or `rerunError` for the others |
+//! | failed, passed later, and counts as failed | `failure` or `error`, and `flaky…` for every failing attempt |
+//! | failed, and is in quarantine | `skipped` with the type `quarantine`, and what it said as its text |
+//! | skipped, failed as expected, or not run | `skipped` with one of these as its type |
+//!
+//! The last but one is a flaky test where flaky tests gate, or a failure that no later pass excuses, such as a crash.
+//! There the first attempt appears twice: most readers know `failure` alone and shall see its text, and those that know
+//! `flaky…` take its presence for "has passed". Hence also: never `flaky…` and `rerun…` in one `<testcase>`.
+
+use std::borrow::Cow;
+use std::fmt::Display;
+use std::io::{self, BufWriter, Write};
+
+use unflake_model::{Attempt, Outcome, QuarantineStanding};
+
+use crate::RunReport;
+use crate::attempts_by_test::{Case, Cases};
+use crate::machine::xml::Xml;
+use crate::terminal::quarantine;
+use crate::text::format::problem_in_words;
+
+/// Writes the run as JUnit XML.
+pub fn junit(run: &RunReport, out: &mut dyn Write) -> io::Result<()> {
+    let mut out = BufWriter::new(out);
+    let cases = Cases::of(run);
+    let fates: Vec<Fate> = cases.list.iter().map(|case| Fate::of(case, run)).collect();
+    let tests = Counts::of(&cases, &fates);
+    let problems = Counts { tests: run.problems.len(), errors: run.problems.len(), ..Counts::default() };
+
+    let mut xml = Xml::new(&mut out)?;
+    tests.plus(&problems).open(&mut xml, "testsuites", "unflake", run.totals.seconds, None)?;
+    let began = run.attempts.iter().map(|attempt| attempt.started.0).min();
+    let began = began.and_then(|began| jiff::Timestamp::from_microsecond(began).ok());
+    tests.open(&mut xml, "testsuite", "tests", run.totals.seconds, began)?;
+    about_the_run(&mut xml, run)?;
+    for (case, fate) in cases.list.iter().zip(&fates) {
+        test_case(&mut xml, case, *fate, run)?;
+    }
+    xml.close()?;
+    if !run.problems.is_empty() {
+        problems.open(&mut xml, "testsuite", "problems", 0.0, None)?;
+        for problem in run.problems {
+            // An error, so that a CI system that reads nothing else sees that something is wrong.
+            let name = problem.place.as_deref().unwrap_or("runner");
+            xml.open("testcase", &[("name", &name), ("classname", &"problems"), ("time", &seconds(0.0))])?;
+            let attributes: [(_, &dyn Display); 2] =
+                [("message", &problem_in_words(problem.kind)), ("type", &word(&problem.kind))];
+            xml.text("error", &attributes, &problem.text)?;
+            xml.close()?;
+        }
+        xml.close()?;
+    }
+    xml.close()?;
+    out.flush()
+}
+
+/// What a test counts as. How its attempts are written follows from it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    Passed,
+    Flaky,
+    Failed,
+    FlakyAndFailed,
+    Skipped,
+    NotRun,
+    Apart,
+}
+
+impl Fate {
+    fn of(case: &Case, run: &RunReport) -> Self {
+        if quarantine::is_excused(run.apart, case.id) {
+            return Self::Apart;
+        }
+        match (case.has_failed(), case.has_passed()) {
+            (true, false) => Self::Failed,
+            (true, true) if run.flaky_gates || case.is_real() => Self::FlakyAndFailed,
+            (true, true) => Self::Flaky,
+            (false, _) => match case.attempts.last().map(|attempt| attempt.outcome) {
+                None => Self::NotRun,
+                Some(Outcome::Skipped | Outcome::ExpectedFailure) => Self::Skipped,
+                Some(_) => Self::Passed,
+            },
+        }
+    }
+
+    fn is_failed(self) -> bool {
+        matches!(self, Self::Failed | Self::FlakyAndFailed)
+    }
+}
+
+#[derive(Default)]
+struct Counts {
+    tests: usize,
+    failures: usize,
+    errors: usize,
+    skipped: usize,
+}
+
+impl Counts {
+    fn of(cases: &Cases, fates: &[Fate]) -> Self {
+        let mut counts = Self { tests: fates.len(), ..Self::default() };
+        for (case, fate) in cases.list.iter().zip(fates) {
+            counts.skipped += usize::from(matches!(fate, Fate::Skipped | Fate::NotRun | Fate::Apart));
+            if let Some(first) = case.failures().next().filter(|_| fate.is_failed()) {
+                *(if is_error(first) { &mut counts.errors } else { &mut counts.failures }) += 1;
+            }
+        }
+        counts
+    }
+
+    fn plus(&self, other: &Self) -> Self {
+        Self {
+            tests: self.tests + other.tests,
+            failures: self.failures + other.failures,
+            errors: self.errors + other.errors,
+            skipped: self.skipped + other.skipped,
+        }
+    }
+
+    fn open(
+        &self,
+        xml: &mut Xml,
+        element: &'static str,
+        name: &str,
+        took: f64,
+        began: Option<jiff::Timestamp>,
+    ) -> io::Result<()> {
+        let took = seconds(took);
+        let mut attributes: Vec<(&str, &dyn Display)> = vec![
+            ("name", &name),
+            ("tests", &self.tests),
+            ("failures", &self.failures),
+            ("errors", &self.errors),
+            ("skipped", &self.skipped),
+            ("time", &took),
+        ];
+        attributes.extend(began.as_ref().map(|began| ("timestamp", began as &dyn Display)));
+        xml.open(element, &attributes)
+    }
+}
+
+fn about_the_run(xml: &mut Xml, run: &RunReport) -> io::Result<()> {
+    let command = run.command.join(" ");
+    properties(
+        xml,
+        &[
+            ("command", Some(&command)),
+            ("runner", run.runner.as_ref().map(|runner| runner as &dyn Display)),
+            ("language", run.language.as_ref().map(|language| language as &dyn Display)),
+            ("seed", run.seed.as_ref().map(|seed| seed as &dyn Display)),
+        ],
+    )
+}
+
+fn properties(xml: &mut Xml, properties: &[(&str, Option<&dyn Display>)]) -> io::Result<()> {
+    xml.open("properties", &[])?;
+    for (name, value) in properties {
+        if let Some(value) = value {
+            xml.empty("property", &[("name", name), ("value", value)])?;
+        }
+    }
+    xml.close()
+}
+
+fn test_case(xml: &mut Xml, case: &Case, fate: Fate, run: &RunReport) -> io::Result<()> {
+    let (class, name) = class_and_name(case.id.as_str());
+    // The time of the attempt that counts: the pass where there is one, the first otherwise.
+    let counts = case.attempts.iter().find(|attempt| attempt.outcome.is_pass()).or(case.attempts.first());
+    let took = seconds(counts.map_or(0.0, |attempt| attempt.seconds));
+    let mut attributes: Vec<(&str, &dyn Display)> = vec![("name", &name), ("classname", &class), ("time", &took)];
+    attributes.extend(case.file.as_ref().map(|file| ("file", file as &dyn Display)));
+    attributes.extend(case.line.as_ref().map(|line| ("line", line as &dyn Display)));
+    if fate == Fate::Passed && case.finding.is_none() && case.filtered.is_empty() {
+        return xml.empty("testcase", &attributes);
+    }
+    xml.open("testcase", &attributes)?;
+    if let Some((finding, verdict)) = case.finding.and_then(|finding| Some((finding, finding.verdict()?))) {
+        let rung = verdict.rung.map(|rung| word(&rung));
+        properties(
+            xml,
+            &[
+                ("unflake.verdict", Some(&word(&verdict.kind))),
+                ("unflake.rung", rung.as_ref().map(|rung| rung as &dyn Display)),
+                ("unflake.sentence", Some(&finding.sentence)),
+                ("unflake.repeat", finding.repeat.as_ref().map(|command| command as &dyn Display)),
+            ],
+        )?;
+    } else if !case.filtered.is_empty() {
+        let let_go: Vec<(&str, Option<&dyn Display>)> =
+            case.filtered.iter().map(|finding| ("unflake.filter", Some(&finding.sentence as &dyn Display))).collect();
+        properties(xml, &let_go)?;
+    }
+    result(xml, case, fate, run)?;
+    // What did not count is seen by readers that know no properties too.
+    if fate == Fate::Passed && !case.filtered.is_empty() {
+        let said: Vec<&str> = case.filtered.iter().map(|finding| finding.sentence.as_str()).collect();
+        xml.text("system-out", &[], &said.join("\n"))?;
+    }
+    xml.close()
+}
+
+/// Splits an id at its last `::`, but not inside the parameters that many runners put into brackets at its end.
+fn class_and_name(id: &str) -> (&str, &str) {
+    let parameters = id.find('[').unwrap_or(id.len());
+    match id[..parameters].rfind("::") {
+        Some(at) => (&id[..at], &id[at + 2..]),
+        None => ("", id),
+    }
+}
+
+fn result(xml: &mut Xml, case: &Case, fate: Fate, run: &RunReport) -> io::Result<()> {
+    let Some(first) = case.failures().next() else { return skipped(xml, case, fate, run) };
+    if let Some(one) = run.apart.iter().find(|one| fate == Fate::Apart && one.entry.test == *case.id) {
+        xml.text("skipped", &[("message", &quarantine::why(one)), ("type", &"quarantine")], &trace(first))?;
+        return output(xml, first);
+    }
+    if !fate.is_failed() {
+        return case.failures().try_for_each(|attempt| rerun(xml, attempt, ["flakyFailure", "flakyError"]));
+    }
+    let element = if is_error(first) { "error" } else { "failure" };
+    xml.text(element, &[("message", &message(first)), ("type", &type_of(first))], &trace(first))?;
+    if fate == Fate::FlakyAndFailed {
+        case.failures().try_for_each(|attempt| rerun(xml, attempt, ["flakyFailure", "flakyError"]))?;
+    } else {
+        case.failures().skip(1).try_for_each(|attempt| rerun(xml, attempt, ["rerunFailure", "rerunError"]))?;
+    }
+    output(xml, first)
+}
+
+fn skipped(xml: &mut Xml, case: &Case, fate: Fate, run: &RunReport) -> io::Result<()> {
+    match (fate, case.attempts.last()) {
+        (Fate::NotRun, _) => {
+            if let Some(one) =
+                run.apart.iter().find(|one| one.entry.test == *case.id && one.standing == QuarantineStanding::LeftOut)
+            {
+                return xml.empty("skipped", &[("message", &quarantine::why(one)), ("type", &"quarantine")]);
+            }
+            let why = run.left_why.map_or(Cow::Borrowed("not run"), |why| Cow::Owned(format!("not run: {why}")));
+            xml.empty("skipped", &[("message", &why), ("type", &"not-run")])
+        }
+        (Fate::Skipped, Some(last)) => {
+            xml.empty("skipped", &[("message", &message(last)), ("type", &last.outcome.word())])
+        }
+        _ => Ok(()),
+    }
+}
+
+/// A failing attempt beside the one that gave the result.
+fn rerun(xml: &mut Xml, attempt: &Attempt, [failure, error]: [&'static str; 2]) -> io::Result<()> {
+    let element = if is_error(attempt) { error } else { failure };
+    let took = seconds(attempt.seconds);
+    xml.open(element, &[("message", &message(attempt)), ("type", &type_of(attempt)), ("time", &took)])?;
+    xml.text("stackTrace", &[], &trace(attempt))?;
+    output(xml, attempt)?;
+    xml.close()
+}
+
+fn output(xml: &mut Xml, attempt: &Attempt) -> io::Result<()> {
+    for (element, text) in [("system-out", &attempt.stdout), ("system-err", &attempt.stderr)] {
+        if !text.is_empty() {
+            xml.text(element, &[], text)?;
+        }
+    }
+    Ok(())
+}
+
+/// An error is what went wrong around the test. A crash or a time-out is the test's own.
+fn is_error(attempt: &Attempt) -> bool {
+    attempt.outcome == Outcome::Error
+}
+
+fn message(attempt: &Attempt) -> Cow<'_, str> {
+    match (&attempt.failure, attempt.outcome) {
+        (Some(failure), _) if !failure.message.is_empty() => Cow::Borrowed(&failure.message),
+        (_, Outcome::Crashed(death)) => Cow::Owned(death.to_string()),
+        (_, outcome) => Cow::Borrowed(outcome.word()),
+    }
+}
+
+fn type_of(attempt: &Attempt) -> &str {
+    match &attempt.failure {
+        Some(failure) if !failure.kind.is_empty() => &failure.kind,
+        _ => attempt.outcome.word(),
+    }
+}
+
+fn trace(attempt: &Attempt) -> Cow<'_, str> {
+    match &attempt.failure {
+        Some(failure) if !failure.trace.is_empty() => Cow::Borrowed(&failure.trace),
+        _ => message(attempt),
+    }
+}
+
+/// The name that the word has in JSON, so that both say the same.
+fn word(word: &impl serde::Serialize) -> String {
+    match serde_json::to_value(word) {
+        Ok(serde_json::Value::String(word)) => word,
+        _ => unreachable!("a plain enum is written as its name"),
+    }
+}
+
+fn seconds(seconds: f64) -> String {
+    format!("{:.3}", if seconds.is_finite() { seconds.clamp(0.0, 1e12) } else { 0.0 })
+}

@@ -1,0 +1,93 @@
+//! As much XML as JUnit needs, written as it comes: nothing but the names of the open elements is kept.
+
+use std::borrow::Cow;
+use std::fmt::Display;
+use std::io::{self, Write};
+
+use crate::text::sanitize;
+
+/// Names, which must be plain words, and values of any kind.
+pub(crate) type Attributes<'a> = &'a [(&'a str, &'a dyn Display)];
+
+pub(crate) struct Xml<'a> {
+    out: &'a mut dyn Write,
+    open: Vec<&'static str>,
+}
+
+impl<'a> Xml<'a> {
+    pub(crate) fn new(out: &'a mut dyn Write) -> io::Result<Self> {
+        writeln!(out, r#"<?xml version="1.0" encoding="UTF-8"?>"#)?;
+        Ok(Self { out, open: Vec::new() })
+    }
+
+    /// Opens an element that has others inside.
+    pub(crate) fn open(&mut self, name: &'static str, attributes: Attributes) -> io::Result<()> {
+        self.tag(name, attributes)?;
+        self.open.push(name);
+        writeln!(self.out, ">")
+    }
+
+    pub(crate) fn close(&mut self) -> io::Result<()> {
+        let name = self.open.pop().expect("something is open");
+        self.indent()?;
+        writeln!(self.out, "</{name}>")
+    }
+
+    /// An element with nothing inside.
+    pub(crate) fn empty(&mut self, name: &'static str, attributes: Attributes) -> io::Result<()> {
+        self.tag(name, attributes)?;
+        writeln!(self.out, "/>")
+    }
+
+    /// An element with text inside, exactly that text.
+    pub(crate) fn text(&mut self, name: &'static str, attributes: Attributes, text: &str) -> io::Result<()> {
+        self.tag(name, attributes)?;
+        self.out.write_all(b">")?;
+        self.escaped(text, false)?;
+        writeln!(self.out, "</{name}>")
+    }
+
+    fn tag(&mut self, name: &str, attributes: Attributes) -> io::Result<()> {
+        self.indent()?;
+        write!(self.out, "<{name}")?;
+        for (key, value) in attributes {
+            write!(self.out, " {key}=\"")?;
+            self.escaped(&value.to_string(), true)?;
+            self.out.write_all(b"\"")?;
+        }
+        Ok(())
+    }
+
+    fn indent(&mut self) -> io::Result<()> {
+        write!(self.out, "{:width$}", "", width = self.open.len() * 2)
+    }
+
+    /// Readers turn a bare newline or tab in an attribute into a space, so there they are written as numbers.
+    fn escaped(&mut self, text: &str, attribute: bool) -> io::Result<()> {
+        let text = legal(text);
+        let mut rest = &*text;
+        while let Some(at) = rest.find(|c| matches!(c, '<' | '>' | '&') || attribute && matches!(c, '"' | '\n' | '\t'))
+        {
+            self.out.write_all(&rest.as_bytes()[..at])?;
+            self.out.write_all(match rest.as_bytes()[at] {
+                b'<' => b"&lt;",
+                b'>' => b"&gt;",
+                b'&' => b"&amp;",
+                b'"' => b"&quot;",
+                b'\n' => b"&#10;",
+                _ => b"&#9;",
+            })?;
+            rest = &rest[at + 1..];
+        }
+        self.out.write_all(rest.as_bytes())
+    }
+}
+
+/// The text in characters that XML 1.0 allows. Most of those that it forbids are made visible; two are replaced.
+pub(crate) fn legal(text: &str) -> Cow<'_, str> {
+    let text = sanitize::escape(text, &['\n', '\t']);
+    if text.contains(['\u{fffe}', '\u{ffff}']) {
+        return Cow::Owned(text.replace(['\u{fffe}', '\u{ffff}'], "\u{fffd}"));
+    }
+    text
+}

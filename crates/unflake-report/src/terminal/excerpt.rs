@@ -1,0 +1,248 @@
+//! The lines of the source around the place where failing runs part from passing ones, with what is known of each.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use unflake_model::{Divergence, DivergenceKind, DivergencePoint, Location, SourceLine, ValueSplit};
+
+use crate::divergence_text::same_place;
+
+/// Who goes through a line, from where the runs part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Way {
+    Both,
+    Passing,
+    Failing,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum Note<'a> {
+    /// What a value was.
+    Value(&'a ValueSplit),
+    /// The same lines run in another order from here.
+    Order,
+    /// The last line that is the same; then whether failing and passing runs end there.
+    Parts {
+        failing_end: bool,
+        passing_end: bool,
+    },
+    /// So many failing runs go on here; whether no passing run does.
+    Failing {
+        runs: u32,
+        only: bool,
+    },
+    /// Passing runs go on here.
+    Passing,
+    Shows,
+}
+
+impl Note<'_> {
+    /// In words; what a value was is told as `values` has it.
+    pub(crate) fn words(&self, failed: u32, values: &dyn Fn(&ValueSplit) -> String) -> String {
+        let words = match self {
+            Self::Value(split) => return values(split),
+            Self::Failing { runs, only } => {
+                let who = if *only { "only failing runs" } else { "failing runs" };
+                return format!("{who} go on here ({runs} of {failed})");
+            }
+            Self::Order => "from here in another order",
+            Self::Parts { failing_end: true, .. } => "failing runs end here",
+            Self::Parts { passing_end: true, .. } => "passing runs end here",
+            Self::Parts { .. } => "here they part",
+            Self::Passing => "passing runs go on here",
+            Self::Shows => "the failure shows here",
+        };
+        words.to_owned()
+    }
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Row<'a> {
+    pub(crate) number: u32,
+    /// None where the source is not there.
+    pub(crate) text: Option<String>,
+    pub(crate) way: Option<Way>,
+    /// It starts here.
+    pub(crate) start: bool,
+    pub(crate) notes: Vec<Note<'a>>,
+    /// Whether lines were left out before it.
+    pub(crate) gap: bool,
+}
+
+/// Some lines of one file, in their order.
+#[derive(Clone, Debug)]
+pub(crate) struct Excerpt<'a> {
+    pub(crate) file: &'a str,
+    /// The function of the line that matters most.
+    pub(crate) function: &'a str,
+    pub(crate) rows: Vec<Row<'a>>,
+}
+
+/// DivergenceKind much of the source is shown.
+#[derive(Clone, Copy)]
+pub(crate) struct Extent {
+    /// Lines around each that matters.
+    pub(crate) context: u32,
+    /// Of one file.
+    pub(crate) rows: usize,
+    pub(crate) files: usize,
+    /// Whether all lines matter that are known to have run, or only those where something happens.
+    pub(crate) all: bool,
+}
+
+pub(crate) type Sources<'a> = &'a dyn Fn(&str) -> Option<Vec<String>>;
+
+/// What is shown together: a place where it may start, and the parting it is about.
+#[derive(Clone, Copy)]
+pub(crate) struct Scene<'a> {
+    pub(crate) divergence: &'a Divergence,
+    pub(crate) start: Option<&'a Location>,
+    pub(crate) parting: Option<&'a DivergencePoint>,
+}
+
+/// A gap of so few lines is filled rather than told.
+const SMALL_GAP: u32 = 2;
+
+impl<'a> Scene<'a> {
+    pub(crate) fn excerpts(&self, sources: Sources, extent: Extent) -> Vec<Excerpt<'a>> {
+        let mut files: Vec<File<'a>> = Vec::new();
+        for (line, context) in self.lines_that_matter(extent) {
+            let at = match files.iter().position(|file| file.name == line.file) {
+                Some(at) => at,
+                None if files.len() < extent.files => {
+                    files.push(File::open(line, sources));
+                    files.len() - 1
+                }
+                None => continue,
+            };
+            files[at].show(line.line, context, extent.rows);
+        }
+        files.into_iter().map(|file| file.excerpt(self)).collect()
+    }
+
+    /// Most important first, each with how many lines around it are worth showing.
+    fn lines_that_matter(&self, extent: Extent) -> Vec<(&'a SourceLine, u32)> {
+        let mut lines = Vec::new();
+        lines.extend(self.start.map(|start| (&start.line, extent.context)));
+        if let Some(parting) = self.parting {
+            let firsts = [parting.last.as_ref(), parting.failing.first(), parting.passing.first()];
+            lines.extend(firsts.into_iter().flatten().map(|line| (line, extent.context)));
+        }
+        if extent.all {
+            lines.extend(self.divergence.shows.as_ref().map(|shows| (shows, extent.context)));
+            if let Some(parting) = self.parting {
+                let rest = parting.failing.iter().chain(&parting.passing).chain(parting.before.iter().rev());
+                lines.extend(rest.map(|line| (line, 0)));
+            }
+        }
+        lines
+    }
+
+    /// Whether no passing run is known to do here what failing ones do. The parting alone does not tell: it knows one of them.
+    fn none_passes(&self) -> bool {
+        let last = self.parting.and_then(|parting| parting.last.as_ref());
+        let here = |location: &&Location| last.is_some_and(|last| same_place(last, &location.line));
+        let mut parts =
+            self.divergence.locations.iter().filter(here).filter(|location| location.how == DivergenceKind::Control);
+        parts.next().is_some_and(|location| location.passing == 0)
+    }
+
+    fn row(&self, file: &str, number: u32) -> Row<'a> {
+        let is = |line: &SourceLine| line.file == file && line.line == number;
+        let start = self.start.filter(|start| is(&start.line));
+        let mut notes = Vec::new();
+        let mut way = None;
+        if let Some(start) = start {
+            notes.extend(start.value.as_ref().map(Note::Value));
+            notes.extend((start.how == DivergenceKind::Order).then_some(Note::Order));
+        }
+        if let Some(parting) = self.parting {
+            way = way_of(parting, &is);
+            if parting.last.as_ref().is_some_and(is) {
+                notes.push(Note::Parts {
+                    failing_end: parting.failing.is_empty(),
+                    passing_end: parting.passing.is_empty(),
+                });
+            }
+            let firsts = (parting.failing.first(), parting.passing.first());
+            if !matches!(firsts, (Some(one), Some(other)) if same_place(one, other)) {
+                if firsts.0.is_some_and(is) {
+                    notes.push(Note::Failing { runs: parting.runs, only: self.none_passes() });
+                }
+                if firsts.1.is_some_and(is) {
+                    notes.push(Note::Passing);
+                }
+            }
+        }
+        if self.divergence.shows.as_ref().is_some_and(is) {
+            notes.push(Note::Shows);
+        }
+        Row { number, text: None, way, start: start.is_some(), notes, gap: false }
+    }
+}
+
+/// Where the ways part, the first line of each is its own, even if a loop had come by it before.
+fn way_of(parting: &DivergencePoint, is: &dyn Fn(&SourceLine) -> bool) -> Option<Way> {
+    let in_failing = parting.failing.iter().any(is);
+    let in_passing = parting.passing.iter().any(is);
+    let before = parting.last.iter().chain(&parting.before).any(is);
+    match (in_failing, in_passing) {
+        (true, true) => Some(Way::Both),
+        (true, false) if !before || parting.failing.first().is_some_and(is) => Some(Way::Failing),
+        (false, true) if !before || parting.passing.first().is_some_and(is) => Some(Way::Passing),
+        _ => before.then_some(Way::Both),
+    }
+}
+
+/// A file and which of its lines are shown.
+struct File<'a> {
+    name: &'a str,
+    function: &'a str,
+    text: BTreeMap<u32, String>,
+    shown: BTreeSet<u32>,
+}
+
+impl<'a> File<'a> {
+    fn open(line: &'a SourceLine, sources: Sources) -> Self {
+        let text = sources(&line.file).unwrap_or_default();
+        let text = (1..).zip(text).map(|(number, line)| (number, line.trim_end().replace('\t', "    "))).collect();
+        Self { name: &line.file, function: &line.function, text, shown: BTreeSet::new() }
+    }
+
+    /// With the lines around it, or alone where that would be too much. The first line is always shown.
+    fn show(&mut self, line: u32, context: u32, most: usize) {
+        let around = line.saturating_sub(context)..=line.saturating_add(context);
+        let around: BTreeSet<u32> = around.filter(|one| self.text.contains_key(one) || *one == line).collect();
+        let room = most.saturating_sub(self.shown.len());
+        if self.shown.is_empty() || around.difference(&self.shown).count() <= room {
+            self.shown.extend(around);
+        } else if room > 0 {
+            self.shown.insert(line);
+        }
+    }
+
+    fn excerpt(mut self, scene: &Scene<'a>) -> Excerpt<'a> {
+        let neighbours: Vec<(u32, u32)> = self.shown.iter().copied().zip(self.shown.iter().copied().skip(1)).collect();
+        for (one, next) in neighbours.into_iter().filter(|(one, next)| next - one <= SMALL_GAP + 1) {
+            self.shown.extend((one + 1..next).filter(|between| self.text.contains_key(between)));
+        }
+        self.trim();
+        let blanks = |text: &String| text.len() - text.trim_start_matches(' ').len();
+        let shown = self.shown.iter().filter_map(|number| self.text.get(number)).filter(|text| !text.is_empty());
+        let margin = shown.map(blanks).min().unwrap_or(0);
+        let mut before = None;
+        let rows = self.shown.iter().map(|&number| {
+            let text = self.text.get(&number).map(|text| text.get(margin..).unwrap_or_default().to_owned());
+            let gap = before.replace(number).is_some_and(|before| before + 1 < number);
+            Row { text, gap, ..scene.row(self.name, number) }
+        });
+        Excerpt { file: self.name, function: self.function, rows: rows.collect() }
+    }
+
+    /// Empty lines at both ends show nothing.
+    fn trim(&mut self) {
+        let empty = |number: &u32| self.text.get(number).is_some_and(String::is_empty);
+        let Some(first) = self.shown.iter().copied().find(|number| !empty(number)) else { return };
+        let last = self.shown.iter().copied().rfind(|number| !empty(number)).unwrap_or(first);
+        self.shown.retain(|number| (first..=last).contains(number));
+    }
+}

@@ -1,0 +1,110 @@
+//! One failing attempt, as the summary shows it and in one line.
+
+use std::io;
+
+use unflake_model::{Attempt, Failure, Outcome, Phase};
+
+use crate::terminal::writer::{Keep, LONGEST, Page, Tone};
+use crate::text::format;
+use crate::text::sanitize::keep_start;
+use crate::{TerminalStyle, one_line};
+
+const MESSAGE_LINES: usize = 20;
+const STACK_LINES: usize = 20;
+const OUTPUT_LINES: usize = 10;
+
+/// Shows where and how an attempt failed, and the end of what it printed. What was `said` just before is not repeated.
+pub(crate) fn show(page: &mut Page, attempt: &Attempt, said: &str) -> io::Result<()> {
+    let indent = page.indent() + 2;
+    let failure = attempt.failure.as_ref();
+    let place = failure.and_then(place).unwrap_or_default();
+    let how = match attempt.outcome {
+        Outcome::Crashed(death) if said.contains(&death.to_string()) => String::new(),
+        _ => how(attempt),
+    };
+    page.beside(indent, (Tone::Bold, &place), (Tone::Usual, &how))?;
+    if let Some(failure) = failure {
+        let message = failure.message.trim();
+        // What killed a process has been said in the lines above.
+        if !matches!(attempt.outcome, Outcome::Crashed(death) if death.to_string() == message) {
+            page.quote(indent, message, MESSAGE_LINES, Keep::Ends)?;
+        }
+        // Where unflake itself had to end it, or nothing else was said, the stack is all there is to go by.
+        if failure.phase == Phase::Process || message.is_empty() {
+            page.quote(indent, &failure.trace, STACK_LINES, Keep::Ends)?;
+        }
+    }
+    for (name, text) in [("stdout", &attempt.stdout), ("stderr", &attempt.stderr)] {
+        if !text.trim().is_empty() {
+            page.prose(indent, Tone::Faint, &format!("it printed to {name}:"))?;
+            page.quote(indent, text, OUTPUT_LINES, Keep::End)?;
+        }
+    }
+    Ok(())
+}
+
+/// Says which other ways of failing there were, by kind: texts differ from attempt to attempt by an address or a time.
+pub(crate) fn show_other_ways<'a>(page: &mut Page, mut failures: impl Iterator<Item = &'a Attempt>) -> io::Result<()> {
+    let way = |attempt: &'a Attempt| {
+        (attempt.outcome.word(), attempt.failure.as_ref().map_or("", |failure| failure.kind.as_str()))
+    };
+    let mut seen: Vec<_> = failures.next().map(way).into_iter().collect();
+    for attempt in failures {
+        if !seen.contains(&way(attempt)) {
+            seen.push(way(attempt));
+            let text = format!("another time: {}", in_one_line(attempt, &page.look));
+            let indent = page.indent() + 2;
+            let room = page.look.width.saturating_sub(indent).min(LONGEST);
+            let text = keep_start(&text, room, page.look.sign("…"));
+            page.line(&[(Tone::Usual, &" ".repeat(indent)), (Tone::Usual, &text)])?;
+        }
+    }
+    Ok(())
+}
+
+/// `AssertionError: 9.89 ≠ 9.90`, safe, in one line of any length.
+pub(crate) fn in_one_line(attempt: &Attempt, look: &TerminalStyle) -> String {
+    let how = how(attempt);
+    let message = attempt.failure.as_ref().map_or("", |failure| failure.message.trim());
+    let message = format::first_line(message, look.sign("…"));
+    match (how.is_empty(), message.is_empty() || how.contains(&*message)) {
+        (true, _) => message.into_owned(),
+        (false, true) => how,
+        (false, false) => format!("{how}: {message}"),
+    }
+}
+
+fn place(failure: &Failure) -> Option<String> {
+    let file = one_line(failure.file.as_deref()?);
+    Some(match failure.line {
+        Some(line) => format!("{file}:{line}"),
+        None => file.into_owned(),
+    })
+}
+
+/// What sort of failure it was. Empty where the message says so itself.
+fn how(attempt: &Attempt) -> String {
+    let (kind, phase) = match &attempt.failure {
+        Some(failure) if names_kind(&failure.message, &failure.kind) => ("", failure.phase),
+        Some(failure) => (failure.kind.as_str(), failure.phase),
+        None => ("", Phase::Call),
+    };
+    let phase = match phase {
+        Phase::SetUp => "in its set-up",
+        Phase::TearDown => "in its tear-down",
+        Phase::SharedTearDown => "in a tear-down that it shares with other tests",
+        Phase::Call | Phase::Process => "",
+    };
+    match attempt.outcome {
+        Outcome::Crashed(death) => format!("crashed, {death}"),
+        Outcome::TimedOut => format!("timed out after {}", format::duration(attempt.seconds)),
+        _ => [&*one_line(kind), phase].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" "),
+    }
+}
+
+/// Whether a message begins with the name of its kind, bare or with the path that leads to it: `shop.mail.GaveUp: …`.
+fn names_kind(message: &str, kind: &str) -> bool {
+    let first = message.trim_start();
+    let name = first.split([':', ' ', '\n']).next().unwrap_or(first);
+    first.starts_with(kind) || name.strip_suffix(kind).is_some_and(|path| path.ends_with('.'))
+}

@@ -1,0 +1,58 @@
+//! `unflake import`: what came in.
+
+use std::io::{self, Write};
+
+use crate::terminal::writer::{Page, Tone};
+use crate::text::format;
+use crate::{TerminalStyle, one_line};
+
+/// What was imported, counted.
+#[derive(Clone, Debug, Default)]
+pub struct ImportReport {
+    /// Files that were read now, and files that were known already.
+    pub files: usize,
+    pub known: usize,
+    pub results: u64,
+    pub failed: u64,
+    /// Tests that failed and passed when their runner ran them again.
+    pub flaky: u64,
+    pub skipped: u64,
+    /// Files that are no reports or cannot be read, and why.
+    pub refused: Vec<(String, String)>,
+    /// Files that were read up to a break, and what that is.
+    pub broken: Vec<(String, String)>,
+}
+
+impl ImportReport {
+    /// One test in one report, and whether any attempt at it failed, or passed.
+    pub fn count(&mut self, failed: bool, passed: bool) {
+        self.results += 1;
+        self.failed += u64::from(failed && !passed);
+        self.flaky += u64::from(failed && passed);
+        self.skipped += u64::from(!failed && !passed);
+    }
+
+    pub fn write(&self, look: &TerminalStyle, out: &mut dyn Write) -> io::Result<()> {
+        let page = &mut Page::new(*look, out);
+        let mut parts = vec![format!("{} read", format::count(self.files, "report"))];
+        if self.files > 0 {
+            parts.push(format::count(self.results as usize, "result"));
+            parts.push(format!("{} failed", self.failed));
+            parts.push(format!("{} flaky", self.flaky));
+            parts.push(format!("{} skipped", self.skipped));
+        }
+        if self.known > 0 {
+            parts.push(format!("{} known already", format::count(self.known, "report")));
+        }
+        page.prose(2, Tone::Usual, &parts.join(look.sign(" · ")))?;
+        for (path, why) in &self.broken {
+            page.head(Tone::Odd, "≈", "CUT", &one_line(path))?;
+            page.prose(page.indent(), Tone::Usual, &format!("{}; what stands before is kept", one_line(why)))?;
+        }
+        for (path, why) in &self.refused {
+            page.head(Tone::Bad, "✗", "NOT", &one_line(path))?;
+            page.prose(page.indent(), Tone::Usual, &one_line(why))?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,19 @@
+//! What a person reads in a terminal.
+
+pub(crate) mod excerpt;
+pub(crate) mod factors;
+pub(crate) mod failure;
+pub(crate) mod filter;
+pub(crate) mod history;
+pub(crate) mod import;
+pub(crate) mod locate;
+pub(crate) mod measure;
+pub(crate) mod order_and_nio;
+pub(crate) mod prepare;
+pub(crate) mod progress;
+pub(crate) mod quarantine;
+pub(crate) mod score;
+pub(crate) mod status_line;
+pub(crate) mod summary;
+pub(crate) mod trace;
+pub(crate) mod writer;

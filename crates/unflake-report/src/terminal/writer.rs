@@ -1,0 +1,211 @@
+//! A page of text: indents, colours, quotes that keep within bounds. The only place that writes a line for people.
+
+use std::borrow::Cow;
+use std::io::{self, Write};
+
+use crate::TerminalStyle;
+use crate::text::format;
+use crate::text::sanitize::{chop, keep_start, plain, pulled_apart, width, wrap};
+
+/// Where the text of an entry begins: after its symbol and its label.
+pub(crate) const INDENT: usize = 9;
+const NARROW_INDENT: usize = 2;
+const NARROW: usize = 60;
+/// No text that a test wrote gets more columns than this in one line, however wide the page is.
+pub(crate) const LONGEST: usize = 400;
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Tone {
+    Usual,
+    Bold,
+    Faint,
+    Bad,
+    Odd,
+    Good,
+}
+
+impl Tone {
+    fn code(self) -> &'static str {
+        match self {
+            Self::Usual => "",
+            Self::Bold => "1",
+            Self::Faint => "2",
+            Self::Bad => "1;31",
+            Self::Odd => "1;33",
+            Self::Good => "32",
+        }
+    }
+}
+
+impl TerminalStyle {
+    /// unflake's own sign, or its ASCII stand-in.
+    pub(crate) fn sign(&self, sign: &'static str) -> &'static str {
+        if self.unicode {
+            return sign;
+        }
+        match sign {
+            "✗" => "x",
+            "≈" => "~",
+            "✓" => "+",
+            "…" => "...",
+            "│" => "|",
+            "→" => "->",
+            "▸" => ">",
+            "⋮" => ":",
+            " · " => ", ",
+            "·" => ".",
+            sign => sign,
+        }
+    }
+
+    /// The text in that tone. It must be safe already.
+    pub(crate) fn paint<'a>(&self, tone: Tone, text: &'a str) -> Cow<'a, str> {
+        if !self.colour || tone == Tone::Usual || text.is_empty() {
+            return Cow::Borrowed(text);
+        }
+        Cow::Owned(format!("\x1b[{}m{text}\x1b[0m", tone.code()))
+    }
+}
+
+/// Which part of a text is shown where it is too long.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Keep {
+    /// The end: what was printed last.
+    End,
+    /// Both ends: of a stack, some languages print the last call first, others last.
+    Ends,
+}
+
+pub(crate) struct Page<'a> {
+    pub(crate) look: TerminalStyle,
+    out: &'a mut dyn Write,
+    /// Whether something was left out that can be read elsewhere.
+    pub(crate) shortened: bool,
+}
+
+impl<'a> Page<'a> {
+    pub(crate) fn new(look: TerminalStyle, out: &'a mut dyn Write) -> Self {
+        // Below this, keeping to the width would make the text unreadable.
+        let look = TerminalStyle { width: look.width.max(30), ..look };
+        Self { look, out, shortened: false }
+    }
+
+    pub(crate) fn indent(&self) -> usize {
+        if self.look.width < NARROW { NARROW_INDENT } else { INDENT }
+    }
+
+    pub(crate) fn blank(&mut self) -> io::Result<()> {
+        writeln!(self.out)
+    }
+
+    /// One line from parts that are safe already.
+    ///
+    /// Safe text can still become a command to a CI system where it is wrapped, so the beginning is looked at again.
+    pub(crate) fn line(&mut self, parts: &[(Tone, &str)]) -> io::Result<()> {
+        let mut opening = true;
+        // Blanks wait for something to follow them, so that no line ends in them.
+        let mut blanks = String::new();
+        for &(tone, text) in parts {
+            let core = text.trim();
+            if core.is_empty() {
+                blanks.push_str(text);
+                continue;
+            }
+            let (before, after) = text.split_once(core).expect("it is a part of the text");
+            let core = if opening { pulled_apart(core) } else { Cow::Borrowed(core) };
+            write!(self.out, "{blanks}{before}{}", self.look.paint(tone, &core))?;
+            opening = false;
+            blanks.clear();
+            blanks.push_str(after);
+        }
+        writeln!(self.out)
+    }
+
+    /// The head of an entry: symbol, label and what it is about, which comes in a line of its own rather than be split.
+    pub(crate) fn head(&mut self, tone: Tone, sign: &'static str, label: &str, subject: &str) -> io::Result<()> {
+        let label = format!("{} {label}", self.look.sign(sign));
+        if subject.is_empty() {
+            return self.line(&[(tone, &label)]);
+        }
+        let gap = " ".repeat(INDENT.saturating_sub(width(&label)).max(1));
+        if width(&label) + gap.len() + width(subject) <= self.look.width {
+            return self.line(&[(tone, &label), (Tone::Usual, &gap), (Tone::Bold, subject)]);
+        }
+        self.line(&[(tone, &label)])?;
+        self.line(&[(Tone::Usual, "  "), (Tone::Bold, subject)])
+    }
+
+    /// A paragraph of safe text.
+    pub(crate) fn prose(&mut self, indent: usize, tone: Tone, text: &str) -> io::Result<()> {
+        self.words(indent, tone, text.split_whitespace())
+    }
+
+    /// A paragraph of parts, each of which stays in one line.
+    pub(crate) fn words<'w>(
+        &mut self,
+        indent: usize,
+        tone: Tone,
+        words: impl Iterator<Item = &'w str>,
+    ) -> io::Result<()> {
+        for line in wrap(words, self.look.width.saturating_sub(indent)) {
+            self.line(&[(Tone::Usual, &" ".repeat(indent)), (tone, &line)])?;
+        }
+        Ok(())
+    }
+
+    /// Two things side by side, or the second under the first where it does not fit. Neither is broken.
+    pub(crate) fn beside(&mut self, indent: usize, first: (Tone, &str), second: (Tone, &str)) -> io::Result<()> {
+        let blank = (Tone::Usual, &*" ".repeat(indent));
+        let gap = (Tone::Usual, "  ");
+        if first.1.is_empty() && second.1.is_empty() {
+            return Ok(());
+        }
+        if first.1.is_empty() || indent + width(first.1) + 2 + width(second.1) <= self.look.width {
+            let gap = if first.1.is_empty() { "" } else { gap.1 };
+            return self.line(&[blank, first, (Tone::Usual, gap), second]);
+        }
+        self.line(&[blank, first])?;
+        self.line(&[blank, gap, second])
+    }
+
+    /// Untrusted text behind a rule, at most `limit` lines of it. What is missing is said.
+    pub(crate) fn quote(&mut self, indent: usize, text: &str, limit: usize, keep: Keep) -> io::Result<()> {
+        let text = text.trim_matches('\n').trim_end();
+        if text.is_empty() {
+            return Ok(());
+        }
+        let total = text.split('\n').count();
+        let hidden = total.saturating_sub(limit);
+        let before = if keep == Keep::Ends { limit / 2 } else { 0 };
+        for (at, line) in text.split('\n').enumerate() {
+            if at == before && hidden > 0 {
+                self.cut(indent, &format!("{} left out", format::count(hidden, "line")))?;
+            }
+            if !(before..before + hidden).contains(&at) {
+                self.quoted_line(indent, line)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn quoted_line(&mut self, indent: usize, line: &str) -> io::Result<()> {
+        /// How many lines of the page one line of the text may take.
+        const FOLDS: usize = 5;
+        let rule = format!("{}{} ", " ".repeat(indent), self.look.sign("│"));
+        let columns = self.look.width.saturating_sub(width(&rule)).max(10);
+        let line = plain(line);
+        let bound = keep_start(&line, columns.min(LONGEST).saturating_mul(FOLDS), self.look.sign("…"));
+        self.shortened |= matches!(bound, Cow::Owned(_));
+        for piece in chop(bound.trim_end(), columns) {
+            self.line(&[(Tone::Faint, &rule), (Tone::Usual, piece)])?;
+        }
+        Ok(())
+    }
+
+    /// Says that something was left out.
+    pub(crate) fn cut(&mut self, indent: usize, what: &str) -> io::Result<()> {
+        self.shortened = true;
+        let text = format!("{}{} {what}", " ".repeat(indent), self.look.sign("…"));
+        self.line(&[(Tone::Faint, &text)])
+    }
+}

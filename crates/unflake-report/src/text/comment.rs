@@ -1,0 +1,130 @@
+//! The text of the one comment on a change that touches code a flaky test runs through.
+
+use std::fmt::Write as _;
+use std::io::{self, Write};
+
+use jiff::tz::TimeZone;
+
+use crate::divergence_text;
+use crate::terminal::score::percent;
+use crate::test_summary;
+use crate::text::format;
+use crate::text::markdown::{code, in_html, inline};
+use crate::{FlakyTest, TestKnowledge, quote};
+
+/// The first line of the comment, by which it is found again to be replaced.
+pub const COMMENT: &str = "<!-- unflake:comment -->";
+/// So many tests are told of; GitHub takes 65,536 characters.
+const TOLD: usize = 20;
+const LONGEST: usize = 60_000;
+/// Of the files that a test and the change have in common, so many are named.
+const FILES: usize = 5;
+
+/// Writes the comment. Nothing where there is no test to tell of.
+pub fn comment(tests: &[FlakyTest], base: &str, out: &mut dyn Write) -> io::Result<()> {
+    if tests.is_empty() {
+        return Ok(());
+    }
+    let noun = if tests.len() == 1 { "flaky test runs" } else { "flaky tests run" };
+    let mut text = format!("{COMMENT}\n### ≈ {} {noun} through code that this change touches\n\n", tests.len());
+    text.push_str(
+        "They fail now and then without any change. If one fails here, `unflake run` says whether that is real or \
+         flaky; if you are in that code anyway, this is what is known.\n",
+    );
+    let mut told = 0;
+    for test in tests.iter().take(TOLD) {
+        let section = section(test);
+        if text.len() + section.len() > LONGEST {
+            break;
+        }
+        text.push_str(&section);
+        told += 1;
+    }
+    if told < tests.len() {
+        let _ = write!(text, "\nand {} more: `unflake score` lists them.\n", tests.len() - told);
+    }
+    let _ = write!(text, "\n<sub>against {}</sub>\n", inline(base));
+    out.write_all(text.as_bytes())
+}
+
+fn section(test: &FlakyTest) -> String {
+    let score = test.row.as_ref().map(|row| format!("{} ", percent(row.probability))).unwrap_or_default();
+    let mut text = format!("\n#### {score}{}\n\n", code(test.test.as_str()));
+    if let Some(row) = &test.row {
+        let _ = writeln!(text, "- {}", inline(&row.sentence()));
+        if let Some(since) = &row.since {
+            let _ = writeln!(text, "- {} (in UTC)", inline(&since.sentence(&TimeZone::UTC)));
+        }
+    }
+    let touched: Vec<String> = (test.touched.iter().take(FILES))
+        .map(|touch| {
+            let functions: Vec<String> = touch.functions.iter().take(FILES).map(|name| code(name)).collect();
+            let of = if functions.is_empty() { String::new() } else { format!(" ({})", functions.join(", ")) };
+            format!("{}{of} {}", code(&touch.path), inline(&touch.how))
+        })
+        .collect();
+    if !touched.is_empty() {
+        let more = match test.touched.len().saturating_sub(FILES) {
+            0 => String::new(),
+            more => format!(", and {} more", format::count(more, "file")),
+        };
+        let _ = writeln!(text, "- of this change, {}{more}", touched.join(", "));
+    }
+    match test.best() {
+        Some(known) => cause(&mut text, known),
+        None => nothing_known(&mut text, test),
+    }
+    if let Some(row) = test.row.as_ref().filter(|row| !row.owner.is_empty()) {
+        let _ = writeln!(text, "- owner: {}", code(&row.owner));
+    }
+    for known in test.known.iter().skip(usize::from(test.best().is_some())) {
+        aside(&mut text, known);
+    }
+    text
+}
+
+fn cause(text: &mut String, known: &TestKnowledge) {
+    let finding = &known.finding;
+    let _ = writeln!(text, "- **it {}** ({})", inline(&divergence_text::told(finding)), inline(&known.when()));
+    if let Some(divergence) = known.divergence() {
+        let _ = writeln!(text, "- kind: {}", divergence_text::cause(divergence.kind));
+        let _ = writeln!(text, "- what people do: {}", divergence_text::advice(divergence));
+    }
+    if let Some(repeat) = &finding.repeat {
+        let _ = writeln!(text, "- see it yourself: {}", code(repeat));
+    }
+    if let Some(page) = &known.page {
+        let _ = writeln!(text, "- full report: {}", code(page));
+    }
+    let id = format::short(&finding.id()).to_owned();
+    let _ = writeln!(text, "- of no use? `unflake answer {id} not-useful`");
+}
+
+fn nothing_known(text: &mut String, test: &FlakyTest) {
+    if let Some((when, meaning)) = &test.not_reproduced {
+        let _ = writeln!(text, "- looked for on {}: {}", test_summary::day(*when), inline(meaning));
+        return;
+    }
+    let name = quote(test.test.as_str());
+    let _ = if test.known.is_empty() {
+        let command = code(&format!("unflake locate {name}"));
+        writeln!(text, "- why is not known yet: {command} says where it starts")
+    } else {
+        let command = code(&format!("unflake locate --again {name}"));
+        writeln!(text, "- what was found so far is of no use; {command} looks once more")
+    };
+}
+
+/// What comes after what is of use.
+fn aside(text: &mut String, known: &TestKnowledge) {
+    let sentence = inline(&divergence_text::told(&known.finding));
+    match &known.answer {
+        Some(answer) => {
+            let said = in_html(&format::answered(answer));
+            let _ = write!(text, "\n<details><summary>{said}</summary>\n\nit {sentence}\n\n</details>\n");
+        }
+        None => {
+            let _ = writeln!(text, "- also: {sentence} ({})", inline(&known.when()));
+        }
+    }
+}

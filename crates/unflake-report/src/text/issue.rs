@@ -1,0 +1,165 @@
+//! The text of an issue about one cause: a title, and what it is, what it rests on, how to see it, and what to do.
+
+use std::fmt::Write as _;
+use std::io::{self, Write};
+
+use jiff::tz::TimeZone;
+
+use crate::divergence_text::{self, Confidence, place};
+use crate::terminal::score::percent;
+use crate::test_summary;
+use crate::text::format;
+use crate::text::markdown::{code, inline, lines, title};
+use crate::{FlakyTest, Strip, TestKnowledge, quote};
+
+/// How much of what a failure said is quoted, and how many tests with the same cause are named.
+const QUOTED: usize = 4000;
+const NAMED: usize = 20;
+
+/// Writes the title, an empty line, and the body. `tests`: those that have the cause; the first is the one that was asked for. `owner`: whose
+/// the file is in which it starts.
+pub fn issue(tests: &[FlakyTest], owner: Option<&str>, out: &mut dyn Write) -> io::Result<()> {
+    let Some((first, others)) = tests.split_first() else { return Ok(()) };
+    let mut text = format!("{}\n\n", title(&heading(first)));
+    let best = first.best();
+    let cause = best.map(|known| known.finding.cause());
+    let mark = match cause {
+        Some(cause) => format!("cause {}", format::short(&cause)),
+        None => format!("test {}", format::short(&first.test.fingerprint())),
+    };
+    let _ = writeln!(text, "<!-- unflake:issue {mark} -->");
+    what(&mut text, first);
+    if !others.is_empty() {
+        let _ = write!(text, "\n## Other tests with this cause\n\n");
+        for test in others.iter().take(NAMED) {
+            let score = test.row.as_ref().map(|row| format!(" ({})", percent(row.probability))).unwrap_or_default();
+            let _ = writeln!(text, "- {}{score}", code(test.test.as_str()));
+        }
+        if others.len() > NAMED {
+            let _ = writeln!(text, "- and {} more", others.len() - NAMED);
+        }
+    }
+    match best {
+        Some(known) => evidence(&mut text, known),
+        None => nothing_known(&mut text, first),
+    }
+    for known in first.known.iter().skip(usize::from(best.is_some())) {
+        let said = known.answer.as_ref().map(|answer| format!("; {}", inline(&format::answered(answer))));
+        let sentence = inline(&divergence_text::told(&known.finding));
+        let _ = write!(text, "\nAlso: it {sentence} ({}{})\n", inline(&known.when()), said.unwrap_or_default());
+    }
+    see(&mut text, first, best);
+    owners(&mut text, first, owner);
+    if !first.failure.is_empty() {
+        let said: String = first.failure.chars().take(QUOTED).collect();
+        let _ = write!(text, "\n<details><summary>what it said</summary>\n{}\n</details>\n", lines(said.trim()));
+    }
+    out.write_all(text.as_bytes())
+}
+
+/// What a title says: the test in short, and the cause.
+fn heading(test: &FlakyTest) -> String {
+    let name = test.test.as_str();
+    let name = name.rsplit("::").next().filter(|name| !name.is_empty()).unwrap_or(name);
+    match test.best() {
+        Some(known) => match known.divergence().and_then(|one| Some((one, one.locations.first()?))) {
+            Some((divergence, start)) => {
+                let starts = Confidence::of(start.chance).starts_at();
+                let cause = divergence_text::cause(divergence.kind);
+                format!("{name} is flaky: {starts} {} ({cause})", place(&start.line))
+            }
+            None => format!("{name} is flaky: {}", divergence_text::told(&known.finding)),
+        },
+        None => format!("{name} is flaky, and why is not known yet"),
+    }
+}
+
+fn what(text: &mut String, test: &FlakyTest) {
+    let _ = write!(text, "\n{}", code(test.test.as_str()));
+    match &test.row {
+        Some(row) => {
+            let _ = writeln!(text, " {}.", inline(&row.sentence()));
+            if let Some(since) = &row.since {
+                let _ = writeln!(text, "It is {} (in UTC).", inline(&since.sentence(&TimeZone::UTC)));
+            }
+            let sign = |one: &Strip| match one {
+                Strip::Passed => '·',
+                Strip::Flaked => '≈',
+                Strip::Failed => '✗',
+            };
+            if !row.strip.is_empty() {
+                let strip: String = row.strip.iter().map(sign).collect();
+                let _ = write!(
+                    text,
+                    "\nIts last runs, the newest last (✗ failed, ≈ failed and passed): {}\n",
+                    code(&strip)
+                );
+            }
+        }
+        None => text.push_str(" is not in any run that counts yet.\n"),
+    }
+}
+
+fn evidence(text: &mut String, known: &TestKnowledge) {
+    let _ = write!(text, "\n## Why\n\nIt {}.\n", inline(&divergence_text::told(&known.finding)));
+    let _ = writeln!(text, "This was {}.", inline(&known.when()));
+    let Some(divergence) = known.divergence() else { return };
+    if let Some(start) = divergence.locations.first() {
+        let (sure, odds) = (Confidence::of(start.chance).word(), divergence_text::odds(start.chance));
+        let (runs, failed) = (format::count(divergence.runs as usize, "run"), divergence.failed);
+        let _ = writeln!(
+            text,
+            "It rests on {runs}, of which {failed} failed, and is {sure}: by chance alone, so clear a difference comes {odds}."
+        );
+    }
+    let because = if divergence.because.is_empty() { "" } else { ", because " };
+    let _ =
+        writeln!(text, "\nKind: {}{because}{}.", divergence_text::cause(divergence.kind), inline(&divergence.because));
+    if let Some(shows) = &divergence.shows {
+        let _ = writeln!(text, "It shows at {}.", code(&place(shows)));
+    }
+    for unknown in &divergence.unknown {
+        let _ = writeln!(text, "Not known: {}.", inline(unknown));
+    }
+    let _ = write!(text, "\n## What people do\n\n{}\n", divergence_text::advice(divergence));
+}
+
+fn nothing_known(text: &mut String, test: &FlakyTest) {
+    text.push_str("\n## Why\n\n");
+    match &test.not_reproduced {
+        Some((when, meaning)) => {
+            let _ =
+                writeln!(text, "Not known. It was looked for on {}: {}.", test_summary::day(*when), inline(meaning));
+        }
+        None if test.known.is_empty() => text.push_str("Not known: nobody has looked yet.\n"),
+        None => text.push_str("Not known: what was found so far is of no use.\n"),
+    }
+}
+
+fn see(text: &mut String, test: &FlakyTest, best: Option<&TestKnowledge>) {
+    text.push_str("\n## See it yourself\n\n");
+    if let Some(repeat) = best.and_then(|known| known.finding.repeat.as_deref()) {
+        let _ = writeln!(text, "- {}", code(repeat));
+    }
+    let name = quote(test.test.as_str());
+    let _ = writeln!(text, "- {} says where it starts", code(&format!("unflake locate {name}")));
+    let _ = writeln!(text, "- {} lists its runs", code(&format!("unflake history {name}")));
+    if let Some(page) = best.and_then(|known| known.page.as_deref()) {
+        let _ = writeln!(text, "- full report: {}", code(page));
+    }
+    if let Some(known) = best {
+        let id = format::short(&known.finding.id()).to_owned();
+        let _ = writeln!(text, "- of no use? `unflake answer {id} not-useful`");
+    }
+}
+
+fn owners(text: &mut String, test: &FlakyTest, of_file: Option<&str>) {
+    let of_test = test.row.as_ref().map(|row| row.owner.as_str()).filter(|owner| !owner.is_empty());
+    let of_file = of_file.filter(|owner| !owner.is_empty() && Some(*owner) != of_test);
+    let told = match (of_test, of_file) {
+        (Some(test), Some(file)) => format!("{}; of the file where it starts: {}", code(test), code(file)),
+        (Some(owner), None) | (None, Some(owner)) => code(owner),
+        (None, None) => return,
+    };
+    let _ = write!(text, "\nOwner, by CODEOWNERS: {told}\n");
+}

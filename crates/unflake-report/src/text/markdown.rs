@@ -1,0 +1,142 @@
+//! Texts that come from anywhere, in Markdown as GitHub and GitLab read it: nothing in them is markup, a link, a mention of a person or of an issue.
+//!
+//! Both places look for mentions in the text that comes out, when entities are characters again. So what makes a mention is followed by a
+//! space of no width; in code they do not look, and there the text stays what it is, to be copied.
+
+use crate::html::markup;
+use crate::terminal::writer::LONGEST;
+use crate::text::sanitize::keep_start;
+use crate::{one_line, plain};
+
+/// What nobody sees and no mention survives.
+const NO_WIDTH: &str = "&#8203;";
+/// Before a name or a number: people, issues, merge requests, snippets, milestones, labels, epics.
+const MENTIONING: &str = "@#!$%~&^";
+/// No platform takes a longer title.
+const TITLE: usize = 200;
+
+/// In a line of text.
+pub(crate) fn inline(text: &str) -> String {
+    let text = one_line(text);
+    let mut safe = String::new();
+    let mut rest = text.chars().peekable();
+    let mut last = None;
+    while let Some(c) = rest.next() {
+        match c {
+            '&' => safe.push_str("&amp;"),
+            '<' => safe.push_str("&lt;"),
+            '>' => safe.push_str("&gt;"),
+            // Of an address, or of an emoji.
+            ':' if rest.peek().is_some_and(|next| next.is_alphabetic() || "/+-".contains(*next)) => {
+                safe.push_str("&#58;")
+            }
+            '.' if safe.to_ascii_lowercase().ends_with("www") => safe.push_str("&#46;"),
+            // At the beginning they would make a list, or a heading of what stands before.
+            '-' | '+' | '=' if last.is_none() => safe.extend(['\\', c]),
+            '.' | ')' if safe.bytes().all(|byte| byte.is_ascii_digit()) => safe.extend(['\\', c]),
+            '-' if safe.to_ascii_lowercase().ends_with("gh") => safe.extend([NO_WIDTH, "-"]),
+            c if "\\`*_[]|~@#!".contains(c) => safe.extend(['\\', c]),
+            c => safe.push(c),
+        }
+        let names = rest.peek().is_some_and(|next| next.is_alphanumeric() || "\"_{".contains(*next));
+        if MENTIONING.contains(c) && names {
+            safe.push_str(NO_WIDTH);
+        }
+        last = Some(c);
+    }
+    safe
+}
+
+/// As code within a line: between more backticks than it has itself nothing has a meaning.
+pub(crate) fn code(text: &str) -> String {
+    let text = one_line(text);
+    let text: String = text.chars().take(LONGEST + 1).collect();
+    // Whoever looks for a comment of ours by its mark is not to find it in a name.
+    let text = keep_start(&text, LONGEST, "…").replace("<!-", "<!\u{200b}-");
+    let runs = text.split(|c| c != '`').map(str::len);
+    let fence = "`".repeat(runs.max().unwrap_or(0) + 1);
+    let edge = |c: Option<char>| c.is_none_or(|c| c == '`' || c.is_whitespace());
+    let blank = if edge(text.chars().next()) || edge(text.chars().next_back()) { " " } else { "" };
+    format!("{fence}{blank}{text}{blank}{fence}")
+}
+
+/// In a line of HTML, where Markdown has no meaning but mentions have.
+pub(crate) fn in_html(text: &str) -> String {
+    let mut marked = String::new();
+    for c in one_line(text).chars() {
+        let address = c == '/' && marked.ends_with(':');
+        if address || c == '-' && marked.to_ascii_lowercase().ends_with("gh") {
+            marked.push('\u{200b}');
+        }
+        marked.push(c);
+        if MENTIONING.contains(c) {
+            marked.push('\u{200b}');
+        }
+    }
+    markup::escaped(&marked)
+}
+
+/// As lines of their own, which stay what they are.
+pub(crate) fn lines(text: &str) -> String {
+    let safe = markup::escaped(&plain(text));
+    // An empty line would end the HTML, and what comes after it would be Markdown.
+    let kept = safe.split('\n').map(|line| if line.trim().is_empty() { "&nbsp;" } else { line });
+    format!("<pre>{}</pre>", kept.collect::<Vec<_>>().join("\n"))
+}
+
+/// As a title, which is not Markdown: one line, not too long.
+pub(crate) fn title(text: &str) -> String {
+    let text = one_line(text);
+    let mut title = String::new();
+    let mut rest = text.chars().peekable();
+    let mut letters = 0;
+    while let Some(c) = rest.next() {
+        if letters == TITLE {
+            title.push('…');
+            break;
+        }
+        letters += 1;
+        title.push(c);
+        if MENTIONING.contains(c) && rest.peek().is_some_and(|next| next.is_alphanumeric()) {
+            title.push('\u{200b}');
+        }
+    }
+    title.replace("<!-", "<!\u{200b}-")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nobody_is_mentioned_and_nothing_is_a_link() {
+        let told = inline("@ada and #12, org/repo#3 !4 GH-5 see https://a.b www.c.d me@e.f");
+        assert_eq!(
+            told,
+            "\\@&#8203;ada and \\#&#8203;12, org/repo\\#&#8203;3 \\!&#8203;4 GH&#8203;-5 see https&#58;//a.b www&#46;c.d \
+             me\\@&#8203;e.f"
+        );
+        assert_eq!(
+            inline("a | b `c` <!-- d --> [e](f) *g* \\h"),
+            "a \\| b \\`c\\` &lt;\\!-- d --&gt; \\[e\\](f) \\*g\\* \\\\h"
+        );
+        assert_eq!(["- a", "1. b", "2) c", "= d"].map(inline), ["\\- a", "1\\. b", "2\\) c", "\\= d"]);
+    }
+
+    #[test]
+    fn code_stays_what_it_is() {
+        assert_eq!(code("t.py::test[a](b)"), "`t.py::test[a](b)`");
+        assert_eq!(code("</code>|@ada"), "`</code>|@ada`");
+        assert_eq!(code("a``b`"), "``` a``b` ```");
+        assert_eq!(code(""), "`  `");
+        assert_eq!(code("<!-- unflake -->"), "`<!\u{200b}-- unflake -->`");
+        assert_eq!(code(&"x".repeat(9000)).chars().count(), LONGEST + 2);
+        assert_eq!(lines("a\n\n</pre>"), "<pre>a\n&nbsp;\n&lt;/pre&gt;</pre>");
+    }
+
+    #[test]
+    fn a_title_is_one_line_and_ends_somewhere() {
+        assert_eq!(title("@ada: a\nb #12"), "@\u{200b}ada: a\\nb #\u{200b}12");
+        assert_eq!(title(&"x".repeat(500)).chars().count(), 201);
+    }
+}

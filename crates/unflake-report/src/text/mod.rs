@@ -1,0 +1,8 @@
+//! Text: sanitising, Markdown, shell quoting, comments and issues.
+
+pub(crate) mod comment;
+pub(crate) mod format;
+pub(crate) mod issue;
+pub(crate) mod markdown;
+pub(crate) mod sanitize;
+pub(crate) mod shell;

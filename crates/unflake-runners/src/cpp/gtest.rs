@@ -1,0 +1,329 @@
+//! GoogleTest programs: several tests in one process, in the order of the program.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+
+use serde::Deserialize;
+
+use crate::cpp::gtest_output::Follower;
+use crate::driver::orders::Workshop;
+use crate::driver::suite::{self, CannotList, Case, Listener, Program, Start, Suite, file_has};
+use crate::process::bounded_text::Capture;
+
+/// Flags that would change what is run, or what is said of it.
+const OURS: [&str; 13] = [
+    "filter",
+    "repeat",
+    "recreate_environments_when_repeating",
+    "shuffle",
+    "random_seed",
+    "output",
+    "color",
+    "brief",
+    "print_time",
+    "break_on_failure",
+    "fail_fast",
+    "stream_result_to",
+    "list_tests",
+];
+/// An argument may have 128 KiB; longer filters travel in a file.
+const LONGEST_FILTER: usize = 60_000;
+const OUTPUT: usize = 64 << 10;
+/// Variables that share the tests of a program among several machines.
+const SHARDS: [&str; 2] = ["GTEST_TOTAL_SHARDS", "GTEST_SHARD_INDEX"];
+const WITHOUT_SHARDS: [&str; 3] = ["env", "-u", SHARDS[0]];
+
+/// Whether a program has GoogleTest inside, or is linked with it.
+pub(crate) fn is_one(path: &Path) -> bool {
+    file_has(path, &[b"gtest_list_tests", b"libgtest.so"])
+}
+
+pub(crate) fn list(command: &[String], workshop: &Workshop<'_>) -> Result<Suite, CannotList> {
+    if let Some(tracing) = workshop.tracing {
+        tracing.check(Path::new(&command[0]))?;
+    }
+    let mut suite = Suite { root: workshop.here.clone(), ..Suite::default() };
+    let (arguments, dropped) = arguments_of(&command[1..]);
+    let named = |flag: &str| dropped.iter().any(|word| word.contains(flag));
+    for (flag, why) in [
+        ("shuffle", "a GoogleTest program is run in its own order"),
+        ("repeat", "unflake runs again what failed"),
+        ("break_on_failure", "there is no debugger"),
+    ] {
+        if named(flag) {
+            suite.notes.push(format!("--gtest_{flag} is not used: {why}"));
+        }
+    }
+    let filter = dropped.iter().find(|word| flag_of(word) == Some("filter"));
+    let output = listing_of(&command[0], &arguments, filter, workshop)?;
+    let places = output.places;
+    let runs_disabled = command.iter().any(|word| flag_of(word) == Some("also_run_disabled_tests"));
+    let is_disabled = |name: &str| name.split(['.', '/']).any(|part| part.starts_with("DISABLED_")) && !runs_disabled;
+    let program = Arc::new(GoogleTest {
+        path: command[0].clone(),
+        arguments,
+        side: workshop.side.to_owned(),
+        filter: filter.cloned(),
+        chosen: output.names.iter().filter(|name| !is_disabled(name)).cloned().collect(),
+    });
+    let shard = Shard::wanted(|name| std::env::var(name).ok());
+    let name_of_program = Path::new(&command[0]).file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let mut runnable = 0;
+    for name in output.names {
+        let disabled = is_disabled(&name);
+        if !disabled {
+            runnable += 1;
+            if shard.is_some_and(|shard| !shard.has(runnable - 1)) {
+                suite.deselected += 1;
+                continue;
+            }
+        }
+        let (file, line) = places.get(&name).cloned().unzip();
+        suite.cases.push(Case {
+            id: format!("{name_of_program} {name}"),
+            program: program.clone(),
+            crowd: None,
+            file,
+            line,
+            command: shard
+                .map(|_| WITHOUT_SHARDS)
+                .into_iter()
+                .flatten()
+                .map(str::to_owned)
+                .chain(program.words(&[&name], 1))
+                .collect(),
+            skipped: disabled.then(|| "disabled".to_owned()),
+            name,
+        });
+    }
+    Ok(suite)
+}
+
+/// The part of a program's tests that this machine is to run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Shard {
+    index: usize,
+    of: usize,
+}
+
+impl Shard {
+    fn wanted(variable: impl Fn(&str) -> Option<String>) -> Option<Self> {
+        let [of, index] = SHARDS.map(|name| variable(name).and_then(|number| number.parse().ok()));
+        Some(Self { index: index?, of: of? }).filter(|shard| shard.index < shard.of)
+    }
+
+    /// Whether it has the test of this number. Tests that would not be run are not counted.
+    fn has(self, number: usize) -> bool {
+        number % self.of == self.index
+    }
+}
+
+struct Listed {
+    names: Vec<String>,
+    places: HashMap<String, (String, u32)>,
+}
+
+fn listing_of(
+    program: &str,
+    arguments: &[String],
+    filter: Option<&String>,
+    workshop: &Workshop<'_>,
+) -> Result<Listed, CannotList> {
+    let json = workshop.side.join("gtest-list.json");
+    let mut command = Command::new(program);
+    command
+        .args(arguments)
+        .args(filter)
+        .arg("--gtest_list_tests")
+        .arg(format!("--gtest_output=json:{}", json.display()));
+    suite::set(&mut command, workshop.world);
+    for name in without_our_variables() {
+        command.env_remove(name);
+    }
+    let output = command.stdin(Stdio::null()).output();
+    let output = output.map_err(|error| CannotList::usage(format!("`{program}` cannot be started: {error}")))?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    if !output.status.success() {
+        let mut said = Capture::new(OUTPUT);
+        said.add(&output.stdout);
+        said.add(&output.stderr);
+        let what = format!("`{program}` does not list its tests ({}):\n{}", output.status, said.text().trim());
+        return Err(CannotList::collection(what));
+    }
+    let places = std::fs::read(&json).ok().and_then(|text| serde_json::from_slice(&text).ok()).map(places_in);
+    let _ = std::fs::remove_file(json);
+    Ok(Listed { names: names_in(&text), places: places.unwrap_or_default() })
+}
+
+/// Names from the indented list that `--gtest_list_tests` prints.
+fn names_in(text: &str) -> Vec<String> {
+    let mut names = Vec::new();
+    let mut suite = None;
+    for line in text.lines() {
+        let name = line.split("  # ").next().unwrap_or(line).trim_end();
+        if let Some(test) = name.strip_prefix("  ") {
+            names.extend(suite.map(|suite| format!("{suite}{test}")));
+        } else {
+            // Programs may print words of their own before the list.
+            suite = Some(name).filter(|name| name.ends_with('.') && !name.contains(' '));
+        }
+    }
+    names
+}
+
+#[derive(Deserialize)]
+struct Json {
+    #[serde(default)]
+    testsuites: Vec<JsonSuite>,
+}
+
+#[derive(Deserialize)]
+struct JsonSuite {
+    name: String,
+    #[serde(default)]
+    testsuite: Vec<JsonTest>,
+}
+
+#[derive(Deserialize)]
+struct JsonTest {
+    name: String,
+    file: Option<String>,
+    line: Option<u32>,
+}
+
+fn places_in(json: Json) -> HashMap<String, (String, u32)> {
+    let mut places = HashMap::new();
+    for suite in json.testsuites {
+        for test in suite.testsuite {
+            if let (Some(file), Some(line)) = (test.file, test.line) {
+                places.insert(format!("{}.{}", suite.name, test.name), (file, line));
+            }
+        }
+    }
+    places
+}
+
+/// The name of a GoogleTest flag, without what comes before and after it.
+fn flag_of(word: &str) -> Option<&str> {
+    let rest = word.strip_prefix("--gtest_").or_else(|| word.strip_prefix("-gtest_"))?;
+    rest.split('=').next()
+}
+
+/// The user's arguments without those that are ours to give, and those.
+fn arguments_of(words: &[String]) -> (Vec<String>, Vec<String>) {
+    let ours = |word: &&String| flag_of(word).is_some_and(|flag| OURS.contains(&flag));
+    let (ours, theirs): (Vec<&String>, Vec<&String>) = words.iter().partition(ours);
+    (theirs.into_iter().cloned().collect(), ours.into_iter().cloned().collect())
+}
+
+fn without_our_variables() -> impl Iterator<Item = String> {
+    let but_the_filter = OURS.iter().filter(|flag| **flag != "filter");
+    but_the_filter.map(|flag| format!("GTEST_{}", flag.to_uppercase())).chain(SHARDS.map(str::to_owned))
+}
+
+/// One program, whose tests share a process.
+struct GoogleTest {
+    path: String,
+    arguments: Vec<String>,
+    side: std::path::PathBuf,
+    /// The user's own, and what it chooses.
+    filter: Option<String>,
+    chosen: Vec<String>,
+}
+
+impl GoogleTest {
+    fn words(&self, names: &[&str], repeat: usize) -> Vec<String> {
+        let mut words = vec![self.path.clone()];
+        words.extend(self.arguments.iter().cloned());
+        words.push(format!("--gtest_filter={}", names.join(":")));
+        if repeat > 1 {
+            words.push(format!("--gtest_repeat={repeat}"));
+        }
+        words
+    }
+
+    /// A program can read its own filter. When everything is run that the user has chosen, it is left as the user gave it.
+    fn with_own_filter(&self, names: &[&str], mut words: Vec<String>) -> Vec<String> {
+        if names == self.chosen {
+            let at = words.iter().position(|word| word.starts_with("--gtest_filter=")).unwrap_or(0);
+            words.splice(at..=at, self.filter.clone());
+        }
+        words
+    }
+}
+
+impl Program for GoogleTest {
+    fn is_shared(&self) -> bool {
+        true
+    }
+
+    /// The same tests again are a repetition; any other order but its own is not to be had in one process.
+    fn start(&self, cases: &[&Case], _jobs: u32) -> Result<Start, String> {
+        let names: Vec<&str> = cases.iter().map(|case| case.name.as_str()).collect();
+        let period = names.iter().skip(1).position(|name| *name == names[0]).map_or(names.len(), |at| at + 1);
+        let words = self.words(&names[..period], names.len().div_ceil(period));
+        let mut words = self.with_own_filter(&names[..period], words);
+        let filter = words.iter().position(|word| word.starts_with("--gtest_filter=")).unwrap_or(0);
+        if words[filter].len() > LONGEST_FILTER {
+            let unique = format!("gtest-{}-{:?}", std::process::id(), std::thread::current().id());
+            let path = self.side.join(unique.replace(['(', ')'], ""));
+            std::fs::write(&path, &words[filter]).map_err(|error| error.to_string())?;
+            words[filter] = format!("--gtest_flagfile={}", path.display());
+        }
+        words.push("--gtest_color=no".to_owned());
+        let variables = without_our_variables().map(|name| (name, None)).collect();
+        Ok(Start { words, variables, merged: true, ..Start::default() })
+    }
+
+    fn listener(&self, cases: &[&Case]) -> Box<dyn Listener> {
+        Box::new(Follower::of(cases.iter().map(|case| case.name.clone()).collect()))
+    }
+
+    fn may_follow(&self, numbers: &[u32], next: u32) -> bool {
+        let (Some(first), Some(last)) = (numbers.first(), numbers.last()) else { return true };
+        match numbers.iter().skip(1).position(|number| number == first) {
+            Some(before_second_round) => next == numbers[numbers.len() % (before_second_round + 1)],
+            None => next > *last || next == *first,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_read_from_the_list() {
+        let text = "Running main() from gtest_main.cc\nA.\n  Ok\n  DISABLED_No\nTy/0.  # TypeParam = int\n  S\nX/P.\n  V/0  # \
+                    GetParam() = 1\n";
+        assert_eq!(names_in(text), ["A.Ok", "A.DISABLED_No", "Ty/0.S", "X/P.V/0"]);
+    }
+
+    #[test]
+    fn the_users_filter_stays_where_everything_it_chooses_is_run() {
+        let chosen = ["A.A", "A.B"].map(str::to_owned).to_vec();
+        let filter = Some("--gtest_filter=A.*".to_owned());
+        let mut program =
+            GoogleTest { path: "./it".to_owned(), arguments: Vec::new(), side: "/".into(), filter, chosen };
+        let words =
+            |program: &GoogleTest, names: &[&str]| program.with_own_filter(names, program.words(names, 2)).join(" ");
+        assert_eq!(words(&program, &["A.A", "A.B"]), "./it --gtest_filter=A.* --gtest_repeat=2");
+        assert_eq!(words(&program, &["A.B"]), "./it --gtest_filter=A.B --gtest_repeat=2");
+        program.filter = None;
+        assert_eq!(words(&program, &["A.A", "A.B"]), "./it --gtest_repeat=2");
+    }
+
+    #[test]
+    fn shards_count_what_would_run() {
+        let variables = |of: &str, index: &str| {
+            let values = HashMap::from([(SHARDS[0], of.to_owned()), (SHARDS[1], index.to_owned())]);
+            Shard::wanted(|name| values.get(name).cloned())
+        };
+        let shard = variables("3", "1").unwrap();
+        assert_eq!((0..6).filter(|number| shard.has(*number)).collect::<Vec<_>>(), [1, 4]);
+        assert_eq!(variables("0", "0"), None);
+        assert_eq!(variables("", "1"), None);
+    }
+}

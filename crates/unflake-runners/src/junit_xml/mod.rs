@@ -1,0 +1,6 @@
+//! Any command that writes JUnit XML, with a second command that runs one test.
+
+pub(crate) mod one_test_command;
+pub(crate) mod outcome;
+pub(crate) mod report;
+pub(crate) mod results_command;

@@ -1,0 +1,300 @@
+//! What becomes of tests by their reports: which entry is whose, and whether exit code and report agree.
+
+use std::collections::HashMap;
+use std::fs;
+use std::path::Path;
+use std::sync::OnceLock;
+
+use regex_lite::Regex;
+use unflake_protocol::{Failed, Outcome, Phase};
+
+use crate::driver::suite::{End, How, Judged, failed, relative};
+use crate::junit_xml::report::{self, JunitError, JunitEvent, OUTSIDE, Report, Reported};
+use crate::process::bounded_text::shortened;
+use crate::process::changed_files::Before;
+
+/// What all reports of one run may have together.
+const LARGEST: u64 = 256 << 20;
+/// Of what a command printed, where it is quoted.
+const QUOTED: usize = 4000;
+
+/// Why there is no report to be read.
+pub(crate) enum NoReport {
+    NoneWritten,
+    Bad(String),
+}
+
+pub(crate) fn read_written(before: &Before) -> Result<Report, NoReport> {
+    let written = before.written_since();
+    if written.is_empty() {
+        return Err(NoReport::NoneWritten);
+    }
+    let mut all = Report::default();
+    let mut size = 0;
+    for path in written {
+        let bad = |why: String| NoReport::Bad(format!("`{}` cannot be read: {why}", path.display()));
+        size += fs::metadata(&path).map(|file| file.len()).unwrap_or(0);
+        if size > LARGEST {
+            return Err(bad(format!("reports of more than {} MiB are too much", LARGEST >> 20)));
+        }
+        let bytes = fs::read(&path).map_err(|error| bad(error.to_string()))?;
+        let report = report::read(&bytes).map_err(bad)?;
+        all.tests.extend(report.tests);
+        all.rerun += report.rerun;
+    }
+    Ok(all)
+}
+
+pub(crate) fn no_report(why: &NoReport, before: &Before, results: &str, end: &End) -> String {
+    let left = how_it_left(end.how);
+    match why {
+        NoReport::Bad(why) => format!("{why}. The command {left}{}", quoted(end)),
+        NoReport::NoneWritten => {
+            let older = if before.had_any() { "; what is there is older than this run" } else { "" };
+            format!("no report was written to `{results}`{older}. The command {left}{}", quoted(end))
+        }
+    }
+}
+
+pub(crate) fn how_it_left(how: How) -> String {
+    match how {
+        How::Exit(code) => format!("left with exit code {code}"),
+        How::Signal(_) | How::TimedOut => {
+            let died = Judged::crashed(how, 0.0, None, "").failure;
+            died.map_or("died".to_owned(), |failure| format!("was {}", failure.message))
+        }
+    }
+}
+
+fn printed(end: &End) -> String {
+    [end.stdout.trim_end(), end.stderr.trim_end()].join("\n").trim().to_owned()
+}
+
+pub(crate) fn quoted(end: &End) -> String {
+    match shortened(&printed(end), QUOTED) {
+        nothing if nothing.is_empty() => " and printed nothing".to_owned(),
+        text => format!(" and printed:\n{text}"),
+    }
+}
+
+/// What a person should know of the first run.
+pub(crate) fn remarks(report: &Report, end: &End) -> Vec<String> {
+    let mut notes = Vec::new();
+    let bad = report.tests.iter().filter(|test| matches!(test.result, JunitEvent::Failed(_))).count();
+    if bad > 0 && end.how == How::Exit(0) {
+        notes.push(format!("the command left with exit code 0, although {bad} tests failed by its report"));
+    }
+    if report.rerun > 0 {
+        notes.push(format!(
+            "the runner itself ran tests again: its report has {} failures that it excused by a later pass",
+            report.rerun
+        ));
+    }
+    notes
+}
+
+/// One test, as the first report knows it.
+#[derive(Clone)]
+pub(crate) struct Known {
+    pub(crate) suite: String,
+    pub(crate) classname: String,
+    pub(crate) name: String,
+    pub(crate) file: Option<String>,
+    pub(crate) line: Option<u32>,
+    /// How many of the same name came before it.
+    pub(crate) nth: usize,
+}
+
+pub(crate) fn known(tests: Vec<Reported>, here: &Path) -> Vec<Known> {
+    let mut seen: HashMap<(String, String), usize> = HashMap::new();
+    let mut known = Vec::new();
+    for Reported { suite, classname, name, file, line, .. } in tests {
+        let group = group_of(&classname, &suite).to_owned();
+        let times = seen.entry((group, name.clone())).or_default();
+        *times += 1;
+        let nth = *times - 1;
+        // Many reports name the file as the class, or as the suite.
+        let named = [&classname, &suite].into_iter().find(|one| !one.is_empty() && here.join(one).is_file()).cloned();
+        let file = file.filter(|file| !file.is_empty()).or(named);
+        known.push(Known { suite, classname, name, file, line, nth });
+    }
+    known
+}
+
+/// What goes before the name of a test: its class, or its suite where it has none.
+fn group_of<'a>(classname: &'a str, suite: &'a str) -> &'a str {
+    if classname.is_empty() { suite } else { classname }
+}
+
+impl Known {
+    fn group(&self) -> &str {
+        group_of(&self.classname, &self.suite)
+    }
+
+    pub(crate) fn id(&self) -> String {
+        match (self.group(), self.name.as_str()) {
+            ("", "") => "(no name)".to_owned(),
+            ("", name) => name.to_owned(),
+            (group, "") => group.to_owned(),
+            (group, name) => format!("{group} {name}"),
+        }
+    }
+
+    /// Its place in a report.
+    fn found_in(&self, tests: &[Reported]) -> Option<usize> {
+        let is_it = |test: &Reported| self.name == test.name && self.group() == group_of(&test.classname, &test.suite);
+        let same: Vec<usize> = (0..tests.len()).filter(|at| is_it(&tests[*at])).collect();
+        self.chosen(&same, tests)
+    }
+
+    /// Of several with its name the one in its place; the worst, where there are fewer than in the first report.
+    fn chosen(&self, same: &[usize], tests: &[Reported]) -> Option<usize> {
+        let rank = |at: &&usize| match tests[**at].result {
+            JunitEvent::Failed(_) => 2,
+            JunitEvent::Passed => 1,
+            JunitEvent::Skipped(_) => 0,
+        };
+        same.get(self.nth).or_else(|| same.iter().max_by_key(rank)).copied()
+    }
+
+    /// Whether it is what went wrong outside of the tests of a suite, and this time nothing did.
+    fn is_outside(&self, tests: &[Reported]) -> bool {
+        self.name == OUTSIDE && tests.iter().any(|test| test.suite == self.suite)
+    }
+}
+
+/// How each test of the whole command ended. What goes wrong outside of all tests is the affair of the last.
+pub(crate) fn judge_whole(tests: &[Reported], end: &End, here: &Path) -> Vec<Judged> {
+    let mut judged: Vec<Judged> = tests.iter().map(|test| judge_reported(test, here)).collect();
+    let any = tests.iter().any(|test| matches!(test.result, JunitEvent::Failed(_)));
+    let died = !matches!(end.how, How::Exit(_));
+    if let Some(last) = judged.last_mut()
+        && (died || end.how != How::Exit(0) && !any)
+        && last.failure.as_ref().is_none_or(|_| last.outcome == Outcome::Skipped)
+    {
+        let message = format!("no test failed by the report, but the command {}", how_it_left(end.how));
+        let message = if any { format!("after its last test the command {}", how_it_left(end.how)) } else { message };
+        let failure = Failed { phase: Phase::SharedTearDown, trace: printed(end), ..failed("Failed", &message) };
+        let outcome = if died { Outcome::Crashed } else { Outcome::Error };
+        let how = died.then_some(end.how);
+        *last = Judged { how, ..Judged::new(outcome, last.seconds) }.failed(failure);
+    }
+    judged
+}
+
+fn judge_reported(test: &Reported, here: &Path) -> Judged {
+    match &test.result {
+        JunitEvent::Passed => Judged::new(Outcome::Passed, test.seconds),
+        JunitEvent::Skipped(reason) => {
+            let reason = if reason.message.is_empty() { "skipped" } else { &reason.message };
+            Judged::new(Outcome::Skipped, test.seconds).failed(failed("Skipped", reason))
+        }
+        JunitEvent::Failed(trouble) => {
+            let failure = failure_of(trouble, here);
+            let outcome = if failure.phase == Phase::Call { Outcome::Failed } else { Outcome::Error };
+            Judged::new(outcome, test.seconds).failed(failure).said(test.stdout.as_str(), test.stderr.as_str())
+        }
+    }
+}
+
+fn failure_of(trouble: &JunitError, here: &Path) -> Failed {
+    // gotestsum says no more than this; the reason is in the text.
+    let says_nothing = ["", "Failed"].contains(&trouble.message.trim());
+    let frame = |line: &&str| !line.is_empty() && !line.starts_with("=== ") && !line.starts_with("--- ");
+    let first_line = trouble.text.lines().map(str::trim).find(frame);
+    let message = match first_line {
+        Some(line) if says_nothing => line,
+        _ if says_nothing => "the test failed and the report does not say why",
+        _ => trouble.message.trim(),
+    };
+    let phase = if message.starts_with("failed on setup") {
+        Phase::SetUp
+    } else if message.starts_with("failed on teardown") {
+        Phase::TearDown
+    } else {
+        Phase::Call
+    };
+    let kind = if trouble.kind.is_empty() { "Failure" } else { &trouble.kind };
+    let (file, line) = place_in(&trouble.text, here).unzip();
+    Failed { phase, file, line, trace: trouble.text.clone(), ..failed(kind, message) }
+}
+
+/// The first `file:line` of a text whose file is one of the project.
+fn place_in(text: &str, here: &Path) -> Option<(String, u32)> {
+    static PLACE: OnceLock<Option<Regex>> = OnceLock::new();
+    let place = PLACE.get_or_init(|| Regex::new(r"([\w./@+-]+\.[A-Za-z]\w*):(\d{1,7})\b").ok()).as_ref()?;
+    let is_ours = |file: &str| !file.contains("node_modules/") && here.join(file).is_file();
+    let mut places = place.captures_iter(text).take(50).filter(|found| is_ours(&found[1]));
+    let found = places.next()?;
+    let file = found[1].trim_start_matches("./");
+    Some((relative(Path::new(file), here), found[2].parse().ok()?))
+}
+
+pub(crate) fn died(end: &End) -> Judged {
+    match end.how {
+        How::TimedOut => Judged::timed_out(end.seconds, &printed(end)),
+        how => Judged::crashed(how, end.seconds, None, &printed(end)),
+    }
+}
+
+/// The first tests of the report, when the whole command has run once more.
+pub(crate) fn judge_again(known: &[Known], tests: &[Reported], end: &End, here: &Path) -> Vec<Judged> {
+    let all = judge_whole(tests, end, here);
+    let mut places: HashMap<(&str, &str), Vec<usize>> = HashMap::new();
+    for (at, test) in tests.iter().enumerate() {
+        places.entry((group_of(&test.classname, &test.suite), &test.name)).or_default().push(at);
+    }
+    let place = |one: &Known| one.chosen(places.get(&(one.group(), one.name.as_str()))?, tests);
+    let judge = |one: &Known| match place(one) {
+        Some(at) => all[at].clone(),
+        None if one.is_outside(tests) => Judged::new(Outcome::Passed, 0.0),
+        None => not_run("it was not run: the report of the same command does not have it this time", end),
+    };
+    known.iter().map(judge).collect()
+}
+
+pub(crate) fn not_run(message: &str, end: &End) -> Judged {
+    let (message, rest) = message.split_once('\n').unwrap_or((message, ""));
+    let trace = if rest.is_empty() { printed(end) } else { rest.to_owned() };
+    let failure = Failed { phase: Phase::Process, trace, ..failed("NotRun", message) };
+    Judged::new(Outcome::Error, end.seconds).failed(failure)
+}
+
+/// Its own entry in the report decides. The exit code must not say otherwise.
+pub(crate) fn judge_alone(one: &Known, tests: &[Reported], end: &End, here: &Path) -> Judged {
+    let left = how_it_left(end.how);
+    let any = tests.iter().any(|test| matches!(test.result, JunitEvent::Failed(_)));
+    let Some(found) = one.found_in(tests).map(|at| &tests[at]) else {
+        if one.is_outside(tests) && (any || end.how == How::Exit(0)) {
+            return Judged::new(Outcome::Passed, end.seconds);
+        }
+        let others = match tests.len() {
+            0 => "no test at all".to_owned(),
+            1 => "one other test".to_owned(),
+            number => format!("{number} other tests"),
+        };
+        return not_run(&format!("it was not run: the report has {others}, and the command {left}"), end);
+    };
+    match &found.result {
+        JunitEvent::Skipped(reason) if reason.message.is_empty() => not_run(
+            &format!("it was not run: the report has it as skipped, without a reason, and the command {left}"),
+            end,
+        ),
+        JunitEvent::Passed if end.how != How::Exit(0) && !any => {
+            let message = format!("it passed by its report and no other test failed, but the command {left}");
+            let failure = Failed { phase: Phase::Process, trace: printed(end), ..failed("Failed", &message) };
+            Judged::new(Outcome::Error, found.seconds).failed(failure)
+        }
+        _ => {
+            let mut judged = judge_reported(found, here);
+            if let (JunitEvent::Failed(_), How::Exit(0), Some(failure)) = (&found.result, end.how, &mut judged.failure)
+            {
+                failure.trace.push_str("\n(the command left with exit code 0 all the same)");
+            }
+            judged
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

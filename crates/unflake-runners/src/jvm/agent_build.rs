@@ -1,0 +1,340 @@
+//! What is brought to Java: sources that travel inside the binary and are compiled once, with the user's own JDK.
+
+use std::env;
+use std::fs;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::driver::suite;
+use crate::process::captured_command;
+
+type Sources = &'static [(&'static str, &'static str)];
+
+macro_rules! sources {
+    ($($path:literal)*) => { &[$(($path, include_str!(concat!("../../../../agents/junit/", $path)))),*] };
+}
+
+const EXTENSION: Sources = sources!["maven/unflake/maven/HandOver.java"];
+/// Types that Maven declares itself.
+const STUBS: Sources = sources![
+    "maven/stubs/org/apache/maven/execution/MojoExecutionEvent.java"
+    "maven/stubs/org/apache/maven/execution/MojoExecutionListener.java"
+    "maven/stubs/org/apache/maven/plugin/Mojo.java"
+    "maven/stubs/org/apache/maven/plugin/MojoExecution.java"
+    "maven/stubs/org/apache/maven/plugin/MojoExecutionException.java"
+    "maven/stubs/org/apache/maven/project/MavenProject.java"
+];
+const COMPONENTS: &str = include_str!("../../../../agents/junit/maven/META-INF/plexus/components.xml");
+/// Stands where Surefire looks for java.
+pub(crate) const JAVA: &str = include_str!("../../../../agents/junit/maven/java.sh");
+
+const COMMON: Sources = sources![
+    "agent/common/unflake/junit/Failure.java"
+    "agent/common/unflake/junit/Framework.java"
+    "agent/common/unflake/junit/Loader.java"
+    "agent/common/unflake/junit/Loaders.java"
+    "agent/common/unflake/junit/Main.java"
+    "agent/common/unflake/junit/Message.java"
+    "agent/common/unflake/junit/Module.java"
+    "agent/common/unflake/junit/Outputs.java"
+    "agent/common/unflake/junit/Premain.java"
+    "agent/common/unflake/junit/Report.java"
+    "agent/common/unflake/junit/Room.java"
+    "agent/common/unflake/junit/Settings.java"
+    "agent/common/unflake/junit/Shelf.java"
+    "agent/common/unflake/junit/Wanted.java"
+    "agent/common/unflake/junit/Wire.java"
+];
+/// What tells how tests looked.
+const LAYERS: Sources = sources![
+    "agent/layers/unflake/layers/Filter.java"
+    "agent/layers/unflake/layers/Layers.java"
+    "agent/layers/unflake/layers/Line.java"
+    "agent/layers/unflake/layers/Names.java"
+    "agent/layers/unflake/layers/Place.java"
+    "agent/layers/unflake/layers/Process.java"
+    "agent/layers/unflake/layers/Screen.java"
+    "agent/layers/unflake/layers/Seen.java"
+    "agent/layers/unflake/layers/Sheet.java"
+    "agent/layers/unflake/layers/Sources.java"
+    "agent/layers/unflake/layers/TearDowns.java"
+    "agent/layers/unflake/layers/Value.java"
+    "agent/layers/unflake/layers/Waiting.java"
+    "agent/layers/unflake/layers/Watched.java"
+];
+/// What records the lines that tests come to.
+const LINES: Sources = sources![
+    "agent/lines/unflake/lines/Around.java"
+    "agent/lines/unflake/lines/Beginnings.java"
+    "agent/lines/unflake/lines/Bytes.java"
+    "agent/lines/unflake/lines/Code.java"
+    "agent/lines/unflake/lines/Frames.java"
+    "agent/lines/unflake/lines/Handlers.java"
+    "agent/lines/unflake/lines/Head.java"
+    "agent/lines/unflake/lines/Instruction.java"
+    "agent/lines/unflake/lines/Layout.java"
+    "agent/lines/unflake/lines/Lines.java"
+    "agent/lines/unflake/lines/Loaders.java"
+    "agent/lines/unflake/lines/Method.java"
+    "agent/lines/unflake/lines/Part.java"
+    "agent/lines/unflake/lines/Places.java"
+    "agent/lines/unflake/lines/Pool.java"
+    "agent/lines/unflake/lines/Probe.java"
+    "agent/lines/unflake/lines/Probes.java"
+    "agent/lines/unflake/lines/Reaches.java"
+    "agent/lines/unflake/lines/Refused.java"
+    "agent/lines/unflake/lines/Rewriter.java"
+    "agent/lines/unflake/lines/Sheet.java"
+    "agent/lines/unflake/lines/Shown.java"
+    "agent/lines/unflake/lines/Strand.java"
+    "agent/lines/unflake/lines/Tail.java"
+    "agent/lines/unflake/lines/Watch.java"
+];
+/// Names the class that a JVM calls first, where it is started with the agent as its own.
+const MANIFEST: &str = include_str!("../../../../agents/junit/agent/MANIFEST.MF");
+const PLATFORM: Sources = sources![
+    "agent/platform/unflake/junit/Follower.java"
+    "agent/platform/unflake/junit/Platform.java"
+    "agent/platform/unflake/junit/Shadow.java"
+    "agent/platform/unflake/junit/Stage.java"
+];
+const STATE: Sources = sources![
+    "agent/state/unflake/junit/Cell.java"
+    "agent/state/unflake/junit/Contents.java"
+    "agent/state/unflake/junit/Descriptors.java"
+    "agent/state/unflake/junit/Differences.java"
+    "agent/state/unflake/junit/Disk.java"
+    "agent/state/unflake/junit/Fields.java"
+    "agent/state/unflake/junit/Heap.java"
+    "agent/state/unflake/junit/Kept.java"
+    "agent/state/unflake/junit/Opened.java"
+    "agent/state/unflake/junit/Raw.java"
+    "agent/state/unflake/junit/Shapes.java"
+    "agent/state/unflake/junit/State.java"
+    "agent/state/unflake/junit/Statics.java"
+    "agent/state/unflake/junit/Step.java"
+    "agent/state/unflake/junit/Surroundings.java"
+    "agent/state/unflake/junit/Threads.java"
+];
+const JUPITER: Sources = sources!["agent/warm/unflake/junit/Warm.java"];
+const CLASSIC: Sources = sources![
+    "agent/classic/unflake/junit/Arrangement.java"
+    "agent/classic/unflake/junit/Classic.java"
+    "agent/classic/unflake/junit/Groups.java"
+    "agent/classic/unflake/junit/Listener.java"
+    "agent/classic/unflake/junit/Oldest.java"
+    "agent/classic/unflake/junit/WarmClassic.java"
+];
+
+/// Where to compile, and where to keep what comes of it.
+pub(crate) struct Kit<'a> {
+    pub(crate) cache: &'a Path,
+}
+
+/// What of JUnit a project has.
+#[derive(Clone, Copy, Debug, Hash, PartialEq, Eq)]
+pub(crate) struct Flavour {
+    pub(crate) platform: bool,
+    pub(crate) jupiter: bool,
+    pub(crate) classic: bool,
+}
+
+impl Flavour {
+    /// Of a class path whose tests Surefire runs by this provider. None: neither JUnit 4 nor 5.
+    pub(crate) fn of(provider: &str, class_path: &[String]) -> Option<Self> {
+        let has = |class: &str| class_path.iter().any(|path| suite::file_has(Path::new(path), &[class.as_bytes()]));
+        let platform = provider.contains("junitplatform");
+        let classic = has("org/junit/runners/ParentRunner.class");
+        let jupiter = platform
+            && has("org/junit/jupiter/api/Test.class")
+            && has("org/junit/jupiter/engine/JupiterTestEngine.class");
+        (platform || provider.contains("junit4") && classic || provider.contains("junitcore") && classic)
+            .then_some(Self { platform, jupiter, classic })
+    }
+}
+
+impl Kit<'_> {
+    /// What Maven is to load, a directory of classes.
+    pub(crate) fn extension(&self) -> Result<PathBuf, String> {
+        let javac = javac(None)?;
+        self.made("maven", &[EXTENSION, STUBS], &COMPONENTS, |place| {
+            write(&place.join("stubs"), "maven/stubs/", STUBS)?;
+            let sources = write(&place.join("sources"), "maven/", EXTENSION)?;
+            let classes = place.join("classes");
+            let stubs = place.join("stubs");
+            compile(&javac, &["-implicit:none".as_ref(), "-sourcepath".as_ref(), stubs.as_ref()], &classes, &sources)?;
+            let list = classes.join("META-INF/plexus/components.xml");
+            put(&list, COMPONENTS)?;
+            Ok(vec![list, classes.join("unflake/maven/HandOver.class")])
+        })
+        .map(|place| place.join("classes"))
+    }
+
+    /// The agent for a project with this class path, as a jar.
+    pub(crate) fn agent(&self, java: &Path, flavour: Flavour, class_path: &[String]) -> Result<PathBuf, String> {
+        let mut parts = vec![COMMON, LAYERS, LINES, STATE];
+        parts.extend(flavour.platform.then_some(PLATFORM));
+        parts.extend(flavour.jupiter.then_some(JUPITER));
+        parts.extend(flavour.classic.then_some(CLASSIC));
+        let name = |path: &String| Path::new(path).file_name().map(|name| name.to_string_lossy().into_owned());
+        // What it is compiled against is part of what it is.
+        let against: Vec<String> = class_path
+            .iter()
+            .filter_map(name)
+            .filter(|name| name.contains("junit") && name.ends_with(".jar"))
+            .collect();
+        let javac = javac(Some(java))?;
+        self.made("junit", &parts, &(MANIFEST, against), |place| {
+            let mut sources = Vec::new();
+            for part in &parts {
+                sources.extend(write(&place.join("sources"), "agent/", part)?);
+            }
+            let classes = place.join("classes");
+            compile(&javac, &["-cp".as_ref(), class_path.join(":").as_ref()], &classes, &sources)?;
+            let (jar, manifest) = (place.join("agent.jar"), place.join("MANIFEST.MF"));
+            put(&manifest, MANIFEST)?;
+            // Stored, not packed: it is read at every start.
+            let mut pack = Command::new(javac.with_file_name("jar"));
+            run(pack.arg("c0fm").args([&jar, &manifest]).arg("-C").arg(&classes).arg("."))?;
+            Ok(vec![jar])
+        })
+        .map(|place| place.join("agent.jar"))
+    }
+
+    /// The directory that `make` has filled, now or earlier. It says which files matter; these are looked at before they are
+    /// used again.
+    fn made(
+        &self,
+        name: &str,
+        parts: &[Sources],
+        key: &dyn Keyed,
+        make: impl FnOnce(&Path) -> Result<Vec<PathBuf>, String>,
+    ) -> Result<PathBuf, String> {
+        let mut hasher = DefaultHasher::new();
+        parts.hash(&mut hasher);
+        key.add_to(&mut hasher);
+        let place = self.cache.join("jvm").join(format!("{name}-{:016x}", hasher.finish()));
+        if is_whole(&place) {
+            return Ok(place);
+        }
+        let new = place.with_extension(format!("{}", std::process::id()));
+        let _ = fs::remove_dir_all(&new);
+        let cannot = |error: std::io::Error| format!("{}: {error}", new.display());
+        fs::create_dir_all(&new).map_err(cannot)?;
+        let made = make(&new).and_then(|files| {
+            let below = files.iter().map(|file| suite::relative(file, &new));
+            let lines: Vec<String> =
+                below.zip(&files).filter_map(|(name, file)| Some(format!("{:016x} {name}\n", sum(file)?))).collect();
+            fs::write(new.join("sums"), lines.concat()).map_err(cannot)
+        });
+        if made.is_ok() {
+            let _ = fs::remove_dir_all(&place);
+            // Somebody else may have been faster, with the same.
+            if fs::rename(&new, &place).is_ok() || is_whole(&place) {
+                let _ = fs::remove_dir_all(&new);
+                return Ok(place);
+            }
+        }
+        let _ = fs::remove_dir_all(&new);
+        made.and_then(|()| Err(format!("{} cannot be written", place.display())))
+    }
+}
+
+trait Keyed {
+    fn add_to(&self, hasher: &mut DefaultHasher);
+}
+
+impl<T: Hash> Keyed for T {
+    fn add_to(&self, hasher: &mut DefaultHasher) {
+        self.hash(hasher);
+    }
+}
+
+/// Whether every file that matters is as it was made.
+fn is_whole(place: &Path) -> bool {
+    let Ok(sums) = fs::read_to_string(place.join("sums")) else { return false };
+    let is_same = |line: &str| {
+        line.split_once(' ')
+            .is_some_and(|(hash, name)| sum(&place.join(name)).is_some_and(|is| format!("{is:016x}") == hash))
+    };
+    !sums.is_empty() && sums.lines().all(is_same)
+}
+
+fn sum(file: &Path) -> Option<u64> {
+    let mut hasher = DefaultHasher::new();
+    fs::read(file).ok()?.hash(&mut hasher);
+    Some(hasher.finish())
+}
+
+fn write(place: &Path, prefix: &str, sources: Sources) -> Result<Vec<PathBuf>, String> {
+    let one = |(name, text): &(&str, &str)| {
+        let path = place.join(name.strip_prefix(prefix).unwrap_or(name));
+        put(&path, text).map(|()| path)
+    };
+    sources.iter().map(one).collect()
+}
+
+fn put(path: &Path, text: &str) -> Result<(), String> {
+    let folder = path.parent().unwrap_or(path);
+    fs::create_dir_all(folder)
+        .and_then(|()| fs::write(path, text))
+        .map_err(|error| format!("{}: {error}", path.display()))
+}
+
+/// For every Java from 8 on.
+fn compile(javac: &Path, options: &[&std::ffi::OsStr], classes: &Path, sources: &[PathBuf]) -> Result<(), String> {
+    let mut command = Command::new(javac);
+    command.args(["-source", "8", "-target", "8", "-encoding", "UTF-8", "-nowarn", "-Xlint:-options", "-proc:none"]);
+    run(command.args(options).arg("-d").arg(classes).args(sources))
+}
+
+fn run(command: &mut Command) -> Result<(), String> {
+    let program = command.get_program().to_string_lossy().into_owned();
+    let output = captured_command::of(command).map_err(|error| format!("`{program}` cannot be started: {error}"))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    Err(format!("`{program}` could not compile unflake's part for Java ({}):\n{}", output.status, said.trim()))
+}
+
+/// The compiler beside this java, or beside the one that Maven is started with, or any.
+fn javac(java: Option<&Path>) -> Result<PathBuf, String> {
+    let beside = |java: PathBuf| fs::canonicalize(java).ok().map(|java| java.with_file_name("javac"));
+    let home = env::var_os("JAVA_HOME").map(|home| Path::new(&home).join("bin/javac"));
+    let places = [
+        java.and_then(|java| beside(java.to_owned())),
+        home,
+        suite::found("javac"),
+        suite::found("java").and_then(beside),
+    ];
+    let found = places.into_iter().flatten().find(|path| path.is_file());
+    found.ok_or_else(|| "no javac was found: unflake needs a JDK, in JAVA_HOME or in PATH".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_made_is_used_again_until_it_is_damaged() {
+        let cache = tempfile::tempdir().unwrap();
+        let kit = Kit { cache: cache.path() };
+        let made = std::cell::Cell::new(0);
+        let make = |place: &Path| {
+            made.set(made.get() + 1);
+            let file = place.join("it");
+            fs::write(&file, "good").unwrap();
+            Ok(vec![file])
+        };
+        let place = kit.made("x", &[COMMON], &1, make).unwrap();
+        assert_eq!((kit.made("x", &[COMMON], &1, make).unwrap(), made.get()), (place.clone(), 1));
+        assert_ne!(kit.made("x", &[COMMON], &2, make).unwrap(), place);
+        fs::write(place.join("it"), "bad").unwrap();
+        assert_eq!(kit.made("x", &[COMMON], &1, make).unwrap(), place);
+        assert_eq!((fs::read_to_string(place.join("it")).unwrap().as_str(), made.get()), ("good", 3));
+        assert!(kit.made("x", &[COMMON], &3, |_| Err("no".to_owned())).is_err());
+        assert_eq!(fs::read_dir(cache.path().join("jvm")).unwrap().count(), 2);
+    }
+}

@@ -1,0 +1,113 @@
+//! An archive of the classes that every JVM of a module loads before its first test: with it, a fresh JVM costs about half.
+
+use std::ffi::OsString;
+use std::fs;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use crate::driver::suite;
+
+/// Tests that do nothing, by whose run the archive is filled.
+const JUPITER: &str = "[engine:junit-jupiter]/[class:unflake.junit.Warm]/[method:nothing()]\n";
+const CLASSIC: &str = "classic:unflake.junit.WarmClassic/nothing(unflake.junit.WarmClassic)\n";
+/// Options by which a project decides such things itself.
+const OF_PROJECT: [&str; 4] =
+    ["-Xshare", "-XX:SharedArchiveFile", "-XX:ArchiveClassesAtExit", "-XX:+AutoCreateSharedArchive"];
+
+pub(crate) struct Archive {
+    path: PathBuf,
+    java: PathBuf,
+    /// The beginning of the class path: jars alone, which an archive is tied to.
+    front: Vec<String>,
+    order: String,
+}
+
+/// What goes to the front of the class path, and the rest. JUnit's own jars may: nobody has classes of the same names.
+pub(crate) fn parted(class_path: Vec<String>) -> (Vec<String>, Vec<String>) {
+    let of_runner = |path: &String| {
+        let name = path.rsplit('/').next().unwrap_or(path);
+        let ours = ["junit", "surefire", "common-j", "opentest4j", "apiguardian", "hamcrest-core"];
+        name.ends_with(".jar") && ours.iter().any(|start| name.starts_with(start))
+    };
+    class_path.into_iter().partition(of_runner)
+}
+
+impl Archive {
+    /// None: the project has its own way.
+    pub(crate) fn new(
+        java: &Path,
+        front: &[String],
+        cache: &Path,
+        options: &[String],
+        jupiter: bool,
+        classic: bool,
+    ) -> Option<Self> {
+        if options.iter().any(|option| OF_PROJECT.iter().any(|other| option.starts_with(other))) {
+            return None;
+        }
+        let mut hasher = DefaultHasher::new();
+        let release = java.parent()?.parent()?.join("release");
+        (java, fs::read(release).ok(), front).hash(&mut hasher);
+        let path = cache.join("jvm").join(format!("classes-{:016x}.jsa", hasher.finish()));
+        let order = [if jupiter { JUPITER } else { "" }, if classic { CLASSIC } else { "" }].concat();
+        Some(Self { path, java: java.to_owned(), front: front.to_vec(), order })
+    }
+
+    /// The option that uses it, once it is there. A JVM that it does not fit does without.
+    pub(crate) fn option(&self) -> Option<String> {
+        self.path.is_file().then(|| format!("-XX:SharedArchiveFile={}", self.path.display()))
+    }
+
+    /// Has it made beside everything else, for the JVMs that come later. Nobody waits for it, and one that cannot make it leaves none.
+    pub(crate) fn make(&self, files: &[PathBuf; 2], side: &Path) {
+        if self.path.is_file() {
+            return;
+        }
+        let name = self.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let (order, new) =
+            (side.join(format!("{name}.order")), self.path.with_extension(std::process::id().to_string()));
+        if fs::write(&order, &self.order).is_err() {
+            return;
+        }
+        let words: [OsString; 8] = [
+            self.java.clone().into(),
+            format!("-XX:ArchiveClassesAtExit={}", new.display()).into(),
+            "-cp".into(),
+            self.front.join(":").into(),
+            "unflake.junit.Main".into(),
+            "-".into(),
+            files[0].clone().into(),
+            files[1].clone().into(),
+        ];
+        let script = r#"new=$1; path=$2; shift 2; "$@" && mv -f "$new" "$path"; rm -f "$new""#;
+        let mut command = Command::new("nice");
+        command.args(["-n", "10", "sh", "-c", script, "sh"]).arg(&new).arg(&self.path).args(words).arg(order);
+        suite::set(&mut command, &[("JAVA_TOOL_OPTIONS".to_owned(), None)].into());
+        let _ = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).current_dir("/").spawn();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_jars_of_the_runner_change_their_place() {
+        let path = |text: &str| text.split(':').map(str::to_owned).collect::<Vec<_>>();
+        let (front, rest) = parted(path(
+            "/p/target/test-classes:/r/lang3.jar:/r/junit-jupiter-api-5.jar:/r/junit/x.jar:/r/junit-4.jar",
+        ));
+        assert_eq!(front, path("/r/junit-jupiter-api-5.jar:/r/junit-4.jar"));
+        assert_eq!(rest, path("/p/target/test-classes:/r/lang3.jar:/r/junit/x.jar"));
+    }
+
+    #[test]
+    fn a_project_with_an_archive_of_its_own_keeps_it() {
+        let options = |word: &str| [word.to_owned()];
+        let new =
+            |options: &[String]| Archive::new(Path::new("/jdk/bin/java"), &[], Path::new("/c"), options, true, false);
+        assert!(new(&options("-Xshare:off")).is_none());
+        assert!(new(&options("-Xmx1g")).is_some_and(|archive| archive.option().is_none()));
+    }
+}

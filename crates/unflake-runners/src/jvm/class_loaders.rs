@@ -1,0 +1,77 @@
+//! A JVM in which each test has a class loader of its own: much cheaper than a JVM for each, and not as fresh. What tests leave in the
+//! JVM itself, and in JUnit, the next ones find.
+
+use std::fs;
+
+use crate::driver::suite::{Case, Start};
+use crate::jvm::cds_archive;
+use crate::jvm::module::Jvm;
+
+/// Jars that all class loaders share, by how their names begin: those of JUnit, and what their classes need to be loaded.
+const SHARED: [&str; 14] = [
+    "junit-3",
+    "junit-4",
+    "junit-dep-",
+    "junit-jupiter",
+    "junit-platform",
+    "junit-vintage",
+    "junit.jar",
+    "surefire",
+    "common-j",
+    "opentest4j",
+    "apiguardian",
+    "hamcrest",
+    "kotlin-stdlib",
+    "open-test-reporting",
+];
+/// Class loaders come and go faster than in other programs. Below this size, the JVM does not look for those that are gone.
+const ROOM: &str = "-XX:MetaspaceSize=128m";
+const ARCHIVE: &str = "-XX:SharedArchiveFile=";
+
+impl Jvm {
+    /// The process that runs these tests, each with those right after it that are the same in a class loader of its own.
+    pub(crate) fn start_in_loaders(&self, cases: &[&Case]) -> Result<Start, String> {
+        let (order, line) = self.write_order(cases)?;
+        // Most code of such a JVM runs a few times and is gone with its class loader.
+        let mut start = self.with_order(&line, 1);
+        let class_path = start.words.iter().rposition(|word| word == "-cp").and_then(|at| start.words.get_mut(at + 1));
+        let class_path = class_path.ok_or("its JVM has no class path")?;
+        let mut whole = class_path.split(':').map(str::to_owned);
+        let agent = whole.next();
+        let (shared, own): (Vec<String>, Vec<String>) = whole.partition(|path| is_shared(path));
+        *class_path = agent.into_iter().chain(shared).collect::<Vec<_>>().join(":");
+        // It is tied to the beginning of the class path.
+        if !cds_archive::parted(own.clone()).0.is_empty() {
+            start.words.retain(|word| !word.starts_with(ARCHIVE));
+        }
+        let told = order.with_extension("loaders");
+        fs::write(&told, own.join("\n")).map_err(|error| format!("{}: {error}", told.display()))?;
+        start.words.push(told.to_string_lossy().into_owned());
+        if self.hurried {
+            start.words.insert(1, ROOM.to_owned());
+        }
+        Ok(start)
+    }
+}
+
+fn is_shared(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    name.ends_with(".jar") && SHARED.iter().any(|start| name.starts_with(start))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_junit_and_what_it_needs_is_shared() {
+        for shared in ["/r/junit-4.13.2.jar", "/r/junit-jupiter-api-5.10.2.jar", "/r/hamcrest-2.2.jar", "junit.jar"] {
+            assert!(is_shared(shared), "{shared}");
+        }
+        for own in
+            ["/p/target/test-classes", "/r/junit-pioneer-2.jar", "/r/junit-4/it.jar", "/r/junit-4", "/r/assertj.jar"]
+        {
+            assert!(!is_shared(own), "{own}");
+        }
+    }
+}

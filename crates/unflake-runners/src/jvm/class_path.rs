@@ -1,0 +1,229 @@
+//! Java tests of any build tool: where compiled classes and their class path are is told in a file, and no tool is asked.
+
+use std::collections::BTreeMap;
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::driver::build_cache;
+use crate::driver::orders::Workshop;
+use crate::driver::suite::{self, CannotList, Suite};
+use crate::jvm::module::{Handed, Jvm};
+use crate::process::bounded_text::Capture;
+use crate::process::captured_command;
+
+const WORDS: usize = 64 << 10;
+/// Where sources are, mostly.
+const SOURCES: [&str; 8] =
+    ["src/test/java", "src/main/java", "src/test/kotlin", "src/main/kotlin", "test", "tests", "src", "."];
+
+/// What a person says about it.
+pub struct ClassPath {
+    /// A file with the class path of the tests.
+    pub file: String,
+    /// Directories of compiled tests.
+    pub test_classes: Vec<String>,
+}
+
+/// A module with everything that a JVM for its tests needs.
+pub(crate) struct Compiled {
+    pub(crate) name: String,
+    pub(crate) java: PathBuf,
+    pub(crate) options: Vec<String>,
+    /// Whether `assert` is to be heeded, beside what the options say.
+    pub(crate) assertions: bool,
+    pub(crate) class_path: Vec<String>,
+    /// Those that may have tests.
+    pub(crate) classes: Vec<String>,
+    pub(crate) directory: PathBuf,
+    pub(crate) variables: BTreeMap<String, Option<String>>,
+    pub(crate) roots: Vec<PathBuf>,
+    /// More that a JVM of Surefire would be told.
+    pub(crate) told: Vec<(String, String)>,
+}
+
+/// `command` is what compiles, and perhaps writes the file.
+pub(crate) fn list(given: &ClassPath, command: &[String], workshop: &Workshop<'_>) -> Result<Suite, CannotList> {
+    // It hands over nothing but what it compiles.
+    build_cache::handed_over("classes", command, workshop, |_| build(command, workshop, |_| {}))?;
+    let path = workshop.here.join(&given.file);
+    let text = fs::read_to_string(&path).map_err(|error| {
+        CannotList::usage(format!("the class path of the tests cannot be read from {}: {error}", path.display()))
+    })?;
+    let (options, class_path) = parsed(&text, &workshop.here);
+    let compiled = Compiled {
+        name: "the tests".to_owned(),
+        java: java()?,
+        options,
+        assertions: true,
+        class_path,
+        classes: classes_in(given.test_classes.iter().map(|directory| workshop.here.join(directory)))?,
+        directory: workshop.here.clone(),
+        variables: BTreeMap::new(),
+        roots: SOURCES.iter().map(|root| workshop.here.join(root)).filter(|root| root.is_dir()).collect(),
+        told: Vec::new(),
+    };
+    let mut suite = Suite { root: workshop.here.clone(), at_once: Some(1), ..Suite::default() };
+    let mut words = vec!["java".to_owned()];
+    words.extend(compiled.options.iter().cloned());
+    words.extend(["-cp".to_owned(), compiled.class_path.join(":"), "org.junit.runner.JUnitCore".to_owned()]);
+    let (jvm, tests) = compiled.listed(workshop, &mut suite)?;
+    // JUnit 4 comes with a program that runs a class. For others there is none that is always there.
+    jvm.add(&tests, false, &mut suite, |test| match test.key.starts_with("classic:") {
+        true => words.iter().chain([&test.class]).cloned().collect(),
+        false => command.to_vec(),
+    });
+    Ok(suite)
+}
+
+/// Runs what compiles.
+pub(crate) fn build(
+    words: &[String],
+    workshop: &Workshop<'_>,
+    add: impl FnOnce(&mut Command),
+) -> Result<(), CannotList> {
+    let mut command = Command::new(&words[0]);
+    command.args(&words[1..]);
+    add(&mut command);
+    suite::set(&mut command, workshop.world);
+    let cannot = |error: std::io::Error| CannotList::usage(format!("`{}` cannot be started: {error}", words[0]));
+    let output = captured_command::of(&mut command).map_err(cannot)?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let mut said = Capture::new(WORDS);
+    said.add(&output.stdout);
+    said.add(&output.stderr);
+    let text = format!("`{}` failed, so there are no tests to run:\n{}", words.join(" "), said.text().trim());
+    Err(CannotList::collection(text))
+}
+
+/// Options of the JVM, which begin with a dash, and the entries: one a line, or joined by colons.
+fn parsed(text: &str, here: &Path) -> (Vec<String>, Vec<String>) {
+    let (options, entries): (Vec<&str>, Vec<&str>) =
+        text.lines().map(str::trim).filter(|line| !line.is_empty()).partition(|line| line.starts_with('-'));
+    let entries = entries.iter().flat_map(|line| line.split(':')).filter(|entry| !entry.is_empty());
+    let entries = entries.map(|entry| here.join(entry).to_string_lossy().into_owned()).collect();
+    (options.into_iter().map(str::to_owned).collect(), entries)
+}
+
+fn java() -> Result<PathBuf, CannotList> {
+    let home = env::var_os("JAVA_HOME").map(|home| Path::new(&home).join("bin/java")).filter(|java| java.is_file());
+    let found = home.or_else(|| suite::found("java").and_then(|java| fs::canonicalize(java).ok()));
+    found.ok_or_else(|| CannotList::usage("no java was found, neither in JAVA_HOME nor in PATH"))
+}
+
+impl Compiled {
+    /// The JVM of its tests, and which they are.
+    pub(crate) fn listed(
+        self,
+        workshop: &Workshop<'_>,
+        suite: &mut Suite,
+    ) -> Result<(std::sync::Arc<Jvm>, Vec<crate::jvm::module::Listed>), CannotList> {
+        let provider = provider(&self.class_path).map_err(|why| CannotList::usage(format!("{}: {why}", self.name)))?;
+        let mut told = format!("providerConfiguration={provider}\n");
+        told.extend((0..).zip(&self.classes).map(|(at, class)| format!("tc.{at}={class}\n")));
+        told.extend(self.told.iter().map(|(name, value)| format!("{name}={value}\n")));
+        let place = workshop.side.join(format!("class-path-{}-{}", std::process::id(), suite.cases.len()));
+        let files = ["surefire.properties", "system.properties"].map(|name| place.join(name));
+        fs::create_dir_all(&place)
+            .and_then(|()| fs::write(&files[0], told))
+            .and_then(|()| fs::write(&files[1], ""))
+            .map_err(|error| CannotList::usage(format!("{}: {error}", place.display())))?;
+        let jvm = std::sync::Arc::new(Jvm::new(
+            Handed {
+                java: self.java,
+                name: self.name,
+                options: self.options,
+                class_path: self.class_path,
+                provider: provider.to_owned(),
+                assertions: self.assertions,
+                directory: self.directory,
+                variables: self.variables,
+                files,
+                all_roots: self.roots.clone(),
+                roots: self.roots,
+            },
+            workshop,
+        )?);
+        let (tests, notes) = jvm.list(workshop)?;
+        suite.notes.extend(notes);
+        Ok((jvm, tests))
+    }
+}
+
+fn classes_in(directories: impl Iterator<Item = PathBuf>) -> Result<Vec<String>, CannotList> {
+    let mut classes = Vec::new();
+    for directory in directories {
+        if !directory.is_dir() {
+            let text = format!("there is no directory {} with compiled tests", directory.display());
+            return Err(CannotList::usage(text));
+        }
+        gather(&directory, &directory, &mut classes);
+    }
+    classes.sort();
+    Ok(classes)
+}
+
+/// Whether a class is not inside another, nor none at all.
+pub(crate) fn is_outermost(name: &str) -> bool {
+    !name.contains('$') && !name.ends_with("-info")
+}
+
+fn gather(directory: &Path, root: &Path, classes: &mut Vec<String>) {
+    for path in fs::read_dir(directory).into_iter().flatten().flatten().map(|entry| entry.path()) {
+        if path.is_dir() {
+            gather(&path, root, classes);
+        } else if path.extension().is_some_and(|kind| kind == "class") {
+            let name = suite::relative(&path.with_extension(""), root).replace('/', ".");
+            classes.extend(Some(name).filter(|name| is_outermost(name)));
+        }
+    }
+}
+
+/// What of JUnit is there, in Surefire's words.
+fn provider(class_path: &[String]) -> Result<&'static str, &'static str> {
+    let has = |class: &str| class_path.iter().any(|path| suite::file_has(Path::new(path), &[class.as_bytes()]));
+    if has("org/junit/platform/engine/TestEngine.class") {
+        return match has("org/junit/platform/launcher/Launcher.class") {
+            true => Ok("org.apache.maven.surefire.junitplatform.JUnitPlatformProvider"),
+            false => {
+                Err("JUnit 5 is in the class path, but junit-platform-launcher is not; add the jar of the same version")
+            }
+        };
+    }
+    match has("org/junit/runners/ParentRunner.class") {
+        true => Ok("org.apache.maven.surefire.junit4.JUnit4Provider"),
+        false => Err("neither JUnit 4 nor JUnit 5 is in the class path"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_class_path_may_stand_in_lines_or_in_one() {
+        let read = |text: &str| {
+            let (options, entries) = parsed(text, Path::new("/p"));
+            (options.join(" "), entries.join(" "))
+        };
+        let entries = "/r/a.jar /p/out/test".to_owned();
+        assert_eq!(read("/r/a.jar:out/test\n"), (String::new(), entries.clone()));
+        assert_eq!(read("-Xmx1g\n/r/a.jar\n\n out/test \n-Dx=1 2:3"), ("-Xmx1g -Dx=1 2:3".to_owned(), entries));
+    }
+
+    #[test]
+    fn classes_inside_others_are_not_asked_for_tests() {
+        let place = tempfile::tempdir().unwrap();
+        fs::create_dir_all(place.path().join("com/acme")).unwrap();
+        for name in ["com/acme/ATest.class", "com/acme/ATest$1.class", "module-info.class", "B.class", "b.txt"] {
+            fs::write(place.path().join(name), "").unwrap();
+        }
+        let mut classes = Vec::new();
+        gather(place.path(), place.path(), &mut classes);
+        classes.sort();
+        assert_eq!(classes, ["B", "com.acme.ATest"]);
+    }
+}

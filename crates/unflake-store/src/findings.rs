@@ -1,0 +1,156 @@
+//! What unflake said of tests, what was prepared to be said, and what people answered.
+
+use rusqlite::params;
+use unflake_model::{Feedback, Finding, Fingerprint, PreparedReport, TestId, Timestamp};
+
+use crate::database::{Result, Row};
+use crate::enum_columns::Json;
+use crate::{RunId, Store, StoreError, TestKey};
+
+/// A finding as it was told.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Said {
+    pub run: RunId,
+    /// When the run began that told it.
+    pub started: Timestamp,
+    pub commit: Option<String>,
+    pub finding: Finding,
+}
+
+/// A report that is ready.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Ready {
+    pub test: TestId,
+    /// A hash of the files as they were.
+    pub tree: String,
+    pub run: RunId,
+    pub started: Timestamp,
+    pub commit: Option<String>,
+    pub command: Vec<String>,
+    pub host: String,
+    pub report: PreparedReport,
+}
+
+impl Store {
+    /// Keeps what a run came to. All of it, or nothing where it fails.
+    pub fn say(&mut self, run: RunId, findings: &[Finding]) -> Result<(), StoreError> {
+        self.write(|writer| {
+            for finding in findings {
+                let test = writer.test(&finding.test)?;
+                writer.database.put(
+                    "INSERT INTO said (run, test, finding, body) VALUES (?, ?, ?, ?)",
+                    params![run.0, test, finding.id().0, Json(finding)],
+                )?;
+            }
+            Ok(())
+        })
+    }
+
+    /// What was said last of each finding, the newest first. What another version of unflake wrote and this one cannot read is left out.
+    pub fn said(&self, limit: usize) -> Result<Vec<Said>, StoreError> {
+        let sql = format!("{SAID} ORDER BY said.id DESC LIMIT ?");
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+        Ok(self.list(&sql, params![limit], said)?.into_iter().flatten().collect())
+    }
+
+    /// The same of one test.
+    pub fn said_of(&self, test: &TestId) -> Result<Vec<Said>, StoreError> {
+        let sql = format!("{SAID} AND test.name = ? ORDER BY said.id DESC");
+        Ok(self.list(&sql, params![test.as_str()], said)?.into_iter().flatten().collect())
+    }
+
+    /// What one run said, with the keys of the tests.
+    pub fn said_in(&self, run: RunId) -> Result<Vec<(TestKey, Finding)>, StoreError> {
+        let all = self.list("SELECT test, body FROM said WHERE run = ? ORDER BY id", params![run.0], |row| {
+            let test = TestKey(row.get(0)?);
+            Ok(row.get::<Json<Finding>>(1).ok().map(|finding| (test, finding.0)))
+        })?;
+        Ok(all.into_iter().flatten().collect())
+    }
+
+    /// Keeps a report on a test, of these files.
+    pub fn prepare(
+        &mut self,
+        run: RunId,
+        test: &TestId,
+        tree: &str,
+        report: &PreparedReport,
+    ) -> Result<(), StoreError> {
+        self.write(|writer| {
+            let test = writer.test(test)?;
+            writer.database.put(
+                "INSERT INTO prepared (run, test, tree, body) VALUES (?, ?, ?, ?)",
+                params![run.0, test, tree, Json(report)],
+            )?;
+            Ok(())
+        })
+    }
+
+    /// The last report on each test, of the files `tree`, or of any where that is None. The newest first.
+    pub fn prepared(&self, tree: Option<&str>) -> Result<Vec<Ready>, StoreError> {
+        let all = self.list(
+            "SELECT test.name, prepared.tree, prepared.run, run.started, run.commit_hash, run.command, run.host,
+                    prepared.body
+             FROM prepared
+             JOIN test ON test.id = prepared.test
+             JOIN run ON run.id = prepared.run
+             WHERE prepared.id IN (
+                 SELECT max(id) FROM prepared WHERE tree = ?1 OR ?1 IS NULL GROUP BY test)
+             ORDER BY prepared.id DESC",
+            params![tree],
+            ready,
+        )?;
+        Ok(all.into_iter().flatten().collect())
+    }
+
+    pub fn answer(&mut self, answer: &Feedback) -> Result<(), StoreError> {
+        self.write(|writer| {
+            writer.database.put(
+                "INSERT INTO answer (finding, useful, at, why) VALUES (?, ?, ?, ?)",
+                params![answer.finding.0, answer.useful, answer.at.0, answer.why],
+            )?;
+            Ok(())
+        })
+    }
+
+    /// What people said last of each finding.
+    pub fn answers(&self) -> Result<Vec<Feedback>, StoreError> {
+        self.list(
+            "SELECT finding, useful, at, why FROM answer
+             WHERE id IN (SELECT max(id) FROM answer GROUP BY finding) ORDER BY id",
+            &[],
+            |row| {
+                Ok(Feedback {
+                    finding: Fingerprint(row.get(0)?),
+                    useful: row.get(1)?,
+                    at: Timestamp(row.get(2)?),
+                    why: row.get(3)?,
+                })
+            },
+        )
+    }
+}
+
+const SAID: &str = "
+    SELECT said.run, run.started, run.commit_hash, said.body
+    FROM said JOIN run ON run.id = said.run JOIN test ON test.id = said.test
+    WHERE said.id IN (SELECT max(id) FROM said GROUP BY finding)";
+
+fn said(row: &Row) -> Result<Option<Said>> {
+    let (run, started, commit) = (RunId(row.get(0)?), Timestamp(row.get(1)?), row.get(2)?);
+    Ok(row.get::<Json<_>>(3).ok().map(|finding| Said { run, started, commit, finding: finding.0 }))
+}
+
+fn ready(row: &Row) -> Result<Option<Ready>> {
+    let Ok(Json(report)) = row.get::<Json<_>>(7) else { return Ok(None) };
+    Ok(Some(Ready {
+        test: TestId::new(row.get::<String>(0)?),
+        tree: row.get(1)?,
+        run: RunId(row.get(2)?),
+        started: Timestamp(row.get(3)?),
+        commit: row.get(4)?,
+        command: row.get::<Json<_>>(5)?.0,
+        host: row.get(6)?,
+        report,
+    }))
+}

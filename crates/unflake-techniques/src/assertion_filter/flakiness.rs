@@ -1,0 +1,135 @@
+//! How far assertions vary although nothing changed: a score for each, on each version, and over all versions that were looked at.
+
+use std::collections::BTreeMap;
+
+use unflake_model::{Assertion, AssertionOutcome, AssertionSample, TestId, ValueGroup};
+
+use crate::variance::entropy::entropy;
+
+/// An assertion, and what it saw on each version.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Flakiness {
+    pub assertion: Assertion,
+    /// As it was last.
+    pub body: String,
+    /// In the order in which they were looked at.
+    pub versions: Vec<ScoredRun>,
+}
+
+/// What an assertion saw on one version.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ScoredRun {
+    pub version: String,
+    pub groups: Vec<ValueGroup>,
+}
+
+impl ScoredRun {
+    /// F(a) = −Σ p·ln p over what it saw (5.1).
+    pub fn score(&self) -> f64 {
+        entropy(&self.groups.iter().map(|group| group.times).collect::<Vec<_>>())
+    }
+
+    pub fn runs(&self) -> u32 {
+        self.groups.iter().map(|group| group.times).sum()
+    }
+
+    /// Whether it both held and failed: what it saw may vary as it likes as long as it holds.
+    pub fn is_inconsistent(&self) -> bool {
+        let any = |how: fn(AssertionOutcome) -> bool| self.groups.iter().any(|group| how(group.how));
+        any(|how| how == AssertionOutcome::Held) && any(AssertionOutcome::is_failure)
+    }
+}
+
+impl Flakiness {
+    /// The version on which it varied most. Versions are put together by what was flaky on any of them.
+    pub fn worst(&self) -> &ScoredRun {
+        let worst = self.versions.iter().max_by(|one, other| one.score().total_cmp(&other.score()));
+        worst.expect("it was seen on some version")
+    }
+
+    pub fn score(&self) -> f64 {
+        self.worst().score()
+    }
+
+    /// The worst of the versions on which it both held and failed.
+    pub fn worst_inconsistent(&self) -> Option<&ScoredRun> {
+        let flaky = self.versions.iter().filter(|seen| seen.is_inconsistent());
+        flaky.max_by(|one, other| one.score().total_cmp(&other.score()))
+    }
+
+    /// What it saw when it failed, on any version, the most frequent first.
+    pub fn failing(&self) -> Vec<String> {
+        let mut times: BTreeMap<&str, u32> = BTreeMap::new();
+        for group in self.versions.iter().flat_map(|seen| &seen.groups) {
+            group.failing.iter().for_each(|one| *times.entry(one).or_default() += group.times);
+        }
+        let mut failing: Vec<(&str, u32)> = times.into_iter().collect();
+        failing.sort_by_key(|(_, times)| std::cmp::Reverse(*times));
+        failing.into_iter().map(|(values, _)| values.to_owned()).collect()
+    }
+
+    /// What the assertion looks at and what of it varied: the first expression that did not always have the same value.
+    pub fn varying(&self) -> Option<&str> {
+        let first = |group: &'_ ValueGroup| -> Vec<String> { group.values.lines().map(str::to_owned).collect() };
+        let groups = &self.worst().groups;
+        let rest: Vec<Vec<String>> = groups.iter().skip(1).map(first).collect();
+        let differs =
+            |(at, line): &(usize, &str)| rest.iter().any(|one| one.get(*at).is_none_or(|other| other != line));
+        let (_, line) = groups.first()?.values.lines().enumerate().find(differs)?;
+        line.split_once(" = ").map(|(expression, _)| expression)
+    }
+}
+
+/// Puts evidence together by assertion and version. The newest comes last.
+pub fn accumulate(evidence: impl IntoIterator<Item = AssertionSample>) -> Vec<Flakiness> {
+    let mut all: BTreeMap<Assertion, Flakiness> = BTreeMap::new();
+    for one in evidence {
+        let AssertionSample { assertion, body, version, groups } = one;
+        let known = all.entry(assertion.clone());
+        let known = known.or_insert_with(|| Flakiness { assertion, body: String::new(), versions: Vec::new() });
+        known.body = body;
+        let at = known.versions.iter().position(|seen| seen.version == version).unwrap_or_else(|| {
+            known.versions.push(ScoredRun { version, groups: Vec::new() });
+            known.versions.len() - 1
+        });
+        groups.into_iter().for_each(|group| add(&mut known.versions[at].groups, group));
+    }
+    all.into_values().collect()
+}
+
+/// Adds a group to those of a version.
+pub(crate) fn add(groups: &mut Vec<ValueGroup>, group: ValueGroup) {
+    match groups.iter_mut().find(|there| there.how == group.how && there.values == group.values) {
+        Some(there) => there.times += group.times,
+        None => groups.push(group),
+    }
+}
+
+/// F(test) = the largest F of its assertions (5.2), the most flaky test first.
+pub fn of_tests(assertions: &[Flakiness]) -> Vec<(&TestId, f64)> {
+    largest(assertions.iter().map(|one| (&one.assertion.test, one.score())))
+}
+
+/// The same for what assertions look at: what comes before the last dot of the expression that varied, with where that is.
+pub fn of_objects(assertions: &[Flakiness]) -> Vec<((String, String), f64)> {
+    largest(assertions.iter().filter_map(|one| {
+        let varying = one.varying()?;
+        let object = varying.rsplit_once('.').map_or(varying, |(object, _)| object);
+        let spot = &one.assertion.spot;
+        Some(((object.to_owned(), format!("{} in {}", spot.function, spot.file)), one.score()))
+    }))
+}
+
+fn largest<K: Ord>(scores: impl Iterator<Item = (K, f64)>) -> Vec<(K, f64)> {
+    let mut of: BTreeMap<K, f64> = BTreeMap::new();
+    for (key, score) in scores {
+        let known = of.entry(key).or_default();
+        *known = known.max(score);
+    }
+    let mut of: Vec<(K, f64)> = of.into_iter().collect();
+    of.sort_by(|one, other| other.1.total_cmp(&one.1));
+    of
+}
+
+#[cfg(test)]
+mod tests;

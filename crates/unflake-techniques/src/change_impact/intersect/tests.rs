@@ -1,0 +1,162 @@
+use std::path::PathBuf;
+
+use unflake_model::{Base, BaseChoice, ChangedFunctions};
+
+use super::*;
+
+fn changed(files: &[(&str, ChangeKind)]) -> Changes {
+    let change = |(path, kind): &(&str, ChangeKind)| FileChange {
+        path: (*path).to_owned(),
+        kind: kind.clone(),
+        functions: None,
+    };
+    Changes {
+        base: Base { revision: "1".repeat(40), chosen: BaseChoice::Head },
+        head: None,
+        root: PathBuf::from("/p"),
+        files: files.iter().map(change).collect(),
+        ignored: vec!["local.cfg".to_owned()],
+        new_directories: Default::default(),
+        for_all: Vec::new(),
+        ignore_case: false,
+        unknown: Vec::new(),
+    }
+}
+
+fn set(names: &[&str]) -> BTreeSet<String> {
+    names.iter().map(|name| (*name).to_owned()).collect()
+}
+
+fn depends() -> Dependencies {
+    Dependencies {
+        root: PathBuf::from("/p"),
+        executed: [("tests/test_a.py".to_owned(), None), ("shop/cart.py".to_owned(), None)].into(),
+        read: set(&["data/prices.json"]),
+        listed: set(&["plugins"]),
+        looked: set(&["templates"]),
+        missed: set(&["shop/local_settings.py", "extra"]),
+        searched: [("".to_owned(), set(&["json", "shop"])), ("tests".to_owned(), set(&["helpers"]))].into(),
+        ..Dependencies::default()
+    }
+}
+
+fn met(path: &str, kind: ChangeKind) -> Option<String> {
+    let common = intersect(&changed(&[(path, kind)]), &depends(), Granularity::File);
+    assert_eq!(common.unknown, Vec::<String>::new());
+    common.touched.first().map(|touch| touch.how.clone())
+}
+
+#[test]
+fn each_way_to_depend_meets_its_change_and_no_other() {
+    use ChangeKind::*;
+    let check = |path: &str, kind: ChangeKind, how: Option<&str>| {
+        assert_eq!(met(path, kind.clone()).as_deref(), how, "{path} {kind:?}");
+    };
+    check("shop/cart.py", Modified, Some("is run by it"));
+    check("shop/cart.py", Deleted, Some("is run by it"));
+    check("shop/cart.py", ModeOnly, Some("is run by it"));
+    check("shop/mail.py", Modified, None);
+    check("shop/new.py", Renamed { from: "shop/cart.py".to_owned() }, Some("is run by it"));
+    check("shop", Submodule, Some("is run by it"));
+    check("data/prices.json", TypeChanged, Some("is read by it"));
+    check("plugins/more.txt", Untracked, Some("is in a directory that it lists"));
+    check("plugins/deep/more.txt", Added, Some("is in a directory that it lists"));
+    check("plugins/there.txt", Modified, None);
+    check("templates/a.html", Deleted, Some("is in a directory that it looks for"));
+    check("templates/a.html", Added, None);
+    check("shop/local_settings.py", Untracked, Some("is looked for by it"));
+    check("extra/a/b.txt", Added, Some("is below a path that it looks for"));
+    check("json.py", Untracked, Some("is where it looks for a module"));
+    check("json/__init__.py", Added, Some("is where it looks for a module"));
+    check("json.abi3-x86_64.so", Untracked, Some("is where it looks for a module"));
+    check("jsonlib.py", Untracked, None);
+    check("json.egg-info/PKG-INFO", Added, None);
+    check("tests/helpers.py", Renamed { from: "old/helpers.py".to_owned() }, Some("is where it looks for a module"));
+    check("docs/helpers.py", Added, None);
+    check("docs/readme.md", Modified, None);
+}
+
+#[test]
+fn a_directory_that_is_looked_at_may_be_new() {
+    let mut changes = changed(&[("templates/a.html", ChangeKind::Added)]);
+    assert!(intersect(&changes, &depends(), Granularity::File).is_empty());
+    changes.new_directories.insert("templates".to_owned());
+    assert_eq!(intersect(&changes, &depends(), Granularity::File).touched.len(), 1);
+}
+
+#[test]
+fn what_configures_is_met_by_every_test() {
+    let mut changes = changed(&[("tox.ini", ChangeKind::Modified)]);
+    assert!(intersect(&changes, &depends(), Granularity::File).is_empty());
+    changes.for_all.push("tox.ini".to_owned());
+    assert_eq!(intersect(&changes, &depends(), Granularity::File).touched[0].how, "counts for every test");
+}
+
+#[test]
+fn a_project_in_a_part_of_the_repository_is_met_below_it() {
+    let on = Dependencies { root: PathBuf::from("/p/service"), ..depends() };
+    let meets = |path: &str, kind| !intersect(&changed(&[(path, kind)]), &on, Granularity::File).is_empty();
+    assert!(meets("service/shop/cart.py", ChangeKind::Modified));
+    assert!(meets("service/json.py", ChangeKind::Added));
+    assert!(!meets("shop/cart.py", ChangeKind::Modified));
+    let elsewhere = Dependencies { root: PathBuf::from("/other"), ..depends() };
+    let common = intersect(&changed(&[]), &elsewhere, Granularity::File);
+    assert!(common.unknown[0].contains("known of /p only"), "{common:?}");
+}
+
+#[test]
+fn functions_are_met_only_where_both_sides_are_known_by_function() {
+    let mut changes = changed(&[("shop/cart.py", ChangeKind::Modified)]);
+    let functions = |names: &[&str], bodies: &[&str]| ChangedFunctions {
+        before: set(names),
+        after: set(names),
+        bodies: set(bodies),
+    };
+    changes.files[0].functions = Some(functions(&["Cart.pay"], &[]));
+    let entered = |names: &[&str]| Dependencies {
+        root: PathBuf::from("/p"),
+        executed: [("shop/cart.py".to_owned(), Some(set(names)))].into(),
+        ..Dependencies::default()
+    };
+    let met = |changes: &Changes, on: &Dependencies, by| {
+        intersect(changes, on, by).touched.pop().map(|touch| touch.functions)
+    };
+    let both = Granularity::Function;
+    assert_eq!(met(&changes, &entered(&["<module>", "Cart.add"]), both), None);
+    assert_eq!(met(&changes, &entered(&["<module>", "Cart.pay"]), both), Some(vec!["Cart.pay".to_owned()]));
+    assert_eq!(met(&changes, &entered(&["Cart.add"]), Granularity::File), Some(Vec::new()));
+    assert_eq!(met(&changes, &depends(), both), Some(Vec::new()), "which functions it entered is not known");
+    changes.files[0].functions = Some(functions(&["<module>"], &["<module>"]));
+    assert_eq!(met(&changes, &entered(&["Cart.add"]), both), Some(vec!["<module>".to_owned()]));
+    changes.files[0].functions = Some(functions(&[], &[]));
+    assert_eq!(met(&changes, &entered(&["Cart.add"]), both), None, "comments only");
+    changes.for_all.push("shop/cart.py".to_owned());
+    assert_eq!(met(&changes, &entered(&["Cart.add"]), both), None, "comments only");
+    assert!(met(&changes, &entered(&["Cart.add"]), Granularity::File).is_some());
+}
+
+#[test]
+fn what_nobody_knows_is_told() {
+    let unknown = |changes: &Changes, on: &Dependencies| intersect(changes, on, Granularity::File).unknown.join("; ");
+    let unseen = Dependencies { unknown: vec!["git was started".to_owned()], ..depends() };
+    assert_eq!(unknown(&changed(&[]), &unseen), "git was started");
+    let later = Dependencies { after: 2, ..depends() };
+    assert_eq!(unknown(&changed(&[]), &later), "2 attempts came before it in its process");
+    let mut ignored = Dependencies { read: set(&["local.cfg"]), ..depends() };
+    assert!(unknown(&changed(&[]), &ignored).contains("which git ignores"));
+    ignored.written = set(&["local.cfg"]);
+    assert!(unknown(&changed(&[]), &ignored).contains("which git ignores"), "what was in it before?");
+    ignored.missed = set(&["local.cfg"]);
+    assert_eq!(unknown(&changed(&[]), &ignored), "", "it made that itself");
+    let mut changes = changed(&[]);
+    changes.unknown.push("a submodule may have changed".to_owned());
+    assert_eq!(unknown(&changes, &depends()), "a submodule may have changed");
+}
+
+#[test]
+fn the_line_that_led_there_is_told() {
+    let mut on = depends();
+    on.via.insert("shop/cart.py".to_owned(), "tests/test_a.py:7".to_owned());
+    let common = intersect(&changed(&[("shop/cart.py", ChangeKind::Modified)]), &on, Granularity::File);
+    assert_eq!(common.touched[0].via.as_deref(), Some("tests/test_a.py:7"));
+}

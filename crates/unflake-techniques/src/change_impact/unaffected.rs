@@ -1,0 +1,282 @@
+//! The last rung of the ladder: a failure that the change cannot have caused.
+//!
+//! Two things are needed: nothing that the failing test depended on has changed, and the test passed at the base. A pass
+//! there after other tests is worth something only if those depend on nothing that changed either, for they may
+//! have set up what it needs; or if the same tests with the same files make it fail now. A pass at the base that is seen
+//! now, against failures here every time, refutes what seemed disjoint: then something ties them together that nobody saw.
+
+use unflake_model::{
+    Comparison, Dependencies, Detail, Finding, Granularity, Intersect, IntersectKind, Outcome, TestId, TouchedPath,
+};
+
+use crate::change_impact::intersect::{Common, intersect};
+
+/// So often a test is run at the base, and where it always passes there, so often again here.
+pub(crate) const AT_BASE: u32 = 3;
+pub(crate) const HERE: u32 = 2;
+
+/// What is known of a failing test and a change.
+#[derive(Default)]
+pub(crate) struct Suspicion {
+    /// What it depended on, as it failed in an environment of its own.
+    pub(crate) alone: Option<Box<Dependencies>>,
+    /// The session in which all that ran before it in the suite was run again, and what those tests depended on.
+    pub(crate) before: Option<Before>,
+    /// How it ended at the base, and how it ended here after that.
+    pub(crate) at_base: Vec<Outcome>,
+    pub(crate) here: Vec<Outcome>,
+    /// How it ended now at the base, after the tests after which it had passed there.
+    pub(crate) after_others: Option<Outcome>,
+    /// Why it could not be run at the base.
+    pub(crate) no_base: Option<String>,
+}
+
+/// The tests before it, once more.
+#[derive(Default)]
+pub(crate) struct Before {
+    pub(crate) on: Vec<(TestId, Box<Dependencies>)>,
+    pub(crate) whole: bool,
+}
+
+/// What to find out next.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Next {
+    Nothing,
+    /// Whether anything that ran before it in the suite has changed.
+    Before,
+    Base,
+    /// At the base, after the tests after which it had passed there.
+    BaseAfterOthers,
+    Here,
+}
+
+/// Whether tests are to be run at the base.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum AtBase {
+    /// Where a pass is known and nothing less tells what it is worth.
+    #[default]
+    Needed,
+    Always,
+    Never,
+}
+
+impl Suspicion {
+    fn common(&self, compared: &Comparison, granularity: Granularity) -> Option<Common> {
+        Some(intersect(&compared.changes, self.alone.as_deref()?, granularity))
+    }
+
+    /// `ran_before`: the tests that had run in its process in the suite.
+    pub(crate) fn next(
+        &self,
+        test: &TestId,
+        ran_before: &[TestId],
+        compared: &Comparison,
+        granularity: Granularity,
+        verify: AtBase,
+    ) -> Next {
+        let Some(common) = self.common(compared, granularity) else { return Next::Nothing };
+        if !common.is_empty() {
+            return Next::Nothing;
+        }
+        match compared.passed.get(test) {
+            Some(before) if before.is_empty() => return Next::Nothing,
+            Some(before) if before == ran_before && self.before.is_none() => return Next::Before,
+            _ => {}
+        }
+        if self.before_are_unaffected(compared, granularity) || verify == AtBase::Never || self.no_base.is_some() {
+            return Next::Nothing;
+        }
+        if compared.passed.contains_key(test) && self.after_others.is_none() {
+            return Next::BaseAfterOthers;
+        }
+        if self.after_others.is_some_and(|outcome| outcome.is_failure()) || verify == AtBase::Needed {
+            return Next::Nothing;
+        }
+        match (self.at_base.is_empty(), self.here.is_empty()) {
+            (true, _) => Next::Base,
+            (false, true) if self.at_base.iter().all(|outcome| outcome.is_pass()) => Next::Here,
+            _ => Next::Nothing,
+        }
+    }
+
+    fn before_are_unaffected(&self, compared: &Comparison, granularity: Granularity) -> bool {
+        let unmet = |on: &Dependencies| {
+            // What came before each of them is looked at for itself.
+            let on = Dependencies { after: 0, ..on.clone() };
+            intersect(&compared.changes, &on, granularity).is_empty()
+        };
+        self.before.as_ref().is_some_and(|before| before.whole && before.on.iter().all(|(_, on)| unmet(on)))
+    }
+
+    /// Whether the change cannot have caused it, by all that is known.
+    pub(crate) fn excuses(&self, test: &TestId, compared: &Comparison, granularity: Granularity) -> bool {
+        if !self.common(compared, granularity).is_some_and(|common| common.is_empty()) {
+            return false;
+        }
+        let kept = match compared.passed.get(test) {
+            Some(before) if before.is_empty() => true,
+            Some(_) => {
+                let fails_there_now = self.after_others.is_some_and(|outcome| outcome.is_failure());
+                fails_there_now || self.before_are_unaffected(compared, granularity)
+            }
+            None => false,
+        };
+        let (passed, _) = counts(&self.at_base);
+        let varies = self.here.iter().any(|outcome| outcome.is_pass()) || (passed as usize) < self.at_base.len();
+        kept && !self.contradicts() || passed > 0 && varies
+    }
+
+    /// Passed at the base and failed here, every time.
+    fn contradicts(&self) -> bool {
+        let (passed, failed) = counts(&self.at_base);
+        let (passed_here, failed_here) = counts(&self.here);
+        passed > 0 && failed == 0 && passed_here == 0 && failed_here > 0
+    }
+
+    pub(crate) fn finding(
+        &self,
+        test: &TestId,
+        compared: &Result<Comparison, String>,
+        granularity: Granularity,
+    ) -> Option<Finding> {
+        let alone = self.alone.as_deref()?;
+        let mut detail = Intersect {
+            kind: IntersectKind::Unknown,
+            granularity,
+            base: None,
+            base_passed: None,
+            considered: Vec::new(),
+            touched: Vec::new(),
+            files: alone.files() as u32,
+            unknown: Vec::new(),
+        };
+        match compared {
+            Err(why) => detail.unknown.push(why.clone()),
+            Ok(compared) => {
+                let common = intersect(&compared.changes, alone, granularity);
+                let (passed, failed) = counts(&self.at_base);
+                detail.base = Some(compared.changes.base.clone());
+                detail.base_passed = match (passed, failed) {
+                    (0, 0) => compared.passed.contains_key(test).then_some(true),
+                    (passed, _) => Some(passed > 0),
+                };
+                detail.considered = compared.changes.files.iter().map(|change| change.path.clone()).collect();
+                detail.touched = common.touched;
+                detail.unknown = common.unknown;
+                if self.contradicts() && detail.touched.is_empty() {
+                    let (_, here) = counts(&self.here);
+                    detail.unknown.push(format!(
+                        "it passed at the base {passed} of {passed} times and failed here {here} of {here} times right after: \
+                         something ties it to the change that was not seen"
+                    ));
+                }
+                detail.kind = match (detail.touched.is_empty(), detail.unknown.is_empty()) {
+                    (false, _) => IntersectKind::Affected,
+                    (true, true) => IntersectKind::Unaffected,
+                    (true, false) => IntersectKind::Unknown,
+                };
+            }
+        }
+        let sentence = self.sentence(&detail, test, compared);
+        Some(Finding {
+            test: test.clone(),
+            detail: Detail::Intersect(detail),
+            sentence,
+            repeat: None,
+            replay: vec![test.clone()],
+        })
+    }
+
+    fn sentence(&self, detail: &Intersect, test: &TestId, compared: &Result<Comparison, String>) -> String {
+        match detail.kind {
+            IntersectKind::Affected => affected(&detail.touched),
+            IntersectKind::Unknown => {
+                let more = match detail.unknown.len() {
+                    1 => String::new(),
+                    all => format!(" (and {} more reasons)", all - 1),
+                };
+                format!("whether your change can have caused it is unknown: {}{more}", detail.unknown[0])
+            }
+            IntersectKind::Unaffected => {
+                let mut sentence = disjoint(detail);
+                let (passed, failed) = counts(&self.at_base);
+                sentence.push_str(&match (passed, failed) {
+                    (0, 0) => match (compared.as_ref().is_ok_and(|one| one.passed.contains_key(test)), &self.no_base) {
+                        (_, Some(why)) => format!("; it could not be run at the base: {why}"),
+                        (true, _) => match self.after_others {
+                            Some(outcome) if outcome.is_failure() => {
+                                "; with the files of the base, with which it passed before, it fails now too".to_owned()
+                            }
+                            Some(_) => "; at the base it passes, after the tests that ran before it there".to_owned(),
+                            None => "; it passed at the base".to_owned(),
+                        },
+                        (false, _) => {
+                            "; whether it passed at the base is not known: --verify-base runs it there".to_owned()
+                        }
+                    },
+                    (0, failed) => format!("; it fails at the base too ({failed} of {failed} times)"),
+                    (passed, failed) => format!("; at the base it passed {passed} of {} times", passed + failed),
+                });
+                sentence
+            }
+        }
+    }
+
+    /// What the verdict says, where it rests on this.
+    pub(crate) fn excuse(
+        &self,
+        test: &TestId,
+        compared: &Result<Comparison, String>,
+        granularity: Granularity,
+    ) -> String {
+        let Some(Finding { detail: Detail::Intersect(detail), .. }) = self.finding(test, compared, granularity) else {
+            return String::new();
+        };
+        let base = detail.base.as_ref().map_or(String::new(), |base| {
+            format!(" ({}, {})", base.revision.get(..10).unwrap_or(&base.revision), base.chosen.words())
+        });
+        let (passed, failed) = counts(&self.at_base);
+        let there = match (passed, failed) {
+            (0, 0) if self.after_others.is_some() => {
+                "with the files of the base, with which the test passed before, it fails now too".to_owned()
+            }
+            (0, 0) => "the test passed at the base".to_owned(),
+            (passed, failed) => format!("the test passed {passed} of {} times at the base", passed + failed),
+        };
+        format!("cannot come from your change: {}; {there}{base}", disjoint(&detail))
+    }
+}
+
+fn disjoint(detail: &Intersect) -> String {
+    let files = match detail.files {
+        1 => "the one file".to_owned(),
+        files => format!("any of the {files} files"),
+    };
+    format!("it does not touch {files} that this test ran or read")
+}
+
+fn affected(touched: &[TouchedPath]) -> String {
+    let first = &touched[0];
+    let mut sentence = format!("your change touches it: {} {}", first.path, first.how);
+    if !first.functions.is_empty() {
+        sentence.push_str(&format!(" ({})", first.functions.join(", ")));
+    }
+    if let Some(via) = &first.via {
+        sentence.push_str(&format!(", first from {via}"));
+    }
+    match touched.len() - 1 {
+        0 => {}
+        1 => sentence.push_str(", and so does one more file of the change"),
+        more => sentence.push_str(&format!(", and so do {more} more files of the change")),
+    }
+    sentence
+}
+
+/// How many passed and how many failed.
+fn counts(outcomes: &[Outcome]) -> (u32, u32) {
+    let count = |wanted: fn(Outcome) -> bool| outcomes.iter().filter(|outcome| wanted(**outcome)).count() as u32;
+    (count(Outcome::is_pass), count(Outcome::is_failure))
+}
+
+#[cfg(test)]
+mod tests;

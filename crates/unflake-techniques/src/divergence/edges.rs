@@ -1,0 +1,264 @@
+//! Ways that failing runs go and passing ones do not: which line follows which, and how often.
+//!
+//! Runs are not compared position by position here. A loop that turns three times or four, whatever the outcome, moves all
+//! that comes behind it, and what matters may come behind it.
+
+use std::collections::{HashMap, HashSet};
+use std::hash::{BuildHasherDefault, Hasher};
+
+use unflake_model::{DivergenceKind, LineId};
+
+use crate::divergence::aligned_runs::Runs;
+use crate::divergence::candidate::Candidate;
+use crate::divergence::cross_thread_edges::{sure, together};
+use crate::stats::fisher::Chance;
+
+/// Stands for what is before the first line of a strand and behind its last.
+pub(crate) const OUTSIDE: u32 = u32::MAX;
+/// So many lines are looked at together.
+const CHUNK: usize = 16 << 10;
+/// Numbers of times that are tried for one step.
+const MOST_TIMES: usize = 64;
+
+/// Stands for whatever line comes before: the step is that a line is come to at all.
+pub(crate) const ANYWHERE: u32 = u32::MAX - 1;
+
+pub(crate) type Edge = (u32, u32);
+
+/// The steps that one run takes.
+pub(crate) type Way = HashMap<Edge, Taken, BuildHasherDefault<Mixed>>;
+
+/// There are hundreds of millions of steps, and nobody gains from choosing them so that they collide.
+#[derive(Default)]
+pub(crate) struct Mixed(u64);
+
+impl Hasher for Mixed {
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|byte| self.write_u32(u32::from(*byte)));
+    }
+
+    fn write_u32(&mut self, number: u32) {
+        self.0 = (self.0.rotate_left(29) ^ u64::from(number)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    }
+
+    fn finish(&self) -> u64 {
+        self.0 ^ (self.0 >> 32)
+    }
+}
+
+/// A step from one line to the next, as one run takes it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Taken {
+    pub(crate) times: u64,
+    /// DivergenceKind many lines come before it, the first time and the last.
+    pub(crate) at: [u64; 2],
+    /// The how manieth time it was that the run came to the line that it leads away from.
+    visit: [u64; 2],
+}
+
+impl Taken {
+    /// Its nth time. Only the first and the last are known; those in between are taken to come evenly.
+    fn nth(&self, nth: u64, of: [u64; 2]) -> f64 {
+        let share = (nth - 1) as f64 / (self.times - 1).max(1) as f64;
+        of[0] as f64 + share * (of[1] - of[0]) as f64
+    }
+}
+
+/// Everything that tells at least some failing runs from passing ones.
+pub(crate) fn steps(runs: &Runs<'_>) -> Vec<Candidate> {
+    let chance = Chance::new(runs.all.len());
+    let mut found = Vec::new();
+    let mut looked_at: HashSet<Vec<bool>> = HashSet::new();
+    let ways = |key: usize| -> Vec<Way> {
+        let from = runs.shared(key).saturating_sub(1);
+        (0..runs.all.len()).map(|run| walk(runs, key, run, from)).collect()
+    };
+    let all_taken: Vec<Vec<Way>> = (0..runs.keys.len()).map(ways).collect();
+    for (key, taken) in all_taken.iter().enumerate() {
+        let mut edges: Vec<Edge> = taken.iter().flat_map(HashMap::keys).copied().collect();
+        edges.sort_unstable_by_key(|edge| (edge.0 == ANYWHERE, *edge));
+        edges.dedup();
+        let mut led_to: HashSet<(LineId, Vec<bool>)> = HashSet::new();
+        for edge in edges {
+            let times: Vec<u64> = taken.iter().map(|all| all.get(&edge).map_or(0, |taken| taken.times)).collect();
+            let ways: &[bool] = if edge.0 == ANYWHERE { &[true] } else { &[true, false] };
+            let best = best(runs, &times, ways, &chance, &mut looked_at);
+            let Some(one) = best.and_then(|best| candidate(runs, key, edge, best, taken)) else { continue };
+            // That a line is come to says nothing that the step to it does not say.
+            if one.to.is_none_or(|to| led_to.insert((to, one.says.clone()))) || edge.0 != ANYWHERE {
+                found.push(one);
+            }
+        }
+    }
+    let sums = together(runs, &all_taken, &chance, &mut looked_at);
+    let all = looked_at.len() as f64;
+    found.extend(sure(sums, all));
+    found.iter_mut().for_each(|one| one.chance = (one.chance * all).min(1.0));
+    found
+}
+
+/// The steps of one strand of one run, from where not all runs are the same any more.
+fn walk(runs: &Runs<'_>, key: usize, run: usize, from: u64) -> Way {
+    let mut taken = Way::default();
+    let Some(id) = runs.id(run, key) else { return taken };
+    let mut visits: Vec<u64> = Vec::new();
+    let mut put = |edge: Edge, at: u64| {
+        let line = edge.0.wrapping_add(1) as usize;
+        if visits.len() <= line {
+            visits.resize(line + 1, 0);
+        }
+        visits[line] += 1;
+        let visit = visits[line];
+        let one = taken.entry(edge).or_insert(Taken { times: 0, at: [at; 2], visit: [visit; 2] });
+        one.times += 1;
+        (one.at[1], one.visit[1]) = (at, visit);
+    };
+    let mut before = OUTSIDE;
+    let mut at = from;
+    if from > 0 {
+        // All that is the same in all runs is as good as its first step, where not all runs have the strand.
+        put((OUTSIDE, runs.traces.lines(id, 0, 1)[0].0), 0);
+        before = runs.traces.lines(id, from, 1)[0].0;
+        at += 1;
+    }
+    loop {
+        let lines = runs.traces.lines(id, at, CHUNK);
+        for line in &lines {
+            put((before, line.0), at);
+            before = line.0;
+            at += 1;
+        }
+        if lines.len() < CHUNK {
+            break;
+        }
+    }
+    if runs.strand(run, key).is_some_and(|strand| strand.truncated.is_none()) {
+        put((before, OUTSIDE), at);
+    }
+    for ((_, to), one) in taken.clone().into_iter().filter(|((_, to), _)| *to != OUTSIDE) {
+        let line = taken.entry((ANYWHERE, to)).or_insert(Taken { times: 0, visit: [1; 2], ..one });
+        line.times += one.times;
+        line.at = [line.at[0].min(one.at[0]), line.at[1].max(one.at[1])];
+    }
+    taken
+}
+
+/// So many times or more, or fewer than that, tells failing runs.
+pub(crate) struct Best {
+    least: u64,
+    more: bool,
+    pub(crate) says: Vec<bool>,
+    pub(crate) chance: f64,
+}
+
+pub(crate) fn best(
+    runs: &Runs<'_>,
+    times: &[u64],
+    ways: &[bool],
+    chance: &Chance,
+    looked_at: &mut HashSet<Vec<bool>>,
+) -> Option<Best> {
+    let (all, failed) = (runs.all.len(), runs.failed());
+    let mut least: Vec<u64> = times.to_vec();
+    least.sort_unstable();
+    least.dedup();
+    let mut best: Option<Best> = None;
+    for least in least.into_iter().skip(1).take(MOST_TIMES) {
+        for more in ways.iter().copied() {
+            let says: Vec<bool> = times.iter().map(|times| (*times >= least) == more).collect();
+            let chosen = says.iter().filter(|says| **says).count();
+            let hits = runs.all.iter().zip(&says).filter(|(run, says)| run.failed && **says).count();
+            let by_chance = chance.at_least(hits, chosen, failed, all);
+            looked_at.insert(says.clone());
+            if best.as_ref().is_none_or(|best| by_chance < best.chance) {
+                best = Some(Best { least, more, says, chance: by_chance });
+            }
+        }
+    }
+    best
+}
+
+fn candidate(runs: &Runs<'_>, key: usize, edge: Edge, best: Best, taken: &[Way]) -> Option<Candidate> {
+    let (from, to) = edge;
+    let at: Vec<Option<f64>> = match best.more {
+        true => taken
+            .iter()
+            .map(|all| all.get(&edge).filter(|one| one.times >= best.least))
+            .map(|one| Some(one?.nth(best.least, one?.at) + if from == ANYWHERE { 0.2 } else { 0.0 }))
+            .collect(),
+        false => missing(runs, edge, best.least, taken),
+    };
+    // Who never came to where it would have been has parted before.
+    let told = (0..at.len()).filter(|run| runs.all[*run].failed && best.says[*run]);
+    if told.clone().filter(|run| at[*run].is_none()).count() * 5 > told.count() {
+        return None;
+    }
+    let when = Candidate::moment(runs, key, &best.says, &at)?;
+    let line = LineId(if from >= ANYWHERE { to } else { from });
+    if line.0 == OUTSIDE {
+        return None;
+    }
+    let what = words(runs, from, to, &best);
+    let Best { says, chance, .. } = best;
+    let to = (to != OUTSIDE).then_some(LineId(to));
+    Some(Candidate {
+        how: DivergenceKind::Control,
+        key,
+        line,
+        to,
+        says,
+        at,
+        when,
+        chance,
+        what,
+        value: None,
+        shown: Vec::new(),
+    })
+}
+
+/// Where runs that take a step fewer than `least` times take another one instead: when they come to its line as often as passing runs
+/// have when they take it for the last time that counts.
+fn missing(runs: &Runs<'_>, edge: Edge, least: u64, taken: &[Way]) -> Vec<Option<f64>> {
+    let passing = taken.iter().zip(runs.all).filter(|(_, run)| !run.failed);
+    let visits = passing
+        .filter_map(|(all, _)| all.get(&edge).filter(|one| one.times >= least).map(|one| one.nth(least, one.visit)));
+    let Some(visit) = visits.min_by(f64::total_cmp) else { return vec![None; taken.len()] };
+    let instead = |all: &Way| {
+        let others = all.iter().filter(|(other, _)| other.0 == edge.0 && other.1 != edge.1);
+        let later = others.filter(|(_, one)| one.visit[1] as f64 >= visit);
+        // The nearest that is known: each step was taken between its first time and its last.
+        later.map(|(_, one)| if one.visit[0] as f64 >= visit { one.at[0] } else { one.at[1] }).min()
+    };
+    // What is done says more than what is not.
+    taken.iter().map(|all| instead(all).map(|at| at as f64 + 0.1)).collect()
+}
+
+fn words(runs: &Runs<'_>, from: u32, to: u32, best: &Best) -> String {
+    let name = |line: u32| {
+        let to = runs.traces.line(LineId(line));
+        match from < ANYWHERE && runs.traces.line(LineId(from)).file == to.file {
+            true => format!("line {}", to.line),
+            false => format!("{}:{}", to.file, to.line),
+        }
+    };
+    let never = !best.more && best.least == 1;
+    let what = match (from, to) {
+        (ANYWHERE, _) => "it is come to".to_owned(),
+        (OUTSIDE, _) if never => "it is not begun".to_owned(),
+        (OUTSIDE, _) => "it is begun".to_owned(),
+        (_, OUTSIDE) if never => "something comes after it".to_owned(),
+        (_, OUTSIDE) => "nothing comes after it".to_owned(),
+        (from, to) if from == to && never => "it does not come again at once".to_owned(),
+        (from, to) if from == to => "it comes again at once".to_owned(),
+        (_, to) if never => format!("{} does not come next", name(to)),
+        (_, to) => format!("{} comes next", name(to)),
+    };
+    match best.least {
+        1 => what,
+        least if best.more => format!("{what} {least} times or more"),
+        least => format!("{what} fewer than {least} times"),
+    }
+}
+
+#[cfg(test)]
+mod tests;

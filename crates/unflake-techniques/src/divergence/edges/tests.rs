@@ -1,0 +1,95 @@
+use super::*;
+use crate::divergence::recorded_traces::Recorded;
+
+/// The steps that tell all failing runs from all passing ones, the earliest first: line and words.
+fn perfect(recorded: &Recorded) -> Vec<(u32, String)> {
+    let runs = Runs::new(recorded, &recorded.runs);
+    let mut found = steps(&runs);
+    found.retain(|one| one.is_perfect(&runs));
+    found.sort_by(|one, other| one.when.total_cmp(&other.when).then(one.what.cmp(&other.what)));
+    found.iter().map(|one| (runs.traces.line(one.line).line, one.what.clone())).collect()
+}
+
+fn first(recorded: &Recorded) -> (u32, String) {
+    perfect(recorded).first().cloned().unwrap_or_default()
+}
+
+#[test]
+fn a_branch_that_only_failing_runs_take() {
+    let mut runs = Recorded::default();
+    for _ in 0..3 {
+        runs.run(false, &[("main", "t:1 t:2 t:3 t:5")]).run(true, &[("main", "t:1 t:2 t:4 t:5")]);
+    }
+    assert_eq!(first(&runs), (2, "line 4 comes next".into()));
+}
+
+#[test]
+fn a_loop_that_turns_now_so_and_now_so_whatever_the_outcome_is_no_answer() {
+    let mut runs = Recorded::default();
+    for turns in [1, 2, 3, 4, 2, 3] {
+        let noise = "t:2 t:3 ".repeat(turns);
+        runs.run(false, &[("main", &format!("t:1 {noise} t:2 t:5 t:6 t:9"))]);
+        runs.run(true, &[("main", &format!("t:1 {noise} t:2 t:5 t:7 t:9"))]);
+    }
+    assert_eq!(first(&runs), (5, "line 7 comes next".into()));
+}
+
+#[test]
+fn one_turn_too_many() {
+    let mut runs = Recorded::default();
+    for turns in 0..4 {
+        runs.run(false, &[("main", &format!("t:1 {} t:2 t:5", "t:2 t:3 ".repeat(turns)))]);
+        runs.run(true, &[("main", &format!("t:1 {} t:2 t:5", "t:2 t:3 ".repeat(turns + 4)))]);
+    }
+    assert_eq!(first(&runs), (2, "line 3 comes next 4 times or more".into()));
+}
+
+#[test]
+fn several_ways_to_go_wrong_are_one_way_not_to_go_right() {
+    let mut runs = Recorded::default();
+    for at in 0..6 {
+        runs.run(false, &[("main", "t:1 t:2 t:3 t:9")]);
+        runs.run(true, &[("main", &format!("t:1 t:2 t:{} t:9", 4 + at % 3))]);
+    }
+    assert_eq!(first(&runs), (2, "line 3 does not come next".into()));
+}
+
+#[test]
+fn a_strand_that_ends_early_and_one_that_is_not_there() {
+    let mut runs = Recorded::default();
+    for _ in 0..3 {
+        runs.run(false, &[("main", "t:1 t:2 t:3"), ("worker", "w:1 w:2")]);
+        runs.run(true, &[("main", "t:1 t:2")]);
+    }
+    let found = perfect(&runs);
+    assert!(found.contains(&(2, "nothing comes after it".into())), "{found:?}");
+
+    let mut cut = Recorded::default();
+    for _ in 0..3 {
+        cut.run(false, &[("main", "t:1 t:2 t:3")]).run(true, &[("main", "t:1 t:2 …")]);
+    }
+    assert_eq!(perfect(&cut), [], "behind a cut anything may have come");
+}
+
+#[test]
+fn a_line_that_is_come_to_from_everywhere() {
+    let mut runs = Recorded::default();
+    for at in 0..6 {
+        runs.run(false, &[("main", &format!("t:1 t:{} t:5 t:9", 10 + at))]);
+        runs.run(true, &[("main", &format!("t:1 t:{} t:6 t:9", 20 + at))]);
+    }
+    assert_eq!(first(&runs), (6, "it is come to".into()));
+}
+
+/// Two tills at three seats: each asks for every seat, and sells those it finds free.
+#[test]
+fn what_two_threads_do_too_often_together_is_seen_in_neither() {
+    let till = |sold: usize| format!("{}{}s:9", "s:1 s:2 ".repeat(sold), "s:1 ".repeat(3 - sold));
+    let mut runs = Recorded::default();
+    for at in 0..12 {
+        let (passing, failing) = (at % 4, 1 + at % 3);
+        runs.run(false, &[("main", &format!("t:1 {} t:2", till(passing))), ("till", &till(3 - passing))]);
+        runs.run(true, &[("main", &format!("t:1 {} t:2", till(failing))), ("till", &till(4 - failing))]);
+    }
+    assert_eq!(first(&runs), (1, "line 2 comes next more often, all threads together".into()));
+}

@@ -1,0 +1,112 @@
+//! Where nothing that was recorded tells failing runs from passing ones before the failure: what can honestly be said then.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use unflake_model::{Cause, DivergenceKind, DivergencePoint, LineId, Location, NondeterministicCall, SourceLine};
+
+use crate::divergence::aligned_runs::Runs;
+use crate::divergence::candidate::Candidate;
+use crate::divergence::cause::{Why, reach, structure};
+use crate::divergence::common_prefix::partings;
+use crate::divergence::value_text::items;
+
+/// So many lines before the failure are asked what they reached for.
+const LOOKED_BACK: u64 = 600;
+
+/// The likeliest line, if any. `failure` is where the runs part because some of them fail.
+pub(crate) fn unseen(runs: &Runs<'_>, failure: Option<&Candidate>) -> (Option<Location>, Why) {
+    let why = structure(runs);
+    let Some(run) = (0..runs.all.len()).find(|run| runs.all[*run].failed) else { return (None, why) };
+    let Some((key, raised)) = runs.raised(run) else { return (None, why) };
+    let several = runs.keys.iter().filter(|key| !key.is_loading()).count() > 1;
+    if several {
+        if let Some((line, name)) = changed_by_several(runs, run, key) {
+            let line = runs.traces.line(line);
+            let sentence = format!(
+                "several threads or tasks change {name} here, and nothing else that was recorded tells the runs apart before they fail"
+            );
+            return (Some(order(runs, line, sentence)), why);
+        }
+        if let Some(line) = part_elsewhere(runs, &partings(runs), key) {
+            let sentence = "threads or tasks go another way from here in almost every run, and nothing else differs before the failure";
+            return (Some(order(runs, line, sentence.to_owned())), why);
+        }
+    }
+    let until = failure.filter(|late| late.key == key).and_then(|late| late.at[run]).map(|at| at as u64);
+    let until = until.unwrap_or_else(|| runs.strand(run, key).map_or(0, |strand| strand.events)).max(raised + 1);
+    match last_reach(runs, run, key, until) {
+        Some(reach) => {
+            let line = runs.traces.line(reach.line);
+            let because = format!(
+                "{}:{} reaches for {}, and nothing that was recorded before the failure tells the runs apart",
+                line.file, line.line, reach.what
+            );
+            let sentence = format!(
+                "nothing that was recorded before the failure tells the runs apart; this is the last line before it that reaches for something that may vary ({})",
+                reach.what
+            );
+            let how = if waits(reach) { DivergenceKind::Order } else { DivergenceKind::Value };
+            (Some(Location { how, ..order(runs, line, sentence) }), Why { cause: reach.cause, because })
+        }
+        None => {
+            let sentence = "nothing that was recorded before the failure, which is here, tells the runs apart";
+            let how = if several { DivergenceKind::Order } else { DivergenceKind::Value };
+            let location = runs.shows().map(|line| Location { how, ..order(runs, line, sentence.to_owned()) });
+            (location, why)
+        }
+    }
+}
+
+/// Nothing was measured, so nothing is claimed.
+fn order(runs: &Runs<'_>, line: SourceLine, sentence: String) -> Location {
+    let (failing, passing) = (runs.failed() as u32, (runs.all.len() - runs.failed()) as u32);
+    Location { line, how: DivergenceKind::Order, failing, passing, chance: 1.0, sentence, value: None }
+}
+
+/// A line at which a container of the failing strand is changed by several others.
+fn changed_by_several(runs: &Runs<'_>, run: usize, failing: usize) -> Option<(LineId, Arc<str>)> {
+    let names = |key: usize| runs.id(run, key).map_or(Vec::new(), |id| runs.traces.values(id));
+    let known: HashSet<Arc<str>> = names(failing).into_iter().map(|seen| seen.name).collect();
+    let mut changed: HashMap<(LineId, Arc<str>), (HashSet<usize>, usize)> = HashMap::new();
+    for key in (0..runs.keys.len()).filter(|key| *key != failing && !runs.keys[*key].is_loading()) {
+        for seen in names(key) {
+            if known.contains(&seen.name) && items(&seen.text).is_some() {
+                let (keys, times) = changed.entry((seen.line, seen.name)).or_default();
+                keys.insert(key);
+                *times += 1;
+            }
+        }
+    }
+    let by_several = changed.into_iter().filter(|(_, (keys, _))| keys.len() > 1);
+    let most = by_several.max_by_key(|((line, _), (_, times))| (*times, std::cmp::Reverse(*line)));
+    most.map(|(place, _)| place)
+}
+
+/// The line at which most failing runs part from passing ones, if that is in another strand than the one that fails.
+fn part_elsewhere(runs: &Runs<'_>, partings: &[DivergencePoint], failing: usize) -> Option<SourceLine> {
+    let mut counted: Vec<(&SourceLine, u32)> = Vec::new();
+    for (parting, line) in partings.iter().filter_map(|parting| Some((parting, parting.last.as_ref()?))) {
+        match counted.iter_mut().find(|(other, _)| *other == line) {
+            _ if parting.strand == runs.keys[failing].name => {}
+            Some((_, times)) => *times += parting.runs,
+            None => counted.push((line, parting.runs)),
+        }
+    }
+    let all: u32 = counted.iter().map(|(_, times)| times).sum();
+    let most = counted.into_iter().rev().max_by_key(|(_, times)| *times)?;
+    (all as usize * 2 >= runs.failed()).then(|| most.0.clone())
+}
+
+/// What the last line before a failure reached for: whatever waits for others first, then whatever else may vary.
+fn last_reach<'a>(runs: &'a Runs<'_>, run: usize, key: usize, until: u64) -> Option<&'a NondeterministicCall> {
+    let from = until.saturating_sub(LOOKED_BACK);
+    let lines = runs.traces.lines(runs.id(run, key)?, from, (until - from) as usize);
+    let all = runs.traces.reaches();
+    let waiting = |line: &LineId| all.iter().filter(|reach| reach.line == *line).find(|reach| waits(reach));
+    lines.iter().rev().find_map(waiting).or_else(|| lines.iter().rev().find_map(|line| reach(all, *line)))
+}
+
+fn waits(reach: &NondeterministicCall) -> bool {
+    matches!(reach.cause, Cause::AsyncWait | Cause::Race | Cause::Network)
+}

@@ -1,0 +1,211 @@
+use super::*;
+use crate::divergence::recorded_traces::Recorded;
+
+const BLAMED: f64 = 0.01;
+
+fn blamed(recorded: &Recorded) -> Vec<Candidate> {
+    let runs = Runs::new(recorded, &recorded.runs);
+    let mut found = values(&runs).found;
+    found.retain(|one| one.chance < BLAMED && one.is_good(&runs));
+    found.sort_by(|one, other| one.when.total_cmp(&other.when));
+    found
+}
+
+fn words_of(recorded: &Recorded) -> Vec<String> {
+    blamed(recorded).into_iter().map(|one| one.what).collect()
+}
+
+/// Numbers that are the same in every run of the tests.
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, most: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (mixed ^ (mixed >> 31)) % most
+    }
+}
+
+/// Twenty runs; those of which `failed` says so fail. `text` is what each goes through.
+fn runs(failed: impl Fn(u32) -> bool, text: impl Fn(u32) -> String) -> Recorded {
+    let mut recorded = Recorded::default();
+    for at in 0..20 {
+        recorded.run(failed(at), &[("main", &text(at))]);
+    }
+    recorded
+}
+
+#[test]
+fn what_merely_varies_is_not_blamed() {
+    let found =
+        runs(|at| at % 4 == 1, |at| format!("t:1 id='{:x}' now={} t:2 n={}", at * 40503, 1000 + at, at * 7 % 20));
+    assert_eq!(words_of(&found), [""; 0]);
+}
+
+#[test]
+fn a_clock_is_not_blamed_because_the_last_runs_failed() {
+    let late = runs(|at| at >= 14, |at| format!("t:1 now={} t:2", 1_000_000 + at * 3));
+    assert_eq!(words_of(&late), [""; 0]);
+    let seen = Runs::new(&late, &late.runs);
+    assert!(values(&seen).like_clocks);
+    let by_value = runs(|at| at * 7 % 20 >= 14, |at| format!("t:1 n={} t:2", at * 7 % 20));
+    assert_eq!(words_of(&by_value), ["n ≥ 14"]);
+}
+
+#[test]
+fn the_same_as_before_or_not() {
+    let ticks =
+        runs(|at| at % 3 == 0, |at| format!("t:1 tick={} t:2 t:1 tick={} t:3", at * 5, at * 5 + u32::from(at % 3 > 0)));
+    assert!(words_of(&ticks).contains(&"tick the 2nd time is the same as before".to_owned()), "{:?}", words_of(&ticks));
+    let ports = runs(
+        |at| at % 3 == 0,
+        |at| {
+            let first = 40_000 + at * 7919 % 9999;
+            let second = if at % 3 == 0 { first - 5 } else { first + 9 };
+            format!("t:1 port=('host',_{first}) t:2 t:1 port=('host',_{second}) t:3")
+        },
+    );
+    assert!(words_of(&ports).contains(&"port the 2nd time is less than before".to_owned()), "{:?}", words_of(&ports));
+}
+
+#[test]
+fn one_of_several_draws_that_is_too_large() {
+    let draws = runs(
+        |at| at % 3 == 0,
+        |at| {
+            let other = |time: u32| Dice(u64::from(at * 4 + time)).below(90);
+            let draw = |time: u32| if at % 3 == 0 && time == at % 4 { 95 } else { other(time) };
+            (0..4).map(|time| format!("t:1 draw={} ", draw(time))).collect()
+        },
+    );
+    assert_eq!(words_of(&draws)[0], "draw at some time ≥ 95");
+}
+
+#[test]
+fn lengths_and_first_items() {
+    let lengths = runs(
+        |at| at % 3 == 0,
+        |at| {
+            let more = if at % 3 == 0 { "" } else { ",_9" };
+            format!("t:1 rows=[{},_{}{more}] t:2", at, at * 3)
+        },
+    );
+    assert_eq!(words_of(&lengths), ["the number of items of rows ≤ 2"]);
+    let firsts = runs(
+        |at| at % 3 == 0,
+        |at| {
+            let (one, other) = if at % 3 == 0 { ("b", "a") } else { ("a", "b") };
+            format!("t:1 rows=['{one}',_'{other}',_{at}] t:2")
+        },
+    );
+    assert!(words_of(&firsts).contains(&"the first item of rows is 'b'".to_owned()), "{:?}", words_of(&firsts));
+}
+
+#[test]
+fn what_is_seen_first_goes_first() {
+    let found = runs(|at| at % 3 == 0, |at| format!("t:1 returns={0} x={0} t:2", u32::from(at % 3 == 0)));
+    assert_eq!(words_of(&found), ["what is returned ≥ 1", "x ≥ 1"]);
+}
+
+#[test]
+fn what_does_not_come_any_more_is_no_reason_at_its_last_time() {
+    let found = runs(
+        |at| at % 3 == 0,
+        |at| match at % 3 {
+            0 => "t:1 state=new t:2 t:3".to_owned(),
+            _ => "t:1 state=new t:2 t:1 state=old t:3".to_owned(),
+        },
+    );
+    let end = blamed(&found).into_iter().find(|one| one.what == "state at last is new").expect("it does tell them");
+    assert_eq!(end.at[0], Some(3.0), "but only the end does so");
+}
+
+/// A run of a made-up test: a loop that turns now so and now so, and values of every kind. What decides is drawn at line 7.
+fn way(dice: &mut Dice, at: u64, decides: u64) -> String {
+    let mut text = format!("t:1 id='{:x}' now={} ", dice.below(1 << 40), 1_700_000 + at * 3 + dice.below(2));
+    for _ in 0..=dice.below(3) {
+        text += &format!("t:2 draw={} t:3 ready={} ", dice.below(1000), ["True", "False"][dice.below(2) as usize]);
+    }
+    let letters = ["a", "b", "c"];
+    let pick = |dice: &mut Dice| letters[dice.below(3) as usize];
+    text +=
+        &format!("t:4 names=['{}',_'{}'] t:5 n={} t:6 word='{}' ", pick(dice), pick(dice), dice.below(5), pick(dice));
+    text + &format!("t:7 cause={decides} t:8 other={} t:9", dice.below(100))
+}
+
+#[test]
+fn outcomes_that_have_to_do_with_nothing_are_hardly_ever_blamed_on_something() {
+    let (mut dice, mut wrong, trials) = (Dice(1), 0, 400);
+    for _ in 0..trials {
+        let mut recorded = Recorded::default();
+        let share = 1 + dice.below(5);
+        for at in 0..30 {
+            let (failed, decides) = (dice.below(10) < share, dice.below(100));
+            recorded.run(failed, &[("main", &way(&mut dice, at, decides))]);
+        }
+        wrong += u32::from(!blamed(&recorded).is_empty());
+    }
+    assert!(wrong * 100 <= trials, "{wrong} of {trials}");
+}
+
+#[test]
+fn what_was_planted_is_found() {
+    let (mut dice, mut found, trials) = (Dice(2), 0, 100);
+    for trial in 0..trials {
+        let mut recorded = Recorded::default();
+        for at in 0..40 {
+            let decides = dice.below(100);
+            let failed = [decides >= 80, decides < 30, (40..60).contains(&decides)][trial % 3];
+            recorded.run(failed, &[("main", &way(&mut dice, at, decides))]);
+        }
+        found += usize::from(blamed(&recorded).first().is_some_and(|first| first.what.starts_with("cause ")));
+    }
+    assert!(found * 100 >= trials * 97, "{found} of {trials}");
+}
+
+#[test]
+fn what_is_in_it_and_what_is_not() {
+    let sample = |at: u32| {
+        let mut dice = Dice(u64::from(at));
+        let mut all = vec!["cup", "mug", "lamp", "pen", "rug", "tin"];
+        all.remove(dice.below(6) as usize);
+        all.remove(dice.below(5) as usize);
+        all
+    };
+    let basket = |at: u32| format!("t:1 names=['{}'] t:2", sample(at).join("',_'"));
+    let found = runs(|at| !sample(at).contains(&"lamp"), basket);
+    assert_eq!(words_of(&found)[0], "names does not have 'lamp'");
+}
+
+#[test]
+fn long_numbers_are_shown_short() {
+    assert_eq!(
+        ["0.7027955196783342", "12", "0.25", "1e-09", "0.00012345678"].map(short),
+        ["0.7028", "12", "0.25", "1e-09", "0.00012345678"]
+    );
+}
+
+#[test]
+fn what_passing_runs_do_past_the_line_that_fails_is_not_blamed() {
+    // The test fails at its third line; who passes it calls the same function once more.
+    let mut found = runs(
+        |at| at % 3 == 0,
+        |at| match at % 3 {
+            0 => "t:1 f:7 end=None t:2 t:3".to_owned(),
+            _ => "t:1 f:7 end=None t:2 t:3 t:4 f:7 end=5 t:5".to_owned(),
+        },
+    );
+    found.raised(3);
+    assert_eq!(words_of(&found), [""; 0]);
+    // What is called by that line itself may well be where it starts.
+    let mut called = runs(
+        |at| at % 3 == 0,
+        |at| match at % 3 {
+            0 => "t:1 t:3 f:7 end=None".to_owned(),
+            _ => "t:1 t:3 f:7 end=5 t:4".to_owned(),
+        },
+    );
+    called.raised(3);
+    assert_eq!(words_of(&called), ["end is None"]);
+}

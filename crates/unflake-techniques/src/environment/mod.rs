@@ -1,0 +1,6 @@
+//! Which condition of its environment makes a test fail: an experiment over factors.
+
+pub(crate) mod experiment;
+pub(crate) mod findings;
+pub(crate) mod threshold;
+pub(crate) mod trials;

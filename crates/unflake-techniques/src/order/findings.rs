@@ -1,0 +1,133 @@
+//! What is said of a test that depends on the order.
+
+use unflake_model::{
+    Detail, Evidence, Finding, Isolation, OrderDependence, OrderKind, Repeats, Rung, TestId, Verdict, VerdictKind,
+};
+
+use crate::order::polluter_search::{Answered, Dependence, MANY};
+use crate::order::progress::Case;
+
+/// Of more tests than this only the first are named.
+const NAMED: usize = 3;
+
+pub(crate) fn findings(case: &Case) -> Vec<Finding> {
+    let test = &case.suspect.test;
+    let found = match &case.answered {
+        Some(Answered::Depends(dependence)) => Some(depends(test, dependence)),
+        Some(Answered::Chance { alone, other }) => Some(chance(case, *alone, *other)),
+        Some(Answered::Nothing | Answered::Unknown | Answered::OnlyBesideOthers) => None,
+        None => unfinished(case),
+    };
+    found.into_iter().chain(case.state.iter().map(|state| state.finding(test))).collect()
+}
+
+fn finding(test: &TestId, detail: Detail, sentence: String, replay: Vec<TestId>) -> Finding {
+    Finding { test: test.clone(), detail, sentence, repeat: None, replay }
+}
+
+fn depends(test: &TestId, found: &Dependence) -> Finding {
+    let (culprits, test_alone) = (&found.culprits[0][..], std::slice::from_ref(test));
+    let order = if found.by_loading { [test_alone, culprits].concat() } else { [culprits, test_alone].concat() };
+    let Repeats { seen, tried, alone_passed, alone_tried } = found.evidence;
+    let (then, otherwise, same) = match found.kind {
+        OrderKind::Victim => ("fails", "passes", alone_passed),
+        OrderKind::Brittle => ("passes", "fails", alone_tried - alone_passed),
+    };
+    let alone = if found.by_loading { "with its own file only" } else { "alone" };
+    let alone = format!("{alone} it {otherwise} ({same} of {alone_tried})");
+    let culprit = together(culprits);
+    let mut sentence = match found.by_loading {
+        true => format!("{then} when the file of {culprit} is loaded, even before it has run ({seen} of {tried})"),
+        false => format!("{then} after {culprit} ({seen} of {tried})"),
+    };
+    match (found.culprits.len(), found.each_tried) {
+        (1, Some(tried)) if found.culprits[0].len() == 1 => {
+            sentence.push_str(&format!(", and only after it (each of {tried} tests tried)"));
+        }
+        (1, _) => {}
+        (lists, _) => {
+            let others: Vec<String> = found.culprits[1..].iter().take(NAMED).map(|list| together(list)).collect();
+            sentence.push_str(&format!(", as well as after {}", others.join(", or ")));
+            if lists > NAMED + 1 || lists >= MANY {
+                sentence.push_str(", or others");
+            }
+        }
+    }
+    sentence.push_str(&format!("; {alone}"));
+    if let [first, more @ ..] = &found.cleaners[..] {
+        let more = if more.is_empty() { String::new() } else { format!(" or {} other tests", more.len()) };
+        sentence.push_str(&format!("; {first}{more} in between undoes it"));
+    }
+    if let Some(why) = &found.unfinished {
+        sentence.push_str(&format!("; {why}"));
+    }
+    let detail = OrderDependence {
+        kind: found.kind,
+        culprits: found.culprits.clone(),
+        cleaners: found.cleaners.clone(),
+        order: order.clone(),
+        evidence: found.evidence,
+        failure: found.failure.clone(),
+        unfinished: found.unfinished.clone(),
+    };
+    finding(test, Detail::Order(detail), sentence, order)
+}
+
+/// Tests that are needed together, as a person would name them.
+fn together(list: &[TestId]) -> String {
+    match list {
+        [one] => one.to_string(),
+        [one, two] => format!("{one} and then {two}"),
+        _ if list.len() <= NAMED => list.iter().map(TestId::to_string).collect::<Vec<_>>().join(", then "),
+        _ => format!("{} tests, the last of them {}", list.len(), list[list.len() - 1]),
+    }
+}
+
+fn chance(case: &Case, alone: u32, other: u32) -> Finding {
+    let (attempts, failed) = case.tally;
+    let evidence = Evidence {
+        attempts,
+        failed,
+        fresh: Some(Isolation::Fork),
+        after: 0,
+        never_excuse: None,
+        confirmed: None,
+        not_rerun: None,
+    };
+    let sentence = match other {
+        0 => format!(
+            "failed {failed} of {attempts} times and ended the same way all {alone} times alone, but no order brings it about"
+        ),
+        _ => {
+            format!("fails now and then, whatever runs before it ({failed} of {attempts} times): not a matter of order")
+        }
+    };
+    let detail = Detail::Verdict(Verdict { kind: VerdictKind::FlakyIndependent, rung: Some(Rung::Fresh), evidence });
+    finding(&case.suspect.test, detail, sentence, vec![case.suspect.test.clone()])
+}
+
+/// A suspicion that nobody had the time to repeat.
+fn unfinished(case: &Case) -> Option<Finding> {
+    let alone = case.alone.filter(|_| case.suspect.seen)?;
+    let best = case.best.borrow();
+    let before = if best.is_empty() { &case.suspect.before } else { &*best };
+    let test = &case.suspect.test;
+    let order = [&before[..], std::slice::from_ref(test)].concat();
+    let passes = alone.is_pass();
+    let (kind, then, otherwise) = match passes {
+        true => (OrderKind::Victim, "failed", "passed"),
+        false => (OrderKind::Brittle, "passed", "failed"),
+    };
+    let why = "the run ended before that could be repeated and its culprit found";
+    let sentence = format!("{then} once after {} other tests and {otherwise} alone; {why}", before.len());
+    let detail = OrderDependence {
+        kind,
+        culprits: Vec::new(),
+        cleaners: Vec::new(),
+        order: order.clone(),
+        evidence: Repeats { seen: 1, tried: 1, alone_passed: passes.into(), alone_tried: 1 },
+        failure: None,
+        unfinished: Some(why.to_owned()),
+    };
+    Some(finding(test, Detail::Order(detail), sentence, order))
+}

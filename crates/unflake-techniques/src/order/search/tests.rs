@@ -1,0 +1,267 @@
+use unflake_model::{EnvironmentId, Outcome, Repeats, Test, TestId, VerdictKind};
+
+use super::*;
+use crate::order::polluter_search::tests::{dependence, names, ordering, play};
+use crate::search::scheduler::Heard;
+use crate::simulation::simulated_suite::{Sim, World, brittle, cleaner, named, polluter, victim};
+
+#[test]
+fn a_polluter_right_before_its_victim_is_found_without_being_told() {
+    let mut world = World::new(10, vec![(7, polluter("x")), (3, victim(&["x"]))]);
+    let findings = play(&mut world, ordering());
+    assert_eq!(findings.len(), 1, "{findings:#?}");
+    assert_eq!(findings[0].test, named(3));
+    let found = dependence(&findings[0]);
+    assert_eq!((found.kind, &found.culprits), (OrderKind::Victim, &vec![names(&[7])]));
+    assert_eq!(found.order, names(&[7, 3]));
+    assert_eq!(found.evidence, Repeats { seen: 5, tried: 5, alone_passed: 5, alone_tried: 5 });
+    assert!(found.failure.is_some());
+    assert_eq!(
+        findings[0].sentence,
+        "fails after t7 (5 of 5), and only after it (each of 9 tests tried); alone it passes (5 of 5)"
+    );
+}
+
+#[test]
+fn chance_is_not_taken_for_order() {
+    for percent in [5, 20, 50, 80, 95] {
+        let special = vec![(4, Sim { fails_anyway: percent, ..Sim::default() }), (9, polluter("x"))];
+        for finding in play(&mut World::new(20, special), ordering()) {
+            let verdict = finding.verdict().unwrap_or_else(|| panic!("{percent} %: {}", finding.sentence));
+            assert_eq!(verdict.kind, VerdictKind::FlakyIndependent);
+        }
+    }
+}
+
+#[test]
+fn what_fails_only_beside_others_is_no_finding() {
+    for percent in [20, 50] {
+        let special = vec![(4, Sim { fails_beside_others: percent, ..Sim::default() }), (9, polluter("x"))];
+        let mut order = Order::new(ordering());
+        World::new(20, special).play(&mut order);
+        assert_eq!(order.findings(), vec![], "{percent} %");
+        assert_eq!(order.only_beside_others(), vec![named(4)], "{percent} %");
+    }
+}
+
+#[test]
+fn what_fails_always_and_what_is_skipped_is_no_matter_of_order() {
+    let broken = Sim { fails: Some(Box::new(|_| true)), ..Sim::default() };
+    let skipped = Sim { skips: true, ..Sim::default() };
+    assert!(play(&mut World::new(9, vec![(1, broken), (5, skipped)]), ordering()).is_empty());
+}
+
+#[test]
+fn every_pair_is_covered_and_the_line_says_so() {
+    let mut order = Order::new(OrderConfig { random: 0, ..ordering() });
+    World::new(7, Vec::new()).play(&mut order);
+    assert_eq!(order.coverage().pairs(), (42, 42));
+    assert_eq!(
+        order.coverage().to_string(),
+        "each of 7 tests has been run right after every other, in 10 orders (seed 1)"
+    );
+}
+
+#[test]
+fn what_cannot_be_brought_next_to_others_is_left_out_and_said() {
+    let special = vec![(1, Sim { dies: true, ..Sim::default() }), (4, Sim { skips: true, ..Sim::default() })];
+    let mut order = Order::new(OrderConfig { random: 0, ..ordering() });
+    World::new(9, special).play(&mut order);
+    assert_eq!(order.coverage().pairs(), (42, 42));
+    assert!(order.coverage().to_string().ends_with("; left out: 2 that are skipped or end their process"));
+}
+
+#[test]
+fn only_the_tests_in_the_same_process_are_suspected() {
+    let mut book = Book::new(&[test("a"), test("b"), test("c"), test("v")], false, 0);
+    book.alone.insert(3, Outcome::Passed);
+    let heard = |test: &str, environment, outcome| Heard {
+        test: test.into(),
+        environment: EnvironmentId(environment),
+        origin: Isolation::Fork,
+        outcome,
+        failure: None,
+        seconds: 0.0,
+        number: 0,
+    };
+    let attempts = [
+        heard("a", 1, Outcome::Passed),
+        heard("b", 1, Outcome::TimedOut),
+        heard("c", 2, Outcome::Passed),
+        heard("v", 2, Outcome::Failed),
+    ];
+    book.take_note(&attempts);
+    let case = book.cases.iter().find(|case| case.suspect.test.as_str() == "v").unwrap();
+    assert_eq!(case.suspect.before, ["c".into()]);
+}
+
+fn test(id: &str) -> Test {
+    Test { id: id.into(), file: None, line: None, command: Vec::new() }
+}
+
+#[test]
+fn when_the_time_is_over_it_says_what_is_left() {
+    // 100 × 11 ms alone, then 110 ms an order.
+    let mut order = Order::new(OrderConfig { seconds: 3.0, ..ordering() });
+    let mut world = World::new(100, Vec::new());
+    world.files = 10;
+    world.play(&mut order);
+    let (seen, of) = order.coverage().pairs();
+    assert!(seen > 0 && seen < of);
+    assert!(order.coverage().to_string().ends_with("for the rest there was no time"), "{}", order.coverage());
+}
+
+#[test]
+fn however_short_the_time_nothing_is_called_chance_that_is_order() {
+    let mut unfinished = 0;
+    for tenths in 1..60 {
+        let special = vec![(70, polluter("x")), (80, polluter("y")), (20, victim(&["x", "y"])), (40, brittle(&["x"]))];
+        let ordering = OrderConfig { seconds: f64::from(tenths) / 10.0, ..ordering() };
+        for finding in play(&mut World::new(100, special), ordering) {
+            unfinished += usize::from(dependence(&finding).unfinished.is_some());
+        }
+    }
+    assert!(unfinished > 0);
+}
+
+#[test]
+fn what_was_found_of_one_test_helps_with_the_next() {
+    let victims = |n: usize| (100..100 + n).map(|at| (at, victim(&["x"])));
+    let cost = |n: usize| {
+        let mut world = World::new(300, victims(n).chain([(290, polluter("x"))]).collect());
+        let findings = play(&mut world, OrderConfig { thorough: false, random: 0, ..ordering() });
+        assert_eq!(findings.len(), n);
+        world.forks
+    };
+    // All but the first four, which are looked into at the same time.
+    assert!(cost(24) - cost(4) < 20 * 14, "{} and {}", cost(4), cost(24));
+}
+
+#[test]
+fn a_run_that_is_cut_short_says_what_it_knows() {
+    let special = || vec![(7, polluter("x")), (50, polluter("y")), (70, victim(&["x", "y"]))];
+    let mut order = Order::new(ordering());
+    let mut world = World::new(100, special());
+    world.list(&mut order);
+    let mut lengths = Vec::new();
+    while world.batch(&mut order) {
+        if let [finding] = &order.findings()[..] {
+            lengths.push(dependence(finding).order.len());
+            let finished = dependence(finding).unfinished.is_none();
+            assert!(finished || finding.sentence.contains("the run ended before"), "{}", finding.sentence);
+        }
+    }
+    assert_eq!((lengths[0], lengths.last()), (71, Some(&3)));
+    assert!(lengths.is_sorted_by(|one, two| one >= two), "{lengths:?}");
+}
+
+/// Random worlds of simple relations: what is found is true and smallest, and nothing else is found.
+#[test]
+fn in_random_worlds_only_true_relations_are_found() {
+    for seed in 0..60 {
+        let mut chance = Chance(seed);
+        let n = 3 + chance.below(60);
+        let mut places: Vec<usize> = (0..n).collect();
+        chance.shuffle(&mut places);
+        let together = 1 + chance.below(2);
+        let is_brittle = chance.below(3) == 0;
+        let cells: Vec<String> = (0..together).map(|at| format!("c{at}")).collect();
+        let cells: Vec<&str> = cells.iter().map(String::as_str).collect();
+        let mut special: Vec<(usize, Sim)> =
+            cells.iter().enumerate().map(|(at, cell)| (places[at], polluter(cell))).collect();
+        let it = places[together];
+        special.push((it, if is_brittle { brittle(&cells) } else { victim(&cells) }));
+        let findings = play(&mut World::new(n, special), ordering());
+        assert_eq!(findings.len(), 1, "seed {seed}: {findings:#?}");
+        let found = dependence(&findings[0]);
+        assert_eq!(findings[0].test, named(it));
+        let sorted = |list: &[TestId]| {
+            let mut list = list.to_vec();
+            list.sort();
+            list
+        };
+        if is_brittle {
+            assert_eq!(found.kind, OrderKind::Brittle);
+            let mut culprits = found.culprits.concat();
+            culprits.sort();
+            assert_eq!(culprits, sorted(&names(&places[..together])), "seed {seed}");
+        } else {
+            assert_eq!(sorted(&found.culprits[0]), sorted(&names(&places[..together])), "seed {seed}");
+            assert_eq!(found.culprits.len(), 1, "seed {seed}");
+        }
+    }
+}
+
+/// Random worlds of many relations at once: whatever is found can be seen in the world, and every pair that pollutes is found.
+#[test]
+fn what_is_found_is_true_and_pairs_are_never_missed() {
+    let mut told = 0;
+    for seed in 0..40 {
+        let mut chance = Chance(seed);
+        let n = 5 + chance.below(40);
+        let special: Vec<(usize, Sim)> = (0..n)
+            .filter_map(|at| {
+                let cell = format!("c{}", chance.below(4));
+                Some((
+                    at,
+                    match chance.below(10) {
+                        0 => polluter(&cell),
+                        1 => cleaner(&cell),
+                        2 => victim(&[&cell]),
+                        3 => victim(&[&cell, "c0"]),
+                        4 => brittle(&[&cell]),
+                        5 => Sim { writes: polluter(&cell).writes, ..victim(&["c1"]) },
+                        6 => Sim { dies: true, ..Sim::default() },
+                        7 => Sim { skips: true, ..Sim::default() },
+                        _ => return None,
+                    },
+                ))
+            })
+            .collect();
+        let mut world = World::new(n, special);
+        let findings = play(&mut world, OrderConfig { thorough: false, ..ordering() });
+        for finding in &findings {
+            told += 1;
+            let found = dependence(finding);
+            let alone = world.passes(std::slice::from_ref(&finding.test));
+            assert_eq!(alone, Some(found.kind == OrderKind::Victim), "seed {seed}: {finding:#?}");
+            for culprits in &found.culprits {
+                let after = |list: &[TestId]| world.passes(&[list, std::slice::from_ref(&finding.test)].concat());
+                assert_eq!(after(culprits), alone.map(|alone| !alone), "seed {seed}: {}", finding.sentence);
+                for at in 0..culprits.len() {
+                    let fewer = [&culprits[..at], &culprits[at + 1..]].concat();
+                    assert_eq!(after(&fewer), alone, "seed {seed}: {}", finding.sentence);
+                }
+            }
+        }
+        for one in 0..n {
+            for two in (0..n).filter(|two| *two != one) {
+                let (alone, after) = (world.passes(&names(&[two])), world.passes(&names(&[one, two])));
+                if alone.is_some() && after.is_some() && alone != after {
+                    assert!(findings.iter().any(|found| found.test == named(two)), "seed {seed}: {one} before {two}");
+                }
+            }
+        }
+    }
+    assert!(told > 100, "{told}");
+}
+
+#[test]
+fn in_worlds_without_relations_nothing_is_found() {
+    for n in [0, 1, 2, 5, 30] {
+        let special = (0..n).map(|at| (at, polluter(&format!("c{at}")))).collect();
+        assert!(play(&mut World::new(n, special), ordering()).is_empty());
+    }
+}
+
+#[test]
+fn what_fails_beside_others_may_be_a_victim_too() {
+    for seed in 0..10 {
+        let both = Sim { fails_beside_others: 10, ..victim(&["x"]) };
+        let mut world = World::new(20, vec![(4, both), (9, polluter("x"))]);
+        world.chance = Chance(seed);
+        let findings = play(&mut world, ordering());
+        let victims = findings.iter().filter(|finding| matches!(finding.detail, unflake_model::Detail::Order(_)));
+        assert_eq!(victims.map(|finding| finding.test.clone()).collect::<Vec<_>>(), [named(4)], "seed {seed}");
+    }
+}

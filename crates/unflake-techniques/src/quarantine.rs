@@ -1,0 +1,132 @@
+//! Which failures of a run are excused because somebody has set them apart for a while, and what became of each of these agreements.
+//!
+//! An excuse is for one failure of one test until a day. A test that fails in another way, or after that day, fails the run as ever.
+
+use std::collections::BTreeSet;
+
+use unflake_model::{Attempt, Day, QuarantineMode, QuarantineStanding, Quarantined, TestId};
+
+/// What an entry comes to, given everything that was attempted.
+pub fn standing(
+    entry: &Quarantined,
+    today: Day,
+    listed: &BTreeSet<&TestId>,
+    attempts: &[Attempt],
+) -> QuarantineStanding {
+    if entry.expires < today {
+        return QuarantineStanding::Expired;
+    }
+    if !listed.contains(&entry.test) {
+        return QuarantineStanding::Unknown;
+    }
+    let mine = || attempts.iter().filter(|attempt| attempt.test == entry.test);
+    let mut failed = mine().filter(|attempt| attempt.outcome.is_failure()).peekable();
+    if failed.peek().is_none() {
+        return match entry.mode {
+            _ if mine().next().is_some() => QuarantineStanding::Passed,
+            QuarantineMode::Skip => QuarantineStanding::LeftOut,
+            QuarantineMode::Run => QuarantineStanding::NotRun,
+        };
+    }
+    let foretold = |attempt: &Attempt| {
+        attempt.failure.as_ref().is_some_and(|failure| entry.failures.contains(&failure.fingerprint()))
+    };
+    if failed.all(foretold) { QuarantineStanding::Excused } else { QuarantineStanding::FailedOtherwise }
+}
+
+#[cfg(test)]
+mod tests {
+    use unflake_model::{Failure, Isolation, Outcome, Phase, Purpose, Session, SessionId};
+
+    use super::*;
+
+    fn failure(message: &str) -> Failure {
+        Failure {
+            phase: Phase::Call,
+            kind: "AssertionError".to_owned(),
+            message: message.to_owned(),
+            trace: String::new(),
+            file: None,
+            line: None,
+        }
+    }
+
+    fn attempt(said: Option<&str>) -> Attempt {
+        let session = Session::fresh(SessionId(0), Purpose::Suite, Isolation::Fork, vec![TestId::new("t::a")]);
+        Attempt {
+            test: session.tests[0].clone(),
+            session: session.id,
+            purpose: Purpose::Suite,
+            environment: unflake_model::EnvironmentId(0),
+            origin: Isolation::Fork,
+            position: 0,
+            run: 0,
+            outcome: if said.is_some() { Outcome::Failed } else { Outcome::Passed },
+            started: unflake_model::Timestamp(0),
+            seconds: 0.1,
+            failure: said.map(failure),
+            stdout: String::new(),
+            stderr: String::new(),
+        }
+    }
+
+    fn entry() -> Quarantined {
+        Quarantined {
+            test: TestId::new("t::a"),
+            reason: "the server is slow on Mondays".to_owned(),
+            owner: "@ada".to_owned(),
+            issue: None,
+            added: day("2026-11-01"),
+            expires: day("2026-11-15"),
+            mode: QuarantineMode::Run,
+            failures: vec![failure("no answer").fingerprint()],
+        }
+    }
+
+    fn day(text: &str) -> Day {
+        text.parse().expect("a day")
+    }
+
+    fn of(today: &str, attempts: &[Attempt]) -> QuarantineStanding {
+        let test = TestId::new("t::a");
+        standing(&entry(), day(today), &BTreeSet::from([&test]), attempts)
+    }
+
+    #[test]
+    fn only_the_failure_that_it_names_is_excused() {
+        assert_eq!(of("2026-11-10", &[attempt(Some("no answer"))]), QuarantineStanding::Excused);
+        assert_eq!(of("2026-11-10", &[attempt(Some("no answer")), attempt(None)]), QuarantineStanding::Excused);
+        assert_eq!(of("2026-11-10", &[attempt(Some("wrong answer"))]), QuarantineStanding::FailedOtherwise);
+        let both = [attempt(Some("no answer")), attempt(Some("wrong answer"))];
+        assert_eq!(of("2026-11-10", &both), QuarantineStanding::FailedOtherwise);
+    }
+
+    #[test]
+    fn it_holds_to_the_end_of_its_last_day() {
+        assert_eq!(of("2026-11-15", &[attempt(Some("no answer"))]), QuarantineStanding::Excused);
+        assert_eq!(of("2026-11-16", &[attempt(Some("no answer"))]), QuarantineStanding::Expired);
+    }
+
+    #[test]
+    fn what_did_not_fail_needs_no_excuse() {
+        assert_eq!(of("2026-11-10", &[attempt(None)]), QuarantineStanding::Passed);
+        assert_eq!(of("2026-11-10", &[]), QuarantineStanding::NotRun);
+        assert_eq!(standing(&entry(), day("2026-11-10"), &BTreeSet::new(), &[]), QuarantineStanding::Unknown);
+    }
+
+    #[test]
+    fn what_is_to_be_left_out_and_did_not_run_was_left_out() {
+        let test = TestId::new("t::a");
+        let entry = Quarantined { mode: QuarantineMode::Skip, ..entry() };
+        assert_eq!(standing(&entry, day("2026-11-10"), &BTreeSet::from([&test]), &[]), QuarantineStanding::LeftOut);
+    }
+
+    #[test]
+    fn an_entry_that_names_no_failure_excuses_none() {
+        let test = TestId::new("t::a");
+        let entry = Quarantined { failures: Vec::new(), ..entry() };
+        let listed = BTreeSet::from([&test]);
+        let attempts = [attempt(Some("no answer"))];
+        assert_eq!(standing(&entry, day("2026-11-10"), &listed, &attempts), QuarantineStanding::FailedOtherwise);
+    }
+}

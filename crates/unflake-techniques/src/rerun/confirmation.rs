@@ -1,0 +1,95 @@
+//! Does a pass hold beyond its process?
+//!
+//! A pass in a process in which the test had failed before may mean chance. It may also mean that the test fails the
+//! first time in every process, and then every plain run is red. So before such a pass excuses anything, the test is run
+//! in fresh environments, one after the other, as often in each as it took to pass. The first of them that does not go
+//! the same way ends it.
+
+use unflake_model::SessionId;
+
+use crate::rerun::failing_test::{Case, Try};
+
+/// In so many fresh environments a test must first fail and then pass, before that is taken for its way.
+const ENVIRONMENTS: usize = 3;
+
+/// A session that was asked for in order to confirm a pass.
+pub(crate) struct Confirmation {
+    pub(crate) session: SessionId,
+    /// None while it is under way, an error where the test could not be run in it.
+    pub(crate) end: Option<Result<(), String>>,
+}
+
+/// What is known of the first pass of a test that had failed.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Standing {
+    /// In some process the test did something else than to fail first and to pass later.
+    Holds {
+        /// It never passed in that one.
+        only_failed: bool,
+    },
+    /// It failed first and passed later in every process.
+    Refuted,
+    /// Another fresh environment will tell.
+    Open,
+    /// A fresh environment was asked for and could not tell.
+    Unknown(String),
+}
+
+impl Standing {
+    /// What `pass`, one of the attempts at `case`, is worth by what is known now.
+    pub(crate) fn of(case: &Case, pass: usize) -> Self {
+        if case.is_first_in_its_process(pass) {
+            return Self::Holds { only_failed: false };
+        }
+        for confirmation in &case.confirmations {
+            let tries = || (pass + 1..case.tries.len()).filter(|at| case.tries[*at].session == confirmation.session);
+            let outcome = |at: usize| case.tries[at].outcome;
+            match &confirmation.end {
+                None => return Self::Open,
+                Some(Err(why)) => return Self::Unknown(format!("it could not be run in a fresh environment: {why}")),
+                Some(Ok(())) => {}
+            }
+            if tries().any(|at| outcome(at).is_pass() && case.is_first_in_its_process(at)) {
+                return Self::Holds { only_failed: false };
+            }
+            if tries().any(|at| outcome(at).is_pass()) {
+                continue;
+            }
+            if tries().any(|at| !outcome(at).is_failure()) {
+                return Self::Unknown("it was skipped in a fresh environment".to_owned());
+            }
+            if tries().next().is_none() {
+                return Self::Unknown("it was not run in a fresh environment".to_owned());
+            }
+            return Self::Holds { only_failed: true };
+        }
+        if case.confirmations.len() < ENVIRONMENTS { Self::Open } else { Self::Refuted }
+    }
+}
+
+impl Case {
+    /// How often to run the test again in the next fresh environment, if its pass needs one to hold.
+    pub(crate) fn to_confirm(&self) -> Option<u32> {
+        let pass = self.pass()?;
+        let under_way = self.confirmations.iter().any(|one| one.end.is_none());
+        let wanted = self.never_excuse.is_none() && !under_way && Standing::of(self, pass) == Standing::Open;
+        wanted.then(|| self.before_in_its_process(pass).count() as u32)
+    }
+
+    /// Whether this process had made no other attempt at the test.
+    fn is_first_in_its_process(&self, at: usize) -> bool {
+        self.before_in_its_process(at).next().is_none()
+    }
+
+    /// The attempts at this test that the process of one of them had made before.
+    fn before_in_its_process(&self, at: usize) -> impl Iterator<Item = &Try> {
+        let environment = self.tries[at].environment;
+        self.tries[..at].iter().filter(move |one| one.environment == environment)
+    }
+
+    /// In how many processes the first attempt failed, and in how many there was one.
+    pub(crate) fn failed_first(&self) -> (usize, usize) {
+        let first: Vec<usize> = (0..self.tries.len()).filter(|at| self.is_first_in_its_process(*at)).collect();
+        (first.iter().filter(|at| self.tries[**at].outcome.is_failure()).count(), first.len())
+    }
+}

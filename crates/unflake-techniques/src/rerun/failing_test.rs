@@ -1,0 +1,271 @@
+//! A test that failed at least once: everything that was tried on it, and what that comes to.
+
+use unflake_model::{
+    Attempt, Comparison, Dependencies, Detail, EnvironmentId, Evidence, Finding, Granularity, Isolation, Outcome,
+    Purpose, Rung, SessionId, TestId, Verdict, VerdictKind,
+};
+
+use crate::NeverExcuse;
+use crate::change_impact::unaffected::Suspicion;
+use crate::rerun::confirmation::{Confirmation, Standing};
+
+pub(crate) struct Case {
+    pub(crate) test: TestId,
+    /// In the order in which they were made; the first one failed.
+    pub(crate) tries: Vec<Try>,
+    pub(crate) never_excuse: Option<String>,
+    /// The sessions in which its pass was to be confirmed, in the order in which they were asked for.
+    pub(crate) confirmations: Vec<Confirmation>,
+    /// How it first failed: the kind of its error and the line.
+    pub(crate) how: Option<(String, Option<u32>)>,
+    /// What the attempt that is told next depended on.
+    pub(crate) depends: Option<Box<Dependencies>>,
+    pub(crate) suspicion: Suspicion,
+    /// Why an attempt that was asked for could not be made.
+    not_rerun: Option<String>,
+}
+
+/// The part of an attempt that the verdict rests on.
+pub(crate) struct Try {
+    pub(crate) session: SessionId,
+    purpose: Purpose,
+    run: u32,
+    pub(crate) environment: EnvironmentId,
+    origin: Isolation,
+    pub(crate) position: u32,
+    pub(crate) outcome: Outcome,
+}
+
+/// Why attempts that would tell more were not made on any test.
+pub(crate) struct NotMade {
+    /// Those at a test that has not passed yet.
+    pub(crate) rerun: Option<String>,
+    /// Those that would confirm a pass.
+    pub(crate) confirmation: Option<&'static str>,
+}
+
+impl Case {
+    pub(crate) fn new(test: TestId) -> Self {
+        Self {
+            test,
+            tries: Vec::new(),
+            never_excuse: None,
+            confirmations: Vec::new(),
+            how: None,
+            depends: None,
+            suspicion: Suspicion::default(),
+            not_rerun: None,
+        }
+    }
+
+    pub(crate) fn hear(&mut self, attempt: &Attempt, never_excuse: &NeverExcuse) {
+        if self.tries.is_empty() {
+            self.how = how(attempt);
+        }
+        self.tries.push(Try {
+            session: attempt.session,
+            purpose: attempt.purpose,
+            run: attempt.run,
+            environment: attempt.environment,
+            origin: attempt.origin,
+            position: attempt.position,
+            outcome: attempt.outcome,
+        });
+        if let Some(on) = self.depends.take()
+            && attempt.outcome.is_failure()
+        {
+            self.suspicion.alone = Some(on);
+        }
+        if self.never_excuse.is_none() {
+            self.never_excuse = never_excuse.rule_for(attempt);
+        }
+    }
+
+    /// A session that was to give it its first pass is over without an attempt at it.
+    pub(crate) fn left_out(&mut self, why: &str) {
+        self.not_rerun = Some(format!("could not be run again: {why}"));
+    }
+
+    /// The first attempt after the first failure that passed.
+    pub(crate) fn pass(&self) -> Option<usize> {
+        self.tries.iter().skip(1).position(|one| one.outcome.is_pass()).map(|at| at + 1)
+    }
+
+    /// Whether it never passed before it was tried at the base, so that the change may have to answer for it.
+    pub(crate) fn is_suspected(&self) -> bool {
+        self.pass().is_none() || !self.suspicion.here.is_empty()
+    }
+
+    /// `in_company`: whether a process has run several tests.
+    pub(crate) fn finding(
+        &self,
+        not_made: &NotMade,
+        isolated: bool,
+        in_company: &dyn Fn(EnvironmentId) -> bool,
+        compared: Option<(&Result<Comparison, String>, Granularity)>,
+    ) -> Finding {
+        let first = &self.tries[0];
+        let pass = self.pass();
+        let standing = pass.filter(|_| self.never_excuse.is_none()).map(|pass| Standing::of(self, pass));
+        let pass = pass.map(|at| &self.tries[at]);
+        let excused = compared.filter(|(compared, granularity)| {
+            let unaffected = |compared| self.suspicion.excuses(&self.test, compared, *granularity);
+            self.never_excuse.is_none() && compared.as_ref().is_ok_and(unaffected)
+        });
+        let passed_on = pass.map(|one| match one.purpose {
+            Purpose::Suite => Rung::Immediate,
+            // Unless it had to have a process to itself.
+            Purpose::Again if !isolated || in_company(one.environment) => Rung::Immediate,
+            Purpose::AtEnd => Rung::AtEnd,
+            _ => Rung::Fresh,
+        });
+        let rung = if excused.is_some() { Some(Rung::Intersect) } else { passed_on };
+        let kind = match rung {
+            _ if self.never_excuse.is_some() => VerdictKind::Real,
+            _ if standing == Some(Standing::Refuted) => VerdictKind::Real,
+            Some(Rung::Immediate) => VerdictKind::FlakyIndependent,
+            Some(Rung::AtEnd) => VerdictKind::FlakyBursty,
+            Some(Rung::Fresh) => VerdictKind::FlakyStateDependent,
+            Some(Rung::Intersect) => VerdictKind::UnaffectedByChange,
+            None => VerdictKind::Real,
+        };
+        let is_fresh = |one: &&Try| one.purpose == Purpose::Fresh || isolated && one.environment != first.environment;
+        let fresh = self.tries.iter().filter(is_fresh).map(|one| one.origin);
+        let evidence = Evidence {
+            attempts: self.tries.len() as u32,
+            failed: self.tries.iter().filter(|one| one.outcome.is_failure()).count() as u32,
+            fresh: fresh.max_by_key(|origin| *origin == Isolation::Process),
+            after: first.position,
+            never_excuse: self.never_excuse.clone(),
+            confirmed: match standing {
+                Some(Standing::Holds { .. }) => Some(true),
+                Some(Standing::Refuted) => Some(false),
+                Some(Standing::Open | Standing::Unknown(_)) | None => None,
+            },
+            not_rerun: match &standing {
+                Some(Standing::Open) => not_made.confirmation.map(str::to_owned),
+                Some(Standing::Unknown(why)) => Some(why.clone()),
+                None if pass.is_none() => self.not_rerun.clone().or_else(|| not_made.rerun.clone()),
+                _ => None,
+            },
+        };
+        let sentence = match (pass, &standing) {
+            _ if kind == VerdictKind::UnaffectedByChange => excused.map_or(String::new(), |(compared, granularity)| {
+                self.suspicion.excuse(&self.test, compared, granularity)
+            }),
+            (Some(_), _) if kind == VerdictKind::FlakyStateDependent && isolated => {
+                "passed only in a process of its own, and not with the other tests of its program".to_owned()
+            }
+            (Some(pass), Some(standing)) if kind.is_flaky() => self.flaky_sentence(pass, kind, standing, &evidence),
+            (_, Some(Standing::Refuted)) => self.first_time_sentence(),
+            _ => self.real_sentence(&evidence),
+        };
+        // Alone, it shows what does not depend on chance or on other tests. A real failure that also passed may be both.
+        let alone = match kind {
+            VerdictKind::Real => standing == Some(Standing::Refuted) || evidence.failed == evidence.attempts,
+            VerdictKind::FlakyBursty | VerdictKind::FlakyStateDependent => false,
+            VerdictKind::FlakyIndependent | VerdictKind::UnaffectedByChange => true,
+        };
+        let replay = if alone { vec![self.test.clone()] } else { Vec::new() };
+        Finding {
+            test: self.test.clone(),
+            detail: Detail::Verdict(Verdict { kind, rung, evidence }),
+            sentence,
+            repeat: None,
+            replay,
+        }
+    }
+
+    fn flaky_sentence(&self, pass: &Try, kind: VerdictKind, standing: &Standing, evidence: &Evidence) -> String {
+        let first = &self.tries[0];
+        let mut sentence = match kind {
+            VerdictKind::FlakyIndependent if pass.run > 1 => {
+                format!("passed when run again at once, the {} time", ordinal(pass.run))
+            }
+            VerdictKind::FlakyIndependent if pass.purpose == Purpose::Again => {
+                "passed when the tests of its process were run again".to_owned()
+            }
+            VerdictKind::FlakyIndependent => "passed when run again at once".to_owned(),
+            VerdictKind::FlakyBursty => "passed when run again after the whole suite, in the same process".to_owned(),
+            _ if first.position == 0 => {
+                "passed only in a fresh environment, though no test had run before it: loading the other files may do it"
+                    .to_owned()
+            }
+            _ if first.position == 1 => {
+                "passed only in a fresh environment: the test before it leaves something behind".to_owned()
+            }
+            _ => format!(
+                "passed only in a fresh environment: one of the {} attempts before it leaves something behind",
+                first.position
+            ),
+        };
+        if first.outcome == Outcome::TimedOut {
+            sentence.insert_str(0, "timed out, and ");
+        }
+        // The rung promises the same environment. Where it was another one, say so.
+        if kind != VerdictKind::FlakyStateDependent && pass.environment != first.environment {
+            sentence = sentence.replace(", in the same process", "");
+            sentence.push_str(", in a new process");
+            if first.outcome == Outcome::TimedOut {
+                sentence.push_str(" because the first had to be ended");
+            }
+        }
+        if *standing == (Standing::Holds { only_failed: true }) {
+            sentence.push_str(", but not in a fresh environment");
+        }
+        if let Some(why) = &evidence.not_rerun {
+            sentence.push_str(&format!("; it may still fail the first time in every process: {why}"));
+        }
+        sentence
+    }
+
+    fn first_time_sentence(&self) -> String {
+        let (failed, processes) = self.failed_first();
+        format!(
+            "fails the first time in every process ({failed} of {processes}), and passes when run again there: look at what is done at first use only"
+        )
+    }
+
+    fn real_sentence(&self, evidence: &Evidence) -> String {
+        let first = self.tries[0].outcome;
+        let how = match first {
+            Outcome::Crashed(death) => format!("crashed ({death})"),
+            Outcome::TimedOut => "timed out".to_owned(),
+            Outcome::Error => "had an error in set-up or tear-down".to_owned(),
+            _ => "failed".to_owned(),
+        };
+        let same = self.tries.iter().filter(|one| one.outcome.is_failure()).all(|one| one.outcome == first);
+        let mut sentence = match (evidence.failed, evidence.attempts) {
+            (1, 1) => format!("{how} the one time it ran"),
+            (failed, attempts) if same => format!("{how} {failed} of {attempts} times"),
+            (failed, attempts) => format!("{how} at first, and went wrong {failed} of {attempts} times"),
+        };
+        match evidence.fresh {
+            _ if evidence.failed < evidence.attempts => {}
+            Some(Isolation::Process) => sentence.push_str(", in a new process too"),
+            Some(Isolation::Fork | Isolation::ClassLoader) => sentence.push_str(", in a fresh environment too"),
+            None => {}
+        }
+        if let (Some(rule), true) = (&evidence.never_excuse, evidence.failed < evidence.attempts) {
+            sentence.push_str(&format!("; {rule} is never excused by a later pass"));
+        }
+        if let Some(why) = &evidence.not_rerun {
+            sentence.push_str(&format!("; {why}"));
+        }
+        sentence
+    }
+}
+
+/// How an attempt failed, as far as that is the same wherever its files are.
+pub(crate) fn how(attempt: &Attempt) -> Option<(String, Option<u32>)> {
+    attempt.failure.as_ref().map(|failure| (failure.kind.clone(), failure.line))
+}
+
+fn ordinal(number: u32) -> String {
+    match number {
+        1 => "first".to_owned(),
+        2 => "second".to_owned(),
+        3 => "third".to_owned(),
+        _ => format!("{number}th"),
+    }
+}

@@ -1,0 +1,203 @@
+//! Where the behaviour of a test changed: the most probable way to cut its runs into segments of one behaviour each.
+//!
+//! A behaviour is one of three. Steady: it fails now and then, each run for itself (never is a rate too). Bursty: it fails for
+//! a while and passes for a while, again and again. Broken: it always fails, and with the same code it never passes. What a
+//! behaviour's rate is nobody knows, so each is weighed by its evidence over all rates. Cuts cost what a change of code
+//! costs in probability; so that two failures in a row break a test that has never failed, and are nothing in one that often does.
+
+use std::sync::OnceLock;
+
+use crate::score::estimate::ScoredRun;
+use crate::stats::beta::{Prior, shared};
+
+/// So many runs are looked at, and so many rows of like ones among them.
+pub(crate) const MOST_RUNS: usize = 1000;
+const MOST_BLOCKS: usize = 400;
+
+/// A change comes once in so many runs.
+const CHANGE: f64 = 1.0 / 200.0;
+/// Of all behaviours that begin, so many are these.
+const STEADY: f64 = 0.75;
+const BROKEN: f64 = 0.24;
+const BURSTY: f64 = 0.01;
+/// In a broken test a run passes only by mistake.
+const BY_MISTAKE: f64 = 0.001;
+/// How sure the bounds of a change are.
+const SURE: f64 = 0.9;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Steady,
+    Bursty,
+    Broken,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Segment {
+    pub(crate) kind: Kind,
+    /// The first run of it, and the first after it.
+    pub(crate) begin: usize,
+    pub(crate) end: usize,
+    /// Between these two the change lies that made it begin.
+    pub(crate) earliest: usize,
+    pub(crate) latest: usize,
+}
+
+/// Sums of runs from the beginning, so that those of any part are differences.
+#[derive(Clone, Copy, Default)]
+struct Sums {
+    runs: usize,
+    /// Failures of both kinds, those that are proven flaky, and failures right after a failure.
+    failed: usize,
+    flaked: usize,
+    again: usize,
+    /// Passes right after a failure.
+    recovered: usize,
+}
+
+impl Sums {
+    fn then(self, before: Option<ScoredRun>, seen: ScoredRun) -> Self {
+        let fails = seen != ScoredRun::Passed;
+        let after_failure = before.is_some_and(|before| before != ScoredRun::Passed);
+        Self {
+            runs: self.runs + 1,
+            failed: self.failed + usize::from(fails),
+            flaked: self.flaked + usize::from(seen == ScoredRun::Flaked),
+            again: self.again + usize::from(fails && after_failure),
+            recovered: self.recovered + usize::from(!fails && after_failure),
+        }
+    }
+}
+
+struct Evidence {
+    rate: &'static Prior,
+    bursts: &'static Prior,
+    length: &'static Prior,
+}
+
+impl Evidence {
+    fn new() -> Self {
+        static RATE: OnceLock<Prior> = OnceLock::new();
+        static BURSTS: OnceLock<Prior> = OnceLock::new();
+        static LENGTH: OnceLock<Prior> = OnceLock::new();
+        Self {
+            rate: shared(&RATE, 0.2, 4.0, MOST_RUNS),
+            bursts: shared(&BURSTS, 0.2, 10.0, MOST_RUNS),
+            length: shared(&LENGTH, 2.0, 1.0, MOST_RUNS),
+        }
+    }
+
+    /// How likely the runs between two sums are, of a segment of that kind.
+    fn of(&self, kind: Kind, from: &Sums, to: &Sums, before: Option<ScoredRun>) -> f64 {
+        let runs = to.runs - from.runs;
+        let failed = to.failed - from.failed;
+        match kind {
+            Kind::Steady => STEADY.ln() + self.rate.evidence(failed, runs - failed),
+            Kind::Broken if to.flaked > from.flaked => f64::NEG_INFINITY,
+            Kind::Broken => {
+                let passed = (runs - failed) as f64;
+                BROKEN.ln() + passed * BY_MISTAKE.ln() + failed as f64 * (1.0 - BY_MISTAKE).ln()
+            }
+            Kind::Bursty => {
+                // What the run before the segment did is no affair of it.
+                let (mut again, mut recovered) = (to.again - from.again, to.recovered - from.recovered);
+                if before.is_some_and(|before| before != ScoredRun::Passed) && runs > 0 {
+                    let first_fails = again + recovered > 0 && failed > 0 && self.first_fails(from, to);
+                    again -= usize::from(first_fails);
+                    recovered -= usize::from(!first_fails && recovered > 0);
+                }
+                let begun = failed - again;
+                let calm = (runs - failed).saturating_sub(recovered);
+                BURSTY.ln() + self.bursts.evidence(begun, calm) + self.length.evidence(again, recovered)
+            }
+        }
+    }
+
+    /// Whether a segment that follows a failure begins with one: then it has one more failure after failures.
+    fn first_fails(&self, from: &Sums, to: &Sums) -> bool {
+        to.again > from.again
+    }
+}
+
+/// The segments of the runs, the oldest first. Never empty unless there are no runs.
+pub(crate) fn segments(runs: &[ScoredRun]) -> Vec<Segment> {
+    let runs = &runs[runs.len().saturating_sub(MOST_RUNS)..];
+    if runs.is_empty() {
+        return Vec::new();
+    }
+    let mut sums = vec![Sums::default()];
+    for (at, seen) in runs.iter().enumerate() {
+        sums.push(sums[at].then(at.checked_sub(1).map(|before| runs[before]), *seen));
+    }
+    let evidence = Evidence::new();
+    let cuts = cuts(runs);
+    // best[i]: of all ways to cut what stands before cuts[i], the most probable, and the last segment of it.
+    let mut best: Vec<(f64, usize, Kind)> = vec![(0.0, 0, Kind::Steady)];
+    for end in 1..cuts.len() {
+        let mut here = (f64::NEG_INFINITY, 0, Kind::Steady);
+        for begin in 0..end {
+            let before = cuts[begin].checked_sub(1).map(|before| runs[before]);
+            let cost = if begin == 0 { 0.0 } else { CHANGE.ln() };
+            for kind in [Kind::Steady, Kind::Bursty, Kind::Broken] {
+                let likely = evidence.of(kind, &sums[cuts[begin]], &sums[cuts[end]], before);
+                let total = best[begin].0 + cost + likely;
+                if total > here.0 {
+                    here = (total, begin, kind);
+                }
+            }
+        }
+        best.push(here);
+    }
+    let mut found = Vec::new();
+    let mut end = cuts.len() - 1;
+    while end > 0 {
+        let (_, begin, kind) = best[end];
+        found.push(Segment { kind, begin: cuts[begin], end: cuts[end], earliest: cuts[begin], latest: cuts[begin] });
+        end = begin;
+    }
+    found.reverse();
+    for at in 1..found.len() {
+        bound(&mut found, at, &sums, runs, &evidence);
+    }
+    found
+}
+
+/// Places at which a cut can be best: between runs that end differently. Of very many the newest.
+fn cuts(runs: &[ScoredRun]) -> Vec<usize> {
+    let fails = |seen: ScoredRun| seen != ScoredRun::Passed;
+    let mut cuts: Vec<usize> = (1..runs.len()).filter(|at| fails(runs[at - 1]) != fails(runs[*at])).collect();
+    let surplus = cuts.len().saturating_sub(MOST_BLOCKS);
+    cuts.drain(..surplus);
+    cuts.insert(0, 0);
+    cuts.push(runs.len());
+    cuts
+}
+
+/// How early and how late the change may have come with which a segment begins, all else as it is.
+fn bound(found: &mut [Segment], at: usize, sums: &[Sums], runs: &[ScoredRun], evidence: &Evidence) {
+    let (before, after) = (found[at - 1], found[at]);
+    let places: Vec<usize> = (before.begin + 1..after.end).collect();
+    let likely: Vec<f64> = places
+        .iter()
+        .map(|&place| {
+            let first = before.begin.checked_sub(1).map(|at| runs[at]);
+            evidence.of(before.kind, &sums[before.begin], &sums[place], first)
+                + evidence.of(after.kind, &sums[place], &sums[after.end], Some(runs[place - 1]))
+        })
+        .collect();
+    let most = likely.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let weights: Vec<f64> = likely.iter().map(|one| (one - most).exp()).collect();
+    let all: f64 = weights.iter().sum();
+    let tail = (1.0 - SURE) / 2.0 * all;
+    let reach = |mut order: Box<dyn Iterator<Item = usize>>| {
+        let mut sum = 0.0;
+        order.by_ref().find(|&at| {
+            sum += weights[at];
+            sum >= tail
+        })
+    };
+    let earliest = reach(Box::new(0..places.len())).map(|at| places[at]);
+    let latest = reach(Box::new((0..places.len()).rev())).map(|at| places[at]);
+    found[at].earliest = earliest.unwrap_or(after.begin).min(after.begin);
+    found[at].latest = latest.unwrap_or(after.begin).max(after.begin);
+}

@@ -1,0 +1,224 @@
+//! The score of a test: how likely it is to fail for flakiness in its next run.
+//!
+//! Recent runs weigh more. A breakage does not raise the score: runs in which the test was broken are set apart, and so are
+//! runs in which something else was, such as a machine. What is known of a test that has hardly run is little, and the
+//! bounds of its score say so.
+
+use crate::score::change_points::{Kind, MOST_RUNS, Segment, segments};
+use crate::stats::beta::quantile;
+
+/// How a test ended in one run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ScoredRun {
+    Passed,
+    /// It failed, and passed in the same run or with the same code.
+    Flaked,
+    /// It failed, and nothing is known that excuses it.
+    Failed,
+}
+
+/// After so many runs a run weighs half.
+const HALF_LIFE: f64 = 60.0;
+/// What runs before a change of behaviour still weigh, beside those after it.
+const BEFORE_A_CHANGE: f64 = 0.05;
+/// Before the first run a test is thought to be as flaky as most: hardly. Failures, and passes.
+const FAILURES: f64 = 0.1;
+const PASSES: f64 = 4.0;
+/// Within these bounds the true rate is nine times in ten.
+const BOUNDS: [f64; 2] = [0.05, 0.95];
+/// A test with no failure in this many runs since it was flaky is called fixed, and not merely lucky, by the evidence of the
+/// cut; this is how flaky it must have been for anybody to say so.
+const WORTH_SAYING: f64 = 0.01;
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Score {
+    /// Of a flaky failure in the next run.
+    pub probability: f64,
+    pub low: f64,
+    pub high: f64,
+    /// Runs that were counted, and flaky failures among them.
+    pub runs: usize,
+    pub failures: usize,
+    /// Failures that were not counted, because the test was broken.
+    pub broken: usize,
+    pub state: TestHealth,
+    pub since: Option<FlakySince>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TestHealth {
+    /// Never a flaky failure since its last change.
+    Sound,
+    Flaky,
+    /// It fails in bursts.
+    Bursty,
+    Broken,
+}
+
+/// The last change of behaviour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FlakySince {
+    pub change: RateChange,
+    /// The first run after it, and within which bounds that is sure to nine parts of ten; counted from the first run that
+    /// was given.
+    pub run: usize,
+    pub earliest: usize,
+    pub latest: usize,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RateChange {
+    Broken,
+    /// It was broken and passes again.
+    Mended,
+    Flaky,
+    /// It was flaky and is no more.
+    Fixed,
+    Worse,
+    Better,
+}
+
+/// The score after these runs, the oldest first.
+pub fn score(runs: &[ScoredRun]) -> Score {
+    let skipped = runs.len().saturating_sub(MOST_RUNS);
+    let runs = &runs[skipped..];
+    let segments = segments(runs);
+    let counted = Counted::of(runs, &segments);
+    let last = segments.last();
+    let usual = (FAILURES + counted.failed, PASSES + counted.passed);
+    let (a, b) = last.and_then(|last| after_last(last, runs)).unwrap_or(usual);
+    let within =
+        |segment: &Segment| runs[segment.begin..segment.end].iter().filter(|seen| **seen != ScoredRun::Passed).count();
+    let state = match last {
+        Some(segment) if segment.kind == Kind::Broken => TestHealth::Broken,
+        Some(segment) if segment.kind == Kind::Bursty => TestHealth::Bursty,
+        Some(segment) if within(segment) > 0 => TestHealth::Flaky,
+        _ => TestHealth::Sound,
+    };
+    let (low, high) = bounds(a, b, state == TestHealth::Sound);
+    let since = since(runs, &segments).map(|since| FlakySince {
+        run: since.run + skipped,
+        earliest: since.earliest + skipped,
+        latest: since.latest + skipped,
+        ..since
+    });
+    Score {
+        probability: a / (a + b),
+        low,
+        high,
+        runs: runs.len() - counted.set_apart,
+        failures: counted.failures,
+        broken: counted.broken,
+        state,
+        since,
+    }
+}
+
+/// A test that has not failed since its last change may never fail.
+fn bounds(a: f64, b: f64, sound: bool) -> (f64, f64) {
+    let low = if sound { 0.0 } else { quantile(BOUNDS[0], a, b).min(a / (a + b)) };
+    (low, quantile(BOUNDS[1], a, b))
+}
+
+impl Score {
+    /// What a test that never failed comes to. The same as [`score`] says, without the way there.
+    pub fn of_passes(runs: usize) -> Self {
+        let runs = runs.min(MOST_RUNS);
+        let passed = weight_of(runs);
+        let (a, b) = (FAILURES, PASSES + passed);
+        let (low, high) = bounds(a, b, true);
+        Self {
+            probability: a / (a + b),
+            low,
+            high,
+            runs,
+            failures: 0,
+            broken: 0,
+            state: TestHealth::Sound,
+            since: None,
+        }
+    }
+
+    /// Whether anybody should look at it: it has failed for flakiness, and not too long ago to matter.
+    pub fn is_flaky(&self) -> bool {
+        self.failures > 0 && matches!(self.state, TestHealth::Flaky | TestHealth::Bursty)
+    }
+}
+
+/// What so many runs weigh, the last of them 1.
+fn weight_of(runs: usize) -> f64 {
+    let fade = 0.5_f64.powf(1.0 / HALF_LIFE);
+    (1.0 - fade.powi(runs as i32)) / (1.0 - fade)
+}
+
+#[derive(Default)]
+struct Counted {
+    /// By weight.
+    failed: f64,
+    passed: f64,
+    failures: usize,
+    broken: usize,
+    set_apart: usize,
+}
+
+impl Counted {
+    fn of(runs: &[ScoredRun], segments: &[Segment]) -> Self {
+        let fade = 0.5_f64.powf(1.0 / HALF_LIFE);
+        let (mut counted, mut weight, mut later) = (Self::default(), 1.0, None::<Kind>);
+        for segment in segments.iter().rev() {
+            let part = &runs[segment.begin..segment.end];
+            if segment.kind == Kind::Broken {
+                counted.set_apart += part.len();
+                counted.broken += part.iter().filter(|seen| **seen == ScoredRun::Failed).count();
+                continue;
+            }
+            if later.is_some() {
+                weight *= BEFORE_A_CHANGE;
+            }
+            // A test that was broken in between is the same test.
+            later = Some(segment.kind);
+            for seen in part.iter().rev() {
+                let fails = *seen != ScoredRun::Passed;
+                *(if fails { &mut counted.failed } else { &mut counted.passed }) += weight;
+                counted.failures += usize::from(fails);
+                weight *= fade;
+            }
+        }
+        counted
+    }
+}
+
+/// Of a test that fails in bursts the last run says most: what came after runs like it, failures and passes.
+fn after_last(last: &Segment, runs: &[ScoredRun]) -> Option<(f64, f64)> {
+    if last.kind != Kind::Bursty {
+        return None;
+    }
+    let part = &runs[last.begin..last.end];
+    let fails = |seen: &ScoredRun| *seen != ScoredRun::Passed;
+    let failing = part.last().is_some_and(fails);
+    let (mut a, mut b) = if failing { (1.0, 1.0) } else { (FAILURES, PASSES) };
+    for pair in part.windows(2).filter(|pair| fails(&pair[0]) == failing) {
+        *(if fails(&pair[1]) { &mut a } else { &mut b }) += 1.0;
+    }
+    Some((a, b))
+}
+
+fn since(runs: &[ScoredRun], segments: &[Segment]) -> Option<FlakySince> {
+    let [.., before, after] = segments else { return None };
+    let rate = |segment: &Segment| {
+        let part = &runs[segment.begin..segment.end];
+        part.iter().filter(|seen| **seen != ScoredRun::Passed).count() as f64 / part.len().max(1) as f64
+    };
+    let change = match (before.kind, after.kind) {
+        (_, Kind::Broken) => RateChange::Broken,
+        (Kind::Broken, _) => RateChange::Mended,
+        _ if rate(after) == 0.0 && rate(before) >= WORTH_SAYING => RateChange::Fixed,
+        _ if rate(before) < WORTH_SAYING && rate(after) > rate(before) => RateChange::Flaky,
+        _ if rate(after) > rate(before) => RateChange::Worse,
+        _ => RateChange::Better,
+    };
+    Some(FlakySince { change, run: after.begin, earliest: after.earliest, latest: after.latest })
+}
+
+#[cfg(test)]
+mod tests;

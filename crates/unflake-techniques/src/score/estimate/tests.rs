@@ -1,0 +1,228 @@
+//! Histories of which the truth is known, because they were drawn from it.
+
+use super::*;
+
+/// Numbers that look random and are the same every time (Steele's splitmix64).
+pub(crate) struct Dice(pub(crate) u64);
+
+impl Dice {
+    pub(crate) fn roll(&mut self) -> f64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((z ^ (z >> 31)) >> 11) as f64 / (1_u64 << 53) as f64
+    }
+
+    fn hits(&mut self, rate: f64) -> bool {
+        self.roll() < rate
+    }
+
+    fn between(&mut self, low: f64, high: f64) -> f64 {
+        low + (high - low) * self.roll()
+    }
+}
+
+/// A history, and how likely a flaky failure is in the run after it.
+struct World {
+    runs: Vec<ScoredRun>,
+    next: f64,
+    /// Where the behaviour changed last, if it did.
+    changed: Option<usize>,
+}
+
+/// A third of flaky failures are proven by a rerun.
+fn flake(dice: &mut Dice) -> ScoredRun {
+    if dice.hits(0.33) { ScoredRun::Flaked } else { ScoredRun::Failed }
+}
+
+fn drawn(dice: &mut Dice, rate: f64) -> ScoredRun {
+    if dice.hits(rate) { flake(dice) } else { ScoredRun::Passed }
+}
+
+fn independent(dice: &mut Dice, length: usize) -> World {
+    let rate = flaky_rate(dice);
+    World { runs: (0..length).map(|_| drawn(dice, rate)).collect(), next: rate, changed: None }
+}
+
+/// Most tests are sound, and of the others most are hardly flaky.
+fn flaky_rate(dice: &mut Dice) -> f64 {
+    if dice.hits(0.7) { 0.0 } else { dice.between(0.0, 0.7).powi(2) }
+}
+
+fn bursty(dice: &mut Dice, length: usize) -> World {
+    let (begins, goes_on) = (dice.between(0.01, 0.05), dice.between(0.5, 0.8));
+    let mut failing = false;
+    let mut runs = Vec::new();
+    for _ in 0..length {
+        failing = dice.hits(if failing { goes_on } else { begins });
+        runs.push(if failing { flake(dice) } else { ScoredRun::Passed });
+    }
+    World { runs, next: if failing { goes_on } else { begins }, changed: None }
+}
+
+fn drifting(dice: &mut Dice, length: usize) -> World {
+    let (from, to) = (dice.between(0.0, 0.3), dice.between(0.0, 0.3));
+    let rate = |at: usize| from + (to - from) * at as f64 / length as f64;
+    World { runs: (0..length).map(|at| drawn(dice, rate(at))).collect(), next: rate(length), changed: None }
+}
+
+/// Broken for a while, sound or a little flaky otherwise.
+fn broken(dice: &mut Dice, length: usize) -> World {
+    let mut world = independent(dice, length);
+    let begin = dice.between(20.0, length as f64 - 10.0) as usize;
+    let end = (begin + dice.between(3.0, 30.0) as usize).min(length);
+    world.runs[begin..end].fill(ScoredRun::Failed);
+    world.changed = Some(if end == length { begin } else { end });
+    world
+}
+
+/// Flaky, then fixed.
+fn fixed(dice: &mut Dice, length: usize) -> World {
+    let rate = dice.between(0.1, 0.4);
+    let at = dice.between(40.0, length as f64 - 60.0) as usize;
+    let runs = (0..length).map(|run| if run < at { drawn(dice, rate) } else { ScoredRun::Passed }).collect();
+    World { runs, next: 0.0, changed: Some(at) }
+}
+
+fn became_flaky(dice: &mut Dice, length: usize) -> World {
+    let rate = dice.between(0.1, 0.4);
+    let at = dice.between(60.0, length as f64 - 40.0) as usize;
+    let runs = (0..length).map(|run| if run < at { ScoredRun::Passed } else { drawn(dice, rate) }).collect();
+    World { runs, next: rate, changed: Some(at) }
+}
+
+type Draw = fn(&mut Dice, usize) -> World;
+
+/// Of tests that are scored alike, as many fail for flakiness in their next run as the score says.
+#[test]
+fn scores_hold_what_they_promise() {
+    let kinds: [(&str, Draw); 6] = [
+        ("independent", independent),
+        ("bursty", bursty),
+        ("drifting", drifting),
+        ("broken", broken),
+        ("fixed", fixed),
+        ("became flaky", became_flaky),
+    ];
+    let dice = &mut Dice(1);
+    let bounds = [0.0, 0.01, 0.05, 0.15, 0.3, 0.5, 1.01];
+    let mut buckets = vec![(0.0, 0.0, 0.0); bounds.len() - 1];
+    for (name, draw) in kinds {
+        let (mut said, mut truth, mut covered, mut count) = (0.0, 0.0, 0.0, 0.0);
+        for _ in 0..400 {
+            let world = draw(dice, 300);
+            let score = score(&world.runs);
+            said += score.probability;
+            truth += world.next;
+            covered += f64::from(u8::from((score.low..=score.high).contains(&world.next)));
+            count += 1.0;
+            let bucket = bounds.iter().skip(1).position(|bound| score.probability < *bound).unwrap();
+            let sums = &mut buckets[bucket];
+            *sums = (sums.0 + score.probability, sums.1 + world.next, sums.2 + 1.0);
+        }
+        assert!((said / count - truth / count).abs() < 0.03, "{name}");
+        assert!(covered >= 0.75 * count, "{name}: {covered} of {count} within bounds");
+    }
+    for (bounds, (said, truth, count)) in bounds.windows(2).zip(&buckets) {
+        let (said, truth) = (said / count, truth / count);
+        assert!((said - truth).abs() < 0.02 + 0.25 * said, "{bounds:?}: {said} {truth}");
+    }
+}
+
+/// Where it changed is told, and the bounds hold what they promise.
+#[test]
+fn changes_are_found_where_they_were() {
+    let dice = &mut Dice(2);
+    for (name, draw, least) in
+        [("broken", broken as Draw, 0.9), ("fixed", fixed, 0.8), ("became flaky", became_flaky, 0.8)]
+    {
+        let (mut found, mut covered, mut far) = (0, 0, Vec::new());
+        for _ in 0..400 {
+            let world = draw(dice, 300);
+            let (Some(truth), Some(since)) = (world.changed, score(&world.runs).since) else { continue };
+            found += 1;
+            covered += usize::from((since.earliest..=since.latest).contains(&truth));
+            far.push(since.run.abs_diff(truth));
+        }
+        far.sort_unstable();
+        assert!(f64::from(found) >= least * 400.0, "{name}: {found}");
+        assert!(covered as f64 >= 0.8 * f64::from(found), "{name}: {covered} of {found}");
+    }
+}
+
+#[test]
+fn a_breakage_does_not_raise_the_score() {
+    let mut runs = vec![ScoredRun::Passed; 100];
+    runs.extend([ScoredRun::Failed; 20]);
+    let now = score(&runs);
+    assert_eq!((now.state, now.failures, now.broken), (TestHealth::Broken, 0, 20));
+    assert!(now.probability < 0.002, "{now:?}");
+    assert_eq!(now.since.map(|since| (since.change, since.run)), Some((RateChange::Broken, 100)));
+    runs.extend([ScoredRun::Passed; 30]);
+    let later = score(&runs);
+    assert_eq!((later.state, later.failures), (TestHealth::Sound, 0));
+    assert_eq!(later.since.map(|since| (since.change, since.run)), Some((RateChange::Mended, 120)));
+}
+
+#[test]
+fn one_failure_is_a_flake_and_two_in_a_row_of_a_sound_test_are_not() {
+    let with = |failures: usize, before: usize| {
+        let mut runs = vec![ScoredRun::Passed; before];
+        runs.extend(vec![ScoredRun::Failed; failures]);
+        runs.extend([ScoredRun::Passed; 60]);
+        score(&runs)
+    };
+    assert_eq!((with(1, 200).state, with(1, 200).failures), (TestHealth::Flaky, 1));
+    assert_eq!((with(3, 200).state, with(3, 200).broken), (TestHealth::Sound, 3));
+    // A test that often fails may fail three times in a row.
+    let often: Vec<ScoredRun> =
+        (0..200).map(|at| if at % 3 == 0 { ScoredRun::Failed } else { ScoredRun::Passed }).collect();
+    let mut runs = often.clone();
+    runs.extend([ScoredRun::Failed; 3]);
+    runs.extend(&often);
+    assert_eq!(score(&runs).broken, 0);
+}
+
+/// Failures that passed with the same code are never a breakage, however many come in a row.
+#[test]
+fn what_is_proven_flaky_is_not_broken() {
+    let mut runs = vec![ScoredRun::Passed; 100];
+    runs.extend([ScoredRun::Flaked; 10]);
+    let score = score(&runs);
+    assert_eq!((score.broken, score.failures), (0, 10));
+    assert!(score.probability > 0.3, "{score:?}");
+}
+
+#[test]
+fn little_is_known_of_three_runs() {
+    let new = score(&[ScoredRun::Passed; 3]);
+    assert!(new.high > 0.03 && new.low < 0.001, "{new:?}");
+    let old = score(&[ScoredRun::Passed; 500]);
+    assert!(old.high < 0.01, "{old:?}");
+    let flaky = score(&[ScoredRun::Passed, ScoredRun::Flaked, ScoredRun::Passed]);
+    assert!(flaky.low < 0.05 && flaky.high > 0.3, "{flaky:?}");
+    assert_eq!(score(&[]).runs, 0);
+}
+
+#[test]
+fn the_short_way_for_tests_that_never_failed_says_the_same() {
+    for runs in [0, 1, 7, 100, 999, 1000, 5000] {
+        let (long, short) = (score(&vec![ScoredRun::Passed; runs]), Score::of_passes(runs));
+        assert!((long.probability - short.probability).abs() < 1e-9 && (long.high - short.high).abs() < 1e-6);
+        assert_eq!((long.runs, long.state, long.since), (short.runs, short.state, short.since));
+    }
+}
+
+/// Failures in bursts that come again and again are no breakages.
+#[test]
+fn bursts_that_come_again_are_flaky() {
+    let mut runs = Vec::new();
+    for _ in 0..8 {
+        runs.extend([ScoredRun::Passed; 30]);
+        runs.extend([ScoredRun::Failed; 4]);
+    }
+    runs.extend([ScoredRun::Passed; 10]);
+    let score = score(&runs);
+    assert_eq!((score.state, score.failures), (TestHealth::Bursty, 32), "{score:?}");
+}

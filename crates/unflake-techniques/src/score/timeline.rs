@@ -1,0 +1,263 @@
+//! From executions to what each test did in each run: what a score is made of.
+//!
+//! 1. A test that failed and passed in the same source (a report, or a run of ours) was flaky there.
+//! 2. So was one that failed, and passed with the same code in the same job of another run.
+//! 3. A run may have several sources. A test that failed in one of them, such as the job of one system, failed in the run.
+//! 4. A failure of code that is somebody's work in progress says nothing, unless it is proven flaky.
+//! 5. Runs in which most tests failed, where usually few do, are set apart: a machine or a network was broken, not a test.
+//! 6. A test that was skipped has not run.
+
+use std::collections::{HashMap, HashSet};
+
+use unflake_model::Outcome;
+
+use crate::score::estimate::{Score, ScoredRun, score};
+
+/// A run is suspected only if it has so many tests.
+const FEWEST: u32 = 10;
+
+/// A report, or a run of ours. Numbers mean nothing but that two are the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TimelineSource {
+    /// Sources of one run have one number. They are counted from 0, in the order of time.
+    pub run: u32,
+    /// None: it is not known which code ran.
+    pub code: Option<u32>,
+    pub job: u32,
+    /// Of a branch on which nothing is finished, or of files that no commit has.
+    pub in_progress: bool,
+}
+
+/// What all tests did in all runs, of which tests are known by numbers from 0.
+#[derive(Default)]
+pub struct Timeline {
+    sources: Vec<TimelineSource>,
+    /// Of each test its entries: the source, and in the lowest bits whether it failed there and whether it passed.
+    entries: Vec<Vec<u32>>,
+    /// Seconds that each test spent in failing, or in being run again.
+    lost: Vec<f32>,
+}
+
+const FAILED: u32 = 1;
+const PASSED: u32 = 2;
+
+/// What became of one test.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TestStanding {
+    pub test: usize,
+    pub score: Score,
+    /// The runs in which it was seen, the oldest first, with how it ended there; without those that are set apart. Empty for a
+    /// test that never failed in them.
+    pub strip: Vec<(u32, ScoredRun)>,
+    pub seconds_lost: f32,
+}
+
+impl Timeline {
+    /// Executions that are added from now on come from this source.
+    pub fn begin(&mut self, source: TimelineSource) {
+        self.sources.push(source);
+    }
+
+    pub fn add(&mut self, test: usize, again: bool, outcome: Outcome, seconds: f32) {
+        let bit = match outcome {
+            outcome if outcome.is_failure() => FAILED,
+            outcome if outcome.is_pass() => PASSED,
+            _ => return,
+        };
+        if test >= self.entries.len() {
+            self.entries.resize_with(test + 1, Vec::new);
+            self.lost.resize(test + 1, 0.0);
+        }
+        if bit == FAILED || again {
+            self.lost[test] += seconds;
+        }
+        let source = (self.sources.len() as u32).saturating_sub(1) << 2;
+        match self.entries[test].last_mut() {
+            Some(last) if *last & !3 == source => *last |= bit,
+            _ => self.entries[test].push(source | bit),
+        }
+    }
+
+    /// Runs that are set apart because most tests failed in them, by their numbers.
+    pub fn bad_days(&self) -> HashSet<u32> {
+        // Of each run how many tests were seen, and how many failed.
+        let mut runs = vec![(0_u32, 0_u32); self.runs()];
+        for entry in self.entries.iter().flatten() {
+            let run = &mut runs[self.run_of(*entry)];
+            run.0 += 1;
+            run.1 += u32::from(entry & 3 == FAILED);
+        }
+        let seen = || runs.iter().filter(|(seen, _)| *seen > 0);
+        let mut shares: Vec<f64> = seen().map(|(seen, failed)| f64::from(*failed) / f64::from(*seen)).collect();
+        shares.sort_by(f64::total_cmp);
+        let usual = shares.get(shares.len() / 2).copied().unwrap_or(0.0);
+        let is_bad = |(seen, failed): &(u32, u32)| *seen >= FEWEST && 2 * failed > *seen && usual < 0.25;
+        (0..).zip(&runs).filter(|(_, counts)| is_bad(counts)).map(|(run, _)| run).collect()
+    }
+
+    /// Every test that was ever seen, scored.
+    pub fn standings(&self, bad_days: &HashSet<u32>) -> Vec<TestStanding> {
+        let bad: Vec<bool> = (0..self.runs() as u32).map(|run| bad_days.contains(&run)).collect();
+        let mut of_passes: HashMap<usize, Score> = HashMap::new();
+        let mut standings = Vec::new();
+        for (test, entries) in self.entries.iter().enumerate().filter(|(_, entries)| !entries.is_empty()) {
+            let seconds_lost = self.lost[test];
+            if entries.iter().all(|entry| entry & FAILED == 0 || bad[self.run_of(*entry)]) {
+                let runs = self.runs_seen(entries, &bad);
+                let score = *of_passes.entry(runs).or_insert_with(|| Score::of_passes(runs));
+                standings.push(TestStanding { test, score, strip: Vec::new(), seconds_lost });
+                continue;
+            }
+            let strip = self.strip(entries, bad_days);
+            let seen: Vec<ScoredRun> = strip.iter().map(|(_, seen)| *seen).collect();
+            standings.push(TestStanding { test, score: score(&seen), strip, seconds_lost });
+        }
+        standings
+    }
+
+    /// How many runs there are.
+    fn runs(&self) -> usize {
+        self.sources.iter().map(|source| source.run as usize + 1).max().unwrap_or(0)
+    }
+
+    fn run_of(&self, entry: u32) -> usize {
+        self.sources[(entry >> 2) as usize].run as usize
+    }
+
+    /// In how many runs a test was seen. Entries of one run are mostly neighbours.
+    fn runs_seen(&self, entries: &[u32], bad: &[bool]) -> usize {
+        let mut last = None;
+        let runs = entries.iter().map(|entry| self.run_of(*entry));
+        runs.filter(|run| last.replace(*run) != Some(*run) && !bad[*run]).count()
+    }
+
+    fn strip(&self, entries: &[u32], bad_days: &HashSet<u32>) -> Vec<(u32, ScoredRun)> {
+        let told: Vec<(TimelineSource, u32)> =
+            entries.iter().map(|entry| (self.sources[(entry >> 2) as usize], entry & 3)).collect();
+        let passed_with: HashSet<(u32, u32)> = told
+            .iter()
+            .filter(|(_, bits)| bits & PASSED != 0)
+            .filter_map(|(source, _)| Some((source.code?, source.job)))
+            .collect();
+        let mut runs: HashMap<u32, ScoredRun> = HashMap::new();
+        for (source, bits) in &told {
+            let proven = source.code.is_some_and(|code| passed_with.contains(&(code, source.job)));
+            let seen = match *bits {
+                PASSED => ScoredRun::Passed,
+                FAILED if !proven && source.in_progress => continue,
+                FAILED if !proven => ScoredRun::Failed,
+                _ => ScoredRun::Flaked,
+            };
+            let so_far = runs.entry(source.run).or_insert(seen);
+            *so_far = worse(*so_far, seen);
+        }
+        let mut strip: Vec<(u32, ScoredRun)> = runs.into_iter().filter(|(run, _)| !bad_days.contains(run)).collect();
+        strip.sort_unstable_by_key(|(run, _)| *run);
+        strip
+    }
+}
+
+fn worse(one: ScoredRun, other: ScoredRun) -> ScoredRun {
+    match (one, other) {
+        (ScoredRun::Failed, _) | (_, ScoredRun::Failed) => ScoredRun::Failed,
+        (ScoredRun::Flaked, _) | (_, ScoredRun::Flaked) => ScoredRun::Flaked,
+        _ => ScoredRun::Passed,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn source(run: u32, code: u32, job: u32) -> TimelineSource {
+        TimelineSource { run, code: Some(code), job, in_progress: false }
+    }
+
+    /// How the only test that failed ended in each run.
+    fn seen(build: impl FnOnce(&mut Timeline)) -> Vec<ScoredRun> {
+        let mut ledger = Timeline::default();
+        build(&mut ledger);
+        let bad = ledger.bad_days();
+        ledger.standings(&bad).remove(0).strip.into_iter().map(|(_, seen)| seen).collect()
+    }
+
+    #[test]
+    fn a_pass_in_the_same_report_proves_it_flaky() {
+        let told = seen(|ledger| {
+            ledger.begin(source(0, 0, 0));
+            ledger.add(0, false, Outcome::Failed, 1.0);
+            ledger.add(0, true, Outcome::Passed, 1.0);
+            ledger.begin(source(1, 1, 0));
+            ledger.add(0, false, Outcome::Failed, 1.0);
+            ledger.add(0, true, Outcome::Failed, 1.0);
+        });
+        assert_eq!(told, [ScoredRun::Flaked, ScoredRun::Failed]);
+    }
+
+    #[test]
+    fn so_does_a_pass_with_the_same_code_in_the_same_job() {
+        let runs = |same_job: u32, same_code: u32| {
+            seen(|ledger| {
+                ledger.begin(source(0, 7, 0));
+                ledger.add(0, false, Outcome::Failed, 1.0);
+                ledger.begin(source(1, same_code, same_job));
+                ledger.add(0, false, Outcome::Passed, 1.0);
+            })
+        };
+        assert_eq!(runs(0, 7), [ScoredRun::Flaked, ScoredRun::Passed]);
+        assert_eq!(runs(1, 7), [ScoredRun::Failed, ScoredRun::Passed], "another system may well fail always");
+        assert_eq!(runs(0, 8), [ScoredRun::Failed, ScoredRun::Passed]);
+    }
+
+    #[test]
+    fn jobs_of_one_run_are_one_run() {
+        let told = seen(|ledger| {
+            for run in 0..3 {
+                for job in 0..2 {
+                    ledger.begin(source(run, run, job));
+                    ledger.add(0, false, if job == 1 { Outcome::Failed } else { Outcome::Passed }, 1.0);
+                }
+            }
+        });
+        assert_eq!(told, [ScoredRun::Failed; 3]);
+    }
+
+    #[test]
+    fn work_in_progress_may_fail() {
+        let told = seen(|ledger| {
+            ledger.begin(TimelineSource { in_progress: true, ..source(0, 0, 0) });
+            ledger.add(0, false, Outcome::Failed, 1.0);
+            ledger.begin(TimelineSource { in_progress: true, ..source(1, 1, 0) });
+            ledger.add(0, false, Outcome::Failed, 1.0);
+            ledger.begin(source(2, 1, 0));
+            ledger.add(0, false, Outcome::Passed, 1.0);
+        });
+        assert_eq!(told, [ScoredRun::Flaked, ScoredRun::Passed]);
+    }
+
+    #[test]
+    fn a_day_on_which_most_tests_failed_is_set_apart() {
+        let mut ledger = Timeline::default();
+        for run in 0..20 {
+            ledger.begin(source(run, run, 0));
+            for test in 0..20 {
+                let fails = run == 7 && test < 15 || test == 0 && run % 5 == 0;
+                ledger.add(test, false, if fails { Outcome::Error } else { Outcome::Passed }, 1.0);
+            }
+        }
+        let bad = ledger.bad_days();
+        assert_eq!(bad, HashSet::from([7]));
+        let standings = ledger.standings(&bad);
+        assert_eq!((standings[0].score.runs, standings[0].score.failures), (19, 4));
+        assert_eq!(standings[1].score.failures, 0, "it failed on that day only");
+        assert_eq!((standings[19].score.runs, standings[19].strip.len()), (19, 0));
+    }
+
+    #[test]
+    fn what_was_skipped_has_not_run() {
+        let mut ledger = Timeline::default();
+        ledger.begin(source(0, 0, 0));
+        ledger.add(3, false, Outcome::Skipped, 0.0);
+        assert_eq!(ledger.standings(&HashSet::new()), []);
+    }
+}

@@ -1,0 +1,3 @@
+//! A simulated suite that answers sessions, for tests of techniques.
+
+pub(crate) mod simulated_suite;

@@ -1,0 +1,232 @@
+//! The listener: one thread for each who asks, and a way out for all.
+
+use std::collections::VecDeque;
+use std::io::{self, Read, Write};
+use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::Response;
+use crate::access_control;
+use crate::request::{self, Method, Request};
+
+/// When more are here at once, whoever came first has to go.
+const MOST: usize = 64;
+/// So long a request may take to arrive, and an answer to be taken.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// How long to wait when no connection can be taken, such as when too many files are open.
+const PAUSE: Duration = Duration::from_millis(50);
+
+pub struct Server {
+    listener: TcpListener,
+    address: SocketAddr,
+    stopping: Arc<AtomicBool>,
+}
+
+/// Ends a server from another thread.
+#[derive(Clone)]
+pub struct Stopper {
+    address: SocketAddr,
+    stopping: Arc<AtomicBool>,
+}
+
+impl Server {
+    /// Listens on this port of the loopback address; 0 is any that is free.
+    pub fn bind(port: u16) -> io::Result<Self> {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port))?;
+        let address = listener.local_addr()?;
+        Ok(Self { listener, address, stopping: Arc::default() })
+    }
+
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    pub fn stopper(&self) -> Stopper {
+        Stopper { address: self.address, stopping: self.stopping.clone() }
+    }
+
+    /// Answers until it is stopped.
+    pub fn run(self, answer: impl Fn(&Request) -> Response + Sync) {
+        let open = Open::default();
+        thread::scope(|scope| {
+            for stream in self.listener.incoming() {
+                if self.stopping.load(Ordering::SeqCst) {
+                    break;
+                }
+                let Ok(stream) = stream else {
+                    thread::sleep(PAUSE);
+                    continue;
+                };
+                let Ok(number) = open.add(&stream) else { continue };
+                let (open, answer, port) = (&open, &answer, self.address.port());
+                let talk = move || {
+                    talk(&stream, port, answer);
+                    open.remove(number);
+                };
+                if thread::Builder::new().spawn_scoped(scope, talk).is_err() {
+                    open.remove(number);
+                }
+            }
+            open.close();
+        });
+    }
+}
+
+impl Stopper {
+    pub fn stop(&self) {
+        self.stopping.store(true, Ordering::SeqCst);
+        // It waits for somebody to come.
+        let _ = TcpStream::connect_timeout(&self.address, PATIENCE);
+    }
+}
+
+/// The connections that are open, the oldest first.
+#[derive(Default)]
+struct Open {
+    all: Mutex<(u64, VecDeque<(u64, TcpStream)>)>,
+}
+
+impl Open {
+    /// Makes room for it, and knows it by a number from now on.
+    fn add(&self, stream: &TcpStream) -> io::Result<u64> {
+        let copy = stream.try_clone()?;
+        let (last, all) = &mut *self.all.lock().expect("nothing panics under this lock");
+        if all.len() >= MOST
+            && let Some((_, oldest)) = all.pop_front()
+        {
+            let _ = oldest.shutdown(Shutdown::Both);
+        }
+        *last += 1;
+        all.push_back((*last, copy));
+        Ok(*last)
+    }
+
+    fn remove(&self, number: u64) {
+        self.all.lock().expect("nothing panics under this lock").1.retain(|(one, _)| *one != number);
+    }
+
+    fn close(&self) {
+        for (_, stream) in &self.all.lock().expect("nothing panics under this lock").1 {
+            let _ = stream.shutdown(Shutdown::Both);
+        }
+    }
+}
+
+fn talk(stream: &TcpStream, port: u16, answer: &(impl Fn(&Request) -> Response + Sync)) {
+    let until = Instant::now() + PATIENCE;
+    let (response, with_body) = match request::read(&mut Timed { stream, until }) {
+        None => return,
+        Some(Err(wrong)) => (wrong, true),
+        Some(Ok(request)) => {
+            let answered = access_control::refused(&request, port)
+                .map_or_else(|| catch_unwind(AssertUnwindSafe(|| answer(&request))), Ok);
+            let failed = |_| Response::words(500, "unflake failed inside. What it printed says where.");
+            (answered.unwrap_or_else(failed), request.method != Method::Head)
+        }
+    };
+    let mut out = Timed { stream, until: Instant::now() + PATIENCE };
+    let _ = out.write_all(&response.bytes(with_body));
+    // Closed with something unread, the other side would lose the answer.
+    let _ = stream.shutdown(Shutdown::Write);
+    let _ = io::copy(&mut Timed { stream, until: Instant::now() + PAUSE }.take(1 << 20), &mut io::sink());
+}
+
+/// A connection on which everything is over at a moment, not merely each step of it.
+struct Timed<'a> {
+    stream: &'a TcpStream,
+    until: Instant,
+}
+
+impl Timed<'_> {
+    fn left(&self) -> io::Result<Duration> {
+        let left = self.until.saturating_duration_since(Instant::now());
+        if left.is_zero() { Err(io::ErrorKind::TimedOut.into()) } else { Ok(left) }
+    }
+}
+
+impl Read for Timed<'_> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        self.stream.set_read_timeout(Some(self.left()?))?;
+        self.stream.read(into)
+    }
+}
+
+impl Write for Timed<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.stream.set_write_timeout(Some(self.left()?))?;
+        self.stream.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A server while `visit` lasts, and the certainty that it ends.
+    fn serving(visit: impl FnOnce(SocketAddr)) {
+        let server = Server::bind(0).unwrap();
+        let (address, stopper) = (server.address(), server.stopper());
+        let thread = thread::spawn(move || {
+            server.run(|request| match request.path.as_str() {
+                "/panic" => panic!("as asked"),
+                path => Response::words(200, path),
+            });
+        });
+        visit(address);
+        let begun = Instant::now();
+        stopper.stop();
+        thread.join().unwrap();
+        assert!(begun.elapsed() < PATIENCE / 2, "it waited for somebody slow");
+        assert!(TcpStream::connect(address).is_err(), "nobody listens any more");
+    }
+
+    fn ask(address: SocketAddr, path: &str) -> String {
+        let mut stream = TcpStream::connect(address).unwrap();
+        write!(stream, "GET {path} HTTP/1.1\r\nHost: {address}\r\n\r\n").unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
+    }
+
+    #[test]
+    fn it_answers_and_a_panic_is_one_answer_only() {
+        serving(|address| {
+            assert!(ask(address, "/x").ends_with("\r\n\r\n/x\n"));
+            assert!(ask(address, "/panic").starts_with("HTTP/1.1 500 "));
+            assert!(ask(address, "/y").starts_with("HTTP/1.1 200 OK\r\n"));
+        });
+    }
+
+    #[test]
+    fn whoever_is_slow_keeps_nobody_else_out() {
+        serving(|address| {
+            let slow: Vec<TcpStream> = (0..3 * MOST)
+                .map(|_| {
+                    let mut stream = TcpStream::connect(address).unwrap();
+                    let _ = stream.write_all(b"GET / HT");
+                    stream
+                })
+                .collect();
+            let begun = Instant::now();
+            assert!(ask(address, "/quick").contains("/quick"));
+            assert!(begun.elapsed() < PATIENCE / 2, "{:?}", begun.elapsed());
+            drop(slow);
+        });
+    }
+
+    #[test]
+    fn a_port_that_is_taken_is_said_to_be() {
+        let server = Server::bind(0).unwrap();
+        let second = Server::bind(server.address().port()).err().expect("it is taken");
+        assert_eq!(second.kind(), io::ErrorKind::AddrInUse);
+    }
+}

@@ -1,0 +1,80 @@
+//! The shim as a file to preload, and the page that its processes share with us. Both are files in memory: nothing of them is
+//! left, however unflake ends.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::mem::offset_of;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::fs::FileExt;
+
+use nix::sys::memfd::{MFdFlags, memfd_create};
+
+use crate::error::WorldError;
+use crate::outcome::{ReachedPrograms, UnreachedProgram, Why};
+use crate::page::{Page, TEXT, VERSION};
+
+const LIBRARY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/libunflake_under.so"));
+
+pub(crate) struct Shim {
+    library: File,
+    page: File,
+}
+
+impl Shim {
+    pub(crate) fn new() -> Result<Self, WorldError> {
+        if LIBRARY.is_empty() {
+            let why = "this can be set on Linux with glibc only, on x86-64 and arm64";
+            return Err(WorldError { factor: None, why: why.to_owned() });
+        }
+        Self::make().map_err(WorldError::any("make a file in memory for the shim"))
+    }
+
+    fn make() -> io::Result<Self> {
+        let file = |name| memfd_create(name, MFdFlags::MFD_CLOEXEC).map(|file: OwnedFd| File::from(file));
+        let mut library = file(c"libunflake_under.so")?;
+        library.write_all(LIBRARY)?;
+        let page = file(c"unflake-page")?;
+        page.set_len(size_of::<Page>() as u64)?;
+        page.write_all_at(&VERSION.to_ne_bytes(), offset_of!(Page, version) as u64)?;
+        Ok(Self { library, page })
+    }
+
+    pub(crate) fn library(&self) -> String {
+        path(&self.library)
+    }
+
+    pub(crate) fn page(&self) -> String {
+        path(&self.page)
+    }
+
+    pub(crate) fn arm(&self, armed: bool) -> io::Result<()> {
+        self.page.write_all_at(&u32::from(armed).to_ne_bytes(), offset_of!(Page, armed) as u64)
+    }
+
+    pub(crate) fn reached(&self) -> io::Result<ReachedPrograms> {
+        let number = |at: usize| {
+            let mut bytes = [0; 4];
+            self.page.read_exact_at(&mut bytes, at as u64).map(|()| u32::from_ne_bytes(bytes))
+        };
+        let used = number(offset_of!(Page, used))? as usize;
+        let mut text = vec![0; used.min(TEXT)];
+        self.page.read_exact_at(&mut text, offset_of!(Page, text) as u64)?;
+        let entries = text.split(|byte| *byte == 0).filter_map(<[u8]>::split_first);
+        let missed = entries.filter_map(|(why, program)| {
+            Some(UnreachedProgram {
+                program: String::from_utf8_lossy(program).into_owned(),
+                why: Why::from_letter(*why)?,
+            })
+        });
+        Ok(ReachedPrograms {
+            processes: number(offset_of!(Page, processes))?,
+            taking_turns: number(offset_of!(Page, taking_turns))?,
+            missed: missed.collect(),
+        })
+    }
+}
+
+/// A path that leads other processes of this user to a file of ours, as long as we live.
+fn path(file: &File) -> String {
+    format!("/proc/{}/fd/{}", std::process::id(), file.as_raw_fd())
+}

@@ -1,0 +1,221 @@
+use std::io;
+use std::path::Path;
+use std::process::Command;
+
+use jiff::tz::TimeZone;
+use nix::time::{ClockId, clock_gettime};
+use unflake_model::{DirectoryOrder, Factor, Network};
+
+use crate::clock::{check_locale, shift, zone};
+use crate::elf_check::examine;
+use crate::error::WorldError;
+use crate::fresh_home::{FreshState, Interpreter};
+use crate::limits::{SetUp, SpawnSpec, TOLD, cpu_set, first_cores, may_be_alone};
+use crate::load::Load;
+use crate::outcome::{ReachedPrograms, UnreachedProgram};
+use crate::shim::Shim;
+
+/// A world that commands can be started in. It lasts as long as this value: the load, the shim, the empty home.
+pub struct World {
+    factors: Vec<Factor>,
+    shim: Option<Shim>,
+    set_up: SetUp,
+    zone: Option<TimeZone>,
+    state: Option<FreshState>,
+    interpreter: Option<Interpreter>,
+    busy: u32,
+    load: Option<Load>,
+}
+
+impl World {
+    /// Of two settings of the same factor the later holds; variables add up. With no factors at all, the shim is loaded and does
+    /// nothing: the world that others are compared with.
+    pub fn new(factors: &[Factor]) -> Result<Self, WorldError> {
+        Self::below(&std::env::temp_dir(), factors)
+    }
+
+    /// The same, with its directories below one that somebody else removes, whatever becomes of us.
+    pub fn below(place: &Path, factors: &[Factor]) -> Result<Self, WorldError> {
+        let factors = &last_of_each(factors);
+        let shim = if factors.is_empty() || factors.iter().any(needs_shim) { Some(Shim::new()?) } else { None };
+        let mut under = Self {
+            factors: factors.clone(),
+            shim,
+            set_up: SetUp::default(),
+            zone: None,
+            state: None,
+            interpreter: None,
+            busy: 0,
+            load: None,
+        };
+        for factor in factors {
+            match factor {
+                Factor::TimeZone(name) => under.zone = Some(zone(factor, name)?),
+                Factor::Locale(name) => check_locale(factor, name)?,
+                Factor::Beside(_) => {
+                    return Err(WorldError::set(factor, "only a run of tests has copies, and a command is run once"));
+                }
+                Factor::Order(_) => {
+                    return Err(WorldError::set(
+                        factor,
+                        "only a run of tests has an order, and a command is run as it is",
+                    ));
+                }
+                Factor::Cores(count) => {
+                    under.set_up.cores =
+                        first_cores(*count).map_err(WorldError::any("find out which cores there are"))?;
+                }
+                Factor::Load(count) => under.busy = *count,
+                Factor::Memory(size) => under.set_up.memory = Some(size.bytes()),
+                Factor::OpenFiles(number) => under.set_up.open_files = Some(*number),
+                Factor::Network(network) => {
+                    under.set_up.alone = *network == Network::Alone;
+                    if under.set_up.alone {
+                        may_be_alone()
+                            .map_err(|error| WorldError::set(factor, format!("{error}; `off` needs no rights")))?;
+                    }
+                }
+                Factor::State(_) => {
+                    under.state = Some(FreshState::below(place).map_err(WorldError::any("make an empty home"))?);
+                }
+                Factor::Interpreter(name) => {
+                    let made =
+                        Interpreter::below(place, name).map_err(WorldError::any("make a place for the interpreter"))?;
+                    under.interpreter = Some(made.ok_or_else(|| WorldError::set(factor, "there is no such program"))?);
+                }
+                Factor::Date(_) | Factor::Speed(_) | Factor::HashSeed(_) | Factor::RandomSeed(_) => {}
+                Factor::Delays(_) | Factor::Listing(_) | Factor::SwitchInterval(_) | Factor::Variable { .. } => {}
+            }
+        }
+        under.told()?;
+        Ok(under)
+    }
+
+    /// Starts the busy processes, where there are to be some. Not before: what only prepares a test need not be slow.
+    pub fn load(&mut self) -> Result<(), WorldError> {
+        if self.busy > 0 {
+            let cores = self.set_up.cores.as_deref().and_then(|cores| cpu_set(cores).ok());
+            let started = Load::start(self.busy, cores);
+            self.load = Some(started.map_err(WorldError::any("start busy processes"))?);
+        }
+        Ok(())
+    }
+
+    pub fn factors(&self) -> &[Factor] {
+        &self.factors
+    }
+
+    /// What the environment of a command must have, and what it must not. A date holds from this moment on.
+    pub fn variables(&self) -> Vec<(String, Option<String>)> {
+        let mut set: Vec<(String, Option<String>)> = Vec::new();
+        let mut put = |name: &str, value: String| set.push((name.to_owned(), Some(value)));
+        for factor in &self.factors {
+            match factor {
+                Factor::TimeZone(name) => put("TZ", name.clone()),
+                Factor::Locale(name) => put("LC_ALL", name.clone()),
+                Factor::HashSeed(seed) => {
+                    put("PYTHONHASHSEED", seed.to_string());
+                    put("PERL_HASH_SEED", seed.to_string());
+                }
+                _ => {}
+            }
+        }
+        if let Some(shim) = &self.shim {
+            // Whatever else is preloaded stays, and comes after ours.
+            let others = std::env::var("LD_PRELOAD").ok().filter(|others| !others.is_empty());
+            let all = [Some(shim.library()), others];
+            put("LD_PRELOAD", all.into_iter().flatten().collect::<Vec<_>>().join(":"));
+            put(TOLD, self.told().expect("it was so when this was made"));
+        }
+        set.extend(self.state.iter().flat_map(FreshState::variables));
+        set.extend(self.interpreter.iter().flat_map(Interpreter::variables));
+        for factor in &self.factors {
+            if let Factor::Variable { name, value } = factor {
+                set.push((name.clone(), value.clone()));
+            }
+        }
+        set
+    }
+
+    /// The way in, from this moment on, for a command that somebody else starts.
+    pub fn door(&self) -> SpawnSpec {
+        SpawnSpec { variables: self.variables(), set_up: self.set_up.clone() }
+    }
+
+    /// Has a command start in this world.
+    pub fn prepare(&self, command: &mut Command) {
+        self.door().prepare(command);
+    }
+
+    /// Switches delays on or off, in all processes at once. They are off at first.
+    pub fn arm(&self, armed: bool) -> io::Result<()> {
+        self.shim.as_ref().map_or(Ok(()), |shim| shim.arm(armed))
+    }
+
+    /// What the shim has come into so far. None: nothing of this world needs it.
+    pub fn reached(&self) -> Option<ReachedPrograms> {
+        self.shim.as_ref().and_then(|shim| shim.reached().ok())
+    }
+
+    /// Why a program that is to be started in this world will not be reached, as far as its file tells.
+    pub fn misses(&self, program: &str) -> Option<UnreachedProgram> {
+        self.shim.as_ref().and_then(|_| examine(program))
+    }
+
+    /// The factors that hold only where the shim is.
+    pub fn by_shim(&self) -> impl Iterator<Item = &Factor> {
+        self.factors.iter().filter(|factor| needs_shim(factor))
+    }
+
+    /// What the shim is told: `agents/preload/settings.rs`.
+    fn told(&self) -> Result<String, WorldError> {
+        let origins = [ClockId::CLOCK_REALTIME, ClockId::CLOCK_MONOTONIC, ClockId::CLOCK_BOOTTIME].map(now);
+        let mut words = vec![format!("origins={},{},{}", origins[0], origins[1], origins[2])];
+        for factor in &self.factors {
+            let word = match factor {
+                Factor::Date(when) => {
+                    let zone = self.zone.clone().unwrap_or_else(TimeZone::system);
+                    format!("shift={}", shift(factor, *when, zone, origins[0])?)
+                }
+                Factor::Speed(millionths) => format!("speed={millionths}"),
+                Factor::RandomSeed(seed) => format!("random={}", *seed as i64),
+                Factor::Cores(count) => format!("cores={count}"),
+                Factor::Delays(delays) => {
+                    let most = delays.most.microseconds() * 1_000;
+                    format!("delays={most},{},{}", delays.one_in, delays.seed as i64)
+                }
+                Factor::Network(Network::Off) => "off".to_owned(),
+                Factor::Network(Network::Slow(by)) => format!("slow={}", by.microseconds() * 1_000),
+                Factor::Listing(DirectoryOrder::Sorted) => "listing=0,0".to_owned(),
+                Factor::Listing(DirectoryOrder::Reversed) => "listing=1,0".to_owned(),
+                Factor::Listing(DirectoryOrder::Shuffled(seed)) => format!("listing=2,{}", *seed as i64),
+                Factor::SwitchInterval(interval) => format!("turns={}", interval.microseconds()),
+                _ => continue,
+            };
+            words.push(word);
+        }
+        words.extend(self.shim.as_ref().map(|shim| format!("page={}", shim.page())));
+        Ok(words.join(";"))
+    }
+}
+
+fn last_of_each(factors: &[Factor]) -> Vec<Factor> {
+    let adds_up = |factor: &Factor| matches!(factor, Factor::Variable { .. });
+    let is_last = |index: usize| factors[index + 1..].iter().all(|later| later.kind() != factors[index].kind());
+    let kept = |(index, factor): &(usize, &Factor)| adds_up(factor) || is_last(*index);
+    factors.iter().enumerate().filter(kept).map(|(_, factor)| factor.clone()).collect()
+}
+
+fn needs_shim(factor: &Factor) -> bool {
+    match factor {
+        Factor::Date(_) | Factor::Speed(_) | Factor::RandomSeed(_) | Factor::Cores(_) => true,
+        Factor::Delays(_) | Factor::Listing(_) | Factor::SwitchInterval(_) => true,
+        Factor::Network(network) => *network != Network::Alone,
+        _ => false,
+    }
+}
+
+fn now(clock: ClockId) -> i64 {
+    let time = clock_gettime(clock).expect("the system has this clock");
+    time.tv_sec() * 1_000_000_000 + time.tv_nsec()
+}

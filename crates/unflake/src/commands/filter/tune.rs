@@ -1,0 +1,184 @@
+//! `unflake filter mark` and `unflake filter tune`: what failures were, and which threshold follows from that.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use serde_json::json;
+use unflake_report::{self as report, TuneReport};
+use unflake_techniques::{FailureLabel, Flakiness, ScoredFailure, ThresholdAdvice, ThresholdPoint, advise};
+
+use crate::args::When;
+use crate::args::filter::{FilterMarkArgs, FilterTuneArgs, Marked};
+use crate::commands::filter::command::{known, place};
+use crate::commands::filter::file::{FilterFile, Word};
+use crate::config::project;
+use crate::config::settings::Settings;
+use crate::console;
+use crate::error::Trouble;
+use crate::exit::Exit;
+
+/// The file beside the filter: what a failure was, its test and its assertion, between tabs.
+pub(crate) const LABELS: &str = "unflake-labels.tsv";
+
+fn labels(said: Option<&Path>, here: &Path) -> PathBuf {
+    said.map_or_else(|| project::find(here).join(LABELS), Path::to_owned)
+}
+
+pub(crate) fn mark(args: &FilterMarkArgs, here: &Path) -> Result<Exit, Trouble> {
+    let path = labels(args.labels.as_deref(), here);
+    if let Some(text) = [&args.test, args.expression.as_ref().unwrap_or(&args.test)]
+        .into_iter()
+        .find(|text| text.contains(['\t', '\n']))
+    {
+        return Err(Trouble::usage(format!(
+            "`{}` cannot be marked: it has a tab or a line in it",
+            text.escape_debug()
+        )));
+    }
+    let mut words = vec![args.label.word(), args.test.as_str()];
+    words.extend(args.expression.as_deref());
+    let write =
+        || OpenOptions::new().create(true).append(true).open(&path)?.write_all((words.join("\t") + "\n").as_bytes());
+    write().map_err(|error| Trouble::usage(format!("{} cannot be written: {error}", path.display())))?;
+    Ok(Exit::Success)
+}
+
+impl Marked {
+    pub(crate) fn from_word(word: &str) -> Option<Self> {
+        [Self::True, Self::Update, Self::Flaky].into_iter().find(|one| one.word() == word)
+    }
+
+    fn word(self) -> &'static str {
+        match self {
+            Self::True => "true",
+            Self::Update => "update",
+            Self::Flaky => "flaky",
+        }
+    }
+}
+
+/// A line of the file.
+struct Line<'a> {
+    label: FailureLabel,
+    test: &'a str,
+    expression: Option<&'a str>,
+}
+
+fn parse<'a>(text: &'a str, path: &Path) -> Result<Vec<Line<'a>>, Trouble> {
+    let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty() && !line.starts_with('#'));
+    lines
+        .map(|(at, line)| {
+            let mut words = line.split('\t');
+            let label = match words.next() {
+                Some("true") => Some(FailureLabel::True),
+                Some("update") => Some(FailureLabel::Update),
+                Some("flaky") => Some(FailureLabel::Flaky),
+                _ => None,
+            };
+            match (label, words.next()) {
+                (Some(label), Some(test)) => Ok(Line { label, test, expression: words.next() }),
+                _ => Err(Trouble::usage(format!("{}, line {}: it has no label and test", path.display(), at + 1))
+                    .hint(
+                        "true, update or flaky, then the test, and its assertion if it has several, with a tab between",
+                    )),
+            }
+        })
+        .collect()
+}
+
+/// Everything that was looked at, with what was said of it. A label of a whole test is one of its most flaky assertion.
+fn scored(known: &[Flakiness], lines: &[Line<'_>], rule: Word) -> (Vec<ScoredFailure>, usize) {
+    let score = |one: &Flakiness| match rule {
+        Word::Strict => one.worst_inconsistent().map_or(0.0, |seen| seen.score()),
+        Word::Published => one.score(),
+    };
+    let mut scored: Vec<ScoredFailure> =
+        known.iter().map(|one| ScoredFailure { score: score(one), label: None }).collect();
+    let mut unknown = 0;
+    for line in lines {
+        let is_it = |one: &Flakiness| {
+            one.assertion.test.as_str() == line.test
+                && line.expression.is_none_or(|expression| expression == one.assertion.spot.expression)
+        };
+        let of_test = known.iter().enumerate().filter(|(_, one)| is_it(one));
+        match of_test.max_by(|one, other| score(one.1).total_cmp(&score(other.1))) {
+            Some((at, _)) => scored[at].label = Some(line.label),
+            // It was never seen to vary, so nothing could let it fail.
+            None => {
+                unknown += 1;
+                scored.push(ScoredFailure { score: 0.0, label: Some(line.label) });
+            }
+        }
+    }
+    (scored, unknown)
+}
+
+pub(crate) fn tune(args: &FilterTuneArgs, settings: &Settings, here: &Path, colour: When) -> Result<Exit, Trouble> {
+    let path = labels(args.labels.as_deref(), here);
+    let text = fs::read_to_string(&path).map_err(|error| {
+        Trouble::usage(format!("{} cannot be read: {error}", path.display())).hint(
+            "`unflake filter mark true TEST` says of a failure that it revealed a bug; `update` and `flaky` go as well",
+        )
+    })?;
+    let filter = place(args.file.as_deref(), here);
+    let file = FilterFile::read(&filter)?;
+    let rule = args.rule.or(file.as_ref().map(|file| file.rule)).unwrap_or_default();
+    let lines = parse(&text, &path)?;
+    let (scored, unknown) = scored(&known(&settings.store.value)?, &lines, rule);
+    let Some(advice) = advise(&scored) else {
+        let what = format!("{} names no failure that revealed a bug or a change of a feature", path.display());
+        return Err(
+            Trouble::usage(what).hint("a threshold is as high as it must be to keep those; without any it is 0")
+        );
+    };
+    let tuned = tuned(&advice, unknown);
+    if let Some(path) = &args.html {
+        let write = || {
+            let mut out = BufWriter::new(File::create(path)?);
+            report::tune_page(&tuned, &mut out)?;
+            out.flush()
+        };
+        write().map_err(|error| Trouble::usage(format!("{} cannot be written: {error}", path.display())))?;
+    }
+    let threshold = advice.point.threshold;
+    if args.write {
+        let mut file = file.unwrap_or_default();
+        file.threshold = threshold;
+        file.write(&filter)?;
+    }
+    let document = json!({
+        "schema": 1, "command": "filter tune", "threshold": threshold, "removed": advice.point.removed, "kept": advice.point.kept,
+        "balance": advice.balance, "bugs": advice.bugs, "updates": advice.updates, "flaky": advice.flaky,
+        "varied": advice.varied, "may_lose": advice.may_lose,
+        "curve": advice.curve.iter().map(|at| json!([at.threshold, at.removed, at.kept])).collect::<Vec<_>>(),
+    });
+    match &args.json {
+        Some(path) if path.as_os_str() == "-" => println!("{document}"),
+        Some(path) => fs::write(path, format!("{document}\n"))
+            .map_err(|error| Trouble::usage(format!("{} cannot be written: {error}", path.display())))?,
+        None => {}
+    }
+    if args.json.as_deref() != Some(Path::new("-")) {
+        let mut out = io::stdout().lock();
+        let _ = report::tuned(&tuned, &console::look(colour, &io::stdout()), &mut out).and_then(|()| out.flush());
+    }
+    Ok(Exit::Success)
+}
+
+fn tuned(advice: &ThresholdAdvice, unknown: usize) -> TuneReport {
+    let ThresholdPoint { threshold, removed, kept } = advice.point;
+    TuneReport {
+        threshold,
+        removed: removed.unwrap_or(0.0),
+        kept: kept.unwrap_or(1.0),
+        balance: advice.balance,
+        curve: advice.curve.iter().map(|at| (at.threshold, at.removed, at.kept)).collect(),
+        bugs: advice.bugs,
+        updates: advice.updates,
+        flaky: advice.flaky,
+        varied: advice.varied,
+        unknown: unknown as u32,
+        may_lose: advice.may_lose,
+    }
+}

@@ -1,0 +1,167 @@
+//! `.unflake/quarantine.toml`: read, checked, and written so that two people's changes to it merge.
+
+use std::fmt::Write;
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use unflake_model::{QuarantineMode, Quarantined};
+use unflake_store::QUARANTINE;
+
+use crate::error::Trouble;
+
+/// Nobody waits longer for a test than this.
+pub(crate) const LONGEST_DAYS: i64 = 30;
+
+const HEAD: &str =
+    "# Failures that are excused for a while. `unflake quarantine` says what holds; see `unflake quarantine --help`.\n";
+
+#[derive(Debug, Default)]
+pub(crate) struct QuarantineFile {
+    path: PathBuf,
+    pub(crate) entries: Vec<Quarantined>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Document {
+    #[serde(default)]
+    test: Vec<Quarantined>,
+}
+
+impl QuarantineFile {
+    /// A project without such a file has nothing in quarantine. A file that cannot be trusted is refused: nobody would know what it excuses.
+    pub(crate) fn read(directory: &Path) -> Result<Self, Trouble> {
+        let path = directory.join(QUARANTINE);
+        let wrong = |why: String| Trouble::usage(format!("{} cannot be used: {why}", path.display()));
+        let text = match fs::read_to_string(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Self { path, entries: Vec::new() }),
+            Err(error) => return Err(wrong(error.to_string())),
+        };
+        let document: Document = toml::from_str(&text).map_err(|error| wrong(error.to_string()))?;
+        for entry in &document.test {
+            check(entry).map_err(|why| wrong(format!("{}: {why}", entry.test)))?;
+        }
+        let mut entries = document.test;
+        entries.sort_by(|one, other| one.test.cmp(&other.test));
+        if let Some(twice) = entries.windows(2).find(|two| two[0].test == two[1].test) {
+            return Err(wrong(format!("{} stands in it twice", twice[0].test)));
+        }
+        Ok(Self { path, entries })
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Whole or not at all.
+    pub(crate) fn write(&self) -> io::Result<()> {
+        let directory = self.path.parent().unwrap_or(Path::new("."));
+        fs::create_dir_all(directory)?;
+        let mut file = tempfile::NamedTempFile::new_in(directory)?;
+        io::Write::write_all(&mut file, text(&self.entries).as_bytes())?;
+        file.persist(&self.path).map_err(|error| error.error)?;
+        Ok(())
+    }
+}
+
+fn check(entry: &Quarantined) -> Result<(), String> {
+    let days = entry.expires.since(entry.added);
+    if days < 0 {
+        return Err(format!("it expires on {}, before it was added on {}", entry.expires, entry.added));
+    }
+    if days > LONGEST_DAYS {
+        return Err(format!(
+            "it expires {days} days after it was added; {LONGEST_DAYS} is the most. Renew it when it is over"
+        ));
+    }
+    if entry.mode == QuarantineMode::Run && entry.failures.is_empty() {
+        return Err(
+            "it names no failure that is excused. `unflake quarantine add` fills them in from the history".to_owned()
+        );
+    }
+    let missing =
+        [("reason", &entry.reason), ("owner", &entry.owner)].into_iter().find(|(_, text)| text.trim().is_empty());
+    missing.map_or(Ok(()), |(name, _)| Err(format!("its {name} is empty")))
+}
+
+/// Sorted by test, one line for each field: what two people add stands apart.
+fn text(entries: &[Quarantined]) -> String {
+    let mut text = HEAD.to_owned();
+    for entry in entries {
+        let quoted = |text: &str| toml::Value::from(text).to_string();
+        let _ = write!(
+            text,
+            "\n[[test]]\nid = {}\nreason = {}\nowner = {}\n",
+            quoted(entry.test.as_str()),
+            quoted(&entry.reason),
+            quoted(&entry.owner)
+        );
+        if let Some(issue) = &entry.issue {
+            let _ = writeln!(text, "issue = {}", quoted(issue));
+        }
+        let mode = if entry.mode == QuarantineMode::Skip { "skip" } else { "run" };
+        let _ = write!(text, "added = \"{}\"\nexpires = \"{}\"\nmode = \"{mode}\"\n", entry.added, entry.expires);
+        if !entry.failures.is_empty() {
+            let failures: Vec<String> = entry.failures.iter().map(|one| format!("\"{one}\"")).collect();
+            let _ = writeln!(text, "failures = [{}]", failures.join(", "));
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use unflake_model::{Day, Fingerprint, TestId};
+
+    use super::*;
+
+    fn day(text: &str) -> Day {
+        text.parse().expect("a day")
+    }
+
+    fn entry(id: &str) -> Quarantined {
+        Quarantined {
+            test: TestId::new(id),
+            reason: "slow \"server\"".to_owned(),
+            owner: "@ada".to_owned(),
+            issue: Some("#12".to_owned()),
+            added: day("2026-11-15"),
+            expires: day("2026-11-29"),
+            mode: QuarantineMode::Run,
+            failures: vec![Fingerprint("00ff00ff00ff00ff".to_owned())],
+        }
+    }
+
+    fn read(text: &str) -> Result<Vec<Quarantined>, String> {
+        let place = tempfile::tempdir().expect("a directory");
+        fs::write(place.path().join(QUARANTINE), text).expect("written");
+        QuarantineFile::read(place.path()).map(|file| file.entries).map_err(|trouble| trouble.to_string())
+    }
+
+    #[test]
+    fn what_is_written_is_read_again() {
+        let place = tempfile::tempdir().expect("a directory");
+        let mut file = QuarantineFile::read(place.path()).expect("nothing there is nothing in quarantine");
+        file.entries =
+            vec![entry("a::[x\"y]\n"), Quarantined { issue: None, mode: QuarantineMode::Skip, ..entry("b") }];
+        file.write().expect("written");
+        assert_eq!(QuarantineFile::read(place.path()).expect("read").entries, file.entries);
+        assert_eq!(fs::read_dir(place.path()).expect("listed").count(), 1, "nothing else is left there");
+    }
+
+    #[test]
+    fn what_cannot_be_trusted_is_refused_in_words() {
+        let whole = text(&[entry("a")]);
+        let refused = |from: &str, to: &str| read(&whole.replace(from, to)).expect_err(to);
+        assert!(refused("2026-11-29", "2026-12-20").contains("35 days after it was added; 30 is the most"));
+        assert!(refused("2026-11-29", "2026-11-01").contains("before it was added"));
+        assert!(refused("2026-11-29", "soon").contains("is not a day"));
+        assert!(refused("\"@ada\"", "\" \"").contains("its owner is empty"));
+        assert!(refused("[\"00ff00ff00ff00ff\"]", "[]").contains("names no failure"));
+        assert!(refused("mode =", "modus =").contains("modus"));
+        assert!(read(&format!("{whole}{}", whole.replace(HEAD, ""))).expect_err("twice").contains("twice"));
+    }
+}

@@ -1,0 +1,213 @@
+//! Which failures look alike, and what they cost.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+
+use unflake_model::{Failure, Phase, Timestamp};
+use unflake_store::{FailureRef, Kin, Source, Store, TestKey, TextKey};
+use unflake_techniques::{ScoredRun, TestStanding};
+
+use super::overview::concerns;
+use crate::error::Trouble;
+use crate::sources::hash;
+use crate::test_scores::Standings;
+
+/// Failures of one test that look alike.
+#[derive(Clone, Debug)]
+pub(crate) struct SeenFailure {
+    pub(crate) cause: String,
+    pub(crate) fingerprint: String,
+    pub(crate) count: usize,
+    pub(crate) last: Timestamp,
+    pub(crate) newest: FailureRef,
+}
+
+/// What is known of a cause.
+#[derive(Clone, Debug)]
+pub(crate) struct CauseFacts {
+    pub(crate) id: String,
+    pub(crate) failures: usize,
+    pub(crate) seconds_lost: f64,
+    pub(crate) last: Option<Timestamp>,
+    /// None: its failures said nothing.
+    pub(crate) newest: Option<FailureRef>,
+    /// What cost most first.
+    pub(crate) tests: Vec<TestKey>,
+}
+
+/// The failures of the tests that concern somebody, each since the last change of its behaviour.
+#[derive(Default)]
+pub(super) struct Failures {
+    /// The cause of tests of which it is known where they start to fail.
+    located: HashMap<TestKey, String>,
+    seen: HashMap<TestKey, Vec<SeenFailure>>,
+    /// The fingerprint of each way to say something.
+    known: HashMap<(Option<Phase>, TextKey, TextKey, Option<TextKey>), String>,
+}
+
+impl Failures {
+    pub(super) fn new(located: HashMap<TestKey, String>) -> Self {
+        Self { located, ..Self::default() }
+    }
+
+    pub(super) fn look(
+        mut self,
+        store: &Store,
+        standings: &Standings,
+        at: &HashMap<TestKey, usize>,
+    ) -> Result<HashMap<TestKey, Vec<SeenFailure>>, Trouble> {
+        let from: HashMap<TestKey, u32> = (standings.all.iter())
+            .filter(|(_, standing)| concerns(standing))
+            .map(|(key, standing)| (*key, since(standing)))
+            .collect();
+        let Some(earliest) = from.values().min() else { return Ok(self.seen) };
+        for (run, parts) in (0..).zip(&standings.parts).skip(*earliest as usize) {
+            if standings.bad_days.contains(&run) {
+                continue;
+            }
+            let when = standings.runs[run as usize].started;
+            for part in parts {
+                let mut failed = Vec::new();
+                store.failed_in(*part, &mut |test, failure| {
+                    let test = standings.today(test);
+                    if at.contains_key(&test) && from.get(&test).is_some_and(|from| run >= *from) {
+                        failed.push((test, failure));
+                    }
+                })?;
+                for (test, failure) in failed {
+                    self.add(store, standings.tests.get(&test), test, failure, when)?;
+                }
+            }
+        }
+        for seen in self.seen.values_mut() {
+            seen.sort_by(|one, other| other.count.cmp(&one.count).then(other.last.cmp(&one.last)));
+        }
+        Ok(self.seen)
+    }
+
+    fn add(
+        &mut self,
+        store: &Store,
+        kin: Option<&Kin>,
+        test: TestKey,
+        failure: FailureRef,
+        when: Timestamp,
+    ) -> Result<(), Trouble> {
+        let said = (failure.phase, failure.kind, failure.message, failure.file);
+        let fingerprint = match self.known.entry(said) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(new) => new.insert(fingerprint(store, failure)?),
+        };
+        // The same words in another file are another thing; reports do not say in which file it was.
+        let cause = match (self.located.get(&test), failure.file, kin) {
+            (Some(cause), ..) => cause.clone(),
+            (None, None, Some(kin)) => joined(&[fingerprint, place(kin)]),
+            _ => fingerprint.clone(),
+        };
+        let all = self.seen.entry(test).or_default();
+        match all.iter_mut().find(|one| one.fingerprint == *fingerprint) {
+            Some(known) => {
+                known.count += 1;
+                if when >= known.last {
+                    (known.last, known.newest) = (when, failure);
+                }
+            }
+            None => {
+                all.push(SeenFailure { cause, fingerprint: fingerprint.clone(), count: 1, last: when, newest: failure })
+            }
+        }
+        Ok(())
+    }
+}
+
+fn fingerprint(store: &Store, failure: FailureRef) -> Result<String, Trouble> {
+    let whole = Failure {
+        phase: failure.phase.unwrap_or(Phase::Call),
+        kind: store.text(failure.kind)?,
+        message: store.text(failure.message)?,
+        trace: String::new(),
+        file: failure.file.map(|file| store.text(file)).transpose()?,
+        line: None,
+    };
+    Ok(whole.fingerprint().0)
+}
+
+/// Where a test is: its file, else what stands before its own name.
+fn place(kin: &Kin) -> &str {
+    let name = kin.test.as_str();
+    kin.file.as_deref().unwrap_or_else(|| name.rsplit_once("::").map_or(name, |(before, _)| before))
+}
+
+/// The number of the run since which a test behaves as it does.
+fn since(standing: &TestStanding) -> u32 {
+    let since = standing.score.since.map_or(0, |since| since.run);
+    standing.strip.get(since).map_or(0, |(run, _)| *run)
+}
+
+/// What it has cost since then: of all that it cost, the part of the failing runs that came since.
+pub(super) fn lost(standing: &TestStanding) -> f64 {
+    let failed =
+        |from: u32| standing.strip.iter().filter(|(run, seen)| *run >= from && *seen != ScoredRun::Passed).count();
+    let all = failed(0).max(1) as f64;
+    f64::from(standing.seconds_lost) * failed(since(standing)) as f64 / all
+}
+
+fn joined(parts: &[&str]) -> String {
+    format!("{:016x}", hash(parts.join("\n").as_bytes()))
+}
+
+pub(super) fn causes(
+    standings: &Standings,
+    at: &HashMap<TestKey, usize>,
+    failures: &HashMap<TestKey, Vec<SeenFailure>>,
+) -> Vec<CauseFacts> {
+    let mut causes: HashMap<String, CauseFacts> = HashMap::new();
+    let new = |id: &str| CauseFacts {
+        id: id.to_owned(),
+        failures: 0,
+        seconds_lost: 0.0,
+        last: None,
+        newest: None,
+        tests: Vec::new(),
+    };
+    for (key, standing) in standings.all.iter().filter(|(_, standing)| concerns(standing)) {
+        let lost = lost(standing);
+        let seen = failures.get(key).map_or(&[][..], Vec::as_slice);
+        let all: usize = seen.iter().map(|one| one.count).sum();
+        for one in seen {
+            let cause = causes.entry(one.cause.clone()).or_insert_with(|| new(&one.cause));
+            cause.failures += one.count;
+            // What a test that fails in several ways has cost is shared among them.
+            cause.seconds_lost += lost * one.count as f64 / all as f64;
+            if cause.last.is_none_or(|last| last <= one.last) {
+                (cause.last, cause.newest) = (Some(one.last), Some(one.newest));
+            }
+            if cause.tests.last() != Some(key) {
+                cause.tests.push(*key);
+            }
+        }
+        if seen.is_empty() {
+            let name = standings.tests.get(key).map_or("", |kin| kin.test.as_str());
+            let cause = CauseFacts {
+                failures: standing.score.failures + standing.score.broken,
+                seconds_lost: lost,
+                last: last_failed(standing, standings).map(|run| run.started),
+                tests: vec![*key],
+                ..new(&joined(&["says nothing", name]))
+            };
+            causes.insert(cause.id.clone(), cause);
+        }
+    }
+    let mut causes: Vec<CauseFacts> = causes.into_values().collect();
+    let lost = |key: &TestKey| at.get(key).map_or(0.0, |at| lost(&standings.all[*at].1));
+    for cause in &mut causes {
+        cause.tests.sort_by(|one, other| lost(other).total_cmp(&lost(one)).then(one.cmp(other)));
+    }
+    causes.sort_by(|one, other| other.seconds_lost.total_cmp(&one.seconds_lost).then_with(|| one.id.cmp(&other.id)));
+    causes
+}
+
+fn last_failed<'a>(standing: &TestStanding, standings: &'a Standings) -> Option<&'a Source> {
+    let last = standing.strip.iter().rev().find(|(_, seen)| *seen != ScoredRun::Passed)?;
+    standings.runs.get(last.0 as usize)
+}

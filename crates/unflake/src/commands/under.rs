@@ -1,0 +1,103 @@
+//! `unflake under`: any command, in a world of one's choosing.
+
+use std::io::{self, Write};
+
+use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
+use unflake_model::{Factor, FactorKind};
+use unflake_report::plain;
+use unflake_worlds::{World, WorldError, WorldRun, run as run_under};
+
+use crate::args::UnderArgs;
+use crate::exit::Exit;
+
+/// The factors that were typed: `--date 2027-01-30 --load 2`.
+#[derive(Debug, Default)]
+pub(crate) struct FactorArgs(Vec<Factor>);
+
+impl Args for FactorArgs {
+    fn augment_args(command: Command) -> Command {
+        let flag = |kind: FactorKind| {
+            Arg::new(kind.word())
+                .long(kind.word())
+                .value_name("SETTING")
+                .help(format!("{}: {}", kind.title(), kind.settings()))
+                .help_heading("Factors")
+                .allow_hyphen_values(true)
+                .action(ArgAction::Append)
+                .value_parser(move |setting: &str| kind.set(setting))
+        };
+        FactorKind::ALL.into_iter().fold(command, |command, kind| command.arg(flag(kind)))
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+impl FromArgMatches for FactorArgs {
+    fn from_arg_matches(found: &ArgMatches) -> Result<Self, clap::Error> {
+        let typed = |kind: FactorKind| found.get_many::<Factor>(kind.word()).into_iter().flatten().cloned();
+        Ok(Self(FactorKind::ALL.into_iter().flat_map(typed).collect()))
+    }
+
+    fn update_from_arg_matches(&mut self, found: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(found)?;
+        Ok(())
+    }
+}
+
+/// The exit code: that of the command, where it could be started.
+pub(crate) fn run(args: &UnderArgs) -> u8 {
+    let factors = &args.factors.0;
+    let under = match World::new(factors) {
+        Ok(under) => under,
+        Err(cannot) => return refuse(&cannot, Exit::Usage),
+    };
+    if !args.quiet {
+        say(&format!("running under {}", told(under.factors())));
+    }
+    let by_shim: Vec<Factor> = under.by_shim().cloned().collect();
+    match run_under(under, &args.command) {
+        Ok(ended) => {
+            say_what_was_missed(&ended, &by_shim);
+            ended.code
+        }
+        Err(cannot) => refuse(&cannot, Exit::Runner),
+    }
+}
+
+fn refuse(cannot: &WorldError, exit: Exit) -> u8 {
+    say(&cannot.to_string());
+    exit.code()
+}
+
+fn say(text: &str) {
+    let _ = writeln!(io::stderr(), "unflake: {}", plain(text));
+}
+
+fn told(factors: &[Factor]) -> String {
+    if factors.is_empty() {
+        return "no factors".to_owned();
+    }
+    let one = |factor: &Factor| format!("{} {}", factor.kind(), factor.setting());
+    factors.iter().map(one).collect::<Vec<_>>().join(", ")
+}
+
+/// What was asked for and did not hold everywhere. It is never silent: whoever looks at the result must know.
+fn say_what_was_missed(ended: &WorldRun, by_shim: &[Factor]) {
+    let (Some(reached), false) = (&ended.reached, by_shim.is_empty()) else { return };
+    let what = told(by_shim);
+    let mut missed: Vec<String> = ended.missed.iter().chain(&reached.missed).map(ToString::to_string).collect();
+    missed.dedup();
+    let why = missed.join("; ");
+    match (reached.processes, missed.is_empty()) {
+        (0, true) => say(&format!("nothing ran under {what}: no process of the command could be reached")),
+        (0, false) => say(&format!("nothing ran under {what}: no process of the command could be reached ({why})")),
+        (_, false) => say(&format!("not everything ran under {what}: {why}")),
+        (_, true) => {}
+    }
+    let turns = by_shim.iter().find(|factor| factor.kind() == FactorKind::SwitchInterval);
+    if let (Some(turns), 1.., 0) = (turns, reached.processes, reached.taking_turns) {
+        say(&format!("{} changed nothing: no Python had a second thread", told(std::slice::from_ref(turns))));
+    }
+}

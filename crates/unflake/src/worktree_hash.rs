@@ -1,0 +1,84 @@
+//! The files as they are, in one word: the same word for the same files.
+
+use std::fs;
+use std::path::Path;
+
+use crate::history_recorder::OURS;
+use crate::revision;
+use crate::sources::hash;
+
+/// Of files that are larger, only size and time are looked at.
+const LARGE: u64 = 16 << 20;
+/// What Python leaves beside the sources says nothing that the sources do not say.
+const LEFT_BY_RUNNERS: &str = "__pycache__";
+
+/// The tree that git has of them where all is in a commit, else a hash that takes in what is not. None: there is no repository, or it has
+/// no commit. What git ignores does not count.
+pub(crate) fn state(here: &Path) -> Option<String> {
+    let revision = revision::look_up(here).join().unwrap_or_default();
+    let tree = revision.tree?;
+    revision.dirty?;
+    let top = revision::top(here)?;
+    let mut texts = vec![tree.clone()];
+    for entry in &revision.changed {
+        let path = entry.get(3..).unwrap_or_default();
+        if !OURS.iter().any(|ours| path.ends_with(ours)) && !path.split('/').any(|part| part == LEFT_BY_RUNNERS) {
+            texts.push(format!("{entry} {}", contents(&top.join(path))));
+        }
+    }
+    if texts.len() == 1 {
+        return Some(tree);
+    }
+    Some(format!("{}+{:016x}", tree.get(..12).unwrap_or(&tree), hash(texts.join("\n").as_bytes())))
+}
+
+fn contents(path: &Path) -> String {
+    let Ok(about) = fs::symlink_metadata(path) else { return "gone".to_owned() };
+    if about.is_symlink() {
+        return format!("link {:?}", fs::read_link(path).ok());
+    }
+    if about.is_file() && about.len() <= LARGE {
+        return format!("{:016x}", hash(&fs::read(path).unwrap_or_default()));
+    }
+    format!("{} {:?}", about.len(), about.modified().ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::Command;
+
+    #[test]
+    fn the_same_files_have_the_same_word() {
+        let directory = tempfile::tempdir().unwrap();
+        let here = directory.path();
+        let git = |words: &[&str]| {
+            let mut command = Command::new("git");
+            command.args(["-c", "user.name=a", "-c", "user.email=a@b"]).args(words).current_dir(here);
+            assert!(command.output().unwrap().status.success());
+        };
+        let write = |name: &str, text: &str| fs::write(here.join(name), text).unwrap();
+        assert_eq!(state(here), None);
+        git(&["init", "-q"]);
+        assert_eq!(state(here), None);
+        write("a.py", "1");
+        git(&["add", "."]);
+        git(&["commit", "-qm", "one"]);
+        let clean = state(here).unwrap();
+        write("a.py", "2");
+        let changed = state(here).unwrap();
+        assert_ne!(changed, clean);
+        assert_eq!(state(here).unwrap(), changed);
+        write("a.py", "3");
+        assert_ne!(state(here).unwrap(), changed);
+        write("new.py", "1");
+        let new = state(here).unwrap();
+        write("new.py", "2");
+        assert_ne!(state(here).unwrap(), new);
+        fs::remove_file(here.join("new.py")).unwrap();
+        fs::create_dir(here.join("__pycache__")).unwrap();
+        write("__pycache__/a.pyc", "1");
+        write("a.py", "1");
+        assert_eq!(state(here).unwrap(), clean);
+    }
+}
