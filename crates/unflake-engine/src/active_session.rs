@@ -50,8 +50,8 @@ pub(crate) struct Process {
     pub(crate) id: u32,
     /// How many attempts it had made before.
     pub(crate) position: u32,
-    /// Whether each test has a class loader of its own in it.
-    pub(crate) loader: bool,
+    /// Whether each test has a in-process environment of its own in it.
+    pub(crate) in_process: bool,
 }
 
 /// An attempt that has run out of time.
@@ -312,7 +312,7 @@ mod tests {
     fn tests_that_run_side_by_side_may_begin_and_end_in_any_order() {
         let mut work = work(&["a", "b", "c"], 0);
         work.next_part();
-        let aside = |id| Some(Process { id, position: 0, loader: false });
+        let aside = |id| Some(Process { id, position: 0, in_process: false });
         work.begin("b".into(), 0, Instant::now(), Timestamp(0), aside(7));
         work.begin("a".into(), 0, Instant::now(), Timestamp(0), aside(8));
         assert_eq!(work.ended(&"b".into()).unwrap().process.unwrap().id, 7);

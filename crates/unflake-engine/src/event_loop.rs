@@ -207,7 +207,7 @@ impl Engine {
                 }
                 self.tell_what_may_fail(id);
             }
-            Event::Start { n, run, process, loader } => self.started(id, n, run, process, loader),
+            Event::Start { n, run, process, in_process } => self.started(id, n, run, process, in_process),
             Event::Done {
                 n,
                 outcome,
@@ -301,7 +301,7 @@ impl Engine {
         self.works.iter().position(|placed| placed.environment == Some(environment))
     }
 
-    fn started(&mut self, id: u32, n: u32, run: u32, process: Option<u32>, loader: bool) {
+    fn started(&mut self, id: u32, n: u32, run: u32, process: Option<u32>, in_process: bool) {
         let Some(at) = self.work_in(id) else { return };
         let Some(environment) = self.environments.get_mut(&id) else { return };
         let Some(test) = environment.listing.tests.get(n as usize).map(|test| test.id.clone()) else { return };
@@ -309,7 +309,7 @@ impl Engine {
             let next = &mut self.next_environment;
             let process = environment.processes.entry(number).or_insert_with(|| {
                 *next += 1;
-                Process { id: *next - 1, position: 0, loader }
+                Process { id: *next - 1, position: 0, in_process }
             });
             process.position += 1;
             Process { position: process.position - 1, ..*process }
@@ -337,7 +337,7 @@ impl Engine {
         let Some(environment) = self.environments.get_mut(&id) else { return };
         let session = &self.works[at].work.session;
         let (in_environment, origin, position) = match current.process {
-            Some(process) if process.loader => (process.id, Isolation::ClassLoader, process.position),
+            Some(process) if process.in_process => (process.id, Isolation::InProcess, process.position),
             Some(process) => (process.id, Isolation::Process, process.position),
             None => (id, environment.origin(), environment.attempts),
         };

@@ -56,10 +56,10 @@ impl Engine {
             Placement::Live if self.live.is_some() => self.works[at].environment = self.live,
             Placement::Live | Placement::Fresh(Isolation::Fork) => self.place_in_fork(at),
             // Its tests have processes of their own anyway.
-            Placement::Fresh(Isolation::Process | Isolation::ClassLoader) if self.suite.isolated => {
+            Placement::Fresh(Isolation::Process | Isolation::InProcess) if self.suite.isolated => {
                 self.place_in_fork(at)
             }
-            Placement::Fresh(Isolation::Process | Isolation::ClassLoader) => self.place_in_process(at),
+            Placement::Fresh(Isolation::Process | Isolation::InProcess) => self.place_in_process(at),
         }
     }
 
@@ -232,8 +232,8 @@ impl Engine {
             true => {
                 let depends = session.depends.is_some();
                 let apart = depends && session.purpose == Purpose::Suite;
-                let loaders = session.place == Placement::Fresh(Isolation::ClassLoader);
-                Order::Run { tests, again, jobs, limit, hold, probe: probe_of(session), depends, apart, loaders }
+                let in_process = session.place == Placement::Fresh(Isolation::InProcess);
+                Order::Run { tests, again, jobs, limit, hold, probe: probe_of(session), depends, apart, in_process }
             }
             // It was told when it was started.
             false => Order::Run {
@@ -245,7 +245,7 @@ impl Engine {
                 probe: None,
                 depends: false,
                 apart: false,
-                loaders: false,
+                in_process: false,
             },
         });
         if leave && sent.is_ok() {

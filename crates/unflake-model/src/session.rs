@@ -86,7 +86,7 @@ pub enum Placement {
     /// In the environment that ran the suite, in whatever state it is now.
     Live,
     /// In an environment in which no test has run. `Fork` is a wish: where forking is unsafe it is a new process. With
-    /// `ClassLoader`, which is a wish too, each of its tests has one, with those right after it that are the same test.
+    /// `InProcess`, which is a wish too, each of its tests has one, with those right after it that are the same test.
     Fresh(Isolation),
 }
 
@@ -98,8 +98,9 @@ pub enum Isolation {
     Process,
     /// Forked from a process that had collected its tests and run none.
     Fork,
-    /// A class loader of a JVM in which other tests have run: what they left in the JVM itself is there, and no class of theirs.
-    ClassLoader,
+    /// A part of a process in which other tests have run, isolated by the runner as far as it can.
+    /// What the other tests left in the process itself is still there.
+    InProcess,
 }
 
 impl Session {
@@ -143,7 +144,7 @@ impl Isolation {
         match self {
             Self::Process => "process",
             Self::Fork => "fork",
-            Self::ClassLoader => "class-loader",
+            Self::InProcess => "in-process",
         }
     }
 }

@@ -31,15 +31,15 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "is_false")]
         isolated: bool,
     },
-    /// `process` is the agent's own number for the process in which the test runs, where that is not the agent's. `loader`: it has a
-    /// class loader of its own there.
+    /// `process` is the agent's own number for the process in which the test runs, where that is not the agent's. `in_process`: it has a
+    /// in-process environment of its own there.
     Start {
         n: u32,
         run: u32,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         process: Option<u32>,
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-        loader: bool,
+        in_process: bool,
     },
     /// `signal` or `exit` say how the process ended in which a test `crashed`.
     Done {

@@ -28,9 +28,9 @@ pub enum Order {
         /// Tests need not share a process where less is known of each for it.
         #[serde(default, skip_serializing_if = "is_false")]
         apart: bool,
-        /// For an agent that can: each test has a class loader of its own, with those right after it that are the same test.
+        /// For an agent that can: each test has a in-process environment of its own, with those right after it that are the same test.
         #[serde(default, skip_serializing_if = "is_false")]
-        loaders: bool,
+        in_process: bool,
     },
     /// Remember everything that can be reached and that tests could leave changed. Answered by `remembered`.
     Remember,

@@ -152,7 +152,7 @@ mod tests {
 
         #[test]
         fn orders_survive_the_wire(tests in prop::collection::vec(any::<u32>(), 0..50), again in 0u32..9) {
-            let order = Order::Run { tests, again, jobs: 1, limit: None, hold: false, probe: None, depends: false, apart: false, loaders: false };
+            let order = Order::Run { tests, again, jobs: 1, limit: None, hold: false, probe: None, depends: false, apart: false, in_process: false };
             let line = to_line(&order);
             prop_assert_eq!(line.iter().filter(|byte| **byte == b'\n').count(), 1);
             match LineReader::new(&line[..]).read().unwrap() {

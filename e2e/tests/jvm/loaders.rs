@@ -86,12 +86,12 @@ fn only_what_fails_in_a_class_loader_has_a_jvm_of_its_own_and_only_that_makes_a_
     let expected: BTreeSet<String> = broken.iter().map(|test| format!("com.acme.LoaderTest#{test} nio")).collect();
     assert_eq!(brief(&ran), expected, "{}", ran.remarks());
     assert_eq!(ran.list("findings").iter().filter(|finding| finding["fresh"] == "process").count(), 5);
-    assert_eq!(of_origin(&ran, "class-loader").len(), 7);
+    assert_eq!(of_origin(&ran, "in-process").len(), 7);
     assert_eq!(of_origin(&ran, "process"), names(&[&broken[..], &["needsSystemLoader"]].concat()));
     assert!(ran.stdout.contains("1 test ran twice in class loaders only"), "{}", ran.stdout);
 
     let ran = call(&story, &["--fresh-by", "process"]);
     assert_eq!(brief(&ran), expected, "{}", ran.remarks());
-    assert!(of_origin(&ran, "class-loader").is_empty());
+    assert!(of_origin(&ran, "in-process").is_empty());
     assert_eq!(of_origin(&ran, "process").len(), 7);
 }

@@ -187,7 +187,7 @@ fn tests_that_break_when_they_are_run_twice_are_found() {
     let ran = searching(&story, "nio", "idempotence").end().exits(1);
     assert_eq!(brief(&ran), expected.findings, "{}", ran.remarks());
     assert_eq!(ran.list("tests").len(), expected.tests);
-    assert_eq!(loaders::of_origin(&ran, "class-loader").len(), expected.tests);
+    assert_eq!(loaders::of_origin(&ran, "in-process").len(), expected.tests);
     let in_jvms = loaders::names(&["noWhere", "renames", "retries", "size", "stops", "trustStore"]);
     assert_eq!(loaders::of_origin(&ran, "process"), in_jvms);
     // Each of them is as it was found.

@@ -74,7 +74,7 @@ impl Engine {
             probe: None,
             depends: false,
             apart: false,
-            loaders: false,
+            in_process: false,
         };
         if sent.and_then(|()| environment.order(&run)).is_err() {
             environment.kill();

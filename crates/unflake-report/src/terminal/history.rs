@@ -139,7 +139,9 @@ fn place(row: &HistoryRow) -> String {
         (Purpose::Again, _) => format!("all of its process again{after}"),
         (Purpose::Stress, _) => "under stress".to_owned(),
         (Purpose::Look, _) => "to be looked at, alone".to_owned(),
-        (Purpose::Twice, _) if row.origin == Isolation::ClassLoader => "in a class loader of its own".to_owned(),
+        (Purpose::Twice, _) if row.origin == Isolation::InProcess => {
+            "in an in-process environment of its own".to_owned()
+        }
         (Purpose::Twice, 0) => "the first of two".to_owned(),
         (Purpose::Twice, _) => "the second of two".to_owned(),
         (Purpose::Order | Purpose::Search, _) => format!("another order{after}"),

@@ -34,8 +34,8 @@ pub(crate) struct Floor<'a> {
     pub(crate) depends: Option<&'a Path>,
     /// Tests need not share a process.
     pub(crate) apart: bool,
-    /// Each test is to have a class loader of its own, where there can be such.
-    pub(crate) loaders: bool,
+    /// Each test is to have a in-process environment of its own, where there can be such.
+    pub(crate) in_process: bool,
 }
 
 /// Tests that go into one process.
@@ -120,7 +120,7 @@ impl Floor<'_> {
     /// Listed, but not to be run.
     fn skip(&self, number: u32, why: &str) {
         let process = self.processes.fetch_add(1, Ordering::Relaxed);
-        self.wire.tell(&Event::Start { n: number, run: 0, process: Some(process), loader: false });
+        self.wire.tell(&Event::Start { n: number, run: 0, process: Some(process), in_process: false });
         let judged = Judged::new(Outcome::Skipped, 0.0).failed(failed("Skipped", why));
         self.wire.tell(&self.done(number, 0, judged, None));
     }
@@ -154,8 +154,8 @@ impl Floor<'_> {
     ) -> Vec<u32> {
         let process = self.processes.fetch_add(1, Ordering::Relaxed);
         let cases: Vec<&Case> = numbers.iter().map(|number| &self.cases[*number as usize]).collect();
-        let loader = self.loaders && program.has_loaders();
-        let start = |at: usize| Event::Start { n: numbers[at], run, process: Some(process), loader };
+        let in_process = self.in_process && program.can_isolate_in_process();
+        let start = |at: usize| Event::Start { n: numbers[at], run, process: Some(process), in_process };
         // The trace of a process that runs several tests is none of theirs.
         let trace = self
             .tracing
@@ -198,7 +198,7 @@ impl Floor<'_> {
         };
         let starting = match self.probe.filter(|probe| numbers.len() > probe.after as usize) {
             Some(probe) => program.start_probing(&cases, &Probing { probe, world: self.world, limits: &self.limits }),
-            None if loader => program.start_in_loaders(&cases),
+            None if in_process => program.start_in_process(&cases),
             None => program.start(&cases, jobs),
         };
         let ended = starting.and_then(|mut start| {

@@ -185,7 +185,7 @@ impl Driver {
     fn take_orders(&mut self) -> ExitCode {
         while let Some(order) = self.wire.next_order() {
             match order {
-                Order::Run { tests, again, jobs, limit, probe, depends, apart, loaders, .. } => {
+                Order::Run { tests, again, jobs, limit, probe, depends, apart, in_process, .. } => {
                     let floor = Floor {
                         cases: &self.suite.cases,
                         wire: &self.wire,
@@ -198,7 +198,7 @@ impl Driver {
                         probe: probe.as_ref(),
                         depends: depends.then_some(self.told.side.as_path()),
                         apart,
-                        loaders,
+                        in_process,
                     };
                     floor.run(&tests, again, self.suite.at_once.map_or(jobs, |most| most.min(jobs)));
                     self.wire.tell(&Event::Idle);

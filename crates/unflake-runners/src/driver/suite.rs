@@ -99,13 +99,13 @@ pub(crate) trait Program: Send + Sync {
         self.start(cases, 1)
     }
 
-    /// Whether tests can have class loaders of their own.
-    fn has_loaders(&self) -> bool {
+    /// Whether tests can have in-process environment of their own.
+    fn can_isolate_in_process(&self) -> bool {
         false
     }
 
     /// The same for a process in which each test has one, with those right after it that are the same test.
-    fn start_in_loaders(&self, cases: &[&Case]) -> Result<Start, String> {
+    fn start_in_process(&self, cases: &[&Case]) -> Result<Start, String> {
         self.start(cases, 1)
     }
 

@@ -30,7 +30,7 @@ const ARCHIVE: &str = "-XX:SharedArchiveFile=";
 
 impl Jvm {
     /// The process that runs these tests, each with those right after it that are the same in a class loader of its own.
-    pub(crate) fn start_in_loaders(&self, cases: &[&Case]) -> Result<Start, String> {
+    pub(crate) fn start_in_process(&self, cases: &[&Case]) -> Result<Start, String> {
         let (order, line) = self.write_order(cases)?;
         // Most code of such a JVM runs a few times and is gone with its class loader.
         let mut start = self.with_order(&line, 1);

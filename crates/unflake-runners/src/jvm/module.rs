@@ -320,12 +320,12 @@ impl Program for Together {
         self.0.start_probing(cases, probing)
     }
 
-    fn has_loaders(&self) -> bool {
+    fn can_isolate_in_process(&self) -> bool {
         true
     }
 
-    fn start_in_loaders(&self, cases: &[&Case]) -> Result<Start, String> {
-        self.0.start_in_loaders(cases)
+    fn start_in_process(&self, cases: &[&Case]) -> Result<Start, String> {
+        self.0.start_in_process(cases)
     }
 
     fn knows_files(&self) -> bool {

@@ -1,6 +1,6 @@
 //! Tests that pass, and fail when they are run once more in the same environment (Wei et al. 2022).
 //!
-//! By default every test is run twice in an environment of its own, which a fork makes cheap; where nothing can be forked, class loaders
+//! By default every test is run twice in an environment of its own, which a fork makes cheap; where nothing can be forked, in-process environments
 //! tell first which tests need one. Whatever does not pass both times is repeated: twice together and once alone, several times each. Only
 //! what does the same every time gets a name of its own.
 
@@ -33,8 +33,8 @@ pub struct NioConfig {
     /// The name of the class that a test belongs to. Only who knows the runner can tell.
     pub class_of: fn(&str) -> &str,
     pub fresh_by: Isolation,
-    /// Whether to look in class loaders first which tests need a process of their own, and how many processes at once.
-    pub loaders: Option<usize>,
+    /// Whether to look in in-process environments first which tests need a process of their own, and how many processes at once.
+    pub in_process: Option<usize>,
     /// Whether to look for the state that the first run leaves behind.
     pub state: bool,
     /// No question is put after so many seconds.
@@ -59,8 +59,8 @@ pub(crate) struct Book {
     pub(crate) untried: Vec<TestId>,
     /// How many tests there was no time for.
     left: usize,
-    /// How many tests had no environment but a class loader.
-    in_loaders: usize,
+    /// How many tests had no environment but a in-process environment.
+    in_process_only: usize,
     pub(crate) over: bool,
 }
 
@@ -101,9 +101,9 @@ impl Nio {
         self.book.borrow().left
     }
 
-    /// How many tests had no environment of their own but a class loader.
-    pub fn in_loaders(&self) -> usize {
-        self.book.borrow().in_loaders
+    /// How many tests had no environment of their own but a in-process environment.
+    pub fn in_process_only(&self) -> usize {
+        self.book.borrow().in_process_only
     }
 
     /// Tests that failed only while copies of the project ran beside them.
@@ -128,7 +128,7 @@ impl Technique for Nio {
             }
             let desk = Desk::new(self.doubling.fresh_by, self.doubling.seconds);
             let groups = groups(tests, &self.doubling);
-            let sieve = self.doubling.loaders.filter(|_| self.doubling.mode == NioMode::IsolatedMethod);
+            let sieve = self.doubling.in_process.filter(|_| self.doubling.mode == NioMode::IsolatedMethod);
             let sieve = sieve.map(|jobs| Sieve::new(jobs, self.doubling.seconds));
             let look_for_state = self.doubling.state;
             let search = search(desk.clone(), suite, groups, sieve, look_for_state, self.book.clone());
@@ -185,7 +185,7 @@ async fn search(
     book: Rc<RefCell<Book>>,
 ) {
     let mut groups = VecDeque::from(groups);
-    // Those that a class loader was not enough for.
+    // Those that a in-process environment was not enough for.
     let mut suspects: VecDeque<Vec<TestId>> = VecDeque::new();
     while !groups.is_empty() || !suspects.is_empty() {
         if desk.is_late() {
@@ -198,7 +198,7 @@ async fn search(
             let size = sieve.size(&desk).min(groups.len());
             let tests: Vec<TestId> = groups.drain(..size).flatten().collect();
             suspects = sieve.suspects(&desk, &tests).await.into_iter().map(|test| vec![test]).collect();
-            book.borrow_mut().in_loaders = sieve.passed();
+            book.borrow_mut().in_process_only = sieve.passed();
             continue;
         }
         let next = if suspects.is_empty() { &mut groups } else { &mut suspects };

@@ -1,4 +1,4 @@
-//! A cheap search before the dear one: tests run twice in class loaders of their own, many of them in one JVM. What does not pass both
+//! A cheap search before the dear one: tests run twice in in-process environments of their own, many of them in one process. What does not pass both
 //! times there is suspected, and no more than that: only what it does in a process of its own makes a finding.
 
 use std::collections::{BTreeSet, HashMap};
@@ -33,7 +33,7 @@ impl Sieve {
         self.tried - self.suspected
     }
 
-    /// Whether it spares anybody anything. Tests may need a class loader that others have too, or an agent that comes once to a JVM.
+    /// Whether it spares anybody anything. Tests may need a in-process environment that others have too, or an agent that comes once to a JVM.
     pub(crate) fn is_useful(&self) -> bool {
         self.suspected * 2 <= self.tried
     }
@@ -50,12 +50,12 @@ impl Sieve {
     pub(crate) async fn suspects(&mut self, desk: &Desk, tests: &[TestId]) -> Vec<TestId> {
         let question = |tests: &[TestId]| {
             let twice = tests.iter().flat_map(|test| [test.clone(), test.clone()]).collect();
-            Question { loaders: true, ..Question::new(Purpose::Twice, twice) }
+            Question { in_process: true, ..Question::new(Purpose::Twice, twice) }
         };
         let answers = desk.ask(tests.chunks(tests.len().div_ceil(self.jobs).max(1)).map(question).collect()).await;
         let mut ends: HashMap<&TestId, Vec<(EnvironmentId, Outcome)>> = HashMap::new();
         for heard in answers.iter().flat_map(|answer| &answer.attempts) {
-            if heard.origin == Isolation::ClassLoader {
+            if heard.origin == Isolation::InProcess {
                 ends.entry(&heard.test).or_default().push((heard.environment, heard.outcome));
             }
         }
@@ -75,7 +75,7 @@ impl Sieve {
     }
 }
 
-/// What is skipped without class loaders too. They need not be fresh for that, and share one process.
+/// What is skipped without in-process environments too. They need not be fresh for that, and share one process.
 async fn skipped_anywhere(desk: &Desk, tests: Vec<TestId>) -> BTreeSet<TestId> {
     if tests.is_empty() {
         return BTreeSet::new();

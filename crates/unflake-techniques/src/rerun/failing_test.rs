@@ -243,7 +243,7 @@ impl Case {
         match evidence.fresh {
             _ if evidence.failed < evidence.attempts => {}
             Some(Isolation::Process) => sentence.push_str(", in a new process too"),
-            Some(Isolation::Fork | Isolation::ClassLoader) => sentence.push_str(", in a fresh environment too"),
+            Some(Isolation::Fork | Isolation::InProcess) => sentence.push_str(", in a fresh environment too"),
             None => {}
         }
         if let (Some(rule), true) = (&evidence.never_excuse, evidence.failed < evidence.attempts) {

@@ -25,8 +25,8 @@ pub(crate) struct Question {
     pub(crate) probe: Option<Probe>,
     /// Whether it must be a process that has loaded nothing but the files of these tests.
     pub(crate) anew: bool,
-    /// Whether class loaders are fresh enough.
-    pub(crate) loaders: bool,
+    /// Whether in-process environments are fresh enough.
+    pub(crate) in_process: bool,
     /// The world it is put in. None: as it is.
     pub(crate) under: Option<Vec<Factor>>,
 }
@@ -60,7 +60,7 @@ pub(crate) struct Heard {
 
 impl Question {
     pub(crate) fn new(purpose: Purpose, tests: Vec<TestId>) -> Self {
-        Self { purpose, tests, prefix: 0, probe: None, anew: false, loaders: false, under: None }
+        Self { purpose, tests, prefix: 0, probe: None, anew: false, in_process: false, under: None }
     }
 
     /// What the first `prefix` tests come to may be shared with other questions.
@@ -165,10 +165,10 @@ impl Desk {
         // Number 0 is the suite's, and there is none here.
         inner.asked += 1;
         let id = SessionId(inner.asked);
-        let Question { purpose, tests, prefix, probe, anew, loaders, under } = question;
-        let place = Placement::Fresh(match (anew, loaders) {
+        let Question { purpose, tests, prefix, probe, anew, in_process, under } = question;
+        let place = Placement::Fresh(match (anew, in_process) {
             (true, _) => Isolation::Process,
-            (false, true) => Isolation::ClassLoader,
+            (false, true) => Isolation::InProcess,
             (false, false) => inner.fresh_by,
         });
         let session = Session {

@@ -30,8 +30,8 @@ pub(crate) struct Sim {
     pub(crate) fails_anyway: usize,
     /// The same, but only where other sessions run beside it.
     pub(crate) fails_beside_others: usize,
-    /// How it ends in a class loader of its own, where not as anywhere else.
-    pub(crate) in_loader: Option<Outcome>,
+    /// How it ends in a in-process environment of its own, where not as anywhere else.
+    pub(crate) in_process: Option<Outcome>,
 }
 
 pub(crate) struct World {
@@ -226,7 +226,7 @@ impl World {
     }
 
     /// Of what a test leaves behind, the next one finds only what is in no class.
-    fn run_in_loaders(&mut self, session: &Session, inquiry: &mut dyn Technique) {
+    fn run_in_process(&mut self, session: &Session, inquiry: &mut dyn Technique) {
         self.fork();
         let mut state = self.start.clone();
         for (at, test) in session.tests.iter().enumerate() {
@@ -239,8 +239,8 @@ impl World {
     }
 
     fn run(&mut self, session: &Session, mut state: State, inquiry: &mut dyn Technique) {
-        if session.place == Placement::Fresh(Isolation::ClassLoader) {
-            return self.run_in_loaders(session, inquiry);
+        if session.place == Placement::Fresh(Isolation::InProcess) {
+            return self.run_in_process(session, inquiry);
         }
         self.fork();
         if session.place == Placement::Fresh(Isolation::Process) {
@@ -330,8 +330,8 @@ impl World {
             Placement::Fresh(origin) => origin,
             Placement::Live => Isolation::Fork,
         };
-        let outcome = match sim.in_loader {
-            Some(outcome) if origin == Isolation::ClassLoader => outcome,
+        let outcome = match sim.in_process {
+            Some(outcome) if origin == Isolation::InProcess => outcome,
             _ if sim.skips => Outcome::Skipped,
             _ if sim.dies => Outcome::Crashed(Death::Signal(11)),
             _ if fails => Outcome::Failed,

@@ -24,7 +24,7 @@ use crate::run_loop::{Campaign, Gathered};
 /// How long a search goes on.
 const TIME: Duration = Duration::from_secs(600);
 /// What was looked for less than thoroughly.
-const IN_LOADERS: &str = "ran twice in class loaders only: state that others left in the JVM, outside of the project's classes, may have \
+const IN_PROCESS_ONLY: &str = "ran twice in class loaders only: state that others left in the JVM, outside of the project's classes, may have \
                           hidden something (--fresh-by process gives each test a JVM)";
 
 pub(crate) fn nio(args: &NioArgs, settings: &Settings, here: &Path, colour: When) -> Result<Exit, Trouble> {
@@ -48,7 +48,7 @@ pub(crate) fn nio(args: &NioArgs, settings: &Settings, here: &Path, colour: When
         only,
         class_of,
         fresh_by: settings.fresh_by.value,
-        loaders: (is_jvm(settings) && settings.fresh_by.value != Isolation::Process).then_some(settings.jobs.value),
+        in_process: (is_jvm(settings) && settings.fresh_by.value != Isolation::Process).then_some(settings.jobs.value),
         state: !args.search.no_state,
         seconds: settings::time(args.search.time.as_deref(), TIME)?,
     });
@@ -69,7 +69,7 @@ fn notes_of(nio: &Nio) -> Vec<String> {
         count(nio.left(), "were not looked into: the time was over (--for)"),
         count(nio.untried().len(), untried),
         only_beside(&nio.only_beside_others()),
-        count(nio.in_loaders(), IN_LOADERS),
+        count(nio.in_process_only(), IN_PROCESS_ONLY),
     ];
     notes.into_iter().flatten().collect()
 }

@@ -10,7 +10,7 @@ fn doubling() -> NioConfig {
         only: None,
         class_of: |test| test,
         fresh_by: Isolation::Fork,
-        loaders: None,
+        in_process: None,
         state: false,
         seconds: 1e6,
     }

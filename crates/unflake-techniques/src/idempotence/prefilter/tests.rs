@@ -10,7 +10,7 @@ fn play(world: &mut World, mode: NioMode) -> (Vec<(String, NioKind, Option<Isola
         only: None,
         class_of: |test| test,
         fresh_by: Isolation::Process,
-        loaders: Some(2),
+        in_process: Some(2),
         state: false,
         seconds: 1e6,
     });
@@ -19,7 +19,7 @@ fn play(world: &mut World, mode: NioMode) -> (Vec<(String, NioKind, Option<Isola
         Detail::Nio(nio) => (finding.test.to_string(), nio.kind, nio.fresh),
         other => panic!("{other:?}"),
     };
-    (nio.findings().into_iter().map(told).collect(), nio.in_loaders())
+    (nio.findings().into_iter().map(told).collect(), nio.in_process_only())
 }
 
 /// Pollutes itself.
@@ -27,8 +27,8 @@ fn nio(cell: &str) -> Sim {
     Sim { writes: polluter(cell).writes, ..victim(&[cell]) }
 }
 
-fn in_loader(outcome: Outcome) -> Sim {
-    Sim { in_loader: Some(outcome), ..Sim::default() }
+fn in_process(outcome: Outcome) -> Sim {
+    Sim { in_process: Some(outcome), ..Sim::default() }
 }
 
 fn found(test: usize) -> (String, NioKind, Option<Isolation>) {
@@ -39,21 +39,21 @@ fn found(test: usize) -> (String, NioKind, Option<Isolation>) {
 fn few_processes_find_what_is_then_shown_in_a_process_of_its_own() {
     let mut world = World::new(500, vec![(3, nio("x")), (400, nio("jvm.y"))]);
     assert_eq!(play(&mut world, NioMode::IsolatedMethod), (vec![found(3), found(400)], 498));
-    // Four with class loaders; for each of the two one that shows it, and six that repeat it.
+    // Four with in-process environments; for each of the two one that shows it, and six that repeat it.
     assert_eq!((world.forks, world.executions), (4 + 2 * 7, 1000 + 2 * (2 + 3 * 2 + 3)));
 }
 
 #[test]
 fn what_only_class_loaders_show_is_no_finding() {
     let special =
-        vec![(1, in_loader(Outcome::Failed)), (2, in_loader(Outcome::Skipped)), (3, in_loader(Outcome::TimedOut))];
+        vec![(1, in_process(Outcome::Failed)), (2, in_process(Outcome::Skipped)), (3, in_process(Outcome::TimedOut))];
     let mut world = World::new(40, special);
     assert_eq!(play(&mut world, NioMode::IsolatedMethod), (Vec::new(), 37));
 }
 
 #[test]
 fn what_class_loaders_hide_by_a_skip_is_found() {
-    let hidden = Sim { in_loader: Some(Outcome::Skipped), ..nio("x") };
+    let hidden = Sim { in_process: Some(Outcome::Skipped), ..nio("x") };
     let mut world = World::new(40, vec![(1, hidden), (2, Sim { skips: true, ..Sim::default() })]);
     assert_eq!(play(&mut world, NioMode::IsolatedMethod), (vec![found(1)], 39));
 }
@@ -69,8 +69,8 @@ fn what_another_test_left_outside_of_classes_can_hide_something() {
 
 #[test]
 fn where_class_loaders_suit_nobody_they_are_given_up() {
-    let mut special: Vec<(usize, Sim)> = (0..500).map(|at| (at, in_loader(Outcome::Error))).collect();
-    special[300].1 = Sim { in_loader: Some(Outcome::Error), ..nio("x") };
+    let mut special: Vec<(usize, Sim)> = (0..500).map(|at| (at, in_process(Outcome::Error))).collect();
+    special[300].1 = Sim { in_process: Some(Outcome::Error), ..nio("x") };
     let mut world = World::new(500, special);
     assert_eq!(play(&mut world, NioMode::IsolatedMethod), (vec![found(300)], 0));
     assert_eq!(world.executions, 2 * 64 + 1000 + 3 * 2 + 3);
