@@ -29,11 +29,11 @@ pub struct Location {
     #[serde(flatten)]
     pub line: SourceLine,
     pub how: DivergenceKind,
-    /// DivergenceKind many of the failing runs it tells apart.
+    /// How many of the failing runs it tells apart.
     pub failing: u32,
-    /// DivergenceKind many of the passing runs it takes for failing ones.
+    /// How many of the passing runs it takes for failing ones.
     pub passing: u32,
-    /// DivergenceKind likely so clear a difference would be by chance alone, with everything counted that was looked at.
+    /// How likely so clear a difference would be by chance alone, with everything counted that was looked at.
     pub chance: f64,
     /// What it is that differs, in words that follow the line: `jitter ≥ 0.93 in all 11 failing runs, never in 39 passing ones`.
     pub sentence: String,
@@ -63,11 +63,11 @@ pub struct ValueSplit {
 /// Failing runs that part from the passing ones at the same line and in the same way.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DivergencePoint {
-    /// DivergenceKind many failing runs.
+    /// How many failing runs.
     pub runs: u32,
     /// The strand they part in, as people call it.
     pub strand: String,
-    /// DivergenceKind many lines are the same before it.
+    /// How many lines are the same before it.
     pub common: u64,
     /// The last line that is the same. None: they part at once.
     pub last: Option<SourceLine>,

@@ -1,4 +1,4 @@
-//! ClockSetting and where: moments as distances from now, time zones and locales as this machine has them.
+//! When and where: moments as distances from now, time zones and locales as this machine has them.
 
 use std::process::Command;
 
