@@ -2,7 +2,7 @@
 //!
 //! [`World`] is such a world. Whoever starts a command in it lets it [prepare](World::prepare) the command, keeps it as
 //! long as the command runs, and asks afterwards what was [reached](World::reached). Deliberately absent: tests, runners,
-//! experiments, verdicts. The decisions are in `docs/design/18-factors.md`.
+//! experiments, verdicts. The decisions are in `docs/design/worlds.md`.
 
 #[cfg(target_os = "linux")]
 mod clock;

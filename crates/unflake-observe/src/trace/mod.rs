@@ -2,7 +2,7 @@
 //!
 //! This crate has the format, a reader, and all it takes to have native programs (Rust, C, C++) write it: the runtime that
 //! they call, the flags that make them call it, and the way from addresses back to lines. Deliberately absent: sessions,
-//! verdicts, conclusions from traces. The decisions are in `docs/design/8-native-traces.md`.
+//! verdicts, conclusions from traces. The decisions are in `docs/design/native-traces.md`.
 //!
 //! # The format, version 1
 //!
@@ -22,7 +22,7 @@
 //! - `places`, text: `unflake-places 1`, then a line for every id that occurs, fields parted by tabs: the id, and for each
 //!   frame from the outermost to the innermost file, line and function. An empty file or line 0: not known. `note` and a
 //!   text say what else is not known. Tab, line ends and backslash are written `\t`, `\n`, `\r`, `\\`. Where a process did not
-//!   come to its end, zeros may follow the last line; so in `values-N` and `reaches` (`docs/design/16-locate.md`).
+//!   come to its end, zeros may follow the last line; so in `values-N` and `reaches` (`docs/design/divergence.md`).
 //! - `values-N`, text, beside `thread-N` where the tracer can see values, a line each, fields parted by tabs and escaped as in
 //!   `places`: after how many events of this thread, the place of the last of them, a name, and what it stood for then.
 //!   `returns` is the name of what a function gave back.
