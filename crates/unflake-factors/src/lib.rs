@@ -13,13 +13,13 @@ mod examine;
 #[cfg(target_os = "linux")]
 mod load;
 #[cfg(target_os = "linux")]
-#[path = "../../../agents/preload/page.rs"]
+#[path = "../../../agents/preload/shared_page.rs"]
 #[allow(dead_code, unreachable_pub)] // The shim uses the rest of it.
 mod page;
 #[cfg(target_os = "linux")]
 mod places;
 #[cfg(target_os = "linux")]
-#[path = "../../../agents/preload/program.rs"]
+#[path = "../../../agents/preload/executable.rs"]
 #[allow(unreachable_pub)]
 mod program;
 #[cfg(target_os = "linux")]

@@ -84,7 +84,7 @@ public final class CodeAttribute extends ClassFileReader {
             out.writeShort(u2(offset + 6));
         }
         if (block != null) {
-            // Last, so that the method's own handlers still apply. Inserted entry code is not covered.
+            // Last, so that the method's own handlers apply first. Entry code is not covered.
             for (int value : new int[] {layout.newPosition(0), code.length, code.length, 0}) {
                 out.writeShort(value);
             }

@@ -5,7 +5,7 @@ public final class MethodDescriptor {
     private MethodDescriptor() {
     }
 
-    /** One letter for each parameter: {@code A} for references, otherwise the letter of the type. */
+    /** A letter for each parameter: {@code A} for references, otherwise that of the type. */
     public static String parameterKinds(String descriptor) {
         StringBuilder kinds = new StringBuilder();
         for (int index = 1; descriptor.charAt(index) != ')'; index++) {

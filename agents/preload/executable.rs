@@ -1,6 +1,6 @@
-//! What can be told of a program by the beginning of its file. Also compiled into `crates/unflake-factors`.
+//! Classifies a program by the start of its file. unflake compiles this file, too.
 
-/// Why a program is not reached, as the letter that stands for it in the page.
+/// Why a program does not load the shim, as the letter in the shared page.
 pub const STATIC: u8 = b's';
 pub const OTHER_LIBRARY: u8 = b'l';
 pub const OTHER_MACHINE: u8 = b'm';
@@ -10,16 +10,16 @@ pub const OWN_CALLS: u8 = b'o';
 
 #[derive(Debug, PartialEq, Eq)]
 pub enum Program<'a> {
-    /// Loads what is preloaded.
+    /// Loads preloaded libraries.
     Reached,
-    /// Does not.
+    /// Does not load them.
     Missed(u8),
-    /// This program is started for it.
+    /// A script that is run by this program.
     Script(&'a [u8]),
     Unknown,
 }
 
-/// How much of a file is looked at.
+/// How much of a file is read.
 pub const HEAD: usize = 2048;
 
 #[cfg(target_arch = "x86_64")]

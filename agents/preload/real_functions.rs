@@ -1,4 +1,4 @@
-//! The functions that a call would have reached without us.
+//! The functions that a call would reach without the shim.
 
 use core::ptr::without_provenance_mut;
 use core::sync::atomic::{AtomicUsize, Ordering};
@@ -16,7 +16,7 @@ macro_rules! names {
 }
 
 names! {
-    // These may be called in a signal handler, where nothing can be looked up.
+    // These may be called in a signal handler, where symbols cannot be looked up.
     clock_gettime gettimeofday time times nanosleep clock_nanosleep sleep usleep setitimer getitimer alarm timer_settime
     timer_gettime poll ppoll select pselect epoll_wait getrandom getentropy open open64 openat openat64 sysconf connect send
     sendto sendmsg recv recvfrom recvmsg read write readv writev execve execv posix_spawn syscall;
@@ -33,55 +33,56 @@ names! {
 }
 
 static REAL: [AtomicUsize; NAMES.len()] = [const { AtomicUsize::new(0) }; NAMES.len()];
-/// There is none.
+/// The C library has no such function.
 const NONE: usize = 1;
 const NEXT: usize = usize::MAX; // RTLD_NEXT
 
-/// Looked up when it is first asked for, or before by [`come`]. 0: there is none.
+/// Looked up at the first use, or early by [`initialize`]. 0 if it does not exist.
 #[inline(always)]
 pub fn next(call: Call) -> usize {
     match REAL[call as usize].load(Ordering::Relaxed) {
-        0 => look(call as usize),
+        0 => resolve(call as usize),
         NONE => 0,
-        found => found,
+        address => address,
     }
 }
 
 #[cold]
-fn look(call: usize) -> usize {
-    // SAFETY: a name closed by a zero.
-    let found = unsafe { system::dlsym(without_provenance_mut(NEXT), NAMES[call].as_ptr().cast()) } as usize;
-    REAL[call].store(if found == 0 { NONE } else { found }, Ordering::Relaxed);
-    found
+fn resolve(call: usize) -> usize {
+    // SAFETY: the name is NUL-terminated.
+    let address = unsafe { system::dlsym(without_provenance_mut(NEXT), NAMES[call].as_ptr().cast()) } as usize;
+    REAL[call].store(if address == 0 { NONE } else { address }, Ordering::Relaxed);
+    address
 }
 
-pub fn come() {
+pub fn initialize() {
     for call in 0..EARLY {
-        look(call);
+        resolve(call);
     }
-    // SAFETY: those that are not there are nobody else's business.
+    // SAFETY: the program must not see errors of these lookups.
     unsafe { system::dlerror() };
 }
 
-/// Functions that stand before the real ones of their names. Where the C library has no such function, which then nobody can
-/// have been linked with, a call fails.
+/// Defines functions in place of the libc functions with their names. If the C library lacks the
+/// function, nothing can be linked against it, and a call fails.
 ///
-/// The real one is taken for a function that does not unwind, so that the compiler puts nothing in its way: a thread that is
-/// cancelled while it waits is unwound through here, by the tables that every function has.
-macro_rules! stand {
-    ($(fn $name:ident($($argument:ident: $type:ty),*) -> $answer:ty, or $none:expr => |$real:ident| $body:expr;)*) => {
+/// The real function is declared as one that does not unwind, so that the compiler adds no landing
+/// pads: a thread that is cancelled while it waits unwinds through here, by the tables that every
+/// function has.
+macro_rules! interpose {
+    ($(fn $name:ident($($argument:ident: $type:ty),*) -> $return_type:ty, or $none:expr => |$real:ident| $body:expr;)*) => {
         $(
             #[unsafe(no_mangle)]
-            pub unsafe extern "C" fn $name($($argument: $type),*) -> $answer {
-                let found = $crate::real::next($crate::real::Call::$name);
-                if found == 0 {
+            pub unsafe extern "C" fn $name($($argument: $type),*) -> $return_type {
+                let address = $crate::real_functions::next($crate::real_functions::Call::$name);
+                if address == 0 {
                     $crate::system::set_errno(38); // ENOSYS
                     return $none;
                 }
-                let $real = core::mem::transmute::<usize, unsafe extern "C" fn($($type),*) -> $answer>(found);
+                let $real = core::mem::transmute::<usize, unsafe extern "C" fn($($type),*) -> $return_type>(address);
                 $body
             }
         )*
     };
 }
-pub(crate) use stand;
+pub(crate) use interpose;
