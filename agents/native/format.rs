@@ -1,4 +1,4 @@
-//! The header of a thread's trace file, byte for byte. The runtime writes it and `unflake-trace`
+//! The header of a thread's trace file, byte for byte. The runtime writes it and `unflake-observe`
 //! reads it: both compile this file.
 
 /// The first eight bytes of a thread's file.

@@ -1,6 +1,6 @@
 //! The tracing runtime for native code: the functions that instrumented code calls at every place.
 //!
-//! It does nothing unless `UNFLAKE_TRACE` names a directory. `unflake-trace` documents what it
+//! It does nothing unless `UNFLAKE_TRACE` names a directory. `unflake-observe` documents what it
 //! writes. The library does without Rust's standard library: it allocates nothing, has no start-up
 //! code, and brings nothing along that the project could also have.
 
