@@ -4,7 +4,6 @@ import java.io.FileDescriptor;
 import java.io.FileOutputStream;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
-import unflake.jvm.run.CapturedOutput;
 
 /**
  * The channel to the driver: the process's own standard output, where each message stands between
