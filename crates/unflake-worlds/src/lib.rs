@@ -17,11 +17,11 @@ mod limits;
 mod load;
 mod outcome;
 #[cfg(target_os = "linux")]
-#[path = "../../../agents/preload/page.rs"]
+#[path = "../../../agents/preload/shared_page.rs"]
 #[allow(dead_code, unreachable_pub)] // The shim uses the rest of it.
 mod page;
 #[cfg(target_os = "linux")]
-#[path = "../../../agents/preload/program.rs"]
+#[path = "../../../agents/preload/executable.rs"]
 #[allow(unreachable_pub)]
 mod program;
 #[cfg(target_os = "linux")]

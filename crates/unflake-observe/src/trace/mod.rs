@@ -9,7 +9,7 @@
 //! An attempt is a directory. Each process that took part has a directory in it, named by its pid and how often that
 //! pid came by (`4711-1`), with these files:
 //!
-//! - `process`, text, one fact a line: `unflake-observe 1`, then `pid`, `parent`, `started` (monotonic, nanoseconds), `executable`;
+//! - `process`, text, one fact a line: `unflake-trace 1`, then `pid`, `parent`, `started` (monotonic, nanoseconds), `executable`;
 //!   for the copy that a fork made `forked PART THREAD WAY ORDINAL FIRST` (whose copy, by which of its threads, how
 //!   many that thread had made before, and the first id that does not mean what it means there); `lost WHY ERRNO` where
 //!   threads could not be kept. Words that a reader does not know are skipped.
