@@ -1,4 +1,4 @@
-//! What a test can be run under, as words that people type and machines read.
+//! Factors: settings of a world, as people type them and machines read them.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,10 +6,11 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use crate::amount::{Amount, Size};
+use crate::declared_factor::DeclaredFactor;
 use crate::factor_kind::{BadFactor, FactorKind};
 use crate::moment::{ClockSetting, Moment};
 
-/// One thing of the world around a test, and what it is set to. Several together are a world.
+/// One setting of the environment of a test. Several together are a world.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "Words", into = "Words")]
 pub enum Factor {
@@ -19,7 +20,6 @@ pub enum Factor {
     Speed(u64),
     TimeZone(String),
     Locale(String),
-    HashSeed(u32),
     RandomSeed(u64),
     /// Tests in an order drawn from this number. Carried out by whoever orders the tests.
     Order(u64),
@@ -40,10 +40,8 @@ pub enum Factor {
         value: Option<String>,
     },
     State(HomeState),
-    /// Another interpreter under the usual names, by name or path.
-    Interpreter(String),
-    /// How long a thread of Python may keep the interpreter to itself. Carried out by the agent inside.
-    SwitchInterval(Amount),
+    /// A factor that a runner declares, with its canonical setting.
+    Declared(DeclaredFactor, String),
 }
 
 /// Delays at sleeps, waits and locks.
@@ -87,7 +85,6 @@ impl Factor {
             Self::Speed(_) => FactorKind::Speed,
             Self::TimeZone(_) => FactorKind::TimeZone,
             Self::Locale(_) => FactorKind::Locale,
-            Self::HashSeed(_) => FactorKind::HashSeed,
             Self::RandomSeed(_) => FactorKind::RandomSeed,
             Self::Order(_) => FactorKind::Order,
             Self::Beside(_) => FactorKind::Beside,
@@ -100,8 +97,7 @@ impl Factor {
             Self::Listing(_) => FactorKind::Listing,
             Self::Variable { .. } => FactorKind::Variable,
             Self::State(_) => FactorKind::State,
-            Self::Interpreter(_) => FactorKind::Interpreter,
-            Self::SwitchInterval(_) => FactorKind::SwitchInterval,
+            Self::Declared(declared, _) => FactorKind::Declared(*declared),
         }
     }
 
@@ -117,9 +113,8 @@ impl Factor {
                     format!("{whole}.{rest:06}").trim_end_matches('0').to_owned()
                 }
             }
-            Self::TimeZone(word) | Self::Locale(word) | Self::Interpreter(word) => word.clone(),
-            Self::HashSeed(number) | Self::Beside(number) => number.to_string(),
-            Self::Cores(number) | Self::Load(number) => number.to_string(),
+            Self::TimeZone(word) | Self::Locale(word) | Self::Declared(_, word) => word.clone(),
+            Self::Beside(number) | Self::Cores(number) | Self::Load(number) => number.to_string(),
             Self::RandomSeed(number) | Self::Order(number) | Self::OpenFiles(number) => number.to_string(),
             Self::Memory(size) => size.to_string(),
             Self::Delays(Delays { most, one_in, seed }) => format!("{most}/{one_in}@{seed}"),
@@ -132,7 +127,6 @@ impl Factor {
             Self::Variable { name, value: Some(value) } => format!("{name}={value}"),
             Self::Variable { name, value: None } => name.clone(),
             Self::State(HomeState::Fresh) => "fresh".to_owned(),
-            Self::SwitchInterval(interval) => interval.to_string(),
         }
     }
 
@@ -152,7 +146,7 @@ impl Factor {
             Self::OpenFiles(number) => *number as f64,
             Self::Delays(delays) => delays.most.seconds(),
             Self::Network(Network::Slow(by)) => by.seconds(),
-            Self::SwitchInterval(interval) => interval.seconds(),
+            Self::Declared(declared, setting) => (declared.scale?.number)(setting)?,
             _ => return None,
         })
     }
@@ -168,7 +162,7 @@ impl Factor {
                 format!("{}us/{}@{}", (number * 1e6).round(), delays.one_in, delays.seed)
             }
             Self::Network(Network::Slow(_)) => format!("slow:{}us", (number * 1e6).round()),
-            Self::SwitchInterval(_) => format!("{}us", (number * 1e6).round()),
+            Self::Declared(declared, _) => (declared.scale?.setting)(number),
             _ => whole.to_string(),
         };
         self.number()?;
@@ -210,8 +204,10 @@ impl TryFrom<Words> for Factor {
     type Error = BadFactor;
 
     fn try_from(words: Words) -> Result<Self, BadFactor> {
-        let kind = FactorKind::from_word(&words.factor);
-        kind.ok_or(BadFactor { kind: None, text: words.factor })?.set(&words.setting)
+        match FactorKind::from_word(&words.factor) {
+            Some(kind) => kind.set(&words.setting),
+            None => Ok(Self::Declared(DeclaredFactor::unknown(words.factor), words.setting)),
+        }
     }
 }
 

@@ -10,6 +10,7 @@ mod attempt;
 mod cell;
 mod change;
 mod day;
+mod declared_factor;
 mod dependencies;
 mod divergence;
 mod factor;
@@ -38,6 +39,9 @@ pub use attempt::{Attempt, Failure, Phase, Timestamp};
 pub use cell::{Cell, WriteSite};
 pub use change::{Base, BaseChoice, ChangeKind, ChangedFunctions, Changes, Comparison, FileChange};
 pub use day::Day;
+pub use declared_factor::{
+    DeclaredFactor, FactorDeclaration, FactorEffect, FactorPhrase, FactorScale, ProgramNames, declare_factors,
+};
 pub use dependencies::{Dependencies, Granularity};
 pub use divergence::{Cause, Divergence, DivergenceKind, DivergencePoint, Location, ValueSplit};
 pub use factor::{Delays, DirectoryOrder, Factor, HomeState, Network};

@@ -1,4 +1,4 @@
-//! Directories that a command is given: an empty home, and interpreters under their usual names.
+//! Directories that a command gets: an empty home, and programs under their usual names.
 
 use std::fs::{self, Permissions};
 use std::io;
@@ -6,6 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
+use unflake_model::ProgramNames;
 
 type Variable = (String, Option<String>);
 
@@ -51,41 +52,32 @@ impl FreshState {
     }
 }
 
-/// An interpreter under the names by which it is usually called, in a directory that comes first in `PATH`.
-pub(crate) struct Interpreter {
+/// A program under the names by which it is usually called, in a directory that comes first in `PATH`.
+pub(crate) struct NamedProgram {
     place: TempDir,
-    program: PathBuf,
+    variables: Vec<(String, String)>,
 }
 
-impl Interpreter {
+impl NamedProgram {
     /// None: there is no such program.
-    pub(crate) fn below(place: &Path, name: &str) -> io::Result<Option<Self>> {
+    pub(crate) fn below(place: &Path, name: &str, names_of: fn(&Path) -> ProgramNames) -> io::Result<Option<Self>> {
         let Some(program) = find(name) else { return Ok(None) };
         let place = tempfile::Builder::new().prefix("unflake-interpreter-").tempdir_in(place)?;
-        let own = program.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        let family = own.trim_end_matches(|letter: char| letter.is_ascii_digit() || letter == '.');
-        let usual = if family == "python" { vec!["python", "python3"] } else { vec![family] };
-        for name in usual {
+        let ProgramNames { names, variables } = names_of(&program);
+        for name in names {
             // Not a link: an interpreter finds its library from where it is, or seems to be.
             let script = place.path().join(name);
             let quoted = program.to_string_lossy().replace('\'', r"'\''");
             fs::write(&script, format!("#!/bin/sh\nexec '{quoted}' \"$@\"\n"))?;
             fs::set_permissions(&script, Permissions::from_mode(0o755))?;
         }
-        Ok(Some(Self { place, program }))
+        Ok(Some(Self { place, variables }))
     }
 
     pub(crate) fn variables(&self) -> Vec<Variable> {
         let old = std::env::var("PATH").unwrap_or_default();
-        let mut set = vec![("PATH".to_owned(), Some(format!("{}:{old}", self.place.path().display())))];
-        // `…/bin/java` belongs to the directory above `bin`.
-        if self.program.file_name().is_some_and(|name| name == "java")
-            && let Some(home) =
-                self.program.canonicalize().ok().as_deref().and_then(Path::parent).and_then(Path::parent)
-        {
-            set.push(("JAVA_HOME".to_owned(), Some(home.to_string_lossy().into_owned())));
-        }
-        set
+        let path = ("PATH".to_owned(), format!("{}:{old}", self.place.path().display()));
+        [path].into_iter().chain(self.variables.clone()).map(|(name, value)| (name, Some(value))).collect()
     }
 }
 

@@ -4,12 +4,12 @@ use std::process::Command;
 
 use jiff::tz::TimeZone;
 use nix::time::{ClockId, clock_gettime};
-use unflake_model::{DirectoryOrder, Factor, Network};
+use unflake_model::{DirectoryOrder, Factor, FactorEffect, Network};
 
 use crate::clock::{check_locale, shift, zone};
 use crate::elf_check::examine;
 use crate::error::WorldError;
-use crate::fresh_home::{FreshState, Interpreter};
+use crate::fresh_home::{FreshState, NamedProgram};
 use crate::limits::{SetUp, SpawnSpec, TOLD, cpu_set, first_cores, may_be_alone};
 use crate::load::Load;
 use crate::outcome::{ReachedPrograms, UnreachedProgram};
@@ -22,7 +22,7 @@ pub struct World {
     set_up: SetUp,
     zone: Option<TimeZone>,
     state: Option<FreshState>,
-    interpreter: Option<Interpreter>,
+    programs: Vec<NamedProgram>,
     busy: u32,
     load: Option<Load>,
 }
@@ -44,7 +44,7 @@ impl World {
             set_up: SetUp::default(),
             zone: None,
             state: None,
-            interpreter: None,
+            programs: Vec::new(),
             busy: 0,
             load: None,
         };
@@ -78,13 +78,15 @@ impl World {
                 Factor::State(_) => {
                     under.state = Some(FreshState::below(place).map_err(WorldError::any("make an empty home"))?);
                 }
-                Factor::Interpreter(name) => {
-                    let made =
-                        Interpreter::below(place, name).map_err(WorldError::any("make a place for the interpreter"))?;
-                    under.interpreter = Some(made.ok_or_else(|| WorldError::set(factor, "there is no such program"))?);
+                Factor::Declared(declared, name) => {
+                    if let FactorEffect::Program(names) = declared.effect {
+                        let made = NamedProgram::below(place, name, names);
+                        let made = made.map_err(WorldError::any("make a place for the interpreter"))?;
+                        under.programs.push(made.ok_or_else(|| WorldError::set(factor, "there is no such program"))?);
+                    }
                 }
-                Factor::Date(_) | Factor::Speed(_) | Factor::HashSeed(_) | Factor::RandomSeed(_) => {}
-                Factor::Delays(_) | Factor::Listing(_) | Factor::SwitchInterval(_) | Factor::Variable { .. } => {}
+                Factor::Date(_) | Factor::Speed(_) | Factor::RandomSeed(_) => {}
+                Factor::Delays(_) | Factor::Listing(_) | Factor::Variable { .. } => {}
             }
         }
         under.told()?;
@@ -113,9 +115,10 @@ impl World {
             match factor {
                 Factor::TimeZone(name) => put("TZ", name.clone()),
                 Factor::Locale(name) => put("LC_ALL", name.clone()),
-                Factor::HashSeed(seed) => {
-                    put("PYTHONHASHSEED", seed.to_string());
-                    put("PERL_HASH_SEED", seed.to_string());
+                Factor::Declared(declared, setting) => {
+                    if let FactorEffect::Variables(variables) = declared.effect {
+                        variables(setting).into_iter().for_each(|(name, value)| put(name, value));
+                    }
                 }
                 _ => {}
             }
@@ -128,7 +131,7 @@ impl World {
             put(TOLD, self.told().expect("it was so when this was made"));
         }
         set.extend(self.state.iter().flat_map(FreshState::variables));
-        set.extend(self.interpreter.iter().flat_map(Interpreter::variables));
+        set.extend(self.programs.iter().flat_map(NamedProgram::variables));
         for factor in &self.factors {
             if let Factor::Variable { name, value } = factor {
                 set.push((name.clone(), value.clone()));
@@ -189,7 +192,10 @@ impl World {
                 Factor::Listing(DirectoryOrder::Sorted) => "listing=0,0".to_owned(),
                 Factor::Listing(DirectoryOrder::Reversed) => "listing=1,0".to_owned(),
                 Factor::Listing(DirectoryOrder::Shuffled(seed)) => format!("listing=2,{}", *seed as i64),
-                Factor::SwitchInterval(interval) => format!("turns={}", interval.microseconds()),
+                Factor::Declared(declared, setting) => match declared.effect {
+                    FactorEffect::Shim(word) => word(setting),
+                    _ => continue,
+                },
                 _ => continue,
             };
             words.push(word);
@@ -209,7 +215,8 @@ fn last_of_each(factors: &[Factor]) -> Vec<Factor> {
 fn needs_shim(factor: &Factor) -> bool {
     match factor {
         Factor::Date(_) | Factor::Speed(_) | Factor::RandomSeed(_) | Factor::Cores(_) => true,
-        Factor::Delays(_) | Factor::Listing(_) | Factor::SwitchInterval(_) => true,
+        Factor::Delays(_) | Factor::Listing(_) => true,
+        Factor::Declared(declared, _) => matches!(declared.effect, FactorEffect::Shim(_)),
         Factor::Network(network) => *network != Network::Alone,
         _ => false,
     }

@@ -38,6 +38,7 @@ fn main() -> ExitCode {
     if let Some(code) = unflake_runners::hand_over() {
         return code;
     }
+    unflake_model::declare_factors(unflake_runners::factors());
     let cli = Cli::parse();
     match &cli.command {
         Command::Keep { arguments } => return unflake_engine::keep(arguments),
