@@ -10,8 +10,8 @@ use unflake_model::ProgramNames;
 
 type Variable = (String, Option<String>);
 
-/// What of a home is not state but a tool: it stays where it is, or nothing could be started at all.
-const TOOLS: [(&str, &str); 5] = [
+/// Parts of a home that are toolchains, not state. They stay where they are, or nothing could start.
+const TOOLCHAINS: [(&str, &str); 5] = [
     ("CARGO_HOME", ".cargo"),
     ("RUSTUP_HOME", ".rustup"),
     ("PYENV_ROOT", ".pyenv"),
@@ -19,10 +19,10 @@ const TOOLS: [(&str, &str); 5] = [
     ("PYTHONUSERBASE", ".local"),
 ];
 
-/// An empty home with all that belongs to it, gone with this value.
-pub(crate) struct FreshState(TempDir);
+/// An empty home with its directories, removed with this value.
+pub(crate) struct FreshHome(TempDir);
 
-impl FreshState {
+impl FreshHome {
     pub(crate) fn below(place: &Path) -> io::Result<Self> {
         let place = tempfile::Builder::new().prefix("unflake-state-").tempdir_in(place)?;
         for name in ["home", "tmp", "run"] {
@@ -37,12 +37,12 @@ impl FreshState {
         let mut set: Vec<Variable> = [("HOME", "home"), ("TMPDIR", "tmp"), ("XDG_RUNTIME_DIR", "run")]
             .map(|(variable, name)| (variable.to_owned(), below(name)))
             .into();
-        // Unset, they are below the home.
+        // Unset, they default to directories below the home.
         for variable in ["XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "TMP", "TEMP"] {
             set.push((variable.to_owned(), None));
         }
         let home = std::env::home_dir().unwrap_or_default();
-        for (variable, name) in TOOLS {
+        for (variable, name) in TOOLCHAINS {
             let there = home.join(name);
             if std::env::var_os(variable).is_none() && there.is_dir() {
                 set.push((variable.to_owned(), Some(there.to_string_lossy().into_owned())));
@@ -52,7 +52,7 @@ impl FreshState {
     }
 }
 
-/// A program under the names by which it is usually called, in a directory that comes first in `PATH`.
+/// A program under its usual names, in a directory that comes first in `PATH`.
 pub(crate) struct NamedProgram {
     place: TempDir,
     variables: Vec<(String, String)>,
@@ -65,7 +65,7 @@ impl NamedProgram {
         let place = tempfile::Builder::new().prefix("unflake-interpreter-").tempdir_in(place)?;
         let ProgramNames { names, variables } = names_of(&program);
         for name in names {
-            // Not a link: an interpreter finds its library from where it is, or seems to be.
+            // Not a link: an interpreter finds its library from its own location.
             let script = place.path().join(name);
             let quoted = program.to_string_lossy().replace('\'', r"'\''");
             fs::write(&script, format!("#!/bin/sh\nexec '{quoted}' \"$@\"\n"))?;
