@@ -3,9 +3,7 @@ package unflake.jvm.bytecode;
 import java.io.DataOutputStream;
 import java.io.IOException;
 
-/**
- * Code appended to a method, which handles every exception that the method does not catch itself.
- */
+/** Code appended to a method that handles all exceptions it does not catch itself. */
 final class CatchAllBlock {
     private static final int FULL = 255;
     private static final int OBJECT = 7;

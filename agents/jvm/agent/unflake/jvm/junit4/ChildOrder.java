@@ -15,9 +15,7 @@ final class ChildOrder {
     private ChildOrder() {
     }
 
-    /**
-     * How many of the tests the runner will run, from the first on; 0 if its order cannot be set.
-     */
+    /** Returns how many tests the runner will run; 0 if its order cannot be set. */
     static int apply(Runner runner, List<Description> order) throws ReflectiveOperationException {
         if (!(runner instanceof ParentRunner)) {
             return 0;

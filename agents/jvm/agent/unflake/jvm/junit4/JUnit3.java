@@ -14,9 +14,7 @@ import junit.framework.TestSuite;
 import org.junit.internal.runners.JUnit38ClassRunner;
 import org.junit.runner.Runner;
 
-/**
- * Orders tests of JUnit 3, which has no class-level set-up: the requested tests form a new suite.
- */
+/** Orders tests of JUnit 3, which has no class-level set-up, by a new suite. */
 final class JUnit3 {
     private JUnit3() {
     }

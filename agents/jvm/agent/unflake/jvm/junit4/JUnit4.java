@@ -22,9 +22,7 @@ public final class JUnit4 implements TestFramework {
     private static final String PREFIX = "classic:";
 
     private final TestModule module;
-    /**
-     * Runners created for listing and not run yet, so that parameter providers run once for both.
-     */
+    /** Runners of the listing, not run yet: parameter providers run once for both. */
     private final Map<String, ListedClass> pending = new HashMap<>();
 
     /**

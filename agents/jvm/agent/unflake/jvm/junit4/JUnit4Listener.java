@@ -7,9 +7,7 @@ import org.junit.runner.notification.RunListener;
 import unflake.jvm.run.RequestedTest;
 import unflake.jvm.run.ResultReporter;
 
-/**
- * Reports what JUnit 4 notifies about the tests of one class, which arrive in the requested order.
- */
+/** Reports the notifications of JUnit 4 about the tests of one class. */
 final class JUnit4Listener extends RunListener {
     private final String testClass;
     private final List<RequestedTest> tests;

@@ -48,9 +48,7 @@ final class AssertionFilter {
         return currentSites.contains(site.number);
     }
 
-    /**
-     * Whether the assertion itself has thrown this. {@code stack}: the callers of the assertion.
-     */
+    /** Whether the assertion itself has thrown this. {@code stack}: its callers. */
     boolean isOwn(Throwable thrown, StackTraceElement[] stack) {
         boolean isLibraryError = false;
         for (String library : LIBRARY_PACKAGES) {

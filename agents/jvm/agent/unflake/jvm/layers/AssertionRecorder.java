@@ -64,9 +64,7 @@ public final class AssertionRecorder {
         }
     }
 
-    /**
-     * What the project called, if that is this assertion and not one that a library calls itself.
-     */
+    /** What the project called, unless a library called this assertion itself. */
     private static String calledMethod(StackTraceElement[] trace, int caller) {
         String outermost = trace[caller - 1].getMethodName();
         return outermost.equals(trace[1].getMethodName()) ? outermost : "";

@@ -201,9 +201,7 @@ public final class JUnitPlatform implements TestFramework {
         return test.getParent().map(JUnitPlatform::classOf).orElse("");
     }
 
-    /**
-     * As Surefire names it in its reports; invocations are numbered where Surefire repeats a name.
-     */
+    /** As in Surefire's reports, with a number where Surefire repeats a name. */
     private static String nameOf(TestDescriptor test) {
         return test.getLegacyReportingName().replaceFirst("\\(\\)(?=$|\\[)", "");
     }

@@ -14,9 +14,7 @@ final class PlatformListener implements TestExecutionListener {
     private final ReorderingEngine engine;
     private final ResultReporter reporter;
     private final Set<RequestedTest> started = new HashSet<>();
-    /**
-     * The proxy below the classes that is running, and the first failure of dynamic tests in it.
-     */
+    /** The running test, and the first failure of dynamic tests in it. */
     private DescriptorProxy current;
     private Throwable failure;
     private RequestedTest last;

@@ -62,9 +62,7 @@ public final class FailureDescription {
         }
     }
 
-    /**
-     * The innermost line of the test's own class; without one, of any code that is not a runner's.
-     */
+    /** The innermost line of the test class, or else of any code that is not a runner's. */
     private static StackTraceElement location(Throwable thrown, String testClass) {
         StackTraceElement fallback = null;
         for (StackTraceElement frame : thrown.getStackTrace()) {

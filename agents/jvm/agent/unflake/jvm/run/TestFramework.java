@@ -4,9 +4,7 @@ import java.util.List;
 
 /** A test framework: finds tests and runs them. */
 public interface TestFramework {
-    /**
-     * Receives each test: the key that identifies it, and class and method as Surefire names them.
-     */
+    /** Receives each test: its key, and class and method as Surefire names them. */
     interface Listing {
         void add(String key, String type, String method);
     }
@@ -15,8 +13,6 @@ public interface TestFramework {
 
     void list(List<Class<?>> classes, Listing listing) throws Exception;
 
-    /**
-     * Runs these tests in this order. Each test is reported as started and finished, or not at all.
-     */
+    /** Runs the tests in this order. Each is reported as started and finished, or not at all. */
     void run(List<RequestedTest> tests, ResultReporter reporter) throws Exception;
 }

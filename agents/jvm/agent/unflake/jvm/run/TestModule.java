@@ -20,9 +20,7 @@ public final class TestModule {
     public final List<String> classes = new ArrayList<>();
     public final List<String> notes = new ArrayList<>();
     public final Properties settings;
-    /**
-     * Whether project code has run in this process, so that it is no longer a fresh environment.
-     */
+    /** Whether project code has run, so that this process is no fresh environment. */
     public boolean hasRunProjectCode;
     /** Surefire's own filter for {@code -Dtest=…}, and its method. */
     private Object filter;

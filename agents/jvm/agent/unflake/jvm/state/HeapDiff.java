@@ -12,9 +12,7 @@ import java.util.Map;
 import java.util.Set;
 import unflake.jvm.util.ValueFormatter;
 
-/**
- * Differences between the heap and a snapshot of it, each by the shortest path that leads to it.
- */
+/** Differences between the heap and a snapshot, each by the shortest path to it. */
 final class HeapDiff {
     final List<StateCell> cells = new ArrayList<>();
     /** Paths of thread locals, to name what they hold. */

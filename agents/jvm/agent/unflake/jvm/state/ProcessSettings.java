@@ -41,9 +41,7 @@ final class ProcessSettings {
     private final boolean logging;
     private Map<String, Setting> remembered = Collections.emptyMap();
 
-    /**
-     * {@code logging}: whether the process uses the JDK's loggers; asking would initialize them.
-     */
+    /** {@code logging}: whether JDK loggers are in use; asking would initialize them. */
     ProcessSettings(boolean logging) {
         this.logging = logging;
     }

@@ -98,9 +98,7 @@ final class ProcessTrace {
         }
     }
 
-    /**
-     * Returns the number of a thread that records its first line; 0 if it is not to be recorded.
-     */
+    /** The number of a thread that records its first line; 0 to ignore it. */
     synchronized int register(ThreadTrace thread) {
         if (isFinished || threads.size() > MAX_THREADS) {
             return 0;

@@ -48,9 +48,7 @@ final class ValueInstrumenter {
         }
     }
 
-    /**
-     * Records what the instruction assigns or returns. {@code type}: return type of the method.
-     */
+    /** Records what the instruction assigns or returns. {@code type}: the return type. */
     void recordEffect(int pc, String type) throws IOException {
         int opcode = layout.opcode(pc);
         int slot = layout.assignedSlot(pc);
