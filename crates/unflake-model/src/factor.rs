@@ -14,18 +14,18 @@ use crate::moment::{ClockSetting, Moment};
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "Words", into = "Words")]
 pub enum Factor {
-    /// What the clock says when the command starts. It goes on from there.
+    /// The time when the command starts. The clock runs on from there.
     Date(ClockSetting),
-    /// How fast all clocks run, in millionths: sleeps and time limits are shorter or longer by as much.
+    /// The speed of all clocks in millionths; sleeps and timeouts scale with it.
     Speed(u64),
     TimeZone(String),
     Locale(String),
     RandomSeed(u64),
-    /// Tests in an order drawn from this number. Carried out by whoever orders the tests.
+    /// The seed of the test order. Applied by the technique that orders tests.
     Order(u64),
-    /// So many copies of the test at once. Carried out by whoever runs tests.
+    /// Copies of the test at once. Applied by the engine.
     Beside(u32),
-    /// Cores that can be seen and used.
+    /// Visible and usable cores.
     Cores(u32),
     /// Busy processes beside the command.
     Load(u32),
@@ -36,7 +36,7 @@ pub enum Factor {
     Listing(DirectoryOrder),
     Variable {
         name: String,
-        /// None: it is not set.
+        /// None: unset.
         value: Option<String>,
     },
     State(HomeState),
@@ -48,23 +48,23 @@ pub enum Factor {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Delays {
     pub most: Amount,
-    /// One of so many calls is delayed, by chance.
+    /// One in this many calls is delayed, at random.
     pub one_in: u32,
-    /// What chance is drawn from.
+    /// The seed of the delays.
     pub seed: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Network {
-    /// Nothing but this machine can be reached.
+    /// Only this machine is reachable.
     Off,
-    /// A network of its own: nothing outside of the command can be reached, other services of this machine included.
+    /// Its own network namespace: nothing else is reachable, not even services of this machine.
     Alone,
-    /// Every connect, send and receive takes so much longer.
+    /// Every connect, send and receive takes this much longer.
     Slow(Amount),
 }
 
-/// The order in which the names of a directory come.
+/// The order of directory entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum DirectoryOrder {
     Sorted,
@@ -74,7 +74,7 @@ pub enum DirectoryOrder {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum HomeState {
-    /// An empty home, empty caches and configuration, an empty directory for temporary files.
+    /// Empty home, caches, configuration and temporary directory.
     Fresh,
 }
 
@@ -101,7 +101,7 @@ impl Factor {
         }
     }
 
-    /// The setting as it is typed.
+    /// The canonical setting, as it is typed.
     pub fn setting(&self) -> String {
         match self {
             Self::Date(when) => when.to_string(),
@@ -130,13 +130,13 @@ impl Factor {
         }
     }
 
-    /// The words that set it on the command line of `unflake under`, not quoted for a shell.
+    /// The option of `unflake under` that sets it, not quoted for a shell.
     pub fn flag(&self) -> String {
         format!("--{}={}", self.kind(), self.setting())
     }
 
-    /// How much, where settings can be more or less: what a threshold is looked for in. Of dates: seconds since 1970 as if in
-    /// UTC, or the seconds of a shift.
+    /// The setting as a number, where settings are ordered. Of dates: seconds since 1970-01-01 as if in UTC, or
+    /// the seconds of a shift.
     pub fn number(&self) -> Option<f64> {
         Some(match self {
             Self::Date(when) => when.number(),
@@ -151,7 +151,7 @@ impl Factor {
         })
     }
 
-    /// The same factor with more of it, or less. None: it cannot be set to that.
+    /// The factor with another number. None: that is not a setting.
     pub fn with_number(&self, number: f64) -> Option<Self> {
         let whole = number.round() as u64;
         let setting = match self {
@@ -187,7 +187,7 @@ impl FromStr for Factor {
     }
 }
 
-/// How a factor is written in JSON.
+/// A factor in JSON.
 #[derive(Serialize, Deserialize)]
 struct Words {
     factor: String,

@@ -6,7 +6,7 @@ use crate::amount::Amount;
 use crate::declared_factor::{self, DeclaredFactor};
 use crate::factor::{Delays, DirectoryOrder, Factor, HomeState, Network};
 
-/// Which factor, without its setting.
+/// A factor without its setting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum FactorKind {
     Date,
@@ -55,7 +55,7 @@ impl FactorKind {
         Self::GENERIC.into_iter().chain(declared_factor::all().into_iter().map(Self::Declared)).collect()
     }
 
-    /// Its word on the command line and in JSON.
+    /// Its name on the command line and in JSON.
     pub fn word(self) -> &'static str {
         self.texts().0
     }
@@ -141,7 +141,7 @@ impl fmt::Display for FactorKind {
     }
 }
 
-/// What is no factor, or no setting of it.
+/// The text is not a factor, or not a setting of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BadFactor {
     pub(crate) kind: Option<FactorKind>,

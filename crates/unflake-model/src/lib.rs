@@ -1,4 +1,4 @@
-//! The nouns that two other rooms of unflake exchange.
+//! The types that crates of unflake exchange: session, attempt, event, finding, factor and others.
 //!
 //! Deliberately absent: input and output, clocks, processes, SQL, command-line parsing, and any knowledge of a
 //! particular test runner or language.
