@@ -14,8 +14,8 @@ import pytest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 
-from unflake_agent.assert_text import text_of  # noqa: E402
-from unflake_agent.assert_values import MOST, WORK, Values  # noqa: E402
+from unflake_agent.assertions.expression_text import text_of  # noqa: E402
+from unflake_agent.assertions.operand_text import MOST, WORK, Values  # noqa: E402
 
 # As they are printed: any layout of them gives the same.
 EXPRESSIONS = """

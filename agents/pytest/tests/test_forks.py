@@ -356,7 +356,7 @@ def test_a_descriptor_that_a_test_took_over_from_pytest_is_left_alone(project):
 def test_a_thread_that_was_joined_forbids_nothing():
     script = """
 import threading
-from unflake_agent.forks import Forker
+from unflake_agent.core.forks import Forker
 forker, seen = Forker(), set()
 for _ in range(500):
     threads = [threading.Thread(target=int) for _ in range(4)]

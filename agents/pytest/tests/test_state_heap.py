@@ -12,8 +12,8 @@ from driver import AGENT
 
 sys.path.insert(0, AGENT)
 
-from unflake_agent.heap import Heap  # noqa: E402
-from unflake_agent.names import Names, tell  # noqa: E402
+from unflake_agent.state.heap import Heap  # noqa: E402
+from unflake_agent.state.object_paths import Names, tell  # noqa: E402
 
 ASKED = []
 ARMED = []

@@ -20,6 +20,10 @@ import sys
 from importlib.machinery import PathFinder, SourceFileLoader
 
 
+# Where the agent is laid out.
+DIRECTORY = os.path.dirname(os.path.abspath(__file__))
+
+
 class _Unseen(SourceFileLoader):
     """Loads the agent's files so that they are not taken for the project's: coverage without a `source` measures every
     file that is not installed, but none that has a name in brackets; Hypothesis takes constants from such files."""
@@ -53,7 +57,7 @@ def _come_in():
                 os.environ.pop(name, None)
             else:
                 os.environ[name] = value
-    home = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    home = os.path.dirname(DIRECTORY)
     sys.path[:] = [entry for entry in sys.path if os.path.abspath(entry or os.curdir) != home]
     return told
 
@@ -78,7 +82,7 @@ def pytest_addoption(parser, pluginmanager):
     # The first hook that a plugin sees; it is called as soon as this module is registered. The agent is an object and
     # not this module because tests (freezegun) replace attributes of modules.
     if _told:
-        plugin = bring("plugin")
+        plugin = bring("core.plugin")
         if "dependencies" in _told:
-            bring("dependencies")
+            bring("dependencies.plugin")
         pluginmanager.register(plugin.Agent(_told), "unflake")
