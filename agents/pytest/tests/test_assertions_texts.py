@@ -14,8 +14,8 @@ import pytest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 
-from unflake_agent.assertions.expression_text import text_of  # noqa: E402
-from unflake_agent.assertions.operand_text import MOST, WORK, Values  # noqa: E402
+from unflake_agent.assertions.expression_text import expression_text  # noqa: E402
+from unflake_agent.assertions.operand_text import MAX_LENGTH, MAX_FORMATTED, OperandText  # noqa: E402
 
 # As they are printed: any layout of them gives the same.
 EXPRESSIONS = """
@@ -66,14 +66,14 @@ a - (b - c)
 @pytest.mark.parametrize("text", EXPRESSIONS)
 def test_expressions(text):
     tree = ast.parse(text, mode="eval").body
-    assert text_of(tree) == text
-    assert ast.dump(ast.parse(text_of(tree), mode="eval").body) == ast.dump(tree)
+    assert expression_text(tree) == text
+    assert ast.dump(ast.parse(expression_text(tree), mode="eval").body) == ast.dump(tree)
 
 
 @pytest.mark.parametrize("text", [one for one in EXPRESSIONS if "'" not in one and "lambda" not in one])
 def test_layout_does_not_matter(text):
     wide = "(\n  " + text.replace(", ", " ,\n ").replace(" == ", "  ==  ") + "  # Why.\n)"
-    assert text_of(ast.parse(wide, mode="eval").body) == text
+    assert expression_text(ast.parse(wide, mode="eval").body) == text
 
 
 class Colour(enum.Enum):
@@ -134,24 +134,24 @@ VALUES = [
 
 @pytest.mark.parametrize("value, text", VALUES, ids=[text for _, text in VALUES])
 def test_values(value, text):
-    assert Values()(value) == text
+    assert OperandText()(value) == text
 
 
 def test_values_are_bounded_and_what_is_cut_is_still_told_apart():
-    values = Values()
+    values = OperandText()
     long, other = ["x" * 10] * 200, ["x" * 10] * 199 + ["y" * 10]
-    assert len(values(long)) < MOST + 60 and values(long) != values(other) and values(long) == values(list(long))
-    text = "a" * 10 * WORK
-    assert len(values(text)) < MOST + 60 and values(text) != values(text + "b")
+    assert len(values(long)) < MAX_LENGTH + 60 and values(long) != values(other) and values(long) == values(list(long))
+    text = "a" * 10 * MAX_FORMATTED
+    assert len(values(text)) < MAX_LENGTH + 60 and values(text) != values(text + "b")
     assert values(text[:-1] + "b") != values(text)
     endless = []
     endless.append(endless)
-    assert len(values(endless)) < MOST
+    assert len(values(endless)) < MAX_LENGTH
     many = {"k%d" % n: n for n in range(100_000)}
     assert values(many) == "{100000 items}"
     assert values(10**5000) == "<int of 16610 bits>"
 
 
 def test_truth_is_only_asked_of_those_who_do_not_mind():
-    values = Values()
+    values = OperandText()
     assert values.truth([]) == "False" and values.truth(Plain()) == "<%s.Plain>" % __name__

@@ -126,7 +126,7 @@ def test_the_agent_is_not_taken_for_a_part_of_the_project(project):
 
         def test_a():
             ours = [module for name, module in sys.modules.items() if name.startswith("unflake_agent.")]
-            assert ours and all(module.warm_up.__code__.co_filename[0] == "<" for module in ours if hasattr(module, "warm_up"))
+            assert ours and all(module.warm_up_tracebacks.__code__.co_filename[0] == "<" for module in ours if hasattr(module, "warm_up_tracebacks"))
         """
     ).ready()
     assert agent.outcomes(0) == ["passed"]

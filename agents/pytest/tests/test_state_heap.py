@@ -2,7 +2,6 @@
 
 import collections
 import gc
-import os
 import random
 import sys
 import types
@@ -13,7 +12,7 @@ from driver import AGENT
 sys.path.insert(0, AGENT)
 
 from unflake_agent.state.heap import Heap  # noqa: E402
-from unflake_agent.state.object_paths import Names, tell  # noqa: E402
+from unflake_agent.state.object_paths import ObjectPaths, cell_of  # noqa: E402
 
 ASKED = []
 ARMED = []
@@ -273,7 +272,7 @@ def test_whatever_is_changed_is_told_and_put_back(seed):
     gc.collect()
     gc.disable()
     world = World(seed)
-    heap = Heap(os.path.dirname(__file__))
+    heap = Heap()
     try:
         before = world.dump()
         ARMED.append(1)
@@ -283,8 +282,8 @@ def test_whatever_is_changed_is_told_and_put_back(seed):
         changed = world.dump() != before
         ARMED.append(1)
         changes = heap.compare()
-        names = Names(heap, sys.modules)
-        told = [tell(change, names.cell(change)) for change in changes]
+        names = ObjectPaths(heap, sys.modules)
+        told = [cell_of(change, names.cell(change)) for change in changes]
         assert all(len(cell["before"] or "") <= 200 and " at 0x" not in cell["path"] for cell in told)
         assert ASKED == []
         ARMED.clear()
@@ -303,4 +302,4 @@ def test_whatever_is_changed_is_told_and_put_back(seed):
 
 
 def names_of(heap, change):
-    return Names(heap, sys.modules).cell(change)
+    return ObjectPaths(heap, sys.modules).cell(change)

@@ -1,37 +1,41 @@
-"""Expressions as Python would print them. Not by `ast.unparse`: that does not exist on 3.8, and later versions of it differ in
-parentheses, quotes and blanks, so that an assertion would have another name under another interpreter. PYTEST_DONT_REWRITE"""
+"""Formats expressions the same way under every Python version.
+
+`ast.unparse` does not exist on 3.8, and its versions differ in parentheses, quotes and blanks: an
+assertion would have another name under another interpreter.
+"""
 
 import ast
 
-repr = repr  # As it was before a test could patch it.
+repr = repr  # Before a test can patch it.
 OPERATORS = {
     ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.MatMult: "@", ast.Div: "/", ast.Mod: "%", ast.LShift: "<<", ast.RShift: ">>",
     ast.BitOr: "|", ast.BitXor: "^", ast.BitAnd: "&", ast.FloorDiv: "//", ast.Pow: "**", ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<",
     ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Is: "is", ast.IsNot: "is not", ast.In: "in", ast.NotIn: "not in", ast.And: "and",
     ast.Or: "or", ast.Not: "not ", ast.Invert: "~", ast.UAdd: "+", ast.USub: "-",
 }  # fmt: skip
+# Precedences, the weakest first.
 WALRUS, TUPLE, YIELD, TEST, OR, AND, NOT, COMPARE, BITOR, BITXOR, BITAND, SHIFT, SUM, TERM, FACTOR, POWER, AWAIT, ATOM = range(18)
-BINDING = {
+OPERATOR_PRECEDENCE = {
     ast.BitOr: BITOR, ast.BitXor: BITXOR, ast.BitAnd: BITAND, ast.LShift: SHIFT, ast.RShift: SHIFT, ast.Add: SUM, ast.Sub: SUM,
     ast.Mult: TERM, ast.MatMult: TERM, ast.Div: TERM, ast.Mod: TERM, ast.FloorDiv: TERM, ast.Pow: POWER,
 }  # fmt: skip
 
 
-def text_of(node):
-    return _show(node, TEST)
+def expression_text(node):
+    return _format(node, TEST)
 
 
-def _show(node, least):
-    """The text of a node where anything that binds less than `least` needs parentheses."""
-    way = WAYS.get(type(node))
-    if way is None:
-        return ast.unparse(node)  # Of a version that is newer than this file.
-    binding, text = way(node)
-    return text if binding >= least else "(%s)" % text
+def _format(node, minimum):
+    """The text of a node, in parentheses if it binds weaker than `minimum`."""
+    formatter = FORMATTERS.get(type(node))
+    if formatter is None:
+        return ast.unparse(node)  # A node of a Python that is newer than this file.
+    precedence, text = formatter(node)
+    return text if precedence >= minimum else "(%s)" % text
 
 
-def _list(nodes, least=TEST):
-    return ", ".join([_show(one, least) for one in nodes])
+def _join(nodes, minimum=TEST):
+    return ", ".join([_format(one, minimum) for one in nodes])
 
 
 def _constant(node):
@@ -44,138 +48,138 @@ def _constant(node):
 def _tuple(node):
     if not node.elts:
         return ATOM, "()"
-    return TUPLE, _list(node.elts) + ("," if len(node.elts) == 1 else "")
+    return TUPLE, _join(node.elts) + ("," if len(node.elts) == 1 else "")
 
 
 def _binary(node):
-    binding = BINDING[type(node.op)]
-    if binding == POWER:
-        return POWER, "%s ** %s" % (_show(node.left, POWER + 1), _show(node.right, FACTOR))
-    return binding, "%s %s %s" % (_show(node.left, binding), OPERATORS[type(node.op)], _show(node.right, binding + 1))
+    precedence = OPERATOR_PRECEDENCE[type(node.op)]
+    if precedence == POWER:
+        return POWER, "%s ** %s" % (_format(node.left, POWER + 1), _format(node.right, FACTOR))
+    return precedence, "%s %s %s" % (_format(node.left, precedence), OPERATORS[type(node.op)], _format(node.right, precedence + 1))
 
 
 def _unary(node):
-    binding = NOT if type(node.op) is ast.Not else FACTOR
-    return binding, OPERATORS[type(node.op)] + _show(node.operand, binding)
+    precedence = NOT if type(node.op) is ast.Not else FACTOR
+    return precedence, OPERATORS[type(node.op)] + _format(node.operand, precedence)
 
 
 def _boolean(node):
-    binding = AND if type(node.op) is ast.And else OR
-    return binding, (" %s " % OPERATORS[type(node.op)]).join([_show(one, binding + 1) for one in node.values])
+    precedence = AND if type(node.op) is ast.And else OR
+    return precedence, (" %s " % OPERATORS[type(node.op)]).join([_format(one, precedence + 1) for one in node.values])
 
 
 def _compare(node):
-    parts = [_show(node.left, COMPARE + 1)]
+    parts = [_format(node.left, COMPARE + 1)]
     for operator, value in zip(node.ops, node.comparators):
-        parts += [OPERATORS[type(operator)], _show(value, COMPARE + 1)]
+        parts += [OPERATORS[type(operator)], _format(value, COMPARE + 1)]
     return COMPARE, " ".join(parts)
 
 
 def _attribute(node):
-    value = _show(node.value, ATOM)
+    value = _format(node.value, ATOM)
     if type(node.value) is ast.Constant and type(node.value.value) is int:
         value += " "
     return ATOM, "%s.%s" % (value, node.attr)
 
 
 def _keyword(node):
-    return ATOM, "%s=%s" % (node.arg, _show(node.value, TEST)) if node.arg else "**" + _show(node.value, TEST)
+    return ATOM, "%s=%s" % (node.arg, _format(node.value, TEST)) if node.arg else "**" + _format(node.value, TEST)
 
 
 def _call(node):
     if len(node.args) == 1 and not node.keywords and type(node.args[0]) is ast.GeneratorExp:
-        return ATOM, _show(node.func, ATOM) + _show(node.args[0], ATOM)
-    return ATOM, "%s(%s)" % (_show(node.func, ATOM), _list(list(node.args) + list(node.keywords)))
+        return ATOM, _format(node.func, ATOM) + _format(node.args[0], ATOM)
+    return ATOM, "%s(%s)" % (_format(node.func, ATOM), _join(list(node.args) + list(node.keywords)))
 
 
 def _subscript(node):
-    return ATOM, "%s[%s]" % (_show(node.value, ATOM), _subscripts(node.slice))
+    return ATOM, "%s[%s]" % (_format(node.value, ATOM), _subscripts(node.slice))
 
 
 def _subscripts(node):
-    return _tuple(node)[1] if type(node) is ast.Tuple and node.elts else _show(node, TEST)
+    return _tuple(node)[1] if type(node) is ast.Tuple and node.elts else _format(node, TEST)
 
 
 def _slice(node):
-    text = "%s:%s" % tuple("" if one is None else _show(one, TEST) for one in (node.lower, node.upper))
-    return ATOM, text if node.step is None else "%s:%s" % (text, _show(node.step, TEST))
+    text = "%s:%s" % tuple("" if one is None else _format(one, TEST) for one in (node.lower, node.upper))
+    return ATOM, text if node.step is None else "%s:%s" % (text, _format(node.step, TEST))
 
 
 def _dict(node):
-    pairs = ["**" + _show(v, BITOR) if k is None else "%s: %s" % (_show(k, TEST), _show(v, TEST)) for k, v in zip(node.keys, node.values)]
+    pairs = ["**" + _format(v, BITOR) if k is None else "%s: %s" % (_format(k, TEST), _format(v, TEST)) for k, v in zip(node.keys, node.values)]
     return ATOM, "{%s}" % ", ".join(pairs)
 
 
 def _for(node):
-    text = " %s %s in %s" % ("async for" if node.is_async else "for", _show(node.target, TUPLE), _show(node.iter, OR))
-    return text + "".join([" if " + _show(one, OR) for one in node.ifs])
+    text = " %s %s in %s" % ("async for" if node.is_async else "for", _format(node.target, TUPLE), _format(node.iter, OR))
+    return text + "".join([" if " + _format(one, OR) for one in node.ifs])
 
 
 def _comprehension(brackets):
-    def way(node):
-        return ATOM, brackets[0] + _show(node.elt, TEST) + "".join(map(_for, node.generators)) + brackets[1]
+    def formatter(node):
+        return ATOM, brackets[0] + _format(node.elt, TEST) + "".join(map(_for, node.generators)) + brackets[1]
 
-    return way
+    return formatter
 
 
 def _dict_comprehension(node):
-    return ATOM, "{%s: %s%s}" % (_show(node.key, TEST), _show(node.value, TEST), "".join(map(_for, node.generators)))
+    return ATOM, "{%s: %s%s}" % (_format(node.key, TEST), _format(node.value, TEST), "".join(map(_for, node.generators)))
 
 
 def _lambda(node):
     arguments = _arguments(node.args)
-    return TEST, "lambda%s: %s" % (" " + arguments if arguments else "", _show(node.body, TEST))
+    return TEST, "lambda%s: %s" % (" " + arguments if arguments else "", _format(node.body, TEST))
 
 
 def _arguments(given):
     positional = list(given.posonlyargs) + list(given.args)
     defaults = [None] * (len(positional) - len(given.defaults)) + list(given.defaults)
     parts = []
-    for place, (one, default) in enumerate(zip(positional, defaults), 1):
-        parts.append(one.arg + ("" if default is None else "=" + _show(default, TEST)))
-        if place == len(given.posonlyargs):
+    for position, (one, default) in enumerate(zip(positional, defaults), 1):
+        parts.append(one.arg + ("" if default is None else "=" + _format(default, TEST)))
+        if position == len(given.posonlyargs):
             parts.append("/")
     if given.vararg or given.kwonlyargs:
         parts.append("*" + (given.vararg.arg if given.vararg else ""))
     for one, default in zip(given.kwonlyargs, given.kw_defaults):
-        parts.append(one.arg + ("" if default is None else "=" + _show(default, TEST)))
+        parts.append(one.arg + ("" if default is None else "=" + _format(default, TEST)))
     if given.kwarg:
         parts.append("**" + given.kwarg.arg)
     return ", ".join(parts)
 
 
 def _yield(node):
-    return YIELD, "yield" if node.value is None else "yield " + _show(node.value, ATOM)
+    return YIELD, "yield" if node.value is None else "yield " + _format(node.value, ATOM)
 
 
-def _formatted(node):
-    """An f-string, in the quotes that its expressions leave."""
-    text = _inside(node.values)
+def _f_string(node):
+    """An f-string, in quotes that its expressions do not use."""
+    text = _f_string_parts(node.values)
     for quote in ("'", '"', "'''", '"""'):
         if quote not in text and (len(quote) == 3 or "\n" not in text) and not text.endswith(quote[0]):
             return ATOM, "f%s%s%s" % (quote, text, quote)
     return ATOM, "f" + repr(text)
 
 
-def _inside(values):
+def _f_string_parts(values):
     parts = []
     for one in values:
         if type(one) is ast.Constant:
             parts.append(one.value.replace("{", "{{").replace("}", "}}"))
         else:
-            shown = _show(one.value, TEST + 1)
+            shown = _format(one.value, TEST + 1)
             conversion = "!" + chr(one.conversion) if one.conversion != -1 else ""
-            form = ":" + _inside(one.format_spec.values) if one.format_spec is not None else ""
+            form = ":" + _f_string_parts(one.format_spec.values) if one.format_spec is not None else ""
             parts.append("{%s%s%s%s}" % (" " if shown.startswith("{") else "", shown, conversion, form))
     return "".join(parts)
 
 
-WAYS = {
+FORMATTERS = {
     ast.Constant: _constant,
     ast.Name: lambda node: (ATOM, node.id),
     ast.Tuple: _tuple,
-    ast.List: lambda node: (ATOM, "[%s]" % _list(node.elts)),
-    ast.Set: lambda node: (ATOM, "{%s}" % _list(node.elts)),
+    ast.List: lambda node: (ATOM, "[%s]" % _join(node.elts)),
+    ast.Set: lambda node: (ATOM, "{%s}" % _join(node.elts)),
     ast.Dict: _dict,
     ast.BinOp: _binary,
     ast.UnaryOp: _unary,
@@ -184,25 +188,25 @@ WAYS = {
     ast.Attribute: _attribute,
     ast.Call: _call,
     ast.keyword: _keyword,
-    ast.Starred: lambda node: (ATOM, "*" + _show(node.value, BITOR)),
+    ast.Starred: lambda node: (ATOM, "*" + _format(node.value, BITOR)),
     ast.Subscript: _subscript,
     ast.Slice: _slice,
     ast.IfExp: lambda node: (
         TEST,
-        "%s if %s else %s" % (_show(node.body, TEST + 1), _show(node.test, TEST + 1), _show(node.orelse, TEST)),
+        "%s if %s else %s" % (_format(node.body, TEST + 1), _format(node.test, TEST + 1), _format(node.orelse, TEST)),
     ),
     ast.Lambda: _lambda,
     ast.ListComp: _comprehension("[]"),
     ast.SetComp: _comprehension("{}"),
     ast.GeneratorExp: _comprehension("()"),
     ast.DictComp: _dict_comprehension,
-    ast.NamedExpr: lambda node: (WALRUS, "%s := %s" % (node.target.id, _show(node.value, ATOM))),
-    ast.Await: lambda node: (AWAIT, "await " + _show(node.value, ATOM)),
+    ast.NamedExpr: lambda node: (WALRUS, "%s := %s" % (node.target.id, _format(node.value, ATOM))),
+    ast.Await: lambda node: (AWAIT, "await " + _format(node.value, ATOM)),
     ast.Yield: _yield,
-    ast.YieldFrom: lambda node: (YIELD, "yield from " + _show(node.value, ATOM)),
-    ast.JoinedStr: _formatted,
+    ast.YieldFrom: lambda node: (YIELD, "yield from " + _format(node.value, ATOM)),
+    ast.JoinedStr: _f_string,
 }
-# Before 3.9 what is in brackets has nodes of its own.
+# Before 3.9 subscripts have nodes of their own.
 if not hasattr(ast, "unparse"):
-    WAYS[ast.Index] = lambda node: (ATOM, _subscripts(node.value))
-    WAYS[ast.ExtSlice] = lambda node: (ATOM, _list(node.dims) + ("," if len(node.dims) == 1 else ""))
+    FORMATTERS[ast.Index] = lambda node: (ATOM, _subscripts(node.value))
+    FORMATTERS[ast.ExtSlice] = lambda node: (ATOM, _join(node.dims) + ("," if len(node.dims) == 1 else ""))

@@ -1,44 +1,48 @@
-"""The assertions of the project: what each saw when it was evaluated, and letting some of them fail without failing the test (agents/README.md, 36 to
-38). There only when it is asked for. PYTEST_DONT_REWRITE
+"""Records the assertions of the project, and filters failures of some (agents/README.md, 36 to 38).
 
-`assert_sites` knows the assertions of a source (by their `assert_text`), `assert_rewrite` makes statements tell, `assert_loading` brings that in and `assert_kept` keeps it,
-`assert_calls` sees assertions that are calls. `assert_recorder` hears from them all, with `assert_values` for what they saw and
-`assert_caught` for who waits for their failure.
+`sites` finds assertions in sources, `rewrite` instruments statements, `loading` brings that into
+the modules and `code_cache` keeps it, `calls` instruments assertions that are calls. `recorder`
+receives their results, with `operand_text` for the values and `catchers` for code that expects a
+failure.
 """
 
+import ast
 import builtins
 import json
 import os
 
 from .. import DIRECTORY
-from .calls import Calls
-from .code_cache import Kept
-from .listing import listed
-from .loading import Loading
-from .recorder import UNSEEN, Recorder
+from ..common.project_code import ProjectCode
+from .calls import AssertionCalls
+from .code_cache import CodeCache
+from .loading import AssertionLoading
+from .recorder import UNSEEN, AssertionRecorder
 from .rewrite import NAMES
-from ..common.project_code import Own
+from .sites import body_hash, sites
 
 _recorder = _loading = None
 
 
-def install(root, sheet=None, cache=None):
-    """Before any code of the project is loaded. `sheet`: where to tell; `cache`: a directory to keep things in. A second time it only brings
-    the sheet."""
+def install(root, layer_file=None, cache=None):
+    """Instruments the project's code, before any of it is loaded. A second call adds the file.
+
+    `layer_file`: where results are written. `cache`: a directory for instrumented code.
+    """
     global _recorder, _loading
     if _recorder is None:
-        own = Own(root, DIRECTORY, DIRECTORY)
-        _recorder = Recorder()
+        project = ProjectCode(root, DIRECTORY)
+        _recorder = recorder = AssertionRecorder()
 
         def name(path, relative=os.path.relpath):
             return relative(path, root)
 
-        _loading = Loading(own, name, _recorder, Kept(cache))
-        vars(builtins).update(zip(NAMES, (_recorder.held, _recorder.failed, _recorder.raised, _recorder.judged, UNSEEN)))
+        _loading = AssertionLoading(project, name, recorder, CodeCache(cache))
+        functions = recorder.held, recorder.failed, recorder.raised, recorder.judged, UNSEEN
+        vars(builtins).update(zip(NAMES, functions))
         _loading.install()
-        Calls(own, _loading.table, _recorder).install()
-    if sheet is not None:
-        _recorder.sheet = sheet
+        AssertionCalls(project, _loading.table, recorder).install()
+    if layer_file is not None:
+        _recorder.file = layer_file
 
 
 def begin(test):
@@ -49,14 +53,33 @@ def end():
     _recorder.end()
 
 
-def tell_sites(path):
-    """Writes every assertion of the project's files that are loaded."""
+def write_sites(path):
+    """Writes every assertion in the loaded files of the project."""
     with open(path, "w", encoding="utf-8") as file:
-        for one in listed(_loading.files(), _loading.name):
+        for one in _listed(_loading.files(), _loading.name):
             file.write(json.dumps(one, ensure_ascii=False) + "\n")
 
 
-def let_fail(path):
-    """From now on the assertions that this file names do not fail their tests."""
+def _listed(files, name):
+    for path in files:
+        try:
+            with open(path, "rb") as source:
+                found = sites(ast.parse(source.read()), path)
+        except (OSError, SyntaxError, ValueError, RecursionError):
+            continue
+        hashes = {}
+        for _, site, function in found:
+            yield {
+                "file": name(path),
+                "function": site.function,
+                "expression": site.expression,
+                "ordinal": site.ordinal,
+                "line": site.line,
+                "body": body_hash(function, hashes),
+            }
+
+
+def set_filter(path):
+    """From now on the assertions named in this file do not fail their tests."""
     with open(path, encoding="utf-8") as file:
-        _recorder.filter(json.load(file))
+        _recorder.set_filter(json.load(file))

@@ -1,116 +1,120 @@
-"""Assertions in the sources: where they are, and names for them that outlive moved and reformatted code. PYTEST_DONT_REWRITE"""
+"""Finds the assertions in a source, and gives them names that survive moving and reformatting."""
 
 import ast
 import hashlib
 
-from .expression_text import text_of
+from .expression_text import expression_text
 
 FUNCTIONS = ast.FunctionDef, ast.AsyncFunctionDef
 SCOPES = FUNCTIONS + (ast.ClassDef, ast.Lambda)
-# Of calls, what a name says: `assert_frame_equal`, `self.assertEqual`, and these.
-CHECKS = frozenset(("raises", "warns", "deprecated_call"))
-# `fail` is a usual name for other things.
-WHO_FAILS = frozenset(("self", "pytest"))
-# An expression is a part of a name. A table of a thousand rows in it is shortened in the same way everywhere.
-MOST = 1000
-# Nodes without anything below that could be an assertion.
-LEAVES = frozenset((ast.Name, ast.Constant, ast.Pass, ast.Break, ast.Continue, ast.Global, ast.Nonlocal, ast.Import, ast.ImportFrom, ast.alias, ast.arg))
+# Calls that are assertions besides `assert_frame_equal`, `self.assertEqual` and the like.
+CALL_NAMES = frozenset(("raises", "warns", "deprecated_call"))
+# Only their `fail` is one: the name is common for other things.
+OWNERS_OF_FAIL = frozenset(("self", "pytest"))
+# Of an expression, which is part of a name: it may contain a long table.
+MAX_LENGTH = 1000
+# Nodes that contain no assertion.
+LEAVES = frozenset(
+    (ast.Name, ast.Constant, ast.Pass, ast.Break, ast.Continue, ast.Global, ast.Nonlocal)
+    + (ast.Import, ast.ImportFrom, ast.alias, ast.arg)
+)
 
 
-class Site:
-    """An assertion of the sources."""
+class AssertionSite:
+    """An assertion in a source."""
 
-    # What is known of it without the source.
-    KEPT = "function", "expression", "ordinal", "line", "end", "labels", "truths", "in_function", "picks"
-    __slots__ = KEPT + ("path", "id", "key", "number", "nodes")
+    # Known without the source.
+    STORED = "function", "expression", "ordinal", "line", "end", "labels", "truths", "in_function", "arguments"
+    __slots__ = STORED + ("path", "id", "key", "number", "nodes")
 
     def __init__(self, path, function, node, in_function):
         self.path, self.function, self.in_function = path, function, in_function
-        self.expression = shortened(text_of(node.test if type(node) is ast.Assert else node))
+        self.expression = shortened(expression_text(node.test if type(node) is ast.Assert else node))
         self.line, self.end = node.lineno, (node.end_lineno, node.end_col_offset)
-        # What is told of it: values of expressions, or only whether they are true. Of calls: which arguments these are.
-        self.nodes, self.truths, self.labels, self.picks = (), (), None, None
+        # The operands: their nodes, which of them are recorded as true or false only, their
+        # texts, and for calls the positions or names of the arguments.
+        self.nodes, self.truths, self.labels, self.arguments = (), (), None, None
         if type(node) is ast.Call:
-            self._look_at_arguments(node)
+            self._set_arguments(node)
 
-    def _look_at_arguments(self, call):
-        """Those that are no constants, by place or by name. Behind a `*` nobody knows which is which."""
-        picks = []
-        for place, one in enumerate(call.args):
+    def _set_arguments(self, call):
+        """Takes the arguments that are not constants. Positions after a `*` are unknown."""
+        arguments = []
+        for position, one in enumerate(call.args):
             if type(one) is ast.Starred:
                 break
-            picks.append((place, one))
-        picks += [(one.arg, one.value) for one in call.keywords if one.arg is not None]
-        picks = [(which, one) for which, one in picks if type(one) is not ast.Constant]
-        self.picks = [which for which, _ in picks]
-        self.look_at([one for _, one in picks])
+            arguments.append((position, one))
+        arguments += [(one.arg, one.value) for one in call.keywords if one.arg is not None]
+        arguments = [(argument, one) for argument, one in arguments if type(one) is not ast.Constant]
+        self.arguments = [argument for argument, _ in arguments]
+        self.set_operands([one for _, one in arguments])
 
-    def look_at(self, nodes, truths=()):
+    def set_operands(self, nodes, truths=()):
         self.nodes, self.truths, self.labels = nodes, truths, None
 
-    def words(self):
-        """The expressions whose values are told; put into words when they are first needed."""
+    def operand_labels(self):
+        """The expressions of the operands, formatted on first use."""
         if self.labels is None:
-            self.labels = [shortened(text_of(node)) for node in self.nodes]
+            self.labels = [shortened(expression_text(node)) for node in self.nodes]
             self.nodes = ()
         return self.labels
 
-    def keep(self):
-        self.words()
-        return tuple([getattr(self, name) for name in self.KEPT])
+    def to_tuple(self):
+        self.operand_labels()
+        return tuple([getattr(self, name) for name in self.STORED])
 
     @classmethod
-    def kept(cls, path, values):
+    def from_tuple(cls, path, values):
         site = cls.__new__(cls)
         site.path, site.nodes = path, ()
-        for name, value in zip(cls.KEPT, values):
+        for name, value in zip(cls.STORED, values):
             setattr(site, name, value)
         return site
 
 
 def shortened(text):
-    if len(text) <= MOST:
+    if len(text) <= MAX_LENGTH:
         return text
-    return "%s… %s" % (text[:MOST], hashlib.sha1(text.encode("utf-8", "surrogatepass")).hexdigest()[:12])
+    return "%s… %s" % (text[:MAX_LENGTH], hashlib.sha1(text.encode("utf-8", "surrogatepass")).hexdigest()[:12])
 
 
-def is_check(call):
-    """Whether a call is an assertion, by its name."""
+def is_assertion_call(call):
+    """Whether a call is an assertion, judging by its name."""
     function = call.func
     if type(function) is ast.Attribute:
-        name, of = function.attr, function.value
+        name, owner = function.attr, function.value
         if name == "fail":
-            return type(of) is ast.Name and of.id in WHO_FAILS
-        return name.startswith("assert") or name in CHECKS
-    return type(function) is ast.Name and (function.id.startswith("assert") or function.id in CHECKS)
+            return type(owner) is ast.Name and owner.id in OWNERS_OF_FAIL
+        return name.startswith("assert") or name in CALL_NAMES
+    return type(function) is ast.Name and (function.id.startswith("assert") or function.id in CALL_NAMES)
 
 
 def assertions(tree):
-    """All `assert` and all calls that are assertions: the node, the qualified name of the function around it, and that function."""
-    found, ahead = [], [(tree, "", "<module>", tree)]
-    while ahead:
-        node, prefix, function, around = ahead.pop()
+    """(node, qualified name of the enclosing function, that function) of each assertion."""
+    found, pending = [], [(tree, "", "<module>", tree)]
+    while pending:
+        node, prefix, function, scope = pending.pop()
         kind = type(node)
         if kind in LEAVES:
             continue
         if kind is ast.Assert:
-            found.append((node, function, around))
-            below = [node.test, node.msg] if node.msg is not None else [node.test]
-            if type(node.test) is ast.Call and is_check(node.test):
-                below[:1] = ast.iter_child_nodes(node.test)  # One assertion, not two of the same name.
-            ahead.extend((one, prefix, function, around) for one in below)
+            found.append((node, function, scope))
+            children = [node.test, node.msg] if node.msg is not None else [node.test]
+            if type(node.test) is ast.Call and is_assertion_call(node.test):
+                children[:1] = ast.iter_child_nodes(node.test)  # One assertion, not two.
+            pending.extend((one, prefix, function, scope) for one in children)
             continue
-        if kind is ast.Call and is_check(node):
-            found.append((node, function, around))
+        if kind is ast.Call and is_assertion_call(node):
+            found.append((node, function, scope))
         if kind in SCOPES:
             name = prefix + ("<lambda>" if kind is ast.Lambda else node.name)
-            inside = name + ("." if kind is ast.ClassDef else ".<locals>.")
+            inner_prefix = name + ("." if kind is ast.ClassDef else ".<locals>.")
             body = node.body if kind is not ast.Lambda else [node.body]
-            ahead.extend((one, inside, name, node) for one in body)
-            # Decorators and defaults are evaluated outside.
-            ahead.extend((one, prefix, function, around) for field, one in _children(node) if field != "body")
+            pending.extend((one, inner_prefix, name, node) for one in body)
+            # Decorators and defaults are evaluated in the enclosing scope.
+            pending.extend((one, prefix, function, scope) for field, one in _children(node) if field != "body")
         else:
-            ahead.extend((one, prefix, function, around) for _, one in _children(node))
+            pending.extend((one, prefix, function, scope) for _, one in _children(node))
     found.sort(key=lambda one: (one[0].lineno, one[0].col_offset))
     return found
 
@@ -127,19 +131,19 @@ def _children(node):
 
 
 def sites(tree, path):
-    """The assertions of a module in the order of the source: node, site, function. Two of one name are told apart by their ordinals."""
-    counts, told = {}, []
-    for node, function, around in assertions(tree):
-        site = Site(path, function, node, isinstance(around, FUNCTIONS))
+    """(node, site, function) of each assertion in source order. Ordinals tell equal names apart."""
+    counts, found = {}, []
+    for node, function, scope in assertions(tree):
+        site = AssertionSite(path, function, node, isinstance(scope, FUNCTIONS))
         name = function, site.expression
         site.ordinal = counts.get(name, 0)
         counts[name] = site.ordinal + 1
-        told.append((node, site, around))
-    return told
+        found.append((node, site, scope))
+    return found
 
 
 def body_hash(function, hashes):
-    """Of what a function does: the same under another name, at another place, in another layout, with another docstring."""
+    """Hash of a function's body; its name, position, layout and docstring do not matter."""
     known = hashes.get(id(function))
     if known is None:
         body = function.body if type(function.body) is list else [function.body]
@@ -152,19 +156,19 @@ def body_hash(function, hashes):
     return known
 
 
-class Table:
-    """The calls of one file that are assertions, found by where they are."""
+class CallTable:
+    """The assertion calls of one file, by position."""
 
     def __init__(self, sites):
         self._by_end, self._by_line = {}, {}
         for site in sites:
-            if site.picks is not None:
+            if site.arguments is not None:
                 self._by_end[site.end] = site
                 for line in range(site.line, site.end[0] + 1):
                     self._by_line.setdefault(line, []).append(site)
 
     def at(self, line, end):
-        """All that a call at a line can be. `end`: the line and the column where it ends, None where code does not know it."""
+        """The candidates for a call. `end`: line and column of its end, None before Python 3.11."""
         if end is not None and None not in end:
             return [self._by_end[end]] if end in self._by_end else []
         here = self._by_line.get(line, [])

@@ -1,16 +1,16 @@
-"""Something to be done to a module as soon as it is loaded, before whoever imports it sees it. PYTEST_DONT_REWRITE"""
+"""Calls a function on a module right after it is loaded, before its importer sees it."""
 
 import sys
 
 
 class _Finder:
-    """Finds modules as the others do, and adds to their loading."""
+    """Finds modules through the other finders and wraps their loaders."""
 
     def __init__(self):
         self.actions = {}
 
     def find_spec(self, name, path=None, target=None):
-        action = self.actions.pop(name, None)
+        action = self.actions.get(name)
         if action is None:
             return None
         for finder in sys.meta_path:
@@ -20,18 +20,17 @@ class _Finder:
                 if hasattr(spec.loader, "exec_module"):
                     spec.loader = _Loader(spec.loader, action)
                 return spec
-        self.actions[name] = action  # It may be there later.
         return None
 
 
 class _Loader:
-    """In a loader's place for as long as the module is loaded; afterwards nothing is left of it."""
+    """Replaces a loader only while the module is loaded."""
 
     def __init__(self, loader, action):
         self._loader, self._action = loader, action
 
-    def create_module(self, spec):
-        return self._loader.create_module(spec)
+    def __getattr__(self, name):
+        return getattr(self._loader, name)
 
     def exec_module(self, module):
         module.__spec__.loader = module.__loader__ = self._loader
@@ -43,7 +42,7 @@ _finder = _Finder()
 
 
 def after_import(name, action):
-    """Has `action(module)` called when the module is loaded, or now if it is."""
+    """Calls `action(module)` whenever the module is loaded, and now if it is loaded already."""
     if name in sys.modules:
         action(sys.modules[name])
         return

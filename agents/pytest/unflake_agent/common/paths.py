@@ -1,4 +1,4 @@
-"""Whose a path is: the project's, its environment's, or neither; and all its names where links lead to it. PYTEST_DONT_REWRITE"""
+"""Classifies paths as the project's, installed or foreign, and lists all names of a linked path."""
 
 import os
 import stat
@@ -7,14 +7,14 @@ import sysconfig
 
 REPOSITORIES = ".git", ".hg", ".svn", ".bzr", ".jj"
 INSTALLED = "/site-packages/", "/dist-packages/"
-# No files of anybody.
-NOWHERE = "/proc/", "/dev/", "/sys/"
-MOST_LINKS = 40
+# Below these there are no files that anybody wrote.
+VIRTUAL = "/proc/", "/dev/", "/sys/"
+MAX_LINKS = 40
 DIRECTORY = stat.S_IFDIR
 
 
 def repository(directory, exists=os.path.lexists):
-    """The directory of the repository that this directory is in, or else the directory itself."""
+    """The root of the repository that contains this directory, or the directory itself."""
     above = directory
     while True:
         if any(exists(os.path.join(above, name)) for name in REPOSITORIES):
@@ -25,57 +25,58 @@ def repository(directory, exists=os.path.lexists):
 
 
 def environment():
-    """Where the interpreter and what is installed for it are."""
+    """The directories of the interpreter and of the packages installed for it."""
     found = {sys.prefix, sys.base_prefix, sys.exec_prefix, sys.base_exec_prefix}
     found.update(path for path in sysconfig.get_paths().values() if path)
     found.update({os.path.realpath(path) for path in found} - {"/"})
     return tuple(os.path.join(path, "") for path in found if path != "/")
 
 
-def kind(path, stat=os.stat, mode=stat.S_IFMT):
-    """What is there: "directory", "file" or None. As `os.stat` was when the agent came in."""
+def path_kind(path, stat=os.stat, mode=stat.S_IFMT):
+    """What is there: "directory", "file" or None. Uses `os.stat` from before any patches."""
     try:
         return "directory" if mode(stat(path).st_mode) == DIRECTORY else "file"
     except (OSError, ValueError):
         return None
 
 
-class Names:
-    """All names of a path: itself, every link on the way, and where they lead. Made when the path is used: a link
-    may be another one later."""
+class PathNames:
+    """All names of a path: where it really is, and every link on the way.
+
+    They are resolved when the path is used, since a link may point elsewhere later.
+    """
 
     def __init__(self):
-        self._link, self._cwd = os.readlink, os.getcwd
-        self._encoded, self._is_int = os.fsdecode, int
-        self._plain = set()
+        self._readlink, self._getcwd, self._fsdecode = os.readlink, os.getcwd, os.fsdecode
+        self._no_links = set()
 
     def forget(self):
-        self._plain.clear()
+        self._no_links.clear()
 
     def descriptor(self, number):
         """The path of an open file or directory; None where the system does not tell."""
         try:
-            path = self._link("/proc/self/fd/%d" % number)
+            path = self._readlink("/proc/self/fd/%d" % number)
         except OSError:
             return None
         return path if path.startswith("/") else None
 
     def absolute(self, path, directory=None):
-        """Not normalised: `..` after a link is not where it seems to be. None for what is not a path."""
+        """Not normalised, since `..` after a link is elsewhere. None for what is not a path."""
         try:
-            path = self._encoded(path)
+            path = self._fsdecode(path)
         except TypeError:
             return None
         if path.startswith("/"):
             return path
         try:
-            return (directory or self._cwd()) + "/" + path
+            return (directory or self._getcwd()) + "/" + path
         except OSError:
             return None
 
     def of(self, path):
-        """The names of an absolute path, where it really is first."""
-        links, plain, found = [], self._plain, MOST_LINKS
+        """The names of an absolute path, the real one first."""
+        links, no_links, remaining = [], self._no_links, MAX_LINKS
         ahead = path.split("/")[::-1]
         here = ""
         while ahead:
@@ -86,16 +87,16 @@ class Names:
                 here = here.rpartition("/")[0]
                 continue
             there = here + "/" + part
-            if there not in plain:
+            if there not in no_links:
                 try:
-                    target = self._link(there)
+                    target = self._readlink(there)
                 except (OSError, ValueError):
-                    if ahead:  # A last part may become a link at any time.
-                        plain.add(there)
+                    if ahead:  # The last part may become a link at any time.
+                        no_links.add(there)
                 else:
                     links.append(there)
-                    found -= 1
-                    if found < 0:
+                    remaining -= 1
+                    if remaining < 0:
                         break
                     if target.startswith("/"):
                         here = ""
@@ -105,27 +106,27 @@ class Names:
         return [here or "/"] + links
 
 
-class Project:
-    """Tells the project's files from others. Its own are named from its root."""
+class ProjectPaths:
+    """Tells the project's files from others, and names them relative to its root."""
 
-    def __init__(self, root, *unflakes):
-        """`unflakes`: directories of unflake, which are nobody's."""
+    def __init__(self, root, *excluded):
+        """`excluded`: directories of unflake, which belong to nobody."""
         self.root = root
         self._inside = os.path.join(root, "")
-        self._unflakes = tuple(os.path.join(os.path.realpath(one), "") for one in unflakes)
+        self._excluded = tuple(os.path.join(os.path.realpath(one), "") for one in excluded)
         self._environment = environment()
-        self._places = {}
+        self._known = {}
 
-    def place(self, path):
-        """("project" | "outside" | None, name)"""
-        found = self._places.get(path)
+    def classify(self, path):
+        """("project" | "outside" | None, name). None: installed, virtual, or unflake's."""
+        found = self._known.get(path)
         if found is None:
-            found = self._places[path] = self._look(path)
+            found = self._known[path] = self._classify(path)
         return found
 
-    def _look(self, path):
+    def _classify(self, path):
         slashed = path + "/"
-        if slashed.startswith(self._unflakes):
+        if slashed.startswith(self._excluded):
             return None, path
         if slashed.startswith(self._inside):
             name = path[len(self._inside) :] or "."
@@ -134,9 +135,9 @@ class Project:
                 return None, path
             first = name.split("/", 1)[0]
             return (None if first in REPOSITORIES else "project"), name
-        if slashed.startswith(self._environment + NOWHERE) or any(one in path for one in INSTALLED):
+        if slashed.startswith(self._environment + VIRTUAL) or any(one in path for one in INSTALLED):
             return None, path
         return "outside", path
 
-    def is_ours(self, path):
-        return self.place(path)[0] == "project"
+    def has(self, path):
+        return self.classify(path)[0] == "project"

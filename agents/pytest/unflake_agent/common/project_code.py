@@ -1,25 +1,29 @@
-"""Which code is the project's own, and what its lines are called. PYTEST_DONT_REWRITE"""
+"""Decides which code belongs to the project, and finds the project's file for it.
+
+A package of the project that is imported from an installed copy counts as the project's file, if
+the two are equal.
+"""
 
 import filecmp
 import os
 
-from .paths import INSTALLED, Project, repository
-from .qualified_names import Qualified
+from .paths import INSTALLED, ProjectPaths, repository
+from .qualified_names import QualifiedNames
 
-# Where a repository may have the packages that are also installed.
-HOMES = "", "src", "lib", "python"
+# Where a repository may have packages that are also installed.
+SOURCE_DIRECTORIES = "", "src", "lib", "python"
 
 
-class Own:
-    def __init__(self, root, side, agent):
+class ProjectCode:
+    def __init__(self, root, *excluded):
         self._root = repository(os.path.realpath(root))
-        self._project = Project(self._root, side, agent)
-        self._real, self._exists, self._same = os.path.realpath, os.path.exists, filecmp.cmp
+        self._project = ProjectPaths(self._root, *excluded)
+        self._realpath, self._exists, self._is_equal = os.path.realpath, os.path.exists, filecmp.cmp
         self._files = {}
-        self._qualified = Qualified()
+        self.qualified_name = QualifiedNames().of_code
 
     def file(self, name):
-        """The file of the project that code with this file name is from; None if it is not the project's."""
+        """The project's file for code with this file name; None if it is not the project's."""
         known = self._files.get(name, False)
         if known is False:
             known = self._files[name] = self._find(name)
@@ -28,25 +32,20 @@ class Own:
     def _find(self, name):
         if name.startswith("<"):
             return None
-        path = self._real(name)
-        if self._project.is_ours(path):
+        path = self._realpath(name)
+        if self._project.has(path):
             return path
         for mark in INSTALLED:
             if mark in path:
-                return self._copied(path.rpartition(mark)[2], path)
+                return self._source_of_copy(path.rpartition(mark)[2], path)
         return None
 
-    def _copied(self, name, path):
-        """The file that an installed one is a copy of."""
-        for home in HOMES:
-            there = os.path.join(self._root, home, name)
+    def _source_of_copy(self, name, path):
+        for directory in SOURCE_DIRECTORIES:
+            source = os.path.join(self._root, directory, name)
             try:
-                if "/" in name and self._exists(there) and self._same(there, path, shallow=False):
-                    return there
+                if "/" in name and self._exists(source) and self._is_equal(source, path, shallow=False):
+                    return source
             except OSError:
                 pass
         return None
-
-    def function(self, code):
-        name = getattr(code, "co_qualname", None)
-        return name or self._qualified(code.co_filename, code.co_firstlineno, code.co_name)

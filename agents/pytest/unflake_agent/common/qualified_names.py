@@ -1,17 +1,22 @@
-"""Qualified names of functions for Pythons before 3.11, whose code does not know them. PYTEST_DONT_REWRITE"""
+"""Qualified names of functions. Code objects have them from Python 3.11 on; before, the source is
+compiled again to find them."""
 
 import tokenize
 
-OF_FUNCTION = 0x2  # CO_NEWLOCALS: a class body has none.
+NEW_LOCALS = 0x2  # CO_NEWLOCALS: set for functions, not for class bodies.
 
 
-class Qualified:
+class QualifiedNames:
     def __init__(self):
         self._files = {}
         self._open, self._compile = tokenize.open, compile
 
-    def __call__(self, file, line, name):
-        """Of the function of this name that begins in this line. A file that cannot be read again has plain names."""
+    def of_code(self, code):
+        name = getattr(code, "co_qualname", None)
+        return name or self.find(code.co_filename, code.co_firstlineno, code.co_name)
+
+    def find(self, file, line, name):
+        """Of the function that begins in this line; its plain name if the file cannot be read."""
         names = self._files.get(file)
         if names is None:
             names = self._files[file] = {}
@@ -29,4 +34,4 @@ def _collect(code, prefix, names):
         if hasattr(one, "co_code"):
             qualified = prefix + one.co_name
             names.setdefault((one.co_firstlineno, one.co_name), qualified)
-            _collect(one, qualified + (".<locals>." if one.co_flags & OF_FUNCTION else "."), names)
+            _collect(one, qualified + (".<locals>." if one.co_flags & NEW_LOCALS else "."), names)

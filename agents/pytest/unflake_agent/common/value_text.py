@@ -1,5 +1,4 @@
-"""Values as short texts: the same for equal values, without addresses, made without running code of the project.
-PYTEST_DONT_REWRITE"""
+"""Short texts of values: equal for equal values, without addresses, running no project code."""
 
 import collections
 import datetime
@@ -9,111 +8,113 @@ import fractions
 import types
 import uuid
 
-from .introspect import class_body, class_mro, class_name, is_a, module_globals
+from .introspect import bounded, class_body, class_mro, class_name, full_class_name, is_subclass, module_globals
 
-MOST = 60
-DEPTH = 3
+MAX_LENGTH = 60
+MAX_DEPTH = 3
 PLAIN_ZONES = frozenset(("datetime.timezone", "zoneinfo.ZoneInfo"))
-# Not all exceptions: a signal that arrives now may raise the test's own.
-SURPRISES = TypeError, ValueError, AttributeError, RuntimeError, LookupError, ArithmeticError
+# Not all exceptions: a signal that arrives during a read may raise the test's own.
+READ_ERRORS = TypeError, ValueError, AttributeError, RuntimeError, LookupError, ArithmeticError
 
 
-class Texts:
-    """Knows for every type how it is shown."""
+class ValueText:
+    """Formats values. It remembers for each type how its values are formatted.
+
+    A formatter is called with a value, the number of characters to aim at, and how deep to go.
+    """
 
     def __init__(self):
-        self._ways = {}
+        self._formatters = {}
 
     def forget(self):
-        self._ways.clear()
+        self._formatters.clear()
 
     def __call__(self, value):
-        text = self._show(value, MOST, DEPTH)
-        return text if len(text) <= MOST else text[: MOST - 1] + "…"
+        return bounded(self._format(value, MAX_LENGTH, MAX_DEPTH), MAX_LENGTH)
 
-    def _show(self, value, most, depth):
+    def _format(self, value, room, depth):
         kind = type(value)
-        way = self._ways.get(id(kind))
-        if way is None:
-            # With the type itself, so that its address stays its own.
-            way = self._ways[id(kind)] = self._way(kind), kind
+        known = self._formatters.get(id(kind))
+        if known is None:
+            # Kept with the type itself, so that no other type gets its address.
+            known = self._formatters[id(kind)] = self._formatter(kind), kind
         try:
-            return way[0](value, most, depth)
-        except SURPRISES:
-            return "<%s>" % _name(kind)
+            return known[0](value, room, depth)
+        except READ_ERRORS:
+            return "<%s>" % full_class_name(kind)
 
-    def _way(self, kind):
-        for base, way in (
-            (bool, lambda value, most, depth: "True" if value else "False"),
-            (type(None), lambda value, most, depth: "None"),
+    def _formatter(self, kind):
+        for base, formatter in (
+            (bool, lambda value, room, depth: "True" if value else "False"),
+            (type(None), lambda value, room, depth: "None"),
             (enum.Enum, _enum),
             (int, _int),
-            (float, lambda value, most, depth: float.__repr__(value)),
-            (complex, lambda value, most, depth: complex.__repr__(value)),
-            (str, lambda value, most, depth: _cut(str, value, most)),
-            (bytes, lambda value, most, depth: _cut(bytes, value, most)),
-            (bytearray, lambda value, most, depth: _cut(bytes, bytes(value[: most + 1]), most)),
-            (range, lambda value, most, depth: range.__repr__(value)),
-            (tuple, self._items(tuple, "()")),
-            (list, self._items(list, "[]")),
-            (set, self._items(set, "{}")),
-            (frozenset, self._items(frozenset, "{}")),
-            (collections.deque, self._items(collections.deque, "[]")),
+            (float, lambda value, room, depth: float.__repr__(value)),
+            (complex, lambda value, room, depth: complex.__repr__(value)),
+            (str, lambda value, room, depth: _string(str, value, room)),
+            (bytes, lambda value, room, depth: _string(bytes, value, room)),
+            (bytearray, lambda value, room, depth: _string(bytes, bytes(value[: room + 1]), room)),
+            (range, lambda value, room, depth: range.__repr__(value)),
+            (tuple, self._collection(tuple, "()")),
+            (list, self._collection(list, "[]")),
+            (set, self._collection(set, "{}")),
+            (frozenset, self._collection(frozenset, "{}")),
+            (collections.deque, self._collection(collections.deque, "[]")),
             (dict, self._mapping),
             (BaseException, self._exception),
-            (datetime.datetime, lambda value, most, depth: _moment(datetime.datetime, value)),
-            (datetime.date, lambda value, most, depth: datetime.date.isoformat(value)),
-            (datetime.time, lambda value, most, depth: _moment(datetime.time, value)),
-            (datetime.timedelta, lambda value, most, depth: datetime.timedelta.__str__(value)),
-            (decimal.Decimal, lambda value, most, depth: decimal.Decimal.__str__(value)),
+            (datetime.datetime, lambda value, room, depth: _time(datetime.datetime, value)),
+            (datetime.date, lambda value, room, depth: datetime.date.isoformat(value)),
+            (datetime.time, lambda value, room, depth: _time(datetime.time, value)),
+            (datetime.timedelta, lambda value, room, depth: datetime.timedelta.__str__(value)),
+            (decimal.Decimal, lambda value, room, depth: decimal.Decimal.__str__(value)),
         ):
-            if is_a(kind, base):
-                return way
+            if is_subclass(kind, base):
+                return formatter
         if kind is fractions.Fraction or kind is uuid.UUID:
-            return lambda value, most, depth: str(value)
+            return lambda value, room, depth: str(value)
         if class_body(kind).get("__module__") in ("pathlib", "pathlib._local"):
-            return lambda value, most, depth: "Path(%s)" % _cut(str, str(value), most)
-        if is_a(kind, type):
-            return lambda value, most, depth: "<class %s>" % _name(value)
-        if _name(kind) == "numpy.ndarray":
+            return lambda value, room, depth: "Path(%s)" % _string(str, str(value), room)
+        if is_subclass(kind, type):
+            return lambda value, room, depth: "<class %s>" % full_class_name(value)
+        if full_class_name(kind) == "numpy.ndarray":
             return self._array
         if kind is types.FunctionType or kind is types.BuiltinFunctionType:
-            return lambda value, most, depth: "<function %s>" % value.__qualname__
-        if is_a(kind, types.ModuleType):
-            return lambda value, most, depth: "<module %s>" % module_globals(value).get("__name__")
-        return self._other(kind)
+            return lambda value, room, depth: "<function %s>" % value.__qualname__
+        if is_subclass(kind, types.ModuleType):
+            return lambda value, room, depth: "<module %s>" % module_globals(value).get("__name__")
+        return self._object_formatter(kind)
 
-    def _other(self, kind):
-        """How to show an object that is none of the usual."""
-        text = "<%s>" % _name(kind)
-        return lambda value, most, depth: text
+    def _object_formatter(self, kind):
+        """For types that are none of the above."""
+        text = "<%s>" % full_class_name(kind)
+        return lambda value, room, depth: text
 
-    def _items(self, base, brackets):
-        def way(value, most, depth):
-            return self._row(brackets, base.__len__(value), base.__iter__(value), most, depth)
+    def _collection(self, base, brackets):
+        def formatter(value, room, depth):
+            return self._items(brackets, base.__len__(value), base.__iter__(value), room, depth)
 
-        return way
+        return formatter
 
-    def _array(self, value, most, depth):
+    def _array(self, value, room, depth):
         if value.dtype.hasobject:
             return "<numpy.ndarray>"
-        return self._row("[]", value.size, iter(value.ravel()[:most].tolist()), most, depth)
+        return self._items("[]", value.size, iter(value.ravel()[:room].tolist()), room, depth)
 
-    def _mapping(self, value, most, depth):
-        return self._row("{}", dict.__len__(value), iter(dict.items(value)), most, depth, True)
+    def _mapping(self, value, room, depth):
+        return self._items("{}", dict.__len__(value), iter(dict.items(value)), room, depth, True)
 
-    def _row(self, brackets, length, values, most, depth, pairs=False):
-        """All items, or else as many as fit and how many there are, in the order in which a loop would meet them."""
+    def _items(self, brackets, length, values, room, depth, pairs=False):
+        """All items in iteration order, or as many as fit and the total number."""
         if not length:
             return brackets if brackets != "{}" or pairs else "set()"
         if not depth:
             return "%s%d items%s" % (brackets[0], length, brackets[1])
-        parts, room = [], most - 12
+        parts, room = [], room - 12
         for one in values:
             if pairs:
-                part = "%s: %s" % (self._show(one[0], room, depth - 1), self._show(one[1], room, depth - 1))
+                part = "%s: %s" % (self._format(one[0], room, depth - 1), self._format(one[1], room, depth - 1))
             else:
-                part = self._show(one, room, depth - 1)
+                part = self._format(one, room, depth - 1)
             room -= len(part) + 2
             if room < 0 and parts or room < -20:
                 break
@@ -124,23 +125,19 @@ class Texts:
             parts[0] += ","
         return brackets[0] + ", ".join(parts) + brackets[1]
 
-    def _exception(self, value, most, depth):
+    def _exception(self, value, room, depth):
         arguments = BaseException.args.__get__(value)
-        shown = ", ".join([self._show(one, most, depth - 1) for one in arguments[:3]]) if depth else "…"
+        shown = ", ".join([self._format(one, room, depth - 1) for one in arguments[:3]]) if depth else "…"
         return "%s(%s)" % (class_name(type(value)), shown)
 
 
-def _name(kind, module=type.__dict__["__module__"].__get__):
-    return class_name(kind) if module(kind) == "builtins" else "%s.%s" % (module(kind), class_name(kind))
-
-
-def _int(value, most, depth):
+def _int(value, room, depth):
     if value.bit_length() > 180:
         return "<int of %d bits>" % value.bit_length()
     return int.__repr__(value)
 
 
-def _enum(value, most, depth):
+def _enum(value, room, depth):
     for owner in class_mro(type(value)):
         if "__dict__" in class_body(owner):
             name = class_body(owner)["__dict__"].__get__(value).get("_name_")
@@ -148,15 +145,15 @@ def _enum(value, most, depth):
     return "<%s>" % class_name(type(value))
 
 
-def _cut(base, value, most):
+def _string(base, value, room):
     length = base.__len__(value)
-    if length <= most - 8:
+    if length <= room - 8:
         return base.__repr__(value)
-    return "%s… %d long" % (base.__repr__(base.__getitem__(value, slice(0, max(most - 24, 8)))), length)
+    return "%s… %d long" % (base.__repr__(base.__getitem__(value, slice(0, max(room - 24, 8)))), length)
 
 
-def _moment(base, value):
+def _time(base, value):
     zone = value.tzinfo
-    if zone is not None and _name(type(zone)) not in PLAIN_ZONES:
-        return "<%s>" % _name(type(value))
+    if zone is not None and full_class_name(type(zone)) not in PLAIN_ZONES:
+        return "<%s>" % full_class_name(type(value))
     return base.isoformat(value)

@@ -1,4 +1,7 @@
-"""The agent itself: what it hears from pytest, and the orders it obeys. PYTEST_DONT_REWRITE"""
+"""The agent as a pytest plugin: connects, lists the tests, then executes orders until `end`.
+
+It decides nothing: unflake says which tests run, in which order, and when the process forks.
+"""
 
 import json
 import os
@@ -8,99 +11,114 @@ import traceback
 
 import pytest
 
-from .. import bring
-from .copies import flush, own_output
+from .. import load
+from .fork_preparation import (
+    SourceCache,
+    flush_output,
+    make_base_temp,
+    pytest_directories,
+    separate_output,
+    unlock_base_temp,
+    warm_up_tracebacks,
+)
 from .forks import Forker
-from .items import Items, listing
-from .reports import Shortener, Sources, Teller, is_shared_tear_down, outcome_of, passed, warm_up
-from .stack_dumps import Stacks, free_signal
-from .temporary import make_base_temp, spared, unlock
+from .items import ItemPool, list_tests, node_path
+from .reports import FailureDetails, Truncator, all_passed, is_shared_teardown, outcome_of
+from .stack_dumps import StackDumps, stack_signal
 from .wire import PROTOCOL, Wire
 
-LISTED_AT_ONCE = 200
-LISTED_CHARACTERS = 200_000
+TESTS_PER_LISTING = 200
+CHARACTERS_PER_LISTING = 200_000
 # A line may have 4 MiB; it has up to four texts, and JSON may need six bytes for a character.
-MOST_CHARACTERS = 160_000
-# Options with which pytest and common plugins are told to write a report. A process that exists to be forked writes none.
+MAX_CHARACTERS = 160_000
+# Options that make pytest and common plugins write reports. A fork server must not write any.
 REPORT_OPTIONS = "xmlpath", "report_log", "resultlog", "htmlpath", "allure_report_dir", "json_report", "csv_path", "pastebin"
-# A nursery has the files of failing tests only. With more than this it has the whole suite, and reads none of them ahead.
-MOST_FILES = 16
+# A fork server usually has the files of failing tests only. With more it has the whole suite, and
+# parses none of them ahead.
+MAX_PARSED_FILES = 16
 
 STATE_ORDERS = "remember", "compare", "restore", "watch"
 ASSERTION_ORDERS = "sites", "filter"
-RUNS_NOTHING = {"collectonly": "--collect-only", "setupplan": "--setup-plan", "setuponly": "--setup-only"}
+OPTIONS_WITHOUT_RUN = {"collectonly": "--collect-only", "setupplan": "--setup-plan", "setuponly": "--setup-only"}
 
 
 class Agent:
-    def __init__(self, told):
-        self._environment = int(told.get("environment", 0))
-        self._writes_reports = told.get("reports", "yes") != "no"
-        self._is_copy = False
-        self._text = Shortener(min(int(told.get("output_limit", 65536)), MOST_CHARACTERS))
-        self._socket_path = told["socket"]
-        self._side = told.get("side")
-        self._only, self._cache = told.get("only"), told.get("cache")
-        self._dependencies = None
-        if told.get("dependencies") and self._side:
-            self._dependencies = bring("dependencies.plugin").Dependencies(told["dependencies"], self._side)
-        self._tracing = None
-        if told.get("traced") and self._side:
-            self._tracing = bring("trace.attempt_trace").Tracing(told, lambda text: self._wire.tell("note", text=text))
-        self._world = None
-        if "under" in told:
-            self._world = bring("core.sandbox").world(told)
-        self._layers = None
-        if told.get("layers") and self._side:
-            self._layers = bring("layers.attempt_layers").Layers(told, self._text)
-        self._assertions = bring("assertions.instrument") if told.get("filter") and self._side else None
-        self._stacks = Stacks(self._side)
+    def __init__(self, settings):
+        self._environment = int(settings.get("environment", 0))
+        self._writes_reports = settings.get("reports", "yes") != "no"
+        self._is_fork = False
+        self._truncate = Truncator(min(int(settings.get("output_limit", 65536)), MAX_CHARACTERS))
+        self._socket_path = settings["socket"]
+        self._side = settings.get("side")
+        self._only, self._cache = settings.get("only"), settings.get("cache")
+        self._load_instruments(settings)
+        self._stack_dumps = StackDumps(self._side)
         self._forker = Forker()
         self._clock = time.perf_counter
         self._exit = os._exit
-        self._traceback = traceback.format_exc
+        self._format_exc = traceback.format_exc
         self._wire = None
-        self._problems = []
+        self._collection_errors = []
         self._deselected = 0
-        # Of the attempt that is going on:
+        # Of the current attempt:
         self._reports = []
-        self._kinds = {}
+        self._exception_names, self._is_shared_teardown = {}, False
+        # Encoded events that are sent with the next ones, which saves a write.
         self._unsent = b""
-        # What would have ended the run if pytest had been alone; it does at `end` if no other order comes first.
-        self._ending = None
-        self._noted_reruns = False
-        self._sources = Sources()
-        self._state = None  # What tests leave behind, from the first order about it on.
-        self._unread = None  # Files of tests that copies may have to show, before the first copy is made.
-        # Why a set-up failed last, and why it failed again after everything had been torn down for it.
-        self._set_up_error = None
-        self._failed_again = None
+        # The exception with which pytest would have stopped. Raised at `end`, unless another
+        # `run` comes first.
+        self._stop = None
+        self._has_noted_reruns = False
+        self._source_cache = SourceCache()
+        self._state = None  # From the first state order on.
+        self._unparsed_files = None  # From the first fork on.
+        # The last error in set-up, and the one that came again after everything was torn down.
+        self._setup_error = None
+        self._repeated_setup_error = None
 
-    # -- Coming in ----------------------------------------------------------------------------------------------------
+    def _load_instruments(self, settings):
+        self._dependencies = self._trace = self._layers = self._assertions = self._sandbox = None
+        if "under" in settings:
+            self._sandbox = load("core.sandbox").open_sandbox(settings)
+        if not self._side:
+            return
+        if settings.get("dependencies"):
+            plugin = load("dependencies.plugin")
+            self._dependencies = plugin.DependencyPlugin(settings["dependencies"], self._side)
+        if settings.get("traced"):
+            self._trace = load("trace.attempt_trace").AttemptTrace(settings, self._note)
+        if settings.get("layers"):
+            self._layers = load("layers.attempt_layers").AttemptLayers(settings, self._truncate)
+        if settings.get("filter"):
+            self._assertions = load("assertions.instrument")
+
+    # -- Start -------------------------------------------------------------------------------------
 
     def _connect(self, config):
-        if self._wire is None:
-            hello = {
-                "protocol": PROTOCOL,
-                "agent": "pytest",
-                "environment": self._environment,
-                "pid": os.getpid(),
-                "runner": "pytest " + pytest.__version__,
-                "language": "%s %d.%d.%d" % ((_language(),) + sys.version_info[:3]),
-                "root": str(config.rootpath),
-            }
-            if free_signal():
-                hello["stack_signal"] = free_signal()
-            self._wire = Wire(self._socket_path, hello)
-            self._wire.connect()
-            if self._dependencies is not None:
-                self._dependencies.configure(config)
-                config.pluginmanager.register(self._dependencies, "unflake-dependencies")
-            if self._tracing is not None:
-                self._tracing.configure(config)
-            if self._layers is not None:
-                self._layers.configure(config)
-            if self._assertions is not None:
-                self._assertions.install(os.path.realpath(str(config.rootpath)), cache=self._cache)
+        if self._wire is not None:
+            return
+        hello = {
+            "protocol": PROTOCOL,
+            "agent": "pytest",
+            "environment": self._environment,
+            "pid": os.getpid(),
+            "runner": "pytest " + pytest.__version__,
+            "language": "%s %d.%d.%d" % ((_language(),) + sys.version_info[:3]),
+            "root": str(config.rootpath),
+        }
+        if stack_signal():
+            hello["stack_signal"] = stack_signal()
+        self._wire = Wire(self._socket_path, hello)
+        self._wire.connect()
+        if self._dependencies is not None:
+            self._dependencies.configure(config)
+            config.pluginmanager.register(self._dependencies, "unflake-dependencies")
+        if self._trace is not None:
+            self._trace.configure(config)
+        if self._layers is not None:
+            self._layers.configure(config)
+        if self._assertions is not None:
+            self._assertions.install(os.path.realpath(str(config.rootpath)), cache=self._cache)
 
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_load_initial_conftests(self, early_config):
@@ -111,28 +129,27 @@ class Agent:
                 known.cov_source, known.no_cov = [], True
         outcome = yield
         if outcome.excinfo is not None:
-            self._problem("usage", None, _words(outcome.excinfo[1]))
+            self._send_problem("usage", None, _describe(outcome.excinfo[1]))
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_cmdline_main(self, config):
         option = config.option
         self._connect(config)
         if getattr(option, "looponfail", False):
-            self._problem("usage", None, "--looponfail runs tests for ever; unflake cannot be used with it")
+            self._send_problem("usage", None, "--looponfail runs tests for ever; unflake cannot be used with it")
             return pytest.ExitCode.USAGE_ERROR
         workers, dist = getattr(option, "numprocesses", None), getattr(option, "dist", "no")
         if workers or dist != "no" or getattr(option, "tx", None):
             option.numprocesses, option.dist, option.tx = None, "no", []
             asked = "-n %s" % workers if workers else "--dist %s" % dist
-            self._wire.tell(
-                "note",
-                text="%s is not used: the first pass keeps one process and your order; "
+            self._note(
+                "%s is not used: the first pass keeps one process and your order; "
                 "unflake runs fresh environments in parallel with --jobs" % asked,
             )
         for name, asked in (("usepdb", "--pdb"), ("trace", "--trace")):
             if getattr(option, name, False):
                 setattr(option, name, False)
-                self._wire.tell("note", text="%s is not used: there is nobody at the keyboard of a test here" % asked)
+                self._note("%s is not used: there is nobody at the keyboard of a test here" % asked)
         if not self._writes_reports:
             for name in REPORT_OPTIONS:
                 if getattr(option, name, None):
@@ -140,24 +157,24 @@ class Agent:
             if self._side and hasattr(option, "basetemp"):
                 option.basetemp = os.path.join(self._side, "tmp-%d" % self._environment)
         if self._only:
-            # The command line has led to its configuration already; only what is collected becomes less.
+            # The configuration follows from the whole command line; only the collection is smaller.
             with open(self._only, encoding="utf-8") as files:
                 config.args = json.load(files)
         return None
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionstart(self, session):
-        # After pytest's own faulthandler plugin, which would otherwise take the handlers for its file.
-        self._stacks.open(self._environment)
+        # After pytest's own faulthandler plugin, which would redirect the handlers to its file.
+        self._stack_dumps.open(self._environment)
 
-    # -- Collection ---------------------------------------------------------------------------------------------------
+    # -- Collection --------------------------------------------------------------------------------
 
     def pytest_deselected(self, items):
         self._deselected += len(items)
 
     def pytest_collectreport(self, report):
         if report.failed:
-            self._problems.append((report.nodeid, report.longreprtext))
+            self._collection_errors.append((report.nodeid, report.longreprtext))
 
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_collection(self, session):
@@ -166,294 +183,305 @@ class Agent:
             return
         error = outcome.excinfo[1]
         if isinstance(error, pytest.UsageError):
-            self._problem("usage", None, _words(error))
+            self._send_problem("usage", None, _describe(error))
         elif isinstance(error, (KeyboardInterrupt, pytest.exit.Exception, session.Failed)):
-            self._tell_collection_problems()
-            self._problem("collection", None, _words(error))
+            self._send_collection_errors()
+            self._send_problem("collection", None, _describe(error))
         else:
-            return  # pytest calls it an internal error, and us below.
+            return  # pytest reports an internal error, through the hook below.
         if not self._writes_reports:
-            self._leave(session.config)
+            self._exit_without_reports(session.config)
 
     def pytest_internalerror(self, excrepr):
         if self._wire is not None:
-            self._problem("internal", None, str(excrepr))
+            self._send_problem("internal", None, str(excrepr))
             if not self._writes_reports:
                 self._exit(3)
 
-    def _problem(self, kind, place, text):
-        self._wire.tell("problem", kind=kind, place=place, text=self._text(text))
+    def _note(self, text):
+        self._wire.send("note", text=text)
 
-    def _tell_collection_problems(self):
-        for nodeid, text in self._problems:
-            self._problem("collection", self._text(nodeid), text)
-        del self._problems[:]
+    def _send_problem(self, kind, place, text):
+        self._wire.send("problem", kind=kind, place=place, text=self._truncate(text))
 
-    # -- The loop -----------------------------------------------------------------------------------------------------
+    def _send_collection_errors(self):
+        for nodeid, text in self._collection_errors:
+            self._send_problem("collection", self._truncate(nodeid), text)
+        del self._collection_errors[:]
+
+    # -- Orders ------------------------------------------------------------------------------------
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session):
         option = session.config.option
-        self._tell_collection_problems()
+        self._send_collection_errors()
         if session.testsfailed and not option.continue_on_collection_errors:
             if not self._writes_reports:
-                self._leave(session.config)
+                self._exit_without_reports(session.config)
             errors = session.testsfailed
             raise session.Interrupted("%d error%s during collection" % (errors, "s" if errors != 1 else ""))
-        for name, asked in RUNS_NOTHING.items():
+        for name, asked in OPTIONS_WITHOUT_RUN.items():
             if getattr(option, name, False):
-                self._problem("usage", None, "%s runs no tests" % asked)
+                self._send_problem("usage", None, "%s runs no tests" % asked)
                 return True
         self._session = session
-        self._limits = Limits(session)
-        self._items = Items(session.items)
-        self._teller = Teller(session.config.rootpath, self._text)
-        self._list(session.items)
+        self._limits = StopLimits(session)
+        self._items = ItemPool(session.items)
+        self._failures = FailureDetails(session.config.rootpath, self._truncate)
+        self._send_listing(session.items)
         if self._dependencies is not None:
             self._dependencies.collected(session.items)
-        if self._tracing is not None:
-            self._tracing.collected()
-        self._wire.tell(
+        if self._trace is not None:
+            self._trace.collected()
+        self._wire.send(
             "ready", tests=len(session.items), deselected=self._deselected, unforkable=self._forker.obstacle()
         )
         try:
-            while self._obey(self._wire.next_order()):
+            while self._execute(self._wire.next_order()):
                 pass
         except KeyboardInterrupt as interrupt:
-            self._ending = interrupt
+            self._stop = interrupt
             self._tear_down()
         except BaseException:
             if self._writes_reports:
                 raise
-            # Not through pytest, which would write its reports now.
-            self._problem("internal", None, self._traceback())
+            # Past pytest, which would write its reports now.
+            self._send_problem("internal", None, self._format_exc())
             self._exit(3)
         if not self._writes_reports:
-            self._leave(session.config)
-        if self._ending is not None:
-            raise self._ending
+            self._exit_without_reports(session.config)
+        if self._stop is not None:
+            raise self._stop
         return True
 
-    def _list(self, items):
+    def _send_listing(self, items):
         batch, characters = [], 0
-        for listed in listing(items, self._text):
+        for listed in list_tests(items, self._truncate):
             batch.append(listed)
             characters += len(listed["id"]) + len(listed.get("file", ""))
-            if len(batch) == LISTED_AT_ONCE or characters > LISTED_CHARACTERS:
-                self._wire.tell("listed", tests=batch)
+            if len(batch) == TESTS_PER_LISTING or characters > CHARACTERS_PER_LISTING:
+                self._wire.send("listed", tests=batch)
                 batch, characters = [], 0
         if batch:
-            self._wire.tell("listed", tests=batch)
+            self._wire.send("listed", tests=batch)
 
-    def _obey(self, order):
-        """Carries out one order; whether to wait for another."""
+    def _execute(self, order):
+        """Executes one order. Whether more are to come."""
         kind = order.get("order")
         if kind == "run":
             self._run(order["tests"], order["again"], order.get("hold", False))
         elif kind in STATE_ORDERS:
-            self._obey_about_state(order)
+            self._execute_state_order(order)
         elif kind in ASSERTION_ORDERS and self._assertions is not None:
-            self._obey_about_assertions(order)
+            self._execute_assertion_order(order)
         elif kind == "fork":
             self._fork(order["environment"])
         elif kind == "reap":
-            self._wire.tell("reaped", environment=order["environment"], **self._forker.reap(order["environment"]))
+            self._wire.send("reaped", environment=order["environment"], **self._forker.reap(order["environment"]))
         elif kind == "end":
             if order.get("failed") is not None:
                 self._session.testsfailed = order["failed"]
-                if not order["failed"] and isinstance(self._ending, self._session.Failed):
-                    self._ending = None  # The failures for which pytest wanted to stop do not count any more.
-            if not self._is_copy:
-                self._tear_down()  # Copies leave as they are.
+                if not order["failed"] and isinstance(self._stop, self._session.Failed):
+                    self._stop = None  # The failures for which pytest wanted to stop do not count.
+            if not self._is_fork:
+                self._tear_down()
             return False
         else:
-            self._problem("internal", None, "the agent does not know the order %r" % (kind,))
+            self._send_problem("internal", None, "the agent does not know the order %r" % (kind,))
         return True
 
-    def _obey_about_state(self, order):
+    def _execute_state_order(self, order):
         if self._state is None:
             config = self._session.config
             make_base_temp(config)
-            self._state = bring("state.snapshot").State(self._session, self._side, self._own_descriptors, spared(config))
-        answer = self._state.obey(order)
+            snapshot, ignored = load("state.snapshot"), pytest_directories(config)
+            self._state = snapshot.StateSnapshot(self._session, self._side, self._own_descriptors, ignored)
+        answer = self._state.execute(order)
         if answer is not None:
-            self._wire.tell(answer[0], **answer[1])
+            self._wire.send(answer[0], **answer[1])
 
-    def _obey_about_assertions(self, order):
+    def _execute_assertion_order(self, order):
         try:
             if order["order"] == "sites":
                 path = "%s/sites-%d-%d" % (self._side, self._environment, os.getpid())
-                self._assertions.tell_sites(path)
-                self._wire.tell("sites", path=path)
+                self._assertions.write_sites(path)
+                self._wire.send("sites", path=path)
             else:
-                self._assertions.let_fail(order["path"])
-                self._wire.tell("filtering")
+                self._assertions.set_filter(order["path"])
+                self._wire.send("filtering")
         except (OSError, ValueError, TypeError, LookupError) as error:
-            self._problem("internal", None, "the order %r cannot be carried out: %s" % (order["order"], _words(error)))
+            text = "the order %r cannot be carried out: %s" % (order["order"], _describe(error))
+            self._send_problem("internal", None, text)
 
     def _own_descriptors(self):
-        return self._wire.descriptors() | self._stacks.descriptors()
+        return self._wire.descriptors() | self._stack_dumps.descriptors()
 
-    # -- Running ------------------------------------------------------------------------------------------------------
+    # -- Runs --------------------------------------------------------------------------------------
 
-    def _run(self, numbers, again, hold):
-        self._ending = None
-        self._limits.lift()
-        self._stacks.keep()
+    def _run(self, numbers, retries, hold):
+        self._stop = None
+        self._limits.reset()
+        self._stack_dumps.refresh()
         unknown = [n for n in numbers if not 0 <= n < len(self._items)]
         if unknown:
-            self._problem("internal", None, "there is no test number %s" % unknown[0])
+            self._send_problem("internal", None, "there is no test number %s" % unknown[0])
             numbers = []
-        following = self._items.take(numbers[0]) if numbers else None
-        if following is not None:
-            self._tear_down(following)  # What an order that held has left standing.
-        for place, n in enumerate(numbers, 1):
-            item = following
-            # Taken before the test runs: a test that follows itself has to be another item already.
-            # So what its neighbour shares is left standing if the last one is followed by itself.
-            after = numbers[place] if place < len(numbers) else n if hold else None
-            following = self._items.take(after) if after is not None else None
-            stopped = self._run_until_passed(n, item, following, again)
-            self._items.put_back(n)
+        next_item = self._items.take(numbers[0]) if numbers else None
+        if next_item is not None:
+            self._tear_down(next_item)  # Fixtures that a `run` with `hold` has left set up.
+        for position, n in enumerate(numbers, 1):
+            item = next_item
+            # Taken before the test runs: a test that follows itself must be another item already.
+            # With `hold` the last test is followed by itself, which keeps shared fixtures set up.
+            following = numbers[position] if position < len(numbers) else n if hold else None
+            next_item = self._items.take(following) if following is not None else None
+            stopped = self._run_with_retries(n, item, next_item, retries)
+            self._items.release(n)
             if stopped is not None:
-                self._unsent += self._wire.line("stopped", **stopped)
+                self._unsent += self._wire.encode("stopped", **stopped)
                 self._tear_down()
                 break
         if self._state is not None:
-            for written in self._state.written():
-                self._unsent += self._wire.line("written", **written)
-        self._wire.send(self._unsent + b'{"event":"idle"}\n')
+            for written in self._state.stop_watch():
+                self._unsent += self._wire.encode("written", **written)
+        self._wire.send_lines(self._unsent + b'{"event":"idle"}\n')
         self._unsent = b""
-        self._set_up_error = self._failed_again = None
+        self._setup_error = self._repeated_setup_error = None
 
-    def _run_until_passed(self, n, item, following, again):
-        """Runs a test, and as distinct items at most `again` times more; why to stop, if pytest wants to stop."""
-        outcome, phase, cut = self._attempt(n, 0, item, following)
-        first = self._limits.read()
+    def _run_with_retries(self, n, item, next_item, retries):
+        """Runs a test, again until it passes. Why pytest wants to stop; None if it does not."""
+        outcome, phase, interrupt = self._attempt(n, 0, item, next_item)
+        limits = self._limits.read()
         if self._session.shouldfail or self._session.shouldstop:
-            following = None
+            next_item = None
         run = 0
-        while cut is None and outcome in ("failed", "error") and run < again:
+        while interrupt is None and outcome in ("failed", "error") and run < retries:
             run += 1
-            # Otherwise the fixture that failed would only be told to have failed. Where pytest has told just that, of a
-            # fixture that was built anew for another test already and failed again, once more would be once too often:
-            # a service that is waited for in vain would be waited for by every test.
-            if phase == "set-up" and (self._failed_again is None or self._set_up_error is not self._failed_again):
+            # Without a tear-down pytest would only repeat the cached error of the fixture. But a
+            # fixture that failed again after a tear-down is not rebuilt for every further test:
+            # each would wait in vain for the same service.
+            is_new_error = self._repeated_setup_error is None or self._setup_error is not self._repeated_setup_error
+            if phase == "set-up" and is_new_error:
                 self._tear_down()
-            self._limits.lift()
-            outcome, phase, cut = self._attempt(n, run, self._items.take(n), following)
+            self._limits.reset()
+            outcome, phase, interrupt = self._attempt(n, run, self._items.take(n), next_item)
         if run and phase == "set-up":
-            self._failed_again = self._set_up_error
+            self._repeated_setup_error = self._setup_error
         if run:
-            self._limits.write(first)  # They count tests, not attempts.
-        if cut is not None:
-            self._ending = cut
-            return {"cause": "exit", "why": self._text(str(getattr(cut, "msg", None) or cut) or type(cut).__name__)}
+            self._limits.restore(limits)  # --maxfail counts tests, not attempts.
+        if interrupt is not None:
+            self._stop = interrupt
+            why = str(getattr(interrupt, "msg", None) or interrupt) or type(interrupt).__name__
+            return {"cause": "exit", "why": self._truncate(why)}
         if self._session.shouldfail:
-            self._ending = self._session.Failed(self._session.shouldfail)
+            self._stop = self._session.Failed(self._session.shouldfail)
         elif self._session.shouldstop:
-            self._ending = self._session.Interrupted(self._session.shouldstop)
+            self._stop = self._session.Interrupted(self._session.shouldstop)
         else:
             return None
-        return {"cause": "limit", "why": self._text(str(self._ending))}
+        return {"cause": "limit", "why": self._truncate(str(self._stop))}
 
-    def _attempt(self, n, run, item, following):
-        """Outcome and phase of the failure if any; or else the exception that cut the whole run short."""
-        reports, cut = self._reports, None
+    def _attempt(self, n, run, item, next_item):
+        """Outcome, phase of the failure, and the exception that interrupted the whole run."""
+        reports, interrupt = self._reports, None
         reports.clear()
-        self._kinds.clear()
-        self._wire.send(self._unsent + b'{"event":"start","n":%d,"run":%d}\n' % (n, run))
+        self._exception_names.clear()
+        self._is_shared_teardown = False
+        self._wire.send_lines(self._unsent + b'{"event":"start","n":%d,"run":%d}\n' % (n, run))
         self._unsent = b""
+        self._begin_instruments(item)
+        begin = self._clock()
+        try:
+            item.config.hook.pytest_runtest_protocol(item=item, nextitem=next_item)
+        except (KeyboardInterrupt, pytest.exit.Exception) as error:
+            interrupt = error
+        seconds = self._clock() - begin
+        recorded = self._end_instruments(item)
+        if interrupt is not None:
+            return None, None, interrupt  # How the test would have ended is unknown.
+        if all_passed(reports) and not recorded:
+            # Formatted by hand, because it is the frequent case.
+            self._unsent = b'{"event":"done","n":%d,"run":%d,"outcome":"passed","seconds":%.6f}\n' % (n, run, seconds)
+            return "passed", None, None
+        outcome = outcome_of(reports)
+        details = {}
+        if outcome in ("failed", "error"):
+            details = self._failures.of(reports, self._exception_names, self._is_shared_teardown)
+        details.update(recorded)
+        self._unsent = self._wire.encode("done", n=n, run=run, outcome=outcome, seconds=round(seconds, 6), **details)
+        return outcome, details.get("failure", {}).get("phase"), None
+
+    def _begin_instruments(self, item):
         if self._dependencies is not None:
             self._dependencies.begin(item)
-        if self._tracing is not None:
-            self._tracing.begin()
+        if self._trace is not None:
+            self._trace.begin()
         if self._layers is not None:
             self._layers.begin(item)
         if self._assertions is not None:
             self._assertions.begin(item.nodeid)
-        if self._world is not None:
-            self._world.begin()
-        begin = self._clock()
-        try:
-            item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
-        except (KeyboardInterrupt, pytest.exit.Exception) as error:
-            cut = error
-        seconds = self._clock() - begin
-        if self._world is not None:
-            self._world.end()
-        beside = self._end_instruments(item)
-        if cut is None and passed(reports) and not beside:
-            # By hand, because it is the frequent case. Sent with the next line, to save a write.
-            self._unsent = b'{"event":"done","n":%d,"run":%d,"outcome":"passed","seconds":%.6f}\n' % (n, run, seconds)
-            return "passed", None, None
-        if cut is not None:
-            return None, None, cut  # Nobody knows how it would have ended.
-        outcome = outcome_of(reports)
-        details = self._teller.details(reports, self._kinds) if outcome in ("failed", "error") else {}
-        details.update(beside)
-        self._unsent = self._wire.line("done", n=n, run=run, outcome=outcome, seconds=round(seconds, 6), **details)
-        return outcome, details.get("failure", {}).get("phase"), cut
+        if self._sandbox is not None:
+            self._sandbox.begin()
 
     def _end_instruments(self, item):
-        """What `done` tells of the attempt beside its outcome."""
-        told = {}
+        """Fields of `done`: the paths of what the instruments have recorded."""
+        if self._sandbox is not None:
+            self._sandbox.end()
+        paths = {}
         if self._assertions is not None:
             self._assertions.end()
         if self._layers is not None:
-            told["layers"] = self._layers.end(item)
-        if self._tracing is not None:
-            told["trace"] = self._tracing.end()
+            paths["layers"] = self._layers.end(item)
+        if self._trace is not None:
+            paths["trace"] = self._trace.end()
         if self._dependencies is not None:
-            told["dependencies"] = self._dependencies.end(item)
-        return {name: path for name, path in told.items() if path is not None}
+            paths["dependencies"] = self._dependencies.end(item)
+        return {name: path for name, path in paths.items() if path is not None}
 
     def pytest_runtest_logreport(self, report):
         if report.outcome == "rerun":
-            # pytest-rerunfailures: what came before was an attempt of the user's own plugin.
+            # pytest-rerunfailures: the reports so far are of an attempt of the user's own plugin.
             del self._reports[:]
-            if not self._noted_reruns:
-                self._noted_reruns = True
-                self._wire.tell(
-                    "note", text="pytest-rerunfailures runs failing tests again by itself; unflake sees only the last time"
-                )
+            if not self._has_noted_reruns:
+                self._has_noted_reruns = True
+                self._note("pytest-rerunfailures runs failing tests again by itself; unflake sees only the last time")
         else:
             self._reports.append(report)
 
     def pytest_exception_interact(self, call, report):
-        # Called for failures only, so a passing test does not pay for knowing the exception's name.
+        # Called for failures only, so a passing test does not pay for the exception's name.
         when = getattr(report, "when", None)
         if when is not None and call.excinfo is not None:
-            self._kinds[when] = call.excinfo.typename
+            self._exception_names[when] = call.excinfo.typename
             if when == "setup":
-                self._set_up_error = call.excinfo.value
-            if when == "teardown" and is_shared_tear_down(call.excinfo.value):
-                self._kinds["shared"] = True
+                self._setup_error = call.excinfo.value
+            if when == "teardown" and is_shared_teardown(call.excinfo.value):
+                self._is_shared_teardown = True
 
-    def _tear_down(self, following=None):
-        """Tears down what `following` does not need: without one, all that stands."""
+    def _tear_down(self, next_item=None):
+        """Tears down what `next_item` does not need; without one, everything."""
         state = self._session._setupstate
         stack = list(state.stack)
         try:
             if hasattr(state, "prepare"):  # pytest 6.2
-                state.teardown_exact(None, following)
+                state.teardown_exact(None, next_item)
             else:
-                state.teardown_exact(following)
+                state.teardown_exact(next_item)
         except (Exception, pytest.fail.Exception, pytest.skip.Exception, pytest.exit.Exception, KeyboardInterrupt) as error:
-            self._wire.tell("note", text=self._text("a tear-down failed: " + _words(error)))
+            self._note(self._truncate("a tear-down failed: " + _describe(error)))
         for node in stack:
             if node not in state.stack:
-                node.__dict__.pop("_prepare_exc", None)  # pytest 6.2 keeps the failure of a set-up on its node.
+                node.__dict__.pop("_prepare_exc", None)  # pytest 6.2 keeps set-up errors on nodes.
 
-    # -- Copies and the end -------------------------------------------------------------------------------------------
+    # -- Forks and exit ----------------------------------------------------------------------------
 
     def _fork(self, environment):
         why = self._forker.obstacle()
         config = self._session.config
         if why is None:
             make_base_temp(config)
-            flush(config)
-            self._prepare_for_failures()
+            flush_output(config)
+            self._prepare_tracebacks()
             if self._state is not None:
                 self._state.before_fork()
             try:
@@ -461,51 +489,52 @@ class Agent:
             except OSError as error:
                 why = "the system refuses: %s" % error
         if why is not None:
-            self._wire.tell("unforkable", environment=environment, why=self._text(why))
+            self._wire.send("unforkable", environment=environment, why=self._truncate(why))
         elif pid:
-            self._wire.tell("forked", environment=environment, pid=pid)
+            self._wire.send("forked", environment=environment, pid=pid)
         else:
             parent, self._environment = self._environment, environment
-            self._is_copy, self._writes_reports = True, False
+            self._is_fork, self._writes_reports = True, False
             self._wire.connect(environment=environment, parent=parent)
-            self._stacks.open(environment)
-            own_output(config)
+            self._stack_dumps.open(environment)
+            separate_output(config)
             if self._state is not None:
-                self._state.in_child()
+                self._state.after_fork_in_child()
 
-    def _prepare_for_failures(self):
-        """What copies would each do again when a test fails is done here, one file a copy from the second copy on: it
-        costs no more than it could save. A process that has collected everything is left alone."""
-        if self._unread is None:
+    def _prepare_tracebacks(self):
+        """Does what every child would do for its first failure: one file per fork after the first.
+
+        Spread like this it never costs more than it can save.
+        """
+        if self._unparsed_files is None:
             files = _files(self._session.items)
-            self._unread = [] if self._writes_reports or len(files) > MOST_FILES else files
-            warm_up()
-        elif self._unread:
-            self._sources.learn(self._unread.pop(0))
+            self._unparsed_files = [] if self._writes_reports or len(files) > MAX_PARSED_FILES else files
+            warm_up_tracebacks()
+        elif self._unparsed_files:
+            self._source_cache.add(self._unparsed_files.pop(0))
 
-    def _leave(self, config):
-        """Ends a process that writes no reports."""
-        if self._is_copy:
-            self._wire.tell("bye")
+    def _exit_without_reports(self, config):
+        if self._is_fork:
+            self._wire.send("bye")
         else:
             try:
-                config._ensure_unconfigure()  # What plugins opened is closed; it also says bye.
+                config._ensure_unconfigure()  # Closes what plugins opened; sends `bye` too.
             except BaseException:
                 pass
-            unlock(config)
-        flush(config)
+            unlock_base_temp(config)
+        flush_output(config)
         self._exit(0)
 
     @pytest.hookimpl(trylast=True)
     def pytest_unconfigure(self):
         if self._wire is not None:
-            self._wire.tell("bye")
+            self._wire.send("bye")
             self._wire.drop()
             self._wire = None
 
 
-class Limits:
-    """What pytest counts towards --maxfail and what it wants to stop for."""
+class StopLimits:
+    """What pytest counts towards --maxfail, and its requests to stop."""
 
     def __init__(self, session):
         self._session = session
@@ -516,13 +545,13 @@ class Limits:
     def read(self):
         return self._session.testsfailed, self._session.shouldfail, self._session.shouldstop
 
-    def write(self, limits):
-        """Puts counts back as they were; a wish to stop that came since then stays."""
+    def restore(self, limits):
+        """Restores counts; a request to stop that came since then stays."""
         self._session.testsfailed = limits[0]
         setattr(self._session, self._fail, limits[1])
         setattr(self._session, self._stop, limits[2] or self._session.shouldstop)
 
-    def lift(self):
+    def reset(self):
         setattr(self._session, self._fail, False)
         setattr(self._session, self._stop, False)
 
@@ -531,7 +560,7 @@ def _language():
     return {"cpython": "CPython", "pypy": "PyPy"}.get(sys.implementation.name, sys.implementation.name)
 
 
-def _words(error):
+def _describe(error):
     try:
         return str(error) or type(error).__name__
     except Exception:
@@ -540,6 +569,6 @@ def _words(error):
 
 def _files(items):
     try:
-        return list(dict.fromkeys(str(getattr(item, "path", None) or item.fspath) for item in items))
+        return list(dict.fromkeys(map(node_path, items)))
     except Exception:
         return []

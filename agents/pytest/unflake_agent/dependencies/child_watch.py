@@ -1,25 +1,28 @@
-"""The watch inside a Python that a test started. PYTEST_DONT_REWRITE"""
+"""Records the dependencies of a Python process that a test starts; runs inside that process.
+
+The package is imported as `unflake_watch` there, without the `__init__` of the agent.
+"""
 
 import os
 
-from .child_processes import Children
-from .executed_code import Code
-from .facts import Journal, Recorder
-from .imports import Imports
-from ..common.paths import Names
-from .file_access import Touched
+from ..common.paths import PathNames
+from .child_processes import ChildProcesses
+from .executed_code import ExecutedCode
+from .facts import FactJournal, FactRecorder
+from .file_access import FileAccess
+from .imports import ImportHooks
 
 
-def start(told):
-    recorder = Recorder()
+def start(settings):
+    recorder = FactRecorder()
     recorder.in_attempt = True
-    names = Names()
-    code = Code(recorder, told["mode"])
-    children = Children(recorder, names, told["mode"], told["agent"], told["side"], code.begin)
-    children.begin(told["directory"])
-    recorder.journal = Journal(told["directory"], "%s-%d" % (told["token"], os.getpid()))
+    names = PathNames()
+    code = ExecutedCode(recorder, settings["mode"])
+    children = ChildProcesses(recorder, names, settings["mode"], settings["agent"], settings["side"], code.begin)
+    children.begin(settings["directory"])
+    recorder.journal = FactJournal(settings["directory"], "%s-%d" % (settings["token"], os.getpid()))
     recorder.journal.write("hello", os.getpid())
-    Touched(recorder, names, children, code).install()
-    Imports(recorder).install()
+    FileAccess(recorder, names, children, code).install()
+    ImportHooks(recorder).install()
     children.install()
     code.start()

@@ -1,194 +1,197 @@
-"""Whose code runs. By function, all code is watched. By file, only that of strangers is, if there are any: files that are
-in the process and not told anyway. PYTEST_DONT_REWRITE"""
+"""Records whose code runs.
+
+By function, all code is watched. By file, only foreign code is, if there is any: files that are
+loaded in the process and not in the report of the test anyway.
+"""
 
 import os
 import sys
 import threading
 
-from .code_watch import way
+from .code_watch import new_watch
 
-IMPORTERS = "_call_with_frames_removed", "exec_module"
-# Who may read compiled code: it is executed as a whole then.
-READERS = "<frozen importlib", "<frozen zipimport"
-REWRITER = "/_pytest/assertion/rewrite.py"
-GOES_ON = "a thread that was there before the test went on"
+IMPORT_FUNCTIONS = "_call_with_frames_removed", "exec_module"
+# Readers of compiled code that execute it as a whole.
+IMPORT_SYSTEM = "<frozen importlib", "<frozen zipimport"
+PYTEST_REWRITER = "/_pytest/assertion/rewrite.py"
+EARLIER_THREAD = "a thread that was there before the test went on"
 LOST = "somebody else took the watch over executed code away"
 
 
-class Code:
-    """Tells the facts of the moment, at least once for every function that runs between two calls of `begin`, its file
-    and where wanted its name."""
+class ExecutedCode:
+    """Notes the file, and if wanted the name, of each function once after every `begin`."""
 
     def __init__(self, recorder, mode):
         self._recorder, self._by_function = recorder, mode == "function"
-        self._frame, self._count = sys._getframe, threading.active_count
-        self._began_in = os.path.join(os.getcwd(), "")
-        self._way = way(recorder, self._told)
-        self.always = self._by_function  # Not only in attempts: imports too. For files the graph of imports does.
-        self._all = self._by_function
-        self._watches = False
-        self._matters = None  # Until it is known where the project is.
-        self._loaded, self._files = [], set()  # Code by file until then, and files whose code is in the process.
-        self._made = set()  # Files of which there is code that was made in other ways than by a run of the file.
-        self._strangers = None, 0, False
+        self._frame, self._thread_count = sys._getframe, threading.active_count
+        self._start_directory = os.path.join(os.getcwd(), "")
+        self._watch = new_watch(recorder, self._note)
+        # Also outside of attempts. By file, the graph of imports is enough there.
+        self.is_always_on = self._by_function
+        self._watches_all = self._by_function
+        self._is_watching = False
+        self._is_relevant = None  # Until the root of the project is known.
+        self._pending, self._files = [], set()  # Code loaded until then; files with loaded code.
+        self._partial = set()  # Files with code that was not made by running the file.
+        self._foreign = None, 0, False
 
     def handlers(self):
-        found = {"compile": self._compiled, "code.__new__": self._made_by_hand}
+        found = {"compile": self._compiled, "code.__new__": self._code_made}
         found["marshal.load"] = found["marshal.loads"] = self._unmarshalled
         if not hasattr(sys, "monitoring"):
-            found["_thread.start_new_thread"] = self._thread
-        found.update(self._way.handlers())
+            found["_thread.start_new_thread"] = self._thread_started
+        found.update(self._watch.handlers())
         return found
 
-    def configure(self, matters):
-        """`matters`: whether a file is to be told at all."""
-        self._matters = matters
-        self._made = {file for file in self._made if matters(file)}
-        loaded, self._loaded = self._loaded, []
-        for file, code in loaded:
-            self._load(file, code)
+    def configure(self, is_relevant):
+        """`is_relevant`: whether a file can be in a report."""
+        self._is_relevant = is_relevant
+        self._partial = {file for file in self._partial if is_relevant(file)}
+        pending, self._pending = self._pending, []
+        for file, code in pending:
+            self._loaded(file, code)
 
-    # -- On and off ---------------------------------------------------------------------------------------------------
+    # -- Start and stop ----------------------------------------------------------------------------
 
     def start(self):
         """Watches all code from now on."""
-        self._all = self._watches = True
-        self._way.begin(True, True, ())
+        self._watches_all = self._is_watching = True
+        self._watch.begin(True, True, ())
 
-    def prepare(self, anyway):
-        """For a `begin` in a copy."""
-        if self._all or self._are_strangers(anyway):
-            self._way.prepare(self._all)
+    def prepare(self, reported):
+        """Does the work of a later `begin` in a forked process."""
+        if self._watches_all or self._has_foreign(reported):
+            self._watch.prepare(self._watches_all)
 
-    def begin(self, anyway=frozenset()):
-        """Everything that runs from here on is told again, but for the files that are told anyway."""
+    def begin(self, reported=frozenset()):
+        """Notes everything that runs from here on, except files that are reported anyway."""
         current = self._recorder.current
-        current["files"] |= self._made
-        self._watches = self._all or self._are_strangers(anyway)
-        if self._watches:
-            if not hasattr(sys, "monitoring") and self._recorder.in_attempt and self._count() > 1:
-                current["unknown"].add(GOES_ON)  # It tells what it runs to the attempt that started it.
-            self._way.begin(self._all, self.always, anyway)
+        current["files"] |= self._partial
+        self._is_watching = self._watches_all or self._has_foreign(reported)
+        if self._is_watching:
+            if not hasattr(sys, "monitoring") and self._recorder.in_attempt and self._thread_count() > 1:
+                current["unknown"].add(EARLIER_THREAD)  # Its tracer notes to the earlier attempt.
+            self._watch.begin(self._watches_all, self.is_always_on, reported)
 
-    def forked(self):
-        """In a copy that a test made."""
-        if self._watches:
-            self._way.again()
+    def after_fork(self):
+        """In a process that a test forked."""
+        if self._is_watching:
+            self._watch.restart()
 
-    def again(self):
-        """As `begin`, where anybody watches at all."""
-        if self.always:
+    def restart(self):
+        """Like `begin`, if code is watched outside of attempts."""
+        if self.is_always_on:
             self.begin()
 
     def stop(self):
         """After an attempt."""
-        if self._watches and not self.always:
-            self._way.stop()
-            self._watches = False
+        if self._is_watching and not self.is_always_on:
+            self._watch.stop()
+            self._is_watching = False
 
     def check(self):
-        """Whether somebody has taken the watch away; then it is said."""
-        if self._watches and self._way.is_lost():
+        """Notes it if other code has disabled the watch."""
+        if self._is_watching and self._watch.is_lost():
             self._recorder.current["unknown"].add(LOST)
 
-    # -- What there is ------------------------------------------------------------------------------------------------
+    # -- Loaded code -------------------------------------------------------------------------------
 
-    def _load(self, file, code):
-        """Code of this file is in the process from now on."""
-        if self._all or file.startswith("<"):
+    def _loaded(self, file, code):
+        if self._watches_all or file.startswith("<"):
             return
-        self._made.discard(file)
-        if self._matters is None:
-            self._loaded.append((file, code))
-        elif self._matters(file):
+        self._partial.discard(file)
+        if self._is_relevant is None:
+            self._pending.append((file, code))
+        elif self._is_relevant(file):
             self._files.add(file)
-            self._way.load(code)
+            self._watch.add(code)
 
-    def _are_strangers(self, anyway):
-        known, number, found = self._strangers
-        if known is not anyway or number != len(self._files):
-            found = not self._files <= anyway
-            self._strangers = anyway, len(self._files), found
+    def _has_foreign(self, reported):
+        known, count, found = self._foreign
+        if known is not reported or count != len(self._files):
+            found = not self._files <= reported
+            self._foreign = reported, len(self._files), found
         return found
 
     def _compiled(self, source, file):
-        """Most is executed as a whole right after. What is not, somebody may have taken functions out of."""
+        """Most code runs as a whole right after. Otherwise functions may be taken out of it."""
         if isinstance(file, (str, bytes)):
-            self._make(os.fsdecode(file))
+            self._add_partial(os.fsdecode(file))
 
-    def _made_by_hand(self, code, file, *_):
-        self._make(file)
+    def _code_made(self, code, file, *_):
+        self._add_partial(file)
 
-    def _make(self, file):
-        if self._all or not isinstance(file, str) or file.startswith("<"):
+    def _add_partial(self, file):
+        if self._watches_all or not isinstance(file, str) or file.startswith("<"):
             return
-        if self._matters is None or self._matters(file):
-            self._made.add(file)
+        if self._is_relevant is None or self._is_relevant(file):
+            self._partial.add(file)
             if self._recorder.in_attempt:
                 self._recorder.note("files", file)
 
     def _unmarshalled(self, *_):
-        """Nobody knows whose code it is, and whether it is executed as a whole. So all code is watched."""
+        """Code of an unknown file, which may be run in parts: from now on all code is watched."""
         caller = self._frame(2).f_code.co_filename
-        if not self._all and not caller.startswith(READERS) and not caller.endswith(REWRITER):
-            self._all = True
+        if not self._watches_all and not caller.startswith(IMPORT_SYSTEM) and not caller.endswith(PYTEST_REWRITER):
+            self._watches_all = True
             if self._recorder.in_attempt:
                 self.begin()
 
-    def _thread(self, function, *_):
-        if getattr(function, "__name__", None) != "_bootstrap" and (self._watches or not self._recorder.in_attempt):
+    def _thread_started(self, function, *_):
+        is_from_threading = getattr(function, "__name__", None) == "_bootstrap"
+        if not is_from_threading and (self._is_watching or not self._recorder.in_attempt):
             self._recorder.note("unknown", "a thread was started past `threading`")
 
-    # -- What runs ----------------------------------------------------------------------------------------------------
+    # -- Running code ------------------------------------------------------------------------------
 
     def executed(self, code):
-        """A module's body is about to run, or what somebody made of a text."""
+        """The body of a module, or compiled text, is about to run."""
         file = getattr(code, "co_filename", None)
         if file is None:
             return
         recorder = self._recorder
-        self._load(file, code)
-        caller = self._frame(1).f_back  # None for the program itself.
-        if caller is not None and caller.f_code.co_name in IMPORTERS:
+        self._loaded(file, code)
+        caller = self._frame(1).f_back  # None for the main program.
+        if caller is not None and caller.f_code.co_name in IMPORT_FUNCTIONS:
             facts = recorder.of_module(file)
             facts["files"].add(file)
-            facts["functions"].add(_named(code))
+            facts["functions"].add(_function(code))
             if recorder.journal is None:
-                module = recorder.importing(caller)
+                module = recorder.imported_module(caller)
                 if module is not None:
                     recorder.of_module(module)["files"].add(file)
-                # What ran for other modules already is told again for this one. Not for what is installed: it would take
-                # one that runs code of the project at its import without importing it.
-                if self._watches and self._matters is not None and self._matters(file):
-                    self._way.again()
+                # Functions noted for other modules are noted again for this one. Not for installed
+                # ones, which rarely run code of the project without importing it.
+                if self._is_watching and self._is_relevant is not None and self._is_relevant(file):
+                    self._watch.restart()
         if recorder.in_attempt or recorder.journal is not None:
-            self._told(code)
+            self._note(code)
         else:
             recorder.note("files", file)
-        recorder.body(caller)  # The last: from here on the stack is looked at again.
+        recorder.begin_body(caller)  # Last: from here on the recorder inspects the stack again.
 
-    def _told(self, code):
+    def _note(self, code):
         recorder, file = self._recorder, code.co_filename
         if recorder.journal is not None:
             if not file.startswith(("/", "<")):
-                file = self._began_in + file  # Whoever reads this may be elsewhere.
+                file = self._start_directory + file  # The reader may be in another directory.
             recorder.note("files", file)
             if self._by_function:
-                recorder.note("functions", (file,) + _named(code)[1:])
+                recorder.note("functions", (file,) + _function(code)[1:])
             return
         if not recorder.in_attempt or recorder.is_loading():
-            module = recorder.importing(self._frame(2))
+            module = recorder.imported_module(self._frame(2))
             if module is not None:
                 facts = recorder.of_module(module)
                 facts["files"].add(file)
                 if self._by_function:
-                    facts["functions"].add(_named(code))
+                    facts["functions"].add(_function(code))
                 if not recorder.in_attempt:
                     return
         recorder.current["files"].add(file)
         if self._by_function:
-            recorder.current["functions"].add(_named(code))
+            recorder.current["functions"].add(_function(code))
 
 
-def _named(code):
+def _function(code):
     return code.co_filename, code.co_firstlineno, code.co_name, getattr(code, "co_qualname", None)

@@ -1,16 +1,16 @@
-"""What one thing (an attempt, the import of a module, a collection) depended on, and where facts go. PYTEST_DONT_REWRITE"""
+"""Collects facts: what an attempt, a collection or the import of a module depended on."""
 
 import _thread
 import json
 import os
 import sys
 
-# Kinds of facts. `files` are those whose code ran or that were imported, `searched` the full names of modules that were
-# looked for; all others are as in agents/README.md.
+# Kinds of facts. `files`: whose code ran or that were imported. `searched`: full names of modules.
+# All others are fields of the report (agents/README.md, 28).
 KINDS = (
     "files", "read", "written", "listed", "looked", "missed", "variables", "programs", "extensions", "unknown", "searched",
 )  # fmt: skip
-MODULE = "<module>"
+MODULE_CODE = "<module>"
 
 
 class Facts(dict):
@@ -30,24 +30,25 @@ class Facts(dict):
         return new
 
 
-class Recorder:
-    """Hands every fact to whom it belongs: the attempt or else the collection that is going on, and the module that is
-    being imported, because whoever uses that module later depends on what its import did."""
+class FactRecorder:
+    """Adds each fact to the current attempt or collection, and to the module being imported.
 
-    def __init__(self, own=lambda file: False):
-        """`own`: whether a file belongs to the runner."""
+    Whoever uses that module later depends on what its import did.
+    """
+
+    def __init__(self, is_runner_file=lambda file: False):
         self.common = Facts()
         self.current = self.common
         self.modules = {}
-        self.changed = set()  # Modules whose facts may have changed since somebody looked.
+        self.changed_modules = set()  # Whose facts may have changed since the last look at them.
         self.in_attempt = False
         self.journal = None
-        self._floor, self._foreign_below = None, False
-        self.deaf = None  # A thread in which nobody but the agent is at work.
-        self._owns = Owns(own)
+        self._base, self._is_base_foreign = None, False
+        self.agent_thread = None  # The thread in which only the agent runs, between attempts.
+        self._runner_files = RunnerFiles(is_runner_file)
         self._frame, self._thread = sys._getframe, _thread.get_ident
-        # Threads in which the body of a module may be running, and by its id the code that ran such bodies.
-        self._loading, self._starters = set(), {}
+        # Threads that may be running the body of a module; by its id, code that runs such bodies.
+        self._loading_threads, self._importers = set(), {}
 
     def note(self, kind, value):
         add = self.sink()
@@ -55,16 +56,16 @@ class Recorder:
             add(kind, value)
 
     def sink(self):
-        """A function that takes facts of what is being done now, or None where nobody wants them."""
+        """A function that adds facts about what happens now; None if nobody needs them."""
         if self.journal is not None:
-            return self._journalled
-        if self._thread() not in self._loading:
+            return self._add_to_journal
+        if self._thread() not in self._loading_threads:
             if self.in_attempt:
                 return self._add
-            if self._thread() == self.deaf:
+            if self._thread() == self.agent_thread:
                 return None
-        module, foreign = self._where(self._frame(1))
-        wanted = self.in_attempt or (foreign and module is None)
+        module, is_foreign = self._context(self._frame(1))
+        wanted = self.in_attempt or (is_foreign and module is None)
         if module is None:
             return self._add if wanted else None
         of_module, current = self.of_module(module), self.current if wanted else None
@@ -79,92 +80,95 @@ class Recorder:
     def _add(self, kind, value):
         self.current[kind].add(value)
 
-    def _journalled(self, kind, value):
+    def _add_to_journal(self, kind, value):
         if value not in self.current[kind]:
             self.current[kind].add(value)
             self.journal.write(kind, value)
 
-    def search(self, module):
-        """Of modules that are looked for all are told for everything: a name more does no harm, and who looked for it
-        first is chance."""
+    def note_search(self, module):
+        """A module was searched for. Every report contains all of these names.
+
+        A name more does no harm, and which test searched first is arbitrary.
+        """
         if module not in self.common["searched"]:
             self.common["searched"].add(module)
             if self.journal is not None:
                 self.journal.write("searched", module)
 
-    def stand_on(self, frame):
-        """As long as this frame runs, what called it need not be looked at again. None: it has ended."""
-        self._floor, below = None, self._floor
-        self._foreign_below = frame is not None and self._where(frame)[1]
-        self._floor = frame
-        return below
+    def set_base(self, frame):
+        """While this frame runs, its callers need not be inspected again. None: it has returned."""
+        self._base, previous = None, self._base
+        self._is_base_foreign = frame is not None and self._context(frame)[1]
+        self._base = frame
+        return previous
 
-    def body(self, starter):
-        """The body of a module, or something like it, is about to run, and this frame runs it."""
-        if starter is not None:
-            self._starters[id(starter.f_code)] = starter.f_code
-        self._loading.add(self._thread())
+    def begin_body(self, importer):
+        """The body of a module or similar code is about to run, started by this frame."""
+        if importer is not None:
+            self._importers[id(importer.f_code)] = importer.f_code
+        self._loading_threads.add(self._thread())
 
     def is_loading(self):
-        return self._thread() in self._loading
+        return self._thread() in self._loading_threads
 
     def of_module(self, file):
-        self.changed.add(file)
+        self.changed_modules.add(file)
         facts = self.modules.get(file)
         if facts is None:
             facts = self.modules[file] = Facts()
         return facts
 
-    def importing(self, frame):
+    def imported_module(self, frame):
         """The file of the innermost module that is being imported below this frame."""
-        return self._where(frame, True)[0]
+        return self._context(frame, True)[0]
 
-    def _where(self, frame, foreign=False):
-        """The module that is being imported, and whether anybody but the runner has a part in it."""
-        owns, starters, floor, started, loading = self._owns, self._starters, self._floor, False, self.is_loading()
-        while frame is not None and (loading or not foreign):
-            if frame is floor and not loading:
-                return None, foreign or self._foreign_below
+    def _context(self, frame, is_foreign=False):
+        """The module being imported, and whether code other than the runner's is involved."""
+        is_runner, importers, base = self._runner_files, self._importers, self._base
+        has_importer, is_loading = False, self.is_loading()
+        while frame is not None and (is_loading or not is_foreign):
+            if frame is base and not is_loading:
+                return None, is_foreign or self._is_base_foreign
             code = frame.f_code
-            if code.co_name == MODULE and loading and frame.f_globals.get("__name__") != "__main__":
-                return code.co_filename, foreign
-            if not foreign and not owns[code.co_filename]:
-                foreign = frame.f_globals.get("__name__") != "__main__"
-            started = started or id(code) in starters
+            if code.co_name == MODULE_CODE and is_loading and frame.f_globals.get("__name__") != "__main__":
+                return code.co_filename, is_foreign
+            if not is_foreign and not is_runner[code.co_filename]:
+                is_foreign = frame.f_globals.get("__name__") != "__main__"
+            has_importer = has_importer or id(code) in importers
             frame = frame.f_back
-        if loading and not started and "greenlet" not in sys.modules:  # There the body may be on a stack that waits.
-            self._loading.discard(self._thread())
-        return None, foreign
+        # With greenlets the body may be on another stack.
+        if is_loading and not has_importer and "greenlet" not in sys.modules:
+            self._loading_threads.discard(self._thread())
+        return None, is_foreign
 
 
-class Owns(dict):
-    """Whether a file belongs to the runner: what only the runner does at collection is not told."""
+class RunnerFiles(dict):
+    """Whether a file belongs to the runner, whose own work while collecting is no fact."""
 
-    def __init__(self, own):
-        self._own = own
+    def __init__(self, is_runner_file):
+        self._is_runner_file = is_runner_file
 
     def __missing__(self, file):
-        self[file] = own = self._own(file)
-        return own
+        self[file] = result = self._is_runner_file(file)
+        return result
 
 
-class Journal:
-    """Facts of another process, a line each, written at once: it may end in any way."""
+class FactJournal:
+    """Facts of another process, one per line, written at once: the process may end at any time."""
 
     def __init__(self, directory, name):
         self._path = "%s/%s" % (directory, name)
-        self._open, self._write, self._close, self._make = os.open, os.write, os.close, os.makedirs
+        self._open, self._write, self._close, self._makedirs = os.open, os.write, os.close, os.makedirs
         self._flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
         self._encode = json.JSONEncoder(default=list).encode
-        self._lock = _thread.allocate_lock()
         try:
-            self._make(directory, exist_ok=True)
+            self._makedirs(directory, exist_ok=True)
         except OSError:
             pass
 
     def write(self, kind, value):
         line = (self._encode([kind, value]) + "\n").encode("utf-8", "surrogatepass")
-        # Opened each time: the code that is watched closes descriptors that it does not know.
+        # Opened each time: the watched code may close descriptors that it does not know.
         descriptor = self._open(self._path, self._flags, 0o600)
         try:
             self._write(descriptor, line)
@@ -173,7 +177,7 @@ class Journal:
 
 
 def read_journal(path):
-    """Its facts. A last line that was cut off is told as unknown."""
+    """The facts of a journal. A truncated last line becomes an unknown."""
     with open(path, "rb") as file:
         for line in file:
             try:

@@ -1,27 +1,26 @@
-"""Files, directories, variables and programs that code touches: by audit events, and where there are none by standing in
-front of functions. PYTEST_DONT_REWRITE"""
+"""Records uses of files, directories and variables: by audit events, else by wrapped functions."""
 
 import os
 import sys
 from functools import wraps
 
-from ..common.paths import kind
+from ..common.paths import path_kind
 
-# Events that change a name: their paths are written, and what was known of links is no longer so.
-CHANGES = {
+# Events that change names, with the number of paths: cached links are no longer valid after them.
+CHANGING_EVENTS = {
     "os.rename": 2, "os.link": 2, "os.symlink": 2, "os.remove": 1, "os.mkdir": 1, "os.rmdir": 1, "os.truncate": 1,
     "os.chmod": 1, "os.chown": 1, "os.utime": 1, "os.setxattr": 1, "os.removexattr": 1,
 }  # fmt: skip
-WRITE = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
-# Native code of others that opens files by itself. What does it through Python's `open` is not here.
-OPENERS = frozenset(
+WRITE_FLAGS = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
+# Packages with native code that opens files past Python.
+NATIVE_OPENERS = frozenset(
     "lxml h5py netCDF4 tables cv2 osgeo rasterio fiona pyarrow polars duckdb pyogrio shapely xmlsec av soundfile torch "
     "tensorflow onnxruntime sentencepiece lmdb plyvel rocksdb bsddb3 pygit2 _gdbm _dbm".split()
 )
-UNTOLD_VARIABLES = frozenset(["PYTEST_CURRENT_TEST", "PYTEST_VERSION"])
+IGNORED_VARIABLES = frozenset(["PYTEST_CURRENT_TEST", "PYTEST_VERSION"])
 
 
-class Touched:
+class FileAccess:
     def __init__(self, recorder, names, children, code):
         self._note, self._names, self._recorder = recorder.note, names, recorder
         self._listdir, self._frame = os.listdir, sys._getframe
@@ -36,45 +35,45 @@ class Touched:
             "ctypes.dlopen": self._native,
             "cpython.PyInterpreterState_New": self._interpreter,
         }
-        for event in CHANGES:
-            handlers[event] = self._change(CHANGES[event])
+        for event in CHANGING_EVENTS:
+            handlers[event] = self._change(CHANGING_EVENTS[event])
         handlers.update(children.handlers())
         handlers.update(code.handlers())
         self._handlers = handlers
 
     def install(self):
         sys.addaudithook(self._hook())
-        self._stand_before_stat()
-        self._stand_before_variables()
+        self._wrap_stat()
+        self._wrap_environ()
 
     def _hook(self):
         get, note = self._handlers.get, self._note
 
-        def unflake(event, arguments):
+        def hook(event, arguments):
             handler = get(event)
             if handler is not None:
                 try:
                     handler(*arguments)
-                except Exception as error:  # It would be an error of what is watched.
+                except Exception as error:  # It must not surface in the watched code.
                     note("unknown", "the watch over %s failed: %s" % (event, error))
 
-        return unflake
+        return hook
 
-    # -- Events -------------------------------------------------------------------------------------------------------
+    # -- Events ------------------------------------------------------------------------------------
 
     def _opened(self, path, mode, flags):
         if type(path) is int:
-            return  # It was opened before.
+            return  # A descriptor: its file was opened before.
         directories = [None]
         path = self._decoded(path)
         if path is None or path.endswith(".pyc"):
-            return  # The source counts, and is told when its code runs.
+            return  # The source counts, and is noted when its code runs.
         if mode is None and not path.startswith("/"):
-            directories += self._open_directories()  # The event does not tell `dir_fd`.
+            directories += self._open_directories()  # The event does not contain `dir_fd`.
         if isinstance(mode, str):
             writes, reads = any(c in mode for c in "wax+"), any(c in mode for c in "r+a")
         else:
-            writes, reads = bool(flags & WRITE), not flags & os.O_WRONLY
+            writes, reads = bool(flags & WRITE_FLAGS), not flags & os.O_WRONLY
         for directory in directories:
             self._file(self._names.absolute(path, directory), reads, writes)
 
@@ -84,15 +83,15 @@ class Touched:
         add = self._recorder.sink()
         if path is None or add is None:
             return
-        there = kind(path)
+        kind = path_kind(path)
         for name in self._names.of(path):
             if writes:
                 add("written", name)
-            if there == "directory":
+            if kind == "directory":
                 add("looked", name)
-            elif there and reads:
+            elif kind and reads:
                 add("read", name)
-            elif not there and (reads or writes):
+            elif not kind and (reads or writes):
                 add("missed", name)
 
     def _decoded(self, path):
@@ -105,14 +104,14 @@ class Touched:
         found = []
         for number in self._listdir("/proc/self/fd"):
             path = self._names.descriptor(int(number))
-            if path and kind(path) == "directory":
+            if path and path_kind(path) == "directory":
                 found.append(path)
         return found
 
     def _listed(self, path):
         caller = self._frame(1).f_back
         if caller is not None and caller.f_code.co_filename.startswith("<frozen importlib"):
-            return  # A search for modules: told by the names that were looked for.
+            return  # A search for modules, which is noted by their names.
         add = self._recorder.sink()
         if add is None:
             return
@@ -120,18 +119,18 @@ class Touched:
             path = self._names.descriptor(path)
         path = self._names.absolute("." if path is None else path)
         if path is not None:
-            there = kind(path)
+            kind = path_kind(path)
             for name in self._names.of(path):
-                add("listed" if there else "missed", name)
+                add("listed" if kind else "missed", name)
 
     def _imported(self, module, filename, *_):
         if isinstance(module, str):
-            self._recorder.search(module)
+            self._recorder.note_search(module)
         if filename:
             for name in self._names.of(self._names.absolute(filename)):
                 self._note("extensions", name)
             top = str(module).partition(".")[0]
-            if top in OPENERS:
+            if top in NATIVE_OPENERS:
                 self._note("unknown", "%s opens files by itself, unseen" % top)
 
     def _database(self, path, *_):
@@ -143,17 +142,17 @@ class Touched:
             path = path[path.find("/", 2) :] if path.startswith("//") else path
             if not path or path == ":memory:":
                 return
-        for ending in ("", "-wal", "-journal"):
-            self._file(self._names.absolute(path + ending), True, not ending)
+        for suffix in ("", "-wal", "-journal"):
+            self._file(self._names.absolute(path + suffix), True, not suffix)
 
     def _native(self, name, *_):
         if name is None or type(name) is int:
             return  # The process itself.
-        text = self._decoded(name) or repr(name)
-        if "/" in text:
-            for one in self._names.of(self._names.absolute(text)):
+        shown = self._decoded(name) or repr(name)
+        if "/" in shown:
+            for one in self._names.of(self._names.absolute(shown)):
                 self._note("extensions", one)
-        self._note("unknown", "%s is native code that was loaded by hand" % text)
+        self._note("unknown", "%s is native code that was loaded by hand" % shown)
 
     def _interpreter(self, *_):
         self._note("unknown", "an interpreter inside the process was started")
@@ -170,75 +169,75 @@ class Touched:
 
         return changed
 
-    # -- In front of functions ----------------------------------------------------------------------------------------
+    # -- Wrapped functions -------------------------------------------------------------------------
 
-    def _stand_before_stat(self):
+    def _wrap_stat(self):
         for name in ("stat", "lstat", "access", "readlink"):
             real = getattr(os, name)
-            watched = self._looking(real)
-            for kept in (os.supports_dir_fd, os.supports_fd, os.supports_follow_symlinks, os.supports_effective_ids):
-                if real in kept:
-                    kept.add(watched)
-            setattr(os, name, watched)
+            wrapper = self._wrapped(real)
+            for supported in (os.supports_dir_fd, os.supports_fd, os.supports_follow_symlinks, os.supports_effective_ids):
+                if real in supported:
+                    supported.add(wrapper)
+            setattr(os, name, wrapper)
             if hasattr(sys.modules.get("posix"), name):
-                setattr(sys.modules["posix"], name, self._but_for_imports(real, watched))
+                setattr(sys.modules["posix"], name, self._except_in_imports(real, wrapper))
             pathlib = sys.modules.get("pathlib")
             for holder in (getattr(pathlib, "_NormalAccessor", None), getattr(pathlib, "_normal_accessor", None)):
-                if holder is not None and getattr(holder, name, None) is real:  # Until Python 3.10 it keeps its own.
-                    setattr(holder, name, staticmethod(watched) if isinstance(holder, type) else watched)
+                if holder is not None and getattr(holder, name, None) is real:  # Until Python 3.10.
+                    setattr(holder, name, staticmethod(wrapper) if isinstance(holder, type) else wrapper)
 
-    def _but_for_imports(self, real, watched):
-        """The search for modules goes this way. It is told by names, not by the thousands of paths that are tried."""
+    def _except_in_imports(self, real, wrapper):
+        """Leaves out searches for modules, which try thousands of paths and are noted by name."""
         frame = self._frame
 
         @wraps(real)
-        def by_this_name(*arguments, **options):
-            importing = frame(1).f_code.co_filename.startswith("<frozen importlib")
-            return (real if importing else watched)(*arguments, **options)
+        def call(*arguments, **options):
+            is_import = frame(1).f_code.co_filename.startswith("<frozen importlib")
+            return (real if is_import else wrapper)(*arguments, **options)
 
-        return by_this_name
+        return call
 
-    def _looking(self, real):
-        """Does what the real one does, and notes what it found."""
-        look = self._looked
+    def _wrapped(self, real):
+        """Calls the original and notes what it found."""
+        inspected = self._inspected
 
         @wraps(real)
-        def watched(path, *arguments, **options):
+        def wrapper(path, *arguments, **options):
             try:
                 found = real(path, *arguments, **options)
             except (FileNotFoundError, NotADirectoryError):
-                look(path, options.get("dir_fd"), False)
+                inspected(path, options.get("dir_fd"))
                 raise
-            look(path, options.get("dir_fd"), found is not False)
+            inspected(path, options.get("dir_fd"))
             return found
 
-        return watched
+        return wrapper
 
-    def _looked(self, path, directory, there):
+    def _inspected(self, path, directory):
         add = self._recorder.sink()
         if type(path) is int or add is None:
             return
         path = self._names.absolute(path, None if directory is None else self._names.descriptor(directory))
         if path is None or path.endswith(".pyc"):
             return
-        there = kind(path)
+        kind = path_kind(path)
         for name in self._names.of(path):
-            add("missed" if not there else "looked" if there == "directory" else "read", name)
+            add("missed" if not kind else "looked" if kind == "directory" else "read", name)
 
-    def _stand_before_variables(self):
-        kind = type(os.environ)
-        item, every = kind.__getitem__, kind.__iter__
+    def _wrap_environ(self):
+        cls = type(os.environ)
+        get_item, iterate_all = cls.__getitem__, cls.__iter__
 
-        @wraps(item)
+        @wraps(get_item)
         def getitem(variables, name):
-            told = name.decode(errors="replace") if isinstance(name, bytes) else name
-            if isinstance(told, str) and told not in UNTOLD_VARIABLES:
-                self._note("variables", told)
-            return item(variables, name)
+            text = name.decode(errors="replace") if isinstance(name, bytes) else name
+            if isinstance(text, str) and text not in IGNORED_VARIABLES:
+                self._note("variables", text)
+            return get_item(variables, name)
 
-        @wraps(every)
+        @wraps(iterate_all)
         def iterate(variables):
             self._note("variables", "*")
-            return every(variables)
+            return iterate_all(variables)
 
-        kind.__getitem__, kind.__iter__ = getitem, iterate
+        cls.__getitem__, cls.__iter__ = getitem, iterate

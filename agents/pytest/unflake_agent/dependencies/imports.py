@@ -1,4 +1,4 @@
-"""Who imports whom, also where the module was there already, and so what a module's import depended on. PYTEST_DONT_REWRITE"""
+"""Records which module imports which, and derives what a file depends on through imports."""
 
 import builtins
 import importlib
@@ -6,67 +6,70 @@ import sys
 from functools import wraps
 from types import ModuleType
 
-# What a module really has, whatever its class says.
-OWN = ModuleType.__dict__["__dict__"].__get__
+from ..common.introspect import module_globals
 
 RUNNERS = "_pytest", "pluggy"
+PATH_KINDS = "read", "written", "listed", "looked", "missed", "extensions"
 
 
-class Imports:
-    """Stands in front of `__import__` and `importlib.import_module`: an import of what is loaded has no audit event."""
+class ImportHooks:
+    """Wraps `__import__` and `importlib.import_module`.
+
+    Importing a module that is loaded already has no audit event.
+    """
 
     def __init__(self, recorder):
         self._recorder, self._modules = recorder, sys.modules
-        self._of, self._told = None, set()  # Imports that this attempt has made already.
-        self.lines, self.edges = {}, 0  # By who imports: what, and the first line that does; and how many there are.
+        self._facts, self._noted = None, set()  # Imports already noted for these facts.
+        self.lines, self.edges = {}, 0  # Importer -> file -> first line; number of such pairs.
         self._frame = sys._getframe
-        # Of the runner what is here before the watch: if that is the project itself, it is told anyway.
+        # Modules of the runner that are loaded before the watch starts.
         self._runners = frozenset(name for name in sys.modules if name.partition(".")[0] in RUNNERS)
 
     def install(self):
         statement, call = builtins.__import__, importlib.import_module
-        tell = self._tell
+        note = self._note
 
         @wraps(statement)
         def __import__(name, globals=None, locals=None, fromlist=(), level=0):
             found = statement(name, globals, locals, fromlist, level)
-            tell(name, globals, fromlist, level, found)
+            note(name, globals, fromlist, level, found)
             return found
 
         @wraps(call)
         def import_module(name, package=None):
             found = call(name, package)
-            # As in a statement: every package above it has been imported too.
+            # As with a statement, all its parent packages have been imported too.
             full = getattr(found, "__name__", name)
-            tell(full if isinstance(full, str) else name, None, (), 0)
+            note(full if isinstance(full, str) else name, None, (), 0)
             if full != name and not name.startswith("."):
-                tell(name, None, (), 0)
+                note(name, None, (), 0)
             return found
 
         __import__.__unflake__ = import_module.__unflake__ = True
         builtins.__import__, importlib.import_module = __import__, import_module
 
-    def _is_told(self, *statement):
-        """Functions import the same again and again."""
+    def _is_noted(self, *statement):
+        """Whether this attempt has noted the statement: functions repeat their imports."""
         recorder = self._recorder
         if not recorder.in_attempt or recorder.is_loading():
             return False
-        if self._of is not recorder.current:
-            self._of, self._told = recorder.current, set()
-        if statement in self._told:
+        if self._facts is not recorder.current:
+            self._facts, self._noted = recorder.current, set()
+        if statement in self._noted:
             return True
-        self._told.add(statement)
+        self._noted.add(statement)
         return False
 
-    def _tell(self, name, variables, fromlist, level, found=None):
+    def _note(self, name, variables, fromlist, level, found=None):
         if name in self._runners and not any(name + "." + one in self._modules for one in fromlist or ()):
-            return  # The runner does it thousands of times.
+            return  # The runner does this thousands of times.
         add = self._recorder.sink()
         if add is None:
             return
         try:
             package = variables.get("__package__") if level else None
-            if self._is_told(name, package, None if fromlist is None else tuple(fromlist), level, id(found)):
+            if self._is_noted(name, package, None if fromlist is None else tuple(fromlist), level, id(found)):
                 return
             if level:
                 package = variables.get("__package__")
@@ -76,18 +79,18 @@ class Imports:
                         package = package.rpartition(".")[0]
                 package = package.rsplit(".", level - 1)[0] if level > 1 else package
                 name = package + "." + name if name else package
-            statement = self._frame(1).f_back  # None where the interpreter itself imports.
+            statement = self._frame(1).f_back  # None if the interpreter itself imports.
             parts = name.split(".")
             for last in range(1, len(parts) + 1):
-                self._module(".".join(parts[:last]), add, statement)
+                self._note_module(".".join(parts[:last]), add, statement)
             for one in fromlist or ():
                 full = name + "." + one
                 if full in self._modules:
-                    self._module(full, add, statement)
+                    self._note_module(full, add, statement)
         except Exception:
             add("unknown", "an import that could not be understood")
 
-    def _module(self, name, add, statement):
+    def _note_module(self, name, add, statement):
         for file in files_of(self._modules.get(name)):
             add("files", file)
             if statement is None:
@@ -99,79 +102,79 @@ class Imports:
 
 
 def files_of(module):
-    """The files that a module was made of. Modules that make their attributes on demand are not disturbed."""
+    """The files of a module. Reading them triggers no lazy loading."""
     try:
-        own = OWN(module) if isinstance(module, ModuleType) else object.__getattribute__(module, "__dict__")
+        names = module_globals(module) if isinstance(module, ModuleType) else object.__getattribute__(module, "__dict__")
     except (AttributeError, TypeError):
         return []
-    file = own.get("__file__")
-    spec = own.get("__spec__")
+    file = names.get("__file__")
+    spec = names.get("__spec__")
     origin = getattr(spec, "origin", None) if getattr(spec, "has_location", False) else None
     return [one for one in {file, origin} if isinstance(one, str)]
 
 
-PATHS = "read", "written", "listed", "looked", "missed", "extensions"
+class ImportGraph:
+    """Derives from a set of files everything that their imports, and those of these, depended on.
 
+    Of hundreds of modules in a process few lead to the project; the others are skipped early.
+    """
 
-class Graph:
-    """What follows from a set of files: all that their imports, and the imports of those, depended on. Of the
-    hundreds of modules in a process few have anything to do with the project; the others are left out at once."""
+    def __init__(self, recorder, is_relevant):
+        """`is_relevant`: whether a path can be in a report."""
+        self._recorder, self._is_relevant = recorder, is_relevant
+        self._imports = {}  # By file, including imported ones: the files that it imports.
+        self._importers, self._relevant_imports = {}, {}
+        self._leading = set()  # Files that lead to something relevant.
+        self.variables = set()  # Environment variables that any import read.
 
-    def __init__(self, recorder, matters):
-        """`matters`: whether a path is to be told at all."""
-        self._recorder, self._matters = recorder, matters
-        self._seen = {}  # Every file that was looked at or that one of those imports, with what it is known to import.
-        self._importers, self._ways = {}, {}
-        self._leading = set()  # What leads to something that matters.
-        self.variables = set()  # Those that were read at any import.
-
-    def look(self):
-        """Takes in what modules did since the last time; whether that may change what follows from files seen before."""
-        changed, modules = self._recorder.changed, self._recorder.modules
-        self._recorder.changed = set()
-        anew = False
+    def update(self):
+        """Adds new facts about modules. Whether results for known files may have changed."""
+        changed, modules = self._recorder.changed_modules, self._recorder.modules
+        self._recorder.changed_modules = set()
+        affects_known = False
         for file in changed:
             facts = modules[file]
-            anew = anew or file in self._seen
-            self._seen.setdefault(file, set())
+            affects_known = affects_known or file in self._imports
+            self._imports.setdefault(file, set())
             self.variables |= facts["variables"]
-            if self._matters(file) or facts["unknown"] or facts["programs"] or any(map(self._matters, _paths(facts))):
-                self._lead(file)
+            is_relevant = self._is_relevant(file) or facts["unknown"] or facts["programs"]
+            if is_relevant or any(map(self._is_relevant, _paths(facts))):
+                self._mark_leading(file)
         for file in changed:
-            for one in modules[file]["files"] - self._seen[file]:
-                self._seen[file].add(one)
+            for one in modules[file]["files"] - self._imports[file]:
+                self._imports[file].add(one)
                 self._importers.setdefault(one, []).append(file)
                 if one in self._leading:
-                    self._ways.setdefault(file, []).append(one)
-                    self._lead(file)
-                elif one not in self._seen and self._matters(one):
-                    self._lead(one)
-                self._seen.setdefault(one, set())
-        return anew
+                    self._relevant_imports.setdefault(file, []).append(one)
+                    self._mark_leading(file)
+                elif one not in self._imports and self._is_relevant(one):
+                    self._mark_leading(one)
+                self._imports.setdefault(one, set())
+        return affects_known
 
-    def _lead(self, file):
-        """This one leads to something that matters, and so does whoever imports it."""
-        ahead = [file]
-        while ahead:
-            file = ahead.pop()
+    def _mark_leading(self, file):
+        """This file leads to something relevant, and so does every importer of it."""
+        pending = [file]
+        while pending:
+            file = pending.pop()
             if file not in self._leading:
                 self._leading.add(file)
                 for importer in self._importers.get(file, ()):
-                    self._ways.setdefault(importer, []).append(file)
-                    ahead.append(importer)
+                    self._relevant_imports.setdefault(importer, []).append(file)
+                    pending.append(importer)
 
     def closure(self, files):
-        """Those of the files that lead to what matters, and all of that whose import they depend on. As of the last look."""
-        ways, seen = self._ways, set()
-        ahead = [file for file in files if file in self._leading]
-        while ahead:
-            file = ahead.pop()
-            if file not in seen:
-                seen.add(file)
-                ahead.extend(ways.get(file, ()))
-        return seen
+        """The leading files among these, and all leading files that they import."""
+        imports, found = self._relevant_imports, set()
+        pending = [file for file in files if file in self._leading]
+        while pending:
+            file = pending.pop()
+            if file not in found:
+                found.add(file)
+                pending.extend(imports.get(file, ()))
+        return found
 
 
 def _paths(facts):
-    for kind in PATHS:
+    for kind in PATH_KINDS:
         yield from facts[kind]

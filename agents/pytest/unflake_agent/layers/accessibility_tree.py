@@ -1,11 +1,11 @@
-"""Accessibility trees as lines: `role "name" state`, indented by depth. PYTEST_DONT_REWRITE"""
+"""Formats accessibility trees as lines: `role "name" state`, indented by depth."""
 
-# What structures a page without being anything to a person.
-SILENT = frozenset(("none", "generic", "InlineTextBox", "LineBreak", "ListMarker", "LabelText", "MenuListPopup"))
+# Roles that structure a page and mean nothing to a person.
+IGNORED_ROLES = frozenset(("none", "generic", "InlineTextBox", "LineBreak", "ListMarker", "LabelText", "MenuListPopup"))
 STATES = "disabled", "checked", "pressed", "expanded", "selected", "required", "invalid", "readonly", "level", "modal"
-VALUED = frozenset(("textbox", "searchbox", "combobox", "spinbutton", "slider", "progressbar", "meter"))
-# Where a browser does not tell its tree: elements by the roles that they have, without those that other elements give them.
-BY_ELEMENTS = """
+ROLES_WITH_VALUE = frozenset(("textbox", "searchbox", "combobox", "spinbutton", "slider", "progressbar", "meter"))
+# For browsers that do not expose their tree: the elements with a role of their own.
+TREE_SCRIPT = """
 const roles = {A: 'link', BUTTON: 'button', H1: 'heading', H2: 'heading', H3: 'heading', H4: 'heading', H5: 'heading',
   H6: 'heading', UL: 'list', OL: 'list', LI: 'listitem', NAV: 'navigation', MAIN: 'main', FORM: 'form', TABLE: 'table', TR: 'row',
   TD: 'cell', TH: 'columnheader', IMG: 'img', SELECT: 'combobox', OPTION: 'option', TEXTAREA: 'textbox', DIALOG: 'dialog'};
@@ -37,7 +37,7 @@ return lines;
 
 
 def of_snapshot(text):
-    """What Playwright tells."""
+    """From a snapshot of Playwright."""
     lines = []
     for line in text.splitlines():
         inner = line.lstrip(" ")
@@ -49,25 +49,25 @@ def of_snapshot(text):
 
 
 def of_chromium(nodes):
-    """What Chromium tells: `Accessibility.getFullAXTree`."""
+    """From the answer of Chromium to `Accessibility.getFullAXTree`."""
     known = {node["nodeId"]: node for node in nodes}
     lines = []
-    ahead = [(node["nodeId"], 0, "") for node in nodes if node.get("parentId") not in known][::-1]
-    while ahead:
-        number, depth, above = ahead.pop()
+    pending = [(node["nodeId"], 0, "") for node in nodes if node.get("parentId") not in known][::-1]
+    while pending:
+        number, depth, parent_name = pending.pop()
         node = known.get(number)
         if node is None:
             continue
         role, name = _value(node, "role").replace("RootWebArea", "document"), _value(node, "name")
         if role == "StaticText":
-            # The name of what it is in is usually made of it.
-            if name.strip() and name.strip() not in above:
+            # Usually the name of its parent contains it already.
+            if name.strip() and name.strip() not in parent_name:
                 lines.append("  " * depth + "text " + _quoted(name))
             continue
-        if not node.get("ignored") and role not in SILENT:
+        if not node.get("ignored") and role not in IGNORED_ROLES:
             lines.append("  " * depth + _line(node, role, name))
-            depth, above = depth + 1, name
-        ahead.extend((child, depth, above) for child in node.get("childIds", ())[::-1])
+            depth, parent_name = depth + 1, name
+        pending.extend((child, depth, parent_name) for child in node.get("childIds", ())[::-1])
     return lines
 
 
@@ -81,7 +81,7 @@ def _line(node, role, name):
         elif value is not None and value is not False and value not in ("false", ""):
             words.append("%s=%s" % (state, value))
     value = _value(node, "value")
-    if role in VALUED and value:
+    if role in ROLES_WITH_VALUE and value:
         words.append("value=" + _quoted(value))
     return " ".join(words)
 

@@ -1,129 +1,100 @@
-"""What a person would see in a browser after each step of theirs, in tests that use Playwright or Selenium. PYTEST_DONT_REWRITE
+"""Records what a person would see in a browser after each step of a Playwright or Selenium test.
 
-It is looked at right after the step, without waiting for anything: a page that settles only later is what a person sees too, and
-waiting would hide what differs from run to run. A page that cannot be looked at is told as a gap, and is nothing to the test.
-`layer_playwright` and `layer_selenium` know how to look, `layer_trees` how an accessibility tree becomes lines.
+The page is read right after the step, without waiting: that a page settles late is visible to a
+person too, and waiting would hide differences between runs. A page that cannot be read is a gap,
+and never affects the test.
 """
 
-import sys
 import threading
 
 import pytest
 
-from .. import bring
+from .. import load
+from ..common.after_import import after_import
+from ..common.introspect import bounded
 
-MOST_LINES, MOST_OF_A_LINE = 2000, 500
-MOST_ADDRESS = 300
+MAX_LINES, MAX_LINE_LENGTH = 2000, 500
+MAX_ADDRESS_LENGTH = 300
 LOOPBACK = "localhost", "127.", "[::1]", "0.0.0.0"
-LAST = "at the end of the test"
+LAST_STEP = "at the end of the test"
+PLAYWRIGHT = "playwright.sync_api._generated", "playwright.async_api._generated"
+SELENIUM = (
+    "selenium.webdriver.remote.webdriver",
+    "selenium.webdriver.remote.webelement",
+    "selenium.webdriver.common.action_chains",
+    "selenium.webdriver.support.select",
+)
 
 
-class Interface:
-    """Steps of the attempt that is going on, and the pages they were made in."""
+class InterfaceRecorder:
+    """The steps of the current attempt, and the pages in which they happened."""
 
-    def __init__(self, sheet, config):
-        self._sheet, self._thread = sheet, threading.get_ident
+    def __init__(self, file, config):
+        self._file, self._thread = file, threading.get_ident
         self._in_attempt = False
-        self._pages, self._done, self._shared = {}, set(), {}
-        when_imported(
-            {
-                "playwright.sync_api._generated": lambda module: bring("layers.playwright").watch(module, self, False),
-                "playwright.async_api._generated": lambda module: bring("layers.playwright").watch(module, self, True),
-                "selenium.webdriver.remote.webdriver": lambda module: bring("layers.selenium").watch(module, self),
-                "selenium.webdriver.remote.webelement": lambda module: bring("layers.selenium").watch(module, self),
-                "selenium.webdriver.common.action_chains": lambda module: bring("layers.selenium").watch(module, self),
-                "selenium.webdriver.support.select": lambda module: bring("layers.selenium").watch(module, self),
-            }
-        )
+        self._pages, self._finished, self._shared = {}, set(), {}
+        for name in PLAYWRIGHT:
+            after_import(name, lambda module: load("layers.playwright").instrument(module, self))
+        for name in SELENIUM:
+            after_import(name, lambda module: load("layers.selenium").instrument(module, self))
         config.pluginmanager.register(self, "unflake-interface")
 
     def begin(self, item):
-        self._pages, self._done = {}, set()
+        self._pages, self._finished = {}, set()
         self._in_attempt = True
 
     def end(self, item):
         self._in_attempt = False
         self._pages = {}
 
-    def shared(self, kind):
-        """The one of this class."""
-        if kind not in self._shared:
-            self._shared[kind] = kind(self)
-        return self._shared[kind]
+    def shared(self, cls):
+        """The only instance of this class."""
+        if cls not in self._shared:
+            self._shared[cls] = cls(self)
+        return self._shared[cls]
 
-    def wants(self, page, look=None):
-        """Whether a step in this page is to be told. `look`: looks at the page once more, when nothing else is going on."""
+    def wants(self, page, read=None):
+        """Whether a step in this page is to be recorded. `read` reads the page once more later."""
         if self._in_attempt:
-            self._pages[id(page)] = page, look, self._thread()
+            self._pages[id(page)] = page, read, self._thread()
         return self._in_attempt
 
-    def tell(self, action, url, tree, text):
-        if len(tree) > MOST_LINES:
-            self._sheet.gap("interface", "of a page with a very long accessibility tree only the beginning is told")
-        shorten = self._sheet.text
-        lines = [line if len(line) <= MOST_OF_A_LINE else line[: MOST_OF_A_LINE - 1] + "…" for line in tree[:MOST_LINES]]
-        self._sheet.tell(["step", shorten(action), address(url), lines, shorten(text)])
+    def record(self, action, url, tree, text):
+        if len(tree) > MAX_LINES:
+            self._file.gap("interface", "of a page with a very long accessibility tree only the beginning is told")
+        truncate = self._file.truncate
+        lines = [bounded(line, MAX_LINE_LENGTH) for line in tree[:MAX_LINES]]
+        self._file.write(["step", truncate(action), address(url), lines, truncate(text)])
 
     def gap(self, action, error):
-        self._sheet.gap("interface", "what could be seen (%s) is not known: %s" % (action, type(error).__name__))
+        self._file.gap("interface", "what could be seen (%s) is not known: %s" % (action, type(error).__name__))
 
-    def unknown(self, action):
-        self._sheet.gap("interface", "what could be seen (%s) is not known: nobody says in which page it was" % action)
+    def unknown_page(self, action):
+        self._file.gap("interface", "what could be seen (%s) is not known: nobody says in which page it was" % action)
 
-    # -- The last look ------------------------------------------------------------------------------------------------
+    # -- The last step -----------------------------------------------------------------------------
 
-    def to_be_closed(self, is_meant):
-        """Pages that nobody has looked at for the last time, before they are gone."""
-        found = [page for page, _, _ in list(self._pages.values()) if id(page) not in self._done and is_meant(page)]
-        self._done.update(map(id, found))
+    def pages_to_close(self, is_meant):
+        """The pages among those to be closed whose last state is not recorded yet."""
+        found = [page for page, _, _ in list(self._pages.values()) if id(page) not in self._finished and is_meant(page)]
+        self._finished.update(map(id, found))
         return found if self._in_attempt else []
 
     @pytest.hookimpl(hookwrapper=True, trylast=True)
     def pytest_runtest_call(self, item):
         yield
         here = self._thread()
-        for page, look, thread in list(self._pages.values()):
-            # A page belongs to the thread in which it was opened.
-            if look is not None and thread == here and id(page) not in self._done:
-                self._done.add(id(page))
-                look(LAST, page)
+        for page, read, thread in list(self._pages.values()):
+            # A page can only be used in the thread that opened it.
+            if read is not None and thread == here and id(page) not in self._finished:
+                self._finished.add(id(page))
+                read(LAST_STEP, page)
 
 
 def address(url):
-    """Without what differs for no reason: servers of tests have other ports each time."""
+    """A URL without the host of a local server: test servers have another port each time."""
     scheme, mark, rest = url.partition("://")
     if mark and scheme in ("http", "https"):
         host, _, path = rest.partition("/")
         url = "/" + path if host.startswith(LOOPBACK) else "//" + rest
-    return url[:MOST_ADDRESS]
-
-
-class Finder:
-    """Has something done to a module as soon as it has been imported."""
-
-    def __init__(self, actions):
-        self._actions = actions
-
-    def find_spec(self, name, path=None, target=None):
-        action = self._actions.get(name)
-        if action is None:
-            return None
-        for finder in sys.meta_path:
-            spec = finder.find_spec(name, path, target) if finder is not self and hasattr(finder, "find_spec") else None
-            if spec is not None:
-                load = spec.loader.exec_module
-
-                def exec_module(module):
-                    load(module)
-                    action(module)
-
-                spec.loader.exec_module = exec_module
-                return spec
-        return None
-
-
-def when_imported(actions):
-    for name, action in actions.items():
-        if name in sys.modules:  # A plugin that is loaded before the agent has imported it.
-            action(sys.modules[name])
-    sys.meta_path.insert(0, Finder({name: action for name, action in actions.items() if name not in sys.modules}))
+    return url[:MAX_ADDRESS_LENGTH]

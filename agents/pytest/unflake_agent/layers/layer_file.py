@@ -1,159 +1,137 @@
-"""The file that tells what an attempt looked like (agents/README.md, 36). PYTEST_DONT_REWRITE
+"""The file that describes an attempt at each layer (agents/README.md, 36).
 
-Each line is written at once, in one piece, by threads as they come; only those of which there are very many wait for others. The file is opened anew if a test has closed its descriptor. A
-process that a test forks off has no say: what it does would be mixed into what the test itself does, in an order that means nothing.
-Where the system refuses to write, the attempt has no sheet at all: half a one would be taken for the whole.
+Each line is written at once and in one piece, from any thread; only frequent ones are buffered. If
+a test closes the descriptor, the file is opened again. A process that a test forks writes nothing:
+its lines would mix with those of the test in an arbitrary order. If the system refuses a write, the
+attempt has no file at all, since a part of it would pass for the whole.
 """
 
 import _thread
 import json
 import os
 
-from ..core.wire import raised, visible
+from ..core.wire import OwnDescriptor, escape_surrogates
 
 FORMAT = 1
-MOST_HELD = 1 << 16
-# Of an attempt.
-MOST_BYTES = 64 << 20
-FULL = "there was more to tell than %d MiB; the rest is missing" % (MOST_BYTES >> 20)
-HOW = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
-# Layers into whose matters a process that a test forked off is not followed.
-NOT_FOLLOWED = "assertion", "code", "behaviour"
+MAX_BUFFER = 1 << 16
+MAX_BYTES = 64 << 20
+FULL = "there was more to tell than %d MiB; the rest is missing" % (MAX_BYTES >> 20)
+FLAGS = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
+# Layers that do not cover processes forked by a test.
+NOT_IN_FORKS = "assertion", "code", "behaviour"
 
 
-class Sheet:
-    def __init__(self, side, root, text, layers):
-        """`text`: shortens texts. `layers`: what is asked for."""
-        self.text, self._side, self._root = text, side, root
+class LayerFile:
+    def __init__(self, side, root, truncate, layers):
+        self.truncate, self._side, self._root, self._layers = truncate, side, root, layers
         self._encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
-        self._open, self._write, self._close, self._fstat = os.open, os.write, os.close, os.fstat
-        self._getpid, self._relative, self._raised, self._visible = os.getpid, os.path.relpath, raised, visible
-        self._not_followed = [layer for layer in NOT_FOLLOWED if layer in layers]
-        self._new_lock = _thread.RLock
+        self._open, self._write, self._escape = os.open, os.write, escape_surrogates
+        self._getpid, self._relpath, self._new_lock = os.getpid, os.path.relpath, _thread.RLock
         self._lock = self._new_lock()
         self._number, self._path = 0, None
-        self._descriptor = self._identity = None
+        self._descriptor = OwnDescriptor()
         self._files, self._gaps = {}, set()
-        self._held, self._held_size = [], 0
-        self._forked = self._refused = self._is_full = False
-        self._layers, self._size = layers, 0
+        self._buffer, self._buffer_size = [], 0
+        self._size = 0
+        self._has_forked = self._is_refused = self._is_full = False
         self._names = {}
         os.register_at_fork(after_in_child=self._in_child, after_in_parent=self._in_parent)
 
-    # -- An attempt ---------------------------------------------------------------------------------------------------
+    # -- Attempts ----------------------------------------------------------------------------------
 
     def open(self):
         self._number += 1
         self._files.clear()
         self._gaps.clear()
-        self._forked = self._refused = self._is_full = False
+        self._has_forked = self._is_refused = self._is_full = False
         self._size = 0
         self._path = "%s/layers-%d-%d" % (self._side, self._getpid(), self._number)
-        self.tell(["format", FORMAT])
+        self.write(["format", FORMAT])
 
     def close(self):
+        """The path of the file; None if it is not complete."""
         self.flush()
         path, self._path = self._path, None
-        if self._is_ours():
-            self._close(self._descriptor)
-        self._descriptor = self._identity = None
-        return None if self._refused else path
+        self._descriptor.close()
+        return None if self._is_refused else path
 
-    # -- Telling ------------------------------------------------------------------------------------------------------
+    # -- Lines -------------------------------------------------------------------------------------
 
-    def tell(self, line):
-        """Writes one line. Nothing, where no attempt is under way."""
-        self.hold(self.line(line))
+    def write(self, line):
+        """Writes one line; nothing outside of attempts."""
+        self.buffer(self.encode(line))
         self.flush()
 
-    def line(self, line):
+    def encode(self, line):
         return self._encode(line) + "\n"
 
-    def hold(self, lines):
-        """Lines that are written with the next ones, or when there are many."""
+    def buffer(self, lines):
+        """Adds encoded lines that are written later, with others."""
         if self._path is not None:
             with self._lock:
-                self._held.append(lines)
-                self._held_size += len(lines)
-                if self._held_size > MOST_HELD:
+                self._buffer.append(lines)
+                self._buffer_size += len(lines)
+                if self._buffer_size > MAX_BUFFER:
                     self.flush()
 
     def flush(self):
         with self._lock:
-            lines, self._held_size = "".join(self._held), 0
-            self._held.clear()
-            if self._path is None or self._refused or not lines:
+            lines, self._buffer_size = "".join(self._buffer), 0
+            self._buffer.clear()
+            if self._path is None or self._is_refused or not lines:
                 return
             try:
                 left = lines.encode()
             except UnicodeEncodeError:
-                left = self._visible(lines).encode()
+                left = self._escape(lines).encode()
             self._size += len(left)
-            if self._size > MOST_BYTES:
+            if self._size > MAX_BYTES:
                 if self._is_full:
                     return
                 self._is_full = True
-                left = "".join(self.line(["gap", layer, FULL]) for layer in self._layers).encode()
+                left = "".join(self.encode(["gap", layer, FULL]) for layer in self._layers).encode()
             try:
-                if not self._is_ours():
-                    self._take()
-                while left:  # A signal may cut a long write short.
-                    left = left[self._write(self._descriptor, left) :]
+                if not self._descriptor.is_ours():
+                    self._descriptor.set(self._open(self._path, FLAGS, 0o600))
+                while left:  # A signal may interrupt a long write.
+                    left = left[self._write(self._descriptor.number, left) :]
             except OSError:
-                self._refused = True
+                self._is_refused = True
 
-    def file(self, path):
-        """The number of a file, which is told before what mentions it. `path`: where it really is, absolute."""
+    def file_number(self, path):
+        """The number of a file, whose line comes before all that mention it. `path` is real."""
         number = self._files.get(path)
         if number is None:
             with self._lock:
                 number = self._files.get(path)
                 if number is None and self._path is not None:
-                    self.hold(self.line(["file", len(self._files), self.name(path)]))
+                    self.buffer(self.encode(["file", len(self._files), self._name(path)]))
                     number = self._files[path] = len(self._files)
         return number
 
-    def name(self, path):
+    def _name(self, path):
         name = self._names.get(path)
         if name is None:
-            name = self._names[path] = self._relative(path, self._root)
+            name = self._names[path] = self._relpath(path, self._root)
         return name
 
-    def gap(self, layer, words):
-        """Something of a layer was not seen. The same is said once an attempt."""
+    def gap(self, layer, text):
+        """Says that a part of a layer is missing. The same text appears once per attempt."""
         with self._lock:
-            if (layer, words) not in self._gaps:
-                self._gaps.add((layer, words))
-                self.tell(["gap", layer, self.text(words)])
+            if (layer, text) not in self._gaps:
+                self._gaps.add((layer, text))
+                self.write(["gap", layer, self.truncate(text)])
 
-    # -- The descriptor -----------------------------------------------------------------------------------------------
-
-    def _take(self):
-        self._descriptor = self._raised(self._open(self._path, HOW, 0o600))
-        self._identity = self._identify()
-
-    def _identify(self):
-        try:
-            file = self._fstat(self._descriptor)
-        except OSError:
-            return None
-        return file.st_dev, file.st_ino
-
-    def _is_ours(self):
-        return self._identity is not None and self._identify() == self._identity
-
-    def descriptors(self):
-        return {self._descriptor} if self._is_ours() else set()
-
-    # -- Copies -------------------------------------------------------------------------------------------------------
+    # -- Forks -------------------------------------------------------------------------------------
 
     def _in_child(self):
-        self._lock = self._new_lock()  # Whoever held it is not here.
-        self._held.clear()
+        self._lock = self._new_lock()  # Another thread of the parent may hold the old one.
+        self._buffer.clear()
         self.close()
 
     def _in_parent(self):
-        if self._path is not None and not self._forked:
-            self._forked = True
-            for layer in self._not_followed:
-                self.gap(layer, "a process that the test forked off was not looked into")
+        if self._path is not None and not self._has_forked:
+            self._has_forked = True
+            for layer in NOT_IN_FORKS:
+                if layer in self._layers:
+                    self.gap(layer, "a process that the test forked off was not looked into")

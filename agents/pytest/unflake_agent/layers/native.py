@@ -1,68 +1,69 @@
-"""Lines before `sys.monitoring`, seen by the library that is there for ordered traces (`agents/pytest/tracer`): it notes each line that is
-come to, and from time to time the notes are read to see which there are. PYTEST_DONT_REWRITE"""
+"""Sees lines before Python 3.12 through the native tracer (`agents/pytest/tracer`).
+
+The library writes the id of each line that runs to a buffer, which is read when it is full.
+"""
 
 import ctypes
 
-from .code_watch import Tracing
-from ..trace.native import Asked, Cursor
+from ..trace.native import Callbacks, Cursor
+from .code_watch import SettraceWatch
 
-# Notes of a thread that are read together.
-ROOM = 1 << 14
+# Ids in the buffer of one thread.
+CAPACITY = 1 << 14
 
 
-class Notes:
+class LineBuffer:
     """Of one thread."""
 
     def __init__(self):
-        self.words = (ctypes.c_uint32 * ROOM)()
-        base = ctypes.addressof(self.words)
-        self.cursor = Cursor(base, base + 4 * ROOM, 0)
-        self._base = base
-        self.address = ctypes.addressof(self.cursor)
+        self._ids = (ctypes.c_uint32 * CAPACITY)()
+        self._base = base = ctypes.addressof(self._ids)
+        self._cursor = Cursor(base, base + 4 * CAPACITY, 0)
+        self.address = ctypes.addressof(self._cursor)
 
     def take(self):
-        """Ids of the lines that were come to since the last time."""
-        count = (self.cursor.at - self._base) // 4
-        found = set(self.words[:count])
-        self.cursor.at = self._base
+        """The ids of the lines that ran since the last call."""
+        count = (self._cursor.next - self._base) // 4
+        found = set(self._ids[:count])
+        self._cursor.next = self._base
         return found
 
 
-class NativeTracing(Tracing):
-    """For lines alone."""
+class NativeWatch(SettraceWatch):
+    """For lines only, not for calls."""
 
     def __init__(self, library, *arguments):
-        Tracing.__init__(self, *arguments)
+        SettraceWatch.__init__(self, *arguments)
         self._library = library
-        self._places, self._found, self._notes = [None], set(), {}
+        self._places, self._found, self._buffers = [None], set(), {}
 
         def enter(frame, event, argument):
-            """Called in a new thread, or where somebody has put back what `sys.gettrace` gave."""
+            """Called in a new thread, and after code that restores what `sys.gettrace` returned."""
             library.unflake_trace(1)
 
         self._enter = enter
-        self._asked = Asked(
-            None, None, self._learn_natively, self._place, self._thread, self._no_task, self._no_task, self._more, enter
+        self._callbacks = Callbacks(
+            None, None, self._learn_natively, self._place, self._thread, self._no_task, self._no_task, self._grow, enter
         )
-        if not library.unflake_open(ctypes.byref(self._asked)):
+        if not library.unflake_open(ctypes.byref(self._callbacks)):
             raise OSError("this Python lacks a function")
 
     def _trace(self):
-        self._notes, self._found = {}, set()
+        self._buffers, self._found = {}, set()
         self._library.unflake_begin()
         self._library.unflake_trace(1)
 
     def _stop(self):
         self._library.unflake_end()
-        for notes in list(self._notes.values()):
-            self._found |= notes.take()
+        for buffer in list(self._buffers.values()):
+            self._found |= buffer.take()
         for place in self._found:
             known, line = self._places[place]
             known.lines.add(line)
             self._touch(known)
-        return Tracing._stop(self)
+        return SettraceWatch._stop(self)
 
-    # -- What the library asks ----------------------------------------------------------------------------------------
+    # -- Called by the library ---------------------------------------------------------------------
 
     def _learn_natively(self, code):
         known = self._learn(code)
@@ -73,13 +74,13 @@ class NativeTracing(Tracing):
         return len(self._places) - 1
 
     def _thread(self):
-        notes = Notes()
-        self._notes[notes.address] = notes
-        return notes.address
+        buffer = LineBuffer()
+        self._buffers[buffer.address] = buffer
+        return buffer.address
 
     def _no_task(self, *_):
-        """Whose line it is does not matter."""
+        """The thread's buffer serves all its tasks."""
 
-    def _more(self, address):
-        self._found |= self._notes[address].take()
+    def _grow(self, address):
+        self._found |= self._buffers[address].take()
         return True

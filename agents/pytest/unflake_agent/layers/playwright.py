@@ -1,16 +1,16 @@
-"""Steps of tests that use Playwright, in either of its ways to be called. PYTEST_DONT_REWRITE"""
+"""Instruments the pages of Playwright, in its synchronous and asynchronous API."""
 
 import functools
 import weakref
 
-from .interface import address
 from .accessibility_tree import of_snapshot
+from .interface import address
 
-# What a person does, by class; with whether the first argument says where in the page.
+# Methods that are steps of a person, by class; and whether their first argument is a selector.
 POINTING = "click dblclick tap fill press type check uncheck set_checked select_option set_input_files hover".split()
-MOVING = "goto reload go_back go_forward set_content".split()
+NAVIGATION = "goto reload go_back go_forward set_content".split()
 STEPS = {
-    "Page": (POINTING + MOVING + ["drag_and_drop"], True),
+    "Page": (POINTING + NAVIGATION + ["drag_and_drop"], True),
     "Frame": (POINTING + ["goto", "set_content", "drag_and_drop"], True),
     "Locator": (POINTING + ["clear", "press_sequentially", "drag_to"], False),
     "ElementHandle": (POINTING, False),
@@ -18,61 +18,62 @@ STEPS = {
     "Mouse": (["click", "dblclick", "up", "wheel"], False),
     "Touchscreen": (["tap"], False),
 }
-CLOSING = "Page", "BrowserContext", "Browser"
-# In milliseconds. The page is there; this is for one that answers nobody.
-PATIENCE = 1000
-# Whose page is not known by themselves.
-HANDS = "keyboard", "mouse", "touchscreen"
+CLOSABLE = "Page", "BrowserContext", "Browser"
+# In milliseconds. The page exists already; this is for one that does not answer.
+TIMEOUT = 1000
+# Objects that do not know their page.
+INPUT_DEVICES = "keyboard", "mouse", "touchscreen"
 
 
-def watch(module, interface, is_async):
-    looks = Looks(interface)
+def instrument(module, interface):
+    steps = PlaywrightSteps(interface)
+    is_async = "async_api" in module.__name__
     for name, (methods, _) in STEPS.items():
-        kind = getattr(module, name, None)
+        cls = getattr(module, name, None)
         for method in methods:
-            if kind is not None and method in vars(kind):
-                setattr(kind, method, (looks.async_step if is_async else looks.step)(vars(kind)[method], name))
-    for name in CLOSING:
-        kind = getattr(module, name)
-        setattr(kind, "close", (looks.async_close if is_async else looks.close)(vars(kind)["close"]))
-    for hand in HANDS:
-        setattr(module.Page, hand, looks.hand(vars(module.Page)[hand]))
+            if cls is not None and method in vars(cls):
+                setattr(cls, method, (steps.async_step if is_async else steps.step)(vars(cls)[method], name))
+    for name in CLOSABLE:
+        cls = getattr(module, name)
+        setattr(cls, "close", (steps.async_close if is_async else steps.close)(vars(cls)["close"]))
+    for device in INPUT_DEVICES:
+        setattr(module.Page, device, steps.device(vars(module.Page)[device]))
 
 
-class Looks:
+class PlaywrightSteps:
     def __init__(self, interface):
         self._interface = interface
-        self._hands = {}
+        self._devices = {}
 
-    # -- As a page is used by calls -----------------------------------------------------------------------------------
+    # -- Synchronous -------------------------------------------------------------------------------
 
-    def step(self, method, kind):
+    def step(self, method, cls):
         @functools.wraps(method)
         def step(self, *arguments, **named):
             __tracebackhide__ = True
             result = method(self, *arguments, **named)
-            words = _words(self, kind, method.__name__, arguments, named)
+            action = _action(self, cls, method.__name__, arguments, named)
             try:
-                page = looks._page(self, self.owner_frame() if kind == "ElementHandle" else None)
+                page = steps._page(self, self.owner_frame() if cls == "ElementHandle" else None)
             except Exception as error:
-                looks._interface.gap(words, error)
+                steps._interface.gap(action, error)
                 return result
             if page is None:
-                looks._interface.unknown(words)
-            elif looks._interface.wants(page, looks._look):
-                looks._look(words, page)
+                steps._interface.unknown_page(action)
+            elif steps._interface.wants(page, steps._read):
+                steps._read(action, page)
             return result
 
-        looks = self
+        steps = self
         return step
 
-    def _look(self, action, page):
+    def _read(self, action, page):
         if page.is_closed():
             return
         try:
             root = page.locator(":root")
-            tree, text = root.aria_snapshot(timeout=PATIENCE), root.inner_text(timeout=PATIENCE)
-            self._interface.tell(action, page.url, of_snapshot(tree), text)
+            tree, text = root.aria_snapshot(timeout=TIMEOUT), root.inner_text(timeout=TIMEOUT)
+            self._interface.record(action, page.url, of_snapshot(tree), text)
         except Exception as error:
             self._interface.gap(action, error)
 
@@ -80,42 +81,42 @@ class Looks:
         @functools.wraps(method)
         def close(self, *arguments, **named):
             __tracebackhide__ = True
-            for page in looks._interface.to_be_closed(lambda page: _is_in(page, self)):
-                looks._look("before it is closed", page)
+            for page in steps._interface.pages_to_close(lambda page: _is_in(page, self)):
+                steps._read("before it is closed", page)
             return method(self, *arguments, **named)
 
-        looks = self
+        steps = self
         return close
 
-    # -- As a page is used by coroutines ------------------------------------------------------------------------------
+    # -- Asynchronous ------------------------------------------------------------------------------
 
-    def async_step(self, method, kind):
+    def async_step(self, method, cls):
         @functools.wraps(method)
         async def step(self, *arguments, **named):
             __tracebackhide__ = True
             result = await method(self, *arguments, **named)
-            words = _words(self, kind, method.__name__, arguments, named)
+            action = _action(self, cls, method.__name__, arguments, named)
             try:
-                page = looks._page(self, await self.owner_frame() if kind == "ElementHandle" else None)
+                page = steps._page(self, await self.owner_frame() if cls == "ElementHandle" else None)
             except Exception as error:
-                looks._interface.gap(words, error)
+                steps._interface.gap(action, error)
                 return result
             if page is None:
-                looks._interface.unknown(words)
-            elif looks._interface.wants(page):
-                await looks._async_look(words, page)
+                steps._interface.unknown_page(action)
+            elif steps._interface.wants(page):
+                await steps._async_read(action, page)
             return result
 
-        looks = self
+        steps = self
         return step
 
-    async def _async_look(self, action, page):
+    async def _async_read(self, action, page):
         if page.is_closed():
             return
         try:
             root = page.locator(":root")
-            tree, text = await root.aria_snapshot(timeout=PATIENCE), await root.inner_text(timeout=PATIENCE)
-            self._interface.tell(action, page.url, of_snapshot(tree), text)
+            tree, text = await root.aria_snapshot(timeout=TIMEOUT), await root.inner_text(timeout=TIMEOUT)
+            self._interface.record(action, page.url, of_snapshot(tree), text)
         except Exception as error:
             self._interface.gap(action, error)
 
@@ -123,28 +124,28 @@ class Looks:
         @functools.wraps(method)
         async def close(self, *arguments, **named):
             __tracebackhide__ = True
-            for page in looks._interface.to_be_closed(lambda page: _is_in(page, self)):
-                await looks._async_look("before it is closed", page)
+            for page in steps._interface.pages_to_close(lambda page: _is_in(page, self)):
+                await steps._async_read("before it is closed", page)
             return await method(self, *arguments, **named)
 
-        looks = self
+        steps = self
         return close
 
-    # -- Which page ---------------------------------------------------------------------------------------------------
+    # -- Pages -------------------------------------------------------------------------------------
 
-    def hand(self, known):
+    def device(self, original):
         def get(page):
-            hand = known.fget(page)
-            looks._hands[id(hand)] = weakref.ref(hand), weakref.ref(page)
-            return hand
+            device = original.fget(page)
+            steps._devices[id(device)] = weakref.ref(device), weakref.ref(page)
+            return device
 
-        looks = self
-        return property(get, doc=known.__doc__)
+        steps = self
+        return property(get, doc=original.__doc__)
 
     def _page(self, used, frame):
-        """`frame`: the one that an element is in."""
-        hand, page = self._hands.get(id(used), (None, None))
-        if hand is not None and hand() is used:
+        """The page of an object. `frame`: of an element handle."""
+        device, page = self._devices.get(id(used), (None, None))
+        if device is not None and device() is used:
             return page()
         if hasattr(used, "is_closed"):
             return used
@@ -156,15 +157,15 @@ def _is_in(page, owner):
     return owner is page or owner is context or owner is context.browser
 
 
-def _words(used, kind, method, arguments, named):
-    """What was done, and where as the test has it. Not what was typed: that may be a secret, and is seen in the page if it can be."""
-    where = None
-    if kind == "Locator":
-        where = getattr(getattr(used, "_impl_obj", None), "_selector", None)
-    elif method in ("goto",):
-        where = address(str(arguments[0] if arguments else named.get("url")))
-    elif STEPS[kind][1] and method not in MOVING or method == "press":
+def _action(used, cls, method, arguments, named):
+    """What was done and where. Not what was typed: it may be secret."""
+    target = None
+    if cls == "Locator":
+        target = getattr(getattr(used, "_impl_obj", None), "_selector", None)
+    elif method == "goto":
+        target = address(str(arguments[0] if arguments else named.get("url")))
+    elif STEPS[cls][1] and method not in NAVIGATION or method == "press":
         names = "selector", "source", "key"
-        where = arguments[0] if arguments else next((named[name] for name in names if name in named), None)
-    words = method.replace("_", " ")
-    return words if where is None else "%s %s" % (words, str(where).replace("internal:", ""))
+        target = arguments[0] if arguments else next((named[name] for name in names if name in named), None)
+    action = method.replace("_", " ")
+    return action if target is None else "%s %s" % (action, str(target).replace("internal:", ""))

@@ -1,11 +1,12 @@
-"""Steps of tests that use Selenium. PYTEST_DONT_REWRITE"""
+"""Instruments the drivers and elements of Selenium."""
 
 import functools
 import threading
 
+from .accessibility_tree import TREE_SCRIPT, of_chromium
 from .interface import address
-from .accessibility_tree import BY_ELEMENTS, of_chromium
 
+# Methods that are steps of a person, by class.
 STEPS = {
     "WebDriver": "get back forward refresh",
     "WebElement": "click send_keys clear submit",
@@ -13,53 +14,53 @@ STEPS = {
     "Select": "select_by_value select_by_index select_by_visible_text "
     "deselect_all deselect_by_value deselect_by_index deselect_by_visible_text",
 }
-TEXT = "return document.body ? document.body.innerText : ''"
-MOST_TARGETS = 10_000
+TEXT_SCRIPT = "return document.body ? document.body.innerText : ''"
+MAX_TARGETS = 10_000
 
 
-def watch(module, interface):
-    """Each of these modules has one of the classes."""
-    looks = interface.shared(Looks)
+def instrument(module, interface):
+    """Instruments the class of `STEPS` that this module defines."""
+    steps = interface.shared(SeleniumSteps)
     for name, methods in STEPS.items():
-        kind = getattr(module, name, None)
-        if kind is not None and kind.__module__ == module.__name__:
+        cls = getattr(module, name, None)
+        if cls is not None and cls.__module__ == module.__name__:
             for method in methods.split():
-                if method in vars(kind):
-                    setattr(kind, method, looks.step(vars(kind)[method], name))
+                if method in vars(cls):
+                    setattr(cls, method, steps.step(vars(cls)[method], name))
             for method in ("find_element", "find_elements"):
-                if method in vars(kind):
-                    setattr(kind, method, looks.find(vars(kind)[method]))
+                if method in vars(cls):
+                    setattr(cls, method, steps.find(vars(cls)[method]))
             for method in ("quit", "close"):
                 if name == "WebDriver":
-                    setattr(kind, method, looks.close(vars(kind)[method]))
+                    setattr(cls, method, steps.close(vars(cls)[method]))
 
 
-class Looks:
+class SeleniumSteps:
     def __init__(self, interface):
         self._interface = interface
-        self._targets = {}  # By what the browser calls an element: how the test has found it.
-        self._thread, self._inside = threading.get_ident, set()
+        self._targets = {}  # By the browser's id of an element: how the test found it.
+        self._thread, self._threads_in_step = threading.get_ident, set()
 
-    def step(self, method, kind):
+    def step(self, method, cls):
         @functools.wraps(method)
         def step(self, *arguments, **named):
             __tracebackhide__ = True
-            here = looks._thread()
-            if here in looks._inside:  # `Select` clicks, and `submit` runs a script.
+            here = steps._thread()
+            if here in steps._threads_in_step:  # Some steps call others: `Select` clicks.
                 return method(self, *arguments, **named)
-            looks._inside.add(here)
+            steps._threads_in_step.add(here)
             try:
                 result = method(self, *arguments, **named)
             finally:
-                looks._inside.discard(here)
-            driver, words = _driver(self, kind), looks._words(self, kind, method.__name__, arguments, named)
+                steps._threads_in_step.discard(here)
+            driver, action = _driver(self, cls), steps._action(self, cls, method.__name__, arguments, named)
             if driver is None:
-                looks._interface.unknown(words)
-            elif looks._interface.wants(driver, looks._look):
-                looks._look(words, driver)
+                steps._interface.unknown_page(action)
+            elif steps._interface.wants(driver, steps._read):
+                steps._read(action, driver)
             return result
 
-        looks = self
+        steps = self
         return step
 
     def find(self, method):
@@ -70,58 +71,58 @@ class Looks:
             by = arguments[0] if arguments else named.get("by", "id")
             value = arguments[1] if len(arguments) > 1 else named.get("value")
             for element in found if isinstance(found, list) else [found]:
-                if len(looks._targets) < MOST_TARGETS and hasattr(element, "id"):
-                    looks._targets.setdefault(element.id, '%s "%s"' % (by, value))
+                if len(steps._targets) < MAX_TARGETS and hasattr(element, "id"):
+                    steps._targets.setdefault(element.id, '%s "%s"' % (by, value))
             return found
 
-        looks = self
+        steps = self
         return find
 
     def close(self, method):
         @functools.wraps(method)
         def close(self, *arguments, **named):
             __tracebackhide__ = True
-            for driver in looks._interface.to_be_closed(lambda driver: driver is self):
-                looks._look("before it is closed", driver)
+            for driver in steps._interface.pages_to_close(lambda driver: driver is self):
+                steps._read("before it is closed", driver)
             return method(self, *arguments, **named)
 
-        looks = self
+        steps = self
         return close
 
-    def _look(self, action, driver):
+    def _read(self, action, driver):
         if driver.session_id is None:
             return
         try:
             dialog = _dialog(driver)
             if dialog is not None:
-                # Any other question would answer the dialog, and the test wants to do that.
-                self._interface.tell(action, "", ['dialog "%s"' % dialog], dialog)
+                # Any other request would close the dialog, which the test wants to do.
+                self._interface.record(action, "", ['dialog "%s"' % dialog], dialog)
                 return
-            self._interface.tell(action, driver.current_url, _tree(driver), driver.execute_script(TEXT) or "")
+            self._interface.record(action, driver.current_url, _tree(driver), driver.execute_script(TEXT_SCRIPT) or "")
         except Exception as error:
             self._interface.gap(action, error)
 
-    def _words(self, used, kind, method, arguments, named):
-        """What was done, and where as the test has it. Not what was typed: that may be a secret, and is seen in the page if it can be."""
-        words = method.replace("_", " ")
-        if kind == "WebDriver":
-            return words if method != "get" else "%s %s" % (words, address(str(arguments[0] if arguments else named.get("url"))))
-        element = used if kind == "WebElement" else getattr(used, "_el", None)
-        where = self._targets.get(getattr(element, "id", None))
-        return words if where is None else "%s %s" % (words, where)
+    def _action(self, used, cls, method, arguments, named):
+        """What was done and where. Not what was typed: it may be secret."""
+        action = method.replace("_", " ")
+        if cls == "WebDriver":
+            return action if method != "get" else "%s %s" % (action, address(str(arguments[0] if arguments else named.get("url"))))
+        element = used if cls == "WebElement" else getattr(used, "_el", None)
+        target = self._targets.get(getattr(element, "id", None))
+        return action if target is None else "%s %s" % (action, target)
 
 
-def _driver(used, kind):
-    if kind == "WebDriver":
+def _driver(used, cls):
+    if cls == "WebDriver":
         return used
-    if kind == "ActionChains":
+    if cls == "ActionChains":
         return getattr(used, "_driver", None)
-    element = used if kind == "WebElement" else getattr(used, "_el", None)
+    element = used if cls == "WebElement" else getattr(used, "_el", None)
     return getattr(element, "parent", None)
 
 
 def _dialog(driver):
-    """The text of a dialog that is open, or None."""
+    """The text of an open dialog, or None."""
     from selenium.common.exceptions import NoAlertPresentException
 
     try:
@@ -133,4 +134,4 @@ def _dialog(driver):
 def _tree(driver):
     if hasattr(driver, "execute_cdp_cmd") and "chrom" in str(driver.capabilities.get("browserName", "")).lower():
         return of_chromium(driver.execute_cdp_cmd("Accessibility.getFullAXTree", {})["nodes"])
-    return driver.execute_script(BY_ELEMENTS)
+    return driver.execute_script(TREE_SCRIPT)

@@ -1,7 +1,8 @@
-"""Files of the project and of the temporary directory that tests leave changed. PYTEST_DONT_REWRITE
+"""Files of the project and of the temporary directory that tests leave changed.
 
-Contents of the project's small files are kept in one file of the side directory. Files are shared by all copies of
-a process: so what a comparison saw is kept as well, and is made again where another copy has put it back.
+The contents of the project's small files are stored in one file of the side directory. All forks of
+a process share its files. So what a comparison found is stored too, and is applied again where
+another fork has restored it.
 """
 
 import os
@@ -10,271 +11,243 @@ import stat
 import sys
 import tempfile
 
-from .process_state import Group
-from ..common.introspect import MISSING
+from .process_state import StateGroup
+from .repr import MISSING
 
-MOST_FILES = 5000
-MOST_TEMPORARY = 5000
-LARGEST = 256 << 10
-MOST_BYTES = 32 << 20
-# Not the project's own: version control, compiled files, installed packages, build directories, caches of tools.
-SKIPPED = frozenset(
+MAX_FILES = 5000
+MAX_TEMPORARY = 5000
+MAX_FILE = 256 << 10
+MAX_BYTES = 32 << 20
+# Version control, compiled files, installed packages, build directories, caches of tools.
+SKIPPED_NAMES = frozenset(
     (
-        ".git",
-        ".hg",
-        ".svn",
-        "__pycache__",
-        ".venv",
-        "venv",
-        ".venvs",
-        "node_modules",
-        "target",
-        ".tox",
-        ".nox",
-        "build",
-        "dist",
-    )
-    + (
-        ".eggs",
-        ".mypy_cache",
-        ".ruff_cache",
-        ".pytest_cache",
-        ".hypothesis",
-        ".unflake",
-        ".cache",
-        ".idea",
-        ".coverage",
-    )
+        ".git .hg .svn __pycache__ .venv venv .venvs node_modules target .tox .nox build dist .eggs .mypy_cache "
+        ".ruff_cache .pytest_cache .hypothesis .unflake .cache .idea .coverage"
+    ).split()
+)
+# Events of the audit hook that name a path which the process opens or makes.
+AUDIT_EVENTS = frozenset(
+    "open os.mkdir os.rename os.link os.symlink tempfile.mkstemp tempfile.mkdtemp sqlite3.connect".split()
 )
 
 
-class Entry:
-    """One file or directory as it was seen: `place` is where its contents are kept, None if they are not."""
+class FileEntry:
+    """A file or directory at one moment. `stored_at`: where its contents are stored, or None."""
 
-    __slots__ = "path", "kind", "stamp", "size", "place"
+    __slots__ = "path", "kind", "stamp", "size", "stored_at"
 
     def __init__(self, path, status):
-        self.path, self.size, self.place = path, status.st_size, None
-        self.kind = (
-            "directory" if stat.S_ISDIR(status.st_mode) else "file" if stat.S_ISREG(status.st_mode) else "special"
-        )
-        # A directory changes with what is in it, which is told.
+        self.path, self.size, self.stored_at = path, status.st_size, None
+        is_directory, is_file = stat.S_ISDIR(status.st_mode), stat.S_ISREG(status.st_mode)
+        self.kind = "directory" if is_directory else "file" if is_file else "special"
+        # A directory changes with its entries, which are reported themselves.
         self.stamp = () if self.kind == "directory" else (status.st_size, status.st_mtime_ns, status.st_ino)
 
 
-class Files(Group):
+class FileState(StateGroup):
     kind = "file"
 
-    def __init__(self, root, side, spared):
-        self._root, self._temp = os.path.realpath(root), os.path.realpath(tempfile.gettempdir())
-        self._spared = {os.path.realpath(path) for path in spared if path} | {os.path.realpath(side)}
+    def __init__(self, root, side, ignored):
+        self._root, self._temp_root = os.path.realpath(root), os.path.realpath(tempfile.gettempdir())
+        self._ignored = {os.path.realpath(path) for path in ignored if path} | {os.path.realpath(side)}
         self._side, self._pid = side, os.getpid
-        self._scan, self._stat, self._open, self._user = os.scandir, os.lstat, open, os.getuid()
-        self._unlink, self._tree, self._make, self._time = os.unlink, shutil.rmtree, os.makedirs, os.utime
-        self._join, self._above = os.path.join, os.path.dirname
-        self._touched, self._sep = set(), os.sep
-        self._seen, self._now, self.unknown, self._bytes = None, {}, [], 0
-        self._listening = self._reading = False
+        self._scandir, self._lstat, self._open, self._uid = os.scandir, os.lstat, open, os.getuid()
+        self._unlink, self._rmtree, self._makedirs, self._utime = os.unlink, shutil.rmtree, os.makedirs, os.utime
+        self._join, self._dirname = os.path.join, os.path.dirname
+        self._used_temporary, self._sep = set(), os.sep
+        self._remembered, self._compared, self.unknown, self._bytes = None, {}, [], 0
+        self._has_hook = self._is_reading = False
 
-    # -- Looking ------------------------------------------------------------------------------------------------------
+    # -- Remember ----------------------------------------------------------------------------------
 
     def remember(self):
-        self._listen()
-        self._touched.clear()
+        self._install_hook()
+        self._used_temporary.clear()
         self.unknown, self._bytes = [], 0
-        self._seen = None
-        self._seen = self._look()
-        self._keep(entry for path, entry in self._seen.items() if not path[5:].startswith(self._sep))
-        return len(self._seen)
+        self._remembered = None
+        self._remembered = self._scan()
+        self._store(entry for path, entry in self._remembered.items() if not path[5:].startswith(self._sep))
+        return len(self._remembered)
 
-    def _look(self):
-        """Entries by the name under which they are told."""
+    def _scan(self):
+        """Entries by path as it is reported: `file`, a space, and the name."""
         found, queue, complete = {}, [self._root], True
         while queue and complete:
-            for one in self._entries(queue.pop()):
-                if one.name in SKIPPED or one.path in self._spared or one.name.endswith(".egg-info"):
+            for one in self._list_directory(queue.pop()):
+                if one.name in SKIPPED_NAMES or one.path in self._ignored or one.name.endswith(".egg-info"):
                     continue
                 entry = self._entry(one.path)
                 if entry is None:
                     continue
-                if len(found) >= MOST_FILES:
+                if len(found) >= MAX_FILES:
                     complete = False
                     break
                 found["file " + one.path[len(self._root) + 1 :]] = entry
                 if entry.kind == "directory":
                     queue.append(one.path)
         if not complete:
-            self.unknown.append("the project has more than %d files; they were not compared" % MOST_FILES)
+            self.unknown.append("the project has more than %d files; they were not compared" % MAX_FILES)
             found = {}
-        if self._temp != self._root:
-            self._look_at_temporary(found)
+        if self._temp_root != self._root:
+            self._scan_temporary(found)
         return found
 
-    def _look_at_temporary(self, found):
-        """Others use this directory too: of what is new in it, only what this process was seen to make is its own."""
-        ones = self._entries(self._temp)
-        if len(ones) > MOST_TEMPORARY:
-            self.unknown.append("%s has more than %d entries; they were not compared" % (self._temp, MOST_TEMPORARY))
+    def _scan_temporary(self, found):
+        """Other processes use it too: new entries count only if this process made them."""
+        ones = self._list_directory(self._temp_root)
+        if len(ones) > MAX_TEMPORARY:
+            self.unknown.append("%s has more than %d entries; they were not compared" % (self._temp_root, MAX_TEMPORARY))
             return
         for one in ones:
-            if one.path in self._spared or (self._root + self._sep).startswith(one.path + self._sep):
+            if one.path in self._ignored or (self._root + self._sep).startswith(one.path + self._sep):
                 continue
             if one.name.startswith(("pytest-of-", "unflake")) or (
-                self._seen is not None and one.path not in self._touched
+                self._remembered is not None and one.path not in self._used_temporary
             ):
                 continue
             entry = self._entry(one.path)
-            if entry is not None and one.stat(follow_symlinks=False).st_uid == self._user:
+            if entry is not None and one.stat(follow_symlinks=False).st_uid == self._uid:
                 found["file " + one.path] = entry
 
-    def _entries(self, directory):
+    def _list_directory(self, directory):
         try:
-            with self._scan(directory) as entries:
+            with self._scandir(directory) as entries:
                 return list(entries)
         except OSError:
             return []
 
     def _entry(self, path):
         try:
-            return Entry(path, self._stat(path))
+            return FileEntry(path, self._lstat(path))
         except OSError:
-            return None  # Gone while we looked.
+            return None  # It was removed during the scan.
 
-    def _keep(self, entries):
-        """Stores the contents of files, unless they are too many."""
-        path = self._join(self._side, "files-%d" % self._pid())  # A copy of this process adds to a file of its own.
+    def _store(self, entries):
+        """Stores the contents of files, within the limits. Each fork has a store of its own."""
+        path = self._join(self._side, "files-%d" % self._pid())
         with self._open(path, "ab") as store:
             for entry in entries:
-                if entry.kind != "file" or entry.place or entry.size > LARGEST or self._bytes + entry.size > MOST_BYTES:
+                if entry.kind != "file" or entry.stored_at or entry.size > MAX_FILE or self._bytes + entry.size > MAX_BYTES:
                     continue
                 data = self._contents(entry.path)
                 if data is not None:
-                    entry.place = path, store.tell(), len(data)
+                    entry.stored_at = path, store.tell(), len(data)
                     store.write(data)
                     self._bytes += len(data)
 
     def _contents(self, path):
-        self._reading = True  # By us, not by a test.
+        self._is_reading = True  # The audit hook must not take this for a test's access.
         try:
             with self._open(path, "rb") as file:
-                return file.read(LARGEST + 1)
+                return file.read(MAX_FILE + 1)
         except OSError:
             return None
         finally:
-            self._reading = False
+            self._is_reading = False
 
-    def _stored(self, place):
-        path, offset, length = place
+    def _stored(self, stored_at):
+        path, offset, length = stored_at
         with self._open(path, "rb") as store:
             store.seek(offset)
             return store.read(length)
 
-    # -- Comparing ----------------------------------------------------------------------------------------------------
+    # -- Compare -----------------------------------------------------------------------------------
 
     def changes(self):
-        """What differs, by path: entry before and after. Of what is new or gone as a whole, only the top."""
-        now = self._now = self._look()
-        if self._seen is None or self.unknown:
+        """Differing entries by path: (before, after). Of a new or removed tree only the top."""
+        now = self._compared = self._scan()
+        if self._remembered is None or self.unknown:
             return {}
         found = {}
-        for path in sorted(set(self._seen) | set(now)):
-            if path[5:].startswith(self._sep) and path[5:] not in self._touched:
+        for path in sorted(set(self._remembered) | set(now)):
+            if path[5:].startswith(self._sep) and path[5:] not in self._used_temporary:
                 continue
-            old, new = self._seen.get(path, MISSING), now.get(path, MISSING)
-            above = "file " + self._above(path[5:])
+            old, new = self._remembered.get(path, MISSING), now.get(path, MISSING)
+            above = "file " + self._dirname(path[5:])
             if above in found and (found[above][0] is MISSING or found[above][1] is MISSING):
-                found[path] = old, new  # Kept for now: what is below it hides as well.
+                found[path] = old, new  # Needed to recognise entries below it; dropped at the end.
             elif self._differs(old, new):
                 found[path] = old, new
-        # What was seen is kept too, to be made again after another copy of this process has put it back.
-        self._keep(pair[1] for pair in found.values() if pair[1] is not MISSING)
-        return {path: pair for path, pair in found.items() if "file " + self._above(path[5:]) not in found}
+        self._store(pair[1] for pair in found.values() if pair[1] is not MISSING)
+        return {path: pair for path, pair in found.items() if "file " + self._dirname(path[5:]) not in found}
 
     def _differs(self, old, new):
         if old is MISSING or new is MISSING or old.kind != new.kind:
             return True
         if old.stamp == new.stamp:
             return False
-        if old.size != new.size or old.place is None:
+        if old.size != new.size or old.stored_at is None:
             return True
-        return self._contents(new.path) != self._stored(old.place)
+        return self._contents(new.path) != self._stored(old.stored_at)
 
     def check(self, path):
-        """Whether a file is not what was remembered, at the price of one look."""
-        kept = self._seen.get(path)
-        at = kept.path if kept is not None else self._join(self._root, path[5:])
+        """A function that says whether a file differs, at the cost of one `lstat`."""
+        remembered = self._remembered.get(path)
+        at = remembered.path if remembered is not None else self._join(self._root, path[5:])
 
         def differs():
             now = self._entry(at)
-            return (now and (now.kind, now.stamp)) != (kept and (kept.kind, kept.stamp))
+            return (now and (now.kind, now.stamp)) != (remembered and (remembered.kind, remembered.stamp))
 
         return differs
 
-    def text(self, path, entry):
+    def describe(self, path, entry):
         if entry.kind != "file":
             return entry.kind
-        if entry.place is not None and entry.size <= 60:
-            data = self._stored(entry.place)
+        if entry.stored_at is not None and entry.size <= 60:
+            data = self._stored(entry.stored_at)
             if data.isascii():
                 return "%d bytes: %r" % (entry.size, data.decode())
         return "%d bytes" % entry.size
 
-    def fixed(self, path, old, new):
+    def why_fixed(self, path, old, new):
         if old is MISSING:
             return None
         if old.kind != "file":
             return None if old.kind == "directory" and new is MISSING else "it is neither a file nor a directory"
-        return "it is too large for a copy to be kept" if old.place is None else None
+        return "it is too large for a copy to be kept" if old.stored_at is None else None
 
-    # -- Putting back -------------------------------------------------------------------------------------------------
+    # -- Restore -----------------------------------------------------------------------------------
 
-    def put(self, path, was, entry):
-        """Makes a file, or all that is below a directory, what `was` has seen; `entry` is what may be there instead."""
-        seen = self._seen if was == "before" else self._now
-        wanted = [one for name, one in seen.items() if name == path or name.startswith(path + self._sep)]
+    def restore(self, path, entry):
+        """Makes a file or a tree what was remembered. `entry`: what may be there now."""
+        self._apply_all(self._remembered, path, entry)
+
+    def reapply(self, path, entry):
+        """Makes it what the last comparison found."""
+        self._apply_all(self._compared, path, entry)
+
+    def _apply_all(self, entries, path, entry):
+        wanted = [one for name, one in entries.items() if name == path or name.startswith(path + self._sep)]
         now = self._entry(entry.path)
         if now is not None and (not wanted or wanted[0].kind != now.kind):
-            self._tree(now.path) if now.kind == "directory" else self._unlink(now.path)
+            self._rmtree(now.path) if now.kind == "directory" else self._unlink(now.path)
         for one in sorted(wanted, key=lambda one: one.path):
-            self._put(one)
+            self._apply(one)
 
-    def _put(self, entry):
+    def _apply(self, entry):
         now = self._entry(entry.path)
         if entry.kind == "directory":
-            self._make(entry.path, exist_ok=True)
+            self._makedirs(entry.path, exist_ok=True)
         elif now is None or now.stamp != entry.stamp:
-            if entry.place is None:
+            if entry.stored_at is None:
                 raise OSError("no copy of it was kept")
             with self._open(entry.path, "wb") as file:
-                file.write(self._stored(entry.place))
-            self._time(entry.path, ns=(entry.stamp[1], entry.stamp[1]))
+                file.write(self._stored(entry.stored_at))
+            self._utime(entry.path, ns=(entry.stamp[1], entry.stamp[1]))
 
-    def _listen(self):
-        """Which paths of the temporary directory this process opens or makes. A hook cannot be taken away again."""
-        if self._listening:
+    def _install_hook(self):
+        """Records the temporary paths that this process uses. An audit hook cannot be removed."""
+        if self._has_hook:
             return
-        self._listening = True
+        self._has_hook = True
         sep = self._sep
-        prefix, touched, length = self._temp + sep, self._touched, len(self._temp) + 1
+        prefix, used, length = self._temp_root + sep, self._used_temporary, len(self._temp_root) + 1
 
-        def hear(event, arguments):
-            if event in EVENTS and arguments and not self._reading:
+        def hook(event, arguments):
+            if event in AUDIT_EVENTS and arguments and not self._is_reading:
                 for path in arguments[:2]:
                     if type(path) is str and path.startswith(prefix):
-                        touched.add(path[:length] + path[length:].partition(sep)[0])
+                        used.add(path[:length] + path[length:].partition(sep)[0])
 
-        sys.addaudithook(hear)
-
-
-EVENTS = frozenset(
-    (
-        "open",
-        "os.mkdir",
-        "os.rename",
-        "os.link",
-        "os.symlink",
-        "tempfile.mkstemp",
-        "tempfile.mkdtemp",
-        "sqlite3.connect",
-    )
-)
+        sys.addaudithook(hook)

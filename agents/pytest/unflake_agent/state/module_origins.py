@@ -1,4 +1,4 @@
-"""Whose a module is: the project's, installed, the standard library's, or the runner's and ours. PYTEST_DONT_REWRITE"""
+"""Classifies modules: "project", "installed", "standard" (library) or "runner" (and the agent)."""
 
 import os
 import random
@@ -6,31 +6,27 @@ import sys
 import sysconfig
 import types
 
-from . import noise
 from ..common.introspect import class_body, module_globals
+from . import noise
 
-INSTALLED = "site-packages", "dist-packages"
+INSTALL_DIRECTORIES = "site-packages", "dist-packages"
 
 
-class Origins:
-    def __init__(self, root):
-        self._root = os.path.join(os.path.realpath(root), "")
+class ModuleOrigins:
+    def __init__(self):
         paths = {os.path.realpath(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib")}
-        self._library = tuple(os.path.join(path, "") for path in paths)
-        self._names = frozenset(getattr(sys, "stdlib_module_names", ())) | frozenset(sys.builtin_module_names)
+        self._standard_directories = tuple(os.path.join(path, "") for path in paths)
+        self._standard_names = frozenset(getattr(sys, "stdlib_module_names", ())) | frozenset(sys.builtin_module_names)
         self._modules, self._realpath = sys.modules, os.path.realpath
         variables = object.__getattribute__(os.environ, "__dict__")["_data"]
-        self._special = random._inst, os.environ, variables, sys.modules
-        self._known, self._by_globals, self._files = {}, {}, {}
-
-    def special_objects(self):
-        """What is told as something else than an object."""
-        return self._special
+        # Objects whose state is reported in another form.
+        self.reported_otherwise = random._inst, os.environ, variables, sys.modules
+        self._known_modules, self._by_globals, self._files = {}, {}, {}
 
     def of_module(self, name, module):
-        known = self._known.get(name)
+        known = self._known_modules.get(name)
         if known is None or known[0] is not module:
-            known = self._known[name] = module, self._find(name, module_globals(module))
+            known = self._known_modules[name] = module, self._classify(name, module_globals(module))
             self._by_globals[id(module_globals(module))] = known
         return known[1]
 
@@ -38,10 +34,10 @@ class Origins:
         if type(name) is not str:
             return "project"
         module = self._modules.get(name)
-        if name in self._known and self._known[name][0] is module:
-            return self._known[name][1]
+        if name in self._known_modules and self._known_modules[name][0] is module:
+            return self._known_modules[name][1]
         if module is None or not issubclass(type(module), types.ModuleType):
-            return self._find(name, {})
+            return self._classify(name, {})
         return self.of_module(name, module)
 
     def of_class(self, kind):
@@ -51,13 +47,13 @@ class Origins:
         known = self._by_globals.get(id(function.__globals__))
         return known[1] if known is not None else self.of_name(function.__module__)
 
-    def _find(self, name, names):
+    def _classify(self, name, names):
         top = name.partition(".")[0]
-        if top in noise.OURS:
-            return "ours"
+        if top in noise.RUNNER_PACKAGES:
+            return "runner"
         file = names.get("__file__")
         if type(file) is not str:
-            return "standard" if top in self._names or top in ("sys", "builtins") else "project"
+            return "standard" if top in self._standard_names or top in ("sys", "builtins") else "project"
         return self.of_file(file)
 
     def of_file(self, file):
@@ -68,8 +64,8 @@ class Origins:
 
     def _of_file(self, file):
         path = self._realpath(file)
-        if any(os.sep + part + os.sep in path for part in INSTALLED):
+        if any(os.sep + part + os.sep in path for part in INSTALL_DIRECTORIES):
             return "installed"
-        if path.startswith(self._library) or path.startswith("<"):
+        if path.startswith(self._standard_directories) or path.startswith("<"):
             return "standard"
         return "project"

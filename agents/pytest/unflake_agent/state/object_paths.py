@@ -1,19 +1,20 @@
-"""What a person would write to reach an object. PYTEST_DONT_REWRITE"""
+"""Names objects by the expression that a person would write to reach them."""
 
 import ast
 import os
 import types
 
+from ..common.introspect import class_body, class_name, is_subclass, module_globals
+from .repr import MISSING
 from .shapes import CLASS, MODULE
-from ..common.introspect import MISSING, class_body, class_name, is_a, module_globals
 
-LONGEST_SOURCE = 1 << 20
-LONGEST_PATH = 500
+MAX_SOURCE = 1 << 20
+MAX_PATH = 500
 WRAPPERS = staticmethod, classmethod
 
 
-class Names:
-    """Paths to the nodes of a heap, as the heap is now."""
+class ObjectPaths:
+    """Paths to the nodes of a heap in its current state."""
 
     def __init__(self, heap, modules):
         self._heap, self._modules = heap, modules
@@ -23,9 +24,9 @@ class Names:
     def path(self, node):
         parts = []
         while True:
-            direct = self._direct(node)
-            if direct is not None:
-                parts.append(direct)
+            own_path = self._own_path(node)
+            if own_path is not None:
+                parts.append(own_path)
                 break
             parent, key = node.parent, node.key
             if self._heap.links is not None:
@@ -42,31 +43,33 @@ class Names:
 
     def cell(self, change):
         path = self.path(change.node) + change.node.shape.label(change.key)
-        return path if len(path) <= LONGEST_PATH else "%s…%s" % (path[: LONGEST_PATH // 2], path[-LONGEST_PATH // 2 :])
+        return path if len(path) <= MAX_PATH else "%s…%s" % (path[: MAX_PATH // 2], path[-MAX_PATH // 2 :])
 
-    def begin_of(self, node, paths, known):
-        """Whether the path to a node can be how one of these begins: soon said, without finding the best of its names.
-        What was said of nodes before is in `known`."""
-        way = []
+    def may_start(self, node, paths, known):
+        """Whether one of `paths` may begin with the path of a node. Cheap: it tries all candidates.
+
+        `known` caches answers by node.
+        """
+        visited = []
         while id(node) not in known:
-            way.append(node)
-            direct = self._direct(node)
-            if direct is not None or node.parent is None:
-                starts = [direct if direct is not None else str(node.key)]
+            visited.append(node)
+            own_path = self._own_path(node)
+            if own_path is not None or node.parent is None:
+                starts = [own_path if own_path is not None else str(node.key)]
             elif node.parent.shape is MODULE:
                 starts = [
-                    root.key + root.shape.label(name) for root, name in self._places(node.parent, node.key, node.owner)
+                    root.key + root.shape.label(name) for root, name in self._globals_with(node.parent, node.key, node.owner)
                 ]
             else:
                 node = node.parent
                 continue
             known[id(node)] = any(path.startswith(start) for path in paths for start in starts)
-        for one in way:
+        for one in visited:
             known[id(one)] = known[id(node)]
         return known[id(node)]
 
-    def _direct(self, node):
-        """The name of what knows its own name."""
+    def _own_path(self, node):
+        """The path of an object that knows its own name: a module, class, function or logger."""
         owner = node.owner
         if node.shape is MODULE:
             return node.key
@@ -74,35 +77,31 @@ class Names:
             return self._qualified(class_body(owner).get("__module__"), class_name(owner), owner)
         if type(owner) is types.FunctionType:
             return self._qualified(owner.__module__, owner.__qualname__, owner)
-        return self._of_logging(node) if type(node.kept) is dict else None
+        return self._logging_path(node) if type(node.saved) is dict else None
 
-    def _of_logging(self, node):
+    def _logging_path(self, node):
         logging = self._modules.get("logging")
         names = module_globals(logging) if type(logging) is types.ModuleType else {}
         if node.owner is names.get("root"):
             return "logging.getLogger()"
         for kind in ("Logger", "Manager"):
-            if is_a(type(names.get(kind)), type) and is_a(type(node.owner), names[kind]):
-                name = node.kept.get("name")
-                return (
-                    "logging.root.manager"
-                    if kind == "Manager"
-                    else "logging.getLogger(%r)" % name
-                    if type(name) is str
-                    else None
-                )
+            if is_subclass(type(names.get(kind)), type) and is_subclass(type(node.owner), names[kind]):
+                if kind == "Manager":
+                    return "logging.root.manager"
+                name = node.saved.get("name")
+                return "logging.getLogger(%r)" % name if type(name) is str else None
         return None
 
     def _qualified(self, module, name, wanted):
-        """`module.name`, if that is where one finds it."""
+        """`module.name`, if that leads to the wanted object."""
         if type(module) is not str or type(name) is not str or type(self._modules.get(module)) is not types.ModuleType:
             return None
         at = self._modules[module]
         for part in name.split("."):
-            names = (
-                module_globals(at) if type(at) is types.ModuleType else class_body(at) if is_a(type(at), type) else {}
-            )
-            at = names.get(part)
+            if type(at) is types.ModuleType:
+                at = module_globals(at).get(part)
+            else:
+                at = class_body(at).get(part) if is_subclass(type(at), type) else None
         if type(at) in WRAPPERS:
             at = at.__func__
         elif type(at) is property:
@@ -110,44 +109,44 @@ class Names:
         return "%s.%s" % (module, name) if at is wanted else None
 
     def _best_global(self, parent, key, value):
-        """Many modules may have imported what one has made."""
-        places = self._places(parent, key, value)
-        if len(places) > 1:
-            places = sorted(places, key=self._rank)
-        root, name = places[0]
+        """The best global for an object: several modules may have imported it."""
+        candidates = self._globals_with(parent, key, value)
+        if len(candidates) > 1:
+            candidates = sorted(candidates, key=self._rank)
+        root, name = candidates[0]
         return root.key + root.shape.label(name)
 
-    def _places(self, parent, key, value):
+    def _globals_with(self, parent, key, value):
         if self._globals is None:
             self._globals = {}
             for root in self._heap.roots.values():
                 for name, one in module_globals(root.owner).items():
-                    if id(one) in self._heap.of and type(name) is str:
+                    if id(one) in self._heap.nodes_by_id and type(name) is str:
                         self._globals.setdefault(id(one), []).append((root, name))
         return self._globals.get(id(value)) or [(parent, key)]
 
-    def _rank(self, place):
-        root, name = place
+    def _rank(self, candidate):
+        root, name = candidate
         last = root.key.rpartition(".")[2]
         is_test = last.startswith("test_") or last.endswith("_test") or last == "conftest"
         origin = self._heap.origins.of_module(root.key, root.owner)
-        native = origin == "standard" and root.key.startswith("_")  # People know `warnings`, and not `_warnings`.
+        native = origin == "standard" and root.key.startswith("_")  # `warnings`, not `_warnings`.
         return native, self._is_imported(root.owner, name), is_test, origin != "project", len(root.key), root.key, name
 
     def _is_imported(self, module, name):
-        """Whether a module has this global from another, as its source says."""
+        """Whether the source of a module imports this global from another."""
         file = module_globals(module).get("__file__")
         if type(file) is not str or not file.endswith(".py"):
             return False
         if file not in self._imported:
-            self._imported[file] = _imports(file)
+            self._imported[file] = _imported_names(file)
         return name in self._imported[file] or "*" in self._imported[file]
 
 
-def _imports(file, open=open, size=os.path.getsize, parse=ast.parse, walk=ast.walk, kind=ast.ImportFrom):
-    """Names that a source takes from other modules; `*` among them where it takes all."""
+def _imported_names(file, open=open, size=os.path.getsize, parse=ast.parse, walk=ast.walk, kind=ast.ImportFrom):
+    """The names that a source file imports from other modules, which may include `*`."""
     try:
-        if size(file) > LONGEST_SOURCE:
+        if size(file) > MAX_SOURCE:
             return frozenset()
         with open(file, "rb") as source:
             tree = parse(source.read())
@@ -157,16 +156,16 @@ def _imports(file, open=open, size=os.path.getsize, parse=ast.parse, walk=ast.wa
     return frozenset(alias.asname or alias.name for alias in found)
 
 
-def tell(change, path):
-    """A change of the heap as a cell."""
+def cell_of(change, path):
+    """A change of the heap as a cell of the protocol."""
     shape, key = change.node.shape, change.key
-    word = shape.word
-    if word == "function":
-        word = "function default" if key in ("__defaults__", "__kwdefaults__") else "function attribute"
+    kind = shape.kind
+    if kind == "function":
+        kind = "function default" if key in ("__defaults__", "__kwdefaults__") else "function attribute"
     return {
         "path": path,
-        "kind": word,
-        "before": None if change.old is MISSING else shape.text(key, change.old),
-        "after": None if change.new is MISSING else shape.text(key, change.new),
-        "fixed": shape.fixed(change.node.owner, key, change.old, change.new),
+        "kind": kind,
+        "before": None if change.old is MISSING else shape.describe(key, change.old),
+        "after": None if change.new is MISSING else shape.describe(key, change.new),
+        "fixed": shape.why_fixed(change.node.owner, key, change.old, change.new),
     }

@@ -1,11 +1,11 @@
-"""State of the process that is in no object: directory, variables, signals, descriptors, threads. PYTEST_DONT_REWRITE
+"""State of the process that is in no object: directory, variables, signals, threads, settings.
 
-Each group reads values by path; what differs is a cell. `write` puts a value back, MISSING for what was not there.
+Each group reads values by path; each value that differs is a cell. `restore` writes an old value
+back, MISSING for one that did not exist.
 """
 
 import _signal
 import _socket
-import _thread
 import atexit
 import gc
 import locale
@@ -16,21 +16,22 @@ import sys
 import threading
 import time
 
-from ..common.introspect import MISSING, is_a, module_globals, show
-from .special_shapes import short_state
+from ..common.introspect import is_subclass, module_globals
+from .repr import MISSING, describe
+from .special_shapes import state_digest
 
-LOCALES = [
+LOCALE_CATEGORIES = [
     name
     for name in ("LC_COLLATE", "LC_CTYPE", "LC_MONETARY", "LC_NUMERIC", "LC_TIME", "LC_MESSAGES")
     if hasattr(locale, name)
 ]
-DECIMAL = "prec", "rounding", "Emin", "Emax", "capitals", "clamp"
+DECIMAL_SETTINGS = "prec", "rounding", "Emin", "Emax", "capitals", "clamp"
 
 
-class Group:
+class StateGroup:
     kind = ""
-    prefix = "\0"  # With which all paths of the group begin, where it can get new ones.
-    settles = False  # Whether what was put back is not quite what was there, and is to count as that.
+    prefix = "\0"  # Of all paths in the group, where new ones can appear.
+    accepts_restored = False  # Whether a restored value may differ and then counts as the old one.
 
     def kind_of(self, path):
         return self.kind
@@ -41,14 +42,14 @@ class Group:
     def read_one(self, path):
         return self.read().get(path, MISSING)
 
-    def fixed(self, path, old, new):
+    def why_fixed(self, path, old, new):
         return None
 
-    def text(self, path, value):
-        return show(value)
+    def describe(self, path, value):
+        return describe(value)
 
 
-class Variables(Group):
+class EnvironmentVariables(StateGroup):
     kind = "environment variable"
     prefix = "os.environ["
 
@@ -66,10 +67,10 @@ class Variables(Group):
         values.pop("os.environ['PYTEST_CURRENT_TEST']", None)
         return values
 
-    def text(self, path, value):
-        return show(self._decode(value))
+    def describe(self, path, value):
+        return describe(self._decode(value))
 
-    def write(self, path, old):
+    def restore(self, path, old):
         key = self._keys.get(path)
         if old is not MISSING:
             self._data[key] = old
@@ -79,47 +80,55 @@ class Variables(Group):
             self._remove(key)
 
 
-class Settings(Group):
-    """Single settings of the process and the interpreter, each with a way to read and one to write it."""
+class InterpreterSettings(StateGroup):
+    """Single settings of the process and the interpreter: for each a reader and a writer."""
 
     kind = "setting of the process"
     kinds = {"cwd": "working directory", "random.getstate()": "random state", "time zone": "time zone"}
 
     def __init__(self, variables):
-        # Whether the collector is on, while it rests because of us.
-        self.collecting = None
-        umask, setlocale, tzset = os.umask, locale.setlocale, time.tzset
+        # Whether the project has the garbage collector on, while the agent has it off.
+        self.collector_enabled = None
+        umask, setlocale, tzset, localtime = os.umask, locale.setlocale, time.tzset, time.localtime
 
-        def mask():
+        def read_umask():
             now = umask(0o77)
             umask(now)
             return now
 
-        def zone(old):
-            # The variable for the time zone may be a cell of its own; it stays as it is now.
+        def read_zone():
+            # With the variable, which `restore_zone` passes to `tzset`.
+            now = time.tzname, time.timezone, time.altzone, localtime(0).tm_gmtoff
+            return (variables.read().get("os.environ['TZ']", MISSING),) + now
+
+        def restore_zone(old):
+            # The variable TZ is a cell of its own, so its current value stays.
             path = "os.environ['TZ']"
             now = variables.read().get(path, MISSING)
-            variables.write(path, old[0])
+            variables.restore(path, old[0])
             tzset()
-            variables.write(path, now)
+            variables.restore(path, now)
 
-        def collect(old):
-            self.collecting = old
+        def read_collecting(is_enabled=gc.isenabled):
+            return is_enabled() if self.collector_enabled is None else self.collector_enabled
+
+        def restore_collecting(old):
+            self.collector_enabled = old
 
         self._table = {
-            "cwd": (self._directory(os.getcwd), os.chdir),
-            "umask": (mask, umask),
+            "cwd": (self._working_directory(os.getcwd), os.chdir),
+            "umask": (read_umask, umask),
             "random.getstate()": (random.getstate, random.setstate),
             "sys.getrecursionlimit()": (sys.getrecursionlimit, sys.setrecursionlimit),
             "sys.getswitchinterval()": (sys.getswitchinterval, sys.setswitchinterval),
             "sys.gettrace()": (sys.gettrace, sys.settrace),
             "sys.getprofile()": (sys.getprofile, sys.setprofile),
-            "gc.isenabled()": (lambda on=gc.isenabled: on() if self.collecting is None else self.collecting, collect),
+            "gc.isenabled()": (read_collecting, restore_collecting),
             "gc.get_threshold()": (gc.get_threshold, lambda old, put=gc.set_threshold: put(*old)),
             "socket.getdefaulttimeout()": (_socket.getdefaulttimeout, _socket.setdefaulttimeout),
-            "time zone": (Zone(variables).read, zone),
+            "time zone": (read_zone, restore_zone),
         }
-        for name in LOCALES:
+        for name in LOCALE_CATEGORIES:
             number = getattr(locale, name)
             self._table["locale.setlocale(locale.%s)" % name] = (
                 lambda number=number: setlocale(number, None),
@@ -127,7 +136,7 @@ class Settings(Group):
             )
 
     @staticmethod
-    def _directory(getcwd):
+    def _working_directory(getcwd):
         def read():
             try:
                 return getcwd()
@@ -142,7 +151,7 @@ class Settings(Group):
         if decimal is not None:
             try:
                 context = module_globals(decimal)["getcontext"]()
-                for name in DECIMAL:
+                for name in DECIMAL_SETTINGS:
                     values["decimal.getcontext().%s" % name] = getattr(context, name)
                 traps = sorted(kind.__name__ for kind, on in context.traps.items() if on)
                 values["decimal.getcontext().traps"] = ", ".join(traps)
@@ -156,14 +165,14 @@ class Settings(Group):
     def kind_of(self, path):
         return self.kinds.get(path, "locale" if path.startswith("locale.") else self.kind)
 
-    def text(self, path, value):
+    def describe(self, path, value):
         if path == "time zone":
             return "%s" % (value[1][0] if value[1][0] == value[1][1] else "/".join(value[1]))
-        return (
-            short_state(value) if path == "random.getstate()" else "0o%03o" % value if path == "umask" else show(value)
-        )
+        if path == "random.getstate()":
+            return state_digest(value)
+        return "0o%03o" % value if path == "umask" else describe(value)
 
-    def write(self, path, old):
+    def restore(self, path, old):
         if path in self._table:
             self._table[path][1](old)
             return
@@ -176,23 +185,12 @@ class Settings(Group):
             setattr(context, name, old)
 
 
-class Zone:
-    """What the C library takes for the time zone: the variable as it was when it was last looked at, and the names."""
-
-    def __init__(self, variables):
-        self._variables, self._localtime = variables, time.localtime
-
-    def read(self):
-        now = time.tzname, time.timezone, time.altzone, self._localtime(0).tm_gmtoff
-        return (self._variables.read().get("os.environ['TZ']", MISSING),) + now
-
-
-class Signals(Group):
+class SignalHandlers(StateGroup):
     kind = "signal handler"
 
     def __init__(self):
         self._get, self._set = _signal.getsignal, _signal.signal
-        self._numbers = {"signal.getsignal(signal.%s)" % one.name: int(one) for one in signal.Signals}
+        self._numbers = {"signal.getsignal(signal.%s)" % one.name: int(one) for one in signal.SignalHandlers}
         for name in ("SIGKILL", "SIGSTOP"):
             self._numbers.pop("signal.getsignal(signal.%s)" % name, None)
 
@@ -202,24 +200,24 @@ class Signals(Group):
     def read_one(self, path):
         return self._get(self._numbers[path])
 
-    def text(self, path, value):
-        return {0: "the system's default", 1: "ignored"}.get(value) if type(value) is int else show(value)
+    def describe(self, path, value):
+        return {0: "the system's default", 1: "ignored"}.get(value) if type(value) is int else describe(value)
 
-    def fixed(self, path, old, new):
+    def why_fixed(self, path, old, new):
         return "a handler of native code was there" if old is None else None
 
-    def write(self, path, old):
+    def restore(self, path, old):
         self._set(self._numbers[path], old)
 
 
-class Modules(Group):
-    """Entries of `sys.modules`. An import also makes the module an attribute of its package: both go together."""
+class LoadedModules(StateGroup):
+    """Entries of `sys.modules`. Restoring one also restores the attribute of its package."""
 
     kind = "module"
     prefix = "sys.modules["
 
-    def __init__(self, had):
-        self._modules, self._had = sys.modules, had
+    def __init__(self, had_attribute):
+        self._modules, self._had_attribute = sys.modules, had_attribute
 
     def read(self):
         found = dict.copy(self._modules)
@@ -232,49 +230,49 @@ class Modules(Group):
     def read_one(self, path):
         return self._modules.get(path[13:-2], MISSING)
 
-    def write(self, path, old):
+    def restore(self, path, old):
         name = path[13:-2]
         now = self._modules.pop(name, MISSING) if old is MISSING else self._modules.get(name, MISSING)
         if old is not MISSING:
             self._modules[name] = old
         package, _, attribute = name.rpartition(".")
         package = self._modules.get(package)
-        if package is None or not is_a(type(package), type(sys)):
+        if package is None or not is_subclass(type(package), type(sys)):
             return
         names = module_globals(package)
         if old is MISSING:
-            if names.get(attribute, MISSING) is now and not self._had(package, attribute):
+            if names.get(attribute, MISSING) is now and not self._had_attribute(package, attribute):
                 names.pop(attribute, None)
-        elif names.get(attribute, now) is now or is_a(type(names[attribute]), type(sys)):
+        elif names.get(attribute, now) is now or is_subclass(type(names[attribute]), type(sys)):
             names[attribute] = old
 
 
-class Threads(Group):
+class RunningThreads(StateGroup):
     kind = "thread"
     prefix = "thread "
 
     def __init__(self):
-        self._enumerate, self._count = threading.enumerate, _thread._count
+        self._enumerate = threading.enumerate
 
     def read(self):
         found = {}
         for thread in self._enumerate():
             names = object.__getattribute__(thread, "__dict__")
             name = names.get("_name", names.get("name", "?"))
-            path, number = "thread %s" % show(name), 2
+            path, number = "thread %s" % describe(name), 2
             while path in found:
-                path, number = "thread %s (%d)" % (show(name), number), number + 1
+                path, number = "thread %s (%d)" % (describe(name), number), number + 1
             found[path] = thread, names.get("_target")
         return found
 
-    def text(self, path, value):
-        return "running" if value[1] is None else "running " + show(value[1])
+    def describe(self, path, value):
+        return "running" if value[1] is None else "running " + describe(value[1])
 
-    def fixed(self, path, old, new):
+    def why_fixed(self, path, old, new):
         return "a thread that ended cannot go on" if new is MISSING else "a thread cannot be stopped from outside"
 
 
-class AtExit(Group):
+class ExitCallbacks(StateGroup):
     kind = "callbacks at exit"
 
     def __init__(self):
@@ -283,5 +281,5 @@ class AtExit(Group):
     def read(self):
         return {"atexit": self._count()}
 
-    def fixed(self, path, old, new):
+    def why_fixed(self, path, old, new):
         return "which callbacks they are cannot be seen"

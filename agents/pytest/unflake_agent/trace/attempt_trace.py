@@ -1,133 +1,139 @@
-"""The order in which each attempt of a test runs through the project's code, told in a directory of the side directory
-(format: crates/unflake-trace). There only when it is asked for. PYTEST_DONT_REWRITE
+"""Traces each attempt into a directory of the side directory (format: `crates/unflake-trace`).
 
-`trace_lines` sees lines, `trace_own` knows whose they are, `trace_strands` in which thread or task, `trace_values` what names stand
-for (as `trace_text` shows them), `trace_reaches` what need not be the same in every run; `trace_files` keeps it.
+`lines` and `native` see lines, `threads` finds their stream, `variables` records values,
+`nondeterminism` records uses of what may differ between runs, `mapped_files` writes it all.
 """
 
 import os
 import sys
 
-from .. import DIRECTORY, bring
-from .mapped_files import ATTEMPT_EVENTS, THREAD_EVENTS, Part, Places, Stream
-from .lines import Monitoring, Recorder, Tracing as Settrace
-from ..common.project_code import Own
-from .threads import Strands
-
-LIBRARY = "tracer.so"
+from .. import DIRECTORY, NATIVE_TRACER, load
+from ..common.project_code import ProjectCode
+from .lines import LineRecorder, MonitoringTracer, SettraceTracer
+from .mapped_files import ATTEMPT_EVENTS, THREAD_EVENTS, EventStream, PlaceTable, ProcessTrace
+from .threads import ThreadStreams
 
 
-class Tracing:
-    def __init__(self, told, note):
-        """`note`: says something to the user."""
-        self._wants_values = told["traced"] == "values"
-        self._side, self._note = told["side"], note
-        self._thread_events = int(told.get("trace_thread_events", THREAD_EVENTS))
-        self._events = int(told.get("trace_events", ATTEMPT_EVENTS))
-        self._tracer = told.get("tracer")
-        self._stream = Stream
-        self._agent = DIRECTORY
-        self._getpid, self._make = os.getpid, os.mkdir
-        self._pid = os.getpid()
+class AttemptTrace:
+    def __init__(self, settings, note):
+        """`note` sends a text to the user."""
+        self._wants_values = settings["traced"] == "values"
+        self._side, self._note = settings["side"], note
+        self._thread_events = int(settings.get("trace_thread_events", THREAD_EVENTS))
+        self._events = int(settings.get("trace_events", ATTEMPT_EVENTS))
+        self._library = settings.get("tracer")
+        self._new_stream = EventStream
+        self._getpid, self._mkdir = os.getpid, os.mkdir
         self._number = 0
-        self._way = self._recorder = None
-        self._part = None  # Of the attempt that is going on, or that of the loading until the first attempt.
-        self._loading = False
+        self._tracer = self._recorder = None
+        self._process = None  # Of the current attempt. Before the first one, of the loading.
+        self._is_loading = False
         os.register_at_fork(before=self._before_fork, after_in_child=self._in_child)
 
     def configure(self, config):
-        """As soon as pytest knows where the project is: what is loaded from here on is traced."""
-        own = Own(str(config.rootpath), self._side, self._agent)
-        values = reaches = None
+        """Starts as soon as pytest knows the root: what is loaded from here on is traced."""
+        project = ProjectCode(str(config.rootpath), self._side, DIRECTORY)
+        variables = nondeterminism = None
         if self._wants_values:
-            values, reaches = bring("trace.variables").Values(), bring("trace.nondeterminism").Reaches()
-        self._recorder = Recorder(own, Strands(), values, reaches)
-        self._way = self._choose()
-        why = self._way.start()
+            variables = load("trace.variables").VariableRecorder()
+            nondeterminism = load("trace.nondeterminism").NondeterminismRecorder()
+        self._recorder = LineRecorder(project, ThreadStreams(), variables, nondeterminism)
+        self._tracer = self._choose_tracer()
+        why = self._tracer.start()
         if why is not None:
-            self._say(why)
-            self._way = None
+            self._disable(why)
             return
-        self._recorder.places = Places(self._side, self._getpid())
-        self._new_part()
-        self._loading = True
-        self._recorder.begin(self._part)
-        self._recorder.strands.loading()
-        self._way.begin()  # Where it cannot, it is said at the first attempt.
+        self._recorder.places = PlaceTable(self._side, self._getpid())
+        self._start_process()
+        self._is_loading = True
+        self._recorder.begin(self._process)
+        self._recorder.threads.begin_loading()
+        self._tracer.begin()  # If it cannot, the first attempt reports it.
 
-    def _choose(self):
-        recorder, monitored = self._recorder, hasattr(sys, "monitoring")
-        if not self._wants_values and self._tracer != "python":
-            native = bring("trace.native")
-            library, _ = native.load(self._tracer or os.path.join(self._agent, LIBRARY))
+    def _choose_tracer(self):
+        recorder, has_monitoring = self._recorder, hasattr(sys, "monitoring")
+        if not self._wants_values and self._library != "python":
+            native = load("trace.native")
+            library = native.load_library(self._library or NATIVE_TRACER)
             if library is not None:
-                way = (native.NativeMonitoring if monitored else native.NativeTracing)(recorder, library)
-                recorder.library, self._stream = way.library, way.library.stream
-                return way
-        return (Monitoring if monitored else Settrace)(recorder)
+                kind = native.NativeMonitoringTracer if has_monitoring else native.NativeSettraceTracer
+                tracer = kind(recorder, library)
+                recorder.library, self._new_stream = tracer.library, tracer.library.stream
+                return tracer
+        return (MonitoringTracer if has_monitoring else SettraceTracer)(recorder)
 
-    def _say(self, why):
+    def _disable(self, why):
         self._note("lines cannot be recorded: " + why)
+        self._tracer = None
 
-    def _new_part(self):
-        self._number += 1
-        self._attempt = "%s/trace-%d-%d" % (self._side, self._getpid(), self._number)
-        self._make(self._attempt)
-        places = self._recorder.places
-        self._part = Part(self._attempt, places, self._thread_events, [self._events], self._way.words, new=self._stream)
+    def _start_process(self, budget=None, forked=None):
+        """Starts the directory of this process; of a new attempt unless it was forked in one."""
+        if forked is None:
+            self._number += 1
+            self._attempt = "%s/trace-%d-%d" % (self._side, self._getpid(), self._number)
+            self._mkdir(self._attempt)
+            budget = [self._events]
+        self._process = ProcessTrace(
+            self._attempt,
+            self._recorder.places,
+            self._thread_events,
+            budget,
+            self._tracer.name,
+            forked,
+            self._new_stream,
+        )
 
     def collected(self):
-        """All is loaded. What is done until the first attempt is the agent's."""
-        if self._loading:
-            self._way.end()
-            self._recorder.pause_all()
+        """Everything is loaded. Until the first attempt only the agent runs."""
+        if self._is_loading:
+            self._tracer.end()
+            self._recorder.pause()
 
     def begin(self):
-        if self._way is None:
+        if self._tracer is None:
             return
-        if not self._loading:
-            self._new_part()
-            self._recorder.begin(self._part)
+        if not self._is_loading:
+            self._start_process()
+            self._recorder.begin(self._process)
         else:
-            self._loading = False
-            self._recorder.strands.loaded()
+            self._is_loading = False
+            self._recorder.threads.end_loading()
             self._recorder.resume()
-        why = self._way.begin()
+        why = self._tracer.begin()
         if why is not None:
-            self._recorder.pause_all()
-            self._say(why)
-            self._way = None
+            self._recorder.pause()
+            self._disable(why)
 
     def end(self):
         """The directory of the attempt's trace."""
-        if self._way is None:
+        if self._tracer is None:
             return None
-        if self._way.end():
-            self._recorder.taken()
+        if self._tracer.end():
+            self._recorder.tracer_was_replaced()
         self._recorder.end()
-        self._part = None
+        self._process = None
         return self._attempt
 
-    # -- Copies -------------------------------------------------------------------------------------------------------
+    # -- Forks -------------------------------------------------------------------------------------
 
     def _before_fork(self):
-        if self._recorder is not None and self._recorder.part is not None:
-            stream = self._recorder.strands.current()
-            way = "main" if stream.is_first else "?"
-            self._forked = "%s %d %s %d 1" % (self._part.name, stream.number, way, stream.forks)
+        if self._recorder is not None and self._recorder.process is not None:
+            stream = self._recorder.threads.current()
+            thread = "main" if stream.is_main else "?"
+            self._forked = "%s %d %s %d 1" % (self._process.name, stream.number, thread, stream.forks)
             stream.forks += 1
 
     def _in_child(self):
-        """A copy that a test made goes on as a process of its own; one that unflake has asked for begins anew."""
-        part, recorder = self._part, self._recorder
-        if self._way is None or recorder.places is None:
+        """A child forked by a test continues the attempt; one forked by an order starts anew."""
+        process, recorder = self._process, self._recorder
+        if self._tracer is None or recorder.places is None:
             return
-        before, goes_on = recorder.places, recorder.part is not None
-        recorder.part, self._part, self._loading = None, None, False
-        if part is not None:
-            part.forget()
-        recorder.places = Places(self._side, self._getpid(), before)
-        before.forget()
-        if goes_on:
-            self._part = Part(self._attempt, self._recorder.places, self._thread_events, part.budget, self._way.words, self._forked, self._stream)
-            self._recorder.begin(self._part)
+        parent, is_in_attempt = recorder.places, recorder.process is not None
+        recorder.process, self._process, self._is_loading = None, None, False
+        if process is not None:
+            process.forget()
+        recorder.places = PlaceTable(self._side, self._getpid(), parent)
+        parent.forget()
+        if is_in_attempt:
+            self._start_process(process.budget, self._forked)
+            recorder.begin(self._process)

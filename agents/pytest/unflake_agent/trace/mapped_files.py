@@ -1,5 +1,8 @@
-"""The files of a trace, in the format of `crates/unflake-trace`. They are mapped: what was written is there whatever becomes
-of the process, and no descriptor stays open that a test could close. PYTEST_DONT_REWRITE"""
+"""Writes the files of a trace, in the format of `crates/unflake-trace`, through memory mappings.
+
+What was written is in the file whatever happens to the process, and no descriptor stays open that a
+test could close.
+"""
 
 import _thread
 import ctypes
@@ -8,13 +11,13 @@ import struct
 import sys
 import time
 
-HEAD, STEPS, UNKNOWN = 256, 16, 0xFFFFFFFF
-# Why a file stops before its strand does.
-THREAD_LIMIT, ATTEMPT_LIMIT, NO_ROOM, TAKEN = 1, 2, 3, 4
+HEADER_SIZE, PARENT_STEPS, UNKNOWN = 256, 16, 0xFFFFFFFF
+# Why a stream stops before its thread or task ends.
+THREAD_LIMIT, ATTEMPT_LIMIT, NO_SPACE, TRACER_REPLACED = 1, 2, 3, 4
 THREAD_EVENTS, ATTEMPT_EVENTS = 16 << 20, 64 << 20
-# Sizes of the pieces of a file.
-FIRST, SECOND, FURTHER = 64 << 10, 256 << 10, 1 << 20
-# Where the head has what changes.
+# Sizes of the pieces in which a file grows.
+FIRST_PIECE, SECOND_PIECE, NEXT_PIECE = 64 << 10, 256 << 10, 1 << 20
+# Offsets of header fields that change.
 DROPPED, ENDED, TRUNCATED, ERRNO = 40, 48, 52, 56
 ESCAPES = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"})
 
@@ -23,298 +26,306 @@ _mmap, _munmap = _libc.mmap, _libc.munmap
 _mmap.restype = ctypes.c_void_p
 _mmap.argtypes = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long
 _munmap.argtypes = ctypes.c_void_p, ctypes.c_size_t
-READ_AND_WRITE, SHARED = 3, 1
+READ_WRITE, SHARED = 3, 1
 
 
-class Pieces:
-    """A file that grows by mapped pieces. The first, with its head, stays mapped; of the others only the last is."""
+class MappedFile:
+    """A file that grows by mapped pieces. The first, with the header, and the last stay mapped."""
 
-    open, close, make_room, cut = os.open, os.close, os.posix_fallocate, os.ftruncate
-    new, old = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, os.O_RDWR | os.O_CLOEXEC
+    open, close, allocate, cut = os.open, os.close, os.posix_fallocate, os.ftruncate
+    create_flags, open_flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, os.O_RDWR | os.O_CLOEXEC
 
     def __init__(self, path):
         self.path, self.offset, self.size = path, 0, 0
-        self.first = self.address = None
+        self.first = self.address = None  # Addresses of the first and the last piece.
 
-    def more(self):
-        """The next piece. What the system refuses is an OSError."""
+    def grow(self):
+        """Maps the next piece. Raises OSError if the system refuses."""
         offset = self.offset + self.size
-        size = FIRST if not offset else SECOND if offset == FIRST else FURTHER
-        file = Pieces.open(self.path, Pieces.old if offset else Pieces.new, 0o600)
+        size = FIRST_PIECE if not offset else SECOND_PIECE if offset == FIRST_PIECE else NEXT_PIECE
+        file = MappedFile.open(self.path, MappedFile.open_flags if offset else MappedFile.create_flags, 0o600)
         try:
-            Pieces.make_room(file, offset, size)
-            address = _mmap(None, size, READ_AND_WRITE, SHARED, file, offset)
+            MappedFile.allocate(file, offset, size)
+            address = _mmap(None, size, READ_WRITE, SHARED, file, offset)
         finally:
-            Pieces.close(file)
+            MappedFile.close(file)
         if address in (None, ctypes.c_void_p(-1).value):
             raise OSError(ctypes.get_errno(), "no room")
-        self._let_go()
+        self._unmap_last()
         self.address, self.offset, self.size = address, offset, size
         if self.first is None:
             self.first = address
 
-    def _let_go(self):
+    def _unmap_last(self):
         if self.address != self.first:
             _munmap(self.address, self.size)
 
-    def end(self, length):
-        """Cuts the file to what it holds."""
+    def finish(self, length):
+        """Unmaps the file and cuts it to its contents."""
         self.forget()
         try:
-            file = Pieces.open(self.path, Pieces.old)
+            file = MappedFile.open(self.path, MappedFile.open_flags)
         except OSError:
-            return  # Somebody has removed it.
+            return  # It was removed.
         try:
-            Pieces.cut(file, length)
+            MappedFile.cut(file, length)
         finally:
-            Pieces.close(file)
+            MappedFile.close(file)
 
     def forget(self):
-        """Takes it out of this process; the file stays as it is."""
-        self._let_go()
+        """Unmaps the file from this process and leaves it as it is."""
+        self._unmap_last()
         if self.first is not None:
-            _munmap(self.first, FIRST)
+            _munmap(self.first, FIRST_PIECE)
         self.first = self.address = None
 
 
-class Text:
-    """A text that is only added to, made when there is something to say. After a kill it has zeros behind its last line."""
+class MappedTable:
+    """Lines of tab-separated fields. The file is created with the first line.
+
+    After a kill it has zeros behind its last line.
+    """
 
     def __init__(self, path, lock, first=""):
-        self._pieces, self._length, self._lock = Pieces(path), 0, lock
-        self._full, self._view = False, None
+        self._file, self._length, self._lock = MappedFile(path), 0, lock
+        self._is_full, self._view = False, None
         if first:
-            self.line(first)
+            self.append(first)
 
-    def line(self, *fields):
+    def append(self, *fields):
         with self._lock:
-            self._line(fields)
+            self._append(fields)
 
-    def _line(self, fields):
+    def _append(self, fields):
         text = "\t".join([field if type(field) is str else str(field) for field in fields]) + "\n"
         if "\\" in text or text.count("\t") >= len(fields) or text.count("\n") > 1 or "\r" in text:
             text = "\t".join([str(field).translate(ESCAPES) for field in fields]) + "\n"
-        self._put(text.encode("utf-8", "backslashreplace"))
+        self._write(text.encode("utf-8", "backslashreplace"))
 
-    def _put(self, text):
-        pieces = self._pieces
-        while text and not self._full:
-            room = pieces.offset + pieces.size - self._length
+    def _write(self, text):
+        file = self._file
+        while text and not self._is_full:
+            room = file.offset + file.size - self._length
             if not room:
                 try:
-                    pieces.more()
-                    self._view = memoryview((ctypes.c_char * pieces.size).from_address(pieces.address)).cast("B")
+                    file.grow()
+                    self._view = memoryview((ctypes.c_char * file.size).from_address(file.address)).cast("B")
                 except OSError:
-                    self._full = True
+                    self._is_full = True
                 continue
             part, text = text[:room], text[room:]
-            at = self._length - pieces.offset
+            at = self._length - file.offset
             self._view[at : at + len(part)] = part
             self._length += len(part)
 
-    def end(self):
+    def finish(self):
         with self._lock:
-            self._full, self._view = True, None
-            if self._pieces.first is not None:
-                self._pieces.end(self._length)
+            self._is_full, self._view = True, None
+            if self._file.first is not None:
+                self._file.finish(self._length)
 
     def forget(self):
-        self._full, self._view = True, None
-        self._pieces.forget()
+        self._is_full, self._view = True, None
+        self._file.forget()
 
 
-class Places(Text):
-    """What the ids of a process mean, the same in all its attempts: each has a link to it."""
+class PlaceTable(MappedTable):
+    """File, line and function of each place id. All attempts of a process link to one table."""
 
     link, symlink, unlink = os.link, os.symlink, os.unlink
 
-    def __init__(self, side, pid, before=None):
-        """`before`: of the process that this one is a copy of. What is known from there is known here."""
+    def __init__(self, side, pid, parent=None):
+        """`parent`: the table of the process that this one was forked from; its ids stay valid."""
         self.path = "%s/places-%d" % (side, pid)
         try:
-            Places.unlink(self.path)  # Of a process that had the same number.
+            PlaceTable.unlink(self.path)  # Of an earlier process with the same pid.
         except OSError:
             pass
-        Text.__init__(self, self.path, _thread.RLock(), "unflake-places 1" if before is None else "")
+        MappedTable.__init__(self, self.path, _thread.RLock(), "unflake-places 1" if parent is None else "")
         self.ids = 0
-        if before is not None:
-            self.ids = before.ids
-            self._put(before.read())
+        if parent is not None:
+            self.ids = parent.ids
+            self._write(parent.read())
 
     def read(self):
-        file = Pieces.open(self.path, Pieces.old)
+        file = MappedFile.open(self.path, MappedFile.open_flags)
         try:
             return os.read(file, self._length)
         finally:
-            Pieces.close(file)
+            MappedFile.close(file)
 
-    def appear_in(self, directory):
+    def link_into(self, directory):
         try:
-            Places.link(self.path, directory + "/places")
+            PlaceTable.link(self.path, directory + "/places")
         except OSError:
-            Places.symlink(self.path, directory + "/places")
+            PlaceTable.symlink(self.path, directory + "/places")
 
-    def add(self, known, line):
+    def add(self, code, line):
+        """The id of a line of some traced code."""
         with self._lock:
-            place = known.places.get(line)
+            place = code.places.get(line)
             if place is None:
                 self.ids += 1
-                place = known.places[line] = self.ids
-                self._line((place, known.file, line, known.function))
+                place = code.places[line] = self.ids
+                self._append((place, code.file, line, code.function))
             return place
 
 
-class Stream:
-    """The ids of the places that one strand comes to."""
+class EventStream:
+    """The places that one thread or asyncio task reaches, in order."""
 
-    clock, system = time.monotonic_ns, getattr(_thread, "get_native_id", lambda: 0)
+    clock, native_id = time.monotonic_ns, getattr(_thread, "get_native_id", lambda: 0)
 
-    def __init__(self, part, number, name, is_first):
-        self.part, self.number, self.name, self.is_first = part, number, name, is_first
-        self.pieces = Pieces("%s/thread-%d" % (part.path, number))
-        self.at = self.end = 0  # In words of the piece in use.
-        self.before = 0  # Events in the pieces before.
-        self.words = None
+    def __init__(self, process, number, name, is_main):
+        self.process, self.number, self.name, self.is_main = process, number, name, is_main
+        self.file = MappedFile("%s/thread-%d" % (process.path, number))
+        self.used = self.capacity = 0  # In events of the current piece.
+        self.earlier = 0  # Events in earlier pieces.
+        self.events = None
         self.dropped = self.forks = 0
-        self.closed, self.ended = False, True
+        self.is_closed, self.has_ended = False, True
 
-    def position(self):
-        """How many events there are so far."""
-        return self.before + self.at
+    def count(self):
+        """The number of events so far."""
+        return self.earlier + self.used
 
     def add(self, place):
-        if self.at == self.end and not self.more():
+        if self.used == self.capacity and not self.grow():
             self.drop()
             return
-        self.words[self.at] = place
-        self.at += 1
+        self.events[self.used] = place
+        self.used += 1
 
-    def more(self):
-        """Room for more events; False: there is none, and the head says why."""
-        if self.closed:
+    def grow(self):
+        """Makes room for more events. False: there is none, and the header says why."""
+        if self.is_closed:
             return False
-        before, pieces, part = self.before + self.at, self.pieces, self.part
-        allowed = part.thread_events - before
+        earlier, file, process = self.earlier + self.used, self.file, self.process
+        allowed = process.thread_events - earlier
         if allowed <= 0:
             return self.truncate(THREAD_LIMIT)
-        if part.budget[0] <= 0:
+        if process.budget[0] <= 0:
             return self.truncate(ATTEMPT_LIMIT)
         try:
-            pieces.more()
+            file.grow()
         except OSError as error:
-            return self.truncate(NO_ROOM, error.errno or 0)
+            return self.truncate(NO_SPACE, error.errno or 0)
         start = 0
-        if not pieces.offset:
-            start = HEAD
-            ctypes.memmove(pieces.address, self._head(), HEAD)
-        room = min((pieces.size - start) // 4, allowed, part.budget[0])
-        part.budget[0] -= room
-        self.before, self.at, self.end = before, 0, room
-        self.base = pieces.address + start
-        self.words = (ctypes.c_uint32 * room).from_address(self.base)
+        if not file.offset:
+            start = HEADER_SIZE
+            ctypes.memmove(file.address, self._header(), HEADER_SIZE)
+        room = min((file.size - start) // 4, allowed, process.budget[0])
+        process.budget[0] -= room
+        self.earlier, self.used, self.capacity = earlier, 0, room
+        self.base = file.address + start
+        self.events = (ctypes.c_uint32 * room).from_address(self.base)
         return True
 
-    def _head(self):
+    def _header(self):
         name = self.name.encode("utf-8", "backslashreplace")[:63].decode("utf-8", "ignore").encode("utf-8")
-        numbers = self.number, 0, 0 if self.is_first else UNKNOWN, Stream.system()
-        head = struct.pack("<8sII4IQQ4I", b"unfltrc\n", 1, HEAD, *(numbers + (Stream.clock(), 0, 0, 0, 0, 0)))
-        return head + bytes(4 * STEPS) + name.ljust(128, b"\0")
+        numbers = self.number, 0, 0 if self.is_main else UNKNOWN, EventStream.native_id()
+        fields = numbers + (EventStream.clock(), 0, 0, 0, 0, 0)
+        header = struct.pack("<8sII4IQQ4I", b"unfltrc\n", 1, HEADER_SIZE, *fields)
+        return header + bytes(4 * PARENT_STEPS) + name.ljust(128, b"\0")
 
     def truncate(self, why, errno=0):
-        self.closed = True
-        if self.pieces.first is None:
-            # Not even a head: the part says so.
-            self.part.lose("attempt-limit" if why == ATTEMPT_LIMIT else "no-room", errno)
+        self.is_closed = True
+        if self.file.first is None:
+            # There is no header yet, so the process file says it.
+            self.process.note_loss("attempt-limit" if why == ATTEMPT_LIMIT else "no-room", errno)
         else:
-            self._put(TRUNCATED, why)
-            self._put(ERRNO, errno)
+            self._write_header(TRUNCATED, why)
+            self._write_header(ERRNO, errno)
         return False
 
     def drop(self):
         self.dropped += 1
-        if self.pieces.first is not None:
-            ctypes.c_uint64.from_address(self.pieces.first + DROPPED).value = self.dropped
+        if self.file.first is not None:
+            ctypes.c_uint64.from_address(self.file.first + DROPPED).value = self.dropped
 
-    def _put(self, offset, value):
-        ctypes.c_uint32.from_address(self.pieces.first + offset).value = value
+    def _write_header(self, offset, value):
+        ctypes.c_uint32.from_address(self.file.first + offset).value = value
 
     def finish(self):
-        """Cuts the file to what it holds. That of a thread that goes on is left as it is: it may be at work in it."""
-        if self.pieces.first is None or not self.ended:
+        """Cuts the file to its contents, unless the thread still runs and may write to it."""
+        if self.file.first is None or not self.has_ended:
             return
-        self._put(ENDED, 1)
-        used = (0 if self.pieces.offset else HEAD) + 4 * self.at
-        self.part.budget[0] += self.end - self.at
-        self.words, self.closed, self.end = None, True, self.at
-        self.pieces.end(self.pieces.offset + used)
+        self._write_header(ENDED, 1)
+        length = (0 if self.file.offset else HEADER_SIZE) + 4 * self.used
+        self.process.budget[0] += self.capacity - self.used
+        self.events, self.is_closed, self.capacity = None, True, self.used
+        self.file.finish(self.file.offset + length)
 
     def forget(self):
-        self.words, self.closed = None, True
-        self.pieces.forget()
+        self.events, self.is_closed = None, True
+        self.file.forget()
 
 
-class Part:
+class ProcessTrace:
     """The directory of one process in the trace of an attempt."""
 
-    make, getpid, getppid = os.mkdir, os.getpid, os.getppid
+    mkdir, getpid, getppid = os.mkdir, os.getpid, os.getppid
     exists = os.path.exists
 
-    def __init__(self, attempt, places, thread_events, budget, tracer, forked=None, new=Stream):
-        """`tracer`: who sees the lines; `forked`: whose copy this process is; `new`: makes streams."""
-        pid, time = Part.getpid(), 1
-        while Part.exists("%s/%d-%d" % (attempt, pid, time)):
-            time += 1
-        self.name = "%d-%d" % (pid, time)
-        self.attempt, self.path = attempt, "%s/%s" % (attempt, self.name)
+    def __init__(self, attempt, places, thread_events, budget, tracer, forked=None, new_stream=EventStream):
+        """`tracer`: what sees the lines. `forked`: where in which process this one was forked.
+
+        `budget`: a list with the number of events that the attempt may still record, shared with
+        forked processes.
+        """
+        pid, number = ProcessTrace.getpid(), 1
+        while ProcessTrace.exists("%s/%d-%d" % (attempt, pid, number)):
+            number += 1
+        self.name = "%d-%d" % (pid, number)
+        self.path = "%s/%s" % (attempt, self.name)
         self.thread_events, self.budget = thread_events, budget
-        self._new = new
+        self._new_stream = new_stream
         self.streams, self.values = [], {}
-        # Of several threads; and a signal may come in between.
+        # Reentrant: a signal handler may record lines while its thread holds the lock.
         self.lock = _thread.RLock()
-        Part.make(self.path)
-        facts = ["unflake-trace 1", "pid %d" % pid, "parent %d" % Part.getppid(), "started %d" % Stream.clock()]
+        ProcessTrace.mkdir(self.path)
+        started = "started %d" % EventStream.clock()
+        facts = ["unflake-trace 1", "pid %d" % pid, "parent %d" % ProcessTrace.getppid(), started]
         facts.append("executable " + str(sys.executable or "python").translate(ESCAPES))
         facts.append("tracer " + tracer)
         if forked:
             facts.append("forked " + forked)
-        self._write("process", "\n".join(facts) + "\n")
-        places.appear_in(self.path)
-        self.reaches = Text(self.path + "/reaches", self.lock)
+        self._append_to("process", "\n".join(facts) + "\n")
+        places.link_into(self.path)
+        self.reaches = MappedTable(self.path + "/reaches", self.lock)
 
-    def _write(self, name, text, flags=os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, write=os.write):
-        file = Pieces.open("%s/%s" % (self.path, name), flags, 0o600)
+    def _append_to(self, name, text, flags=os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, write=os.write):
+        file = MappedFile.open("%s/%s" % (self.path, name), flags, 0o600)
         try:
             write(file, text.encode("utf-8", "surrogateescape"))
         finally:
-            Pieces.close(file)
+            MappedFile.close(file)
 
-    def lose(self, why, errno):
+    def note_loss(self, why, errno):
         try:
-            self._write("process", "lost %s %d\n" % (why, errno))
+            self._append_to("process", "lost %s %d\n" % (why, errno))
         except OSError:
             pass
 
-    def stream(self, name, is_first=False):
+    def stream(self, name, is_main=False):
         with self.lock:
-            stream = self._new(self, len(self.streams) + 1, name, is_first)
+            stream = self._new_stream(self, len(self.streams) + 1, name, is_main)
             self.streams.append(stream)
             return stream
 
     def value(self, stream, *fields):
-        text = self.values.get(stream.number)
-        if text is None:  # A strand is in one thread at a time.
-            text = self.values[stream.number] = Text("%s/values-%d" % (self.path, stream.number), self.lock)
-        text.line(*fields)
+        table = self.values.get(stream.number)
+        if table is None:  # Only one thread at a time writes to a stream.
+            table = self.values[stream.number] = MappedTable("%s/values-%d" % (self.path, stream.number), self.lock)
+        table.append(*fields)
 
     def finish(self):
-        for one in self.streams:
+        for one in self.streams + self._tables():
             one.finish()
-        for one in self._texts():
-            one.end()
 
     def forget(self):
-        for one in self.streams + self._texts():
+        for one in self.streams + self._tables():
             one.forget()
 
-    def _texts(self):
+    def _tables(self):
         return [self.reaches] + list(self.values.values())

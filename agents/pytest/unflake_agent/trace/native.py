@@ -1,80 +1,84 @@
-"""The same two ways to see lines, by a library that is not slowed down by being Python (`agents/pytest/tracer`). What happens
-once it asks here. PYTEST_DONT_REWRITE"""
+"""Records lines with a native library (`agents/pytest/tracer`), which is faster than Python.
+
+The library stores place ids by itself. It calls back here for what happens once: which code is the
+project's, the id of a line, the stream of a thread, room for more events.
+"""
 
 import ctypes
 import os
 import sys
 import sysconfig
 
-from .mapped_files import DROPPED, Stream
-from .lines import Monitoring, Tracing
+from .lines import MonitoringTracer, SettraceTracer
+from .mapped_files import DROPPED, EventStream
 
-OLDEST = 3, 9
-LIBRARY = "tracer.so"
+OLDEST_PYTHON = 3, 9
 
 
 class Cursor(ctypes.Structure):
-    """Where the library puts the next id: addresses of it, of the end of the room, and of the count of what did not fit."""
+    """Addresses of the next id, of the end of the room, and of the count of dropped events."""
 
-    _fields_ = [("at", ctypes.c_size_t), ("end", ctypes.c_size_t), ("dropped", ctypes.c_size_t)]
+    _fields_ = [("next", ctypes.c_size_t), ("end", ctypes.c_size_t), ("dropped", ctypes.c_size_t)]
 
 
-class Asked(ctypes.Structure):
+class Callbacks(ctypes.Structure):
+    """In the order in which `tracer.rs` declares them."""
+
     _fields_ = [
         (name, ctypes.py_object)
-        for name in ("disable", "none", "learn", "place", "thread", "task", "asyncio", "more", "tracer")
+        for name in ("disable", "none", "learn", "place", "thread", "task", "asyncio", "grow", "tracer")
     ]
 
 
-class NativeStream(Stream):
+class NativeStream(EventStream):
     def __init__(self, *arguments):
-        Stream.__init__(self, *arguments)
-        self.cursor, self.base, self.nowhere = Cursor(), 0, ctypes.c_uint64()
+        EventStream.__init__(self, *arguments)
+        self.cursor, self.base, self.discarded = Cursor(), 0, ctypes.c_uint64()
         self.address = ctypes.addressof(self.cursor)
 
-    def position(self):
+    def count(self):
         if self.cursor.end:
-            self.at = (self.cursor.at - self.base) // 4
-        return Stream.position(self)
+            self.used = (self.cursor.next - self.base) // 4
+        return EventStream.count(self)
 
-    def more(self):
-        self.position()
+    def grow(self):
+        self.count()
         cursor = self.cursor
-        if Stream.more(self):
-            cursor.at, cursor.end = self.base, self.base + 4 * self.end
+        if EventStream.grow(self):
+            cursor.next, cursor.end = self.base, self.base + 4 * self.capacity
             return True
-        self.close()
+        self._close()
         return False
 
-    def close(self):
-        """From now on events are counted only."""
-        self.position()
-        first, cursor = self.pieces.first, self.cursor
-        cursor.dropped = ctypes.addressof(self.nowhere) if first is None else first + DROPPED
-        cursor.at = cursor.end = 0
+    def _close(self):
+        """From now on the library only counts events."""
+        self.count()
+        first, cursor = self.file.first, self.cursor
+        cursor.dropped = ctypes.addressof(self.discarded) if first is None else first + DROPPED
+        cursor.next = cursor.end = 0
 
     def truncate(self, why, errno=0):
-        self.position()
-        return Stream.truncate(self, why, errno)
+        self.count()
+        return EventStream.truncate(self, why, errno)
 
     def finish(self):
-        self.position()
-        self.cursor.at = self.cursor.end = 0
-        Stream.finish(self)
+        self.count()
+        self.cursor.next = self.cursor.end = 0
+        EventStream.finish(self)
 
 
-def load(path):
-    """The library, and why it is not there."""
-    if sys.implementation.name != "cpython" or sys.version_info < OLDEST:
-        return None, "it needs CPython 3.9"
+def load_library(path):
+    """The library; None if this Python or machine cannot use it."""
+    if sys.implementation.name != "cpython" or sys.version_info < OLDEST_PYTHON:
+        return None
     if sysconfig.get_config_var("Py_GIL_DISABLED"):
-        return None, "this Python has no global lock"
+        return None
     if not os.path.exists(path) or not os.path.getsize(path):
-        return None, "there is none for this machine"
+        return None  # Builds for other machines contain an empty file.
     try:
-        return ctypes.PyDLL(path), None
-    except OSError as error:
-        return None, str(error)
+        return ctypes.PyDLL(path)
+    except OSError:
+        return None
 
 
 class Library:
@@ -86,12 +90,12 @@ class Library:
         self._library, self._recorder = library, recorder
         library.unflake_callback.restype = ctypes.py_object
         disable = sys.monitoring.DISABLE if hasattr(sys, "monitoring") else None
-        strands = recorder.strands
-        self._asked = Asked(
-            disable, None, self._learn, self._place, self._thread, self._task, strands.asyncio, self._more, tracer
+        threads = recorder.threads
+        self._callbacks = Callbacks(
+            disable, None, self._learn, self._place, self._thread, self._task, threads.asyncio, self._grow, tracer
         )
-        self._strands, self._cursors = strands, {}
-        if not library.unflake_open(ctypes.byref(self._asked)):
+        self._threads, self._streams = threads, {}
+        if not library.unflake_open(ctypes.byref(self._callbacks)):
             raise OSError("this Python lacks a function")
         self.callback = library.unflake_callback()
         self.begin, self.end = library.unflake_begin, library.unflake_end
@@ -99,53 +103,53 @@ class Library:
 
     def _learn(self, code):
         known = self._recorder.learn(code)
-        return None if known is None else (code.co_firstlineno, known.asynchronous)
+        return None if known is None else (code.co_firstlineno, known.is_async)
 
     def _place(self, code, line):
         recorder = self._recorder
         return recorder.place(recorder.codes[id(code)], line)
 
     def _thread(self):
-        return self._known(self._strands.of_thread())
+        return self._register(self._threads.of_thread())
 
     def _task(self, task):
-        reference, stream = self._strands.of_task(task)
-        return self._known(stream), reference
+        reference, stream = self._threads.of_task(task)
+        return self._register(stream), reference
 
-    def _known(self, stream):
-        self._cursors[stream.address] = stream  # Also keeps it alive.
+    def _register(self, stream):
+        self._streams[stream.address] = stream  # Also keeps it alive.
         return stream.address
 
-    def _more(self, address):
-        return self._cursors[address].more()
+    def _grow(self, address):
+        return self._streams[address].grow()
 
     def forget(self):
-        """After an attempt. Threads that go on may still have their cursors at hand."""
-        for address, stream in list(self._cursors.items()):
-            if stream.ended:
-                del self._cursors[address]
+        """After an attempt. Threads that still run may use their cursors."""
+        for address, stream in list(self._streams.items()):
+            if stream.has_ended:
+                del self._streams[address]
 
 
-class NativeMonitoring(Monitoring):
-    words = "sys.monitoring, natively"
+class NativeMonitoringTracer(MonitoringTracer):
+    name = "sys.monitoring, natively"
 
     def __init__(self, recorder, library):
-        Monitoring.__init__(self, recorder)
+        MonitoringTracer.__init__(self, recorder)
         self.library = Library(library, recorder)
 
     def _callbacks(self):
         return {self._monitoring.events.LINE: self.library.callback}
 
 
-class NativeTracing(Tracing):
-    words = "PyEval_SetTrace"
+class NativeSettraceTracer(SettraceTracer):
+    name = "PyEval_SetTrace"
 
     def __init__(self, recorder, library):
-        Tracing.__init__(self, recorder)
+        SettraceTracer.__init__(self, recorder)
         trace = None
 
         def enter(frame, event, argument):
-            """Called in a new thread, or where somebody has put back what `sys.gettrace` gave."""
+            """Called in a new thread, and after code that restores what `sys.gettrace` returned."""
             trace(1)
 
         self._enter = enter

@@ -1,25 +1,28 @@
-"""What lines reach for that need not be the same in every run: a table of names, and who uses them. PYTEST_DONT_REWRITE"""
+"""Finds lines that use a source of nondeterminism: randomness, time, threads, the network, …
+
+`SOURCES` says which names of which modules are such a source, and of what kind. Uses go to the file
+`reaches` of a trace.
+"""
 
 import os
 import sys
 import types
 
-from ..common.introspect import class_name, is_a, module_globals
-from .name_chains import MISSING, attribute, follow, in_class
+from ..common.introspect import class_module, class_name, is_subclass, module_globals
+from .name_chains import MISSING, attribute, resolve
 
-# Each line is looked at so often in an attempt, and in a process, because names come to stand for other things.
-VISITS, OF_ALL = 2, 10
-class_module = type.__dict__["__module__"].__get__
-NUMBERS = frozenset(map(id, (int, float, bool, complex, type(None))))
+# How often a line is inspected: its names may refer to other objects later.
+INSPECTIONS_PER_ATTEMPT, INSPECTIONS_PER_PROCESS = 2, 10
+NUMBER_TYPE_IDS = frozenset(map(id, (int, float, bool, complex, type(None))))
 
 
 def _words(text):
     return frozenset(text.split())
 
 
-# By module, or by package: causes (as `unflake-model` names them), each with names of that module; * for all others. A method
-# is named with its class or without.
-TABLE = {
+# By module or package: causes, as `unflake-model` names them, each with names of that module; `*`
+# means all other names. A method is named with or without its class.
+SOURCES = {
     "random": {None: _words("seed getstate setstate"), "randomness": "*"},
     "secrets": {None: _words("compare_digest"), "randomness": "*"},
     "uuid": {"randomness": _words("uuid1 uuid4")},
@@ -104,113 +107,116 @@ TABLE = {
     "numpy": {"floating-point": _words("sum mean std var dot matmul einsum prod ndarray.sum ndarray.mean ndarray.std ndarray.dot")},
 }
 ALIASES = {"posix": "os", "_pydatetime": "datetime", "pathlib._local": "pathlib", "_weakrefset": "weakref", "_thread": "threading"}
-ENVIRONMENT = type(os.environ)
-# Objects that are reached for by being used, whatever is done with them.
-LOCKS = _words("threading.lock threading.RLock threading.Condition threading.Semaphore threading.BoundedSemaphore")
-# Callables that take the items of what they are given in its order.
+ENVIRON_TYPE = type(os.environ)
+# Every use of these objects counts, whatever it does with them.
+LOCK_TYPES = _words("threading.lock threading.RLock threading.Condition threading.Semaphore threading.BoundedSemaphore")
+# Callables that iterate over an argument, so that its order matters.
 CONSUMERS = _words(
     "list tuple enumerate iter next zip map filter reversed dict.fromkeys str.join deque deque.extend list.extend bytes.join"
 )
 
 
-class Reaches:
+class NondeterminismRecorder:
     def __init__(self):
-        self._part = None
-        self._all, self._found = {}, {}
+        self._process = None
+        self._in_process, self._found = {}, {}
 
-    def begin(self, part):
-        self._part = part
-        self._visits = {}
+    def begin(self, process):
+        self._process = process
+        self._in_attempt = {}
 
-    def at(self, frame, mentioned, place):
-        """A line is about to run."""
-        visits = self._visits.get(place, 0)
-        if visits == VISITS or mentioned is None:
+    def before(self, frame, mentions, place):
+        """Inspects a line that is about to run."""
+        count = self._in_attempt.get(place, 0)
+        if count == INSPECTIONS_PER_ATTEMPT or mentions is None:
             return
-        self._visits[place] = visits + 1
+        self._in_attempt[place] = count + 1
         known = self._found.get(place, ())
-        if not visits:
+        if not count:
             for cause, what in known:
-                self._part.reaches.line(place, cause, what)
-        if self._all.get(place, 0) == OF_ALL:
+                self._process.reaches.append(place, cause, what)
+        if self._in_process.get(place, 0) == INSPECTIONS_PER_PROCESS:
             return
-        self._all[place] = self._all.get(place, 0) + 1
+        self._in_process[place] = self._in_process.get(place, 0) + 1
         try:
-            for reach in self._look(frame, mentioned):
-                if reach not in self._found.get(place, ()):
-                    self._found.setdefault(place, []).append(reach)
-                    self._part.reaches.line(place, *reach)
+            for use in self._find(frame, mentions):
+                if use not in self._found.get(place, ()):
+                    self._found.setdefault(place, []).append(use)
+                    self._process.reaches.append(place, *use)
         except RuntimeError:
-            pass  # A thread has changed what was looked at.
+            pass  # Another thread changed what was inspected.
 
-    def _look(self, frame, line):
+    def _find(self, frame, line):
         names, values, called = frame.f_locals, [], set()
-        for chain, takes_items in line.chains:
-            steps = follow(frame, names, chain)
+        for chain, iterates in line.chains:
+            steps = resolve(frame, names, chain)
             for step in steps:
-                if type(step) is ENVIRONMENT:
+                if type(step) is ENVIRON_TYPE:
                     yield "environment", "os.environ"
             value = steps[-1]
             if value is MISSING:
-                yield from _unloaded(chain, steps)
-            if value is MISSING or chain[-1] == "pop" and type(steps[-2:][0]) is set and not varies(steps[-2]):
+                yield from _not_loaded_yet(chain, steps)
+            if value is MISSING or chain[-1] == "pop" and type(steps[-2:][0]) is set and not order_varies(steps[-2]):
                 continue
-            values.append((value, takes_items))
-            name = ("sys", "argv") if value is sys.argv else name_of(value)
-            if name is not None:
-                called.add("%s.%s" % name if name[0] not in ("builtins", "collections") else name[1])
-                yield from _causes(*name)
-            kind = class_of(type(value))
-            if "%s.%s" % kind in LOCKS:
-                yield "race", "%s.%s" % kind
-        for asked in line.attributes:
+            values.append((value, iterates))
+            key = ("sys", "argv") if value is sys.argv else callable_key(value)
+            if key is not None:
+                called.add("%s.%s" % key if key[0] not in ("builtins", "collections") else key[1])
+                yield from _causes(*key)
+            full_name = "%s.%s" % class_key(type(value))
+            if full_name in LOCK_TYPES:
+                yield "race", full_name
+        for name in line.attributes:
             for value, _ in values:
-                found = in_class(value, asked) if is_a(type(value), type) else attribute(value, asked)
-                name = name_of(found) if found is not MISSING else None
-                if name is not None:
-                    called.add(name[1] if name[0] == "builtins" else "%s.%s" % name)
-                    yield from _causes(*name)
+                found = attribute(value, name)
+                key = callable_key(found) if found is not MISSING else None
+                if key is not None:
+                    called.add(key[1] if key[0] == "builtins" else "%s.%s" % key)
+                    yield from _causes(*key)
         if "sorted" not in called and "set.pop" not in called:
             yield from _unordered(line, values, called)
 
 
-def _unloaded(chain, steps):
-    """A module that loads its parts when they are first asked for does not have them yet."""
-    # By identity: objects of the project may have an `==` of their own.
-    last = next(at for at, step in enumerate(steps) if step is MISSING) - 1
-    if last >= 0 and is_a(type(steps[last]), types.ModuleType):
+def _not_loaded_yet(chain, steps):
+    """Recognises a part of a module that is loaded on first use, by its name."""
+    # By identity: `in` and `index` would call the `==` of the project's objects.
+    last = next(position for position, step in enumerate(steps) if step is MISSING) - 1
+    if last >= 0 and is_subclass(type(steps[last]), types.ModuleType):
         module = ".".join([module_globals(steps[last]).get("__name__", "?"), *chain[last + 1 : -1]])
-        yield from _causes(_module(module), chain[-1])
+        yield from _causes(_module_key(module), chain[-1])
 
 
 def _unordered(line, values, called):
-    """Whether the order of a set is made to matter."""
-    consumed = bool(called & CONSUMERS) or "join" in line.attributes
-    made = bool(called & {"set", "frozenset"}) and (consumed or line.iterates)
-    for value, takes_items in values:
+    """Uses that depend on the order of a set."""
+    is_consumed = bool(called & CONSUMERS) or "join" in line.attributes
+    is_made = bool(called & {"set", "frozenset"}) and (is_consumed or line.iterates)
+    for value, iterates in values:
         kind = type(value)
-        if (kind is set or kind is frozenset) and (takes_items or consumed) and varies(value):
+        if (kind is set or kind is frozenset) and (iterates or is_consumed) and order_varies(value):
             yield "unordered-collection", "the order of a %s" % kind.__name__
-        elif made and kind in (list, tuple, dict) and varies(value):
+        elif is_made and kind in (list, tuple, dict) and order_varies(value):
             yield "unordered-collection", "the order of a set"
 
 
-def varies(values):
-    """Whether a set of these may have another order in another process: numbers have the same hash everywhere."""
+def order_varies(values):
+    """Whether a set of these values may have another order in another process.
+
+    Numbers have the same hash everywhere.
+    """
     if len(values) < 2:
         return False
     for value, _ in zip(list(values), range(4)):
-        if id(type(value)) not in NUMBERS:
+        if id(type(value)) not in NUMBER_TYPE_IDS:
             return True
     return False
 
 
-def class_of(kind):
-    return _module(class_module(kind)), class_name(kind)
+def class_key(kind):
+    return _module_key(class_module(kind)), class_name(kind)
 
 
-def name_of(value):
-    """Module and qualified name of something that can be called, or None."""
+def callable_key(value):
+    """Module and qualified name of a callable, or None."""
     kind = type(value)
     if kind is types.MethodType:
         value, kind = value.__func__, type(value.__func__)
@@ -218,26 +224,26 @@ def name_of(value):
         value = value.__func__
         kind = type(value)
     if kind is types.FunctionType:
-        return _module(value.__module__), value.__qualname__
+        return _module_key(value.__module__), value.__qualname__
     if kind is types.BuiltinFunctionType:
         owner = value.__self__
-        if owner is None or is_a(type(owner), types.ModuleType):
-            return _module(value.__module__), value.__name__
-        module, name = class_of(owner if is_a(type(owner), type) else type(owner))
+        if owner is None or is_subclass(type(owner), types.ModuleType):
+            return _module_key(value.__module__), value.__name__
+        module, name = class_key(owner if is_subclass(type(owner), type) else type(owner))
         return module, "%s.%s" % (name, value.__name__)
     if kind is types.MethodDescriptorType or kind is types.ClassMethodDescriptorType:
-        module, name = class_of(value.__objclass__)
+        module, name = class_key(value.__objclass__)
         return module, "%s.%s" % (name, value.__name__)
     if class_name(kind) == "cython_function_or_method":
-        return _module(value.__module__), value.__qualname__
-    if is_a(kind, type):
-        return None if is_a(value, BaseException) else class_of(value)
-    if class_of(kind) == ("weakref", "ReferenceType"):
+        return _module_key(value.__module__), value.__qualname__
+    if is_subclass(kind, type):
+        return None if is_subclass(value, BaseException) else class_key(value)
+    if class_key(kind) == ("weakref", "ReferenceType"):
         return "weakref", "ref"
     return None
 
 
-def _module(name):
+def _module_key(name):
     if type(name) is not str:
         return "builtins"
     return ALIASES.get(name) or name.lstrip("_")
@@ -247,7 +253,7 @@ def _causes(module, name):
     short = name.rpartition(".")[2]
     package = module
     while package:
-        causes = TABLE.get(package)
+        causes = SOURCES.get(package)
         if causes is not None:
             for cause, names in causes.items():
                 if names == "*" or name in names or short in names:
