@@ -190,7 +190,7 @@ class SignalHandlers(StateGroup):
 
     def __init__(self):
         self._get, self._set = _signal.getsignal, _signal.signal
-        self._numbers = {"signal.getsignal(signal.%s)" % one.name: int(one) for one in signal.SignalHandlers}
+        self._numbers = {"signal.getsignal(signal.%s)" % one.name: int(one) for one in signal.Signals}
         for name in ("SIGKILL", "SIGSTOP"):
             self._numbers.pop("signal.getsignal(signal.%s)" % name, None)
 
