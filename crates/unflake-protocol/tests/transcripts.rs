@@ -1,4 +1,4 @@
-//! Conversations recorded with real agents (`pytest agents/pytest/tests/test_transcripts.py --record`) are understood
+//! Conversations recorded with real agents (`pytest agents/pytest/tests/core/test_transcripts.py --record`) are understood
 //! in full: every message parses, and written again it is the same JSON value.
 
 use serde::Deserialize;
