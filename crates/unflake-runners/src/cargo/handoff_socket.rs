@@ -19,9 +19,10 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::unistd::{AccessFlags, access};
 
 use crate::cargo::cargo_test::values_of;
-use crate::cargo::shims;
-use crate::driver::orders::Workshop;
-use crate::driver::suite::{self, CannotList};
+use crate::cargo::{shims, traced_build};
+use crate::driver::list_context::ListContext;
+use crate::driver::suite::ListError;
+use crate::process::spec::{EnvChanges, apply_env};
 
 const TARGET: &str = env!("UNFLAKE_TARGET");
 /// The runner, where there is one for this machine. unflake itself can do the same, and takes longer to start.
@@ -34,20 +35,20 @@ const OF_BUILDS: [&str; 8] = [
     "RUSTC_WORKSPACE_WRAPPER",
     "CARGO_TARGET_DIR",
     "CARGO_BUILD_BUILD_DIR",
-    unflake_observe::trace::variables::RUSTC,
-    unflake_observe::trace::variables::RUSTC_INNER,
+    traced_build::RUSTC,
+    traced_build::RUSTC_INNER,
 ];
 
 /// What cargo would have started.
 #[derive(Debug, PartialEq)]
-pub(crate) struct Handed {
+pub(crate) struct Invocation {
     /// None: it was rustdoc that would have run doctests.
     pub(crate) words: Vec<String>,
     pub(crate) directory: PathBuf,
     pub(crate) variables: BTreeMap<String, String>,
 }
 
-impl Handed {
+impl Invocation {
     pub(crate) fn path(&self) -> PathBuf {
         self.directory.join(self.words.first().map_or("", String::as_str))
     }
@@ -61,8 +62,8 @@ impl Handed {
     }
 
     /// What cargo has changed in the environment.
-    pub(crate) fn differing(&self, workshop: &Workshop<'_>) -> BTreeMap<String, Option<String>> {
-        let ours = |name: &str| OF_BUILDS.contains(&name) || workshop.world.contains_key(name);
+    pub(crate) fn differing(&self, context: &ListContext<'_>) -> EnvChanges {
+        let ours = |name: &str| OF_BUILDS.contains(&name) || context.env_changes.contains_key(name);
         let is_new = |(name, value): &(&String, &String)| {
             !ours(name) && env::var_os(name).is_none_or(|there| there.to_string_lossy() != value.as_str())
         };
@@ -81,17 +82,17 @@ impl Handed {
     }
 }
 
-pub(crate) struct Desk {
+pub(crate) struct HandoffSocket {
     place: PathBuf,
     listener: UnixListener,
     /// The words before those of a test program.
     runner: Vec<String>,
 }
 
-impl Desk {
-    pub(crate) fn open(workshop: &Workshop<'_>) -> Result<Self, CannotList> {
-        let place = workshop.side.join(format!("hand-over-{}", std::process::id()));
-        let cannot = |error: io::Error| CannotList::usage(format!("{}: {error}", place.display()));
+impl HandoffSocket {
+    pub(crate) fn open(context: &ListContext<'_>) -> Result<Self, ListError> {
+        let place = context.run_dir.join(format!("hand-over-{}", std::process::id()));
+        let cannot = |error: io::Error| ListError::usage(format!("{}: {error}", place.display()));
         fs::create_dir_all(&place).map_err(cannot)?;
         let listener = UnixListener::bind(place.join("s")).map_err(cannot)?;
         let runner = match lay_out(&place) {
@@ -110,8 +111,8 @@ impl Desk {
     }
 
     /// The world in which programs are handed over.
-    pub(crate) fn prepare(&self, command: &mut Command, workshop: &Workshop<'_>) {
-        suite::set(command, workshop.world);
+    pub(crate) fn prepare(&self, command: &mut Command, context: &ListContext<'_>) {
+        apply_env(command, context.env_changes);
         command.env(shims::HAND_OVER, self.place.join("s"));
         command.env(shims::RUSTDOC, env::var_os("RUSTDOC").unwrap_or_default()).env("RUSTDOC", shims::myself());
     }
@@ -121,15 +122,15 @@ impl Desk {
     pub(crate) fn serve<T, A: Send>(
         &self,
         cargo: impl FnOnce() -> T,
-        work: impl Fn(Handed) -> A + Sync,
-    ) -> Result<(T, Vec<A>), CannotList> {
-        let (over, running) = io::pipe().map_err(|error| CannotList::usage(error.to_string()))?;
+        work: impl Fn(Invocation) -> A + Sync,
+    ) -> Result<(T, Vec<A>), ListError> {
+        let (over, running) = io::pipe().map_err(|error| ListError::usage(error.to_string()))?;
         let order = Mutex::new(0..);
         let next = || {
             let mut order = order.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
             Some((order.next(), self.next(&over)?))
         };
-        let serve = || iter::from_fn(next).map(|(at, handed)| (at, work(handed))).collect::<Vec<_>>();
+        let serve = || iter::from_fn(next).map(|(at, invocation)| (at, work(invocation))).collect::<Vec<_>>();
         let clerks = thread::available_parallelism().map_or(1, usize::from);
         let (answer, mut done) = thread::scope(|scope| {
             let clerks: Vec<_> = (0..clerks).map(|_| scope.spawn(serve)).collect();
@@ -145,7 +146,7 @@ impl Desk {
     }
 
     /// Waits for a program. None when cargo has ended and every program has been taken.
-    fn next(&self, over: &PipeReader) -> Option<Handed> {
+    fn next(&self, over: &PipeReader) -> Option<Invocation> {
         loop {
             let mut waiting = [&self.listener.as_fd(), &over.as_fd()].map(|end| PollFd::new(*end, PollFlags::POLLIN));
             match poll(&mut waiting, PollTimeout::NONE) {
@@ -159,14 +160,14 @@ impl Desk {
             }
             let mut said = Vec::new();
             let heard = self.listener.accept().and_then(|(mut stream, _)| stream.read_to_end(&mut said));
-            if let Some(handed) = heard.ok().and_then(|_| Handed::read(&said)) {
-                return Some(handed);
+            if let Some(invocation) = heard.ok().and_then(|_| Invocation::read(&said)) {
+                return Some(invocation);
             }
         }
     }
 }
 
-impl Drop for Desk {
+impl Drop for HandoffSocket {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.place);
     }
@@ -182,82 +183,76 @@ fn lay_out(place: &Path) -> Option<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::options::RunnerOptions;
 
-    fn with_desk(check: impl FnOnce(&Desk)) {
-        let side = tempfile::tempdir().unwrap();
-        let world = BTreeMap::new();
-        let (cache, here) = (side.path(), PathBuf::new());
-        let workshop = Workshop {
-            side: side.path(),
-            shared: None,
-            elsewhere: false,
-            world: &world,
-            here,
-            tracing: None,
-            cache,
-            layers: None,
-            assertions: None,
-        };
-        let desk = Desk::open(&workshop).ok().unwrap();
-        check(&desk);
+    fn with_desk(check: impl FnOnce(&HandoffSocket)) {
+        let run_dir = tempfile::tempdir().unwrap();
+        let (options, env_changes) = (RunnerOptions::default(), EnvChanges::new());
+        let context = ListContext::for_test(run_dir.path(), &[], &options, &env_changes);
+        let handoff = HandoffSocket::open(&context).ok().unwrap();
+        check(&handoff);
     }
 
     /// Starts the runner as cargo would, with these words after its own.
-    fn start(desk: &Desk, words: &[&str]) -> Command {
-        let mut command = Command::new(&desk.runner[0]);
-        command.args(&desk.runner[1..]).args(words).current_dir("/");
-        command.env_clear().env("A", "b=c").env("EMPTY", "").env(shims::HAND_OVER, desk.place.join("s"));
+    fn start(handoff: &HandoffSocket, words: &[&str]) -> Command {
+        let mut command = Command::new(&handoff.runner[0]);
+        command.args(&handoff.runner[1..]).args(words).current_dir("/");
+        command.env_clear().env("A", "b=c").env("EMPTY", "").env(shims::HAND_OVER, handoff.place.join("s"));
         command
     }
 
     #[test]
     fn what_the_runner_is_started_with_is_handed_over_in_order() {
-        with_desk(|desk| {
+        with_desk(|handoff| {
             let long = "x".repeat(100_000);
             let given: Vec<[&str; 4]> = (0..50).map(|_| ["/bin/false", "", "a b\n", &long]).collect();
             let start_all = || {
                 given.iter().enumerate().all(|(at, words)| {
                     let number = at.to_string();
-                    start(desk, words).arg(number).status().unwrap().success()
+                    start(handoff, words).arg(number).status().unwrap().success()
                 })
             };
-            let (succeeded, handed) = desk.serve(start_all, |handed| handed).unwrap();
+            let (succeeded, invocation) = handoff.serve(start_all, |invocation| invocation).unwrap();
             assert!(succeeded);
-            assert_eq!(handed.len(), given.len());
-            for (at, handed) in handed.iter().enumerate() {
-                assert_eq!(handed.words[..4], given[at]);
-                assert_eq!(handed.words[4], at.to_string());
-                assert_eq!((handed.directory.as_path(), handed.variables["A"].as_str()), (Path::new("/"), "b=c"));
-                assert_eq!(handed.variables["EMPTY"], "");
-                assert_eq!(handed.variables.len(), 3);
+            assert_eq!(invocation.len(), given.len());
+            for (at, invocation) in invocation.iter().enumerate() {
+                assert_eq!(invocation.words[..4], given[at]);
+                assert_eq!(invocation.words[4], at.to_string());
+                assert_eq!(
+                    (invocation.directory.as_path(), invocation.variables["A"].as_str()),
+                    (Path::new("/"), "b=c")
+                );
+                assert_eq!(invocation.variables["EMPTY"], "");
+                assert_eq!(invocation.variables.len(), 3);
             }
         });
     }
 
     #[test]
     fn a_program_that_is_asked_for_its_tests_answers() {
-        with_desk(|desk| {
-            let ask =
-                || start(desk, &["/bin/sh", "-c", "echo $0 $A ${UNFLAKE_HAND_OVER-gone}", "--list"]).output().unwrap();
-            let (output, handed) = desk.serve(ask, |handed| handed.words.len()).unwrap();
+        with_desk(|handoff| {
+            let ask = || {
+                start(handoff, &["/bin/sh", "-c", "echo $0 $A ${UNFLAKE_HAND_OVER-gone}", "--list"]).output().unwrap()
+            };
+            let (output, invocation) = handoff.serve(ask, |invocation| invocation.words.len()).unwrap();
             assert_eq!(String::from_utf8_lossy(&output.stdout), "--list b=c gone\n");
-            assert_eq!(handed, [4]);
+            assert_eq!(invocation, [4]);
         });
     }
 
     #[test]
     fn nobody_at_the_desk_is_a_failure() {
-        with_desk(|desk| {
-            fs::remove_file(desk.place.join("s")).unwrap();
-            assert_eq!(start(desk, &["/bin/true"]).status().unwrap().code(), Some(1));
+        with_desk(|handoff| {
+            fs::remove_file(handoff.place.join("s")).unwrap();
+            assert_eq!(start(handoff, &["/bin/true"]).status().unwrap().code(), Some(1));
         });
     }
 
     #[test]
     fn one_that_is_cut_short_hands_over_nothing() {
         let said = [&2u64.to_ne_bytes()[..], b"/\0/bin/true\0x\0A=b\0"].concat();
-        assert_eq!(Handed::read(&said).unwrap().words, ["/bin/true", "x"]);
-        assert_eq!(Handed::read(&said[..said.len() - 6]), None);
-        assert_eq!(Handed::read(&said[..5]), None);
+        assert_eq!(Invocation::read(&said).unwrap().words, ["/bin/true", "x"]);
+        assert_eq!(Invocation::read(&said[..said.len() - 6]), None);
+        assert_eq!(Invocation::read(&said[..5]), None);
     }
 }

@@ -2,7 +2,7 @@
 
 use unflake_protocol::{Failed, Phase};
 
-use crate::driver::suite::failed;
+use crate::driver::test_result::failed;
 
 /// The failure that the text tells of: the panic of the test's own thread, else the last panic, else an error that the
 /// test returned.

@@ -21,15 +21,12 @@ pub(crate) fn myself() -> PathBuf {
 }
 
 /// Main of a process that cargo has started in place of another. None: it was somebody else.
-pub fn hand_over() -> Option<ExitCode> {
-    if let Some(code) = in_place_of_rustc() {
-        return Some(code);
-    }
-    let desk = PathBuf::from(env::var_os(HAND_OVER)?);
+pub(super) fn hand_over() -> Option<ExitCode> {
+    let handoff = PathBuf::from(env::var_os(HAND_OVER)?);
     let words: Vec<_> = env::args_os().skip(1).collect();
     let is_there = |word: &str| words.iter().any(|one| one == word);
     if words.len() > 1 && words[0] == WORD {
-        if say(&desk, words[1..].iter().map(|word| word.as_os_str())).is_err() {
+        if say(&handoff, words[1..].iter().map(|word| word.as_os_str())).is_err() {
             return Some(ExitCode::FAILURE);
         }
         if !is_there("--list") {
@@ -41,7 +38,7 @@ pub fn hand_over() -> Option<ExitCode> {
         return Some(ExitCode::FAILURE);
     }
     if is_there("--test") {
-        return Some(if say(&desk, [].into_iter()).is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE });
+        return Some(if say(&handoff, [].into_iter()).is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE });
     }
     let rustdoc = env::var_os(RUSTDOC).filter(|path| !path.is_empty()).unwrap_or("rustdoc".into());
     let error = Command::new(rustdoc).args(words).exec();
@@ -50,7 +47,7 @@ pub fn hand_over() -> Option<ExitCode> {
 }
 
 /// The same that `hand-over/main.rs` says.
-fn say<'a>(desk: &Path, words: impl ExactSizeIterator<Item = &'a OsStr>) -> std::io::Result<()> {
+fn say<'a>(handoff: &Path, words: impl ExactSizeIterator<Item = &'a OsStr>) -> std::io::Result<()> {
     let mut said = (words.len() as u64).to_ne_bytes().to_vec();
     let mut add = |texts: &[&OsStr]| {
         texts.iter().for_each(|text| said.extend(text.as_bytes()));
@@ -59,22 +56,5 @@ fn say<'a>(desk: &Path, words: impl ExactSizeIterator<Item = &'a OsStr>) -> std:
     add(&[env::current_dir()?.as_os_str()]);
     words.for_each(|word| add(&[word]));
     env::vars_os().for_each(|(name, value)| add(&[&name, OsStr::new("="), &value]));
-    UnixStream::connect(desk)?.write_all(&said)
-}
-
-/// In a build that can be traced, cargo starts us with the path of rustc and its arguments.
-fn in_place_of_rustc() -> Option<ExitCode> {
-    use unflake_observe::trace::variables::{RUSTC, RUSTC_INNER};
-    let runtime = PathBuf::from(env::var_os(RUSTC)?);
-    let myself = env::args_os().next()?;
-    if !Path::new(&myself).ends_with("unflake-rustc") {
-        return None;
-    }
-    let inner = env::var_os(RUSTC_INNER);
-    let why = match unflake_observe::trace::rustc_wrapper(env::args_os().skip(1), &runtime, inner.as_deref()) {
-        Ok(mut rustc) => rustc.exec().to_string(),
-        Err(error) => error.to_string(),
-    };
-    eprintln!("rustc cannot be started: {why}");
-    Some(ExitCode::FAILURE)
+    UnixStream::connect(handoff)?.write_all(&said)
 }

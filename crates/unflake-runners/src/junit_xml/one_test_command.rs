@@ -4,17 +4,17 @@
 const PLACES: [&str; 7] = ["id", "name", "name_regex", "classname", "suite", "file", "results"];
 
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Template {
-    words: Vec<Vec<Piece>>,
+pub(crate) struct OneTestCommand {
+    words: Vec<Vec<Part>>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-enum Piece {
+enum Part {
     Text(String),
     Place(&'static str),
 }
 
-impl Template {
+impl OneTestCommand {
     /// Why it cannot be used is told in words.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let words = split(text)?.iter().map(|word| pieces(word)).collect::<Result<Vec<_>, _>>()?;
@@ -29,15 +29,15 @@ impl Template {
     }
 
     pub(crate) fn has(&self, place: &str) -> bool {
-        self.words.iter().flatten().any(|piece| matches!(piece, Piece::Place(found) if *found == place))
+        self.words.iter().flatten().any(|piece| matches!(piece, Part::Place(found) if *found == place))
     }
 
     /// The words of the command, or the name of a place for which there is nothing.
     pub(crate) fn filled(&self, value: impl Fn(&str) -> Option<String>) -> Result<Vec<String>, &'static str> {
-        let fill = |word: &Vec<Piece>| {
-            let text = |piece: &Piece| match piece {
-                Piece::Text(text) => Ok(text.clone()),
-                Piece::Place(name) => value(name).ok_or(*name),
+        let fill = |word: &Vec<Part>| {
+            let text = |piece: &Part| match piece {
+                Part::Text(text) => Ok(text.clone()),
+                Part::Place(name) => value(name).ok_or(*name),
             };
             word.iter().map(text).collect::<Result<String, _>>()
         };
@@ -86,7 +86,7 @@ fn split(text: &str) -> Result<Vec<String>, String> {
 }
 
 /// `{name}` is a place and `{{` a brace. Braces around anything but a word, as in `${1%.t}`, are left alone.
-fn pieces(word: &str) -> Result<Vec<Piece>, String> {
+fn pieces(word: &str) -> Result<Vec<Part>, String> {
     let mut pieces = Vec::new();
     let mut text = String::new();
     let mut rest = word;
@@ -111,14 +111,14 @@ fn pieces(word: &str) -> Result<Vec<Piece>, String> {
             return Err(format!("there is no {{{name}}}, there are {}; write {{{{ for a brace", known.join(", ")));
         };
         if !text.is_empty() {
-            pieces.push(Piece::Text(std::mem::take(&mut text)));
+            pieces.push(Part::Text(std::mem::take(&mut text)));
         }
-        pieces.push(Piece::Place(place));
+        pieces.push(Part::Place(place));
         rest = &rest[name.len() + 1..];
     }
     text.push_str(rest);
     if !text.is_empty() {
-        pieces.push(Piece::Text(text));
+        pieces.push(Part::Text(text));
     }
     Ok(pieces)
 }
@@ -137,7 +137,7 @@ mod tests {
 
     fn filled(template: &str) -> Vec<String> {
         let value = |name: &str| (name != "file").then(|| format!("<{name}>"));
-        Template::parse(template).unwrap().filled(value).unwrap()
+        OneTestCommand::parse(template).unwrap().filled(value).unwrap()
     }
 
     #[test]
@@ -148,7 +148,7 @@ mod tests {
 
     #[test]
     fn what_is_filled_in_stays_in_its_word() {
-        let template = Template::parse("run {name}").unwrap();
+        let template = OneTestCommand::parse("run {name}").unwrap();
         let words = template.filled(|_| Some("it's; rm -r \"x\" {id}".to_owned())).unwrap();
         assert_eq!(words, ["run", "it's; rm -r \"x\" {id}"]);
     }
@@ -164,14 +164,14 @@ mod tests {
 
     #[test]
     fn what_cannot_be_used_is_told() {
-        let complaint = |text: &str| Template::parse(text).unwrap_err();
+        let complaint = |text: &str| OneTestCommand::parse(text).unwrap_err();
         assert_eq!(complaint("run '{name}"), "a ' is not closed");
         assert_eq!(complaint("run \"{name}"), "a \" is not closed");
         assert_eq!(complaint("run {name} \\"), "it ends with a backslash");
         assert_eq!(complaint(" "), "it is empty");
         assert!(complaint("run {nmae}").starts_with("there is no {nmae}, there are {id}, {name}, "));
         assert!(complaint("run all {results}").starts_with("nothing in it says which test to run"));
-        assert_eq!(Template::parse("run {file}").unwrap().filled(|_| None), Err("file"));
+        assert_eq!(OneTestCommand::parse("run {file}").unwrap().filled(|_| None), Err("file"));
     }
 
     #[test]

@@ -6,8 +6,8 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::driver::suite;
 use crate::process::captured_command;
+use crate::process::files::{file_contains, find_program, relative};
 
 type Sources = &'static [(&'static str, &'static str)];
 
@@ -128,22 +128,22 @@ const CLASSIC: Sources = sources![
 ];
 
 /// Where to compile, and where to keep what comes of it.
-pub(crate) struct Kit<'a> {
+pub(crate) struct AgentBuild<'a> {
     pub(crate) cache: &'a Path,
 }
 
 /// What of JUnit a project has.
 #[derive(Clone, Copy, Debug, Hash, PartialEq, Eq)]
-pub(crate) struct Flavour {
+pub(crate) struct JunitSupport {
     pub(crate) platform: bool,
     pub(crate) jupiter: bool,
     pub(crate) classic: bool,
 }
 
-impl Flavour {
+impl JunitSupport {
     /// Of a class path whose tests Surefire runs by this provider. None: neither JUnit 4 nor 5.
     pub(crate) fn of(provider: &str, class_path: &[String]) -> Option<Self> {
-        let has = |class: &str| class_path.iter().any(|path| suite::file_has(Path::new(path), &[class.as_bytes()]));
+        let has = |class: &str| class_path.iter().any(|path| file_contains(Path::new(path), &[class.as_bytes()]));
         let platform = provider.contains("junitplatform");
         let classic = has("org/junit/runners/ParentRunner.class");
         let jupiter = platform
@@ -154,7 +154,7 @@ impl Flavour {
     }
 }
 
-impl Kit<'_> {
+impl AgentBuild<'_> {
     /// What Maven is to load, a directory of classes.
     pub(crate) fn extension(&self) -> Result<PathBuf, String> {
         let javac = javac(None)?;
@@ -172,11 +172,11 @@ impl Kit<'_> {
     }
 
     /// The agent for a project with this class path, as a jar.
-    pub(crate) fn agent(&self, java: &Path, flavour: Flavour, class_path: &[String]) -> Result<PathBuf, String> {
+    pub(crate) fn agent(&self, java: &Path, support: JunitSupport, class_path: &[String]) -> Result<PathBuf, String> {
         let mut parts = vec![COMMON, LAYERS, LINES, STATE];
-        parts.extend(flavour.platform.then_some(PLATFORM));
-        parts.extend(flavour.jupiter.then_some(JUPITER));
-        parts.extend(flavour.classic.then_some(CLASSIC));
+        parts.extend(support.platform.then_some(PLATFORM));
+        parts.extend(support.jupiter.then_some(JUPITER));
+        parts.extend(support.classic.then_some(CLASSIC));
         let name = |path: &String| Path::new(path).file_name().map(|name| name.to_string_lossy().into_owned());
         // What it is compiled against is part of what it is.
         let against: Vec<String> = class_path
@@ -223,7 +223,7 @@ impl Kit<'_> {
         let cannot = |error: std::io::Error| format!("{}: {error}", new.display());
         fs::create_dir_all(&new).map_err(cannot)?;
         let made = make(&new).and_then(|files| {
-            let below = files.iter().map(|file| suite::relative(file, &new));
+            let below = files.iter().map(|file| relative(file, &new));
             let lines: Vec<String> =
                 below.zip(&files).filter_map(|(name, file)| Some(format!("{:016x} {name}\n", sum(file)?))).collect();
             fs::write(new.join("sums"), lines.concat()).map_err(cannot)
@@ -306,8 +306,8 @@ fn javac(java: Option<&Path>) -> Result<PathBuf, String> {
     let places = [
         java.and_then(|java| beside(java.to_owned())),
         home,
-        suite::found("javac"),
-        suite::found("java").and_then(beside),
+        find_program("javac"),
+        find_program("java").and_then(beside),
     ];
     let found = places.into_iter().flatten().find(|path| path.is_file());
     found.ok_or_else(|| "no javac was found: unflake needs a JDK, in JAVA_HOME or in PATH".to_owned())
@@ -320,7 +320,7 @@ mod tests {
     #[test]
     fn what_was_made_is_used_again_until_it_is_damaged() {
         let cache = tempfile::tempdir().unwrap();
-        let kit = Kit { cache: cache.path() };
+        let kit = AgentBuild { cache: cache.path() };
         let made = std::cell::Cell::new(0);
         let make = |place: &Path| {
             made.set(made.get() + 1);

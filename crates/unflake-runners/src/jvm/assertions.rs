@@ -4,12 +4,15 @@ use std::collections::{BTreeSet, HashMap};
 use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde::Deserialize;
 
-use crate::driver::suite::{self, Case};
+use crate::driver::assertion_filter::AssertionFilter;
+use crate::driver::list_context::ListContext;
+use crate::driver::suite::TestCase;
 use crate::jvm::java_sites::{self, Site};
+use crate::process::files::relative;
 
 /// Larger sources are tables that some program has written.
 const LARGEST: u64 = 2 << 20;
@@ -18,11 +21,11 @@ pub(crate) struct Assertions {
     pub(crate) may_be_let_fail: bool,
     /// Files are named relative to this.
     root: PathBuf,
-    known: Mutex<Known>,
+    known: Mutex<AssertionState>,
 }
 
 #[derive(Default)]
-struct Known {
+struct AssertionState {
     /// Sources that have been read.
     read: BTreeSet<PathBuf>,
     sites: Vec<Site>,
@@ -32,7 +35,7 @@ struct Known {
 
 /// One that may fail, as unflake names it.
 #[derive(Deserialize)]
-struct MayFail {
+struct AllowedFailure {
     test: String,
     file: String,
     function: String,
@@ -45,7 +48,18 @@ impl Assertions {
         Self { may_be_let_fail, root: root.to_owned(), known: Mutex::default() }
     }
 
-    fn known(&self) -> MutexGuard<'_, Known> {
+    /// Of a project whose assertions unflake asks for.
+    pub(crate) fn wanted(context: &ListContext<'_>) -> Option<Arc<Self>> {
+        context.wants_layer("assertion").then(|| Arc::new(Self::new(&context.here, context.filter)))
+    }
+
+    /// For a suite: None where no assertion can be let fail.
+    pub(crate) fn into_filter(self: Arc<Self>) -> Option<Arc<dyn AssertionFilter>> {
+        let can_filter = self.may_be_let_fail && !self.known().read.is_empty();
+        can_filter.then(|| self as Arc<dyn AssertionFilter>)
+    }
+
+    fn known(&self) -> MutexGuard<'_, AssertionState> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -62,7 +76,7 @@ impl Assertions {
                 match entry.file_type() {
                     Ok(kind) if kind.is_dir() => ahead.push(path),
                     Ok(_) if is_source(&path) && known.read.insert(path.clone()) => {
-                        let file = suite::relative(&path, &self.root);
+                        let file = relative(&path, &self.root);
                         let text = fs::read(&path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
                         known
                             .sites
@@ -74,11 +88,6 @@ impl Assertions {
         }
     }
 
-    /// Whether no source was taken in.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.known().read.is_empty()
-    }
-
     /// For the agent in a JVM: in each line a file, a line of it, what is called there, and the name of that assertion.
     pub(crate) fn table(&self) -> String {
         let line = |site: &Site| {
@@ -88,9 +97,8 @@ impl Assertions {
         self.known().sites.iter().map(line).collect()
     }
 
-    /// Every one of them, in a file of this directory.
-    pub(crate) fn told(&self, side: &Path) -> io::Result<PathBuf> {
-        let path = side.join(format!("sites-{}", std::process::id()));
+    fn write_all(&self, directory: &Path) -> io::Result<PathBuf> {
+        let path = directory.join(format!("sites-{}", std::process::id()));
         let mut out = io::BufWriter::new(fs::File::create(&path)?);
         for site in &self.known().sites {
             serde_json::to_writer(&mut out, site)?;
@@ -100,9 +108,8 @@ impl Assertions {
         Ok(path)
     }
 
-    /// From now on those that this file names may fail, and no others.
-    pub(crate) fn let_fail(&self, path: &Path) -> io::Result<()> {
-        let wanted: Vec<MayFail> = serde_json::from_slice(&fs::read(path)?)?;
+    fn set_allowed(&self, path: &Path) -> io::Result<()> {
+        let wanted: Vec<AllowedFailure> = serde_json::from_slice(&fs::read(path)?)?;
         let mut known = self.known();
         let mut places: HashMap<(&str, &str, &str, u32), Vec<usize>> = HashMap::new();
         for (at, site) in known.sites.iter().enumerate() {
@@ -123,15 +130,25 @@ impl Assertions {
 
     /// For the agent in a JVM that runs these tests: in each line the place of a test, and of an assertion that may fail in it. None: none
     /// may.
-    pub(crate) fn may_fail(&self, cases: &[&Case]) -> Option<String> {
+    pub(crate) fn may_fail(&self, tests: &[&TestCase]) -> Option<String> {
         let known = self.known();
         let mut lines = String::new();
-        for (at, case) in cases.iter().enumerate() {
-            for site in known.may_fail.get(&case.id).into_iter().flatten() {
+        for (at, test) in tests.iter().enumerate() {
+            for site in known.may_fail.get(&test.id).into_iter().flatten() {
                 lines.push_str(&format!("{at}\t{site}\n"));
             }
         }
         (!lines.is_empty()).then_some(lines)
+    }
+}
+
+impl AssertionFilter for Assertions {
+    fn write_sites(&self, directory: &Path) -> io::Result<PathBuf> {
+        self.write_all(directory)
+    }
+
+    fn let_fail(&self, path: &Path) -> io::Result<()> {
+        self.set_allowed(path)
     }
 }
 
@@ -164,7 +181,7 @@ mod tests {
         let table = assertions.table();
         assert_eq!(table.lines().next(), Some("src/a/A.java\t2\tassertTrue\tA.a\t0\tassertTrue(x)"));
         assert_eq!(table.lines().count(), 3, "{table}");
-        let told = fs::read_to_string(assertions.told(place.path()).unwrap()).unwrap();
+        let told = fs::read_to_string(assertions.write_sites(place.path()).unwrap()).unwrap();
         assert!(told.lines().nth(2).unwrap().contains(r#""expression":"assertThat(y).isNull()","ordinal":0,"line":3"#));
 
         let named = |expression: &str| {

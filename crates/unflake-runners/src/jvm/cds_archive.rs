@@ -6,7 +6,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::driver::suite;
+use crate::process::spec::apply_env;
 
 /// Tests that do nothing, by whose run the archive is filled.
 const JUPITER: &str = "[engine:junit-jupiter]/[class:unflake.junit.Warm]/[method:nothing()]\n";
@@ -15,7 +15,7 @@ const CLASSIC: &str = "classic:unflake.junit.WarmClassic/nothing(unflake.junit.W
 const OF_PROJECT: [&str; 4] =
     ["-Xshare", "-XX:SharedArchiveFile", "-XX:ArchiveClassesAtExit", "-XX:+AutoCreateSharedArchive"];
 
-pub(crate) struct Archive {
+pub(crate) struct CdsArchive {
     path: PathBuf,
     java: PathBuf,
     /// The beginning of the class path: jars alone, which an archive is tied to.
@@ -33,7 +33,7 @@ pub(crate) fn parted(class_path: Vec<String>) -> (Vec<String>, Vec<String>) {
     class_path.into_iter().partition(of_runner)
 }
 
-impl Archive {
+impl CdsArchive {
     /// None: the project has its own way.
     pub(crate) fn new(
         java: &Path,
@@ -60,13 +60,13 @@ impl Archive {
     }
 
     /// Has it made beside everything else, for the JVMs that come later. Nobody waits for it, and one that cannot make it leaves none.
-    pub(crate) fn make(&self, files: &[PathBuf; 2], side: &Path) {
+    pub(crate) fn make(&self, files: &[PathBuf; 2], run_dir: &Path) {
         if self.path.is_file() {
             return;
         }
         let name = self.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let (order, new) =
-            (side.join(format!("{name}.order")), self.path.with_extension(std::process::id().to_string()));
+            (run_dir.join(format!("{name}.order")), self.path.with_extension(std::process::id().to_string()));
         if fs::write(&order, &self.order).is_err() {
             return;
         }
@@ -83,7 +83,7 @@ impl Archive {
         let script = r#"new=$1; path=$2; shift 2; "$@" && mv -f "$new" "$path"; rm -f "$new""#;
         let mut command = Command::new("nice");
         command.args(["-n", "10", "sh", "-c", script, "sh"]).arg(&new).arg(&self.path).args(words).arg(order);
-        suite::set(&mut command, &[("JAVA_TOOL_OPTIONS".to_owned(), None)].into());
+        apply_env(&mut command, &[("JAVA_TOOL_OPTIONS".to_owned(), None)].into());
         let _ = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).current_dir("/").spawn();
     }
 }
@@ -105,8 +105,9 @@ mod tests {
     #[test]
     fn a_project_with_an_archive_of_its_own_keeps_it() {
         let options = |word: &str| [word.to_owned()];
-        let new =
-            |options: &[String]| Archive::new(Path::new("/jdk/bin/java"), &[], Path::new("/c"), options, true, false);
+        let new = |options: &[String]| {
+            CdsArchive::new(Path::new("/jdk/bin/java"), &[], Path::new("/c"), options, true, false)
+        };
         assert!(new(&options("-Xshare:off")).is_none());
         assert!(new(&options("-Xmx1g")).is_some_and(|archive| archive.option().is_none()));
     }

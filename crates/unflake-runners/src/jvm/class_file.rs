@@ -27,7 +27,7 @@ impl ClassFile {
 
     /// None: it is none. Chapter 4 of the JVM's specification.
     fn parse(bytes: &[u8]) -> Option<Self> {
-        let mut rest = Rest(bytes);
+        let mut rest = ByteReader(bytes);
         if rest.u32()? != 0xcafe_babe {
             return None;
         }
@@ -50,7 +50,7 @@ impl ClassFile {
         }
         rest.attributes(|name, value| {
             if text(name) == Some(b"SourceFile") {
-                let source = Rest(value).u16().and_then(text);
+                let source = ByteReader(value).u16().and_then(text);
                 class.source = source.map(|name| String::from_utf8_lossy(name).into_owned());
             }
         })?;
@@ -67,9 +67,9 @@ fn simple_names(text: &[u8]) -> BTreeSet<String> {
 }
 
 /// What has not been read yet.
-struct Rest<'a>(&'a [u8]);
+struct ByteReader<'a>(&'a [u8]);
 
-impl<'a> Rest<'a> {
+impl<'a> ByteReader<'a> {
     fn take(&mut self, count: usize) -> Option<&'a [u8]> {
         let (taken, rest) = self.0.split_at_checked(count)?;
         self.0 = rest;

@@ -3,9 +3,10 @@
 
 use std::fs;
 
-use crate::driver::suite::{Case, Start};
+use crate::driver::suite::TestCase;
 use crate::jvm::cds_archive;
 use crate::jvm::module::Jvm;
+use crate::process::spec::ProcessSpec;
 
 /// Jars that all class loaders share, by how their names begin: those of JUnit, and what their classes need to be loaded.
 const SHARED: [&str; 14] = [
@@ -30,8 +31,8 @@ const ARCHIVE: &str = "-XX:SharedArchiveFile=";
 
 impl Jvm {
     /// The process that runs these tests, each with those right after it that are the same in a class loader of its own.
-    pub(crate) fn start_in_process(&self, cases: &[&Case]) -> Result<Start, String> {
-        let (order, line) = self.write_order(cases)?;
+    pub(crate) fn start_in_process(&self, tests: &[&TestCase]) -> Result<ProcessSpec, String> {
+        let (order, line) = self.write_order(tests)?;
         // Most code of such a JVM runs a few times and is gone with its class loader.
         let mut start = self.with_order(&line, 1);
         let class_path = start.words.iter().rposition(|word| word == "-cp").and_then(|at| start.words.get_mut(at + 1));

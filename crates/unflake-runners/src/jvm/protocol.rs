@@ -5,13 +5,15 @@ use std::time::Instant;
 use serde::Deserialize;
 use unflake_protocol::{Failed, NotRestored, Outcome, Phase};
 
-use crate::driver::suite::{End, How, Judged, Listener, Said, failed};
+use crate::driver::program::{OutputListener, ProgramEvent};
+use crate::driver::test_result::{TestResult, failed};
 use crate::process::bounded_text::lossless;
+use crate::process::spec::{ExitKind, ProcessEnd};
 
 /// One thing that is said.
 #[derive(Debug, Default, Deserialize, PartialEq)]
 #[serde(default)]
-pub(crate) struct Word {
+pub(crate) struct AgentMessage {
     pub(crate) test: Option<String>,
     pub(crate) class: String,
     pub(crate) method: String,
@@ -43,17 +45,17 @@ pub(crate) struct Word {
 }
 
 /// Finds what is said among what else is printed: it stands between marks, and may come in pieces.
-pub(crate) struct Ear {
+pub(crate) struct MessageReader {
     mark: Vec<u8>,
     begun: Option<Vec<u8>>,
 }
 
-impl Ear {
+impl MessageReader {
     pub(crate) fn new(mark: &str) -> Self {
         Self { mark: mark.as_bytes().to_vec(), begun: None }
     }
 
-    pub(crate) fn hear(&mut self, line: &[u8]) -> Vec<Word> {
+    pub(crate) fn hear(&mut self, line: &[u8]) -> Vec<AgentMessage> {
         let mut words = Vec::new();
         let mut rest = line;
         loop {
@@ -96,8 +98,8 @@ fn found(mark: &[u8], text: &[u8]) -> Option<usize> {
 }
 
 /// Follows the tests of one process.
-pub(crate) struct Follower<P: Fn(&str) -> String> {
-    ear: Ear,
+pub(crate) struct AgentListener<P: Fn(&str) -> String> {
+    reader: MessageReader,
     tests: usize,
     /// The path of a source, from what a stack trace says.
     path: P,
@@ -110,22 +112,22 @@ pub(crate) struct Follower<P: Fn(&str) -> String> {
     enough: bool,
 }
 
-impl<P: Fn(&str) -> String> Follower<P> {
+impl<P: Fn(&str) -> String> AgentListener<P> {
     pub(crate) fn new(mark: &str, tests: usize, path: P) -> Self {
         let (current, told, since, problem, enough) = (None, 0, Instant::now(), None, false);
-        Self { ear: Ear::new(mark), tests, path, current, told, since, problem, enough }
+        Self { reader: MessageReader::new(mark), tests, path, current, told, since, problem, enough }
     }
 
-    fn judged(&self, mut word: Word) -> Judged {
+    fn judged(&self, mut word: AgentMessage) -> TestResult {
         let layers = word.layers.take();
-        Judged { layers, ..self.ended(word) }
+        TestResult { layers, ..self.ended(word) }
     }
 
-    fn ended(&self, word: Word) -> Judged {
+    fn ended(&self, word: AgentMessage) -> TestResult {
         let outcome = match word.outcome.as_str() {
-            "passed" => return Judged::new(Outcome::Passed, word.seconds),
+            "passed" => return TestResult::new(Outcome::Passed, word.seconds),
             "skipped" => {
-                return Judged::new(Outcome::Skipped, word.seconds).failed(failed("Skipped", &word.message));
+                return TestResult::new(Outcome::Skipped, word.seconds).failed(failed("Skipped", &word.message));
             }
             "error" => Outcome::Error,
             _ => Outcome::Failed,
@@ -143,28 +145,28 @@ impl<P: Fn(&str) -> String> Follower<P> {
             file: word.file.map(|file| (self.path)(&file)),
             line: word.line.and_then(|line| u32::try_from(line).ok()),
         };
-        Judged::new(outcome, word.seconds).failed(failure).said(word.stdout, word.stderr)
+        TestResult::new(outcome, word.seconds).failed(failure).with_output(word.stdout, word.stderr)
     }
 }
 
-impl<P: Fn(&str) -> String> Listener for Follower<P> {
-    fn line(&mut self, line: &[u8]) -> Vec<Said> {
+impl<P: Fn(&str) -> String> OutputListener for AgentListener<P> {
+    fn line(&mut self, line: &[u8]) -> Vec<ProgramEvent> {
         let mut said = Vec::new();
-        for mut word in self.ear.hear(line) {
+        for mut word in self.reader.hear(line) {
             self.since = Instant::now();
             if let Some(at) = word.start.filter(|at| *at < self.tests) {
                 self.current = Some(at);
-                said.push(Said::Start(at));
+                said.push(ProgramEvent::Started(at));
             }
             if let Some(at) = word.done.filter(|at| *at < self.tests) {
                 self.current = None;
                 self.told = self.told.max(at + 1);
-                said.push(Said::Done(at, self.judged(word)));
+                said.push(ProgramEvent::Done(at, self.judged(word)));
                 continue;
             }
-            said.extend(word.changed.take().map(Said::Changed));
+            said.extend(word.changed.take().map(ProgramEvent::Changed));
             if word.restored {
-                said.push(Said::Restored(std::mem::take(&mut word.failed)));
+                said.push(ProgramEvent::Restored(std::mem::take(&mut word.failed)));
             }
             self.problem = word.problem.take().or(self.problem.take());
             self.enough |= word.enough;
@@ -176,29 +178,29 @@ impl<P: Fn(&str) -> String> Listener for Follower<P> {
         Some(self.since)
     }
 
-    fn end(&mut self, end: &End) -> Vec<Said> {
+    fn end(&mut self, end: &ProcessEnd) -> Vec<ProgramEvent> {
         let mut said = Vec::new();
         let at = match self.current {
             Some(at) => at,
             None if self.enough => return said,
             // It has ended between two tests, or before the first.
             None if self.told < self.tests => {
-                said.push(Said::Start(self.told));
+                said.push(ProgramEvent::Started(self.told));
                 self.told
             }
             None => return said,
         };
-        let (stdout, stderr) = (self.ear.others(&end.stdout), end.stderr.clone());
+        let (stdout, stderr) = (self.reader.others(&end.stdout), end.stderr.clone());
         let words = [stdout.trim_end(), stderr.trim_end()].join("\n");
         let seconds = self.since.elapsed().as_secs_f64();
-        let judged = match end.how {
-            How::TimedOut => Judged::timed_out(seconds, words.trim()),
-            how => {
+        let judged = match end.exit {
+            ExitKind::TimedOut => TestResult::timed_out(seconds, words.trim()),
+            exit => {
                 let problem = self.problem.take().map(|text| lossless(text.as_bytes()));
-                Judged::crashed(how, seconds, problem, words.trim())
+                TestResult::crashed(exit, seconds, problem, words.trim())
             }
         };
-        said.push(Said::Done(at, judged.said(stdout, stderr)));
+        said.push(ProgramEvent::Done(at, judged.with_output(stdout, stderr)));
         said
     }
 }
@@ -207,22 +209,22 @@ impl<P: Fn(&str) -> String> Listener for Follower<P> {
 mod tests {
     use super::*;
 
-    fn follow(lines: &[&str], how: How) -> Vec<String> {
-        let mut follower = Follower::new("@@", 3, |file| format!("src/{file}"));
-        let mut said: Vec<Said> = lines.iter().flat_map(|line| follower.line(line.as_bytes())).collect();
-        let end = End { how, stdout: lines.join("\n"), stderr: "err".to_owned(), seconds: 1.0 };
+    fn follow(lines: &[&str], exit: ExitKind) -> Vec<String> {
+        let mut follower = AgentListener::new("@@", 3, |file| format!("src/{file}"));
+        let mut said: Vec<ProgramEvent> = lines.iter().flat_map(|line| follower.line(line.as_bytes())).collect();
+        let end = ProcessEnd { exit, stdout: lines.join("\n"), stderr: "err".to_owned(), seconds: 1.0 };
         said.extend(follower.end(&end));
-        let told = |said: Said| match said {
-            Said::Start(at) => format!("{at} begins"),
-            Said::Done(at, judged) => {
+        let told = |said: ProgramEvent| match said {
+            ProgramEvent::Started(at) => format!("{at} begins"),
+            ProgramEvent::Done(at, judged) => {
                 let why = judged.failure.map(|failure| {
                     let place = failure.file.map(|file| format!(" at {file}:{:?}", failure.line)).unwrap_or_default();
                     format!(": {:?} {}{place}", failure.phase, failure.message)
                 });
                 format!("{at} {:?}{}", judged.outcome, why.unwrap_or_default())
             }
-            Said::Changed(path) => format!("changed: {path}"),
-            Said::Restored(failed) => format!("restored but for {}", failed.len()),
+            ProgramEvent::Changed(path) => format!("changed: {path}"),
+            ProgramEvent::Restored(failed) => format!("restored but for {}", failed.len()),
         };
         said.into_iter().map(told).collect()
     }
@@ -235,7 +237,7 @@ mod tests {
             r#"@@{"done":0,"outcome":"passed"}@@@@{"start":1}@@"#,
             r#"@@{"done":1,"outcome":"failed","phase":"call","mess"#,
             r#"age":"no","file":"a/B.java","line":3}@@"#,
-            r#"@@{"changed":"/side/told"}@@"#,
+            r#"@@{"changed":"/run_dir/told"}@@"#,
             r#"@@{"restored":true,"failed":[{"cell":"a.B.c","why":"it is final"}]}@@"#,
             r#"@@{"start":2}@@"#,
             r#"@@{"done":2,"outcome":"error","phase":"shared-tear-down","message":"late"}@@"#,
@@ -250,17 +252,20 @@ mod tests {
             "2 begins",
             "2 Error: SharedTearDown late",
         ];
-        assert_eq!(follow(&lines, How::Exit(0)), told);
+        assert_eq!(follow(&lines, ExitKind::Exit(0)), told);
     }
 
     #[test]
     fn a_process_that_dies_takes_its_test_with_it() {
         let lines = [r#"@@{"start":0}@@"#, r#"@@{"done":0,"outcome":"passed"}@@"#, r#"@@{"start":1}@@"#];
         let crashed = "1 Crashed: Process the process left with exit code 0";
-        assert_eq!(follow(&lines, How::Exit(0)), ["0 begins", "0 Passed", "1 begins", crashed]);
-        assert!(follow(&lines, How::TimedOut)[3].starts_with("1 TimedOut"));
-        assert_eq!(follow(&[lines[0], lines[1], r#"@@{"enough":true}@@"#], How::Exit(0)), ["0 begins", "0 Passed"]);
+        assert_eq!(follow(&lines, ExitKind::Exit(0)), ["0 begins", "0 Passed", "1 begins", crashed]);
+        assert!(follow(&lines, ExitKind::TimedOut)[3].starts_with("1 TimedOut"));
+        assert_eq!(
+            follow(&[lines[0], lines[1], r#"@@{"enough":true}@@"#], ExitKind::Exit(0)),
+            ["0 begins", "0 Passed"]
+        );
         let crashed = "0 Crashed: Process no such class";
-        assert_eq!(follow(&[r#"@@{"problem":"no such class"}@@"#], How::Exit(1)), ["0 begins", crashed]);
+        assert_eq!(follow(&[r#"@@{"problem":"no such class"}@@"#], ExitKind::Exit(1)), ["0 begins", crashed]);
     }
 }

@@ -13,12 +13,12 @@ const DEEPEST: usize = 32;
 type Stamp = (u64, u64, i64, i64, i64, i64);
 
 /// The files of a pattern at one moment. `*` and `?` stand for parts of a name, `**` for any directories.
-pub(crate) struct Before {
+pub(crate) struct FileStamps {
     pattern: PathBuf,
     stamps: HashMap<PathBuf, Stamp>,
 }
 
-impl Before {
+impl FileStamps {
     pub(crate) fn now(pattern: &Path) -> Self {
         let stamps = matching(pattern).into_iter().filter_map(|path| Some((stamp(&path)?, path)));
         Self { pattern: pattern.to_owned(), stamps: stamps.map(|(stamp, path)| (path, stamp)).collect() }
@@ -143,14 +143,14 @@ mod tests {
         for name in ["a/old.xml", "a/b/again.xml", "a/b/not.txt", ".git/x.xml"] {
             fs::write(path(name), "1").unwrap();
         }
-        let before = Before::now(&path("**/*.xml"));
+        let before = FileStamps::now(&path("**/*.xml"));
         assert!(before.had_any() && before.written_since().is_empty());
         std::thread::sleep(std::time::Duration::from_millis(20));
         fs::write(path("a/b/again.xml"), "1").unwrap();
         fs::write(path("c/new.xml"), "1").unwrap();
         fs::write(path("c/new.txt"), "1").unwrap();
         assert_eq!(before.written_since(), [path("a/b/again.xml"), path("c/new.xml")]);
-        let one = Before::now(&path("none.xml"));
+        let one = FileStamps::now(&path("none.xml"));
         assert!(!one.had_any());
         fs::write(path("none.xml"), "1").unwrap();
         assert_eq!(one.written_since(), [path("none.xml")]);

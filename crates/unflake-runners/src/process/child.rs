@@ -1,6 +1,5 @@
 //! One process: started, heard, limited in time, and ended with everything that it started.
 
-use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::{AsFd, OwnedFd};
@@ -12,8 +11,9 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 
-use crate::driver::suite::{self, End, How, Listener, Said, Start};
-use crate::process::bounded_text::Capture;
+use crate::driver::program::{OutputListener, ProgramEvent};
+use crate::process::bounded_text::BoundedText;
+use crate::process::spec::{EnvChanges, ExitKind, ProcessEnd, ProcessSpec, apply_env};
 
 /// How often to look whether a process has ended whose output somebody else still holds, and at the clock.
 const LOOK: Duration = Duration::from_millis(20);
@@ -24,7 +24,7 @@ const GATHER: Duration = Duration::from_millis(1);
 /// A longer line is heard in pieces.
 const LONGEST_LINE: usize = 64 << 10;
 
-pub(crate) struct Limits {
+pub(crate) struct ProcessLimits {
     pub(crate) time: Option<Duration>,
     /// Characters of one text.
     pub(crate) output: usize,
@@ -32,16 +32,16 @@ pub(crate) struct Limits {
 
 /// Runs a process to its end and hands on what its listener says, as much as there is at a time.
 pub(crate) fn follow(
-    start: &Start,
-    world: &BTreeMap<String, Option<String>>,
-    limits: &Limits,
-    listener: &mut dyn Listener,
-    mut say: impl FnMut(Vec<Said>),
+    start: &ProcessSpec,
+    env_changes: &EnvChanges,
+    limits: &ProcessLimits,
+    listener: &mut dyn OutputListener,
+    mut say: impl FnMut(Vec<ProgramEvent>),
 ) -> io::Result<()> {
-    let arm = |armed: bool| start.door.as_ref().map_or(Ok(()), |door| door.arm(armed));
-    let mut say = |said: Vec<Said>| {
+    let arm = |armed: bool| start.spawn.as_ref().map_or(Ok(()), |spawn| spawn.arm(armed));
+    let mut say = |said: Vec<ProgramEvent>| {
         // What a runner does before its first test is not to be delayed.
-        if said.iter().any(|one| matches!(one, Said::Start(_))) {
+        if said.iter().any(|one| matches!(one, ProgramEvent::Started(_))) {
             let _ = arm(true);
         }
         say(said);
@@ -49,7 +49,7 @@ pub(crate) fn follow(
     say(listener.begin());
     let began = Instant::now();
     let limit = limits.time.into_iter().chain(start.limit).min();
-    let (mut child, mut streams) = spawn(start, world, limits.output)?;
+    let (mut child, mut streams) = spawn(start, env_changes, limits.output)?;
     let mut timed_out = false;
     let mut status = None;
     let mut ended_at: Option<Instant> = None;
@@ -84,8 +84,8 @@ pub(crate) fn follow(
     say(lines.flat_map(|line| listener.line(&line)).collect());
     let text = |at: usize| streams.get(at).map(|stream| stream.kept.text()).unwrap_or_default();
     let _ = arm(false);
-    let end = End {
-        how: if timed_out { How::TimedOut } else { how(status) },
+    let end = ProcessEnd {
+        exit: if timed_out { ExitKind::TimedOut } else { exit(status) },
         stdout: text(0),
         stderr: text(1),
         seconds: began.elapsed().as_secs_f64(),
@@ -117,19 +117,15 @@ fn wait(child: &mut Child, limit: Option<Duration>, began: Instant, timed_out: &
     }
 }
 
-fn spawn(
-    start: &Start,
-    world: &BTreeMap<String, Option<String>>,
-    output_limit: usize,
-) -> io::Result<(Child, Vec<Stream>)> {
-    if let (Some(early), None) = (&start.early, &start.door)
-        && let Some((child, out, err)) = early.begin()
+fn spawn(start: &ProcessSpec, env_changes: &EnvChanges, output_limit: usize) -> io::Result<(Child, Vec<Stream>)> {
+    if let (Some(prestarted), None) = (&start.prestarted, &start.spawn)
+        && let Some((child, out, err)) = prestarted.begin()
     {
         let streams = [(out, true), (err, false)].map(|(pipe, lines)| Stream::new(pipe, output_limit, lines));
         return Ok((child, streams.into()));
     }
     let (from_out, out) = io::pipe()?;
-    let mut command = command(start, world)?;
+    let mut command = command(start, env_changes)?;
     command.stdin(Stdio::null()).stdout(out.try_clone()?);
     let mut streams = vec![Stream::new(from_out.into(), output_limit, true)];
     if start.merged {
@@ -146,7 +142,7 @@ fn spawn(
 }
 
 /// What starts it, without its ends of pipes.
-pub(crate) fn command(start: &Start, world: &BTreeMap<String, Option<String>>) -> io::Result<Command> {
+pub(crate) fn command(start: &ProcessSpec, env_changes: &EnvChanges) -> io::Result<Command> {
     let Some((program, arguments)) = start.words.split_first() else {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "there is nothing to start"));
     };
@@ -154,14 +150,14 @@ pub(crate) fn command(start: &Start, world: &BTreeMap<String, Option<String>>) -
     command.args(arguments);
     // A group of its own, so that it can be ended with all it started.
     command.process_group(0);
-    suite::set(&mut command, world);
-    suite::set(&mut command, &start.variables);
+    apply_env(&mut command, env_changes);
+    apply_env(&mut command, &start.variables);
     if let Some(directory) = &start.directory {
         command.current_dir(directory);
     }
-    if let Some(door) = &start.door {
-        door.begin()?;
-        door.prepare(&mut command);
+    if let Some(spawn) = &start.spawn {
+        spawn.begin()?;
+        spawn.prepare(&mut command);
     }
     Ok(command)
 }
@@ -170,11 +166,11 @@ pub(crate) fn end_group(child: &Child) {
     let _ = killpg(Pid::from_raw(child.id() as i32), Signal::SIGKILL);
 }
 
-pub(crate) fn how(status: ExitStatus) -> How {
+pub(crate) fn exit(status: ExitStatus) -> ExitKind {
     match (status.code(), status.signal()) {
-        (Some(code), _) => How::Exit(code),
-        (_, Some(signal)) => How::Signal(signal),
-        _ => How::Exit(-1),
+        (Some(code), _) => ExitKind::Exit(code),
+        (_, Some(signal)) => ExitKind::Signal(signal),
+        _ => ExitKind::Exit(-1),
     }
 }
 
@@ -217,7 +213,7 @@ struct Stream {
     ready: bool,
     /// Whether there was more to be read than fits.
     flows: bool,
-    kept: Capture,
+    kept: BoundedText,
     /// Where lines are wanted: the beginning of one that has not ended.
     line: Option<Vec<u8>>,
 }
@@ -228,7 +224,7 @@ impl Stream {
             pipe: Some(pipe.into()),
             ready: false,
             flows: false,
-            kept: Capture::new(limit),
+            kept: BoundedText::new(limit),
             line: lines.then(Vec::new),
         }
     }
@@ -272,65 +268,65 @@ mod tests {
     /// Follows a process and keeps how it ended.
     struct Witness {
         since: Instant,
-        end: Option<(How, String, String)>,
+        end: Option<(ExitKind, String, String)>,
     }
 
-    impl Listener for Witness {
+    impl OutputListener for Witness {
         fn since(&self) -> Option<Instant> {
             Some(self.since)
         }
 
-        fn end(&mut self, end: &End) -> Vec<Said> {
-            self.end = Some((end.how, end.stdout.clone(), end.stderr.clone()));
+        fn end(&mut self, end: &ProcessEnd) -> Vec<ProgramEvent> {
+            self.end = Some((end.exit, end.stdout.clone(), end.stderr.clone()));
             Vec::new()
         }
     }
 
-    fn run(script: &str, limit: Option<Duration>) -> (How, String, String) {
-        let start = Start { words: vec!["sh".into(), "-c".into(), script.into()], ..Start::default() };
+    fn run(script: &str, limit: Option<Duration>) -> (ExitKind, String, String) {
+        let start = ProcessSpec { words: vec!["sh".into(), "-c".into(), script.into()], ..ProcessSpec::default() };
         let mut witness = Witness { since: Instant::now(), end: None };
-        let limits = Limits { time: limit, output: 1000 };
-        follow(&start, &BTreeMap::new(), &limits, &mut witness, |_| {}).unwrap();
+        let limits = ProcessLimits { time: limit, output: 1000 };
+        follow(&start, &EnvChanges::new(), &limits, &mut witness, |_| {}).unwrap();
         witness.end.unwrap()
     }
 
     #[test]
     fn both_outputs_and_the_end_are_heard() {
         let end = run("echo out; echo err >&2; exit 3", None);
-        assert_eq!(end, (How::Exit(3), "out\n".to_owned(), "err\n".to_owned()));
-        assert_eq!(run("kill -SEGV $$", None).0, How::Signal(11));
+        assert_eq!(end, (ExitKind::Exit(3), "out\n".to_owned(), "err\n".to_owned()));
+        assert_eq!(run("kill -SEGV $$", None).0, ExitKind::Signal(11));
     }
 
     #[test]
     fn time_runs_out_for_it_and_for_its_children() {
         let end = run("echo begun; sleep 600 & sleep 600", Some(Duration::from_millis(200)));
-        assert_eq!((end.0, end.1.as_str()), (How::TimedOut, "begun\n"));
+        assert_eq!((end.0, end.1.as_str()), (ExitKind::TimedOut, "begun\n"));
     }
 
     #[test]
     fn one_that_closes_its_output_and_goes_on_is_limited_too() {
-        assert_eq!(run("exec >&- 2>&-; sleep 600", Some(Duration::from_millis(200))).0, How::TimedOut);
+        assert_eq!(run("exec >&- 2>&-; sleep 600", Some(Duration::from_millis(200))).0, ExitKind::TimedOut);
     }
 
     #[test]
     fn what_it_leaves_behind_does_not_keep_us() {
         let end = run("sleep 600 & echo done", None);
-        assert_eq!((end.0, end.1.as_str()), (How::Exit(0), "done\n"));
+        assert_eq!((end.0, end.1.as_str()), (ExitKind::Exit(0), "done\n"));
     }
 
     #[test]
     fn what_it_leaves_behind_may_hold_one_output_only() {
         let end = run("sleep 600 >/dev/null & echo done", Some(Duration::from_secs(20)));
-        assert_eq!((end.0, end.1.as_str()), (How::Exit(0), "done\n"));
+        assert_eq!((end.0, end.1.as_str()), (ExitKind::Exit(0), "done\n"));
         let end = run("sleep 600 2>/dev/null & echo done", Some(Duration::from_secs(20)));
-        assert_eq!((end.0, end.1.as_str()), (How::Exit(0), "done\n"));
+        assert_eq!((end.0, end.1.as_str()), (ExitKind::Exit(0), "done\n"));
     }
 
     #[test]
     fn nothing_of_many_small_pieces_is_lost() {
-        let (how, stdout, stderr) = run("for n in $(seq 200); do echo $n; echo $n >&2; done", None);
+        let (exit, stdout, stderr) = run("for n in $(seq 200); do echo $n; echo $n >&2; done", None);
         let all: String = (1..=200).map(|n| format!("{n}\n")).collect();
-        assert_eq!((how, stdout, stderr), (How::Exit(0), all.clone(), all));
+        assert_eq!((exit, stdout, stderr), (ExitKind::Exit(0), all.clone(), all));
     }
 
     #[test]

@@ -1,22 +1,21 @@
 //! A process that is started before it is known what it is to do, because starting takes long: it waits for one line.
 
-use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::driver::suite::Start;
 use crate::process::child;
+use crate::process::spec::{EnvChanges, ProcessSpec};
 
 /// Such a process, to be used once, and what it is to be told then.
 #[derive(Clone)]
-pub(crate) struct Early {
-    pub(crate) process: Arc<Mutex<Option<Waiting>>>,
+pub(crate) struct Prestarted {
+    pub(crate) process: Arc<Mutex<Option<WaitingProcess>>>,
     pub(crate) line: String,
 }
 
-pub(crate) struct Waiting {
+pub(crate) struct WaitingProcess {
     child: Child,
     stdin: ChildStdin,
     stdout: ChildStdout,
@@ -25,14 +24,14 @@ pub(crate) struct Waiting {
     owner: u32,
 }
 
-impl Early {
+impl Prestarted {
     /// Tells it what to do. None: it is not there any more, or was somebody else's.
     pub(crate) fn begin(&self) -> Option<(Child, OwnedFd, OwnedFd)> {
         let mut place = self.process.lock().unwrap_or_else(PoisonError::into_inner);
         if place.as_ref()?.owner != std::process::id() {
             return None;
         }
-        let Waiting { mut child, mut stdin, stdout, stderr, .. } = place.take()?;
+        let WaitingProcess { mut child, mut stdin, stdout, stderr, .. } = place.take()?;
         if child.try_wait().ok()?.is_some() || writeln!(stdin, "{}", self.line).is_err() {
             child::end_group(&child);
             let _ = child.wait();
@@ -42,9 +41,9 @@ impl Early {
     }
 }
 
-impl Waiting {
-    pub(crate) fn start(start: &Start, world: &BTreeMap<String, Option<String>>) -> io::Result<Self> {
-        let mut command = child::command(start, world)?;
+impl WaitingProcess {
+    pub(crate) fn start(start: &ProcessSpec, env_changes: &EnvChanges) -> io::Result<Self> {
+        let mut command = child::command(start, env_changes)?;
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
         let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
         let (Some(stdin), Some(stdout), Some(stderr)) = pipes else {
