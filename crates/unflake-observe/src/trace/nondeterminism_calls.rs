@@ -29,7 +29,8 @@ impl CallTable {
         lines.into_iter().find_map(|(at, text)| self.call_in(text).map(|(cause, word)| (at, cause, word)))
     }
 
-    fn call_in(&self, text: &str) -> Option<(Cause, &'static str)> {
+    /// The first such call in one line.
+    pub fn call_in(&self, text: &str) -> Option<(Cause, &'static str)> {
         let code = text.split("//").next().unwrap_or_default();
         if self.declares.is_some_and(|word| has_word(code, word)) {
             return None;

@@ -1,7 +1,7 @@
-//! `cargo test`: cargo builds, and hands over to us each test program with everything it would start it with.
+//! `cargo test`: cargo builds, and passes each test program to the driver instead of starting it.
 //!
-//! So every option of cargo means what it always means, and each program gets the directory and the variables that cargo
-//! would give it.
+//! So every option of cargo keeps its meaning, and each program gets the directory and variables
+//! that cargo would give it.
 
 use std::env;
 use std::ffi::OsString;
@@ -23,25 +23,25 @@ use crate::runner::{AgentEntry, DefaultCommand, Driver, Profile, Runner, Texts};
 
 const COMPILER_WORDS: usize = 64 << 10;
 
-/// A program that has been handed over, asked for its tests.
-struct Asked {
+/// A test program from cargo, with its tests.
+struct ListedProgram {
     invocation: Invocation,
     binary: TestBinary,
-    /// None where its harness is its own: it is not asked.
+    /// None for a program with its own harness, which is not asked for its tests.
     listed: Option<Result<(HarnessArgs, Listing), ListError>>,
 }
 
-impl Asked {
+impl ListedProgram {
     fn new(invocation: Invocation, context: &ListContext<'_>) -> Self {
         let path = invocation.path();
         let (harness, variables) = (Harness::of(&path), invocation.differing(context));
         let binary = TestBinary { path, harness, directory: Some(invocation.directory.clone()), variables };
-        let ask = || {
+        let list_program = || {
             let parse_args = libtest::parse_args(invocation.arguments()).map_err(ListError::usage)?;
             let listing = binary.listing(&parse_args).map_err(ListError::collection)?;
             Ok((parse_args, listing))
         };
-        let listed = (harness != Harness::Own).then(ask);
+        let listed = (harness != Harness::Own).then(list_program);
         Self { invocation, binary, listed }
     }
 }
@@ -87,15 +87,17 @@ fn list(context: &ListContext<'_>) -> Result<Suite, ListError> {
     refuse_what_runs_nothing(&before)?;
     let variables = traced_build::variables(context)?;
     let handoff = HandoffSocket::open(context)?;
-    // Programs are asked while cargo still hands over others.
-    let ask = |invocation: Invocation| (!invocation.is_of_doctests()).then(|| Asked::new(invocation, context));
-    let (messages, asked) = handoff.serve(|| build(&before, after, &handoff, &variables, context), ask)?;
+    // Programs list their tests while cargo still builds others.
+    let list_program =
+        |invocation: Invocation| (!invocation.is_of_doctests()).then(|| ListedProgram::new(invocation, context));
+    let (messages, listed_programs) =
+        handoff.serve(|| build(&before, after, &handoff, &variables, context), list_program)?;
     let messages = messages?;
     let artifacts: Vec<Artifact> = messages.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
     let mut suite = Suite { root: context.here.clone(), ..Suite::default() };
-    let has_doctests = asked.iter().any(Option::is_none);
-    for asked in asked.into_iter().flatten() {
-        add(asked, &artifacts, &before, context, &mut suite)?;
+    let has_doctests = listed_programs.iter().any(Option::is_none);
+    for listed_programs in listed_programs.into_iter().flatten() {
+        add(listed_programs, &artifacts, &before, context, &mut suite)?;
     }
     if has_doctests {
         suite.notes.push("doctests are not run: `cargo test --doc` runs them".to_owned());
@@ -103,7 +105,7 @@ fn list(context: &ListContext<'_>) -> Result<Suite, ListError> {
     Ok(suite)
 }
 
-/// The words before `--`, and those after it.
+/// The words before and after `--`.
 fn split(command: &[String]) -> (Vec<String>, &[String]) {
     match command.iter().position(|word| word == "--") {
         Some(at) => (command[..at].to_vec(), &command[at + 1..]),
@@ -126,7 +128,8 @@ fn refuse_what_runs_nothing(words: &[String]) -> Result<(), ListError> {
     Ok(())
 }
 
-/// Has cargo build everything and hand it over. What it says of it, as JSON, a message a line.
+/// Runs cargo, which builds everything and passes on its programs. Returns its JSON messages, one a
+/// line.
 fn build(
     before: &[String],
     after: &[String],
@@ -148,11 +151,11 @@ fn build(
     command.envs(variables.iter().map(|(name, value)| (name, value)));
     let output = captured_command::of(&mut command).map_err(|error| ListError::cannot_start(&before[0], &error))?;
     if !output.status.success() {
-        let mut said = BoundedText::new(COMPILER_WORDS);
-        said.add(&output.stderr);
+        let mut stderr = BoundedText::new(COMPILER_WORDS);
+        stderr.add(&output.stderr);
         let what =
             if has("--quiet") || has("-q") { "cargo could not build the tests" } else { "the tests do not build" };
-        return Err(ListError::collection(format!("{what}:\n{}", said.text().trim())));
+        return Err(ListError::collection(format!("{what}:\n{}", stderr.text().trim())));
     }
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
@@ -170,7 +173,7 @@ pub(crate) fn values_of(words: &[String], option: &str) -> Vec<String> {
     values
 }
 
-/// The part of cargo's message about something it built that is of use here.
+/// The used part of cargo's message about an artifact.
 #[derive(Deserialize)]
 struct Artifact {
     executable: PathBuf,
@@ -186,13 +189,13 @@ struct Target {
 
 /// Adds the tests of one program.
 fn add(
-    asked: Asked,
+    listed_programs: ListedProgram,
     artifacts: &[Artifact],
     cargo: &[String],
     context: &ListContext<'_>,
     suite: &mut Suite,
 ) -> Result<(), ListError> {
-    let Asked { invocation, binary, listed } = asked;
+    let ListedProgram { invocation, binary, listed } = listed_programs;
     let package = invocation.variables.get("CARGO_PKG_NAME").cloned().unwrap_or_default();
     let target = artifacts.iter().find(|artifact| artifact.executable == binary.path).map(|artifact| &artifact.target);
     let (name, selecting) = match target {
@@ -221,7 +224,7 @@ fn add(
     Ok(())
 }
 
-/// The name of a target, and the options of cargo that choose it.
+/// The name of a target, and the options of cargo that select it.
 fn named(package: &str, target: &Target) -> (String, Vec<String>) {
     let options = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
     let name = &target.name;
@@ -234,8 +237,8 @@ fn named(package: &str, target: &Target) -> (String, Vec<String>) {
     }
 }
 
-/// The user's words without those that choose packages, targets and tests. The first that is no option is a subcommand,
-/// if there is one.
+/// The user's words without those that select packages, targets and tests. `subcommand`: the first
+/// word that is not an option is cargo's subcommand.
 pub(crate) fn without_choice(cargo: &[String], subcommand: bool) -> Vec<String> {
     const CHOOSE: [&str; 8] =
         ["--workspace", "--all", "--all-targets", "--lib", "--bins", "--tests", "--examples", "--benches"];

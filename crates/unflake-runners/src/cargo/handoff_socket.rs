@@ -1,7 +1,9 @@
-//! The desk at which cargo hands over test programs, each with everything that it would have started it with.
+//! The socket on which cargo's *runner* reports test programs, each with its arguments, directory
+//! and variables.
 //!
-//! For that, a program of ours is made cargo's *runner*. It connects and says how many words it was given (eight bytes), its
-//! directory, the words and its variables, each with a zero at its end. Nothing of this waits for us: cargo goes on at once.
+//! The runner is a program of unflake. It connects and writes the number of its words (eight
+//! bytes), its directory, the words and its variables, each with a zero byte at its end. It does
+//! not wait for an answer, so cargo goes on at once.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -25,9 +27,9 @@ use crate::driver::suite::ListError;
 use crate::process::spec::{EnvChanges, apply_env};
 
 const TARGET: &str = env!("UNFLAKE_TARGET");
-/// The runner, where there is one for this machine. unflake itself can do the same, and takes longer to start.
+/// The runner, if there is one for this machine. unflake can do the same, but starts more slowly.
 const RUNNER: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/hand-over"));
-/// Variables that are there for the build, and that no test is to see.
+/// Variables of the build that no test must see.
 const OF_BUILDS: [&str; 8] = [
     shims::HAND_OVER,
     shims::RUSTDOC,
@@ -39,10 +41,10 @@ const OF_BUILDS: [&str; 8] = [
     traced_build::RUSTC_INNER,
 ];
 
-/// What cargo would have started.
+/// A program that cargo would have started.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Invocation {
-    /// None: it was rustdoc that would have run doctests.
+    /// Empty if it was rustdoc, which would have run doctests.
     pub(crate) words: Vec<String>,
     pub(crate) directory: PathBuf,
     pub(crate) variables: BTreeMap<String, String>,
@@ -61,7 +63,7 @@ impl Invocation {
         self.words.is_empty()
     }
 
-    /// What cargo has changed in the environment.
+    /// The environment variables that cargo changed.
     pub(crate) fn differing(&self, context: &ListContext<'_>) -> EnvChanges {
         let ours = |name: &str| OF_BUILDS.contains(&name) || context.env_changes.contains_key(name);
         let is_new = |(name, value): &(&String, &String)| {
@@ -70,9 +72,9 @@ impl Invocation {
         self.variables.iter().filter(is_new).map(|(name, value)| (name.clone(), Some(value.clone()))).collect()
     }
 
-    /// None: whoever spoke did not come to the end.
-    fn read(said: &[u8]) -> Option<Self> {
-        let (count, rest) = said.split_first_chunk()?;
+    /// None: the message is incomplete.
+    fn read(message: &[u8]) -> Option<Self> {
+        let (count, rest) = message.split_first_chunk()?;
         let mut texts = rest.strip_suffix(b"\0")?.split(|byte| *byte == 0).map(String::from_utf8_lossy);
         let directory = PathBuf::from(texts.next()?.into_owned());
         let count = u64::from_ne_bytes(*count) as usize;
@@ -83,7 +85,7 @@ impl Invocation {
 }
 
 pub(crate) struct HandoffSocket {
-    place: PathBuf,
+    socket_dir: PathBuf,
     listener: UnixListener,
     /// The words before those of a test program.
     runner: Vec<String>,
@@ -91,18 +93,18 @@ pub(crate) struct HandoffSocket {
 
 impl HandoffSocket {
     pub(crate) fn open(context: &ListContext<'_>) -> Result<Self, ListError> {
-        let place = context.run_dir.join(format!("hand-over-{}", std::process::id()));
-        let cannot = |error: io::Error| ListError::usage(format!("{}: {error}", place.display()));
-        fs::create_dir_all(&place).map_err(cannot)?;
-        let listener = UnixListener::bind(place.join("s")).map_err(cannot)?;
-        let runner = match lay_out(&place) {
+        let socket_dir = context.run_dir.join(format!("hand-over-{}", std::process::id()));
+        let cannot = |error: io::Error| ListError::usage(format!("{}: {error}", socket_dir.display()));
+        fs::create_dir_all(&socket_dir).map_err(cannot)?;
+        let listener = UnixListener::bind(socket_dir.join("s")).map_err(cannot)?;
+        let runner = match lay_out(&socket_dir) {
             Some(runner) => vec![runner.to_string_lossy().into_owned()],
             None => vec![shims::myself().to_string_lossy().into_owned(), shims::WORD.to_owned()],
         };
-        Ok(Self { place, listener, runner })
+        Ok(Self { socket_dir, listener, runner })
     }
 
-    /// Options of cargo that make the runner be started in place of test programs.
+    /// Options that make cargo start the runner in place of test programs.
     pub(crate) fn options(&self, words: &[String]) -> Vec<String> {
         let mut targets = vec![TARGET.to_owned()];
         targets.extend(values_of(words, "--target"));
@@ -110,57 +112,57 @@ impl HandoffSocket {
         targets.iter().flat_map(|target| ["--config".to_owned(), format!("target.{target}.runner={runner}")]).collect()
     }
 
-    /// The world in which programs are handed over.
+    /// The environment in which the runner finds this socket.
     pub(crate) fn prepare(&self, command: &mut Command, context: &ListContext<'_>) {
         apply_env(command, context.env_changes);
-        command.env(shims::HAND_OVER, self.place.join("s"));
+        command.env(shims::HAND_OVER, self.socket_dir.join("s"));
         command.env(shims::RUSTDOC, env::var_os("RUSTDOC").unwrap_or_default()).env("RUSTDOC", shims::myself());
     }
 
-    /// Has `cargo` run and does `work` with each program as soon as it has been handed over, by as many threads as there are
-    /// cores. What comes of it is in the order of the hand-over.
+    /// Runs `cargo` and does `work` with each program as soon as it is reported, in as many threads
+    /// as there are cores. Returns the results in the order of the reports.
     pub(crate) fn serve<T, A: Send>(
         &self,
         cargo: impl FnOnce() -> T,
         work: impl Fn(Invocation) -> A + Sync,
     ) -> Result<(T, Vec<A>), ListError> {
-        let (over, running) = io::pipe().map_err(|error| ListError::usage(error.to_string()))?;
+        let (ended, running) = io::pipe().map_err(|error| ListError::usage(error.to_string()))?;
         let order = Mutex::new(0..);
         let next = || {
             let mut order = order.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-            Some((order.next(), self.next(&over)?))
+            Some((order.next(), self.next(&ended)?))
         };
         let serve = || iter::from_fn(next).map(|(at, invocation)| (at, work(invocation))).collect::<Vec<_>>();
-        let clerks = thread::available_parallelism().map_or(1, usize::from);
+        let workers = thread::available_parallelism().map_or(1, usize::from);
         let (answer, mut done) = thread::scope(|scope| {
-            let clerks: Vec<_> = (0..clerks).map(|_| scope.spawn(serve)).collect();
+            let workers: Vec<_> = (0..workers).map(|_| scope.spawn(serve)).collect();
             let answer = cargo();
             drop(running);
-            let join = |clerk: thread::ScopedJoinHandle<'_, _>| {
-                clerk.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+            let join = |worker: thread::ScopedJoinHandle<'_, _>| {
+                worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
             };
-            (answer, clerks.into_iter().flat_map(join).collect::<Vec<_>>())
+            (answer, workers.into_iter().flat_map(join).collect::<Vec<_>>())
         });
         done.sort_by_key(|(at, _)| *at);
         Ok((answer, done.into_iter().map(|(_, done)| done).collect()))
     }
 
-    /// Waits for a program. None when cargo has ended and every program has been taken.
-    fn next(&self, over: &PipeReader) -> Option<Invocation> {
+    /// Waits for a program. None: cargo has ended and every program has been taken.
+    fn next(&self, ended: &PipeReader) -> Option<Invocation> {
         loop {
-            let mut waiting = [&self.listener.as_fd(), &over.as_fd()].map(|end| PollFd::new(*end, PollFlags::POLLIN));
+            let mut waiting = [&self.listener.as_fd(), &ended.as_fd()].map(|end| PollFd::new(*end, PollFlags::POLLIN));
             match poll(&mut waiting, PollTimeout::NONE) {
                 Err(nix::errno::Errno::EINTR) => continue,
                 Err(_) => return None,
                 Ok(_) => {}
             }
-            // What came before the end comes first.
+            // Programs that were reported before the end come first.
             if !waiting[0].any()? {
                 return None;
             }
-            let mut said = Vec::new();
-            let heard = self.listener.accept().and_then(|(mut stream, _)| stream.read_to_end(&mut said));
-            if let Some(invocation) = heard.ok().and_then(|_| Invocation::read(&said)) {
+            let mut message = Vec::new();
+            let received = self.listener.accept().and_then(|(mut stream, _)| stream.read_to_end(&mut message));
+            if let Some(invocation) = received.ok().and_then(|_| Invocation::read(&message)) {
                 return Some(invocation);
             }
         }
@@ -169,13 +171,13 @@ impl HandoffSocket {
 
 impl Drop for HandoffSocket {
     fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.place);
+        let _ = fs::remove_dir_all(&self.socket_dir);
     }
 }
 
-/// None: there is no runner for this machine, or no program can be started from here.
-fn lay_out(place: &Path) -> Option<PathBuf> {
-    let path = place.join("runner");
+/// None: there is no runner for this machine, or programs in this directory cannot be started.
+fn lay_out(socket_dir: &Path) -> Option<PathBuf> {
+    let path = socket_dir.join("runner");
     fs::write(&path, RUNNER).and_then(|()| fs::set_permissions(&path, Permissions::from_mode(0o700))).ok()?;
     (!RUNNER.is_empty() && access(&path, AccessFlags::X_OK).is_ok()).then_some(path)
 }
@@ -193,11 +195,11 @@ mod tests {
         check(&handoff);
     }
 
-    /// Starts the runner as cargo would, with these words after its own.
+    /// Starts the runner as cargo does, with these words after its own.
     fn start(handoff: &HandoffSocket, words: &[&str]) -> Command {
         let mut command = Command::new(&handoff.runner[0]);
         command.args(&handoff.runner[1..]).args(words).current_dir("/");
-        command.env_clear().env("A", "b=c").env("EMPTY", "").env(shims::HAND_OVER, handoff.place.join("s"));
+        command.env_clear().env("A", "b=c").env("EMPTY", "").env(shims::HAND_OVER, handoff.socket_dir.join("s"));
         command
     }
 
@@ -231,10 +233,10 @@ mod tests {
     #[test]
     fn a_program_that_is_asked_for_its_tests_answers() {
         with_desk(|handoff| {
-            let ask = || {
+            let list = || {
                 start(handoff, &["/bin/sh", "-c", "echo $0 $A ${UNFLAKE_HAND_OVER-gone}", "--list"]).output().unwrap()
             };
-            let (output, invocation) = handoff.serve(ask, |invocation| invocation.words.len()).unwrap();
+            let (output, invocation) = handoff.serve(list, |invocation| invocation.words.len()).unwrap();
             assert_eq!(String::from_utf8_lossy(&output.stdout), "--list b=c gone\n");
             assert_eq!(invocation, [4]);
         });
@@ -243,16 +245,16 @@ mod tests {
     #[test]
     fn nobody_at_the_desk_is_a_failure() {
         with_desk(|handoff| {
-            fs::remove_file(handoff.place.join("s")).unwrap();
+            fs::remove_file(handoff.socket_dir.join("s")).unwrap();
             assert_eq!(start(handoff, &["/bin/true"]).status().unwrap().code(), Some(1));
         });
     }
 
     #[test]
     fn one_that_is_cut_short_hands_over_nothing() {
-        let said = [&2u64.to_ne_bytes()[..], b"/\0/bin/true\0x\0A=b\0"].concat();
-        assert_eq!(Invocation::read(&said).unwrap().words, ["/bin/true", "x"]);
-        assert_eq!(Invocation::read(&said[..said.len() - 6]), None);
-        assert_eq!(Invocation::read(&said[..5]), None);
+        let message = [&2u64.to_ne_bytes()[..], b"/\0/bin/true\0x\0A=b\0"].concat();
+        assert_eq!(Invocation::read(&message).unwrap().words, ["/bin/true", "x"]);
+        assert_eq!(Invocation::read(&message[..message.len() - 6]), None);
+        assert_eq!(Invocation::read(&message[..5]), None);
     }
 }

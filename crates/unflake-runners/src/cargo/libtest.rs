@@ -1,4 +1,4 @@
-//! Programs with Rust's own test harness, or one that answers like it: one test in each process.
+//! Programs with Rust's own test harness, or a compatible one: one process for each test.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ use crate::process::sanitizers;
 use crate::process::spec::{EnvChanges, ExitKind, ProcessEnd, ProcessSpec, apply_env};
 use crate::runner::{AgentEntry, Driver, Profile, Runner};
 
-/// A test binary, and how cargo would start it.
+/// A test program, and how cargo would start it.
 #[derive(Clone)]
 pub(crate) struct TestBinary {
     pub(crate) path: PathBuf,
@@ -29,19 +29,19 @@ pub(crate) struct TestBinary {
     pub(crate) variables: EnvChanges,
 }
 
-/// Who runs the tests of a program.
+/// What runs the tests of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Harness {
-    /// Rust's own. It says at the end what it has run.
+    /// Rust's own. It prints a summary of what it ran.
     Libtest,
-    /// One that takes the same arguments. Only how it ends is known to mean something.
+    /// One that takes the same arguments. Only its exit code is known to mean something.
     Alike,
-    /// One that has to be run as a whole.
+    /// One that can only run as a whole.
     Own,
 }
 
 impl Harness {
-    /// By what a program has in it. It is not started for that.
+    /// Decided by the content of the program, without starting it.
     pub(crate) fn of(path: &Path) -> Self {
         if is_one(path) {
             Self::Libtest
@@ -58,10 +58,10 @@ pub(crate) fn is_one(path: &Path) -> bool {
     file_contains(path, &[b"RUST_TEST_THREADS"])
 }
 
-/// What the arguments of a test binary say of which tests to run, and how.
+/// The arguments of a test program: which tests to run, and how.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct HarnessArgs {
-    /// Words that choose tests, to be handed on.
+    /// Words that select tests, passed on unchanged.
     pub(crate) choosing: Vec<String>,
     pub(crate) ignored: IgnoredTests,
     pub(crate) threads: Option<u32>,
@@ -75,10 +75,10 @@ pub(crate) enum IgnoredTests {
     Included,
 }
 
-/// What a program says of its tests.
+/// The tests that a program lists.
 pub(crate) struct Listing {
     all: Vec<String>,
-    /// Those of them that are not to be run.
+    /// Those that are listed and not run.
     ignored: BTreeSet<String>,
 }
 
@@ -88,7 +88,7 @@ pub(crate) struct OneTest {
     pub(crate) ignored: bool,
 }
 
-/// A program whose harness is its own, as one test: all that is known of it is how it ends.
+/// A program with its own harness, as one test: its exit code is the result.
 pub(crate) struct WholeProgram {
     pub(crate) binary: Arc<TestBinary>,
     pub(crate) arguments: Vec<String>,
@@ -125,8 +125,8 @@ fn list(context: &ListContext<'_>) -> Result<Suite, ListError> {
     Ok(Suite { root: context.here.clone(), tests, at_once: parse_args.threads, ..Suite::default() })
 }
 
-/// The tests of a binary. `name` comes before each of their names; `plain` makes the command for one; `in_crowd`: the
-/// user runs them all in one process.
+/// The tests of a program. `name` is the first part of their ids; `plain` makes the command for
+/// one; `in_one_process`: the user's command runs them all in one process.
 pub(crate) fn tests(
     binary: TestBinary,
     parse_args: &HarnessArgs,
@@ -158,10 +158,11 @@ pub(crate) fn tests(
 }
 
 impl TestBinary {
-    /// Asks it for its tests.
+    /// Asks the program for its tests.
     pub(crate) fn listing(&self, parse_args: &HarnessArgs) -> Result<Listing, String> {
         let all = self.list(parse_args)?;
-        // libtest says itself of a test that it is ignored. Of a harness that is only like it, nobody knows what it prints.
+        // libtest reports ignored tests itself. What a compatible harness prints of them is not
+        // known.
         let ignored = match parse_args.ignored {
             IgnoredTests::Skipped if self.harness != Harness::Libtest => {
                 let only =
@@ -185,8 +186,8 @@ impl TestBinary {
         let output =
             captured_command::of(&mut command).map_err(|error| format!("{path} cannot be started: {error}"))?;
         if !output.status.success() {
-            let said = String::from_utf8_lossy(&output.stderr);
-            return Err(format!("{path} does not list its tests ({}):\n{said}", output.status));
+            let stderr = String::from_utf8_lossy(&output.stderr);
+            return Err(format!("{path} does not list its tests ({}):\n{stderr}", output.status));
         }
         let text = String::from_utf8_lossy(&output.stdout);
         Ok(text.lines().filter_map(|line| line.strip_suffix(": test")).map(str::to_owned).collect())
@@ -233,8 +234,8 @@ impl Program for WholeProgram {
 
 fn judge(name: &str, end: &ProcessEnd) -> TestResult {
     let result = end.stdout.lines().rev().find_map(|line| line.strip_prefix("test result: "));
-    let said = own_output(name, &end.stdout);
-    let judged = match (end.exit, result) {
+    let output = own_output(name, &end.stdout);
+    let result = match (end.exit, result) {
         (ExitKind::Exit(0), Some(result)) if result.starts_with("ok. 1 passed;") => {
             return TestResult::new(Outcome::Passed, end.seconds);
         }
@@ -249,8 +250,8 @@ fn judge(name: &str, end: &ProcessEnd) -> TestResult {
             Some(report) => TestResult::crashed(end.exit, end.seconds, Some(report), &end.stderr),
             None => {
                 let failure = panics::failure(name, &end.stdout, &end.stderr);
-                let judged = TestResult::new(Outcome::Failed, end.seconds).failed(failure);
-                return judged.with_output(said, panics::without_panics(&end.stderr).trim());
+                let result = TestResult::new(Outcome::Failed, end.seconds).failed(failure);
+                return result.with_output(output, panics::without_panics(&end.stderr).trim());
             }
         },
         (exit, _) => {
@@ -258,26 +259,26 @@ fn judge(name: &str, end: &ProcessEnd) -> TestResult {
             TestResult::crashed(exit, end.seconds, why, &end.stderr)
         }
     };
-    judged.with_output(said, end.stderr.as_str())
+    result.with_output(output, end.stderr.as_str())
 }
 
-/// Why the process died, where it says so itself.
+/// Why the process died, if it printed that.
 fn last_words(exit: ExitKind, name: &str, end: &ProcessEnd) -> Option<String> {
     let overflow = |line: &&str| line.contains("has overflowed its stack") || line.starts_with("fatal runtime error");
-    let said = end.stderr.lines().find(overflow).map(str::to_owned).or_else(|| {
+    let output = end.stderr.lines().find(overflow).map(str::to_owned).or_else(|| {
         let panic = panics::failure(name, "", &end.stderr);
         (panic.kind == "panic").then_some(panic.message)
     })?;
     Some(match exit {
         ExitKind::Signal(number) => {
-            format!("killed by {}: {said}", signal_name(number))
+            format!("killed by {}: {output}", signal_name(number))
         }
-        ExitKind::Exit(code) => format!("the process left with exit code {code}: {said}"),
-        ExitKind::TimedOut => said,
+        ExitKind::Exit(code) => format!("the process left with exit code {code}: {output}"),
+        ExitKind::TimedOut => output,
     })
 }
 
-/// What the test printed, without what the harness printed around it.
+/// The test's own output, without the lines of the harness around it.
 fn own_output<'a>(name: &str, stdout: &'a str) -> &'a str {
     let rest = stdout.strip_prefix("\nrunning 1 test\n").unwrap_or(stdout);
     match rest.rfind(&format!("test {name} ")) {
@@ -286,7 +287,7 @@ fn own_output<'a>(name: &str, stdout: &'a str) -> &'a str {
     }
 }
 
-/// Sorts the arguments of a test binary.
+/// Parses the arguments of a test program.
 pub(crate) fn parse_args(arguments: &[String]) -> Result<HarnessArgs, String> {
     let mut parse_args = HarnessArgs::default();
     let mut rest = arguments.iter();
@@ -336,10 +337,10 @@ mod tests {
     #[test]
     fn a_death_says_what_is_known() {
         let overflow = "\nthread 'x' (7) has overflowed its stack\nfatal runtime error: stack overflow, aborting\n";
-        let judged = judge("x", &end(ExitKind::Signal(6), "\nrunning 1 test\n", overflow));
-        assert_eq!(judged.failure.unwrap().message, "killed by SIGABRT: thread 'x' (7) has overflowed its stack");
-        let judged = judge("x", &end(ExitKind::Signal(11), "", ""));
-        assert_eq!(judged.failure.unwrap().message, "killed by SIGSEGV");
+        let result = judge("x", &end(ExitKind::Signal(6), "\nrunning 1 test\n", overflow));
+        assert_eq!(result.failure.unwrap().message, "killed by SIGABRT: thread 'x' (7) has overflowed its stack");
+        let result = judge("x", &end(ExitKind::Signal(11), "", ""));
+        assert_eq!(result.failure.unwrap().message, "killed by SIGSEGV");
     }
 
     #[test]

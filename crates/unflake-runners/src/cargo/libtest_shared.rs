@@ -1,7 +1,7 @@
-//! All tests of a Rust test program in one process, side by side in threads, as `cargo test` runs them.
+//! All tests of a Rust test program in one process, in parallel threads, as `cargo test` runs them.
 //!
-//! It is the fast way, and the user's own. What a process does not come to (it died, or something hangs in it) is run again
-//! with a process for each test.
+//! This is the fast way. Tests that the process does not reach, because it died or hangs, run again
+//! in a process for each.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -18,17 +18,17 @@ use crate::process::bounded_text::{BoundedText, lossless};
 use crate::process::sanitizers;
 use crate::process::spec::{ExitKind, ProcessEnd, ProcessSpec};
 
-/// Arguments may have 2 MiB together; with more the tests are run one by one.
+/// All arguments together may have 2 MiB; with more, tests run one by one.
 const LONGEST_NAMES: usize = 1 << 20;
-/// What is kept of what one failing test printed.
+/// How much output of one failing test is kept.
 const OUTPUT: usize = 64 << 10;
 
 pub(crate) struct SharedProcess {
     pub(crate) binary: Arc<TestBinary>,
-    /// The user's words that choose tests.
+    /// The user's words that select tests.
     pub(crate) choosing: Vec<String>,
     pub(crate) ignored: IgnoredTests,
-    /// How many tests those words choose.
+    /// How many tests those words select.
     pub(crate) all: usize,
 }
 
@@ -67,16 +67,18 @@ impl Program for SharedProcess {
     }
 }
 
-/// Reads what the harness prints: a line for each test that ends, then what the failing ones said, then the sum.
+/// Reads the output of the harness: a line for each finished test, then the output of failing
+/// tests, then the summary.
 struct SharedListener {
     names: Vec<String>,
     at: HashMap<String, usize>,
     passed: usize,
-    /// Those that failed, with what they said.
+    /// Failed tests with their output.
     failing: Vec<(usize, BoundedText)>,
-    /// The last that ended and did not fail, not told yet: what goes wrong after it is its affair.
+    /// The last finished test that did not fail, held back: an error at the end of the process is
+    /// blamed on it.
     last: Option<(usize, TestResult)>,
-    /// In the part that says why tests failed: whose words are being read.
+    /// In the section with failures: the test whose output is read.
     section: Option<Option<usize>>,
     sum: Option<String>,
     since: Instant,
@@ -89,7 +91,7 @@ impl SharedListener {
         Self { names, at, passed: 0, failing: Vec::new(), last: None, section: None, sum: None, since }
     }
 
-    /// `test NAME ... ok`, possibly behind something that a test has written past the harness.
+    /// `test NAME ... ok`, possibly after text that a test wrote without the harness.
     fn result<'a>(&self, text: &'a str) -> Option<(usize, &'a str)> {
         let (head, result) = text.rsplit_once(" ... ")?;
         let name = &head[head.rfind("test ")? + "test ".len()..];
@@ -97,21 +99,21 @@ impl SharedListener {
         Some((*self.at.get(name)?, result))
     }
 
-    fn ended(&mut self, at: usize, judged: TestResult) -> Vec<ProgramEvent> {
-        self.last.replace((at, judged)).map(told).unwrap_or_default()
+    fn ended(&mut self, at: usize, result: TestResult) -> Vec<ProgramEvent> {
+        self.last.replace((at, result)).map(finished).unwrap_or_default()
     }
 
-    /// Whether the process came to the end that its tests make one expect.
+    /// Whether the process ended as its test results imply.
     fn is_as_expected(&self, end: &ProcessEnd) -> bool {
         let expected = if self.failing.is_empty() { ExitKind::Exit(0) } else { ExitKind::Exit(101) };
         let sum = format!("{} passed; {} failed;", self.passed, self.failing.len());
-        let summed_up = self.sum.as_ref().is_some_and(|said| said.contains(&sum));
+        let summed_up = self.sum.as_ref().is_some_and(|summary| summary.contains(&sum));
         end.exit == expected && summed_up && sanitizers::report(&end.stderr).is_none()
     }
 }
 
-fn told((at, judged): (usize, TestResult)) -> Vec<ProgramEvent> {
-    vec![ProgramEvent::Started(at), ProgramEvent::Done(at, judged)]
+fn finished((at, result): (usize, TestResult)) -> Vec<ProgramEvent> {
+    vec![ProgramEvent::Started(at), ProgramEvent::Done(at, result)]
 }
 
 impl OutputListener for SharedListener {
@@ -128,11 +130,11 @@ impl OutputListener for SharedListener {
                 *section = Some(*at);
             } else if text == "failures:" {
                 *section = None;
-            } else if let Some((_, said)) =
+            } else if let Some((_, output)) =
                 section.and_then(|at| self.failing.iter_mut().find(|(failing, _)| *failing == at))
             {
-                said.add(text.as_bytes());
-                said.add(b"\n");
+                output.add(text.as_bytes());
+                output.add(b"\n");
             }
             return Vec::new();
         }
@@ -163,8 +165,8 @@ impl OutputListener for SharedListener {
 
     fn end(&mut self, end: &ProcessEnd) -> Vec<ProgramEvent> {
         let as_expected = self.is_as_expected(end);
-        let mut said: Vec<ProgramEvent> = Vec::new();
-        // Which of the threads was first is chance, and nothing that a person wants to read.
+        let mut events: Vec<ProgramEvent> = Vec::new();
+        // The order of threads is random; reports are sorted.
         self.failing.sort_by_key(|(at, _)| *at);
         for (at, words) in std::mem::take(&mut self.failing) {
             let words = words.text();
@@ -172,28 +174,28 @@ impl OutputListener for SharedListener {
             if words.is_empty() {
                 failure.message = "it failed, and its process ended before it could say why".to_owned();
             }
-            let judged = TestResult::new(Outcome::Failed, 0.0).failed(failure);
-            said.extend(told((at, judged.with_output(panics::without_panics(&words).trim(), ""))));
+            let result = TestResult::new(Outcome::Failed, 0.0).failed(failure);
+            events.extend(finished((at, result.with_output(panics::without_panics(&words).trim(), ""))));
         }
-        // Where the process was cut short, the tests that it did not come to will show why.
+        // If the process was cut short, the tests that it did not reach will show why.
         let cut_short = self.sum.is_none();
-        if let Some((at, judged)) = self.last.take() {
-            let judged = if as_expected || cut_short { judged } else { ended_badly(judged, end) };
-            said.extend(told((at, judged)));
+        if let Some((at, result)) = self.last.take() {
+            let result = if as_expected || cut_short { result } else { ended_badly(result, end) };
+            events.extend(finished((at, result)));
         }
-        said
+        events
     }
 }
 
-/// Every test had ended when something went wrong.
-fn ended_badly(judged: TestResult, end: &ProcessEnd) -> TestResult {
+/// An error at the end of the process, after every test had finished.
+fn ended_badly(result: TestResult, end: &ProcessEnd) -> TestResult {
     let report = sanitizers::report(&end.stderr);
-    let mut judged = TestResult::crashed(end.exit, judged.seconds, report, end.stderr.trim());
-    if let Some(failure) = &mut judged.failure {
+    let mut result = TestResult::crashed(end.exit, result.seconds, report, end.stderr.trim());
+    if let Some(failure) = &mut result.failure {
         let message = format!("after its last test, the program did not end as it should: {}", failure.message);
         *failure = Failed { phase: Phase::SharedTearDown, message, ..failure.clone() };
     }
-    judged.with_output("", end.stderr.as_str())
+    result.with_output("", end.stderr.as_str())
 }
 
 #[cfg(test)]
@@ -202,16 +204,16 @@ mod tests {
 
     fn follow(text: &str, exit: ExitKind) -> Vec<String> {
         let mut follower = SharedListener::new(["a", "b", "c"].map(str::to_owned).to_vec());
-        let mut said: Vec<ProgramEvent> = text.lines().flat_map(|line| follower.line(line.as_bytes())).collect();
-        said.extend(follower.end(&ProcessEnd { exit, stdout: text.to_owned(), stderr: String::new(), seconds: 0.0 }));
-        let done = |said: ProgramEvent| match said {
+        let mut events: Vec<ProgramEvent> = text.lines().flat_map(|line| follower.line(line.as_bytes())).collect();
+        events.extend(follower.end(&ProcessEnd { exit, stdout: text.to_owned(), stderr: String::new(), seconds: 0.0 }));
+        let done = |event: ProgramEvent| match event {
             ProgramEvent::Started(_) | ProgramEvent::Changed(_) | ProgramEvent::Restored(_) => None,
-            ProgramEvent::Done(at, judged) => {
-                let message = judged.failure.map(|failure| format!(": {}", failure.message)).unwrap_or_default();
-                Some(format!("{at} {:?}{message}", judged.outcome))
+            ProgramEvent::Done(at, result) => {
+                let message = result.failure.map(|failure| format!(": {}", failure.message)).unwrap_or_default();
+                Some(format!("{at} {:?}{message}", result.outcome))
             }
         };
-        said.into_iter().filter_map(done).collect()
+        events.into_iter().filter_map(done).collect()
     }
 
     #[test]
@@ -236,7 +238,7 @@ mod tests {
         let text = "test a ... ok\n\ntest result: ok. 1 passed; 0 failed; 0 ignored\n";
         assert_eq!(follow(text, ExitKind::Exit(0)), ["0 Passed"]);
         assert!(follow(text, ExitKind::Signal(11))[0].starts_with("0 Crashed: after its last test"));
-        // A line for b was lost among what tests wrote: somebody has to look again.
+        // The line for b was lost in the output of tests: this must not pass.
         let text = "test a ... ok\n\ntest result: ok. 2 passed; 0 failed; 0 ignored\n";
         assert!(follow(text, ExitKind::Exit(0))[0].starts_with("0 Crashed"));
     }

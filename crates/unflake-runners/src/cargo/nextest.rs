@@ -1,4 +1,5 @@
-//! `cargo nextest run`: nextest builds, lists and chooses; each test is then a process of ours, as it would be one of its.
+//! `cargo nextest run`: nextest builds, lists and selects; the driver starts one process for each
+//! test, as nextest does.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -20,7 +21,7 @@ use crate::runner::{AgentEntry, Driver, Profile, Runner, Texts};
 
 const SAID: usize = 64 << 10;
 
-/// Options that are about running and not about choosing, with whether a value follows.
+/// Options about running and not about selecting, with whether a value follows.
 const ABOUT_RUNNING: [(&str, bool); 26] = [
     ("-j", true),
     ("--test-threads", true),
@@ -117,9 +118,9 @@ fn list(context: &ListContext<'_>) -> Result<Suite, ListError> {
     let (output, invocation) = handoff.serve(|| captured_command::of(&mut nextest).map_err(cannot), variables_of)?;
     let output = output?;
     if !output.status.success() {
-        let mut said = BoundedText::new(SAID);
-        said.add(&output.stderr);
-        let text = said.text();
+        let mut stderr = BoundedText::new(SAID);
+        stderr.add(&output.stderr);
+        let text = stderr.text();
         if text.contains("no such command") {
             let what = "cargo-nextest is not installed: `cargo install cargo-nextest --locked` installs it";
             return Err(ListError::usage(what));
@@ -177,14 +178,14 @@ fn add(
     }
 }
 
-/// What the user's command asks for.
+/// The parsed command.
 #[derive(Debug, PartialEq)]
 struct NextestArgs {
-    /// Words of cargo before its subcommand, such as a toolchain.
+    /// Words before the subcommand, such as a toolchain.
     before: Vec<String>,
     choosing: Vec<String>,
     threads: Option<u32>,
-    /// The beginning of a command for one test.
+    /// The beginning of the command for one test.
     plain: Vec<String>,
 }
 

@@ -81,3 +81,17 @@ pub(super) const RUST: CallTable = CallTable {
         (Cause::FloatingPoint, &["mul_add", "par_iter().sum"]),
     ],
 };
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_are_found_in_lines() {
+        let check = |text: &str, expected| assert_eq!(RUST.call_in(text).map(|(cause, _)| cause), expected, "{text}");
+        check("let now = SystemTime::now();", Some(Cause::Time));
+        check("thread::sleep(Duration::from_millis(5));", Some(Cause::AsyncWait));
+        check("let total = operand(3); // SystemTime::now", None);
+        check("pub fn tags(text: &str) -> HashMap<String, u32> {", None);
+    }
+}

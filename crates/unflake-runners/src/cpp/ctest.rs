@@ -1,4 +1,5 @@
-//! CTest: a list of commands, each a test. Those that need what only CTest can give them are run through it.
+//! CTest: a list of commands, each one test. A test that needs a feature of CTest itself runs
+//! through it.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -20,10 +21,10 @@ use crate::process::sanitizers;
 use crate::process::spec::{EnvChanges, ExitKind, ProcessEnd, ProcessSpec, apply_env};
 use crate::runner::{AgentEntry, Capabilities, DefaultCommand, Driver, Profile, Runner, Texts};
 
-/// Properties that change nothing in how a test runs by itself.
+/// Properties that do not change how a test runs alone.
 const HARMLESS: [&str; 7] =
     ["LABELS", "COST", "MEASUREMENT", "PROCESSORS", "PROCESSOR_AFFINITY", "_BACKTRACE_TRIPLES", "DEPENDS"];
-/// Options of CTest about which tests run next to each other, how often, and what is printed.
+/// Options about parallelism, repetition and output, with whether a value follows.
 const ABOUT_RUNNING: [(&str, bool); 18] = [
     ("-V", false),
     ("--verbose", false),
@@ -104,9 +105,9 @@ fn list(context: &ListContext<'_>) -> Result<Suite, ListError> {
     apply_env(&mut ctest, context.env_changes);
     let output = ctest.output();
     let output = output.map_err(|error| ListError::cannot_start(&command[0], &error))?;
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
     if !output.status.success() {
-        return Err(ListError::usage(format!("ctest does not list its tests:\n{}", said.trim())));
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        return Err(ListError::usage(format!("ctest does not list its tests:\n{}", stderr.trim())));
     }
     let listing: CtestListing = serde_json::from_slice(&output.stdout).map_err(|error| {
         ListError::usage(format!("what ctest lists is not understood ({error}); unflake needs CTest 3.14 or later"))
@@ -125,7 +126,7 @@ fn list(context: &ListContext<'_>) -> Result<Suite, ListError> {
         let program = Arc::new(CtestProgram::of(listed, &plain));
         suite.tests.push(TestCase { skipped, ..TestCase::new(name.clone(), name, program, plain) });
     }
-    // CTest runs one test at a time unless it is told otherwise, and its users rely on it.
+    // CTest runs one test at a time by default, and its users rely on that.
     at_once = at_once.or(parallel).or(Some(1));
     if alone_wanted && at_once != Some(1) {
         at_once = Some(1);
@@ -135,7 +136,7 @@ fn list(context: &ListContext<'_>) -> Result<Suite, ListError> {
     Ok(suite)
 }
 
-/// The words that choose tests, and how many may run at once.
+/// The words that select tests, and how many tests may run at once.
 fn parse_args(words: &[String]) -> (Vec<String>, Option<u32>) {
     let mut choosing = Vec::new();
     let mut at_once = None;
@@ -198,13 +199,13 @@ impl CtestTest {
     }
 }
 
-/// One test of CTest.
+/// The command of one test.
 struct CtestProgram {
     start: ProcessSpec,
     rules: Option<Arc<PassRules>>,
 }
 
-/// How CTest reads the end of a test that we start ourselves.
+/// How CTest decides the result of a test that the driver starts directly.
 #[derive(Default)]
 struct PassRules {
     will_fail: bool,
@@ -225,7 +226,7 @@ impl CtestProgram {
         }
     }
 
-    /// None where a property asks for something that CTest itself has to see to.
+    /// None where a property needs CTest itself.
     fn direct(listed: &CtestTest) -> Option<Self> {
         if listed.command.is_empty() {
             return None;
@@ -273,27 +274,27 @@ impl Program for CtestProgram {
 
 impl PassRules {
     fn judge(&self, end: &ProcessEnd) -> TestResult {
-        let said = &end.stdout;
-        let skips =
-            matching(&self.skip, said).is_some() || self.skip_code.is_some_and(|code| end.exit == ExitKind::Exit(code));
+        let output = &end.stdout;
+        let skips = matching(&self.skip, output).is_some()
+            || self.skip_code.is_some_and(|code| end.exit == ExitKind::Exit(code));
         if skips {
             return TestResult::new(Outcome::Skipped, end.seconds).failed(failed("Skipped", "skipped"));
         }
-        let crashed = matches!(end.exit, ExitKind::Signal(_)) || sanitizers::report(said).is_some();
-        let found_bad = matching(&self.fail, said);
+        let crashed = matches!(end.exit, ExitKind::Signal(_)) || sanitizers::report(output).is_some();
+        let found_bad = matching(&self.fail, output);
         let good = match (&self.pass[..], found_bad) {
             (_, Some(_)) => false,
             ([], None) => end.exit == ExitKind::Exit(0),
-            (pass, None) => matching(pass, said).is_some(),
+            (pass, None) => matching(pass, output).is_some(),
         };
-        // CTest turns a failure into a pass, but not a death by a signal.
+        // WILL_FAIL turns a failure into a pass, but not a death by a signal.
         let turned = self.will_fail && !matches!(end.exit, ExitKind::Signal(_));
         if good != self.will_fail && (turned || !crashed) {
             return TestResult::new(Outcome::Passed, end.seconds);
         }
         if crashed {
-            return TestResult::crashed(end.exit, end.seconds, sanitizers::report(said), said.trim())
-                .with_output(said.as_str(), "");
+            return TestResult::crashed(end.exit, end.seconds, sanitizers::report(output), output.trim())
+                .with_output(output.as_str(), "");
         }
         let message = match (found_bad, self.will_fail) {
             (_, true) => Some("it was expected to fail, and did not".to_owned()),
@@ -302,49 +303,49 @@ impl PassRules {
             _ => None,
         };
         let failure = match message {
-            Some(message) => Failed { trace: said.trim().to_owned(), ..failed("Failed", &message) },
-            None if said.contains("[ RUN      ]") => {
-                let said = own_part(said);
-                let judged = TestResult::new(Outcome::Failed, end.seconds).failed(gtest_output::failure_in(said));
-                return judged.with_output(gtest_output::before_failure(said), "");
+            Some(message) => Failed { trace: output.trim().to_owned(), ..failed("Failed", &message) },
+            None if output.contains("[ RUN      ]") => {
+                let output = own_part(output);
+                let result = TestResult::new(Outcome::Failed, end.seconds).failed(gtest_output::failure_in(output));
+                return result.with_output(gtest_output::before_failure(output), "");
             }
             None => return TestResult::of_whole_program(end),
         };
-        TestResult::new(Outcome::Failed, end.seconds).failed(failure).with_output(said.as_str(), "")
+        TestResult::new(Outcome::Failed, end.seconds).failed(failure).with_output(output.as_str(), "")
     }
 }
 
-fn matching<'a>(patterns: &'a [Regex], said: &str) -> Option<&'a str> {
-    patterns.iter().find(|pattern| pattern.is_match(said)).map(Regex::as_str)
+fn matching<'a>(patterns: &'a [Regex], output: &str) -> Option<&'a str> {
+    patterns.iter().find(|pattern| pattern.is_match(output)).map(Regex::as_str)
 }
 
-/// What a GoogleTest program printed between the beginning and the end of its one test.
-fn own_part(said: &str) -> &str {
-    let from = said.find("[ RUN      ]").map_or(0, |at| at + said[at..].find('\n').map_or(0, |end| end + 1));
-    let to = said[from..].find("[  FAILED  ]").map_or(said.len(), |at| from + at);
-    &said[from..to]
+/// The output of a GoogleTest program between the start and the end of its one test.
+fn own_part(output: &str) -> &str {
+    let from = output.find("[ RUN      ]").map_or(0, |at| at + output[at..].find('\n').map_or(0, |end| end + 1));
+    let to = output[from..].find("[  FAILED  ]").map_or(output.len(), |at| from + at);
+    &output[from..to]
 }
 
-/// Of a test that CTest has run for us.
+/// The result of a test that CTest ran.
 fn through_ctest(end: &ProcessEnd) -> TestResult {
-    let said = end.stdout.trim();
+    let output = end.stdout.trim();
     match end.exit {
-        ExitKind::Exit(0) if said.contains("***Skipped") => {
+        ExitKind::Exit(0) if output.contains("***Skipped") => {
             TestResult::new(Outcome::Skipped, end.seconds).failed(failed("Skipped", "skipped"))
         }
-        ExitKind::Exit(0) if said.contains("tests passed") => TestResult::new(Outcome::Passed, end.seconds),
+        ExitKind::Exit(0) if output.contains("tests passed") => TestResult::new(Outcome::Passed, end.seconds),
         ExitKind::Exit(0) => {
             let message = "ctest ran no test of this name".to_owned();
-            TestResult::crashed(end.exit, end.seconds, Some(message), said)
+            TestResult::crashed(end.exit, end.seconds, Some(message), output)
         }
-        exit if said.contains("***Exception") => {
-            TestResult::crashed(exit, end.seconds, sanitizers::report(said), said).with_output(said, "")
+        exit if output.contains("***Exception") => {
+            TestResult::crashed(exit, end.seconds, sanitizers::report(output), output).with_output(output, "")
         }
         _ => {
-            let missing = said.lines().find(|line| line.starts_with("Unable to find executable"));
+            let missing = output.lines().find(|line| line.starts_with("Unable to find executable"));
             let message = missing.unwrap_or("ctest says that it failed");
-            let failure = Failed { trace: said.to_owned(), ..failed("Failed", message) };
-            TestResult::new(Outcome::Failed, end.seconds).failed(failure).with_output(said, "")
+            let failure = Failed { trace: output.to_owned(), ..failed("Failed", message) };
+            TestResult::new(Outcome::Failed, end.seconds).failed(failure).with_output(output, "")
         }
     }
 }
@@ -353,29 +354,29 @@ fn through_ctest(end: &ProcessEnd) -> TestResult {
 mod tests {
     use super::*;
 
-    fn judged(rules: &PassRules, exit: ExitKind, said: &str) -> Outcome {
-        rules.judge(&ProcessEnd { exit, stdout: said.to_owned(), stderr: String::new(), seconds: 0.0 }).outcome
+    fn result(rules: &PassRules, exit: ExitKind, output: &str) -> Outcome {
+        rules.judge(&ProcessEnd { exit, stdout: output.to_owned(), stderr: String::new(), seconds: 0.0 }).outcome
     }
 
     #[test]
     fn properties_decide_what_an_end_means() {
         let pattern = |text: &str| vec![Regex::new(text).unwrap()];
         let plain = PassRules::default();
-        assert_eq!(judged(&plain, ExitKind::Exit(0), ""), Outcome::Passed);
-        assert_eq!(judged(&plain, ExitKind::Exit(3), ""), Outcome::Failed);
-        assert_eq!(judged(&plain, ExitKind::Signal(11), ""), Outcome::Crashed);
+        assert_eq!(result(&plain, ExitKind::Exit(0), ""), Outcome::Passed);
+        assert_eq!(result(&plain, ExitKind::Exit(3), ""), Outcome::Failed);
+        assert_eq!(result(&plain, ExitKind::Signal(11), ""), Outcome::Crashed);
         let will_fail = PassRules { will_fail: true, ..PassRules::default() };
-        assert_eq!(judged(&will_fail, ExitKind::Exit(3), ""), Outcome::Passed);
-        assert_eq!(judged(&will_fail, ExitKind::Exit(0), ""), Outcome::Failed);
-        assert_eq!(judged(&will_fail, ExitKind::Signal(11), ""), Outcome::Crashed);
+        assert_eq!(result(&will_fail, ExitKind::Exit(3), ""), Outcome::Passed);
+        assert_eq!(result(&will_fail, ExitKind::Exit(0), ""), Outcome::Failed);
+        assert_eq!(result(&will_fail, ExitKind::Signal(11), ""), Outcome::Crashed);
         let pass = PassRules { pass: pattern("all good"), ..PassRules::default() };
-        assert_eq!(judged(&pass, ExitKind::Exit(3), "all good"), Outcome::Passed);
-        assert_eq!(judged(&pass, ExitKind::Exit(0), "hm"), Outcome::Failed);
+        assert_eq!(result(&pass, ExitKind::Exit(3), "all good"), Outcome::Passed);
+        assert_eq!(result(&pass, ExitKind::Exit(0), "hm"), Outcome::Failed);
         let skip = PassRules { skip: pattern("\\[  SKIPPED \\]"), skip_code: Some(77), ..PassRules::default() };
-        assert_eq!(judged(&skip, ExitKind::Exit(0), "[  SKIPPED ] A"), Outcome::Skipped);
-        assert_eq!(judged(&skip, ExitKind::Exit(77), ""), Outcome::Skipped);
+        assert_eq!(result(&skip, ExitKind::Exit(0), "[  SKIPPED ] A"), Outcome::Skipped);
+        assert_eq!(result(&skip, ExitKind::Exit(77), ""), Outcome::Skipped);
         let fail = PassRules { fail: pattern("WARNING"), ..PassRules::default() };
-        assert_eq!(judged(&fail, ExitKind::Exit(0), "a WARNING"), Outcome::Failed);
+        assert_eq!(result(&fail, ExitKind::Exit(0), "a WARNING"), Outcome::Failed);
     }
 
     #[test]

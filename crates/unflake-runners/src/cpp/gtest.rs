@@ -17,7 +17,7 @@ use crate::process::files::{file_contains, find_program};
 use crate::process::spec::{ProcessSpec, apply_env};
 use crate::runner::{AgentEntry, Capabilities, Driver, Profile, Runner, Texts};
 
-/// Flags that would change what is run, or what is said of it.
+/// Flags that change which tests run or what is printed: the driver sets them.
 const OURS: [&str; 13] = [
     "filter",
     "repeat",
@@ -33,10 +33,10 @@ const OURS: [&str; 13] = [
     "stream_result_to",
     "list_tests",
 ];
-/// An argument may have 128 KiB; longer filters travel in a file.
+/// One argument may have 128 KiB; longer filters go into a file.
 const LONGEST_FILTER: usize = 60_000;
 const OUTPUT: usize = 64 << 10;
-/// Variables that share the tests of a program among several machines.
+/// Variables that split the tests of a program among several machines.
 const SHARDS: [&str; 2] = ["GTEST_TOTAL_SHARDS", "GTEST_SHARD_INDEX"];
 const WITHOUT_SHARDS: [&str; 3] = ["env", "-u", SHARDS[0]];
 
@@ -84,7 +84,7 @@ fn list(context: &ListContext<'_>) -> Result<Suite, ListError> {
     }
     let filter = dropped.iter().find(|word| flag_of(word) == Some("filter"));
     let output = listing_of(&command[0], &arguments, filter, context)?;
-    let places = output.places;
+    let locations = output.locations;
     let runs_disabled = command.iter().any(|word| flag_of(word) == Some("also_run_disabled_tests"));
     let is_disabled = |name: &str| name.split(['.', '/']).any(|part| part.starts_with("DISABLED_")) && !runs_disabled;
     let program = Arc::new(GtestProgram {
@@ -106,7 +106,7 @@ fn list(context: &ListContext<'_>) -> Result<Suite, ListError> {
                 continue;
             }
         }
-        let (file, line) = places.get(&name).cloned().unzip();
+        let (file, line) = locations.get(&name).cloned().unzip();
         suite.tests.push(TestCase {
             id: format!("{name_of_program} {name}"),
             program: program.clone(),
@@ -127,7 +127,7 @@ fn list(context: &ListContext<'_>) -> Result<Suite, ListError> {
     Ok(suite)
 }
 
-/// The part of a program's tests that this machine is to run.
+/// The part of a program's tests that this machine runs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Shard {
     index: usize,
@@ -140,7 +140,7 @@ impl Shard {
         Some(Self { index: index?, of: of? }).filter(|shard| shard.index < shard.of)
     }
 
-    /// Whether it has the test of this number. Tests that would not be run are not counted.
+    /// Whether it has the test of this number. Disabled tests are not counted.
     fn has(self, number: usize) -> bool {
         number % self.of == self.index
     }
@@ -148,7 +148,7 @@ impl Shard {
 
 struct GtestListing {
     names: Vec<String>,
-    places: HashMap<String, (String, u32)>,
+    locations: HashMap<String, (String, u32)>,
 }
 
 fn listing_of(
@@ -172,15 +172,15 @@ fn listing_of(
     let output = output.map_err(|error| ListError::cannot_start(program, &error))?;
     let text = String::from_utf8_lossy(&output.stdout);
     if !output.status.success() {
-        let mut said = BoundedText::new(OUTPUT);
-        said.add(&output.stdout);
-        said.add(&output.stderr);
-        let what = format!("`{program}` does not list its tests ({}):\n{}", output.status, said.text().trim());
+        let mut output_text = BoundedText::new(OUTPUT);
+        output_text.add(&output.stdout);
+        output_text.add(&output.stderr);
+        let what = format!("`{program}` does not list its tests ({}):\n{}", output.status, output_text.text().trim());
         return Err(ListError::collection(what));
     }
-    let places = std::fs::read(&json).ok().and_then(|text| serde_json::from_slice(&text).ok()).map(places_in);
+    let locations = std::fs::read(&json).ok().and_then(|text| serde_json::from_slice(&text).ok()).map(locations_in);
     let _ = std::fs::remove_file(json);
-    Ok(GtestListing { names: names_in(&text), places: places.unwrap_or_default() })
+    Ok(GtestListing { names: names_in(&text), locations: locations.unwrap_or_default() })
 }
 
 /// Names from the indented list that `--gtest_list_tests` prints.
@@ -192,7 +192,7 @@ fn names_in(text: &str) -> Vec<String> {
         if let Some(test) = name.strip_prefix("  ") {
             names.extend(suite.map(|suite| format!("{suite}{test}")));
         } else {
-            // Programs may print words of their own before the list.
+            // Programs may print other lines before the list.
             suite = Some(name).filter(|name| name.ends_with('.') && !name.contains(' '));
         }
     }
@@ -219,25 +219,25 @@ struct JsonTest {
     line: Option<u32>,
 }
 
-fn places_in(json: Json) -> HashMap<String, (String, u32)> {
-    let mut places = HashMap::new();
+fn locations_in(json: Json) -> HashMap<String, (String, u32)> {
+    let mut locations = HashMap::new();
     for suite in json.testsuites {
         for test in suite.testsuite {
             if let (Some(file), Some(line)) = (test.file, test.line) {
-                places.insert(format!("{}.{}", suite.name, test.name), (file, line));
+                locations.insert(format!("{}.{}", suite.name, test.name), (file, line));
             }
         }
     }
-    places
+    locations
 }
 
-/// The name of a GoogleTest flag, without what comes before and after it.
+/// The name of a GoogleTest flag, without prefix and value.
 fn flag_of(word: &str) -> Option<&str> {
     let rest = word.strip_prefix("--gtest_").or_else(|| word.strip_prefix("-gtest_"))?;
     rest.split('=').next()
 }
 
-/// The user's arguments without those that are ours to give, and those.
+/// The user's arguments without the flags that the driver sets, and those flags.
 fn arguments_of(words: &[String]) -> (Vec<String>, Vec<String>) {
     let ours = |word: &&String| flag_of(word).is_some_and(|flag| OURS.contains(&flag));
     let (ours, theirs): (Vec<&String>, Vec<&String>) = words.iter().partition(ours);
@@ -249,12 +249,12 @@ fn without_our_variables() -> impl Iterator<Item = String> {
     but_the_filter.map(|flag| format!("GTEST_{}", flag.to_uppercase())).chain(SHARDS.map(str::to_owned))
 }
 
-/// One program, whose tests share a process.
+/// A program whose tests share a process.
 struct GtestProgram {
     path: String,
     arguments: Vec<String>,
     run_dir: std::path::PathBuf,
-    /// The user's own, and what it chooses.
+    /// The user's own filter, and the tests that it selects.
     filter: Option<String>,
     chosen: Vec<String>,
 }
@@ -270,7 +270,8 @@ impl GtestProgram {
         words
     }
 
-    /// A program can read its own filter. When everything is run that the user has chosen, it is left as the user gave it.
+    /// A program can read its own filter, so it stays as the user gave it where all selected tests
+    /// run.
     fn with_own_filter(&self, names: &[&str], mut words: Vec<String>) -> Vec<String> {
         if names == self.chosen {
             let at = words.iter().position(|word| word.starts_with("--gtest_filter=")).unwrap_or(0);
@@ -285,7 +286,8 @@ impl Program for GtestProgram {
         true
     }
 
-    /// The same tests again are a repetition; any other order but its own is not to be had in one process.
+    /// Equal rounds are a repetition. Any other order than the program's own is not possible in one
+    /// process.
     fn start(&self, tests: &[&TestCase], _jobs: u32) -> Result<ProcessSpec, String> {
         let names: Vec<&str> = tests.iter().map(|test| test.name.as_str()).collect();
         let period = names.iter().skip(1).position(|name| *name == names[0]).map_or(names.len(), |at| at + 1);

@@ -1,4 +1,4 @@
-//! What a GoogleTest program prints, and what it says of the tests that it runs.
+//! The output of a GoogleTest program, read into test results.
 
 use std::time::Instant;
 
@@ -12,21 +12,21 @@ use crate::process::spec::{ExitKind, ProcessEnd};
 
 const OUTPUT: usize = 64 << 10;
 
-/// Reads what GoogleTest prints. Tests come in the order in which they were asked for.
+/// Reads the output of tests that run in the requested order.
 pub(crate) struct GtestListener {
     names: Vec<String>,
-    /// Of those, the first that has not begun.
+    /// The first test that has not started.
     next: usize,
     current: Option<usize>,
-    /// The outcome of the very last test is told when the process has ended: what goes wrong after it is its affair.
+    /// The result of the last test, held back: an error at the end of the process is blamed on it.
     last: Option<(usize, TestResult)>,
     failures: usize,
     since: Instant,
-    said: BoundedText,
+    output: BoundedText,
     outside: OutsideFailures,
 }
 
-/// Failures that happen while no test runs: in the set-up or tear-down of a suite, or of the whole program.
+/// Failures while no test runs: in the set-up or tear-down of a suite or of the whole program.
 #[derive(Default)]
 struct OutsideFailures {
     text: String,
@@ -34,7 +34,7 @@ struct OutsideFailures {
 }
 
 impl OutsideFailures {
-    fn hear(&mut self, line: &str) {
+    fn add_line(&mut self, line: &str) {
         self.within = line.ends_with(": Failure") || self.within && !line.starts_with("[");
         if self.within && self.text.len() < OUTPUT {
             self.text.push_str(line);
@@ -42,16 +42,17 @@ impl OutsideFailures {
         }
     }
 
-    /// A test is blamed for them that may have nothing to do with them, so that they are never lost: no pass excuses it.
-    fn blame(&self, judged: TestResult) -> TestResult {
+    /// Blames a test that may not be the cause, so that such a failure is never lost: no pass
+    /// excuses it.
+    fn blame(&self, result: TestResult) -> TestResult {
         let outside = Failed { phase: Phase::SharedTearDown, ..failure_in(&self.text) };
-        match judged.failure {
-            Some(failure) if judged.outcome != Outcome::Skipped => {
+        match result.failure {
+            Some(failure) if result.outcome != Outcome::Skipped => {
                 let message = format!("{}\noutside of tests: {}", failure.message, outside.message);
                 let trace = format!("{}\n{}", failure.trace, outside.trace);
-                TestResult { failure: Some(Failed { phase: outside.phase, message, trace, ..failure }), ..judged }
+                TestResult { failure: Some(Failed { phase: outside.phase, message, trace, ..failure }), ..result }
             }
-            _ => TestResult { outcome: Outcome::Error, ..judged }.failed(outside),
+            _ => TestResult { outcome: Outcome::Error, ..result }.failed(outside),
         }
     }
 }
@@ -65,28 +66,28 @@ impl GtestListener {
             last: None,
             failures: 0,
             since: Instant::now(),
-            said: BoundedText::new(OUTPUT),
+            output: BoundedText::new(OUTPUT),
             outside: OutsideFailures::default(),
         }
     }
 
-    fn begun(&mut self, at: usize) -> Vec<ProgramEvent> {
+    fn started_at(&mut self, at: usize) -> Vec<ProgramEvent> {
         self.current = Some(at);
         self.next = at + 1;
         self.since = Instant::now();
-        self.said = BoundedText::new(OUTPUT);
+        self.output = BoundedText::new(OUTPUT);
         vec![ProgramEvent::Started(at)]
     }
 
-    fn over(&mut self, at: usize, judged: TestResult) -> Vec<ProgramEvent> {
+    fn finished(&mut self, at: usize, result: TestResult) -> Vec<ProgramEvent> {
         self.current = None;
         self.since = Instant::now();
-        self.failures += usize::from(judged.outcome == Outcome::Failed);
+        self.failures += usize::from(result.outcome == Outcome::Failed);
         if at + 1 == self.names.len() {
-            self.last = Some((at, judged));
+            self.last = Some((at, result));
             return Vec::new();
         }
-        vec![ProgramEvent::Done(at, judged)]
+        vec![ProgramEvent::Done(at, result)]
     }
 
     fn result(&self, at: usize, text: &str) -> Option<TestResult> {
@@ -99,17 +100,17 @@ impl GtestListener {
         ] {
             let Some(place) = text.find(&format!("{mark}{name}")) else { continue };
             let rest = &text[place + mark.len() + name.len()..];
-            // Otherwise it is the beginning of another test's name.
+            // Otherwise the name is a prefix of another test's name.
             if !rest.starts_with(" (") && !rest.starts_with(", where ") && !rest.is_empty() {
                 continue;
             }
             let before = text[..place].to_owned();
-            let said = format!("{}{before}", self.said.text());
-            let judged = TestResult::new(outcome, seconds);
+            let output = format!("{}{before}", self.output.text());
+            let result = TestResult::new(outcome, seconds);
             return Some(match outcome {
-                Outcome::Failed => judged.failed(failure_in(&said)).with_output(before_failure(&said), ""),
-                Outcome::Skipped => judged.failed(failed("Skipped", skip_reason(&said))),
-                _ => judged,
+                Outcome::Failed => result.failed(failure_in(&output)).with_output(before_failure(&output), ""),
+                Outcome::Skipped => result.failed(failed("Skipped", skip_reason(&output))),
+                _ => result,
             });
         }
         None
@@ -121,22 +122,22 @@ impl OutputListener for GtestListener {
         let text = lossless(line);
         let text = text.trim_end_matches('\r');
         if let Some(at) = self.current {
-            if let Some(judged) = self.result(at, text) {
-                return self.over(at, judged);
+            if let Some(result) = self.result(at, text) {
+                return self.finished(at, result);
             }
         } else if let Some(place) = text.rfind("[ RUN      ] ") {
             let name = &text[place + "[ RUN      ] ".len()..];
             let found = (self.next..self.names.len()).find(|at| self.names[*at] == name);
             if let Some(at) = found {
                 self.outside.within = false;
-                return self.begun(at);
+                return self.started_at(at);
             }
-            self.outside.hear(text);
+            self.outside.add_line(text);
         } else {
-            self.outside.hear(text);
+            self.outside.add_line(text);
         }
-        self.said.add(text.as_bytes());
-        self.said.add(b"\n");
+        self.output.add(text.as_bytes());
+        self.output.add(b"\n");
         Vec::new()
     }
 
@@ -145,45 +146,45 @@ impl OutputListener for GtestListener {
     }
 
     fn end(&mut self, end: &ProcessEnd) -> Vec<ProgramEvent> {
-        let mut told = Vec::new();
+        let mut events = Vec::new();
         let seconds = self.since.elapsed().as_secs_f64();
-        let said = self.said.text();
-        let died = |said: &str| match end.exit {
-            ExitKind::TimedOut => TestResult::timed_out(seconds, said.trim()),
-            exit => TestResult::crashed(exit, seconds, sanitizers::report(said), said.trim()),
+        let output = self.output.text();
+        let died = |output: &str| match end.exit {
+            ExitKind::TimedOut => TestResult::timed_out(seconds, output.trim()),
+            exit => TestResult::crashed(exit, seconds, sanitizers::report(output), output.trim()),
         };
-        // Where the program leaves with 0, it was no failure but something that looked like one.
+        // With exit code 0 it only looked like a failure.
         let bad_outside = !self.outside.text.is_empty() && end.exit != ExitKind::Exit(0);
-        let blame = |judged: TestResult| if bad_outside { self.outside.blame(judged) } else { judged };
+        let blame = |result: TestResult| if bad_outside { self.outside.blame(result) } else { result };
         if let Some(at) = self.current {
-            told.push(ProgramEvent::Done(at, blame(died(&said).with_output(said, ""))));
-        } else if let Some((at, judged)) = self.last.take() {
+            events.push(ProgramEvent::Done(at, blame(died(&output).with_output(output, ""))));
+        } else if let Some((at, result)) = self.last.take() {
             let expected = if self.failures > 0 || bad_outside { ExitKind::Exit(1) } else { ExitKind::Exit(0) };
-            let as_expected = end.exit == expected && sanitizers::report(&said).is_none();
-            let judged = if as_expected { judged } else { ended_badly(judged, end, &said, died(&said)) };
-            told.push(ProgramEvent::Done(at, blame(judged)));
+            let as_expected = end.exit == expected && sanitizers::report(&output).is_none();
+            let result = if as_expected { result } else { ended_badly(result, end, &output, died(&output)) };
+            events.push(ProgramEvent::Done(at, blame(result)));
         } else if self.next < self.names.len() {
-            // Between two tests: in the set-up of the next one's suite, or in the tear-down of the last one's.
-            told.push(ProgramEvent::Started(self.next));
-            told.push(ProgramEvent::Done(self.next, blame(died(&said).with_output(said, ""))));
+            // Between two tests: in the set-up of the next suite or the tear-down of the last one.
+            events.push(ProgramEvent::Started(self.next));
+            events.push(ProgramEvent::Done(self.next, blame(died(&output).with_output(output, ""))));
         }
-        told
+        events
     }
 }
 
-/// All tests were over when something went wrong. A failure of the last test stays what it is.
-fn ended_badly(judged: TestResult, end: &ProcessEnd, said: &str, died: TestResult) -> TestResult {
-    if judged.outcome == Outcome::Failed {
-        return judged;
+/// An error after all tests had finished. A failure of the last test keeps its own message.
+fn ended_badly(result: TestResult, end: &ProcessEnd, output: &str, died: TestResult) -> TestResult {
+    if result.outcome == Outcome::Failed {
+        return result;
     }
-    if end.exit == ExitKind::Exit(1) && sanitizers::report(said).is_none() {
+    if end.exit == ExitKind::Exit(1) && sanitizers::report(output).is_none() {
         let message =
             "no test failed, but the program left with exit code 1: a tear-down, or a failure outside of tests";
         let failure =
-            Failed { phase: Phase::SharedTearDown, trace: said.trim().to_owned(), ..failed("Failed", message) };
-        return TestResult::new(Outcome::Error, judged.seconds).failed(failure).with_output(said, "");
+            Failed { phase: Phase::SharedTearDown, trace: output.trim().to_owned(), ..failed("Failed", message) };
+        return TestResult::new(Outcome::Error, result.seconds).failed(failure).with_output(output, "");
     }
-    let mut died = died.with_output(said, "");
+    let mut died = died.with_output(output, "");
     if let Some(failure) = &mut died.failure {
         failure.phase = Phase::SharedTearDown;
         failure.message = format!("after its last test: {}", failure.message);
@@ -191,7 +192,7 @@ fn ended_badly(judged: TestResult, end: &ProcessEnd, said: &str, died: TestResul
     died
 }
 
-/// What a test printed from its first failure on.
+/// The failure in the output of a test, from its first failure on.
 pub(crate) fn failure_in(text: &str) -> Failed {
     let text = text.trim_end();
     let lines: Vec<&str> = text.lines().collect();
@@ -210,7 +211,7 @@ pub(crate) fn failure_in(text: &str) -> Failed {
     Failed { file: line.and(file), line, trace: text.to_owned(), ..failed(kind, message.trim()) }
 }
 
-/// What a test printed before it failed for the first time.
+/// The output of a test before its first failure.
 pub(crate) fn before_failure(text: &str) -> &str {
     let mut end = 0;
     for line in text.split_inclusive('\n') {
@@ -240,9 +241,9 @@ mod tests {
         said.extend(follower.end(&ProcessEnd { exit, stdout: String::new(), stderr: String::new(), seconds: 0.0 }));
         let word = |said: ProgramEvent| match said {
             ProgramEvent::Started(at) => format!("start {at}"),
-            ProgramEvent::Done(at, judged) => {
-                let message = judged.failure.map(|failure| format!(" {}", failure.message)).unwrap_or_default();
-                format!("{at} {:?}{message}", judged.outcome)
+            ProgramEvent::Done(at, result) => {
+                let message = result.failure.map(|failure| format!(" {}", failure.message)).unwrap_or_default();
+                format!("{at} {:?}{message}", result.outcome)
             }
             ProgramEvent::Changed(_) | ProgramEvent::Restored(_) => "state".to_owned(),
         };

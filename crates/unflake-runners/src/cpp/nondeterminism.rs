@@ -78,3 +78,16 @@ pub(super) const CPP: CallTable = CallTable {
         (Cause::FloatingPoint, &["fma("]),
     ],
 };
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_are_found_in_lines() {
+        let check = |text: &str, expected| assert_eq!(CPP.call_in(text).map(|(cause, _)| cause), expected, "{text}");
+        check("return std::rand() % 6 + 1;", Some(Cause::Randomness));
+        check("return getpid() % 7;", Some(Cause::Environment));
+        check("return operand() + 1;", None);
+    }
+}

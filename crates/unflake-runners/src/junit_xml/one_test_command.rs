@@ -1,6 +1,7 @@
-//! A command with places to be filled in, split into words as a shell would, though none is started.
+//! The user's command for one test: words of a shell command with placeholders. No shell is
+//! started.
 
-/// What can stand in a place.
+/// The placeholders.
 const PLACES: [&str; 7] = ["id", "name", "name_regex", "classname", "suite", "file", "results"];
 
 #[derive(Clone, Debug, PartialEq)]
@@ -15,7 +16,7 @@ enum Part {
 }
 
 impl OneTestCommand {
-    /// Why it cannot be used is told in words.
+    /// An error says why the command cannot be used.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let words = split(text)?.iter().map(|word| pieces(word)).collect::<Result<Vec<_>, _>>()?;
         if words.is_empty() {
@@ -32,7 +33,7 @@ impl OneTestCommand {
         self.words.iter().flatten().any(|piece| matches!(piece, Part::Place(found) if *found == place))
     }
 
-    /// The words of the command, or the name of a place for which there is nothing.
+    /// The words of the command, or the placeholder that has no value.
     pub(crate) fn filled(&self, value: impl Fn(&str) -> Option<String>) -> Result<Vec<String>, &'static str> {
         let fill = |word: &Vec<Part>| {
             let text = |piece: &Part| match piece {
@@ -45,47 +46,17 @@ impl OneTestCommand {
     }
 }
 
-/// Words as a POSIX shell splits them: quotes and backslashes are honoured, nothing is expanded.
+/// Splits words as a POSIX shell does: quotes and backslashes are honored, nothing is expanded.
 fn split(text: &str) -> Result<Vec<String>, String> {
-    let mut words = Vec::new();
-    let mut word: Option<String> = None;
-    let mut rest = text.chars().peekable();
-    while let Some(character) = rest.next() {
-        match character {
-            ' ' | '\t' | '\n' | '\r' => words.extend(word.take()),
-            '\'' => loop {
-                let word = word.get_or_insert_default();
-                match rest.next() {
-                    Some('\'') => break,
-                    Some(inside) => word.push(inside),
-                    None => return Err("a ' is not closed".to_owned()),
-                }
-            },
-            '"' => loop {
-                let word = word.get_or_insert_default();
-                match rest.next() {
-                    Some('"') => break,
-                    Some('\\') => match rest.next_if(|next| "\"\\$`".contains(*next)) {
-                        Some(escaped) => word.push(escaped),
-                        None => word.push('\\'),
-                    },
-                    Some(inside) => word.push(inside),
-                    None => return Err("a \" is not closed".to_owned()),
-                }
-            },
-            '\\' => match rest.next() {
-                Some('\n') => {}
-                Some(escaped) => word.get_or_insert_default().push(escaped),
-                None => return Err("it ends with a backslash".to_owned()),
-            },
-            plain => word.get_or_insert_default().push(plain),
-        }
+    let closes = |quote: &char| shell_words::split(&format!("{text}{quote}")).is_ok();
+    match shell_words::split(text) {
+        Ok(_) if text.len() % 2 != text.trim_end_matches('\\').len() % 2 => Err("it ends with a backslash".to_owned()),
+        Ok(words) => Ok(words),
+        Err(_) => Err(format!("a {} is not closed", ['\'', '"'].iter().find(|quote| closes(quote)).unwrap_or(&'"'))),
     }
-    words.extend(word);
-    Ok(words)
 }
 
-/// `{name}` is a place and `{{` a brace. Braces around anything but a word, as in `${1%.t}`, are left alone.
+/// `{name}` is a placeholder and `{{` a brace. Other braces, as in `${1%.t}`, stay as they are.
 fn pieces(word: &str) -> Result<Vec<Part>, String> {
     let mut pieces = Vec::new();
     let mut text = String::new();
@@ -123,8 +94,8 @@ fn pieces(word: &str) -> Result<Vec<Part>, String> {
     Ok(pieces)
 }
 
-/// A regular expression for a name, in the notation that all runners share. Reports put ` > ` between the names of groups
-/// where patterns are held against names without it.
+/// A regular expression for a name, in the notation that all runners share. Reports put ` > `
+/// between the names of groups, and some runners match names without it.
 pub(crate) fn regex_of(name: &str) -> String {
     let special = |character: char| r"\^$.[]|()*+?{}".contains(character);
     let escaped: String = name.chars().flat_map(|one| special(one).then_some('\\').into_iter().chain([one])).collect();

@@ -1,4 +1,5 @@
-//! What becomes of tests by their reports: which entry is whose, and whether exit code and report agree.
+//! Test results from reports: finds the entry of a test, and checks that exit code and report
+//! agree.
 
 use std::collections::HashMap;
 use std::fs;
@@ -15,12 +16,12 @@ use crate::process::changed_files::FileStamps;
 use crate::process::files::relative;
 use crate::process::spec::{ExitKind, ProcessEnd};
 
-/// What all reports of one run may have together.
+/// The total size of the reports of one run.
 const LARGEST: u64 = 256 << 20;
-/// Of what a command printed, where it is quoted.
+/// How much of a command's output is quoted.
 const QUOTED: usize = 4000;
 
-/// Why there is no report to be read.
+/// Why there is no report to read.
 pub(crate) enum NoReport {
     NoneWritten,
     Bad(String),
@@ -79,7 +80,7 @@ pub(crate) fn quoted(end: &ProcessEnd) -> String {
     }
 }
 
-/// What a person should know of the first run.
+/// Messages for the user about the first run.
 pub(crate) fn remarks(report: &Report, end: &ProcessEnd) -> Vec<String> {
     let mut notes = Vec::new();
     let bad = report.tests.iter().filter(|test| matches!(test.result, JunitEvent::Failed(_))).count();
@@ -95,7 +96,7 @@ pub(crate) fn remarks(report: &Report, end: &ProcessEnd) -> Vec<String> {
     notes
 }
 
-/// One test, as the first report knows it.
+/// One test of the first report.
 #[derive(Clone)]
 pub(crate) struct ListedTest {
     pub(crate) suite: String,
@@ -103,7 +104,7 @@ pub(crate) struct ListedTest {
     pub(crate) name: String,
     pub(crate) file: Option<String>,
     pub(crate) line: Option<u32>,
-    /// How many of the same name came before it.
+    /// How many tests of the same name come before it.
     pub(crate) nth: usize,
 }
 
@@ -115,7 +116,7 @@ pub(crate) fn known(tests: Vec<Reported>, here: &Path) -> Vec<ListedTest> {
         let times = seen.entry((group, name.clone())).or_default();
         *times += 1;
         let nth = *times - 1;
-        // Many reports name the file as the class, or as the suite.
+        // Many reports name the file as the class or the suite.
         let named = [&classname, &suite].into_iter().find(|one| !one.is_empty() && here.join(one).is_file()).cloned();
         let file = file.filter(|file| !file.is_empty()).or(named);
         known.push(ListedTest { suite, classname, name, file, line, nth });
@@ -123,7 +124,7 @@ pub(crate) fn known(tests: Vec<Reported>, here: &Path) -> Vec<ListedTest> {
     known
 }
 
-/// What goes before the name of a test: its class, or its suite where it has none.
+/// The first part of a test's id: its class, or its suite without one.
 fn group_of<'a>(classname: &'a str, suite: &'a str) -> &'a str {
     if classname.is_empty() { suite } else { classname }
 }
@@ -142,14 +143,15 @@ impl ListedTest {
         }
     }
 
-    /// Its place in a report.
+    /// Its position in a report.
     fn found_in(&self, tests: &[Reported]) -> Option<usize> {
         let is_it = |test: &Reported| self.name == test.name && self.group() == group_of(&test.classname, &test.suite);
         let same: Vec<usize> = (0..tests.len()).filter(|at| is_it(&tests[*at])).collect();
         self.chosen(&same, tests)
     }
 
-    /// Of several with its name the one in its place; the worst, where there are fewer than in the first report.
+    /// Of several entries with its name the one at the same position; the worst, if there are fewer
+    /// than in the first report.
     fn chosen(&self, same: &[usize], tests: &[Reported]) -> Option<usize> {
         let rank = |at: &&usize| match tests[**at].result {
             JunitEvent::Failed(_) => 2,
@@ -159,18 +161,19 @@ impl ListedTest {
         same.get(self.nth).or_else(|| same.iter().max_by_key(rank)).copied()
     }
 
-    /// Whether it is what went wrong outside of the tests of a suite, and this time nothing did.
+    /// Whether it stands for an error outside of a suite's tests, and this report has none.
     fn is_outside(&self, tests: &[Reported]) -> bool {
         self.name == OUTSIDE && tests.iter().any(|test| test.suite == self.suite)
     }
 }
 
-/// How each test of the whole command ended. What goes wrong outside of all tests is the affair of the last.
+/// The result of each test of the whole command. An error outside of all tests is blamed on the
+/// last.
 pub(crate) fn judge_whole(tests: &[Reported], end: &ProcessEnd, here: &Path) -> Vec<TestResult> {
-    let mut judged: Vec<TestResult> = tests.iter().map(|test| judge_reported(test, here)).collect();
+    let mut results: Vec<TestResult> = tests.iter().map(|test| judge_reported(test, here)).collect();
     let any = tests.iter().any(|test| matches!(test.result, JunitEvent::Failed(_)));
     let died = !matches!(end.exit, ExitKind::Exit(_));
-    if let Some(last) = judged.last_mut()
+    if let Some(last) = results.last_mut()
         && (died || end.exit != ExitKind::Exit(0) && !any)
         && last.failure.as_ref().is_none_or(|_| last.outcome == Outcome::Skipped)
     {
@@ -181,7 +184,7 @@ pub(crate) fn judge_whole(tests: &[Reported], end: &ProcessEnd, here: &Path) -> 
         let exit = died.then_some(end.exit);
         *last = TestResult { exit, ..TestResult::new(outcome, last.seconds) }.failed(failure);
     }
-    judged
+    results
 }
 
 fn judge_reported(test: &Reported, here: &Path) -> TestResult {
@@ -202,7 +205,7 @@ fn judge_reported(test: &Reported, here: &Path) -> TestResult {
 }
 
 fn failure_of(trouble: &JunitError, here: &Path) -> Failed {
-    // gotestsum says no more than this; the reason is in the text.
+    // Some writers put no more than this here; the reason is in the text.
     let says_nothing = ["", "Failed"].contains(&trouble.message.trim());
     let frame = |line: &&str| !line.is_empty() && !line.starts_with("=== ") && !line.starts_with("--- ");
     let first_line = trouble.text.lines().map(str::trim).find(frame);
@@ -223,7 +226,7 @@ fn failure_of(trouble: &JunitError, here: &Path) -> Failed {
     Failed { phase, file, line, trace: trouble.text.clone(), ..failed(kind, message) }
 }
 
-/// The first `file:line` of a text whose file is one of the project.
+/// The first `file:line` in a text whose file belongs to the project.
 fn place_in(text: &str, here: &Path) -> Option<(String, u32)> {
     static PLACE: OnceLock<Option<Regex>> = OnceLock::new();
     let place = PLACE.get_or_init(|| Regex::new(r"([\w./@+-]+\.[A-Za-z]\w*):(\d{1,7})\b").ok()).as_ref()?;
@@ -241,7 +244,7 @@ pub(crate) fn died(end: &ProcessEnd) -> TestResult {
     }
 }
 
-/// The first tests of the report, when the whole command has run once more.
+/// The results of the first tests of the report when the whole command has run again.
 pub(crate) fn judge_again(known: &[ListedTest], tests: &[Reported], end: &ProcessEnd, here: &Path) -> Vec<TestResult> {
     let all = judge_whole(tests, end, here);
     let mut places: HashMap<(&str, &str), Vec<usize>> = HashMap::new();
@@ -264,7 +267,7 @@ pub(crate) fn not_run(message: &str, end: &ProcessEnd) -> TestResult {
     TestResult::new(Outcome::Error, end.seconds).failed(failure)
 }
 
-/// Its own entry in the report decides. The exit code must not say otherwise.
+/// The test's own entry decides, unless the exit code contradicts it.
 pub(crate) fn judge_alone(one: &ListedTest, tests: &[Reported], end: &ProcessEnd, here: &Path) -> TestResult {
     let left = how_it_left(end.exit);
     let any = tests.iter().any(|test| matches!(test.result, JunitEvent::Failed(_)));
@@ -290,13 +293,13 @@ pub(crate) fn judge_alone(one: &ListedTest, tests: &[Reported], end: &ProcessEnd
             TestResult::new(Outcome::Error, found.seconds).failed(failure)
         }
         _ => {
-            let mut judged = judge_reported(found, here);
+            let mut results = judge_reported(found, here);
             if let (JunitEvent::Failed(_), ExitKind::Exit(0), Some(failure)) =
-                (&found.result, end.exit, &mut judged.failure)
+                (&found.result, end.exit, &mut results.failure)
             {
                 failure.trace.push_str("\n(the command left with exit code 0 all the same)");
             }
-            judged
+            results
         }
     }
 }

@@ -1,8 +1,9 @@
-//! Any command that writes JUnit XML, where another command runs a single test.
+//! Any command that writes JUnit XML, with a second command that runs a single test.
 //!
-//! Nothing can be listed without running it: the first run of the whole command is the list, and its results are told when
-//! all tests are ordered for the first time. After that a test runs alone, in a process of its own; the first so many of
-//! the report, in its order, are run by the whole command once more. No other order is to be had in one process.
+//! Tests cannot be listed without running them: the first run of the whole command is the list, and
+//! its results answer the first order for all tests. Later a test runs alone in its own process;
+//! the first n tests of the report, in its order, run with the whole command again. No other order
+//! is possible in one process.
 
 use std::fs::File;
 use std::path::PathBuf;
@@ -99,7 +100,7 @@ fn list(context: &ListContext<'_>) -> Result<Suite, ListError> {
         return Err(ListError::collection(text));
     }
     let mut suite = Suite { root: context.here.clone(), notes: remarks(&report, &end), ..Suite::default() };
-    let judged = judge_whole(&report.tests, &end, &context.here);
+    let first = judge_whole(&report.tests, &end, &context.here);
     let known = known(report.tests, &context.here);
     let files = known.iter().filter(|one| one.file.is_none()).count();
     if files > 0 && template.has("file") {
@@ -113,9 +114,9 @@ fn list(context: &ListContext<'_>) -> Result<Suite, ListError> {
         here: context.here.clone(),
         run_dir: context.run_dir.to_owned(),
         known,
-        first: judged,
-        is_told: AtomicBool::new(false),
-        turn: Mutex::new(None),
+        first,
+        first_reported: AtomicBool::new(false),
+        report_lock: Mutex::new(None),
     });
     for (at, one) in program.known.iter().enumerate() {
         let file = one.file.as_ref().map(|file| relative(&context.here.join(file), &context.here));
@@ -127,12 +128,12 @@ fn list(context: &ListContext<'_>) -> Result<Suite, ListError> {
     Ok(suite)
 }
 
-/// What stands for a report of its own in a command that a person types.
+/// The report of one test in a command for the user.
 fn plain_results(results: &str) -> String {
     if is_pattern(results) { "report.xml".to_owned() } else { results.to_owned() }
 }
 
-/// What it prints goes where it would have gone.
+/// Passes the output of the command on.
 fn run_whole(command: &[String], context: &ListContext<'_>) -> Result<ProcessEnd, ListError> {
     let start = ProcessSpec { words: command.to_vec(), ..ProcessSpec::default() };
     let mut listener = EndRecorder(None);
@@ -165,7 +166,7 @@ impl OutputListener for EndRecorder {
     }
 }
 
-/// The user's command, and the one for a single test.
+/// The user's command and the one for a single test.
 struct ResultsProgram {
     whole: Vec<String>,
     template: OneTestCommand,
@@ -173,16 +174,17 @@ struct ResultsProgram {
     here: PathBuf,
     run_dir: PathBuf,
     known: Vec<ListedTest>,
-    /// How each ended in the first run.
+    /// The results of the first run.
     first: Vec<TestResult>,
-    is_told: AtomicBool,
-    /// Taken by whoever is about to write the report; handed from the start of a process to its listener.
-    turn: Mutex<Option<Flock<File>>>,
+    first_reported: AtomicBool,
+    /// Held by the process that writes the report; passed from the start of a process to its
+    /// listener.
+    report_lock: Mutex<Option<Flock<File>>>,
 }
 
 impl ResultsProgram {
     fn known(&self, test: &TestCase) -> &ListedTest {
-        // Names are made from places above.
+        // `list` makes names from positions.
         &self.known[test.name.parse::<usize>().unwrap_or(0).min(self.known.len() - 1)]
     }
 
@@ -198,22 +200,24 @@ impl ResultsProgram {
         })
     }
 
-    /// Where it writes the report of one test, if it asks. A thread follows one process at a time.
+    /// The report of one test, if its command has a placeholder for it. A thread runs one process
+    /// at a time.
     fn results_of_its_own(&self) -> PathBuf {
         let thread = format!("{:?}", std::thread::current().id()).replace(['(', ')'], "");
         self.run_dir.join(format!("report-{}-{thread}.xml", std::process::id()))
     }
 
-    /// Whether the process for these has a report that no other writes.
+    /// Whether no other process writes the report of these tests.
     fn has_its_own(&self, tests: &[&TestCase]) -> bool {
         tests.len() == 1 && self.template.has("results")
     }
 
-    /// Two that write the same report must not run at once, in copies of this process neither.
-    fn take_turn(&self) -> Result<(), String> {
+    /// Two processes that write the same report must not run at once, not even in forks of the
+    /// driver.
+    fn lock_report(&self) -> Result<(), String> {
         let file = File::create(self.run_dir.join("report.lock")).map_err(|error| error.to_string())?;
-        let turn = Flock::lock(file, FlockArg::LockExclusive).map_err(|(_, error)| error.to_string())?;
-        *self.turn.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = Some(turn);
+        let report_lock = Flock::lock(file, FlockArg::LockExclusive).map_err(|(_, error)| error.to_string())?;
+        *self.report_lock.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = Some(report_lock);
         Ok(())
     }
 }
@@ -228,9 +232,9 @@ impl Program for ResultsProgram {
         numbers.first() == Some(&0) && numbers.last().is_some_and(|last| next == last + 1)
     }
 
-    /// The first run of the whole command was made to list its tests. What a report does not say of a test cannot be filled in.
+    /// The first run listed the tests. A placeholder without a value in the report has no command.
     fn known(&self, tests: &[&TestCase]) -> Option<Vec<TestResult>> {
-        if tests.len() == self.known.len() && !self.is_told.swap(true, Ordering::Relaxed) {
+        if tests.len() == self.known.len() && !self.first_reported.swap(true, Ordering::Relaxed) {
             return Some(self.first.clone());
         }
         let [one] = tests else { return None };
@@ -245,7 +249,7 @@ impl Program for ResultsProgram {
             _ => self.whole.clone(),
         };
         if !words.is_empty() && !self.has_its_own(tests) {
-            self.take_turn()?;
+            self.lock_report()?;
         }
         Ok(ProcessSpec { words, ..ProcessSpec::default() })
     }
@@ -258,19 +262,19 @@ impl Program for ResultsProgram {
             results,
             before: None,
             begun: Instant::now(),
-            _turn: self.turn.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).take(),
+            _report_lock: self.report_lock.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).take(),
         })
     }
 }
 
-/// Follows the process of one test or of the whole command, and reads its report.
+/// Reads the report of one test or of the whole command.
 struct ReportListener {
     known: Vec<ListedTest>,
     here: PathBuf,
     results: PathBuf,
     before: Option<FileStamps>,
     begun: Instant,
-    _turn: Option<Flock<File>>,
+    _report_lock: Option<Flock<File>>,
 }
 
 impl OutputListener for ReportListener {
@@ -280,14 +284,14 @@ impl OutputListener for ReportListener {
         vec![ProgramEvent::Started(0)]
     }
 
-    /// The limit is one for single tests.
+    /// The time limit is that of a single test.
     fn since(&self) -> Option<Instant> {
         Some(self.begun).filter(|_| self.known.len() == 1)
     }
 
     fn end(&mut self, end: &ProcessEnd) -> Vec<ProgramEvent> {
         let Some(before) = self.before.take() else { return Vec::new() };
-        let judged = match (read_written(&before), &self.known[..]) {
+        let results = match (read_written(&before), &self.known[..]) {
             (Ok(report), [one]) if matches!(end.exit, ExitKind::Exit(_)) => {
                 vec![judge_alone(one, &report.tests, end, &self.here)]
             }
@@ -299,14 +303,14 @@ impl OutputListener for ReportListener {
             }
             (_, known) => known.iter().map(|_| died(end)).collect(),
         };
-        let with_output = |judged: TestResult| match judged.stdout.is_empty() && judged.stderr.is_empty() {
-            true => judged.with_output(end.stdout.as_str(), end.stderr.as_str()),
-            false => judged,
+        let with_output = |results: TestResult| match results.stdout.is_empty() && results.stderr.is_empty() {
+            true => results.with_output(end.stdout.as_str(), end.stderr.as_str()),
+            false => results,
         };
-        let told = |(at, judged)| {
+        let events = |(at, results)| {
             let start = (at > 0).then_some(ProgramEvent::Started(at));
-            start.into_iter().chain([ProgramEvent::Done(at, with_output(judged))])
+            start.into_iter().chain([ProgramEvent::Done(at, with_output(results))])
         };
-        judged.into_iter().enumerate().flat_map(told).collect()
+        results.into_iter().enumerate().flat_map(events).collect()
     }
 }

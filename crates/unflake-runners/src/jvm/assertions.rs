@@ -1,4 +1,4 @@
-//! The assertions of a Java project: which there are, and which may fail.
+//! The assertions of a Java project, and which of them may fail.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fs;
@@ -14,12 +14,12 @@ use crate::driver::suite::TestCase;
 use crate::jvm::java_sites::{self, Site};
 use crate::process::files::relative;
 
-/// Larger sources are tables that some program has written.
+/// Larger sources are generated tables.
 const LARGEST: u64 = 2 << 20;
 
 pub(crate) struct Assertions {
     pub(crate) may_be_let_fail: bool,
-    /// Files are named relative to this.
+    /// Files are named relative to this directory.
     root: PathBuf,
     known: Mutex<AssertionState>,
 }
@@ -29,11 +29,11 @@ struct AssertionState {
     /// Sources that have been read.
     read: BTreeSet<PathBuf>,
     sites: Vec<Site>,
-    /// By test: their places among the sites.
+    /// By test: positions of its assertions in `sites`.
     may_fail: HashMap<String, Vec<usize>>,
 }
 
-/// One that may fail, as unflake names it.
+/// An assertion that may fail in a test, as unflake names it.
 #[derive(Deserialize)]
 struct AllowedFailure {
     test: String,
@@ -63,12 +63,12 @@ impl Assertions {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes in all sources below these directories.
+    /// Reads all sources below these directories.
     pub(crate) fn read(&self, folders: &[PathBuf]) {
         let mut known = self.known();
         let mut ahead: Vec<PathBuf> = folders.to_vec();
         while let Some(folder) = ahead.pop() {
-            // What cannot be read has no assertion that could be let fail.
+            // An unreadable source has no assertion that may fail.
             let mut entries: Vec<fs::DirEntry> = fs::read_dir(folder).into_iter().flatten().flatten().collect();
             entries.sort_by_key(fs::DirEntry::file_name);
             for entry in entries {
@@ -88,7 +88,8 @@ impl Assertions {
         }
     }
 
-    /// For the agent in a JVM: in each line a file, a line of it, what is called there, and the name of that assertion.
+    /// For the agent in a JVM, one line each: file, line, called method, and the name of the
+    /// assertion.
     pub(crate) fn table(&self) -> String {
         let line = |site: &Site| {
             let Site { file, function, expression, ordinal, line, called, .. } = site;
@@ -117,7 +118,7 @@ impl Assertions {
         }
         let mut may_fail: HashMap<String, Vec<usize>> = HashMap::new();
         for one in wanted {
-            // What could be one of two is neither.
+            // A name that fits two assertions selects neither.
             if let Some([at]) =
                 places.get(&(&*one.file, &*one.function, &*one.expression, one.ordinal)).map(Vec::as_slice)
             {
@@ -128,8 +129,8 @@ impl Assertions {
         Ok(())
     }
 
-    /// For the agent in a JVM that runs these tests: in each line the place of a test, and of an assertion that may fail in it. None: none
-    /// may.
+    /// For the agent in a JVM that runs these tests, one line each: the position of a test and of
+    /// an assertion that may fail in it. None: no assertion may fail.
     pub(crate) fn may_fail(&self, tests: &[&TestCase]) -> Option<String> {
         let known = self.known();
         let mut lines = String::new();

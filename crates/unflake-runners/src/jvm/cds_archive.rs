@@ -1,4 +1,5 @@
-//! An archive of the classes that every JVM of a module loads before its first test: with it, a fresh JVM costs about half.
+//! An archive of the classes that every JVM of a module loads before its first test. It halves the
+//! cost of a new JVM.
 
 use std::ffi::OsString;
 use std::fs;
@@ -8,22 +9,22 @@ use std::process::{Command, Stdio};
 
 use crate::process::spec::apply_env;
 
-/// Tests that do nothing, by whose run the archive is filled.
+/// Empty tests whose run fills the archive.
 const JUPITER: &str = "[engine:junit-jupiter]/[class:unflake.junit.Warm]/[method:nothing()]\n";
 const CLASSIC: &str = "classic:unflake.junit.WarmClassic/nothing(unflake.junit.WarmClassic)\n";
-/// Options by which a project decides such things itself.
+/// Options with which a project decides about archives itself.
 const OF_PROJECT: [&str; 4] =
     ["-Xshare", "-XX:SharedArchiveFile", "-XX:ArchiveClassesAtExit", "-XX:+AutoCreateSharedArchive"];
 
 pub(crate) struct CdsArchive {
     path: PathBuf,
     java: PathBuf,
-    /// The beginning of the class path: jars alone, which an archive is tied to.
+    /// The beginning of the class path. An archive is tied to it, and needs jars alone.
     front: Vec<String>,
     order: String,
 }
 
-/// What goes to the front of the class path, and the rest. JUnit's own jars may: nobody has classes of the same names.
+/// Splits off the entries that may go to the front: JUnit's own jars, whose class names are unique.
 pub(crate) fn parted(class_path: Vec<String>) -> (Vec<String>, Vec<String>) {
     let of_runner = |path: &String| {
         let name = path.rsplit('/').next().unwrap_or(path);
@@ -34,7 +35,7 @@ pub(crate) fn parted(class_path: Vec<String>) -> (Vec<String>, Vec<String>) {
 }
 
 impl CdsArchive {
-    /// None: the project has its own way.
+    /// None: the project has its own archive.
     pub(crate) fn new(
         java: &Path,
         front: &[String],
@@ -54,12 +55,12 @@ impl CdsArchive {
         Some(Self { path, java: java.to_owned(), front: front.to_vec(), order })
     }
 
-    /// The option that uses it, once it is there. A JVM that it does not fit does without.
+    /// The option that uses the archive, once it exists. A JVM that it does not fit ignores it.
     pub(crate) fn option(&self) -> Option<String> {
         self.path.is_file().then(|| format!("-XX:SharedArchiveFile={}", self.path.display()))
     }
 
-    /// Has it made beside everything else, for the JVMs that come later. Nobody waits for it, and one that cannot make it leaves none.
+    /// Makes it in the background, for later JVMs. A process that fails to make it leaves none.
     pub(crate) fn make(&self, files: &[PathBuf; 2], run_dir: &Path) {
         if self.path.is_file() {
             return;

@@ -1,4 +1,4 @@
-//! Java tests of any build tool: where compiled classes and their class path are is told in a file, and no tool is asked.
+//! JUnit tests of any build tool: a file has their class path, and no build tool is asked.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -20,7 +20,7 @@ use crate::process::spec::{EnvChanges, apply_env};
 use crate::runner::{AgentEntry, Driver, Profile, Runner, RunnerOption, Texts};
 
 const WORDS: usize = 64 << 10;
-/// Where sources are, mostly.
+/// Usual directories of sources.
 const SOURCES: [&str; 8] =
     ["src/test/java", "src/main/java", "src/test/kotlin", "src/main/kotlin", "test", "tests", "src", "."];
 
@@ -69,21 +69,21 @@ pub(crate) struct CompiledModule {
     pub(crate) name: String,
     pub(crate) java: PathBuf,
     pub(crate) options: Vec<String>,
-    /// Whether `assert` is to be heeded, beside what the options say.
+    /// Whether to enable `assert`, beside what the options say.
     pub(crate) assertions: bool,
     pub(crate) class_path: Vec<String>,
-    /// Those that may have tests.
+    /// Classes that may have tests.
     pub(crate) classes: Vec<String>,
     pub(crate) directory: PathBuf,
     pub(crate) variables: EnvChanges,
     pub(crate) roots: Vec<PathBuf>,
-    /// More that a JVM of Surefire would be told.
-    pub(crate) told: Vec<(String, String)>,
+    /// More settings in Surefire's format.
+    pub(crate) settings: Vec<(String, String)>,
 }
 
 /// The command compiles, and perhaps writes the file.
 fn list(context: &ListContext<'_>) -> Result<Suite, ListError> {
-    // It hands over nothing but what it compiles.
+    // The command returns nothing but what it compiles.
     build_cache::built("classes", context, |_| build(context, |_| {}))?;
     let path = context.here.join(context.options.one("classpath-file"));
     let text = fs::read_to_string(&path).map_err(|error| {
@@ -100,7 +100,7 @@ fn list(context: &ListContext<'_>) -> Result<Suite, ListError> {
         directory: context.here.clone(),
         variables: BTreeMap::new(),
         roots: SOURCES.iter().map(|root| context.here.join(root)).filter(|root| root.is_dir()).collect(),
-        told: Vec::new(),
+        settings: Vec::new(),
     };
     let mut suite = Suite { root: context.here.clone(), at_once: Some(1), ..Suite::default() };
     let mut words = vec!["java".to_owned()];
@@ -108,7 +108,7 @@ fn list(context: &ListContext<'_>) -> Result<Suite, ListError> {
     words.extend(["-cp".to_owned(), compiled.class_path.join(":"), "org.junit.runner.JUnitCore".to_owned()]);
     let assertions = Assertions::wanted(context);
     let (jvm, tests) = compiled.listed(context, assertions.as_ref(), &mut suite)?;
-    // JUnit 4 comes with a program that runs a class. For others there is none that is always there.
+    // JUnit 4 has a program that runs a class. JUnit 5 has none that is always there.
     jvm.add(&tests, false, &mut suite, |test| match test.key.starts_with("classic:") {
         true => words.iter().chain([&test.class]).cloned().collect(),
         false => context.command.to_vec(),
@@ -117,7 +117,7 @@ fn list(context: &ListContext<'_>) -> Result<Suite, ListError> {
     Ok(suite)
 }
 
-/// Runs what compiles.
+/// Runs the command that compiles.
 pub(crate) fn build(context: &ListContext<'_>, add: impl FnOnce(&mut Command)) -> Result<(), ListError> {
     let words = context.command;
     let mut command = Command::new(&words[0]);
@@ -128,14 +128,14 @@ pub(crate) fn build(context: &ListContext<'_>, add: impl FnOnce(&mut Command)) -
     if output.status.success() {
         return Ok(());
     }
-    let mut said = BoundedText::new(WORDS);
-    said.add(&output.stdout);
-    said.add(&output.stderr);
-    let text = format!("`{}` failed, so there are no tests to run:\n{}", words.join(" "), said.text().trim());
+    let mut output_text = BoundedText::new(WORDS);
+    output_text.add(&output.stdout);
+    output_text.add(&output.stderr);
+    let text = format!("`{}` failed, so there are no tests to run:\n{}", words.join(" "), output_text.text().trim());
     Err(ListError::collection(text))
 }
 
-/// Options of the JVM, which begin with a dash, and the entries: one a line, or joined by colons.
+/// JVM options, which begin with a dash, and class path entries: one a line, or joined by colons.
 fn parsed(text: &str, here: &Path) -> (Vec<String>, Vec<String>) {
     let (options, entries): (Vec<&str>, Vec<&str>) =
         text.lines().map(str::trim).filter(|line| !line.is_empty()).partition(|line| line.starts_with('-'));
@@ -151,7 +151,7 @@ fn java() -> Result<PathBuf, ListError> {
 }
 
 impl CompiledModule {
-    /// The JVM of its tests, and which they are.
+    /// The JVM of the module's tests, and the tests.
     pub(crate) fn listed(
         self,
         context: &ListContext<'_>,
@@ -159,13 +159,13 @@ impl CompiledModule {
         suite: &mut Suite,
     ) -> Result<(Arc<Jvm>, Vec<JvmTest>), ListError> {
         let provider = provider(&self.class_path).map_err(|why| ListError::usage(format!("{}: {why}", self.name)))?;
-        let mut told = format!("providerConfiguration={provider}\n");
-        told.extend((0..).zip(&self.classes).map(|(at, class)| format!("tc.{at}={class}\n")));
-        told.extend(self.told.iter().map(|(name, value)| format!("{name}={value}\n")));
+        let mut settings = format!("providerConfiguration={provider}\n");
+        settings.extend((0..).zip(&self.classes).map(|(at, class)| format!("tc.{at}={class}\n")));
+        settings.extend(self.settings.iter().map(|(name, value)| format!("{name}={value}\n")));
         let place = context.run_dir.join(format!("class-path-{}-{}", std::process::id(), suite.tests.len()));
         let files = ["surefire.properties", "system.properties"].map(|name| place.join(name));
         fs::create_dir_all(&place)
-            .and_then(|()| fs::write(&files[0], told))
+            .and_then(|()| fs::write(&files[0], settings))
             .and_then(|()| fs::write(&files[1], ""))
             .map_err(|error| ListError::usage(format!("{}: {error}", place.display())))?;
         let jvm = Arc::new(Jvm::new(
@@ -204,7 +204,7 @@ fn classes_in(directories: impl Iterator<Item = PathBuf>) -> Result<Vec<String>,
     Ok(classes)
 }
 
-/// Whether a class is not inside another, nor none at all.
+/// Whether this is a top-level class.
 pub(crate) fn is_outermost(name: &str) -> bool {
     !name.contains('$') && !name.ends_with("-info")
 }
@@ -220,7 +220,7 @@ fn gather(directory: &Path, root: &Path, classes: &mut Vec<String>) {
     }
 }
 
-/// What of JUnit is there, in Surefire's words.
+/// The provider that Surefire would choose for the JUnit in this class path.
 fn provider(class_path: &[String]) -> Result<&'static str, &'static str> {
     let has = |class: &str| class_path.iter().any(|path| file_contains(Path::new(path), &[class.as_bytes()]));
     if has("org/junit/platform/engine/TestEngine.class") {

@@ -1,7 +1,9 @@
-//! What tests in a JVM dependency_report on: every file that its process used, with compiled classes taken back to their sources.
+//! The files that tests in a JVM depend on: every file that the process used, with compiled classes
+//! mapped to their sources.
 //!
-//! Files are seen by the native runtime, which is loaded before the JVM and stands before the C library; nothing is done to
-//! classes. Tests that share a process share what is known of it: a class that one has loaded is used by the next unseen.
+//! The native runtime records files: it is preloaded and intercepts the C library; classes stay
+//! unchanged. Tests of one process share a report, because a class that one test has loaded is used
+//! by the next without a file access.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -16,11 +18,11 @@ use crate::process::files::relative;
 use crate::process::spec::{EnvChanges, ProcessSpec};
 
 const PRELOAD: &str = "LD_PRELOAD";
-/// What is installed, or the machine's own.
+/// Directories of the system.
 const SYSTEM: [&str; 11] =
     ["/usr", "/lib", "/lib32", "/lib64", "/bin", "/sbin", "/proc", "/sys", "/dev", "/etc", "/run"];
 
-/// As the contract has it (28).
+/// The dependency report of `agents/README.md` (28).
 #[derive(Default, Serialize)]
 struct DependencyReport {
     format: u32,
@@ -45,7 +47,7 @@ struct Program {
 }
 
 impl Jvm {
-    /// Has a process write down which files it uses.
+    /// Makes a process record the files that it uses.
     pub(crate) fn record_files(
         &self,
         start: &mut ProcessSpec,
@@ -61,12 +63,12 @@ impl Jvm {
         let there = of_project.unwrap_or_else(|| std::env::var(PRELOAD).ok()).filter(|text| !text.is_empty());
         let ours = runtime.library().to_string_lossy().into_owned();
         start.variables.insert(PRELOAD.to_owned(), Some(there.map_or(ours.clone(), |there| format!("{ours}:{there}"))));
-        // One that was started earlier has used files unseen.
+        // A prestarted process has used files that were not recorded.
         start.prestarted = None;
         Ok(())
     }
 
-    /// Writes down what the tests of such a process dependency_report on, each of them after so many others.
+    /// Writes the dependency report for a test that ran after `after` others.
     pub(crate) fn dependency_report(&self, directory: &Path, after: usize) -> Option<String> {
         let used = match Attempt::open(directory) {
             Ok(attempt) => Used::of(&attempt),
@@ -107,13 +109,13 @@ impl SourceMapper<'_> {
         let path = plain(path);
         match self.in_output(&path) {
             Some((output, name)) if path.is_file() => self.compiled(output, &name, &path, report),
-            // The directories themselves are the build's.
+            // The output directories themselves belong to the build.
             Some(_) => {}
             None => self.other(&path, if path.is_dir() { "looked" } else { "read" }, report),
         }
     }
 
-    /// Places where a new class would be meant instead of one that this class mentions.
+    /// Places where a new class would replace one that this class mentions.
     fn shadows(&self, name: &Path, class: &ClassFile, report: &mut DependencyReport) {
         let package = name.parent().unwrap_or(Path::new(""));
         for root in &self.jvm.all_roots {
@@ -122,7 +124,7 @@ impl SourceMapper<'_> {
         }
     }
 
-    /// The file that a compiled one was made from.
+    /// Maps a compiled file to its source.
     fn compiled(&self, output: &Path, name: &Path, path: &Path, report: &mut DependencyReport) {
         let is_class = name.extension().is_some_and(|kind| kind == "class");
         let found = if is_class { self.sources_of(name, path) } else { self.resources(output, name) };
@@ -154,12 +156,12 @@ impl SourceMapper<'_> {
             .collect()
     }
 
-    /// As tools copy them, unless they are report otherwise.
+    /// Sources of a resource, as build tools copy them by default.
     fn resources(&self, output: &Path, name: &Path) -> Vec<PathBuf> {
         self.resource_roots(output).into_iter().map(|root| root.join(name)).filter(|path| path.is_file()).collect()
     }
 
-    /// Beside the sources.
+    /// Directories of resources beside the sources.
     fn resource_roots(&self, output: &Path) -> Vec<PathBuf> {
         let roots = self.jvm.all_roots.iter().map(|root| plain(root));
         let beside = roots.clone().filter_map(|root| Some(root.parent()?.join("resources")));
@@ -170,7 +172,7 @@ impl SourceMapper<'_> {
         beside.chain(roots).filter(near).filter(|root| root.is_dir()).collect()
     }
 
-    /// Something that comes to be there would be found.
+    /// A file that appears at this path would be used.
     fn missed(&self, path: &Path, report: &mut DependencyReport) {
         let path = plain(path);
         let Some((output, name)) = self.in_output(&path) else { return self.other(&path, "missed", report) };
@@ -187,7 +189,7 @@ impl SourceMapper<'_> {
             false => (self.resource_roots(output), name),
         };
         for root in roots {
-            // The first thing on the way that is not there.
+            // The first missing part of the path.
             let mut way = root;
             for part in name.components() {
                 way.push(part);
@@ -225,7 +227,7 @@ impl SourceMapper<'_> {
         list.extend(real.map(|real| relative(&real, &report.root)));
     }
 
-    /// Libraries, the JVM, what it keeps for its own, and what is unflake's.
+    /// Libraries, the JVM and its own files, and unflake's.
     fn is_installed(&self, path: &Path) -> bool {
         let jvm = self.jvm;
         let ours = [jvm.run_dir.as_path(), jvm.cache.as_path()];
@@ -241,7 +243,7 @@ impl SourceMapper<'_> {
             || path.starts_with(jvm.root.join(".unflake"))
     }
 
-    /// What compilers may have copied out of classes that were never loaded.
+    /// Sources of constants that compilers may have copied from classes that were never loaded.
     fn constants(&self, directory: &Path, output: &Path, report: &mut DependencyReport) {
         for path in fs::read_dir(directory).into_iter().flatten().flatten().map(|entry| entry.path()) {
             if path.is_dir() {
@@ -262,7 +264,7 @@ impl SourceMapper<'_> {
     }
 }
 
-/// Without `.` and `..`.
+/// The path without `.` and `..`.
 fn plain(path: &Path) -> PathBuf {
     let mut plain = PathBuf::new();
     for part in path.components() {
@@ -275,7 +277,7 @@ fn plain(path: &Path) -> PathBuf {
     plain
 }
 
-/// The directory of the repository, or of the project where there is none.
+/// The directory of the repository, or of the project without one.
 fn repository(here: &Path) -> PathBuf {
     here.ancestors().find(|above| above.join(".git").exists()).unwrap_or(here).to_owned()
 }

@@ -1,6 +1,7 @@
-//! `gradle test`: Gradle builds, and each task that would run tests hands over to us what it would start a JVM with.
+//! `gradle test`: Gradle builds, and each test task writes down what it would start a JVM with.
 //!
-//! So plugins, properties and every option of the task mean what they always mean, and no build script is read here.
+//! So plugins, properties and every option of the task keep their meaning, and no build script is
+//! read here.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -18,7 +19,7 @@ use crate::process::files::{find_program, program_name};
 use crate::runner::{AgentEntry, DefaultCommand, Driver, Profile, ProjectFiles, Runner};
 
 const HAND_OVER: &str = include_str!("../../../../agents/junit/gradle/hand-over.gradle");
-/// What goes further than tests, and would do so before they have run.
+/// Tasks that go further than tests and would run before them.
 const TOO_FAR: [&str; 4] = ["publish", "publishToMavenLocal", "uploadArchives", "install"];
 
 pub(crate) struct Gradle;
@@ -73,7 +74,7 @@ fn list(context: &ListContext<'_>) -> Result<Suite, ListError> {
         let script = context.run_dir.join("hand-over.gradle");
         fs::write(&script, HAND_OVER).map_err(|error| ListError::usage(format!("{}: {error}", script.display())))?;
         class_path::build(context, |gradle| {
-            // What is invocation over is known only when a task runs, which a kept configuration cannot have.
+            // The task's values are known only when it runs, which excludes a stored configuration.
             gradle.arg(format!("-Dunflake.desk={}", handoff.display())).arg("-Dorg.gradle.configuration-cache=false");
             gradle.arg("--init-script").arg(&script);
         })
@@ -91,7 +92,7 @@ fn list(context: &ListContext<'_>) -> Result<Suite, ListError> {
     Ok(suite)
 }
 
-/// A task as it was invocation over: lists of texts by name.
+/// What a task has written down: lists of texts by name.
 struct GradleTask(BTreeMap<String, Vec<String>>);
 
 impl GradleTask {
@@ -142,7 +143,7 @@ impl GradleTask {
             directory: self.one("directory").into(),
             variables: differing(self.list("variables").iter().map(String::as_str), context),
             roots: self.list("roots").iter().map(PathBuf::from).collect(),
-            told: [groups("groups"), groups("excludegroups")]
+            settings: [groups("groups"), groups("excludegroups")]
                 .into_iter()
                 .filter(|(_, text)| !text.is_empty())
                 .collect(),
@@ -161,7 +162,8 @@ impl GradleTask {
     }
 }
 
-/// A class, a method of one, or a package with a star. One that begins with a capital leaves packages out.
+/// Matches a class, a method of one, or a package with a star. A pattern that begins with a capital
+/// leaves packages out.
 fn fits(pattern: &str, test: &JvmTest) -> bool {
     let method = test.method.split(['(', '[']).next().unwrap_or(&test.method);
     let class = match pattern.starts_with(|first: char| first.is_uppercase()) {
@@ -181,7 +183,7 @@ fn matches(pattern: &str, text: &str) -> bool {
     }
 }
 
-/// The user's command for one test. Gradle takes it right behind the task.
+/// The user's command for one test. Gradle takes `--tests` right after the task.
 fn alone(command: &[String], task: &str, test: &JvmTest) -> Vec<String> {
     let short = task.rsplit(':').next().unwrap_or(task);
     let is_task = |word: &String| word == task || word == short || word.ends_with(&format!(":{short}"));

@@ -1,4 +1,5 @@
-//! The tests of one module of a Java project: a JVM runs them one by one, in any order, with an agent of ours inside.
+//! The tests of one module of a Java project: a JVM with unflake's agent runs them one by one, in
+//! any order.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::env;
@@ -22,20 +23,20 @@ use crate::process::files::relative;
 use crate::process::prestarted::{Prestarted, WaitingProcess};
 use crate::process::spec::{EnvChanges, ProcessSpec};
 
-/// For so few tests, code that is fast soon is better than code that is fast.
+/// For so few tests, a fast start is better than fast code.
 const FEW: usize = 8;
 const QUICK: &str = "-XX:TieredStopAtLevel=1";
 
-/// What Maven gave a module's JVM, and what became of that.
+/// How to start JVMs for a module.
 pub(crate) struct Jvm {
-    /// With all options of the project but the tests to be run.
+    /// With all options of the project, without the tests to run.
     start: ProcessSpec,
-    /// What goes before these options, in a JVM that is to run little.
+    /// Makes the start of a JVM faster.
     archive: Option<CdsArchive>,
     pub(crate) hurried: bool,
-    /// Before what the agent says, and after it.
+    /// Marks the agent's messages in the output.
     mark: String,
-    /// Files that tell it what Surefire told its own.
+    /// Surefire's settings and system properties.
     files: [PathBuf; 2],
     /// Directories of sources.
     roots: Vec<PathBuf>,
@@ -43,18 +44,18 @@ pub(crate) struct Jvm {
     pub(crate) run_dir: PathBuf,
     pub(crate) agent: PathBuf,
     pub(crate) cache: PathBuf,
-    /// Of the JDK.
+    /// The directory of the JDK.
     pub(crate) home: Option<PathBuf>,
     pub(crate) class_path: Vec<String>,
     /// Directories of sources of all modules.
     pub(crate) all_roots: Vec<PathBuf>,
     orders: AtomicU32,
     prestarted: Arc<Mutex<Option<WaitingProcess>>>,
-    /// Where it is kept which tests there are, for drivers of other worlds.
+    /// The shared file with the list of tests, for drivers of other worlds.
     listing: Option<PathBuf>,
-    /// The JVM that lists has no trace of what it does before it is told which test to run.
+    /// Whether lines are recorded: the JVM that lists has no trace of its own start.
     traced: bool,
-    /// Of the project, where they are told.
+    /// The assertions of the project, where they are observed.
     assertions: Option<Arc<Assertions>>,
 }
 
@@ -115,17 +116,17 @@ impl Jvm {
         if let Some(archive) = archive.as_ref().filter(|_| !context.in_other_world) {
             archive.make(&files, context.run_dir);
         }
-        // A project that chooses its compiler gets it.
+        // A project that sets compiler options keeps them.
         let hurried =
             !options.iter().any(|option| ["-Xint", "-Xcomp", "-XX:"].iter().any(|kind| option.starts_with(kind)));
-        let told = files.each_ref().map(|file| fs::read(file).ok());
+        let settings = files.each_ref().map(|file| fs::read(file).ok());
         let start = (&java, &options, &whole, &directory, &variables, assertions);
-        let listing = build_cache::path_for("listed", &(start, told), context);
+        let listing = build_cache::path_for("listed", &(start, settings), context);
         let mark = mark();
         let mut words = vec![java.to_string_lossy().into_owned()];
         words.extend(options);
         words.extend(assertions.then(|| "-ea".to_owned()));
-        words.extend(agent_options::looks(&agent, number(&mark), &all_roots, context, observed.map(Arc::as_ref))?);
+        words.extend(agent_options::observing(&agent, number(&mark), &all_roots, context, observed.map(Arc::as_ref))?);
         words.push("-cp".to_owned());
         words.push([front, rest].concat().join(":"));
         words.push("unflake.junit.Main".to_owned());
@@ -151,44 +152,45 @@ impl Jvm {
         })
     }
 
-    /// Which tests there are, and what is to be said of them. Other drivers of the run need not find it out again: what lists them is in none of
-    /// the worlds.
+    /// The tests, and messages about them. Drivers of other worlds reuse the list: the JVM that
+    /// lists is in none of those worlds.
     pub(crate) fn list(&self, context: &ListContext<'_>) -> Result<(Vec<JvmTest>, Vec<String>), ListError> {
         let listing = self.listing.as_deref();
         if let Some(kept) = listing.filter(|_| context.in_other_world).and_then(build_cache::load) {
             return Ok(kept);
         }
-        let listed = self.ask(context)?;
-        if let Some(place) = listing {
-            build_cache::store(place, &listed);
+        let listed = self.list_in_jvm(context)?;
+        if let Some(path) = listing {
+            build_cache::store(path, &listed);
         }
         Ok(listed)
     }
 
-    /// Starts the JVM that tells which tests there are. It can go on to run them, once.
-    fn ask(&self, context: &ListContext<'_>) -> Result<(Vec<JvmTest>, Vec<String>), ListError> {
+    /// Starts the JVM that lists the tests. It can go on to run them, once.
+    fn list_in_jvm(&self, context: &ListContext<'_>) -> Result<(Vec<JvmTest>, Vec<String>), ListError> {
         let start = self.with_order("-", usize::MAX);
         let mut waiting = WaitingProcess::start(&start, context.env_changes)
             .map_err(|error| ListError::cannot_start(&start.words[0], &error))?;
         let (mut tests, mut notes, mut problem, mut used) = (Vec::new(), Vec::new(), None, false);
         let mut reader = MessageReader::new(&self.mark);
-        let mut take = |word: AgentMessage| {
-            if let Some(key) = word.test {
-                tests.push(JvmTest { key, class: word.class, method: word.method });
+        let mut take = |message: AgentMessage| {
+            if let Some(key) = message.test {
+                tests.push(JvmTest { key, class: message.class, method: message.method });
             }
-            notes.extend(word.note);
-            problem = word.problem.or(problem.take());
-            used |= word.used;
-            word.listed || word.over.is_some()
+            notes.extend(message.note);
+            problem = message.problem.or(problem.take());
+            used |= message.used;
+            message.listed || message.over.is_some()
         };
-        // Each is to be heard, so none is passed over once one has said that it is the last.
-        let heard = waiting.hear(|line| reader.hear(line).into_iter().map(&mut take).filter(|last| *last).count() > 0);
-        if heard.is_err() || problem.is_some() {
-            let said = waiting.end();
-            let why = problem.unwrap_or_else(|| format!("the JVM that was to list them ended\n{}", said.trim()));
+        // `count` reads every message, `any` would stop at the last one of the list.
+        let read =
+            waiting.read_until(|line| reader.read(line).into_iter().map(&mut take).filter(|last| *last).count() > 0);
+        if read.is_err() || problem.is_some() {
+            let stderr = waiting.end();
+            let why = problem.unwrap_or_else(|| format!("the JVM that was to list them ended\n{}", stderr.trim()));
             return Err(ListError::collection(format!("the tests cannot be listed: {why}")));
         }
-        // One that is not in the world of its tests cannot run them.
+        // A JVM outside of the world of its tests cannot run them.
         if used || self.traced || context.in_other_world {
             waiting.end();
         } else {
@@ -197,7 +199,8 @@ impl Jvm {
         Ok((tests, notes))
     }
 
-    /// Makes these tests part of a suite. `apart`: the project wants a JVM for each class. `command` runs one with the plain runner.
+    /// Adds these tests to a suite. `apart`: the project wants a JVM for each class. `command` runs
+    /// one with the plain runner.
     pub(crate) fn add(
         self: &Arc<Self>,
         tests: &[JvmTest],
@@ -211,7 +214,7 @@ impl Jvm {
         let own: BTreeMap<&str, Arc<JvmProgram>> =
             classes.iter().filter(|_| apart).map(|class| (*class, Arc::new(JvmProgram(self.clone())))).collect();
         if apart {
-            self.let_go();
+            self.end_prestarted();
         }
         suite.tests.extend(tests.iter().map(|test| {
             let class = outermost(&test.class);
@@ -221,8 +224,8 @@ impl Jvm {
         }));
     }
 
-    /// Ends the JVM that has listed the tests, where it is not to wait for them.
-    pub(crate) fn let_go(&self) {
+    /// Ends the JVM that has listed the tests.
+    pub(crate) fn end_prestarted(&self) {
         let waiting = self.prestarted.lock().unwrap_or_else(PoisonError::into_inner).take();
         waiting.map(WaitingProcess::end);
     }
@@ -238,17 +241,17 @@ impl Jvm {
         start
     }
 
-    /// Where its tests run.
+    /// The working directory of the tests.
     pub(crate) fn directory(&self) -> Option<&Path> {
         self.start.directory.as_deref()
     }
 
-    /// One that no other module has.
+    /// A number that no other module has.
     pub(crate) fn number(&self) -> &str {
         number(&self.mark)
     }
 
-    /// Writes down which tests to run, in which order: the file, and the line that names it.
+    /// Writes the tests to run, in order, into a file. Returns the file and the line that names it.
     pub(crate) fn write_order(&self, tests: &[&TestCase]) -> Result<(PathBuf, String), String> {
         let number = self.orders.fetch_add(1, Ordering::Relaxed);
         let order = self.run_dir.join(format!("jvm-{}-{}-{number}", self.number(), std::process::id()));
@@ -262,7 +265,7 @@ impl Jvm {
         Ok((order, line))
     }
 
-    /// Where the source of a class is, as seen from the root.
+    /// The source of a class, relative to the root.
     pub(crate) fn file_of(&self, class: &str) -> Option<String> {
         let outermost = outermost(class).replace('.', "/");
         let kinds = ["java", "kt", "groovy", "scala"];
@@ -271,7 +274,7 @@ impl Jvm {
     }
 }
 
-/// What a build tool and the project's settings have changed in the environment.
+/// The environment variables that a build tool and the project's settings changed.
 pub(crate) fn differing<'a>(variables: impl Iterator<Item = &'a str>, context: &ListContext<'_>) -> EnvChanges {
     let pairs = variables.filter_map(|text| text.split_once('='));
     let is_new = |(name, value): &(&str, &str)| {
@@ -286,18 +289,18 @@ fn outermost(class: &str) -> &str {
     class.split('$').next().unwrap_or(class)
 }
 
-/// One that nobody else prints.
+/// A mark that no test prints by accident.
 fn mark() -> String {
     use std::hash::{BuildHasher, RandomState};
     format!("<unflake {:016x}>", RandomState::new().hash_one("mark"))
 }
 
-/// Of those that nobody else has.
+/// The number in a mark.
 fn number(mark: &str) -> &str {
     &mark[9..25]
 }
 
-/// The tests that share a process of a module.
+/// The tests that share JVMs of a module.
 pub(crate) struct JvmProgram(pub(crate) Arc<Jvm>);
 
 impl Program for JvmProgram {
@@ -329,7 +332,7 @@ impl Program for JvmProgram {
     }
 
     fn record_files(&self, start: &mut ProcessSpec, directory: &Path, env_changes: &EnvChanges) -> bool {
-        // Where there is no such runtime, nothing is known, and tests run all the same.
+        // Without the runtime there are no dependencies, and tests run all the same.
         self.0.record_files(start, directory, env_changes).is_ok()
     }
 

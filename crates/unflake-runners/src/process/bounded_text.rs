@@ -1,4 +1,4 @@
-//! Text of unknown length, kept in bounds: its beginning and its end.
+//! Text of unknown length, of which the beginning and the end are kept.
 
 use std::collections::VecDeque;
 

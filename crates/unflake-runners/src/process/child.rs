@@ -1,4 +1,4 @@
-//! One process: started, heard, limited in time, and ended with everything that it started.
+//! One child process: started, read, limited in time, and ended with everything that it started.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -15,13 +15,13 @@ use crate::driver::program::{OutputListener, ProgramEvent};
 use crate::process::bounded_text::BoundedText;
 use crate::process::spec::{EnvChanges, ExitKind, ProcessEnd, ProcessSpec, apply_env};
 
-/// How often to look whether a process has ended whose output somebody else still holds, and at the clock.
+/// How often to check the clock, and whether a process has ended whose output another still holds.
 const LOOK: Duration = Duration::from_millis(20);
-/// How long output may still come after the process has ended.
+/// How long to wait for output after the process has ended.
 const AFTERWARDS: Duration = Duration::from_millis(100);
-/// One that says little at a time is heard no more often than this: each time costs both of us a switch.
+/// The shortest time between two reads of a slow writer: each read costs both sides a switch.
 const GATHER: Duration = Duration::from_millis(1);
-/// A longer line is heard in pieces.
+/// A longer line is passed on in pieces.
 const LONGEST_LINE: usize = 64 << 10;
 
 pub(crate) struct ProcessLimits {
@@ -30,48 +30,49 @@ pub(crate) struct ProcessLimits {
     pub(crate) output: usize,
 }
 
-/// Runs a process to its end and hands on what its listener says, as much as there is at a time.
+/// Runs a process to its end and passes on the events of its listener, as many as there are at a
+/// time.
 pub(crate) fn follow(
     start: &ProcessSpec,
     env_changes: &EnvChanges,
     limits: &ProcessLimits,
     listener: &mut dyn OutputListener,
-    mut say: impl FnMut(Vec<ProgramEvent>),
+    mut report: impl FnMut(Vec<ProgramEvent>),
 ) -> io::Result<()> {
     let arm = |armed: bool| start.spawn.as_ref().map_or(Ok(()), |spawn| spawn.arm(armed));
-    let mut say = |said: Vec<ProgramEvent>| {
-        // What a runner does before its first test is not to be delayed.
-        if said.iter().any(|one| matches!(one, ProgramEvent::Started(_))) {
+    let mut report = |events: Vec<ProgramEvent>| {
+        // Only tests are delayed, not what a runner does before the first one.
+        if events.iter().any(|one| matches!(one, ProgramEvent::Started(_))) {
             let _ = arm(true);
         }
-        say(said);
+        report(events);
     };
-    say(listener.begin());
+    report(listener.begin());
     let began = Instant::now();
     let limit = limits.time.into_iter().chain(start.limit).min();
     let (mut child, mut streams) = spawn(start, env_changes, limits.output)?;
     let mut timed_out = false;
     let mut status = None;
     let mut ended_at: Option<Instant> = None;
-    let mut looked = began;
+    let mut checked = began;
     while streams.iter().any(|stream| stream.pipe.is_some()) {
-        let heard = wait_for_output(&mut streams)?;
+        let readable = wait_for_output(&mut streams)?;
         let lines = streams.iter_mut().flat_map(Stream::read);
-        say(lines.flat_map(|line| listener.line(&line)).collect());
-        if status.is_none() && (!heard || looked.elapsed() > LOOK) {
+        report(lines.flat_map(|line| listener.line(&line)).collect());
+        if status.is_none() && (!readable || checked.elapsed() > LOOK) {
             status = child.try_wait()?;
-            looked = Instant::now();
-            ended_at = status.map(|_| looked);
+            checked = Instant::now();
+            ended_at = status.map(|_| checked);
         }
         if ended_at.is_some_and(|at| at.elapsed() > AFTERWARDS) {
-            break; // Somebody whom it has left behind holds its output.
+            break; // A process that it left behind holds its output.
         }
         let late = |since: Instant| limit.is_some_and(|limit| since.elapsed() > limit);
         if !timed_out && status.is_none() && listener.since().is_some_and(late) {
             timed_out = true;
             end_group(&child);
         }
-        if heard && !streams.iter().any(|stream| stream.flows) {
+        if readable && !streams.iter().any(|stream| stream.flows) {
             wait_for_end(&streams, GATHER)?;
         }
     }
@@ -81,7 +82,7 @@ pub(crate) fn follow(
     };
     end_group(&child);
     let lines = streams.iter_mut().filter_map(Stream::last_line);
-    say(lines.flat_map(|line| listener.line(&line)).collect());
+    report(lines.flat_map(|line| listener.line(&line)).collect());
     let text = |at: usize| streams.get(at).map(|stream| stream.kept.text()).unwrap_or_default();
     let _ = arm(false);
     let end = ProcessEnd {
@@ -90,14 +91,14 @@ pub(crate) fn follow(
         stderr: text(1),
         seconds: began.elapsed().as_secs_f64(),
     };
-    say(listener.end(&end));
+    report(listener.end(&end));
     Ok(())
 }
 
-/// It has closed its output and may go on all the same.
+/// Waits for a process that has closed its output, within its time limit.
 fn wait(child: &mut Child, limit: Option<Duration>, began: Instant, timed_out: &mut bool) -> io::Result<ExitStatus> {
     let mut pause = Duration::from_micros(50);
-    // One that leaves closes its output in the same moment.
+    // A process that exits closes its output in the same moment.
     let mut yields = 8;
     loop {
         if let Some(status) = child.try_wait()? {
@@ -136,19 +137,19 @@ fn spawn(start: &ProcessSpec, env_changes: &EnvChanges, output_limit: usize) -> 
         streams.push(Stream::new(from_err.into(), output_limit, false));
     }
     let child = command.spawn()?;
-    // With the command, our copies of the ends that it writes to are closed.
+    // Closes the driver's copies of the pipe ends that the process writes to.
     drop(command);
     Ok((child, streams))
 }
 
-/// What starts it, without its ends of pipes.
+/// The command for a process, without its pipes.
 pub(crate) fn command(start: &ProcessSpec, env_changes: &EnvChanges) -> io::Result<Command> {
     let Some((program, arguments)) = start.words.split_first() else {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "there is nothing to start"));
     };
     let mut command = Command::new(program);
     command.args(arguments);
-    // A group of its own, so that it can be ended with all it started.
+    // A process group of its own, so that it can be killed with everything it started.
     command.process_group(0);
     apply_env(&mut command, env_changes);
     apply_env(&mut command, &start.variables);
@@ -174,7 +175,7 @@ pub(crate) fn exit(status: ExitStatus) -> ExitKind {
     }
 }
 
-/// Whether there is some.
+/// Waits for output. Returns whether there is any.
 fn wait_for_output(streams: &mut [Stream]) -> io::Result<bool> {
     let open = streams.iter().filter_map(|stream| stream.pipe.as_ref());
     let mut waiting: Vec<PollFd<'_>> = open.map(|pipe| PollFd::new(pipe.as_fd(), PollFlags::POLLIN)).collect();
@@ -194,12 +195,12 @@ fn wait_for_output(streams: &mut [Stream]) -> io::Result<bool> {
     Ok(any)
 }
 
-/// Waits for that time, and no longer than one of these is open. What is written meanwhile wakes nobody.
+/// Waits for this time, or until an output closes. Output does not end the wait.
 fn wait_for_end(streams: &[Stream], time: Duration) -> io::Result<()> {
     let open = streams.iter().filter_map(|stream| stream.pipe.as_ref());
     let mut waiting: Vec<PollFd<'_>> = open.map(|pipe| PollFd::new(pipe.as_fd(), PollFlags::empty())).collect();
     if waiting.len() < streams.len() {
-        return Ok(()); // One that has closed an output is about to leave.
+        return Ok(()); // A process that has closed an output is about to exit.
     }
     match poll(&mut waiting, PollTimeout::try_from(time).unwrap_or(PollTimeout::ZERO)) {
         Ok(_) | Err(nix::errno::Errno::EINTR) => Ok(()),
@@ -211,10 +212,10 @@ fn wait_for_end(streams: &[Stream], time: Duration) -> io::Result<()> {
 struct Stream {
     pipe: Option<File>,
     ready: bool,
-    /// Whether there was more to be read than fits.
+    /// Whether the last read filled the whole buffer.
     flows: bool,
     kept: BoundedText,
-    /// Where lines are wanted: the beginning of one that has not ended.
+    /// Where lines are wanted: the beginning of an unfinished one.
     line: Option<Vec<u8>>,
 }
 
@@ -229,7 +230,7 @@ impl Stream {
         }
     }
 
-    /// What has come, in lines.
+    /// Reads what is there and returns whole lines.
     fn read(&mut self) -> Vec<Vec<u8>> {
         let mut lines = Vec::new();
         if !std::mem::take(&mut self.ready) {
@@ -265,7 +266,7 @@ impl Stream {
 mod tests {
     use super::*;
 
-    /// Follows a process and keeps how it ended.
+    /// Keeps how a process ended.
     struct Witness {
         since: Instant,
         end: Option<(ExitKind, String, String)>,

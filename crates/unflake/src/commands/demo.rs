@@ -50,7 +50,9 @@ pub(crate) fn show(args: &DemoArgs, colour: When) -> Result<Exit, Trouble> {
     .unwrap_or_default();
     let mut unflake = Command::new(myself);
     unflake.args(["run", "--color", colour, "--"]).args(demo.command).current_dir(place).env("PATH", path);
-    demo.unset.iter().for_each(|name| drop(unflake.env_remove(name)));
+    for name in demo.unset {
+        unflake.env_remove(name);
+    }
     let status = unflake.status().map_err(Trouble::internal("run unflake"))?;
     match status.code() {
         Some(1) => {}

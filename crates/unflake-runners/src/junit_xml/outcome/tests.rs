@@ -12,9 +12,9 @@ fn end(exit: ExitKind) -> ProcessEnd {
 }
 
 /// How it ended, in words.
-fn words(judged: &TestResult) -> String {
-    let message = judged.failure.as_ref().map(|failure| format!(" {}", failure.message)).unwrap_or_default();
-    format!("{:?}{message}", judged.outcome)
+fn words(result: &TestResult) -> String {
+    let message = result.failure.as_ref().map(|failure| format!(" {}", failure.message)).unwrap_or_default();
+    format!("{:?}{message}", result.outcome)
 }
 
 fn alone(name: &str, xml: &str, exit: ExitKind) -> String {
