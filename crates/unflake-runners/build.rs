@@ -8,12 +8,12 @@ use std::process::Command;
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
-    println!("cargo::rerun-if-changed=hand-over");
+    println!("cargo::rerun-if-changed=src/cargo/hand-over");
     println!("cargo::rustc-env=UNFLAKE_TARGET={}", var("TARGET").unwrap());
     let hand_over = out_dir().join("hand-over");
     // The program makes system calls itself, and those differ by system and processor.
     if var("TARGET").unwrap() == "x86_64-unknown-linux-gnu" {
-        compile_hand_over(Path::new("hand-over/main.rs"), &hand_over);
+        compile_hand_over(Path::new("src/cargo/hand-over/main.rs"), &hand_over);
     } else {
         fs::write(&hand_over, "").unwrap(); // unflake itself takes its place.
     }
