@@ -9,8 +9,8 @@ use std::sync::mpsc::{Receiver, Sender};
 use std::time::{Duration, Instant};
 
 use unflake_model::{Death, Granularity, Layer, Observation, Placement, Problem, ProblemKind, Session, TestId};
-use unflake_protocol::Order;
 use unflake_protocol::variables::{DOOR, SHARED};
+use unflake_protocol::{InjectedAgent, Order};
 use unflake_worlds::World;
 
 use crate::active_session::Work;
@@ -19,7 +19,7 @@ use crate::environment::{Environment, Listing, Role, Root, State};
 use crate::events::{self, Letter};
 use crate::fork_tree::prefix::{self, Past};
 use crate::fork_tree::tree::Tree;
-use crate::injection::{self, Injection};
+use crate::injection::{self, Injection, LaidOutAgent};
 use crate::project_files::isolation::{Guard, Window};
 use crate::run_dir::{SOCKET, Scratch};
 use crate::runner_output::Output;
@@ -43,6 +43,12 @@ pub struct Launch {
     /// The command that leads to an agent which starts the user's tests itself, to which the user's command is added.
     /// None: the user's command is started, and an agent is brought into it.
     pub driver: Option<Vec<String>>,
+    /// Agents that are offered to the user's command through environment variables.
+    pub agents: Vec<InjectedAgent>,
+    /// Names of caches and build directories: their content is not kept and put back.
+    pub caches: Vec<&'static str>,
+    /// What to tell the user when no agent connects.
+    pub no_runner_hint: String,
     /// The command that leads to [`crate::keep`], to which arguments are added.
     pub keeper: Vec<String>,
     /// Where agents may be laid out for good.
@@ -125,7 +131,7 @@ pub struct RunnerExit {
 /// Runs sessions. Everything that it starts ends with it.
 pub struct Engine {
     pub(crate) launch: Launch,
-    pub(crate) agents: PathBuf,
+    pub(crate) agents: Vec<LaidOutAgent>,
     pub(crate) directory: Scratch,
     pub(crate) sender: Sender<Letter>,
     pub(crate) letters: Receiver<Letter>,
@@ -186,8 +192,9 @@ impl Engine {
         };
         let directory = Scratch::new().map_err(failed("make a temporary directory"))?;
         let (sender, letters) = events::open(&directory.path().join(SOCKET)).map_err(failed("open a socket"))?;
-        let agents = injection::unpack(launch.cache.as_deref(), directory.path())
-            .map_err(failed("lay out the agent for the runner"))?;
+        let unpack = |agent| injection::unpack(agent, launch.cache.as_deref(), directory.path());
+        let agents = launch.agents.iter().map(unpack).collect::<Result<_, _>>();
+        let agents = agents.map_err(failed("lay out the agent for the runner"))?;
         Ok(Self {
             launch,
             agents,

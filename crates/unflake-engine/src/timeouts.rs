@@ -23,11 +23,6 @@ const BIRTH: Duration = Duration::from_secs(20);
 const LEAST_BIRTH: Duration = Duration::from_secs(2);
 /// How long an agent may take to look through everything that tests could leave changed.
 const ANSWER: Duration = Duration::from_secs(60);
-/// What to say of a command in which no agent came up.
-const NO_RUNNER: &str = "\
-It has to lead to pytest, 6 or later; `env -i`, and `-E` or `-I` of Python, keep unflake out.
-Or it has to be `cargo test`, `cargo nextest run`, `ctest` or a GoogleTest program itself.
-For other runners, `--results` and `--one-test` tell unflake how to use them.";
 /// How long a runner may take to stop after Ctrl-C.
 const GRACE: Duration = Duration::from_secs(5);
 
@@ -222,7 +217,10 @@ impl Engine {
                     self.cannot_start(&why, &text);
                 } else {
                     let why = format!("no test runner showed itself in the command before it ended ({death})");
-                    self.cannot_start(&why, format!("{}\n{NO_RUNNER}", text.trim_end()).trim_start());
+                    self.cannot_start(
+                        &why,
+                        format!("{}\n{}", text.trim_end(), self.launch.no_runner_hint).trim_start(),
+                    );
                 }
             }
         }

@@ -19,8 +19,6 @@ const KEPT: usize = 4;
 /// Environments of a world are numbered from here on, so that no two worlds have the same number.
 const NUMBERS: u32 = 1 << 16;
 const NOT_REACHED: &str = "the runner is not reached by what would bring it about";
-/// The agent comes in by these.
-const OURS: [&str; 2] = ["PYTHONPATH", "PYTEST_PLUGINS"];
 
 #[derive(Default)]
 pub(crate) struct Worlds {
@@ -257,7 +255,8 @@ fn open(
     only: Option<Vec<String>>,
     up: impl FnOnce(Interrupter),
 ) -> Result<Engine, String> {
-    let ours = |factor: &&Factor| matches!(factor, Factor::Variable { name, .. } if OURS.contains(&name.as_str()));
+    let is_ours = |wanted: &str| launch.agents.iter().flat_map(|agent| agent.prepend).any(|one| one.name == wanted);
+    let ours = |factor: &&Factor| matches!(factor, Factor::Variable { name, .. } if is_ours(name));
     if let Some(factor) = factors.iter().find(ours) {
         return Err(format!("cannot set {factor}: unflake comes into the runner by it"));
     }

@@ -4,10 +4,12 @@
 //! absent: any knowledge of what unflake does with the answers.
 
 mod event;
+mod injected_agent;
 mod order;
 mod wire;
 
 pub use event::{Event, Failed, Hello, Listed, NotRestored, Outcome, Phase, ProblemKind, StopCause};
+pub use injected_agent::{InjectedAgent, PrependedVariable};
 pub use order::{Order, Probe};
 pub use wire::{Line, LineError, LineReader, MAX_LINE, to_line};
 

@@ -35,22 +35,14 @@ use crate::error::Trouble;
 use crate::exit::Exit;
 
 fn main() -> ExitCode {
-    if let Some(code) = unflake_runners::hand_over() {
+    if let Some(code) = unflake_runners::run_as_shim() {
         return code;
     }
     unflake_model::declare_factors(unflake_runners::factors());
     let cli = Cli::parse();
     match &cli.command {
         Command::Keep { arguments } => return unflake_engine::keep(arguments),
-        Command::Drive { results: Some(results), one_test: Some(one_test), command, .. } => {
-            let reports = unflake_runners::ResultsCommand { results: results.clone(), one_test: one_test.clone() };
-            return unflake_runners::drive_by_reports(&reports, command);
-        }
-        Command::Drive { classpath_file: Some(file), test_classes, command, .. } => {
-            let class_path = unflake_runners::ClassPath { file: file.clone(), test_classes: test_classes.clone() };
-            return unflake_runners::drive_class_path(&class_path, command);
-        }
-        Command::Drive { command, .. } => return unflake_runners::drive(command),
+        Command::Drive { option, command } => return unflake_runners::drive(option, command),
         Command::Under(args) => return unflake_worlds::supervised(|| commands::under::run(args)),
         Command::Doctor(args) if args.factors => return unflake_worlds::supervised(|| told(cli).code()),
         _ => {}
@@ -245,8 +237,9 @@ fn settle(typed: Typed, command: Vec<String>, here: &Path) -> Result<Settings, T
 fn need_command(settings: &Settings) -> Result<(), Trouble> {
     if settings.command.value.is_empty() {
         let what = "there is no test command, and none can be guessed from the files here";
-        return Err(Trouble::usage(what)
-            .hint("give it after two dashes: `unflake run -- pytest tests/`, `unflake run -- cargo test`"));
+        let examples: Vec<_> =
+            unflake_runners::examples().take(2).map(|command| format!("`unflake run -- {command}`")).collect();
+        return Err(Trouble::usage(what).hint(format!("give it after two dashes: {}", examples.join(", "))));
     }
     Ok(())
 }

@@ -11,6 +11,7 @@ use unflake_model::{
     Test, TestId, Totals,
 };
 use unflake_report::Progress;
+use unflake_runners::ReplayedSession;
 use unflake_techniques::Technique;
 
 use crate::commands::run::base_worktree;
@@ -118,11 +119,9 @@ impl Campaign<'_> {
         let root = self.gathered.root.clone();
         for mut finding in self.inquiry.findings() {
             let alone = finding.replay.first().and_then(|test| self.gathered.command_of(test));
-            finding.repeat = Some(match (alone, finding.replay.len()) {
-                (Some(alone), 1) => repro_command::in_shell(alone),
-                (Some(_), _) => repro_command::in_shell(command),
-                (None, _) => repro_command::command_for(command, &finding.replay, root.as_deref(), self.here),
-            });
+            let tests: Vec<&str> = finding.replay.iter().map(TestId::as_str).collect();
+            let session = ReplayedSession { command, tests: &tests, alone, root: root.as_deref(), here: self.here };
+            finding.repeat = Some(repro_command::of(&session, self.gathered.runner.as_deref()));
             self.gathered.findings.push(finding);
         }
         // Real failures say so themselves, and nobody can answer that they are of no use.

@@ -20,8 +20,11 @@ pub(crate) fn open(place: &StoreLocation) -> Result<Store, Trouble> {
         found = elsewhere(&place.dir).map_or(Ok(None), Store::find)?;
     }
     found.ok_or_else(|| {
-        Trouble::usage(format!("there is no history in {place}"))
-            .hint("`unflake run -- pytest` begins one, `unflake import REPORT…` takes in the results of your CI")
+        let example = unflake_runners::examples().next().unwrap_or_default();
+        let runner = example.split(' ').next().unwrap_or_default();
+        Trouble::usage(format!("there is no history in {place}")).hint(format!(
+            "`unflake run -- {runner}` begins one, `unflake import REPORT…` takes in the results of your CI"
+        ))
     })
 }
 

@@ -9,8 +9,6 @@ use crate::sources::hash;
 
 /// Of files that are larger, only size and time are looked at.
 const LARGE: u64 = 16 << 20;
-/// What Python leaves beside the sources says nothing that the sources do not say.
-const LEFT_BY_RUNNERS: &str = "__pycache__";
 
 /// The tree that git has of them where all is in a commit, else a hash that takes in what is not. None: there is no repository, or it has
 /// no commit. What git ignores does not count.
@@ -19,10 +17,12 @@ pub(crate) fn state(here: &Path) -> Option<String> {
     let tree = revision.tree?;
     revision.dirty?;
     let top = revision::top(here)?;
+    // What a runner derives from sources says nothing beyond them.
+    let derived: Vec<&str> = unflake_runners::project_files().flat_map(|files| files.derived).copied().collect();
     let mut texts = vec![tree.clone()];
     for entry in &revision.changed {
         let path = entry.get(3..).unwrap_or_default();
-        if !OURS.iter().any(|ours| path.ends_with(ours)) && !path.split('/').any(|part| part == LEFT_BY_RUNNERS) {
+        if !OURS.iter().any(|ours| path.ends_with(ours)) && !path.split('/').any(|part| derived.contains(&part)) {
             texts.push(format!("{entry} {}", contents(&top.join(path))));
         }
     }

@@ -121,7 +121,7 @@ impl Engine {
         let roots: Vec<PathBuf> = [root].into_iter().chain(here).filter(|path| path.is_absolute()).collect();
         let temporary = std::env::temp_dir();
         let displaced = Displaced::new(self.launch.cache.as_deref().unwrap_or(&temporary));
-        match Files::look(&roots, source, &self.directory.path().join(FILES), displaced) {
+        match Files::look(&roots, source, &self.launch.caches, &self.directory.path().join(FILES), displaced) {
             Ok(files) => self.guard.files = Looked::Kept(Box::new(files)),
             Err(why) => self.leave_files(&why),
         }

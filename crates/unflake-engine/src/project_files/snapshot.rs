@@ -17,27 +17,8 @@ use crate::project_files::fs_watcher::Bell;
 
 const MOST_FILES: usize = 20_000;
 const MOST_BYTES: u64 = 200 << 20;
-/// What tools keep for themselves.
-const PASSED_OVER: [&str; 18] = [
-    ".git",
-    ".hg",
-    ".svn",
-    "__pycache__",
-    ".pytest_cache",
-    ".hypothesis",
-    ".venv",
-    "venv",
-    "node_modules",
-    "target",
-    ".tox",
-    ".nox",
-    ".mypy_cache",
-    ".ruff_cache",
-    ".gradle",
-    ".idea",
-    ".coverage",
-    ".unflake",
-];
+/// What version control, editors and unflake keep for themselves; caches of runners are given.
+const PASSED_OVER: [&str; 5] = [".git", ".hg", ".svn", ".idea", ".unflake"];
 
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Files {
@@ -58,6 +39,8 @@ pub(crate) struct Files {
     unsaved: bool,
     /// The extensions of files that a person edits rather than a test. They are left as they are.
     source: BTreeSet<OsString>,
+    /// Names of caches and build directories of runners.
+    caches: BTreeSet<String>,
     /// When version control last moved the project from one state to another.
     moved: Option<SystemTime>,
     /// What has been put back at least once, and what has been left, both relative to their root.
@@ -66,10 +49,12 @@ pub(crate) struct Files {
 }
 
 impl Files {
-    /// Keeps all files below these directories. `source` are the extensions of those that are not put back.
+    /// Keeps all files below these directories. `source` are the extensions of those that are not put back, `caches` the names of
+    /// those that are not looked at.
     pub(crate) fn look(
         roots: &[PathBuf],
         source: BTreeSet<OsString>,
+        caches: &[&str],
         copies: &Path,
         displaced: Displaced,
     ) -> Result<Self, String> {
@@ -94,6 +79,7 @@ impl Files {
             ours: BTreeSet::new(),
             unsaved: true,
             source,
+            caches: caches.iter().map(|name| (*name).to_owned()).collect(),
             moved: None,
             put_back: BTreeSet::new(),
             left: BTreeSet::new(),
@@ -106,7 +92,7 @@ impl Files {
     pub(crate) fn may_have_changed(&mut self) -> bool {
         self.look_for_ours();
         let is_ours = |name: &OsStr| self.ours.iter().any(|path| belongs_to(name, path));
-        let rung = self.bell.has_rung(|name| is_passed_over(name) || is_ours(name));
+        let rung = self.bell.has_rung(|name| is_passed_over(name, &self.caches) || is_ours(name));
         rung.unwrap_or_else(|| self.differs())
     }
 
@@ -190,7 +176,7 @@ impl Files {
                 for entry in fs::read_dir(&path).into_iter().flatten().flatten() {
                     let (name, path) = (entry.file_name(), entry.path());
                     let is_ours = self.ours.iter().any(|one| one.parent() == path.parent() && belongs_to(&name, one));
-                    if !is_passed_over(&name) && !is_ours && !self.copies.starts_with(&path) {
+                    if !is_passed_over(&name, &self.caches) && !is_ours && !self.copies.starts_with(&path) {
                         ahead.push(path);
                     }
                 }
@@ -289,10 +275,10 @@ impl Files {
 }
 
 /// What belongs to tools, editors among them.
-fn is_passed_over(name: &OsStr) -> bool {
+fn is_passed_over(name: &OsStr, caches: &BTreeSet<String>) -> bool {
     let name = name.to_string_lossy();
     let of_editor = name.starts_with(".#") || [".swp", ".swx", "~"].iter().any(|end| name.ends_with(end));
-    of_editor || PASSED_OVER.contains(&&*name)
+    of_editor || PASSED_OVER.contains(&&*name) || caches.contains(&*name)
 }
 
 /// When a repository that holds these directories was last moved: every checkout, pull, reset, merge and stash is logged.

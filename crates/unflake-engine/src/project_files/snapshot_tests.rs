@@ -13,6 +13,7 @@ fn look(project: &Path, place: &Path) -> Files {
     Files::look(
         &[project.to_owned(), project.join("sub")],
         BTreeSet::from(["py".into()]),
+        &["__pycache__"],
         &place.join("files"),
         displaced,
     )

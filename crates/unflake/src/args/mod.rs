@@ -98,14 +98,9 @@ pub(crate) enum Command {
     /// The driver of a command that no agent can be brought into. Started by unflake itself.
     #[command(hide = true)]
     Drive {
-        #[arg(long, requires = "one_test")]
-        results: Option<String>,
-        #[arg(long, requires = "results")]
-        one_test: Option<String>,
+        /// A setting of the runner, `name=value`.
         #[arg(long)]
-        classpath_file: Option<String>,
-        #[arg(long)]
-        test_classes: Vec<String>,
+        option: Vec<String>,
         #[arg(last = true)]
         command: Vec<String>,
     },

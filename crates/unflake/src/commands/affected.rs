@@ -20,7 +20,6 @@ use crate::console;
 use crate::error::Trouble;
 use crate::exit::Exit;
 use crate::history_recorder::Memory;
-use crate::repro_command;
 use crate::run_loop::{Campaign, Gathered};
 
 pub(crate) fn show(args: &AffectedArgs, settings: &Settings, here: &Path, colour: When) -> Result<Exit, Trouble> {
@@ -47,10 +46,14 @@ pub(crate) fn show(args: &AffectedArgs, settings: &Settings, here: &Path, colour
         };
         affected.extend(why.map(|why| (&test.id, why)));
     }
+    let runner = gathered.runner.as_deref().and_then(unflake_runners::reported_as);
     let mut out = io::stdout().lock();
     // A reader that has gone away (`| head`) is no trouble.
     let _ = affected.iter().try_for_each(|(test, why)| {
-        let id = repro_command::seen_from(test.as_str(), gathered.root.as_deref(), here);
+        let id = match runner {
+            Some(runner) => runner.id_seen_from(test.as_str(), gathered.root.as_deref(), here),
+            None => test.to_string(),
+        };
         if args.why { writeln!(out, "{id}\t{}", report::one_line(why)) } else { writeln!(out, "{id}") }
     });
     let listed: Vec<&TestId> = gathered.tests.iter().map(|test| &test.id).collect();
@@ -133,7 +136,8 @@ fn changes_since(repository: &Repository, revision: &Revision) -> Result<Changes
         return Err("nobody knows which files were changed then".to_owned());
     }
     let base = Base { revision: commit.clone(), chosen: BaseChoice::Asked(commit) };
-    let mut changes = repository.changes(&base).map_err(|error| error.to_string())?;
+    let mut changes =
+        repository.changes(&base, &unflake_runners::global_inputs()).map_err(|error| error.to_string())?;
     // What was changed then and in no commit may be anything now.
     for entry in &revision.changed {
         let (how, path) = entry.split_at_checked(3).unwrap_or(("", entry));

@@ -70,7 +70,8 @@ const TIME: Duration = Duration::from_secs(600);
 pub(crate) fn run(args: &MeasureArgs, settings: &Settings, here: &Path, colour: When) -> Result<Exit, Trouble> {
     let command = &settings.command.value;
     let layers = layers(&args.layers)?;
-    let rules = Rules::without(&args.no_rules).map_err(|unknown| Trouble::usage(format!("--no-rule: {unknown}")))?;
+    let rules = Rules::without(&args.no_rules, &unflake_runners::temporary_names())
+        .map_err(|unknown| Trouble::usage(format!("--no-rule: {unknown}")))?;
     if args.runs < 2 {
         return Err(Trouble::usage("--runs: one run has nothing to be compared with"));
     }

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use unflake_engine::{Engine, Launch};
 use unflake_model::{Detail, Finding, Isolation, NioKind, NioMode, TestId};
 use unflake_report as report;
+use unflake_runners::{Capabilities, InProcessIsolation};
 use unflake_techniques::{Nio, NioConfig, Order, OrderConfig, Technique};
 
 use crate::args::{NioArgs, NioModeArg, OrderArgs, SearchArgs, When};
@@ -23,9 +24,6 @@ use crate::run_loop::{Campaign, Gathered};
 
 /// How long a search goes on.
 const TIME: Duration = Duration::from_secs(600);
-/// What was looked for less than thoroughly.
-const IN_PROCESS_ONLY: &str = "ran twice in class loaders only: state that others left in the JVM, outside of the project's classes, may have \
-                          hidden something (--fresh-by process gives each test a JVM)";
 
 pub(crate) fn nio(args: &NioArgs, settings: &Settings, here: &Path, colour: When) -> Result<Exit, Trouble> {
     let only = match (args.changed, args.tests.is_empty()) {
@@ -43,33 +41,29 @@ pub(crate) fn nio(args: &NioArgs, settings: &Settings, here: &Path, colour: When
         NioModeArg::IsolatedClass => NioMode::IsolatedClass,
         NioModeArg::EntireSuite => NioMode::EntireSuite,
     };
+    let isolation = settings.runner().in_process_isolation();
     let mut nio = Nio::new(NioConfig {
         mode,
         only,
         class_of,
         fresh_by: settings.fresh_by.value,
-        in_process: (is_jvm(settings) && settings.fresh_by.value != Isolation::Process).then_some(settings.jobs.value),
+        in_process: isolation.filter(|_| settings.fresh_by.value != Isolation::Process).map(|_| settings.jobs.value),
         state: !args.search.no_state,
         seconds: settings::time(args.search.time.as_deref(), TIME)?,
     });
     let search =
         Search { name: "nio", args: &args.search, seed: None, of_changes: args.changed, settings, here, colour };
-    search.run(&mut nio, |nio| nio.nobody(), notes_of)
-}
-
-/// Whether the tests run in JVMs.
-fn is_jvm(settings: &Settings) -> bool {
-    settings.classpath_file.value.is_some() || unflake_runners::shares_processes(&settings.command.value)
+    search.run(&mut nio, |nio| nio.nobody(), |nio| notes_of(nio, isolation))
 }
 
 /// What nio has to say beside its findings.
-fn notes_of(nio: &Nio) -> Vec<String> {
+fn notes_of(nio: &Nio, isolation: Option<InProcessIsolation>) -> Vec<String> {
     let untried = "could not be run twice in one process, and nothing is known of what that would show";
     let notes = [
         count(nio.left(), "were not looked into: the time was over (--for)"),
         count(nio.untried().len(), untried),
         only_beside(&nio.only_beside_others()),
-        count(nio.in_process_only(), IN_PROCESS_ONLY),
+        isolation.and_then(|isolation| count(nio.in_process_only(), isolation.limits)),
     ];
     notes.into_iter().flatten().collect()
 }
@@ -133,8 +127,9 @@ impl Search<'_> {
         let command = &self.settings.command.value;
         let seconds = settings::time(self.args.time.as_deref(), TIME)?;
         let launch = Launch { suite: false, time: settings::and_a_little(seconds), ..launch(self.settings) };
-        if launch.driver.is_some() && !is_jvm(self.settings) {
-            let what = format!("unflake {} works with pytest, Maven, Gradle and a class path only, for now", self.name);
+        if !self.settings.runner().can(Capabilities::controls_order) {
+            let able = unflake_runners::names_with(Capabilities::controls_order, "and");
+            let what = format!("unflake {} works with {able} only, for now", self.name);
             return Err(
                 Trouble::usage(what).hint("tests of other runners can be run under stress: `unflake run --stress`")
             );
@@ -236,7 +231,7 @@ fn changed_tests(settings: &Settings, here: &Path) -> Result<Vec<String>, Troubl
     let repository = compare.repository().map_err(Trouble::usage)?;
     let in_words = |error: unflake_git::Error| Trouble::usage(format!("--changed: {error}"));
     let base = repository.base(settings.base.value.as_deref(), &[]).map_err(in_words)?;
-    let changes = repository.changes(&base).map_err(in_words)?;
+    let changes = repository.changes(&base, &unflake_runners::global_inputs()).map_err(in_words)?;
     let below = here.canonicalize().ok().and_then(|here| Some(here.strip_prefix(&changes.root).ok()?.to_owned()));
     let mut names = Vec::new();
     for change in &changes.files {

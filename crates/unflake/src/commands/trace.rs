@@ -38,7 +38,8 @@ pub(crate) fn run(args: &TraceArgs, settings: &Settings, here: &Path, colour: Wh
     let command = &settings.command.value;
     let mut launch = launch(settings);
     if settings.results.value.is_some() {
-        let what = "what a runner only writes results of cannot be traced: use pytest, Maven, cargo test, cargo nextest or GoogleTest";
+        let able = unflake_runners::names_with(|runner| runner.trace, "or");
+        let what = format!("what a runner only writes results of cannot be traced: use {able}");
         return Err(Trouble::usage(what));
     }
     launch.traced = Some(Tracing::Lines);
@@ -130,7 +131,7 @@ fn write_files(traced: &Traced, out: &mut dyn Write) -> io::Result<()> {
 
 /// Reads the trace of an attempt. What cannot be read is told in the threads themselves.
 fn read(directory: &Path, root: &Path) -> Traced {
-    let project = Project::new(root);
+    let project = Project::new(root).tool_homes(unflake_runners::tool_homes());
     let attempt = match Attempt::open(directory) {
         Ok(attempt) => attempt,
         Err(error) => return Traced { threads: vec![gap(error.to_string())], ..Traced::default() },

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use clap::Args;
 use unflake_model::{Granularity, Isolation};
+use unflake_runners::{RunnerOptions, Selection};
 use unflake_store::StoreLocation;
 use unflake_techniques::{AtBase, NeverExcuse};
 
@@ -79,23 +80,16 @@ pub(crate) struct Typed {
     #[arg(long, value_name = "N", help_heading = "Limits")]
     pub(crate) output_limit: Option<String>,
 
-    /// Where your command writes its results as JUnit XML: a path, or a pattern such as `build/**/*.xml`. For runners that
-    /// unflake does not know; goes with --one-test
-    #[arg(long, value_name = "FILE", help_heading = "Other runners")]
+    #[arg(long, help = unflake_runners::option_help("results"), value_name = "FILE", help_heading = "Other runners")]
     pub(crate) results: Option<String>,
 
-    /// The command that runs a single test, with {name}, {name_regex}, {classname}, {suite}, {file} or {id} in it, and
-    /// {results} for a report of its own. Split into words as a shell would; none is started
-    #[arg(long, value_name = "COMMAND", help_heading = "Other runners")]
+    #[arg(long, help = unflake_runners::option_help("one-test"), value_name = "COMMAND", help_heading = "Other runners")]
     pub(crate) one_test: Option<String>,
 
-    /// A file with the class path of your Java tests, one entry a line or joined by colons, for any build tool: your command
-    /// compiles, and unflake runs the tests itself. A line that begins with `-` is an option of the JVM. Goes with --test-classes
-    #[arg(long, value_name = "FILE", help_heading = "Other runners")]
+    #[arg(long, help = unflake_runners::option_help("classpath-file"), value_name = "FILE", help_heading = "Other runners")]
     pub(crate) classpath_file: Option<String>,
 
-    /// A directory of compiled Java tests: all tests in it are run. Can be given several times
-    #[arg(long, value_name = "DIR", help_heading = "Other runners")]
+    #[arg(long, help = unflake_runners::option_help("test-classes"), value_name = "DIR", help_heading = "Other runners")]
     pub(crate) test_classes: Vec<String>,
 
     /// Where the history of the project is: a directory, or a server that a team shares, as `postgres://USER@HOST/DATABASE`
@@ -207,7 +201,11 @@ impl Settings {
                 file.path.display()
             )));
         }
-        let patterns = NeverExcuse::DEFAULT_PATTERNS.map(str::to_owned).to_vec();
+        let patterns = NeverExcuse::DEFAULT_PATTERNS
+            .into_iter()
+            .chain(unflake_runners::never_excuse())
+            .map(str::to_owned)
+            .collect();
         let command = if command.is_empty() { None } else { Some(command) };
         let test_classes = if typed.test_classes.is_empty() { None } else { Some(typed.test_classes) };
         let never_excuse = if typed.never_excuse.is_empty() { None } else { Some(typed.never_excuse) };
@@ -233,39 +231,45 @@ impl Settings {
             store: sources.place(typed.store)?,
         };
         NeverExcuse::new(&settings.never_excuse.value).map_err(|bad| BadSetting(format!("never-excuse: {bad}")))?;
-        settings.check_reports()?;
-        settings.check_class_path()?;
+        settings.check_runner_options()?;
         Ok(settings)
     }
 
-    /// Whoever names reports has to say how one test is run, and the other way round.
-    fn check_reports(&self) -> Result<(), BadSetting> {
-        match (&self.results, &self.one_test) {
-            (Setting { value: Some(_), .. }, Setting { value: Some(template), from }) => {
-                unflake_runners::check_one_test(template)
-                    .map_err(|why| BadSetting(format!("one-test: `{template}` ({from}) cannot be used: {why}")))
+    /// Settings of one runner are given together, and each must be usable.
+    fn check_runner_options(&self) -> Result<(), BadSetting> {
+        let given = self.given_runner_options();
+        let find = |name: &str| given.iter().find(|(one, ..)| *one == name);
+        for options in unflake_runners::options() {
+            let Some(first) = options.iter().find_map(|option| find(option.name)) else { continue };
+            for option in options {
+                let Some((name, value, from)) = find(option.name) else {
+                    let (given, _, from) = first;
+                    let text = format!("{given} ({from}) is of no use without {}, {}", option.name, option.meaning);
+                    return Err(BadSetting(text));
+                };
+                (option.check)(value)
+                    .map_err(|why| BadSetting(format!("{name}: `{value}` ({from}) cannot be used: {why}")))?;
             }
-            (Setting { value: Some(_), from }, _) => Err(BadSetting(format!(
-                "results ({from}) is of no use without one-test, the command that runs a single test"
-            ))),
-            (_, Setting { value: Some(_), from }) => Err(BadSetting(format!(
-                "one-test ({from}) is of no use without results, where your command writes its JUnit XML"
-            ))),
-            _ => Ok(()),
         }
+        Ok(())
     }
 
-    /// The same of a class path and the tests in it.
-    fn check_class_path(&self) -> Result<(), BadSetting> {
-        match (&self.classpath_file, &self.test_classes) {
-            (Setting { value: Some(_), from }, tests) if tests.value.is_empty() => Err(BadSetting(format!(
-                "classpath-file ({from}) is of no use without test-classes, the directories of compiled tests"
-            ))),
-            (Setting { value: None, .. }, Setting { value, from }) if !value.is_empty() => Err(BadSetting(format!(
-                "test-classes ({from}) is of no use without classpath-file, the file with the class path of the tests"
-            ))),
-            _ => Ok(()),
-        }
+    /// Names, values and sources of the settings that belong to one runner.
+    fn given_runner_options(&self) -> Vec<(&'static str, &str, &Source)> {
+        let single =
+            [("results", &self.results), ("one-test", &self.one_test), ("classpath-file", &self.classpath_file)];
+        let single = single.into_iter().filter_map(|(name, one)| Some((name, one.value.as_deref()?, &one.from)));
+        let classes = &self.test_classes;
+        single.chain(classes.value.iter().map(|one| ("test-classes", one.as_str(), &classes.from))).collect()
+    }
+
+    pub(crate) fn runner_options(&self) -> RunnerOptions {
+        self.given_runner_options().into_iter().map(|(name, value, _)| (name, value)).collect()
+    }
+
+    /// The runner of the command, as far as it is known before it starts.
+    pub(crate) fn runner(&self) -> Selection {
+        unflake_runners::select(&self.command.value, &self.runner_options())
     }
 
     /// Name, value and source of each, for people.

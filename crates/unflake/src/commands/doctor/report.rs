@@ -114,8 +114,9 @@ fn say_runner(settings: &Settings, say: &mut impl FnMut(Health, &str, &str)) -> 
                 Observation::EnvironmentUp(up) => {
                     let how = if driven { "driven" } else { "agent inside" };
                     say(Health::Good, "runner", &format!("{} on {}, {how}", up.runner, up.language));
-                    if let Some((health, words)) = tracing_of(&up.language) {
-                        say(health, "traces", words);
+                    if let Some(support) = unflake_runners::trace_support(&up.language) {
+                        let health = if support.good { Health::Good } else { Health::Lacking };
+                        say(health, "traces", support.description);
                     }
                 }
                 Observation::Listed { tests: all, .. } => tests = all.len(),
@@ -145,26 +146,4 @@ fn say_runner(settings: &Settings, say: &mut impl FnMut(Health, &str, &str)) -> 
         Some(why) => say(Health::Lacking, "fresh", &format!("by a new process each, because {why}")),
     }
     Ok(if tests == 0 { Exit::NoTests } else { Exit::Success })
-}
-
-/// How the agent would see the lines that a test runs through, as it decides by its interpreter.
-fn tracing_of(language: &str) -> Option<(Health, &'static str)> {
-    let (name, version) = language.split_once(' ')?;
-    let mut numbers = version.split('.').map_while(|number| number.parse::<u32>().ok());
-    let version = (numbers.next()?, numbers.next()?);
-    let native = cfg!(all(target_os = "linux", target_pointer_width = "64", target_endian = "little"));
-    Some(match name {
-        "CPython" if native && version >= (3, 12) => {
-            (Health::Good, "lines by sys.monitoring and native code, beside any other tool; values in Python")
-        }
-        "CPython" if native && version >= (3, 9) => (
-            Health::Good,
-            "lines by PyEval_SetTrace and native code, not beside coverage or a debugger; values in Python",
-        ),
-        "CPython" if version >= (3, 12) => (Health::Lacking, "by sys.monitoring in Python: slow"),
-        "CPython" | "PyPy" => {
-            (Health::Lacking, "by sys.settrace in Python: slow, and not beside coverage or a debugger")
-        }
-        _ => return None,
-    })
 }

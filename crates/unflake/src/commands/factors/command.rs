@@ -101,7 +101,10 @@ pub(crate) fn run(args: &FactorsArgs, settings: &Settings, here: &Path, colour: 
     let Plan { baseline, singles, mixes, untried } =
         experiment_plan::plan(&date_of(&known), command, cores, &only, launch.driver.is_none());
     let clock = clock(&baseline, &Zoned::now());
-    let looks = Rc::new(RefCell::new(Archive::new(&layers, Rules::without(&[]).expect("none is named"))));
+    let looks = Rc::new(RefCell::new(Archive::new(
+        &layers,
+        Rules::without(&[], &unflake_runners::temporary_names()).expect("none is named"),
+    )));
     let asked = ExperimentConfig {
         names: vec![name.clone()],
         together: args.together,

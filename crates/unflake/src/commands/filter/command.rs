@@ -51,9 +51,9 @@ pub(crate) fn watching(launch: Launch) -> Launch {
 pub(crate) fn learn(args: &FilterLearnArgs, settings: &Settings, here: &Path, colour: When) -> Result<Exit, Trouble> {
     let command = &settings.command.value;
     let launch = watching(launch(settings));
-    let tells = unflake_runners::tells_assertions(command) || settings.classpath_file.value.is_some();
-    if launch.driver.is_some() && !tells {
-        return Err(Trouble::usage("what assertions see is told by pytest and by tests in Java only, for now")
+    if !settings.runner().can(|runner| runner.assertions) {
+        let able = unflake_runners::names_with(|runner| runner.assertions, "and");
+        return Err(Trouble::usage(format!("what assertions see is told by {able} only, for now"))
             .hint("flaky tests of other runners are told by `unflake run`"));
     }
     let path = place(args.file.as_deref(), here);

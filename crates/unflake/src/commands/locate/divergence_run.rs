@@ -54,7 +54,8 @@ pub(crate) fn search(
     tree: Option<&str>,
 ) -> Result<Searched, Trouble> {
     if settings.results.value.is_some() {
-        let what = "what a runner only writes results of cannot be traced: use pytest, Maven, cargo test, cargo nextest or GoogleTest";
+        let able = unflake_runners::names_with(|runner| runner.trace, "or");
+        let what = format!("what a runner only writes results of cannot be traced: use {able}");
         return Err(Trouble::usage(what));
     }
     let command = &settings.command.value;
@@ -79,7 +80,7 @@ pub(crate) fn search(
         },
         archive.clone(),
     );
-    let of_project = Project::new(&root);
+    let of_project = Project::new(&root).calls(unflake_runners::call_tables());
     let began = Instant::now();
     let campaign = Campaign {
         inquiry: &mut locate,

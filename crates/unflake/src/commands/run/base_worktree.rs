@@ -103,9 +103,8 @@ fn elsewhere(on: &Dependencies, root: &Path, tree: &Path) -> Option<String> {
         on.outside.iter().map(PathBuf::from).filter(|path| path.starts_with(root) && !path.starts_with(tree));
     if let Some(path) = used.next() {
         let name = path.strip_prefix(root).unwrap_or(&path).display();
-        return Some(format!(
-            "even there it uses {name} of your working tree (is the project installed in editable mode, or on PYTHONPATH?)"
-        ));
+        let hint = unflake_runners::base_worktree_hint();
+        return Some(format!("even there it uses {name} of your working tree ({hint})"));
     }
     on.unknown.first().map(|why| format!("which files it used there is unknown: {why}"))
 }

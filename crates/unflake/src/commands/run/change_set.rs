@@ -43,7 +43,9 @@ impl Compare {
         let base = repository.base(compare.base.as_deref(), &[]);
         let base =
             base.map_err(|error| Trouble::usage(error.to_string()).hint("`--base REV` says what to compare with"))?;
-        let changes = repository.changes(&base).map_err(|error| Trouble::usage(error.to_string()))?;
+        let changes = repository
+            .changes(&base, &unflake_runners::global_inputs())
+            .map_err(|error| Trouble::usage(error.to_string()))?;
         Ok((repository, changes))
     }
 
@@ -57,7 +59,7 @@ impl Compare {
         let in_words = |error: Error| error.to_string();
         let known_good = if self.base.is_none() { memory.commits_passed(tests) } else { Vec::new() };
         let base = repository.base(self.base.as_deref(), &known_good).map_err(in_words)?;
-        let changes = repository.changes(&base).map_err(in_words)?;
+        let changes = repository.changes(&base, &unflake_runners::global_inputs()).map_err(in_words)?;
         let tree = repository.tree(&base.revision).map_err(in_words)?;
         let passed: BTreeMap<TestId, Vec<TestId>> =
             tests.iter().filter_map(|test| Some((test.clone(), memory.passed_at(&tree, test)?))).collect();

@@ -92,7 +92,7 @@ pub(crate) fn run(args: RunArgs, settings: &Settings, here: &Path, colour: When)
         command,
         gathered: &gathered,
         flaky_gates,
-        can_locate: can_locate(settings),
+        can_locate: settings.runner().can(|runner| runner.trace),
         seed: None,
         exit,
         meaning: &meaning,
@@ -102,12 +102,6 @@ pub(crate) fn run(args: RunArgs, settings: &Settings, here: &Path, colour: When)
         report::summary(run, look, args.output.quiet, out)
     })?;
     Ok(exit)
-}
-
-/// Whether the way of tests through the code can be recorded. What CTest starts may be any command.
-fn can_locate(settings: &Settings) -> bool {
-    let program = settings.command.value.first().and_then(|word| Path::new(word).file_name());
-    settings.results.value.is_none() && program.is_none_or(|name| name != "ctest")
 }
 
 /// How long, how often and how many at once.
@@ -122,10 +116,14 @@ fn pressure(args: &RunArgs, settings: &Settings, jobs: usize) -> Result<StressCo
 
 pub(crate) fn launch(settings: &Settings) -> Launch {
     let myself = env::current_exe().map(|path| path.to_string_lossy().into_owned()).unwrap_or("unflake".to_owned());
+    let agents = settings.runner().agents();
     Launch {
         command: settings.command.value.clone(),
         keeper: vec![myself.clone(), "keep".to_owned()],
-        driver: driver(settings, myself),
+        driver: agents.is_empty().then(|| driver(settings, myself)),
+        agents,
+        caches: unflake_runners::caches(),
+        no_runner_hint: unflake_runners::no_runner_hint(),
         cache: cache(),
         suite: true,
         time: None,
@@ -141,19 +139,9 @@ pub(crate) fn launch(settings: &Settings) -> Launch {
 }
 
 /// The words that go before the command where it is driven.
-fn driver(settings: &Settings, myself: String) -> Option<Vec<String>> {
-    let mut words = vec![myself, "drive".to_owned()];
-    if let (Some(results), Some(one_test)) = (&settings.results.value, &settings.one_test.value) {
-        // In one word each: they may begin with a dash.
-        words.extend([format!("--results={results}"), format!("--one-test={one_test}")]);
-    } else if let Some(file) = &settings.classpath_file.value {
-        words.push(format!("--classpath-file={file}"));
-        words.extend(settings.test_classes.value.iter().map(|directory| format!("--test-classes={directory}")));
-    } else if !unflake_runners::drives(&settings.command.value) {
-        return None;
-    }
-    words.push("--".to_owned());
-    Some(words)
+fn driver(settings: &Settings, myself: String) -> Vec<String> {
+    let words = [myself, "drive".to_owned()].into_iter();
+    words.chain(settings.runner_options().arguments()).chain(["--".to_owned()]).collect()
 }
 
 /// Where files may stay from run to run.

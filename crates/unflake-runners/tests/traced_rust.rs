@@ -9,8 +9,9 @@ use std::time::{Duration, Instant};
 
 use support::{Place, assert_lines_exist, lines, marked, short, succeed, text, traced};
 use unflake_observe::trace::{
-    Attempt, Depends, Executed, Instrumented, Limits, Project, Runtime, Symboliser, Why, cargo_variables, instrumented,
+    Attempt, Depends, Executed, Instrumented, Limits, Project, Runtime, Symboliser, Why, instrumented,
 };
+use unflake_runners::traced_builds::{cargo_variables, wrapper_link};
 
 /// A workspace with all that stands in the way: a build script and a macro that use a library which is also traced, a
 /// dependency outside the workspace with a generic function, a program that a test starts.
@@ -26,7 +27,7 @@ struct Workspace {
 
 impl Workspace {
     fn project(&self) -> Project {
-        Project::new(&self.root).without("dependency")
+        Project::new(&self.root).without("dependency").tool_homes(unflake_runners::tool_homes())
     }
 
     fn unit_test(&self, name: &str, attempt: &str) -> Command {
@@ -47,7 +48,7 @@ fn cargo(place: &Place, root: &PathBuf, traced: bool, arguments: &[&str]) -> Com
         cargo.env_remove(name);
     }
     if traced {
-        let wrapper = place.runtime.wrapper(env!("CARGO_BIN_EXE_unflake-observe-rustc").as_ref()).unwrap();
+        let wrapper = wrapper_link(&place.runtime, env!("CARGO_BIN_EXE_unflake-traced-rustc").as_ref()).unwrap();
         cargo.envs(cargo_variables(&place.runtime, &wrapper, &root.join("target"), None));
     }
     cargo

@@ -9,7 +9,8 @@ use std::process::Command;
 use std::sync::OnceLock;
 
 use support::{Place, succeed, traced};
-use unflake_observe::trace::{Attempt, Depends, Limits, Project, clang, gcc};
+use unflake_observe::trace::{Attempt, Depends, Limits, Project};
+use unflake_runners::traced_builds::{Flags, clang, gcc};
 
 struct Built {
     place: Place,
@@ -30,7 +31,7 @@ fn built() -> &'static Built {
         std::os::unix::fs::symlink("../shared/real.txt", root.join("data/link.txt")).unwrap();
         let compilers = [("clang++", clang(&place.runtime)), ("g++", gcc(&place.runtime))];
         // Both at once: most of the time of this test goes here.
-        let compile = |(name, flags): &(&'static str, unflake_observe::trace::Flags)| {
+        let compile = |(name, flags): &(&'static str, Flags)| {
             let (program, object) = (place.root.join(name), place.root.join(format!("{name}.o")));
             let mut compile = Command::new(name);
             compile.args(["-std=c++17", "-O1", "-c"]).args(&flags.compile).arg(&source).arg("-o").arg(&object);

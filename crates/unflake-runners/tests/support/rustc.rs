@@ -7,11 +7,12 @@ use std::error::Error;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 
-use unflake_observe::trace::{Attempt, Project, Runtime, Symboliser, rustc_wrapper, variables};
+use unflake_observe::trace::{Attempt, Project, Runtime, Symboliser};
+use unflake_runners::traced_builds::{RUSTC, RUSTC_INNER, rustc_wrapper};
 
 fn main() -> Result<(), Box<dyn Error>> {
-    if let Some(runtime) = var_os(variables::RUSTC) {
-        let inner = var_os(variables::RUSTC_INNER);
+    if let Some(runtime) = var_os(RUSTC) {
+        let inner = var_os(RUSTC_INNER);
         let mut command = rustc_wrapper(args_os().skip(1), Path::new(&runtime), inner.as_deref())?;
         return Err(command.exec().into());
     }
@@ -32,7 +33,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         [word, attempt, cache, root, own] if word.as_os_str() == "own" => {
             Symboliser::new(cache).own(&Attempt::open(attempt)?, &Project::new(root), own)?;
         }
-        _ => return Err(format!("{} is not set", variables::RUSTC).into()),
+        _ => return Err(format!("{} is not set", RUSTC).into()),
     }
     Ok(())
 }

@@ -7,9 +7,8 @@ use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
 use support::{Place, assert_lines_exist, lines, marked, short, succeed, traced};
-use unflake_observe::trace::{
-    Attempt, Executed, Flags, Instrumented, Limits, Lines, Project, clang, gcc, instrumented,
-};
+use unflake_observe::trace::{Attempt, Executed, Instrumented, Limits, Lines, Project, instrumented};
+use unflake_runners::traced_builds::{Flags, advice, clang, gcc};
 
 struct Built {
     place: Place,
@@ -216,7 +215,7 @@ fn a_binary_says_whether_it_can_be_traced() {
     succeed(compiler("clang++").arg(built.root.join("main.cpp")).arg("-o").arg(&plain).args(["-pthread", "-ldl"]));
     let answer = instrumented(&plain).unwrap();
     assert_eq!(answer, Instrumented::No);
-    let advice = answer.advice(&built.place.runtime).unwrap();
+    let advice = advice(answer, &built.place.runtime).unwrap();
     assert!(advice.starts_with("this binary was not built for tracing; build it with clang and `-g -f"), "{advice}");
     let error = instrumented(&built.root.join("main.cpp")).unwrap_err();
     assert!(error.to_string().contains("neither a program nor a library"), "{error}");
