@@ -1,4 +1,4 @@
-//! `unflake demo`: the main job on a small project of our own, with nothing to set up.
+//! `unflake demo`: runs unflake on a sample project, in a virtual environment that it creates.
 
 use std::fs;
 use std::io::{self, Write};
@@ -7,11 +7,13 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use crate::args::{DemoArgs, When};
-use crate::error::Trouble;
+use crate::args::ColorChoice;
+use crate::args::demo::DemoArgs;
+use crate::context::Context;
+use crate::error::CommandError;
 use crate::exit::Exit;
 
-/// The sample project: a little shop.
+/// The files of the sample project.
 const SAMPLE: &[(&str, &str)] = &[
     ("pyproject.toml", include_str!("../../sample/pyproject.toml")),
     ("shop/__init__.py", include_str!("../../sample/shop/__init__.py")),
@@ -31,11 +33,11 @@ const SAMPLE: &[(&str, &str)] = &[
     ("tests/test_stock.py", include_str!("../../sample/tests/test_stock.py")),
 ];
 
-pub(crate) fn show(args: &DemoArgs, colour: When) -> Result<Exit, Trouble> {
-    // Ctrl-C is for the unflake inside; this one stays to tidy up.
+pub(crate) fn run(args: &DemoArgs, context: &Context) -> Result<Exit, CommandError> {
+    // Ctrl-C ends the child process; this one stays to remove the project.
     let stopped = Arc::new(AtomicBool::new(false));
     for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
-        signal_hook::flag::register(signal, stopped.clone()).map_err(Trouble::internal("listen to signals"))?;
+        signal_hook::flag::register(signal, stopped.clone()).map_err(CommandError::internal("listen to signals"))?;
     }
     let temporary = match &args.keep {
         Some(_) => None,
@@ -43,7 +45,7 @@ pub(crate) fn show(args: &DemoArgs, colour: When) -> Result<Exit, Trouble> {
             tempfile::Builder::new()
                 .prefix("unflake-demo-")
                 .tempdir()
-                .map_err(Trouble::internal("make a temporary directory"))?,
+                .map_err(CommandError::internal("make a temporary directory"))?,
         ),
     };
     let place = temporary.as_ref().map_or_else(|| args.keep.as_deref().unwrap_or(Path::new(".")), |made| made.path());
@@ -53,12 +55,12 @@ pub(crate) fn show(args: &DemoArgs, colour: When) -> Result<Exit, Trouble> {
     make_environment(place, &args.python)?;
     let _ = writeln!(out, "\n$ unflake run -- pytest");
     let _ = out.flush();
-    let colour = match colour {
-        When::Auto => "auto",
-        When::Always => "always",
-        When::Never => "never",
+    let color = match context.color {
+        ColorChoice::Auto => "auto",
+        ColorChoice::Always => "always",
+        ColorChoice::Never => "never",
     };
-    let myself = std::env::current_exe().map_err(Trouble::internal("find the unflake program"))?;
+    let myself = std::env::current_exe().map_err(CommandError::internal("find the unflake program"))?;
     let path = std::env::join_paths(
         [place.join(".venv/bin")]
             .into_iter()
@@ -66,18 +68,18 @@ pub(crate) fn show(args: &DemoArgs, colour: When) -> Result<Exit, Trouble> {
     )
     .unwrap_or_default();
     let status = Command::new(myself)
-        .args(["run", "--color", colour, "--", "pytest"])
+        .args(["run", "--color", color, "--", "pytest"])
         .current_dir(place)
         .env("PATH", path)
         .env_remove("PYTEST_ADDOPTS")
         .status()
-        .map_err(Trouble::internal("run unflake"))?;
+        .map_err(CommandError::internal("run unflake"))?;
     match status.code() {
         Some(1) => {}
         Some(130) => return Ok(Exit::Interrupted),
         code => {
             let what = format!("the demo should have ended with exit code 1 and ended with {code:?}");
-            return Err(Trouble::runner(what).hint("`unflake demo --keep DIR` leaves the project to look at"));
+            return Err(CommandError::runner(what).hint("`unflake demo --keep DIR` leaves the project to look at"));
         }
     }
     let _ = writeln!(out, "{AFTERWARDS}");
@@ -97,28 +99,28 @@ const AFTERWARDS: &str = "
   Before you use it:     unflake doctor
   On your own project:   unflake run -- pytest tests/";
 
-fn lay_out(place: &Path) -> Result<(), Trouble> {
+fn lay_out(place: &Path) -> Result<(), CommandError> {
     for (name, text) in SAMPLE {
         let path = place.join(name);
         let made = path.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| fs::write(&path, text));
-        made.map_err(Trouble::internal("lay out the sample project"))?;
+        made.map_err(CommandError::internal("lay out the sample project"))?;
     }
     Ok(())
 }
 
-fn make_environment(place: &Path, python: &str) -> Result<(), Trouble> {
-    let run = |program: &Path, arguments: &[&str], hint: &str| -> Result<(), Trouble> {
+fn make_environment(place: &Path, python: &str) -> Result<(), CommandError> {
+    let run = |program: &Path, arguments: &[&str], hint: &str| -> Result<(), CommandError> {
         let output = Command::new(program).args(arguments).current_dir(place).stdin(Stdio::null()).output();
         match output {
             Ok(output) if output.status.success() => Ok(()),
             Ok(output) => {
                 let said = String::from_utf8_lossy(&output.stderr);
                 let said = unflake_report::plain(said.trim_end());
-                Err(Trouble::runner(format!("`{} {}` failed:\n{said}", program.display(), arguments.join(" ")))
+                Err(CommandError::runner(format!("`{} {}` failed:\n{said}", program.display(), arguments.join(" ")))
                     .hint(hint))
             }
             Err(error) => {
-                Err(Trouble::runner(format!("`{}` could not be started: {error}", program.display())).hint(hint))
+                Err(CommandError::runner(format!("`{}` could not be started: {error}", program.display())).hint(hint))
             }
         }
     };
@@ -136,7 +138,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_whole_sample_travels() {
+    fn the_binary_contains_every_file_of_the_sample() {
         fn walk(directory: &Path, found: &mut Vec<String>, top: &Path) {
             for entry in fs::read_dir(directory).unwrap() {
                 let path = entry.unwrap().path();

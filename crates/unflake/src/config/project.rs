@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
-use crate::config::settings::{BadSetting, File, Setting, Source};
+use crate::config::settings::{Setting, SettingError, SettingSource, SettingsFile};
 
 /// Files that mark the top of a project, besides a history or settings of our own.
 const MARKS: [&str; 8] =
@@ -22,22 +22,22 @@ pub(crate) fn find(start: &Path) -> PathBuf {
 
 /// The settings of the project, if it has any: `unflake.toml`, `.config/unflake.toml`, or `[tool.unflake]` in
 /// `pyproject.toml`.
-pub(crate) fn settings_file(project: &Path) -> Result<Option<File>, BadSetting> {
-    let parse = |path: &Path| -> Result<Option<toml::Table>, BadSetting> {
+pub(crate) fn settings_file(project: &Path) -> Result<Option<SettingsFile>, SettingError> {
+    let parse = |path: &Path| -> Result<Option<toml::Table>, SettingError> {
         let Ok(text) = fs::read_to_string(path) else { return Ok(None) };
-        text.parse().map(Some).map_err(|error| BadSetting(format!("{} cannot be read: {error}", path.display())))
+        text.parse().map(Some).map_err(|error| SettingError(format!("{} cannot be read: {error}", path.display())))
     };
     for name in ["unflake.toml", ".config/unflake.toml"] {
         let path = project.join(name);
         if let Some(table) = parse(&path)? {
-            return Ok(Some(File { path, table }));
+            return Ok(Some(SettingsFile { path, table }));
         }
     }
     let path = project.join("pyproject.toml");
     // A broken pyproject.toml is for the tools that need it to complain about.
     let Ok(Some(mut table)) = parse(&path) else { return Ok(None) };
     let ours = table.get_mut("tool").and_then(|tools| tools.as_table_mut()?.remove("unflake"));
-    Ok(ours.and_then(|ours| ours.as_table().cloned()).map(|table| File { path, table }))
+    Ok(ours.and_then(|ours| ours.as_table().cloned()).map(|table| SettingsFile { path, table }))
 }
 
 /// The command for a project that gave none.
@@ -49,7 +49,7 @@ pub(crate) fn guess_command(project: &Path) -> Option<Setting<Vec<String>>> {
         || has_test_files(project);
     let guess = |command: &[&str], why: &str| {
         let value = command.iter().map(|word| (*word).to_owned()).collect();
-        Some(Setting { value, from: Source::Guess(why.to_owned()) })
+        Some(Setting { value, from: SettingSource::Guess(why.to_owned()) })
     };
     if !is_python {
         let has = |name: &str| project.join(name).is_file();

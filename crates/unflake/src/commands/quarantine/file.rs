@@ -1,4 +1,4 @@
-//! `.unflake/quarantine.toml`: read, checked, and written so that two people's changes to it merge.
+//! `.unflake/quarantine.toml`: reads, checks and writes it. Sorted, one field per line, so that changes merge.
 
 use std::fmt::Write;
 use std::fs;
@@ -9,9 +9,9 @@ use serde::Deserialize;
 use unflake_model::{QuarantineMode, Quarantined};
 use unflake_store::QUARANTINE;
 
-use crate::error::Trouble;
+use crate::error::CommandError;
 
-/// Nobody waits longer for a test than this.
+/// The longest quarantine, in days.
 pub(crate) const LONGEST_DAYS: i64 = 30;
 
 const HEAD: &str =
@@ -31,10 +31,10 @@ struct Document {
 }
 
 impl QuarantineFile {
-    /// A project without such a file has nothing in quarantine. A file that cannot be trusted is refused: nobody would know what it excuses.
-    pub(crate) fn read(directory: &Path) -> Result<Self, Trouble> {
+    /// Empty where there is no file. An invalid file is an error: what it excuses would be unknown.
+    pub(crate) fn read(directory: &Path) -> Result<Self, CommandError> {
         let path = directory.join(QUARANTINE);
-        let wrong = |why: String| Trouble::usage(format!("{} cannot be used: {why}", path.display()));
+        let wrong = |why: String| CommandError::usage(format!("{} cannot be used: {why}", path.display()));
         let text = match fs::read_to_string(&path) {
             Ok(text) => text,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Self { path, entries: Vec::new() }),
@@ -56,7 +56,7 @@ impl QuarantineFile {
         &self.path
     }
 
-    /// Whole or not at all.
+    /// Replaces the file atomically.
     pub(crate) fn write(&self) -> io::Result<()> {
         let directory = self.path.parent().unwrap_or(Path::new("."));
         fs::create_dir_all(directory)?;
@@ -138,11 +138,11 @@ mod tests {
     fn read(text: &str) -> Result<Vec<Quarantined>, String> {
         let place = tempfile::tempdir().expect("a directory");
         fs::write(place.path().join(QUARANTINE), text).expect("written");
-        QuarantineFile::read(place.path()).map(|file| file.entries).map_err(|trouble| trouble.to_string())
+        QuarantineFile::read(place.path()).map(|file| file.entries).map_err(|error| error.to_string())
     }
 
     #[test]
-    fn what_is_written_is_read_again() {
+    fn a_written_file_is_read_back() {
         let place = tempfile::tempdir().expect("a directory");
         let mut file = QuarantineFile::read(place.path()).expect("nothing there is nothing in quarantine");
         file.entries =
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_trusted_is_refused_in_words() {
+    fn an_invalid_file_is_refused_with_a_message() {
         let whole = text(&[entry("a")]);
         let refused = |from: &str, to: &str| read(&whole.replace(from, to)).expect_err(to);
         assert!(refused("2026-11-29", "2026-12-20").contains("35 days after it was added; 30 is the most"));
