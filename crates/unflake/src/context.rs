@@ -28,7 +28,8 @@ impl Context {
         Ok(Self { here, color })
     }
 
-    /// The effective settings. The test command is empty where none was given and none can be guessed.
+    /// The effective settings. The test command is empty where none was given and none can be
+    /// guessed.
     pub(crate) fn settings(&self, options: SettingOptions, command: CommandArgs) -> Result<Settings, CommandError> {
         let project = project::find(&self.here);
         let file = project::settings_file(&project)?;

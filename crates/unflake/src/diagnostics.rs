@@ -1,7 +1,9 @@
-//! The log of unflake itself: set up by `-v`, `-vv` and `UNFLAKE_LOG`, and the events of the run loop.
+//! The log of unflake itself: set up by `-v`, `-vv` and `UNFLAKE_LOG`, and the events of the run
+//! loop.
 //!
-//! Nothing is logged unless the user asks for it. The log goes to standard error; on a terminal it scrolls above the progress
-//! line. Texts that come from tests are logged with `?`, which escapes control characters.
+//! Nothing is logged unless the user asks for it. The log goes to standard error; on a terminal it
+//! scrolls above the progress line. Texts that come from tests are logged with `?`, which escapes
+//! control characters.
 
 use std::env;
 use std::io::{self, IsTerminal, Write};
@@ -18,11 +20,16 @@ use tracing_subscriber::util::SubscriberInitExt;
 use unflake_engine::Launch;
 use unflake_model::{Detail, Finding, Observation, Purpose, Session};
 
-use crate::config::settings::Settings;
+use crate::config::settings::{Setting, Settings};
 use crate::error::CommandError;
 
 /// A filter such as `debug` or `unflake_engine=trace`.
 const VARIABLE: &str = "UNFLAKE_LOG";
+
+/// The targets of the events below.
+const SETTINGS: &str = "unflake::settings";
+const ENGINE: &str = "unflake::engine";
+const TECHNIQUE: &str = "unflake::technique";
 
 /// Sets up the log. `verbose` counts the `-v` options; the variable adds to them.
 pub(crate) fn init(verbose: u8) -> Result<(), CommandError> {
@@ -57,7 +64,8 @@ impl FormatTime for SinceStart {
     }
 }
 
-/// Standard error. On a terminal an event takes the place of the progress line, which is drawn again below it.
+/// Standard error. On a terminal an event takes the place of the progress line, which is drawn
+/// again below it.
 struct LogWriter {
     terminal: bool,
 }
@@ -78,9 +86,10 @@ impl Write for LogWriter {
 }
 
 pub(crate) fn log_settings(project: &Path, settings: &Settings) {
-    info!(project = ?project, command = ?settings.command.value, from = %settings.command.from, "test command");
+    let Setting { value: command, from } = &settings.command;
+    info!(target: SETTINGS, ?project, ?command, %from, "test command");
     for (setting, value, from) in settings.rows().into_iter().skip(1).filter(|(_, _, from)| from != "default") {
-        info!(setting, value, from, "setting that is not the default");
+        info!(target: SETTINGS, setting, value, from, "setting that is not the default");
     }
 }
 
@@ -89,8 +98,10 @@ pub(crate) fn log_launch(launch: &Launch) {
         Some(_) => "by a driver of unflake",
         None => "with an agent inside of the runner",
     };
-    info!(how, jobs = launch.jobs, timeout = ?launch.timeout, budget = ?launch.time, "starting the test command");
+    let (jobs, timeout, budget) = (launch.jobs, launch.timeout, launch.time);
+    info!(target: ENGINE, how, jobs, ?timeout, ?budget, "starting the test command");
     debug!(
+        target: ENGINE,
         suite = launch.suite,
         traced = ?launch.traced,
         layers = ?launch.layers,
@@ -100,10 +111,14 @@ pub(crate) fn log_launch(launch: &Launch) {
     );
 }
 
+pub(crate) fn log_listing(listed: bool, seconds: f64) {
+    info!(target: ENGINE, listed, seconds = %format_args!("{seconds:.3}"), "listing is over");
+}
+
 /// The sessions that a technique asks for in one step. None: it has come to its end.
 pub(crate) fn log_question(sessions: &[Session]) {
     if sessions.is_empty() {
-        info!("the technique asks for no more sessions");
+        info!(target: TECHNIQUE, "the technique asks for no more sessions");
         return;
     }
     let mut purposes: Vec<(Purpose, usize, usize)> = Vec::new();
@@ -114,11 +129,12 @@ pub(crate) fn log_question(sessions: &[Session]) {
         }
     }
     for (purpose, sessions, tests) in purposes {
-        info!(?purpose, sessions, tests, why = reason(purpose), "the technique asks for sessions");
+        info!(target: TECHNIQUE, ?purpose, sessions, tests, why = reason(purpose), "the technique asks for sessions");
     }
     for session in sessions {
         let first: Vec<&str> = session.tests.iter().take(3).map(|test| test.as_str()).collect();
         debug!(
+            target: TECHNIQUE,
             session = session.id.0,
             purpose = ?session.purpose,
             place = ?session.place,
@@ -150,6 +166,7 @@ fn reason(purpose: Purpose) -> &'static str {
 pub(crate) fn log_observation(observation: &Observation) {
     match observation {
         Observation::EnvironmentUp(environment) => info!(
+            target: ENGINE,
             environment = environment.id.0,
             origin = ?environment.origin,
             parent = environment.parent.map(|parent| parent.0),
@@ -158,29 +175,37 @@ pub(crate) fn log_observation(observation: &Observation) {
             "environment is up"
         ),
         Observation::Listed { tests, deselected, isolated } => {
-            info!(tests = tests.len(), deselected, isolated, "suite listed");
+            info!(target: ENGINE, tests = tests.len(), deselected, isolated, "suite listed");
         }
-        Observation::Problem(problem) => warn!(kind = ?problem.kind, text = ?problem.text, "tests cannot be run"),
-        Observation::Note(note) => info!(?note, "note"),
+        Observation::Problem(problem) => {
+            warn!(target: ENGINE, kind = ?problem.kind, text = ?problem.text, "tests cannot be run")
+        }
+        Observation::Note(note) => info!(
+            target: ENGINE,
+            ?note, "note"),
         Observation::Attempted(attempt) => {
             let (session, environment) = (attempt.session.0, attempt.environment.0);
-            let _session = debug_span!("session", id = session, environment).entered();
-            let _test = debug_span!("test", name = ?attempt.test.as_str()).entered();
+            let _session = debug_span!(target: ENGINE, "session", id = session, environment).entered();
+            let _test = debug_span!(target: ENGINE, "test", name = ?attempt.test.as_str()).entered();
             let failure = attempt.failure.as_ref().map(|failure| failure.kind.as_str());
-            debug!(outcome = attempt.outcome.word(), seconds = attempt.seconds, run = attempt.run, failure, "attempt");
+            let (outcome, run, seconds) = (attempt.outcome.word(), attempt.run, format!("{:.3}", attempt.seconds));
+            debug!(target: ENGINE, outcome, %seconds, run, failure, "attempt");
         }
         Observation::Compared(compared) => match compared.as_ref() {
             Ok(comparison) => info!(
+                target: ENGINE,
                 base = comparison.changes.base.revision,
                 chosen = %comparison.changes.base.chosen.words(),
                 files = comparison.changes.files.len(),
                 passed_before = comparison.passed.len(),
                 "compared with the base"
             ),
-            Err(why) => info!(?why, "no comparison with the base"),
+            Err(why) => info!(
+                target: ENGINE,
+                ?why, "no comparison with the base"),
         },
         Observation::SessionEnded { session, left, why } => {
-            debug!(session = session.0, not_run = left.len(), ?why, "session ended");
+            debug!(target: ENGINE, session = session.0, not_run = left.len(), ?why, "session ended");
         }
         _ => {}
     }
@@ -190,6 +215,7 @@ pub(crate) fn log_finding(finding: &Finding) {
     let (test, sentence) = (finding.test.as_str(), &finding.sentence);
     match &finding.detail {
         Detail::Verdict(verdict) => info!(
+            target: TECHNIQUE,
             ?test,
             verdict = ?verdict.kind,
             rung = ?verdict.rung,
@@ -198,6 +224,8 @@ pub(crate) fn log_finding(finding: &Finding) {
             ?sentence,
             "verdict"
         ),
-        _ => info!(?test, technique = finding.technique(), ?sentence, "finding"),
+        _ => info!(
+            target: TECHNIQUE,
+            ?test, technique = finding.technique(), ?sentence, "finding"),
     }
 }

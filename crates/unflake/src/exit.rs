@@ -13,7 +13,8 @@ pub(crate) enum Exit {
     Usage = 2,
     /// Planned tests did not run, and none of those that ran is a real failure.
     Incomplete = 3,
-    /// The runner could not start, could not load its tests, or failed for a reason other than a test.
+    /// The runner could not start, could not load its tests, or failed for a reason other than a
+    /// test.
     Runner = 4,
     /// No tests, or nothing to report.
     NoTests = 5,

@@ -1,4 +1,5 @@
-//! The hash of this program: XXH3, for contents that are compared for equality, in memory, in the history and in files.
+//! The hash of this program: XXH3, for contents that are compared for equality, in memory, in the
+//! history and in files.
 
 use twox_hash::XxHash3_128;
 

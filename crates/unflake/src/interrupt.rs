@@ -1,4 +1,5 @@
-//! Ctrl-C and termination signals: they interrupt the engine, and are remembered for the rest of the command.
+//! Ctrl-C and termination signals: they interrupt the engine, and are remembered for the rest of
+//! the command.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;

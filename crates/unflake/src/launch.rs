@@ -28,7 +28,8 @@ pub(crate) fn launch(settings: &Settings) -> Launch {
     }
 }
 
-/// The words in front of the command where unflake's own driver starts it. None: an agent goes into the runner.
+/// The words in front of the command where unflake's own driver starts it. None: an agent goes into
+/// the runner.
 fn driver(settings: &Settings, myself: String) -> Option<Vec<String>> {
     let mut words = vec![myself, "drive".to_owned()];
     if let (Some(results), Some(one_test)) = (&settings.results.value, &settings.one_test.value) {

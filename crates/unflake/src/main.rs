@@ -30,7 +30,8 @@ fn main() -> ExitCode {
     }
     let cli = Cli::parse();
     match cli.command {
-        // Child processes of unflake: their standard error belongs to the test runner, so they write no log.
+        // Child processes of unflake: their standard error belongs to the test runner, so they
+        // write no log.
         Command::Keep(args) => unflake_engine::keep(&args.arguments),
         Command::Drive(args) => commands::drive::run(args),
         command => {

@@ -91,7 +91,7 @@ impl Campaign<'_> {
     ) -> Gathered {
         self.show(&Event::Began { command: command.to_vec() });
         self.gathered.listed = exec.list(&mut |batch| self.hear(batch));
-        tracing::info!(seconds = self.now(), listed = self.gathered.listed, "listing is over");
+        diagnostics::log_listing(self.gathered.listed, self.now());
         if self.gathered.listed && !self.gathered.tests.is_empty() {
             if exec.launch().filter {
                 self.let_fail(&mut exec);

@@ -1,7 +1,9 @@
-//! Runs one technique as a command of unflake: engine, history, progress, run loop, report files, exit code.
+//! Runs one technique as a command of unflake: engine, history, progress, run loop, report files,
+//! exit code.
 //!
-//! A command says which technique, which launch, which findings fail the run and how its report is shown. In return the run is
-//! recorded in the history, can be interrupted, and leaves every report file that the user asked for.
+//! A command says which technique, which launch, which findings fail the run and how its report is
+//! shown. In return the run is recorded in the history, can be interrupted, and leaves every report
+//! file that the user asked for.
 
 use std::io::{self, Write};
 use std::time::Instant;
@@ -35,7 +37,8 @@ pub(crate) struct TechniqueRun<'a> {
     pub(crate) progress: Progress,
     /// The revision to compare with, where the technique asks for changes.
     pub(crate) compare: Option<ComparisonBase>,
-    /// Called with every attempt, and before it with its trace and its layers, whose files are gone when the run is over.
+    /// Called with every attempt, and before it with its trace and its layers, whose files are gone
+    /// when the run is over.
     pub(crate) take: Box<dyn FnMut(&Observation) + 'a>,
     /// Told to the runner at the end, so that it can exit as if only these had failed.
     pub(crate) gates: Gate<'a>,
@@ -49,8 +52,8 @@ impl<'a> TechniqueRun<'a> {
         Self { context, settings, launch, files: ReportFiles::default(), progress, compare, take, gates }
     }
 
-    /// A run with the report files that the user asked for. They are opened now: a path that cannot be written ends the
-    /// command before any test runs.
+    /// A run with the report files that the user asked for. They are opened now: a path that cannot
+    /// be written ends the command before any test runs.
     pub(crate) fn with_files(
         context: &'a Context,
         settings: &'a Settings,
@@ -61,7 +64,7 @@ impl<'a> TechniqueRun<'a> {
         Ok(Self { files, ..Self::new(context, settings, launch, context.progress(output.quiet)) })
     }
 
-    /// Runs the technique to its end, to the end of its time, or until somebody interrupts it.
+    /// Runs the technique to its end, to the end of its time, or until it is interrupted.
     pub(crate) fn run(self, technique: &mut dyn Technique) -> Result<FinishedRun<'a>, CommandError> {
         let Self { context, settings, launch, files, progress, compare, take, gates } = self;
         let command = &settings.command.value;
@@ -112,7 +115,8 @@ impl ReportFacts {
 }
 
 impl FinishedRun<'_> {
-    /// Ends the run in the history, with the exit code, and takes over what the history has to say about it.
+    /// Ends the run in the history, with the exit code, and takes over what the history has to say
+    /// about it.
     pub(crate) fn finish(&mut self, conclusion: &Conclusion) {
         self.history.finish(conclusion.exit.code());
         self.record.notes.append(&mut self.history.notes);
@@ -131,8 +135,9 @@ impl FinishedRun<'_> {
     }
 }
 
-/// The conclusion where nothing can be concluded from findings: the run was interrupted, the tests could not be run, or there are
-/// none. `interrupted` says what becomes of what was found until then.
+/// The conclusion where nothing can be concluded from findings: the run was interrupted, the tests
+/// could not be run, or there are none. `interrupted` says what becomes of what was found until
+/// then.
 pub(crate) fn inconclusive(record: &Gathered, interrupted: impl Into<String>) -> Option<Conclusion> {
     if record.totals.interrupted {
         return Some(Exit::Interrupted.because(interrupted));

@@ -9,8 +9,8 @@ hidden by it, and no exit code changes; a real failure cannot be answered. Kept 
 answered, the newest first.\n\nExit codes: 0 the answer is kept, or the findings are listed, 2 wrong usage."
 )]
 pub(crate) struct AnswerArgs {
-    /// The finding, by the letters that `locate`, `history` and --json print with it, or by the name of a test of which one
-    /// thing was found.
+    /// The finding, by the letters that `locate`, `history` and --json print with it, or by the
+    /// name of a test of which one thing was found.
     pub(crate) finding: Option<String>,
 
     /// `not-useful`, or `useful` to take it back.

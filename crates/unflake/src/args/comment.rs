@@ -21,7 +21,8 @@ pub(crate) struct CommentArgs {
     #[arg(long, value_name = "BRANCH")]
     pub(crate) main: Option<String>,
 
-    /// Write the text to FILE, empty where there is nothing to say. Otherwise it goes to standard output.
+    /// Write the text to FILE, empty where there is nothing to say. Otherwise it goes to standard
+    /// output.
     #[arg(long, value_name = "FILE")]
     pub(crate) to: Option<PathBuf>,
 

@@ -6,7 +6,8 @@ use crate::args::groups::CommandArgs;
 
 #[derive(Debug, Args)]
 pub(crate) struct DoctorArgs {
-    /// Try every factor of `unflake under` on every runtime that is here, and say which of them hold. Takes about a minute
+    /// Try every factor of `unflake under` on every runtime that is here, and say which of them
+    /// hold. Takes about a minute
     #[arg(long)]
     pub(crate) factors: bool,
 

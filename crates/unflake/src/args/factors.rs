@@ -12,10 +12,12 @@ use crate::args::groups::{CommandArgs, OutputArgs, SettingOptions};
 runner could not run, 5 no tests, 70 unflake's own trouble, 130 stopped by you: what was found until then is told."
 )]
 pub(crate) struct FactorsArgs {
-    /// The test, or a part of its name that no other has. Left out: the one that was flaky lately, as far as the history knows.
+    /// The test, or a part of its name that no other has. Left out: the one that was flaky lately,
+    /// as far as the history knows.
     pub(crate) test: Option<String>,
 
-    /// All tests that have it in their names are one, which fails if one of them does. Without a name: the whole suite.
+    /// All tests that have it in their names are one, which fails if one of them does. Without a
+    /// name: the whole suite.
     #[arg(long)]
     pub(crate) together: bool,
 
@@ -23,7 +25,8 @@ pub(crate) struct FactorsArgs {
     #[arg(long, value_name = "FACTOR")]
     pub(crate) factor: Vec<String>,
 
-    /// Tell how far runs differ at this layer too: assertion, code, behaviour or interface. As often as you like; takes longer
+    /// Tell how far runs differ at this layer too: assertion, code, behaviour or interface. As
+    /// often as you like; takes longer
     #[arg(long, value_name = "LAYER")]
     pub(crate) layer: Vec<String>,
 
@@ -35,7 +38,8 @@ pub(crate) struct FactorsArgs {
     #[arg(long = "for", value_name = "TIME")]
     pub(crate) time: Option<String>,
 
-    /// Go on with an experiment that was stopped. Where a commit has changed the code since, that is refused.
+    /// Go on with an experiment that was stopped. Where a commit has changed the code since, that
+    /// is refused.
     #[arg(long, conflicts_with = "together")]
     pub(crate) resume: bool,
 

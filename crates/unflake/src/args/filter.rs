@@ -9,8 +9,9 @@ use crate::commands::filter::file::RuleName;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum FilterCommand {
-    /// Run the tests several times, keep what each assertion saw, and write those that both held and failed into the filter.
-    Learn(FilterLearnArgs),
+    /// Run the tests several times, keep what each assertion saw, and write those that both held
+    /// and failed into the filter.
+    Learn(Box<FilterLearnArgs>),
     /// Recommend a threshold from failures that were marked.
     Tune(FilterTuneArgs),
     /// Rank what is known: assertions, what they look at, and tests, by how far they vary.
@@ -32,7 +33,8 @@ pub(crate) struct FilterLearnArgs {
     #[arg(long, value_name = "DAYS")]
     pub(crate) expires: Option<u32>,
 
-    /// `strict`: what both held and failed. `published`: whatever saw different values [default: as the file says, or strict]
+    /// `strict`: what both held and failed. `published`: whatever saw different values [default: as
+    /// the file says, or strict]
     #[arg(long, value_name = "RULE", hide_possible_values = true)]
     pub(crate) rule: Option<RuleName>,
 
@@ -104,7 +106,8 @@ pub(crate) struct FilterMarkArgs {
     /// The test, by its whole name.
     pub(crate) test: String,
 
-    /// The assertion, as `unflake filter show` prints it; where it is left out, the one of the test that varies most.
+    /// The assertion, as `unflake filter show` prints it; where it is left out, the one of the test
+    /// that varies most.
     pub(crate) expression: Option<String>,
 
     /// Where to write it [default: unflake-labels.tsv at the top of the project]

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-/// Settings as they are typed. Each has the same name in the settings file, and as an environment variable the name in capitals
-/// after `UNFLAKE_`.
+/// Settings as they are typed. Each has the same name in the settings file, and as an environment
+/// variable the name in capitals after `UNFLAKE_`.
 #[derive(Debug, Default, Args)]
 pub(crate) struct SettingOptions {
     /// Attempts right after a failure, in the same process [default: 1]
@@ -20,13 +20,13 @@ pub(crate) struct SettingOptions {
     #[arg(long, value_name = "N", help_heading = "Reruns")]
     pub(crate) fresh: Option<String>,
 
-    /// What a fresh environment is: `fork` of a process that has collected the tests and run none, or a new `process`
-    /// [default: fork]
+    /// What a fresh environment is: `fork` of a process that has collected the tests and run none,
+    /// or a new `process` [default: fork]
     #[arg(long, value_name = "HOW", help_heading = "Reruns")]
     pub(crate) fresh_by: Option<String>,
 
-    /// From this share of failing tests on, in per cent, only the immediate attempts are made. Never with fewer than
-    /// ten failing tests [default: 1]
+    /// From this share of failing tests on, in per cent, only the immediate attempts are made.
+    /// Never with fewer than ten failing tests [default: 1]
     #[arg(long, value_name = "PER CENT", help_heading = "Reruns")]
     pub(crate) too_many: Option<String>,
 
@@ -34,22 +34,25 @@ pub(crate) struct SettingOptions {
     #[arg(long, value_name = "RESULT", help_heading = "Reruns")]
     pub(crate) flaky_result: Option<String>,
 
-    /// A regular expression; a failure that says or prints it is never excused by a later pass. Can be given several
-    /// times; takes the place of the defaults (sanitizers and race detectors). Crashes are never excused
+    /// A regular expression; a failure that says or prints it is never excused by a later pass. Can
+    /// be given several times; takes the place of the defaults (sanitizers and race detectors).
+    /// Crashes are never excused
     #[arg(long, value_name = "REGEX", help_heading = "Reruns")]
     pub(crate) never_excuse: Vec<String>,
 
-    /// The revision that your change is compared with [default: where this parted from the default branch, or the last
-    /// commit at which the failing tests passed]
+    /// The revision that your change is compared with [default: where this parted from the default
+    /// branch, or the last commit at which the failing tests passed]
     #[arg(long, value_name = "REV", help_heading = "Your change")]
     pub(crate) base: Option<String>,
 
-    /// How finely to look whether your change can have caused a failure: by `file`, by `function`, or `off` [default: file]
+    /// How finely to look whether your change can have caused a failure: by `file`, by `function`,
+    /// or `off` [default: file]
     #[arg(long, value_name = "HOW", help_heading = "Your change")]
     pub(crate) granularity: Option<String>,
 
-    /// Run tests that your change does not touch at the base too, in a temporary working tree: `yes`, `no`, or only where it is
-    /// `needed` to tell what a known pass there is worth [default: needed]
+    /// Run tests that your change does not touch at the base too, in a temporary working tree:
+    /// `yes`, `no`, or only where it is `needed` to tell what a known pass there is worth [default:
+    /// needed]
     #[arg(
         long,
         value_name = "WHEN",
@@ -72,18 +75,20 @@ pub(crate) struct SettingOptions {
     #[arg(long, value_name = "N", help_heading = "Limits")]
     pub(crate) output_limit: Option<String>,
 
-    /// Where your command writes its results as JUnit XML: a path, or a pattern such as `build/**/*.xml`. For runners that
-    /// unflake does not know; goes with --one-test
+    /// Where your command writes its results as JUnit XML: a path, or a pattern such as
+    /// `build/**/*.xml`. For runners that unflake does not know; goes with --one-test
     #[arg(long, value_name = "FILE", help_heading = "Other runners")]
     pub(crate) results: Option<String>,
 
-    /// The command that runs a single test, with {name}, {name_regex}, {classname}, {suite}, {file} or {id} in it, and
-    /// {results} for a report of its own. Split into words as a shell would; none is started
+    /// The command that runs a single test, with {name}, {name_regex}, {classname}, {suite}, {file}
+    /// or {id} in it, and {results} for a report of its own. Split into words as a shell would;
+    /// none is started
     #[arg(long, value_name = "COMMAND", help_heading = "Other runners")]
     pub(crate) one_test: Option<String>,
 
-    /// A file with the class path of your Java tests, one entry a line or joined by colons, for any build tool: your command
-    /// compiles, and unflake runs the tests itself. A line that begins with `-` is an option of the JVM. Goes with --test-classes
+    /// A file with the class path of your Java tests, one entry a line or joined by colons, for any
+    /// build tool: your command compiles, and unflake runs the tests itself. A line that begins
+    /// with `-` is an option of the JVM. Goes with --test-classes
     #[arg(long, value_name = "FILE", help_heading = "Other runners")]
     pub(crate) classpath_file: Option<String>,
 
@@ -91,15 +96,16 @@ pub(crate) struct SettingOptions {
     #[arg(long, value_name = "DIR", help_heading = "Other runners")]
     pub(crate) test_classes: Vec<String>,
 
-    /// Where the history of the project is: a directory, or a server that a team shares, as `postgres://USER@HOST/DATABASE`
-    /// [default: .unflake in the project]
+    /// Where the history of the project is: a directory, or a server that a team shares, as
+    /// `postgres://USER@HOST/DATABASE` [default: .unflake in the project]
     #[arg(long, value_name = "PLACE", help_heading = "Limits")]
     pub(crate) store: Option<String>,
 }
 
 #[derive(Debug, Default, Args)]
 pub(crate) struct CommandArgs {
-    /// Your own test command, after `--`. Where it is left out, it is taken from the settings or guessed.
+    /// Your own test command, after `--`. Where it is left out, it is taken from the settings or
+    /// guessed.
     #[arg(last = true, value_name = "COMMAND")]
     pub(crate) words: Vec<String>,
 }
@@ -118,11 +124,13 @@ pub(crate) struct OutputArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) junit: Option<PathBuf>,
 
-    /// Write what was found as annotations for GitHub to FILE (`-`: standard output, where GitHub reads them).
+    /// Write what was found as annotations for GitHub to FILE (`-`: standard output, where GitHub
+    /// reads them).
     #[arg(long, value_name = "FILE", help_heading = "Where people review changes")]
     pub(crate) annotations: Option<PathBuf>,
 
-    /// Add what was found, as Markdown, to the end of FILE: the summary of a job ("$GITHUB_STEP_SUMMARY"), or the text of a comment.
+    /// Add what was found, as Markdown, to the end of FILE: the summary of a job
+    /// ("$GITHUB_STEP_SUMMARY"), or the text of a comment.
     #[arg(long, value_name = "FILE", help_heading = "Where people review changes")]
     pub(crate) markdown: Option<PathBuf>,
 
@@ -176,7 +184,8 @@ impl LocateLimits {
 
 #[derive(Debug, Default, Args)]
 pub(crate) struct StoreArg {
-    /// Where the history is: a directory, or `postgres://USER@HOST/DATABASE` [default: .unflake in the project]
+    /// Where the history is: a directory, or `postgres://USER@HOST/DATABASE` [default: .unflake in
+    /// the project]
     #[arg(long = "store", value_name = "PLACE")]
     pub(crate) location: Option<String>,
 }

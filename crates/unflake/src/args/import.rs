@@ -12,7 +12,8 @@ use crate::args::groups::StoreArg;
 stands before is in the history. A file that was imported before adds nothing."
 )]
 pub(crate) struct ImportArgs {
-    /// Reports: JUnit XML, CTRF, pytest-reportlog, libtest-json. Of a directory, all that are in it and below.
+    /// Reports: JUnit XML, CTRF, pytest-reportlog, libtest-json. Of a directory, all that are in it
+    /// and below.
     #[arg(required = true, value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
 
@@ -32,11 +33,13 @@ pub(crate) struct ImportArgs {
     #[arg(long, value_name = "N")]
     pub(crate) ci_attempt: Option<u32>,
 
-    /// Which part of that run: give another one for each system or version that the same tests run on.
+    /// Which part of that run: give another one for each system or version that the same tests run
+    /// on.
     #[arg(long, value_name = "NAME")]
     pub(crate) job: Option<String>,
 
-    /// When the tests ran, where the report does not say: `2026-11-15T14:37:15Z` [default: when the file was changed]
+    /// When the tests ran, where the report does not say: `2026-11-15T14:37:15Z` [default: when the
+    /// file was changed]
     #[arg(long, value_name = "TIME")]
     pub(crate) at: Option<String>,
 

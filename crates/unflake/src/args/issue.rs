@@ -10,7 +10,8 @@ use clap::Args;
 (`<!-- unflake:issue … -->`), so that your CI can find the issue again.\n\nExit codes: 0 there is a text, 2 wrong usage."
 )]
 pub(crate) struct IssueArgs {
-    /// A test, or a part of its name that no other has; or a finding, by the letters that are printed with it.
+    /// A test, or a part of its name that no other has; or a finding, by the letters that are
+    /// printed with it.
     pub(crate) what: String,
 
     /// The branch on which failures count, as for `unflake score`.

@@ -12,7 +12,8 @@ use crate::args::groups::{CommandArgs, LocateLimits, OutputArgs, SettingOptions}
 runner could not run, 5 no tests, 70 unflake's own trouble, 130 stopped by you: what was found until then is told."
 )]
 pub(crate) struct LocateArgs {
-    /// The test, or a part of its name that no other has. Left out: the one that was flaky lately, as far as the history knows.
+    /// The test, or a part of its name that no other has. Left out: the one that was flaky lately,
+    /// as far as the history knows.
     pub(crate) test: Option<String>,
 
     #[command(flatten)]
@@ -26,7 +27,8 @@ pub(crate) struct LocateArgs {
     #[arg(long, value_name = "SHARE", default_value_t = 0.1)]
     pub(crate) least: f64,
 
-    /// Record no values, only lines. Faster, for tests that no longer fail when they are looked at closely.
+    /// Record no values, only lines. Faster, for tests that no longer fail when they are looked at
+    /// closely.
     #[arg(long)]
     pub(crate) lines_only: bool,
 

@@ -19,12 +19,13 @@ pub(crate) struct MeasureArgs {
     #[arg(long, value_name = "N", default_value_t = 10)]
     pub(crate) runs: u32,
 
-    /// Look only at this layer, beside the verdict: `assertion`, `code`, `behaviour` or `interface`. Can be repeated [default: all]
+    /// Look only at this layer, beside the verdict: `assertion`, `code`, `behaviour` or
+    /// `interface`. Can be repeated [default: all]
     #[arg(long = "layer", value_name = "LAYER")]
     pub(crate) layers: Vec<String>,
 
-    /// Do not take this for noise: `addresses`, `temporary-paths`, `uuids`, `dates`, `times`, `time-stamps`, `durations`, `pids`,
-    /// `ports`, `memory-sizes`, or `all`. Can be repeated.
+    /// Do not take this for noise: `addresses`, `temporary-paths`, `uuids`, `dates`, `times`,
+    /// `time-stamps`, `durations`, `pids`, `ports`, `memory-sizes`, or `all`. Can be repeated.
     #[arg(long = "no-rule", value_name = "NAME")]
     pub(crate) no_rules: Vec<String>,
 

@@ -1,7 +1,8 @@
 //! The command line as it is typed: one file per command, shared option groups in `groups`.
 //!
-//! The doc comments of commands and options are the help texts that users see. What applies after environment variables, the
-//! settings file and the defaults have been taken into account is in `config::settings`.
+//! The doc comments of commands and options are the help texts that users see. What applies after
+//! environment variables, the settings file and the defaults have been taken into account is in
+//! `config::settings`.
 
 pub(crate) mod affected;
 pub(crate) mod answer;
@@ -35,8 +36,9 @@ use clap_complete::Shell;
 
 /// Says which test failures are real and which are flaky, and how it knows.
 ///
-/// Point it at the test command you already use: `unflake run -- pytest tests/`, `unflake run -- cargo test`, `unflake run --
-/// ctest`. Nothing is added to your project and nothing has to be installed beside your packages.
+/// Point it at the test command you already use: `unflake run -- pytest tests/`, `unflake run --
+/// cargo test`, `unflake run -- ctest`. Nothing is added to your project and nothing has to be
+/// installed beside your packages.
 #[derive(Debug, Parser)]
 #[command(name = "unflake", version, max_term_width = 100, disable_help_subcommand = true)]
 #[command(after_help = "New here? `unflake demo` shows it on a small project of its own, with nothing to set up.")]
@@ -72,20 +74,24 @@ pub(crate) enum Command {
     Import(import::ImportArgs),
     /// List the flaky tests by how likely they are to fail in their next run, and since when.
     Score(score::ScoreArgs),
-    /// Show the history as pages for a browser on this machine: what to look at, tests, runs, the quarantine.
+    /// Show the history as pages for a browser on this machine: what to look at, tests, runs, the
+    /// quarantine.
     Serve(serve::ServeArgs),
     /// Write the same pages into one file.
     Report(report::ReportArgs),
     /// Copy the history to a server that a team shares, or back.
     #[command(subcommand)]
     Store(store::StoreCommand),
-    /// Find tests that pass once and fail when they are run again in the same process, and the state behind it.
+    /// Find tests that pass once and fail when they are run again in the same process, and the
+    /// state behind it.
     Nio(nio::NioArgs),
     /// Find tests that depend on which tests ran before them, name those, and the state behind it.
     Order(order::OrderArgs),
-    /// Run a flaky test many times and say where in the code its failing runs part from the passing ones.
+    /// Run a flaky test many times and say where in the code its failing runs part from the passing
+    /// ones.
     Locate(locate::LocateArgs),
-    /// Locate every flaky test that has no report yet, the worst first, so that reports are ready before anyone asks.
+    /// Locate every flaky test that has no report yet, the worst first, so that reports are ready
+    /// before anyone asks.
     Prepare(prepare::PrepareArgs),
     /// Say of a finding that it was of no use, so that such findings come last; or take that back.
     Answer(answer::AnswerArgs),
@@ -93,11 +99,14 @@ pub(crate) enum Command {
     Comment(comment::CommentArgs),
     /// Write the text of an issue about the cause of a flaky test.
     Issue(issue::IssueArgs),
-    /// Run a test under other circumstances, one after the other, and say which of them make it fail.
+    /// Run a test under other circumstances, one after the other, and say which of them make it
+    /// fail.
     Factors(factors::FactorsArgs),
-    /// Run tests many times and say how far the runs differ: in verdicts, values, lines, behaviour and what a person sees.
+    /// Run tests many times and say how far the runs differ: in verdicts, values, lines, behaviour
+    /// and what a person sees.
     Measure(measure::MeasureArgs),
-    /// Learn which assertions vary although nothing changed, and let them fail: by a file that you review.
+    /// Learn which assertions vary although nothing changed, and let them fail: by a file that you
+    /// review.
     #[command(subcommand)]
     Filter(filter::FilterCommand),
     /// List the tests that your change can affect, one a line, for your runner.

@@ -10,8 +10,8 @@ pub(crate) struct NioArgs {
     /// The tests to look into, by name or part of it. None: all of them.
     pub(crate) tests: Vec<String>,
 
-    /// What shares a process: nothing (`isolated-method`), the tests of a class (`isolated-class`), or all tests
-    /// (`entire-suite`), which is fastest and finds least.
+    /// What shares a process: nothing (`isolated-method`), the tests of a class (`isolated-class`),
+    /// or all tests (`entire-suite`), which is fastest and finds least.
     #[arg(long, value_name = "MODE", default_value = "isolated-method", hide_possible_values = true)]
     pub(crate) mode: NioModeArg,
 

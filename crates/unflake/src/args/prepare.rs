@@ -17,8 +17,8 @@ pub(crate) struct PrepareArgs {
     #[arg(long, value_name = "SHARE", default_value_t = 0.01)]
     pub(crate) at_least: f64,
 
-    /// How long all of it may take: `90`, `10m`, `2h`, or `0` for as long as it takes. One test takes 10 minutes at most
-    /// [default: 30m]
+    /// How long all of it may take: `90`, `10m`, `2h`, or `0` for as long as it takes. One test
+    /// takes 10 minutes at most [default: 30m]
     #[arg(long = "for", value_name = "TIME")]
     pub(crate) time: Option<String>,
 

@@ -16,8 +16,8 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) settings: SettingOptions,
 
-    /// Let assertions fail that are known to vary without a change: those in unflake-filter.toml, or in FILE. Each that failed
-    /// is listed
+    /// Let assertions fail that are known to vary without a change: those in unflake-filter.toml,
+    /// or in FILE. Each that failed is listed
     #[arg(
         long,
         value_name = "FILE",
@@ -31,8 +31,8 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) filtering: FilteringArgs,
 
-    /// Run every test again and again beside copies of itself, more at once than there are cores, until it fails or the
-    /// time is over. A test that failed is left alone, the others go on
+    /// Run every test again and again beside copies of itself, more at once than there are cores,
+    /// until it fails or the time is over. A test that failed is left alone, the others go on
     #[arg(long, help_heading = "Stress")]
     pub(crate) stress: bool,
 
@@ -62,8 +62,9 @@ pub(crate) struct FilteringArgs {
     #[arg(long, value_name = "SCORE", help_heading = "Filter")]
     pub(crate) threshold: Option<f64>,
 
-    /// `strict`: a failure must be like one that was seen without a change, and not come every time now. `published`: any may
-    /// come, as in the dissertation that the filter is from [default: as the file says, or strict]
+    /// `strict`: a failure must be like one that was seen without a change, and not come every time
+    /// now. `published`: any may come, as in the dissertation that the filter is from [default: as
+    /// the file says, or strict]
     #[arg(long, value_name = "RULE", hide_possible_values = true, help_heading = "Filter")]
     pub(crate) rule: Option<RuleName>,
 }

@@ -19,8 +19,8 @@ pub(crate) struct ScoreArgs {
     #[arg(long)]
     pub(crate) all: bool,
 
-    /// The branch on which failures count. On others they may be work in progress and count only if they are proven flaky
-    /// [default: main, master, trunk, develop]
+    /// The branch on which failures count. On others they may be work in progress and count only if
+    /// they are proven flaky [default: main, master, trunk, develop]
     #[arg(long, value_name = "BRANCH")]
     pub(crate) main: Option<String>,
 

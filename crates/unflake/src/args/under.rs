@@ -11,7 +11,8 @@ use crate::commands::under::FactorArgs;
 set, 4: the command cannot be started. Its input and output are yours; what it leaves running is ended."
 )]
 pub(crate) struct UnderArgs {
-    /// Do not say beforehand under what the command runs. What could not be reached is said all the same.
+    /// Do not say beforehand under what the command runs. What could not be reached is said all the
+    /// same.
     #[arg(long, short)]
     pub(crate) quiet: bool,
 

@@ -1,4 +1,5 @@
-//! `unflake affected`: lists the tests that a change can affect, from what is known of their dependencies.
+//! `unflake affected`: lists the tests that a change can affect, from what is known of their
+//! dependencies.
 
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -84,7 +85,8 @@ struct ChangesSince<'a> {
 }
 
 impl ChangesSince<'_> {
-    /// Why a test is affected by the change, or by what changed since its dependencies were learned.
+    /// Why a test is affected by the change, or by what changed since its dependencies were
+    /// learned.
     fn why(&mut self, learned: &Learned, granularity: Granularity) -> Option<String> {
         if let Some(why) = can_affect(self.changes, &learned.on, granularity) {
             return Some(why);

@@ -1,4 +1,5 @@
-//! `unflake drive`: the driver process of a runner that no agent can be injected into. unflake starts it itself.
+//! `unflake drive`: the driver process of a runner that no agent can be injected into. unflake
+//! starts it itself.
 
 use std::process::ExitCode;
 

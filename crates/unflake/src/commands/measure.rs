@@ -76,7 +76,8 @@ pub(crate) fn run(args: MeasureArgs, context: &Context) -> Result<Exit, CommandE
     }
 }
 
-/// The layers that the user named, in their order; all where none was named. The verdict is always among them.
+/// The layers that the user named, in their order; all where none was named. The verdict is always
+/// among them.
 fn layers(words: &[String]) -> Result<Vec<Layer>, CommandError> {
     let names = || Layer::ALL.map(Layer::word).join(", ");
     for word in words {

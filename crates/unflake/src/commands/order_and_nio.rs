@@ -132,7 +132,8 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// `unmatched`: names that match no test. `notes`: what the technique reports beside its findings.
+    /// `unmatched`: names that match no test. `notes`: what the technique reports beside its
+    /// findings.
     fn run<T: Technique>(
         &self,
         technique: &mut T,

@@ -201,7 +201,8 @@ fn kind(result: &LocateResult) -> PreparedKind {
     }
 }
 
-/// The path of the full report on a test. A part of the fingerprint tells tests of the same name apart.
+/// The path of the full report on a test. A part of the fingerprint tells tests of the same name
+/// apart.
 pub(crate) fn page_for(store: &Path, test: &TestId) -> PathBuf {
     let page = page_of(store, test);
     let name = page.file_stem().unwrap_or_default().to_string_lossy();

@@ -103,7 +103,8 @@ fn rungs(settings: &Settings, compares: bool) -> Rungs {
     }
 }
 
-/// Real failures come before everything but an interruption; flaky ones after everything that kept tests from running.
+/// Real failures come before everything but an interruption; flaky ones after everything that kept
+/// tests from running.
 fn conclude(record: &Gathered, gates: impl Fn(&Gathered, &Finding) -> bool, stress: bool) -> Conclusion {
     let gating = || record.findings.iter().filter(|finding| gates(record, finding));
     let (real, gating) = (gating().filter(|finding| finding.is_real()).count(), gating().count());
@@ -139,7 +140,8 @@ fn conclude(record: &Gathered, gates: impl Fn(&Gathered, &Finding) -> bool, stre
     if !record.left.is_empty() {
         return Exit::Incomplete.because(format!("{} tests did not run", record.left.len()));
     }
-    // The runner was told that no test failed. Where it fails all the same, something other than a test did.
+    // The runner was told that no test failed. Where it fails all the same, something other than a
+    // test did.
     if let Some(end) = record.closed.as_ref().and_then(|closed| closed.end).filter(|end| *end != Death::Exit(0)) {
         let how = match end {
             Death::Exit(code) => format!("left with exit code {code}"),

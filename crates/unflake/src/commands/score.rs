@@ -51,7 +51,8 @@ pub(crate) fn run(args: ScoreArgs, context: &Context) -> Result<Exit, CommandErr
     Ok(Exit::Success)
 }
 
-/// Whether the test needs attention: it is broken, or flaky with at least this probability of failing.
+/// Whether the test needs attention: it is broken, or flaky with at least this probability of
+/// failing.
 pub(crate) fn concerns(standing: &TestStanding, least: f64) -> bool {
     standing.score.state == TestHealth::Broken || standing.score.is_flaky() && standing.score.probability >= least
 }

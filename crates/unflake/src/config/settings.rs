@@ -1,4 +1,5 @@
-//! Effective settings: command line before `UNFLAKE_*` variables before the settings file before defaults, each with its source.
+//! Effective settings: command line before `UNFLAKE_*` variables before the settings file before
+//! defaults, each with its source.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -239,7 +240,8 @@ impl SettingSources<'_> {
         }
     }
 
-    /// The location of the history. The error does not repeat an address: it may contain a password.
+    /// The location of the history. The error does not repeat an address: it may contain a
+    /// password.
     fn location(&self, flag: Option<String>) -> Result<Setting<StoreLocation>, SettingError> {
         let default = self.project.join(".unflake");
         let Some((text, from)) = self.look_up("store", flag)? else {
@@ -379,8 +381,8 @@ pub(crate) fn time(typed: Option<&str>, default: Duration) -> Result<f64, Comman
     Ok(time.map_or(f64::INFINITY, |time| time.as_secs_f64()))
 }
 
-/// The time after which the engine cuts sessions short. Techniques stop asking at the end of the budget; what runs then gets a
-/// little longer.
+/// The time after which the engine cuts sessions short. Techniques stop asking at the end of the
+/// budget; what runs then gets a little longer.
 pub(crate) fn engine_limit(seconds: f64) -> Option<Duration> {
     Duration::try_from_secs_f64(seconds + 3.0).ok()
 }

@@ -1,4 +1,5 @@
-//! Records one run in the project's history. A history that cannot be written never ends a run: the notes say what is missing.
+//! Records one run in the project's history. A history that cannot be written never ends a run: the
+//! notes say what is missing.
 
 use std::collections::HashSet;
 use std::env;
@@ -15,7 +16,8 @@ use crate::config::settings::{Setting, SettingSource};
 use crate::history::renames;
 use crate::project::revision;
 
-/// Files that unflake writes into a project. A change to them does not make another version of the project.
+/// Files that unflake writes into a project. A change to them does not make another version of the
+/// project.
 pub(crate) const OUR_FILES: [&str; 2] = [file::NAME, tune::LABELS];
 
 pub(crate) struct HistoryRecorder {
@@ -30,7 +32,8 @@ pub(crate) struct HistoryRecorder {
 }
 
 impl HistoryRecorder {
-    /// Begins a run. Fails only where there is a history that must not be touched: of a newer version, or corrupt.
+    /// Begins a run. Fails only where there is a history that must not be touched: of a newer
+    /// version, or corrupt.
     pub(crate) fn begin(
         location: &Setting<StoreLocation>,
         command: &[String],
@@ -40,7 +43,8 @@ impl HistoryRecorder {
         let mut recorder = Self { store: None, revision, notes: Vec::new(), missed: 0, here: here.to_owned() };
         let store = match Store::open(&location.value) {
             Ok(store) => {
-                // For pages that are written there later. Where it cannot be made, writing the page reports it.
+                // For pages that are written there later. Where it cannot be made, writing the page
+                // reports it.
                 let _ = if location.value.is_server() { make_hidden(&location.value.dir) } else { Ok(()) };
                 Some(store)
             }
@@ -107,7 +111,8 @@ impl HistoryRecorder {
         }
     }
 
-    /// The tests that ran before this one where it passed with the files of a tree. None where no such pass is known.
+    /// The tests that ran before this one where it passed with the files of a tree. None where no
+    /// such pass is known.
     pub(crate) fn passed_at(&self, tree: &str, test: &TestId) -> Option<Vec<TestId>> {
         self.store.as_ref()?.0.passed_at(tree, test).ok()?
     }
@@ -128,7 +133,8 @@ impl HistoryRecorder {
         common
     }
 
-    /// Stores samples of assertions. Returns all that the history has then, or only these where they cannot be stored.
+    /// Stores samples of assertions. Returns all that the history has then, or only these where
+    /// they cannot be stored.
     pub(crate) fn keep_samples(&mut self, samples: &[AssertionSample]) -> Vec<AssertionSample> {
         // Samples belong to a revision, which has to be stored first.
         self.store_revision();

@@ -1,4 +1,5 @@
-//! Detects renamed tests: one that appears when another with the same code disappears. Ambiguous cases are no rename.
+//! Detects renamed tests: one that appears when another with the same code disappears. Ambiguous
+//! cases are no rename.
 
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
@@ -17,7 +18,8 @@ pub(crate) struct TestSources {
     files: RefCell<HashMap<String, HashMap<String, Option<String>>>>,
 }
 
-/// The parts of an id such as `tests/test_a.py::TestIt::test_total[2]`: the file, the function, and the rest.
+/// The parts of an id such as `tests/test_a.py::TestIt::test_total[2]`: the file, the function, and
+/// the rest.
 fn parts(test: &TestId) -> Option<(&str, &str, &str)> {
     let (file, name) = test.as_str().split_once("::").filter(|(file, _)| file.ends_with(".py"))?;
     let (name, rest) = name.split_at(name.find('[').unwrap_or(name.len()));
@@ -52,7 +54,8 @@ pub(crate) fn may_know(tests: &[Test]) -> bool {
     tests.iter().any(|test| parts(&test.id).is_some())
 }
 
-/// Stores the hashes of the listed tests' code, and which of them are renamed. `before`: the tests that the history knew before.
+/// Stores the hashes of the listed tests' code, and which of them are renamed. `before`: the tests
+/// that the history knew before.
 pub(crate) fn keep(
     store: &mut Store,
     run: RunId,
@@ -112,7 +115,8 @@ fn find(
         .collect()
 }
 
-/// Known renames that no longer hold because the old name is back, or hold again because it has gone again.
+/// Known renames that no longer hold because the old name is back, or hold again because it has
+/// gone again.
 fn revised(known: &[Renamed], listed: &HashSet<&TestId>, is_gone: &dyn Fn(&TestId) -> bool) -> Vec<Renamed> {
     let holds = |one: &Renamed| match listed.contains(&one.old) {
         true => Some(true),

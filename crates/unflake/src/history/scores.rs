@@ -32,7 +32,8 @@ pub(crate) struct TestScores {
     today: HashMap<TestKey, TestKey>,
     /// Renamed tests: from the current key to the old ones.
     pub(crate) formerly: HashMap<TestKey, Vec<TestKey>>,
-    /// The first source of each run, the oldest run first. The index is the run's number in the timeline.
+    /// The first source of each run, the oldest run first. The index is the run's number in the
+    /// timeline.
     pub(crate) runs: Vec<Source>,
     /// All sources of each run.
     pub(crate) parts: Vec<Vec<SourceId>>,
@@ -98,7 +99,8 @@ pub(crate) fn compute_with(
     Ok(TestScores { tests, today, formerly, runs: numbers.runs, parts: numbers.parts, bad_days, all })
 }
 
-/// The tests that passed in a run of unflake only because the filter let an assertion fail: they were flaky.
+/// The tests that passed in a run of unflake only because the filter let an assertion fail: they
+/// were flaky.
 fn filtered(store: &Store, source: SourceId) -> Result<Vec<TestKey>, CommandError> {
     let SourceId::Run(run) = source else { return Ok(Vec::new()) };
     let is_filtered =

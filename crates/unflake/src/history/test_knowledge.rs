@@ -1,4 +1,5 @@
-//! Everything that the history knows of a flaky test: score, findings, feedback, prepared report, last failure.
+//! Everything that the history knows of a flaky test: score, findings, feedback, prepared report,
+//! last failure.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -107,7 +108,8 @@ impl<'a> KnowledgeBase<'a> {
         })
     }
 
-    /// The latest finding of each technique, the most specific first; those marked as not useful last.
+    /// The latest finding of each technique, the most specific first; those marked as not useful
+    /// last.
     fn known(&self, test: &TestId) -> Vec<TestKnowledge> {
         let mut known: Vec<TestKnowledge> = Vec::new();
         for stored in self.findings.get(test).into_iter().flatten().filter(|stored| explains(&stored.finding)) {
@@ -170,7 +172,8 @@ fn explains(finding: &Finding) -> bool {
     }
 }
 
-/// Findings that name a line or another test come before those that name a condition of the environment.
+/// Findings that name a line or another test come before those that name a condition of the
+/// environment.
 fn rank(finding: &Finding) -> u32 {
     match &finding.detail {
         Detail::State(_) => 0,

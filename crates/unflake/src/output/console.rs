@@ -44,7 +44,8 @@ pub(crate) fn progress(color: ColorChoice, quiet: bool) -> Progress {
     }
 }
 
-/// Writes to standard output. A reader that has gone away (`| head`) is no error; for others `doing` completes "could not …".
+/// Writes to standard output. A reader that has gone away (`| head`) is no error; for others
+/// `doing` completes "could not …".
 pub(crate) fn print(
     doing: &'static str,
     write: impl FnOnce(&mut dyn Write) -> io::Result<()>,

@@ -8,8 +8,8 @@ use unflake_model::{Dependencies, Observation, Session, SessionId, TestId};
 use crate::interrupt::stop_on_signals;
 use crate::project::comparison::ComparisonBase;
 
-/// Runs the sessions with the files of `revision`. A session that cannot be run there, or that uses files of the user's own working
-/// tree, ends with its tests not run and the reason.
+/// Runs the sessions with the files of `revision`. A session that cannot be run there, or that uses
+/// files of the user's own working tree, ends with its tests not run and the reason.
 pub(crate) fn run(
     compare: &ComparisonBase,
     revision: &str,
@@ -64,7 +64,8 @@ fn observe(
     Err(problem.unwrap_or_else(|| "the runner did not list its tests there".to_owned()))
 }
 
-/// The command with the path of its program made absolute: a virtual environment is ignored by git, and not in the other tree.
+/// The command with the path of its program made absolute: a virtual environment is ignored by git,
+/// and not in the other tree.
 fn command(words: &[String], here: &Path) -> Vec<String> {
     let mut words = words.to_vec();
     if let Some(program) = words.first_mut()

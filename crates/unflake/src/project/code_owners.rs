@@ -1,4 +1,5 @@
-//! Code owners of files, by CODEOWNERS as GitHub and GitLab read it: the last pattern that matches decides.
+//! Code owners of files, by CODEOWNERS as GitHub and GitLab read it: the last pattern that matches
+//! decides.
 
 use std::fs;
 use std::path::Path;
@@ -51,8 +52,8 @@ impl CodeOwners {
     }
 }
 
-/// The pattern as a glob: a pattern without a slash matches at any depth, and one that matches a directory owns all below it.
-/// `dir/*` matches the files in a directory and none below.
+/// The pattern as a glob: a pattern without a slash matches at any depth, and one that matches a
+/// directory owns all below it. `dir/*` matches the files in a directory and none below.
 fn glob(pattern: &str) -> String {
     let body = pattern.trim_matches('/');
     let anywhere = if pattern.trim_end_matches('/').contains('/') { "" } else { "**/" };

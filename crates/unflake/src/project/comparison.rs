@@ -1,4 +1,5 @@
-//! The user's change: what git says changed against the base, and which tests the history knows to pass there.
+//! The user's change: what git says changed against the base, and which tests the history knows to
+//! pass there.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -21,7 +22,8 @@ pub(crate) struct ComparisonBase {
 }
 
 impl ComparisonBase {
-    /// None where there is no repository. Fails where the user named a revision that does not exist.
+    /// None where there is no repository. Fails where the user named a revision that does not
+    /// exist.
     pub(crate) fn new(settings: &Settings, here: &Path) -> Result<Option<Self>, CommandError> {
         let base = Self { here: here.to_owned(), named: settings.base.value.clone() };
         if let Some(named) = &base.named {

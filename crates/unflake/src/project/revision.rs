@@ -26,7 +26,8 @@ pub(crate) fn top(directory: &Path) -> Option<PathBuf> {
     Some(PathBuf::from(output.strip_suffix('\n').unwrap_or(&output)))
 }
 
-/// Parses `git status -z`: entries `XY path`; after that of a renamed or copied file comes its old path, which becomes a deletion.
+/// Parses `git status -z`: entries `XY path`; after that of a renamed or copied file comes its old
+/// path, which becomes a deletion.
 fn changed(status: &str) -> Vec<String> {
     let mut entries = status.split('\0').filter(|entry| !entry.is_empty());
     let mut changed = Vec::new();

@@ -39,7 +39,8 @@ impl<'a> SourceFiles<'a> {
     }
 }
 
-/// Hashes of the files of parametrized tests, by the paths that the runner uses. The filter file contains them.
+/// Hashes of the files of parametrized tests, by the paths that the runner uses. The filter file
+/// contains them.
 pub(crate) fn hashes(tests: &[Test], root: &Path) -> HashMap<String, String> {
     let parametrized = tests.iter().filter(|test| test.id.as_str().ends_with(']'));
     let mut hashes = HashMap::new();

@@ -12,8 +12,8 @@ const LARGE: u64 = 16 << 20;
 /// Caches that follow from the sources.
 const CACHE_DIRECTORY: &str = "__pycache__";
 
-/// The tree of the commit where nothing is uncommitted, else a hash that includes the uncommitted files. None where there is no
-/// repository or no commit. Files that git ignores do not count.
+/// The tree of the commit where nothing is uncommitted, else a hash that includes the uncommitted
+/// files. None where there is no repository or no commit. Files that git ignores do not count.
 pub(crate) fn state(here: &Path) -> Option<String> {
     let revision = revision::look_up(here).join().unwrap_or_default();
     let tree = revision.tree?;

@@ -1,4 +1,5 @@
-//! `unflake doctor`: checks the machine, the project and its runner; `--factors` probes every factor.
+//! `unflake doctor`: checks the machine, the project and its runner; `--factors` probes every
+//! factor.
 
 mod factor_probes;
 mod report;

@@ -1,4 +1,5 @@
-//! `unflake filter learn` and `unflake filter show`, and the filter around the technique of `unflake run --filter`.
+//! `unflake filter learn` and `unflake filter show`, and the filter around the technique of
+//! `unflake run --filter`.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};

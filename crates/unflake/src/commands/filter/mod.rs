@@ -1,4 +1,5 @@
-//! `unflake filter`: learns which assertions vary without a change, and lets those fail that a reviewed file names.
+//! `unflake filter`: learns which assertions vary without a change, and lets those fail that a
+//! reviewed file names.
 
 pub(crate) mod assertion_log;
 pub(crate) mod command;
@@ -12,7 +13,7 @@ use crate::exit::Exit;
 
 pub(crate) fn run(command: FilterCommand, context: &Context) -> Result<Exit, CommandError> {
     match command {
-        FilterCommand::Learn(args) => command::learn(args, context),
+        FilterCommand::Learn(args) => command::learn(*args, context),
         FilterCommand::Tune(args) => tune::tune(&args, context),
         FilterCommand::Show(args) => command::show(&args, context),
         FilterCommand::Mark(args) => tune::mark(&args, &context.here),

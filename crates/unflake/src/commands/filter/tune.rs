@@ -1,4 +1,5 @@
-//! `unflake filter mark` and `unflake filter tune`: labels of failures, and the threshold that follows from them.
+//! `unflake filter mark` and `unflake filter tune`: labels of failures, and the threshold that
+//! follows from them.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;
@@ -19,7 +20,8 @@ use crate::exit::Exit;
 use crate::output::console::print;
 use crate::output::{write_file, write_to};
 
-/// The labels file, beside the filter: on each line a label, a test and optionally an assertion, separated by tabs.
+/// The labels file, beside the filter: on each line a label, a test and optionally an assertion,
+/// separated by tabs.
 pub(crate) const LABELS: &str = "unflake-labels.tsv";
 
 fn labels(typed: Option<&Path>, here: &Path) -> PathBuf {
@@ -88,8 +90,8 @@ fn parse<'a>(text: &'a str, path: &Path) -> Result<Vec<LabelLine<'a>>, CommandEr
         .collect()
 }
 
-/// Every known assertion with its score and label, and how many labels match none. A label without an assertion goes to the
-/// assertion of the test with the highest score.
+/// Every known assertion with its score and label, and how many labels match none. A label without
+/// an assertion goes to the assertion of the test with the highest score.
 fn scored(known: &[Flakiness], lines: &[LabelLine<'_>], rule: RuleName) -> (Vec<ScoredFailure>, usize) {
     let score = |one: &Flakiness| match rule {
         RuleName::Strict => one.worst_inconsistent().map_or(0.0, |seen| seen.score()),

@@ -24,8 +24,9 @@ use crate::history::recorder::now;
 use crate::output::console::print;
 use crate::project::ci::{self, CiRun};
 
-/// Executions per transaction, fewer where their texts are long. Chunks depend on nothing but the contents of a file, so that an
-/// import that was cut short can be resumed, even by another process.
+/// Executions per transaction, fewer where their texts are long. Chunks depend on nothing but the
+/// contents of a file, so that an import that was cut short can be resumed, even by another
+/// process.
 const CHUNK: usize = 20_000;
 const CHUNK_TEXT: usize = 16 << 20;
 /// The largest number of tests in one file. Beyond it, names are not those of tests.
@@ -127,7 +128,8 @@ fn examine(path: &Path, from: &CiRun, at: Option<Timestamp>) -> io::Result<Optio
     let size = io::copy(&mut hashed, &mut io::sink())?;
     let when = first_timestamp(format, &head);
     let mut key = hashed.key();
-    // A report with a timestamp is identified by its contents. One without may be that of another run with the same results.
+    // A report with a timestamp is identified by its contents. One without may be that of another
+    // run with the same results.
     if let (None, Some(run)) = (when, &from.run) {
         key += &format!(" {run} {}", from.attempt.unwrap_or(1));
     }

@@ -21,7 +21,8 @@ use crate::output::write_file;
 use crate::project::source_files::SourceFiles;
 use crate::technique_run::ReportFacts;
 
-/// The number of latest runs in which flaky tests are looked up, and how many of the tests are named.
+/// The number of latest runs in which flaky tests are looked up, and how many of the tests are
+/// named.
 const RUNS: usize = 50;
 const NAMED: usize = 10;
 /// The default budget: no run is started after it.
@@ -103,7 +104,8 @@ fn write_notes(run: &report::RunReport<'_>, out: &mut dyn Write) -> io::Result<(
     Ok(())
 }
 
-/// The one test that both passed and failed in the latest runs. Where there are several, the error lists them.
+/// The one test that both passed and failed in the latest runs. Where there are several, the error
+/// lists them.
 pub(crate) fn flaky_lately(store: &StoreLocation, least: f64, by: &str) -> Result<String, CommandError> {
     let known = Store::find(store)?.map_or(Ok(Vec::new()), |store| store.flaky_lately(RUNS))?;
     let share = |passed: u32, failed: u32| f64::from(failed) / f64::from(passed + failed);

@@ -1,4 +1,5 @@
-//! Traces many runs of a test and compares them: the search behind `unflake locate` and `unflake prepare`.
+//! Traces many runs of a test and compares them: the search behind `unflake locate` and `unflake
+//! prepare`.
 
 use std::cell::RefCell;
 use std::env;
@@ -45,7 +46,8 @@ pub(crate) struct LocateResult {
     pub(crate) kept: bool,
 }
 
-/// Runs the test as often as it takes. With `tree`, the report is kept in the history for the files with this hash.
+/// Runs the test as often as it takes. With `tree`, the report is kept in the history for the files
+/// with this hash.
 pub(crate) fn search(
     wanted: &LocateRequest,
     settings: &Settings,
@@ -115,7 +117,8 @@ pub(crate) fn search(
 }
 
 impl LocateResult {
-    /// Whether it says something about the test: it was not interrupted, and the runner could run it.
+    /// Whether it says something about the test: it was not interrupted, and the runner could run
+    /// it.
     fn is_about_the_test(&self) -> bool {
         !matches!(self.conclusion.exit, Exit::Interrupted | Exit::Runner | Exit::NoTests)
     }

@@ -1,4 +1,5 @@
-//! `unflake locate`: finds where in the code the failing runs of a flaky test diverge from the passing ones.
+//! `unflake locate`: finds where in the code the failing runs of a flaky test diverge from the
+//! passing ones.
 
 pub(crate) mod command;
 pub(crate) mod divergence_run;

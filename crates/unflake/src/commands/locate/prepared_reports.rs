@@ -14,7 +14,8 @@ use crate::history::recorder;
 use crate::project::worktree_hash;
 use crate::run_loop::Gathered;
 
-/// The report on the current files that is as thorough as the request, with the feedback on findings.
+/// The report on the current files that is as thorough as the request, with the feedback on
+/// findings.
 pub(crate) fn find(
     wanted: &LocateRequest,
     settings: &Settings,

@@ -1,11 +1,11 @@
-//! `.unflake/quarantine.toml`: reads, checks and writes it. Sorted, one field per line, so that changes merge.
+//! `.unflake/quarantine.toml`: reads, checks and writes it. Sorted, one field per line, so that
+//! changes merge.
 
-use std::fmt::Write;
 use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use unflake_model::{QuarantineMode, Quarantined};
 use unflake_store::QUARANTINE;
 
@@ -23,7 +23,7 @@ pub(crate) struct QuarantineFile {
     pub(crate) entries: Vec<Quarantined>,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 struct Document {
     #[serde(default)]
@@ -87,29 +87,9 @@ fn check(entry: &Quarantined) -> Result<(), String> {
     missing.map_or(Ok(()), |(name, _)| Err(format!("its {name} is empty")))
 }
 
-/// Sorted by test, one line for each field: what two people add stands apart.
 fn text(entries: &[Quarantined]) -> String {
-    let mut text = HEAD.to_owned();
-    for entry in entries {
-        let quoted = |text: &str| toml::Value::from(text).to_string();
-        let _ = write!(
-            text,
-            "\n[[test]]\nid = {}\nreason = {}\nowner = {}\n",
-            quoted(entry.test.as_str()),
-            quoted(&entry.reason),
-            quoted(&entry.owner)
-        );
-        if let Some(issue) = &entry.issue {
-            let _ = writeln!(text, "issue = {}", quoted(issue));
-        }
-        let mode = if entry.mode == QuarantineMode::Skip { "skip" } else { "run" };
-        let _ = write!(text, "added = \"{}\"\nexpires = \"{}\"\nmode = \"{mode}\"\n", entry.added, entry.expires);
-        if !entry.failures.is_empty() {
-            let failures: Vec<String> = entry.failures.iter().map(|one| format!("\"{one}\"")).collect();
-            let _ = writeln!(text, "failures = [{}]", failures.join(", "));
-        }
-    }
-    text
+    let document = toml::to_string(&Document { test: entries.to_vec() }).expect("entries are plain TOML");
+    format!("{HEAD}\n{document}")
 }
 
 #[cfg(test)]

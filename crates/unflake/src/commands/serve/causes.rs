@@ -98,7 +98,8 @@ impl Failures {
             Entry::Occupied(known) => known.into_mut(),
             Entry::Vacant(new) => new.insert(fingerprint(store, failure)?),
         };
-        // The same text in another file is another cause. Imported reports do not name the file of a failure.
+        // The same text in another file is another cause. Imported reports do not name the file of
+        // a failure.
         let cause = match (self.located.get(&test), failure.file, stored) {
             (Some(cause), ..) => cause.clone(),
             (None, None, Some(stored)) => joined(&[fingerprint, file_of(stored)]),

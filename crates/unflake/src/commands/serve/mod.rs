@@ -1,4 +1,5 @@
-//! The pages of the history: `unflake serve` shows them in a browser, `unflake report --html` writes them into one file.
+//! The pages of the history: `unflake serve` shows them in a browser, `unflake report --html`
+//! writes them into one file.
 
 mod causes;
 pub(crate) mod file;

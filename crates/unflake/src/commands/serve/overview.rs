@@ -1,4 +1,5 @@
-//! The data behind all pages: scores of tests, totals of runs, and causes. Computed from the whole history at once.
+//! The data behind all pages: scores of tests, totals of runs, and causes. Computed from the whole
+//! history at once.
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;

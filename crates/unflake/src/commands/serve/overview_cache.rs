@@ -1,6 +1,7 @@
 //! Caches the overview until the history changes.
 //!
-//! One thread refreshes it. A request waits [`PATIENCE`] for a current overview, and then gets the previous one.
+//! One thread refreshes it. A request waits [`PATIENCE`] for a current overview, and then gets the
+//! previous one.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
@@ -15,8 +16,8 @@ use crate::history::scores;
 
 /// How long a request waits for a current overview.
 const PATIENCE: Duration = Duration::from_millis(80);
-/// After a refresh the thread pauses this many times as long as the refresh took: a run in progress changes the history all the
-/// time.
+/// After a refresh the thread pauses this many times as long as the refresh took: a run in progress
+/// changes the history all the time.
 const REST: u32 = 4;
 
 /// The largest number of idle connections that are kept.
@@ -110,7 +111,8 @@ impl OverviewCache {
             }
             let (ticket, known) = (state.requests, state.overview.pulse.clone());
             drop(state);
-            // Where the history cannot be read, the overview stays as it is; a request that reads it directly reports the error.
+            // Where the history cannot be read, the overview stays as it is; a request that reads
+            // it directly reports the error.
             let grown = self.pulse(&mut store).is_some_and(|pulse| pulse != known);
             let begun = Instant::now();
             let new = store.as_ref().filter(|_| grown && begun >= rests_until);

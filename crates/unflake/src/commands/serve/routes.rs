@@ -83,7 +83,8 @@ impl<'a> Routes<'a> {
         }
     }
 
-    /// The printed address sets the token as a cookie and redirects, so that the token leaves the address bar.
+    /// The printed address sets the token as a cookie and redirects, so that the token leaves the
+    /// address bar.
     fn log_in(&self, request: &Request, word: &str) -> Response {
         if !self.token.is(word) || request.method == Method::Post {
             return self.message(false, 403, refused());

@@ -98,7 +98,8 @@ fn ours_head(run: &Run) -> RunHead {
     }
 }
 
-/// The page of a run, by its id in addresses. That of a run of unflake is read from the history, not from the overview.
+/// The page of a run, by its id in addresses. That of a run of unflake is read from the history,
+/// not from the overview.
 pub(crate) fn page(views: &ViewBuilder, id: &str) -> Result<Option<RunPage>, CommandError> {
     let scores = &views.overview.scores;
     let number = || scores.runs.iter().position(|source| head(source).id == id);

@@ -99,7 +99,8 @@ impl ViewBuilder<'_> {
         Tests { query: query.to_owned(), tests, pages }
     }
 
-    /// The outcomes of the tests of one page in the runs of one page of columns, counted from the newest.
+    /// The outcomes of the tests of one page in the runs of one page of columns, counted from the
+    /// newest.
     pub(crate) fn matrix(&self, query: &str, page: usize, columns: usize) -> Result<Matrix, CommandError> {
         let all = self.matching(query);
         let (shown, pages) = Pages::cut(&all, page, TESTS);
