@@ -48,11 +48,12 @@ pub(crate) fn run(args: &DemoArgs, context: &Context) -> Result<Exit, CommandErr
                 .map_err(CommandError::internal("make a temporary directory"))?,
         ),
     };
-    let place = temporary.as_ref().map_or_else(|| args.keep.as_deref().unwrap_or(Path::new(".")), |made| made.path());
-    lay_out(place)?;
+    let directory =
+        temporary.as_ref().map_or_else(|| args.keep.as_deref().unwrap_or(Path::new(".")), |made| made.path());
+    lay_out(directory)?;
     let mut out = io::stdout();
     let _ = writeln!(out, "  A small shop, its tests, and a virtual environment with pytest (takes a few seconds) …");
-    make_environment(place, &args.python)?;
+    make_environment(directory, &args.python)?;
     let _ = writeln!(out, "\n$ unflake run -- pytest");
     let _ = out.flush();
     let color = match context.color {
@@ -62,14 +63,14 @@ pub(crate) fn run(args: &DemoArgs, context: &Context) -> Result<Exit, CommandErr
     };
     let myself = std::env::current_exe().map_err(CommandError::internal("find the unflake program"))?;
     let path = std::env::join_paths(
-        [place.join(".venv/bin")]
+        [directory.join(".venv/bin")]
             .into_iter()
             .chain(std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default())),
     )
     .unwrap_or_default();
     let status = Command::new(myself)
         .args(["run", "--color", color, "--", "pytest"])
-        .current_dir(place)
+        .current_dir(directory)
         .env("PATH", path)
         .env_remove("PYTEST_ADDOPTS")
         .status()
@@ -99,24 +100,24 @@ const AFTERWARDS: &str = "
   Before you use it:     unflake doctor
   On your own project:   unflake run -- pytest tests/";
 
-fn lay_out(place: &Path) -> Result<(), CommandError> {
+fn lay_out(directory: &Path) -> Result<(), CommandError> {
     for (name, text) in SAMPLE {
-        let path = place.join(name);
+        let path = directory.join(name);
         let made = path.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| fs::write(&path, text));
         made.map_err(CommandError::internal("lay out the sample project"))?;
     }
     Ok(())
 }
 
-fn make_environment(place: &Path, python: &str) -> Result<(), CommandError> {
+fn make_environment(directory: &Path, python: &str) -> Result<(), CommandError> {
     let run = |program: &Path, arguments: &[&str], hint: &str| -> Result<(), CommandError> {
-        let output = Command::new(program).args(arguments).current_dir(place).stdin(Stdio::null()).output();
+        let output = Command::new(program).args(arguments).current_dir(directory).stdin(Stdio::null()).output();
         match output {
             Ok(output) if output.status.success() => Ok(()),
             Ok(output) => {
-                let said = String::from_utf8_lossy(&output.stderr);
-                let said = unflake_report::plain(said.trim_end());
-                Err(CommandError::runner(format!("`{} {}` failed:\n{said}", program.display(), arguments.join(" ")))
+                let stderr = String::from_utf8_lossy(&output.stderr);
+                let stderr = unflake_report::plain(stderr.trim_end());
+                Err(CommandError::runner(format!("`{} {}` failed:\n{stderr}", program.display(), arguments.join(" ")))
                     .hint(hint))
             }
             Err(error) => {
@@ -130,7 +131,7 @@ fn make_environment(place: &Path, python: &str) -> Result<(), CommandError> {
         "the demo needs Python 3.8 or later with venv; name another one with --python",
     )?;
     let pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "pytest"];
-    run(&place.join(".venv/bin/python"), &pip, "the demo installs pytest from the package index; is it reachable?")
+    run(&directory.join(".venv/bin/python"), &pip, "the demo installs pytest from the package index; is it reachable?")
 }
 
 #[cfg(test)]

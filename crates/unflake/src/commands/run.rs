@@ -53,7 +53,7 @@ pub(crate) fn run(args: RunArgs, context: &Context) -> Result<Exit, CommandError
     };
     if let Some(file) = &args.filter {
         launch = command::watching(launch);
-        let path = command::place(file.as_deref(), here);
+        let path = command::path_of(file.as_deref(), here);
         technique = Box::new(command::around(technique, &path, &args.filtering, &settings.store.value)?);
     }
     let jobs = launch.jobs;

@@ -54,8 +54,8 @@ impl HistoryRecorder {
                 let store = fallback.and_then(|fallback| Store::open(&fallback).ok());
                 recorder.note(match &store {
                     Some(store) => {
-                        let place = store.whereabouts();
-                        format!("the project directory cannot be written, so its history is kept in {place}")
+                        let location = store.whereabouts();
+                        format!("the project directory cannot be written, so its history is kept in {location}")
                     }
                     None => format!("this run is not kept: {error}"),
                 });
@@ -200,11 +200,11 @@ fn known_names(store: &Store) -> Result<HashSet<TestId>, StoreError> {
 }
 
 /// The history of a project whose directory cannot be written: in the state directory of the user.
-pub(crate) fn fallback(place: &Path) -> Option<PathBuf> {
+pub(crate) fn fallback(directory: &Path) -> Option<PathBuf> {
     let state = env::var_os("XDG_STATE_HOME").filter(|state| !state.is_empty()).map(PathBuf::from);
     let state = state.or_else(|| env::home_dir().map(|home| home.join(".local/state")))?;
     let mut hasher = DefaultHasher::new();
-    place.hash(&mut hasher);
+    directory.hash(&mut hasher);
     Some(state.join("unflake").join(format!("{:016x}", hasher.finish())))
 }
 

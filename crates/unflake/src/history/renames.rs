@@ -31,10 +31,10 @@ impl TestSources {
         Self { roots: [here.to_owned(), project::find(here)], files: RefCell::default() }
     }
 
-    fn look_up<T>(&self, file: &str, look: impl FnOnce(&HashMap<String, Option<String>>) -> T) -> T {
+    fn look_up<T>(&self, file: &str, read_in: impl FnOnce(&HashMap<String, Option<String>>) -> T) -> T {
         let mut files = self.files.borrow_mut();
         let read = || self.roots.iter().find_map(|root| fs::read_to_string(root.join(file)).ok());
-        look(files.entry(file.to_owned()).or_insert_with(|| read().map_or(HashMap::new(), |text| functions(&text))))
+        read_in(files.entry(file.to_owned()).or_insert_with(|| read().map_or(HashMap::new(), |text| functions(&text))))
     }
 
     /// The hash of a test's code. None where it is unknown, or too short to identify a test.

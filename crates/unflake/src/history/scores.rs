@@ -14,13 +14,13 @@ use crate::history::recorder::fallback;
 const MAIN: [&str; 5] = ["main", "master", "trunk", "develop", "default"];
 
 /// Opens the history of a project. Fails where there is none.
-pub(crate) fn open(place: &StoreLocation) -> Result<Store, CommandError> {
-    let mut found = Store::find(place)?;
-    if found.is_none() && !place.is_server() {
-        found = fallback(&place.dir).map_or(Ok(None), Store::find)?;
+pub(crate) fn open(location: &StoreLocation) -> Result<Store, CommandError> {
+    let mut found = Store::find(location)?;
+    if found.is_none() && !location.is_server() {
+        found = fallback(&location.dir).map_or(Ok(None), Store::find)?;
     }
     found.ok_or_else(|| {
-        CommandError::usage(format!("there is no history in {place}"))
+        CommandError::usage(format!("there is no history in {location}"))
             .hint("`unflake run -- pytest` begins one, `unflake import REPORT…` takes in the results of your CI")
     })
 }

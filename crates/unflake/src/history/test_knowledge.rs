@@ -23,7 +23,7 @@ const ATTEMPTS: usize = 200;
 /// The history, read once for questions about many tests.
 pub(crate) struct KnowledgeBase<'a> {
     pub(crate) store: &'a Store,
-    place: &'a Path,
+    directory: &'a Path,
     here: &'a Path,
     scores: TestScores,
     pub(crate) owners: CodeOwners,
@@ -33,10 +33,10 @@ pub(crate) struct KnowledgeBase<'a> {
 }
 
 impl<'a> KnowledgeBase<'a> {
-    /// `place`: the directory of the history; `main`: as for `unflake score`.
+    /// `directory`: that of the history; `main`: as for `unflake score`.
     pub(crate) fn open(
         store: &'a Store,
-        place: &'a Path,
+        directory: &'a Path,
         here: &'a Path,
         main: Option<&str>,
     ) -> Result<Self, CommandError> {
@@ -46,7 +46,7 @@ impl<'a> KnowledgeBase<'a> {
         }
         Ok(Self {
             store,
-            place,
+            directory,
             here,
             scores: scores::compute(store, main)?,
             owners: CodeOwners::find(&project::find(here)),
@@ -118,7 +118,7 @@ impl<'a> KnowledgeBase<'a> {
             }
             let id = stored.finding.id();
             let answer = self.answers.iter().find(|answer| answer.finding == id && !answer.useful).cloned();
-            let page = page_for(self.place, test);
+            let page = page_for(self.directory, test);
             let page = (stored.finding.technique() == "divergence" && page.is_file()).then(|| shown(&page, self.here));
             known.push(TestKnowledge {
                 finding: stored.finding.clone(),

@@ -36,8 +36,8 @@ fn observe(
     let root = repository.root();
     let here = compare.here.canonicalize().map_err(|error| error.to_string())?;
     let below = here.strip_prefix(root).map_err(|_| "it is not clear where in the repository this is".to_owned())?;
-    let place = std::env::temp_dir();
-    let tree = repository.worktree(revision, &place).map_err(|error| error.to_string())?;
+    let temporary = std::env::temp_dir();
+    let tree = repository.worktree(revision, &temporary).map_err(|error| error.to_string())?;
     let directory = tree.path().join(below);
     let launch = Launch {
         command: command(&launch.command, &here),

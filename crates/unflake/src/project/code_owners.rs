@@ -75,7 +75,7 @@ mod tests {
     fn the_last_matching_pattern_decides() {
         let owners = CodeOwners::read(
             "# comment\n*  @all\n*.js @js # why\n/docs/ @docs\napps/ @apps\n/build/logs/*.txt @logs\n/one/* @one\n\
-             **/deep @deep\n/free\nwith\\ blank.py @blank\n[Section] @section\nsection/\n",
+             **/deep @deep\n/free\nwith\\ blank.py @blank\n/a[1]/{b,c} @literal\n[Section] @section\nsection/\n",
         );
         let of = |file| owners.of(file);
         assert_eq!(of("src/a.py"), "@all");
@@ -90,5 +90,6 @@ mod tests {
         assert_eq!(of("free"), "", "nobody owns it");
         assert_eq!(of("with blank.py"), "@blank");
         assert_eq!(of("section/a.py"), "@section");
+        assert_eq!((of("a[1]/{b,c}"), of("a1/b")), ("@literal", "@all"));
     }
 }

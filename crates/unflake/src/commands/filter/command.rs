@@ -36,7 +36,7 @@ use crate::technique_run::{ReportFacts, TechniqueRun, inconclusive};
 const MOST_FAILING: usize = 20;
 
 /// The path of the filter: the one that was typed, else the default in the project.
-pub(crate) fn place(typed: Option<&Path>, here: &Path) -> PathBuf {
+pub(crate) fn path_of(typed: Option<&Path>, here: &Path) -> PathBuf {
     typed.map_or_else(|| project::find(here).join(NAME), Path::to_owned)
 }
 
@@ -58,7 +58,7 @@ pub(crate) fn learn(args: FilterLearnArgs, context: &Context) -> Result<Exit, Co
         return Err(CommandError::usage("what assertions see is told by pytest and by tests in Java only, for now")
             .hint("flaky tests of other runners are told by `unflake run`"));
     }
-    let path = place(args.file.as_deref(), here);
+    let path = path_of(args.file.as_deref(), here);
     let mut file = FilterFile::read(&path)?.unwrap_or_default();
     file.rule = args.rule.unwrap_or(file.rule);
     // Forks of one process share the hash seed and everything else that is drawn once.
@@ -251,7 +251,7 @@ pub(crate) fn known(store: &StoreLocation) -> Result<Vec<Flakiness>, CommandErro
 pub(crate) fn show(args: &FilterShowArgs, context: &Context) -> Result<Exit, CommandError> {
     let wanted = |one: &Flakiness| args.test.as_deref().is_none_or(|part| one.assertion.test.as_str().contains(part));
     let known: Vec<Flakiness> = known(&context.store(StoreArg::default())?)?.into_iter().filter(wanted).collect();
-    let file = FilterFile::read(&place(args.file.as_deref(), &context.here))?.unwrap_or_default();
+    let file = FilterFile::read(&path_of(args.file.as_deref(), &context.here))?.unwrap_or_default();
     let in_filter: HashSet<Assertion> = file.entries.iter().map(FileEntry::assertion).collect();
     let mut varying = varying(&known, &in_filter);
     varying.truncate(args.limit);

@@ -11,7 +11,7 @@ use unflake_techniques::{FailureLabel, Flakiness, ScoredFailure, ThresholdAdvice
 
 use crate::args::filter::{FilterMarkArgs, FilterTuneArgs, LabelName};
 use crate::args::groups::StoreArg;
-use crate::commands::filter::command::{known, place};
+use crate::commands::filter::command::{known, path_of};
 use crate::commands::filter::file::{FilterFile, RuleName};
 use crate::config::project;
 use crate::context::Context;
@@ -126,7 +126,7 @@ pub(crate) fn tune(args: &FilterTuneArgs, context: &Context) -> Result<Exit, Com
             "`unflake filter mark true TEST` says of a failure that it revealed a bug; `update` and `flaky` go as well",
         )
     })?;
-    let filter = place(args.file.as_deref(), here);
+    let filter = path_of(args.file.as_deref(), here);
     let file = FilterFile::read(&filter)?;
     let rule = args.rule.or(file.as_ref().map(|file| file.rule)).unwrap_or_default();
     let lines = parse(&text, &path)?;

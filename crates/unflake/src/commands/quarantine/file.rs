@@ -116,20 +116,20 @@ mod tests {
     }
 
     fn read(text: &str) -> Result<Vec<Quarantined>, String> {
-        let place = tempfile::tempdir().expect("a directory");
-        fs::write(place.path().join(QUARANTINE), text).expect("written");
-        QuarantineFile::read(place.path()).map(|file| file.entries).map_err(|error| error.to_string())
+        let directory = tempfile::tempdir().expect("a directory");
+        fs::write(directory.path().join(QUARANTINE), text).expect("written");
+        QuarantineFile::read(directory.path()).map(|file| file.entries).map_err(|error| error.to_string())
     }
 
     #[test]
     fn a_written_file_is_read_back() {
-        let place = tempfile::tempdir().expect("a directory");
-        let mut file = QuarantineFile::read(place.path()).expect("nothing there is nothing in quarantine");
+        let directory = tempfile::tempdir().expect("a directory");
+        let mut file = QuarantineFile::read(directory.path()).expect("nothing there is nothing in quarantine");
         file.entries =
             vec![entry("a::[x\"y]\n"), Quarantined { issue: None, mode: QuarantineMode::Skip, ..entry("b") }];
         file.write().expect("written");
-        assert_eq!(QuarantineFile::read(place.path()).expect("read").entries, file.entries);
-        assert_eq!(fs::read_dir(place.path()).expect("listed").count(), 1, "nothing else is left there");
+        assert_eq!(QuarantineFile::read(directory.path()).expect("read").entries, file.entries);
+        assert_eq!(fs::read_dir(directory.path()).expect("listed").count(), 1, "nothing else is left there");
     }
 
     #[test]

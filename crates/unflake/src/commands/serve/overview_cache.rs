@@ -24,7 +24,7 @@ const REST: u32 = 4;
 const IDLE: usize = 4;
 
 pub(crate) struct OverviewCache {
-    place: StoreLocation,
+    location: StoreLocation,
     here: PathBuf,
     state: Mutex<CacheState>,
     requested: Condvar,
@@ -47,11 +47,11 @@ struct CacheState {
 
 impl OverviewCache {
     /// Computes the first overview.
-    pub(crate) fn open(place: &StoreLocation, here: &Path) -> Result<Self, CommandError> {
-        let store = scores::open(place)?;
+    pub(crate) fn open(location: &StoreLocation, here: &Path) -> Result<Self, CommandError> {
+        let store = scores::open(location)?;
         let overview = Arc::new(Overview::of(&store, here)?);
         Ok(Self {
-            place: place.clone(),
+            location: location.clone(),
             here: here.to_owned(),
             state: Mutex::new(CacheState {
                 overview,
@@ -85,7 +85,7 @@ impl OverviewCache {
         let idle = self.idle.lock().expect("nothing panics under this lock").pop();
         let mut store = match idle {
             Some(store) => store,
-            None => scores::open(&self.place)?,
+            None => scores::open(&self.location)?,
         };
         let done = work(&mut store)?;
         let mut idle = self.idle.lock().expect("nothing panics under this lock");
@@ -141,7 +141,7 @@ impl OverviewCache {
 
     fn pulse(&self, store: &mut Option<Store>) -> Option<Pulse> {
         if store.is_none() {
-            *store = scores::open(&self.place).ok();
+            *store = scores::open(&self.location).ok();
         }
         let pulse = store.as_ref()?.pulse().ok();
         if pulse.is_none() {

@@ -124,7 +124,7 @@ impl<'a> Routes<'a> {
                 }
                 ("runs", "", _) => RouteResult::View(View::Runs(runs::list(&views, number("page"))?)),
                 ("run", id, _) => one_of(runs::page(&views, id)?.map(|one| View::Run(Box::new(one))), "run"),
-                ("quarantine", "", _) => RouteResult::View(View::Quarantine(self.ledger(store)?)),
+                ("quarantine", "", _) => RouteResult::View(View::Quarantine(self.quarantine_page(store)?)),
                 _ => RouteResult::NotFound("page"),
             })
         })
@@ -207,7 +207,7 @@ impl<'a> Routes<'a> {
         QuarantineFile::read(&project::find(&self.here).join(".unflake"))
     }
 
-    fn ledger(&self, store: &Store) -> Result<Ledger, CommandError> {
+    fn quarantine_page(&self, store: &Store) -> Result<Ledger, CommandError> {
         let file = self.quarantine()?;
         let mut entries = Vec::new();
         for entry in &file.entries {
@@ -228,8 +228,8 @@ impl<'a> Routes<'a> {
         Response::html(200, view.html(&self.frame(may_write, live.then_some(RELOAD))))
     }
 
-    fn message(&self, json: bool, status: u16, said: Said) -> Response {
-        let view = View::Said(said);
+    fn message(&self, json: bool, status: u16, message: Said) -> Response {
+        let view = View::Said(message);
         if json {
             return Response::json(status, view.json());
         }

@@ -25,7 +25,7 @@ const FEW: usize = 4;
 const MANY: usize = 300;
 /// The number of latest attempts on the page of a test.
 const ATTEMPTS: usize = 300;
-/// SourceFiles of reports that it looks through for them.
+/// The number of latest sources that are searched for them.
 const SOURCES: usize = 1000;
 
 /// Everything that a page is built from.

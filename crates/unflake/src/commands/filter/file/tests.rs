@@ -23,8 +23,8 @@ fn written(test: &str, score: f64, expires: &str) -> FileEntry {
 }
 
 fn read(text: &str) -> Result<FilterFile, String> {
-    let place = tempfile::tempdir().unwrap();
-    let path = place.path().join(NAME);
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join(NAME);
     fs::write(&path, text).unwrap();
     FilterFile::read(&path).map(Option::unwrap).map_err(|error| error.to_string())
 }

@@ -67,7 +67,7 @@ fn causes(store: &Store) -> Vec<(usize, f64, Vec<String>)> {
 }
 
 #[test]
-fn what_says_the_same_in_the_same_file_is_one_cause() {
+fn equal_failures_in_one_file_are_one_cause() {
     let store = history(
         40,
         &[
@@ -83,7 +83,7 @@ fn what_says_the_same_in_the_same_file_is_one_cause() {
 }
 
 #[test]
-fn a_test_that_fails_in_two_ways_shares_what_it_cost() {
+fn the_cost_of_a_test_is_divided_among_its_causes() {
     let store = history(
         40,
         &[
@@ -96,7 +96,7 @@ fn a_test_that_fails_in_two_ways_shares_what_it_cost() {
 }
 
 #[test]
-fn what_was_before_a_change_is_no_cause_now() {
+fn failures_before_a_rate_change_are_ignored() {
     let store = history(
         120,
         &[("a.py::one", &|day| match day {
@@ -111,7 +111,7 @@ fn what_was_before_a_change_is_no_cause_now() {
 }
 
 #[test]
-fn a_bad_day_is_nobodys_cause() {
+fn failures_of_a_bad_day_are_ignored() {
     let ends: Vec<(String, u32)> = (0..20).map(|test| (format!("a.py::t{test}"), test)).collect();
     let fails = |test: u32| {
         move |day: u32| match day {
@@ -170,7 +170,7 @@ fn divergence(test: &str) -> Finding {
 }
 
 #[test]
-fn tests_that_start_to_fail_at_one_line_have_one_cause_until_somebody_says_no() {
+fn tests_located_at_one_line_share_a_cause_unless_marked_not_useful() {
     let mut store = history(
         40,
         &[("a.py::one", &|day| every(4, day, "no answer")), ("b.py::two", &|day| every(5, day, "gave up"))],
@@ -193,7 +193,7 @@ fn tests_that_start_to_fail_at_one_line_have_one_cause_until_somebody_says_no() 
 }
 
 #[test]
-fn a_test_under_a_new_name_keeps_what_it_did() {
+fn a_renamed_test_keeps_its_history() {
     let mut store = history(
         40,
         &[("a.py::old", &|day| every(4, day, "no answer")), ("a.py::new", &|day| every(5, day, "no answer"))],
