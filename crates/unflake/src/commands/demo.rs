@@ -1,4 +1,4 @@
-//! `unflake demo`: the main job on a small project of our own, with nothing to set up.
+//! `unflake demo`: runs unflake on a sample project, in a virtual environment that it creates.
 
 use std::fs;
 use std::io::{self, Write};
@@ -9,15 +9,17 @@ use std::sync::atomic::AtomicBool;
 
 use unflake_runners::{Demo, SetUpStep};
 
-use crate::args::{DemoArgs, When};
-use crate::error::Trouble;
+use crate::args::ColorChoice;
+use crate::args::demo::DemoArgs;
+use crate::context::Context;
+use crate::error::CommandError;
 use crate::exit::Exit;
 
-pub(crate) fn show(args: &DemoArgs, colour: When) -> Result<Exit, Trouble> {
-    // Ctrl-C is for the unflake inside; this one stays to tidy up.
+pub(crate) fn run(args: &DemoArgs, context: &Context) -> Result<Exit, CommandError> {
+    // Ctrl-C ends the child process; this one stays to remove the project.
     let stopped = Arc::new(AtomicBool::new(false));
     for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
-        signal_hook::flag::register(signal, stopped.clone()).map_err(Trouble::internal("listen to signals"))?;
+        signal_hook::flag::register(signal, stopped.clone()).map_err(CommandError::internal("listen to signals"))?;
     }
     let temporary = match &args.keep {
         Some(_) => None,
@@ -25,41 +27,42 @@ pub(crate) fn show(args: &DemoArgs, colour: When) -> Result<Exit, Trouble> {
             tempfile::Builder::new()
                 .prefix("unflake-demo-")
                 .tempdir()
-                .map_err(Trouble::internal("make a temporary directory"))?,
+                .map_err(CommandError::internal("make a temporary directory"))?,
         ),
     };
-    let place = temporary.as_ref().map_or_else(|| args.keep.as_deref().unwrap_or(Path::new(".")), |made| made.path());
-    let demo = unflake_runners::demo().ok_or_else(|| Trouble::usage("no runner has a sample project"))?;
-    lay_out(demo, place)?;
+    let directory =
+        temporary.as_ref().map_or_else(|| args.keep.as_deref().unwrap_or(Path::new(".")), |made| made.path());
+    let demo = unflake_runners::demo().ok_or_else(|| CommandError::usage("no runner has a sample project"))?;
+    lay_out(demo, directory)?;
     let mut out = io::stdout();
     let _ = writeln!(out, "{}", demo.introduction);
-    demo.set_up.iter().try_for_each(|step| set_up(step, place, &args.python))?;
+    demo.set_up.iter().try_for_each(|step| set_up(step, directory, &args.python))?;
     let _ = writeln!(out, "\n$ unflake run -- {}", demo.command.join(" "));
     let _ = out.flush();
-    let colour = match colour {
-        When::Auto => "auto",
-        When::Always => "always",
-        When::Never => "never",
+    let color = match context.color {
+        ColorChoice::Auto => "auto",
+        ColorChoice::Always => "always",
+        ColorChoice::Never => "never",
     };
-    let myself = std::env::current_exe().map_err(Trouble::internal("find the unflake program"))?;
+    let myself = std::env::current_exe().map_err(CommandError::internal("find the unflake program"))?;
     let path = std::env::join_paths(
-        [place.join(demo.programs)]
+        [directory.join(demo.programs)]
             .into_iter()
             .chain(std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default())),
     )
     .unwrap_or_default();
     let mut unflake = Command::new(myself);
-    unflake.args(["run", "--color", colour, "--"]).args(demo.command).current_dir(place).env("PATH", path);
+    unflake.args(["run", "--color", color, "--"]).args(demo.command).current_dir(directory).env("PATH", path);
     for name in demo.unset {
         unflake.env_remove(name);
     }
-    let status = unflake.status().map_err(Trouble::internal("run unflake"))?;
+    let status = unflake.status().map_err(CommandError::internal("run unflake"))?;
     match status.code() {
         Some(1) => {}
         Some(130) => return Ok(Exit::Interrupted),
         code => {
             let what = format!("the demo should have ended with exit code 1 and ended with {code:?}");
-            return Err(Trouble::runner(what).hint("`unflake demo --keep DIR` leaves the project to look at"));
+            return Err(CommandError::runner(what).hint("`unflake demo --keep DIR` leaves the project to look at"));
         }
     }
     let _ = writeln!(out, "{}", demo.afterword);
@@ -69,22 +72,22 @@ pub(crate) fn show(args: &DemoArgs, colour: When) -> Result<Exit, Trouble> {
     Ok(Exit::Success)
 }
 
-fn lay_out(demo: &Demo, place: &Path) -> Result<(), Trouble> {
+fn lay_out(demo: &Demo, directory: &Path) -> Result<(), CommandError> {
     for (name, text) in demo.files {
-        let path = place.join(name);
+        let path = directory.join(name);
         let made = path.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| fs::write(&path, text));
-        made.map_err(Trouble::internal("lay out the sample project"))?;
+        made.map_err(CommandError::internal("lay out the sample project"))?;
     }
     Ok(())
 }
 
 /// `program`: the one that the user chose.
-fn set_up(step: &SetUpStep, place: &Path, program: &str) -> Result<(), Trouble> {
+fn set_up(step: &SetUpStep, directory: &Path, program: &str) -> Result<(), CommandError> {
     let program = match step.program {
         "{program}" => PathBuf::from(program),
-        name => place.join(name),
+        name => directory.join(name),
     };
-    let output = Command::new(&program).args(step.arguments).current_dir(place).stdin(Stdio::null()).output();
+    let output = Command::new(&program).args(step.arguments).current_dir(directory).stdin(Stdio::null()).output();
     let what = match output {
         Ok(output) if output.status.success() => return Ok(()),
         Ok(output) => {
@@ -94,5 +97,5 @@ fn set_up(step: &SetUpStep, place: &Path, program: &str) -> Result<(), Trouble> 
         }
         Err(error) => format!("`{}` could not be started: {error}", program.display()),
     };
-    Err(Trouble::runner(what).hint(step.hint))
+    Err(CommandError::runner(what).hint(step.hint))
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use unflake_runners::{SettingsTable, project_files};
 
-use crate::config::settings::{BadSetting, File, Setting, Source};
+use crate::config::settings::{Setting, SettingError, SettingSource, SettingsFile};
 
 /// The nearest directory from `start` upwards that looks like the top of a project; `start` itself
 /// where none does. What is above the repository of `start` is another project.
@@ -22,15 +22,15 @@ pub(crate) fn find(start: &Path) -> PathBuf {
 
 /// The settings of the project, if it has any: `unflake.toml`, `.config/unflake.toml`, or a table in
 /// a settings file that a runner shares with other tools.
-pub(crate) fn settings_file(project: &Path) -> Result<Option<File>, BadSetting> {
-    let parse = |path: &Path| -> Result<Option<toml::Table>, BadSetting> {
+pub(crate) fn settings_file(project: &Path) -> Result<Option<SettingsFile>, SettingError> {
+    let parse = |path: &Path| -> Result<Option<toml::Table>, SettingError> {
         let Ok(text) = fs::read_to_string(path) else { return Ok(None) };
-        text.parse().map(Some).map_err(|error| BadSetting(format!("{} cannot be read: {error}", path.display())))
+        text.parse().map(Some).map_err(|error| SettingError(format!("{} cannot be read: {error}", path.display())))
     };
     for name in ["unflake.toml", ".config/unflake.toml"] {
         let path = project.join(name);
         if let Some(table) = parse(&path)? {
-            return Ok(Some(File { path, table }));
+            return Ok(Some(SettingsFile { path, table }));
         }
     }
     for SettingsTable { file, table } in project_files().filter_map(|files| files.settings) {
@@ -39,7 +39,7 @@ pub(crate) fn settings_file(project: &Path) -> Result<Option<File>, BadSetting> 
         let Ok(Some(mut found)) = parse(&path) else { continue };
         let ours = table.iter().try_fold(&mut found, |outer, key| outer.get_mut(*key)?.as_table_mut());
         if let Some(table) = ours.map(std::mem::take) {
-            return Ok(Some(File { path, table }));
+            return Ok(Some(SettingsFile { path, table }));
         }
     }
     Ok(None)
@@ -48,7 +48,7 @@ pub(crate) fn settings_file(project: &Path) -> Result<Option<File>, BadSetting> 
 /// The command for a project that gives none.
 pub(crate) fn guess_command(project: &Path) -> Option<Setting<Vec<String>>> {
     let guess = unflake_runners::default_command(project)?;
-    Some(Setting { value: guess.words, from: Source::Guess(guess.reason) })
+    Some(Setting { value: guess.words, from: SettingSource::Guess(guess.reason) })
 }
 
 #[cfg(test)]

@@ -9,12 +9,14 @@ use unflake_model::{Observation, Problem};
 use unflake_report::plain;
 use unflake_store::{Store, StoreError, StoreLocation};
 
-use crate::args::When;
-use crate::commands::run::command;
+use crate::args::ColorChoice;
 use crate::config::settings::Settings;
-use crate::error::Trouble;
+use crate::context::need_command;
+use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::{console, need_command};
+use crate::interrupt;
+use crate::launch::launch;
+use crate::output::console;
 
 /// How well one thing is.
 enum Health {
@@ -25,8 +27,8 @@ enum Health {
     Bad,
 }
 
-pub(crate) fn examine(settings: &Settings, here: &Path, colour: When) -> Result<Exit, Trouble> {
-    let unicode = console::look(colour, &io::stdout()).unicode;
+pub(crate) fn examine(settings: &Settings, here: &Path, colour: ColorChoice) -> Result<Exit, CommandError> {
+    let unicode = console::style(colour, &io::stdout()).unicode;
     let mut out = io::stdout();
     let mut say = |health: Health, what: &str, found: &str| {
         let sign = match (&health, unicode) {
@@ -101,11 +103,11 @@ fn say_history(place: &StoreLocation, say: &mut impl FnMut(Health, &str, &str)) 
     }
 }
 
-fn say_runner(settings: &Settings, say: &mut impl FnMut(Health, &str, &str)) -> Result<Exit, Trouble> {
-    let launch = command::launch(settings);
+fn say_runner(settings: &Settings, say: &mut impl FnMut(Health, &str, &str)) -> Result<Exit, CommandError> {
+    let launch = launch(settings);
     let driven = launch.driver.is_some();
     let mut exec = Engine::new(launch)?;
-    command::stop_on_signals(&exec)?;
+    interrupt::stop_on_signals(&exec)?;
     let mut problems: Vec<Problem> = Vec::new();
     let mut tests = 0;
     let listed = exec.list(&mut |batch| {
