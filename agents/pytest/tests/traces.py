@@ -45,7 +45,7 @@ class Trace:
         self.directory = directory
         with open(os.path.join(directory, "process")) as file:
             lines = file.read().splitlines()
-        assert lines[0] == "unflake-observe 1"
+        assert lines[0] == "unflake-trace 1"
         self.facts = dict(line.split(" ", 1) for line in lines[1:])
         self.tracer = self.facts["tracer"]
         self.places = {}

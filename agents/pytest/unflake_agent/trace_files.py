@@ -272,7 +272,7 @@ class Part:
         # Of several threads; and a signal may come in between.
         self.lock = _thread.RLock()
         Part.make(self.path)
-        facts = ["unflake-observe 1", "pid %d" % pid, "parent %d" % Part.getppid(), "started %d" % Stream.clock()]
+        facts = ["unflake-trace 1", "pid %d" % pid, "parent %d" % Part.getppid(), "started %d" % Stream.clock()]
         facts.append("executable " + str(sys.executable or "python").translate(ESCAPES))
         facts.append("tracer " + tracer)
         if forked:

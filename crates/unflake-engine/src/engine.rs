@@ -416,7 +416,7 @@ impl Engine {
             depends,
         }
         .variables();
-        let mut door = self.under.as_ref().map(World::door);
+        let mut door = self.under.as_ref().map(World::spawn_spec);
         if self.launch.driver.is_some() {
             if !self.launch.suite {
                 variables.push((SHARED.to_owned(), self.shared.to_string_lossy().into_owned()));

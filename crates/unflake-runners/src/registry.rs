@@ -4,6 +4,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use tracing::debug;
+use unflake_model::FactorDeclaration;
 use unflake_observe::layers::TemporaryName;
 use unflake_observe::trace::{CallTable, ToolHome};
 use unflake_protocol::InjectedAgent;
@@ -176,6 +177,16 @@ pub fn call_tables() -> Vec<CallTable> {
     all().flat_map(|runner| runner.profile().call_tables).copied().collect()
 }
 
+/// The factors that runners declare.
+pub fn factors() -> impl Iterator<Item = &'static FactorDeclaration> {
+    all().flat_map(|runner| runner.profile().factors).copied()
+}
+
+/// Beginnings of the names of the environment variables of all runners' tools.
+pub fn tool_variables() -> Vec<&'static str> {
+    all().flat_map(|runner| runner.profile().variables).copied().collect()
+}
+
 pub fn tool_homes() -> Vec<ToolHome> {
     all().flat_map(|runner| runner.profile().tool_homes).copied().collect()
 }
@@ -254,7 +265,7 @@ mod tests {
     #[test]
     fn every_profile_is_complete() {
         for profile in all().map(|runner| runner.profile()) {
-            assert!(!profile.name.is_empty() && !profile.language.is_empty(), "{profile:?}");
+            assert!(!profile.name.is_empty() && !profile.language.is_empty(), "{}", profile.name);
             let able = profile.capabilities;
             assert!(able.trace || !able.values, "{}: values are part of a trace", profile.name);
         }

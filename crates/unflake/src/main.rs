@@ -38,12 +38,13 @@ fn main() -> ExitCode {
     if let Some(code) = unflake_runners::run_as_shim() {
         return code;
     }
+    unflake_model::declare_factors(unflake_runners::factors());
     let cli = Cli::parse();
     match &cli.command {
         Command::Keep { arguments } => return unflake_engine::keep(arguments),
         Command::Drive { option, command } => return unflake_runners::drive(option, command),
-        Command::Under(args) => return unflake_worlds::watched(|| commands::under::run(args)),
-        Command::Doctor(args) if args.factors => return unflake_worlds::watched(|| told(cli).code()),
+        Command::Under(args) => return unflake_worlds::supervised(|| commands::under::run(args)),
+        Command::Doctor(args) if args.factors => return unflake_worlds::supervised(|| told(cli).code()),
         _ => {}
     }
     told(cli).into()

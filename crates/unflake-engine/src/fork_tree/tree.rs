@@ -1,5 +1,5 @@
 //! States that are reached once and used often: environments that wait where the ways of several sessions part, to be
-//! copied there. Why it is so: docs/design/14-fork-tree.md.
+//! copied there. Why it is so: docs/design/fork-tree.md.
 
 use unflake_model::Observation;
 

@@ -10,8 +10,8 @@ use std::process::{Command, Stdio};
 use crate::process::spec::apply_env;
 
 /// Empty tests whose run fills the archive.
-const JUPITER: &str = "[engine:junit-jupiter]/[class:unflake.junit.Warm]/[method:nothing()]\n";
-const CLASSIC: &str = "classic:unflake.junit.WarmClassic/nothing(unflake.junit.WarmClassic)\n";
+const JUPITER: &str = "[engine:junit-jupiter]/[class:unflake.jvm.warmup.JupiterWarmUp]/[method:nothing()]\n";
+const CLASSIC: &str = "classic:unflake.jvm.warmup.JUnit4WarmUp/nothing(unflake.jvm.warmup.JUnit4WarmUp)\n";
 /// Options with which a project decides about archives itself.
 const OF_PROJECT: [&str; 4] =
     ["-Xshare", "-XX:SharedArchiveFile", "-XX:ArchiveClassesAtExit", "-XX:+AutoCreateSharedArchive"];
@@ -76,7 +76,7 @@ impl CdsArchive {
             format!("-XX:ArchiveClassesAtExit={}", new.display()).into(),
             "-cp".into(),
             self.front.join(":").into(),
-            "unflake.junit.Main".into(),
+            "unflake.jvm.Main".into(),
             "-".into(),
             files[0].clone().into(),
             files[1].clone().into(),

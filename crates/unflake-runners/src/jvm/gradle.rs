@@ -18,7 +18,7 @@ use crate::jvm::module::{JvmTest, differing};
 use crate::process::files::{find_program, program_name};
 use crate::runner::{AgentEntry, DefaultCommand, Driver, Profile, ProjectFiles, Runner};
 
-const HAND_OVER: &str = include_str!("../../../../agents/junit/gradle/hand-over.gradle");
+const HAND_OVER: &str = include_str!("../../../../agents/jvm/gradle/handoff.gradle");
 /// Tasks that go further than tests and would run before them.
 const TOO_FAR: [&str; 4] = ["publish", "publishToMavenLocal", "uploadArchives", "install"];
 
@@ -71,11 +71,13 @@ fn list(context: &ListContext<'_>) -> Result<Suite, ListError> {
         return Err(ListError::usage(what));
     }
     let handoff = build_cache::built("gradle", context, |handoff| {
-        let script = context.run_dir.join("hand-over.gradle");
+        let script = context.run_dir.join("handoff.gradle");
         fs::write(&script, HAND_OVER).map_err(|error| ListError::usage(format!("{}: {error}", script.display())))?;
         class_path::build(context, |gradle| {
             // The task's values are known only when it runs, which excludes a stored configuration.
-            gradle.arg(format!("-Dunflake.desk={}", handoff.display())).arg("-Dorg.gradle.configuration-cache=false");
+            gradle
+                .arg(format!("-Dunflake.handoff={}", handoff.display()))
+                .arg("-Dorg.gradle.configuration-cache=false");
             gradle.arg("--init-script").arg(&script);
         })
     })?;

@@ -101,7 +101,7 @@ fn build(words: &[String], handoff: &Path, context: &ListContext<'_>) -> Result<
     let of_user = words.iter().rev().find_map(|word| word.strip_prefix(EXTENSIONS));
     let extensions = of_user.map_or(format!("{extension}"), |theirs| format!("{theirs}:{extension}"));
     command.args(words[1..].iter().filter(|word| !word.starts_with(EXTENSIONS)));
-    command.arg(format!("{EXTENSIONS}{extensions}")).arg(format!("-Dunflake.desk={}", handoff.display()));
+    command.arg(format!("{EXTENSIONS}{extensions}")).arg(format!("-Dunflake.handoff={}", handoff.display()));
     apply_env(&mut command, context.env_changes);
     let output = captured_command::of(&mut command).map_err(|error| ListError::cannot_start(&words[0], &error))?;
     if output.status.success() {

@@ -129,7 +129,7 @@ impl Jvm {
         words.extend(agent_options::observing(&agent, number(&mark), &all_roots, context, observed.map(Arc::as_ref))?);
         words.push("-cp".to_owned());
         words.push([front, rest].concat().join(":"));
-        words.push("unflake.junit.Main".to_owned());
+        words.push("unflake.jvm.Main".to_owned());
         Ok(Self {
             start: ProcessSpec { words, directory: Some(directory), variables, ..ProcessSpec::default() },
             archive,

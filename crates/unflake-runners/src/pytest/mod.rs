@@ -2,4 +2,5 @@
 
 mod command_line;
 mod demo;
+mod factors;
 pub(crate) mod runner;

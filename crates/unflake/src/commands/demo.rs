@@ -33,7 +33,7 @@ pub(crate) fn show(args: &DemoArgs, colour: When) -> Result<Exit, Trouble> {
     lay_out(demo, place)?;
     let mut out = io::stdout();
     let _ = writeln!(out, "{}", demo.introduction);
-    demo.set_up.iter().try_for_each(|step| set_up(step, place, &args.python))?;
+    demo.set_up.iter().try_for_each(|step| set_up(step, place, &args.program))?;
     let _ = writeln!(out, "\n$ unflake run -- {}", demo.command.join(" "));
     let _ = out.flush();
     let colour = match colour {
