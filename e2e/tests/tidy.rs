@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use e2e::repository;
 use regex_lite::Regex;
 
-const ROOMS: [(&str, &[&str]); 13] = [
+const ROOMS: [(&str, &[&str]); 14] = [
     ("unflake-protocol", &[]),
     ("unflake-model", &[]),
     ("unflake-git", &["unflake-model"]),
@@ -17,6 +17,7 @@ const ROOMS: [(&str, &[&str]); 13] = [
     ("unflake-observe", &["unflake-model"]),
     ("unflake-engine", &["unflake-model", "unflake-protocol", "unflake-worlds"]),
     ("unflake-runners", &["unflake-formats", "unflake-model", "unflake-observe", "unflake-protocol", "unflake-worlds"]),
+    ("unflake-source", &["unflake-model"]),
     ("unflake-store", &["unflake-model"]),
     ("unflake-report", &["unflake-model"]),
     ("unflake-web", &[]),
@@ -38,45 +39,48 @@ const ROOMS: [(&str, &[&str]); 13] = [
     ),
 ];
 
+/// The tests of the engine run a real agent; the engine itself knows none.
+const FOR_TESTS: (&str, &str) = ("unflake-engine", "unflake-runners");
+
 /// Longer files are asking to be two. Each exception says why it is one.
 const LONGEST: usize = 600;
 const MAY_BE_LONGER: [&str; 0] = [];
 
-/// Words that the rooms above any runner do not know, and where one of them stands all the same.
-const RUNNERS: [&str; 20] = [
-    "pytest",
-    "conftest",
-    "unittest",
-    "python",
-    "junit",
-    "surefire",
-    "java",
-    "maven",
-    "gradle",
-    "cargo",
-    "gtest",
-    "googletest",
-    "ctest",
-    "cmake",
-    "nextest",
-    "libtest",
-    "rustc",
-    "clang",
-    "vitest",
-    "xdist",
+/// Words that name a runner, its build tool or its language, by the folder of `unflake-runners` that
+/// may use them. No other file does. `junit` is none of them: outside of those folders it always
+/// means the file format.
+const RUNNERS: [(&str, &[&str]); 4] = [
+    ("pytest", &["pytest", "conftest", "unittest", "python", "xdist", "pyproject"]),
+    ("cargo", &["cargo", "nextest", "libtest", "rustc"]),
+    ("cpp", &["gtest", "googletest", "ctest", "cmake", "clang"]),
+    ("jvm", &["surefire", "java", "jvm", "maven", "gradle"]),
 ];
-const NOT_A_RUNNER: [(&str, &str, &str); 7] = [
-    ("unflake-report/src/machine/junit.rs", "junit", "the format of a file that many tools read"),
-    ("unflake-report/src/machine/junit.rs", "surefire", "the dialect of that format"),
-    ("unflake-report/src/lib.rs", "junit", "the module of that format"),
-    ("unflake-report/src/machine/mod.rs", "junit", "the module of that format"),
-    ("unflake-report/src/machine/xml.rs", "junit", "the one reader of this writer"),
+
+/// Names of file formats, of variables that cargo sets for its own crates, and an option of git.
+const NO_RUNNERS: [&str; 7] =
+    ["doctest", "pytest-reportlog", "pytest_reportlog", "libtest-json", "libtest_json", "libtestjson", "trustctime"];
+
+/// A file or folder, the words that it may use, and why.
+const MAY_NAME: [(&str, &[&str], &str); 11] = [
     (
-        "unflake-techniques/src/rerun/never_excuse.rs",
-        "python",
-        "what an interpreter prints when it dies, as a default pattern",
+        "crates/unflake-runners/src/lib.rs",
+        &["cargo", "jvm", "java", "pytest", "clang", "rustc"],
+        "declares the folders",
     ),
-    ("unflake-techniques/src/rerun/ladder/tests.rs", "python", "the same pattern, tested"),
+    (
+        "crates/unflake-runners/src/registry.rs",
+        &["cargo", "jvm", "gtest", "googletest", "libtest", "nextest", "ctest", "maven", "gradle", "pytest"],
+        "lists the runners",
+    ),
+    ("crates/unflake-formats/", &[], "dialects of result files, named after the programs that write them"),
+    ("crates/unflake-report/src/machine/junit.rs", &["surefire"], "the dialect of JUnit XML that has reruns"),
+    ("crates/unflake-source/", &[], "reads the languages themselves"),
+    ("crates/unflake/src/args/", &[], "example commands in help texts, and an option of the demo"),
+    ("crates/unflake-runners/src/pytest/factors.rs", &["java"], "any interpreter can be a factor, with its variable"),
+    ("crates/unflake-worlds/src/fresh_home.rs", &["python", "cargo"], "toolchains that stay in an empty home"),
+    ("crates/unflake/src/commands/doctor/factor_probes/", &[], "asks programs of several languages what reaches them"),
+    ("crates/unflake-git/src/", &["python"], "tells changed functions apart; belongs to unflake-source"),
+    ("crates/unflake/src/functions.rs", &["python", "pytest"], "outlines of test files; belongs to unflake-source"),
 ];
 
 /// What a room does without, by the names under which it would come in.
@@ -96,10 +100,10 @@ fn crates_see_only_what_they_may() {
         let manifest: toml::Table = read(&path.join("Cargo.toml")).parse().unwrap();
         let mut seen = BTreeSet::new();
         for table in ["dependencies", "dev-dependencies", "build-dependencies"] {
-            let table = manifest.get(table).and_then(toml::Value::as_table);
-            seen.extend(
-                table.into_iter().flat_map(toml::Table::keys).filter(|one| one.starts_with("unflake")).cloned(),
-            );
+            let keys = manifest.get(table).and_then(toml::Value::as_table).into_iter().flat_map(toml::Table::keys);
+            let for_tests =
+                |other: &String| table == "dev-dependencies" && FOR_TESTS == (name.as_str(), other.as_str());
+            seen.extend(keys.filter(|other| other.starts_with("unflake") && !for_tests(other)).cloned());
         }
         found.insert(name, seen);
     }
@@ -160,16 +164,31 @@ fn nothing_is_left_half_done() {
 }
 
 #[test]
-fn the_rooms_above_any_runner_name_none() {
-    for (name, text) in
-        sources(&["crates/unflake-techniques/src", "crates/unflake-store/src", "crates/unflake-report/src"], &["rs"])
-    {
-        let text = text.to_lowercase();
-        for word in RUNNERS.iter().filter(|word| text.contains(**word)) {
-            let excused = NOT_A_RUNNER.iter().any(|(file, excused, _)| name.ends_with(file) && excused == word);
-            assert!(excused, "{name} names {word}");
+fn only_its_own_folder_names_a_runner() {
+    const FOLDERS: &str = "crates/unflake-runners/src/";
+    let mut offenders = Vec::new();
+    for (name, text) in sources(&["crates"], &["rs"]).filter(|(name, _)| !is_test(name)) {
+        let production = text.split("#[cfg(test)]\nmod tests").next().unwrap_or_default();
+        let comments_and_code = production.replace("env!(\"CARGO_", "").to_lowercase();
+        let text = NO_RUNNERS.iter().fold(comments_and_code, |text, format| text.replace(format, ""));
+        for (folder, words) in RUNNERS {
+            let own = name.strip_prefix(FOLDERS).is_some_and(|path| path.starts_with(&format!("{folder}/")));
+            for word in words.iter().filter(|word| !own && text.contains(**word)) {
+                let excused = MAY_NAME
+                    .iter()
+                    .any(|(path, may, _)| name.starts_with(path) && (may.is_empty() || may.contains(word)));
+                offenders.extend((!excused).then(|| format!("{name} names {word}")));
+            }
         }
     }
+    assert!(offenders.is_empty(), "{}", offenders.join("\n"));
+}
+
+/// Tests, benchmarks, examples and build scripts may name what they use.
+fn is_test(name: &str) -> bool {
+    ["/tests/", "/benches/", "/examples/"].iter().any(|folder| name.contains(folder))
+        || name.ends_with("tests.rs")
+        || name.ends_with("/build.rs")
 }
 
 #[test]

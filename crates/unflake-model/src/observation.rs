@@ -82,9 +82,9 @@ pub struct Environment {
     pub id: EnvironmentId,
     pub origin: Isolation,
     pub parent: Option<EnvironmentId>,
-    /// Name and version, such as `pytest 8.3.4`.
+    /// Name and version of the runner.
     pub runner: String,
-    /// Name and version, such as `CPython 3.11.7`.
+    /// Name and version of the language or its interpreter.
     pub language: String,
 }
 

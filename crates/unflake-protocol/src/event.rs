@@ -67,7 +67,7 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "String::is_empty")]
         stderr: String,
     },
-    /// The runner itself wants to stop (`pytest.exit`, `--maxfail`). The tests of this order that have not begun are
+    /// The runner itself wants to stop (an explicit stop, a limit of failures). The tests of this order that have not begun are
     /// not run; `idle` follows.
     Stopped {
         cause: StopCause,
@@ -125,7 +125,7 @@ pub enum Event {
 pub struct Hello {
     /// The version of this protocol that the agent speaks.
     pub protocol: u32,
-    /// The agent's name, such as `pytest`.
+    /// The agent's name.
     pub agent: String,
     pub environment: u32,
     /// The environment it was forked from.

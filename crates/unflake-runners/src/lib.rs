@@ -27,7 +27,7 @@ pub use options::RunnerOptions;
 pub use registry::{
     Selection, base_worktree_hint, caches, call_tables, default_command, demo, examples, factors, global_inputs,
     names_with, never_excuse, no_runner_hint, option_help, options, project_files, reported_as, run_as_shim, select,
-    temporary_names, tool_homes, trace_support,
+    temporary_names, tool_homes, tool_variables, trace_support,
 };
 pub use runner::{
     AgentEntry, Capabilities, DefaultCommand, Demo, Driver, InProcessIsolation, Profile, ProjectFiles, ReplayedSession,

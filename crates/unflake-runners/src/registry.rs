@@ -145,11 +145,6 @@ pub fn project_files() -> impl Iterator<Item = &'static ProjectFiles> {
     all().map(|runner| &runner.profile().files)
 }
 
-/// Factors that runners declare for their language.
-pub fn factors() -> impl Iterator<Item = &'static FactorDeclaration> {
-    all().flat_map(|runner| runner.profile().factors.iter().copied())
-}
-
 /// Settings of all runners, by runner: those of one are given together.
 pub fn options() -> impl Iterator<Item = &'static [RunnerOption]> {
     all().map(|runner| runner.profile().options).filter(|options| !options.is_empty())
@@ -180,6 +175,16 @@ pub fn temporary_names() -> Vec<TemporaryName> {
 
 pub fn call_tables() -> Vec<CallTable> {
     all().flat_map(|runner| runner.profile().call_tables).copied().collect()
+}
+
+/// The factors that runners declare.
+pub fn factors() -> impl Iterator<Item = &'static FactorDeclaration> {
+    all().flat_map(|runner| runner.profile().factors).copied()
+}
+
+/// Beginnings of the names of the environment variables of all runners' tools.
+pub fn tool_variables() -> Vec<&'static str> {
+    all().flat_map(|runner| runner.profile().variables).copied().collect()
 }
 
 pub fn tool_homes() -> Vec<ToolHome> {
@@ -260,7 +265,7 @@ mod tests {
     #[test]
     fn every_profile_is_complete() {
         for profile in all().map(|runner| runner.profile()) {
-            assert!(!profile.name.is_empty() && !profile.language.is_empty(), "{profile:?}");
+            assert!(!profile.name.is_empty() && !profile.language.is_empty(), "{}", profile.name);
             let able = profile.capabilities;
             assert!(able.trace || !able.values, "{}: values are part of a trace", profile.name);
         }

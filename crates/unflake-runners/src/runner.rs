@@ -73,7 +73,7 @@ pub struct Driver {
 }
 
 /// What is known of a runner without looking at a command or a project.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct Profile {
     /// Its name. An agent reports this name, possibly followed by a version.
     pub name: &'static str,
@@ -90,10 +90,12 @@ pub struct Profile {
     pub temporary_names: &'static [TemporaryName],
     /// Calls in its language whose result varies from run to run.
     pub call_tables: &'static [CallTable],
+    /// Factors that mean something in its language only.
+    pub factors: &'static [&'static FactorDeclaration],
+    /// Beginnings of the names of its tools' environment variables: without them little works.
+    pub variables: &'static [&'static str],
     /// Directories of its tools: what tests read there is no input of the project.
     pub tool_homes: &'static [ToolHome],
-    /// Factors that mean something for its language only.
-    pub factors: &'static [&'static FactorDeclaration],
 }
 
 impl Profile {
@@ -108,8 +110,9 @@ impl Profile {
         never_excuse: &[],
         temporary_names: &[],
         call_tables: &[],
-        tool_homes: &[],
         factors: &[],
+        variables: &[],
+        tool_homes: &[],
     };
 }
 

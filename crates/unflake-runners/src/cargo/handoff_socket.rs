@@ -187,7 +187,7 @@ mod tests {
     use super::*;
     use crate::options::RunnerOptions;
 
-    fn with_desk(check: impl FnOnce(&HandoffSocket)) {
+    fn with_socket(check: impl FnOnce(&HandoffSocket)) {
         let run_dir = tempfile::tempdir().unwrap();
         let (options, env_changes) = (RunnerOptions::default(), EnvChanges::new());
         let context = ListContext::for_test(run_dir.path(), &[], &options, &env_changes);
@@ -204,8 +204,8 @@ mod tests {
     }
 
     #[test]
-    fn what_the_runner_is_started_with_is_handed_over_in_order() {
-        with_desk(|handoff| {
+    fn invocations_are_reported_in_order() {
+        with_socket(|handoff| {
             let long = "x".repeat(100_000);
             let given: Vec<[&str; 4]> = (0..50).map(|_| ["/bin/false", "", "a b\n", &long]).collect();
             let start_all = || {
@@ -231,8 +231,8 @@ mod tests {
     }
 
     #[test]
-    fn a_program_that_is_asked_for_its_tests_answers() {
-        with_desk(|handoff| {
+    fn a_program_that_lists_its_tests_runs() {
+        with_socket(|handoff| {
             let list = || {
                 start(handoff, &["/bin/sh", "-c", "echo $0 $A ${UNFLAKE_HAND_OVER-gone}", "--list"]).output().unwrap()
             };
@@ -243,15 +243,15 @@ mod tests {
     }
 
     #[test]
-    fn nobody_at_the_desk_is_a_failure() {
-        with_desk(|handoff| {
+    fn a_missing_socket_is_a_failure() {
+        with_socket(|handoff| {
             fs::remove_file(handoff.socket_dir.join("s")).unwrap();
             assert_eq!(start(handoff, &["/bin/true"]).status().unwrap().code(), Some(1));
         });
     }
 
     #[test]
-    fn one_that_is_cut_short_hands_over_nothing() {
+    fn an_incomplete_message_is_ignored() {
         let message = [&2u64.to_ne_bytes()[..], b"/\0/bin/true\0x\0A=b\0"].concat();
         assert_eq!(Invocation::read(&message).unwrap().words, ["/bin/true", "x"]);
         assert_eq!(Invocation::read(&message[..message.len() - 6]), None);

@@ -33,6 +33,7 @@ const PROFILE: Profile = Profile {
         ..ProjectFiles::NONE
     },
     call_tables: &[nondeterminism::RUST],
+    variables: &["CARGO", "RUSTUP"],
     tool_homes: &[
         ToolHome { variable: "CARGO_HOME", default: ".cargo" },
         ToolHome { variable: "RUSTUP_HOME", default: ".rustup" },

@@ -70,6 +70,7 @@ static PROFILE: Profile = Profile {
         caches: &["node_modules"],
         ..ProjectFiles::NONE
     },
+    variables: &["NODE"],
     ..Profile::EMPTY
 };
 

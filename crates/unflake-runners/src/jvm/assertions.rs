@@ -56,7 +56,7 @@ impl Assertions {
     /// For a suite: None where no assertion can be let fail.
     pub(crate) fn into_filter(self: Arc<Self>) -> Option<Arc<dyn AssertionFilter>> {
         let can_filter = self.may_be_let_fail && !self.known().read.is_empty();
-        can_filter.then(|| self as Arc<dyn AssertionFilter>)
+        can_filter.then_some(self as Arc<dyn AssertionFilter>)
     }
 
     fn known(&self) -> MutexGuard<'_, AssertionState> {

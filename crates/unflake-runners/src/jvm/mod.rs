@@ -37,5 +37,6 @@ const PROFILE: Profile = Profile {
                      classes, may have hidden something (--fresh-by process gives each test a JVM)",
         }),
     },
+    variables: &["JAVA_HOME"],
     ..Profile::EMPTY
 };

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use unflake_model::{Amount, FactorDeclaration, FactorEffect, FactorPhrase, FactorScale, ProgramNames};
 
-pub(crate) static FACTORS: [&FactorDeclaration; 3] = [&HASH_SEED, &INTERPRETER, &SWITCH_INTERVAL];
+pub(super) static FACTORS: [&FactorDeclaration; 3] = [&HASH_SEED, &INTERPRETER, &SWITCH_INTERVAL];
 
 /// Why these factors are not tried with other languages.
 const PYTHON_ONLY: &str = "it is a matter of Python";

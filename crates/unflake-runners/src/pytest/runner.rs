@@ -9,7 +9,7 @@ use unflake_protocol::{InjectedAgent, PrependedVariable};
 use crate::process::files::find_program;
 use crate::pytest::command_line;
 use crate::pytest::demo::DEMO;
-use crate::pytest::factors;
+use crate::pytest::factors::FACTORS;
 use crate::runner::{
     AgentEntry, Capabilities, DefaultCommand, Demo, Profile, ProjectFiles, ReplayedSession, Runner, SettingsTable,
     Texts, TraceSupport,
@@ -101,7 +101,8 @@ static PROFILE: Profile = Profile {
         marker: "/pytest-of-",
         pattern: r#"pytest-of-[^/\s'"]+/pytest-(?:\d+|current)"#,
     }],
-    factors: &factors::FACTORS,
+    factors: &FACTORS,
+    variables: &["PYTHON", "PYTEST", "VIRTUAL_ENV", "CONDA"],
     ..Profile::EMPTY
 };
 

@@ -33,7 +33,7 @@ impl Sieve {
         self.tried - self.suspected
     }
 
-    /// Whether it spares anybody anything. Tests may need a in-process environment that others have too, or an agent that comes once to a JVM.
+    /// Whether it spares anybody anything. Tests may need a in-process environment that others have too, or an agent that comes once to a process.
     pub(crate) fn is_useful(&self) -> bool {
         self.suspected * 2 <= self.tried
     }

@@ -231,7 +231,7 @@ impl World {
         let mut state = self.start.clone();
         for (at, test) in session.tests.iter().enumerate() {
             if at > 0 && session.tests[at - 1] != *test {
-                state.retain(|cell, _| cell.starts_with("jvm."));
+                state.retain(|cell, _| cell.starts_with("process."));
                 state.extend(self.start.clone());
             }
             self.attempt(test, session, &mut state, inquiry);

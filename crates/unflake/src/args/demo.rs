@@ -11,6 +11,6 @@ pub(crate) struct DemoArgs {
     pub(crate) keep: Option<PathBuf>,
 
     /// The Python to make the sample's virtual environment with.
-    #[arg(long, default_value = "python3", value_name = "PROGRAM")]
-    pub(crate) python: String,
+    #[arg(long = "python", default_value = "python3", value_name = "PROGRAM")]
+    pub(crate) program: String,
 }

@@ -36,7 +36,7 @@ pub(crate) fn run(args: &DemoArgs, context: &Context) -> Result<Exit, CommandErr
     lay_out(demo, directory)?;
     let mut out = io::stdout();
     let _ = writeln!(out, "{}", demo.introduction);
-    demo.set_up.iter().try_for_each(|step| set_up(step, directory, &args.python))?;
+    demo.set_up.iter().try_for_each(|step| set_up(step, directory, &args.program))?;
     let _ = writeln!(out, "\n$ unflake run -- {}", demo.command.join(" "));
     let _ = out.flush();
     let color = match context.color {

@@ -1,12 +1,13 @@
-//! What cargo starts in place of each test program: it tells the driver what it was started with, and is gone.
+//! The program that cargo starts in place of each test program: it reports its own invocation to
+//! the driver and exits.
 //!
-//! It is started once for each test program, while cargo waits. So it is a program of its own, and without any library:
-//! its start takes a fraction of what unflake's takes. What it says is described in `src/desk.rs`, which reads it.
+//! It runs once for each test program, while cargo waits. So it uses no library at all and starts in
+//! a fraction of the time that unflake takes. `handoff_socket.rs` describes and reads its message.
 
 #![no_std]
 #![no_main]
-#![no_builtins] // There is no library that could have memcpy or strlen.
-#![allow(unsafe_op_in_unsafe_fn)] // Everything here is about memory that the system has laid out.
+#![no_builtins] // No library has memcpy or strlen here.
+#![allow(unsafe_op_in_unsafe_fn)] // All memory here was laid out by the system.
 
 use core::arch::{asm, global_asm};
 
@@ -20,7 +21,7 @@ const EXIT_GROUP: usize = 231;
 const AF_UNIX: usize = 1;
 const SOCK_STREAM: usize = 1;
 const SOCK_CLOEXEC: usize = 0o2000000;
-/// The system knows no longer path.
+/// The longest path that the system accepts.
 const LONGEST_PATH: usize = 4096;
 const PLACE: &[u8] = b"UNFLAKE_HAND_OVER=";
 const LIST: &[u8] = b"--list\0";
@@ -36,7 +37,7 @@ static mut DIRECTORY: [u8; LONGEST_PATH] = [0; LONGEST_PATH];
 
 type Texts = *mut *const u8;
 
-// A process begins with its number of words, its words and its variables on the stack.
+// The stack of a new process has the number of its words, the words and the variables.
 global_asm!(".globl _start", "_start:", "mov rdi, rsp", "and rsp, -16", "call {main}", "ud2", main = sym main);
 
 unsafe extern "C" fn main(stack: *mut usize) -> ! {
@@ -49,7 +50,7 @@ unsafe extern "C" fn main(stack: *mut usize) -> ! {
     if !(2..count).any(|at| begins(*words.add(at), LIST)) {
         exit(0);
     }
-    // Not instead of a run, but to be asked for its tests. It is not to see our variable.
+    // cargo wants the list of tests, so the program runs after all, without the driver's variable.
     let mut at = place(variables);
     while !(*variables.add(at)).is_null() {
         *variables.add(at) = *variables.add(at + 1);
@@ -59,7 +60,7 @@ unsafe extern "C" fn main(stack: *mut usize) -> ! {
     exit(127)
 }
 
-/// Whether everything could be said.
+/// Returns whether the whole message was sent.
 unsafe fn hand_over(count: usize, words: Texts, variables: Texts) -> bool {
     let place = *variables.add(place(variables));
     if place.is_null() {
@@ -77,12 +78,12 @@ unsafe fn hand_over(count: usize, words: Texts, variables: Texts) -> bool {
     if socket < 0 || system(CONNECT, socket as usize, &raw const ADDRESS as usize, size_of::<Address>()) < 0 {
         return false;
     }
-    // The length that comes back has the zero at the end in it.
+    // The returned length includes the zero at the end.
     let directory = system(GETCWD, &raw mut DIRECTORY as usize, LONGEST_PATH, 0);
     if directory < 0 {
         return false;
     }
-    // The system lays out words and variables one after the other, each with a zero at its end.
+    // The system puts words and variables one after the other, each with a zero at its end.
     let mut last = variables;
     while !(*last.add(1)).is_null() {
         last = last.add(1);
@@ -105,7 +106,7 @@ unsafe fn write(socket: usize, mut from: *const u8, mut left: usize) -> bool {
     true
 }
 
-/// Where our variable is among all; where it is not there, their end.
+/// The index of the driver's variable; without it, the end of the list.
 unsafe fn place(variables: Texts) -> usize {
     let mut at = 0;
     while !(*variables.add(at)).is_null() && !begins(*variables.add(at), PLACE) {

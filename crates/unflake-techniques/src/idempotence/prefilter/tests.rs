@@ -37,7 +37,7 @@ fn found(test: usize) -> (String, NioKind, Option<Isolation>) {
 
 #[test]
 fn few_processes_find_what_is_then_shown_in_a_process_of_its_own() {
-    let mut world = World::new(500, vec![(3, nio("x")), (400, nio("jvm.y"))]);
+    let mut world = World::new(500, vec![(3, nio("x")), (400, nio("process.y"))]);
     assert_eq!(play(&mut world, NioMode::IsolatedMethod), (vec![found(3), found(400)], 498));
     // Four with in-process environments; for each of the two one that shows it, and six that repeat it.
     assert_eq!((world.forks, world.executions), (4 + 2 * 7, 1000 + 2 * (2 + 3 * 2 + 3)));
@@ -61,9 +61,11 @@ fn what_class_loaders_hide_by_a_skip_is_found() {
 #[test]
 fn what_another_test_left_outside_of_classes_can_hide_something() {
     // It would fail the second time, if another had not left what cures it.
-    let cured =
-        Sim { fails: Some(Box::new(|state| state.get("x") == Some(&1) && !state.contains_key("jvm.y"))), ..nio("x") };
-    let mut world = World::new(3, vec![(0, polluter("jvm.y")), (1, cured)]);
+    let cured = Sim {
+        fails: Some(Box::new(|state| state.get("x") == Some(&1) && !state.contains_key("process.y"))),
+        ..nio("x")
+    };
+    let mut world = World::new(3, vec![(0, polluter("process.y")), (1, cured)]);
     assert_eq!(play(&mut world, NioMode::IsolatedMethod), (Vec::new(), 3));
 }
 

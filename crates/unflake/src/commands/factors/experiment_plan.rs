@@ -15,34 +15,9 @@ const ZONES: [&str; 4] = ["Pacific/Kiritimati", "Etc/GMT+12", "Asia/Kolkata", "A
 /// Zones whose changes of the clock are tried, beside that of this machine.
 const CHANGING: [&str; 2] = ["Europe/Berlin", "America/New_York"];
 /// Variables, or beginnings of their names, without which little works, or which are factors of their own.
-const ESSENTIAL: [&str; 27] = [
-    "PATH",
-    "HOME",
-    "USER",
-    "LOGNAME",
-    "SHELL",
-    "TERM",
-    "LANG",
-    "LC_",
-    "TZ",
-    "TMP",
-    "TEMP",
-    "PWD",
-    "OLDPWD",
-    "SHLVL",
-    "_",
-    "PYTHON",
-    "PYTEST",
-    "VIRTUAL_ENV",
-    "CONDA",
-    "LD_",
-    "XDG_",
-    "UNFLAKE_",
-    "SSL_",
-    "JAVA_HOME",
-    "CARGO",
-    "RUSTUP",
-    "NODE",
+const ESSENTIAL: [&str; 19] = [
+    "PATH", "HOME", "USER", "LOGNAME", "SHELL", "TERM", "LANG", "LC_", "TZ", "TMP", "TEMP", "PWD", "OLDPWD", "SHLVL",
+    "_", "LD_", "XDG_", "UNFLAKE_", "SSL_",
 ];
 
 /// Why memory limits are not tried with drivers.
@@ -187,7 +162,11 @@ fn locales(untried: &mut Vec<UntriedFactor>) -> Vec<Factor> {
 
 fn variables() -> Vec<Factor> {
     let mut names: Vec<String> = env::vars().map(|(name, _)| name).collect();
-    names.retain(|name| !ESSENTIAL.iter().any(|word| name == word || word.len() > 1 && name.starts_with(word)));
+    let of_tools = unflake_runners::tool_variables();
+    let is_essential = |name: &str| {
+        ESSENTIAL.iter().chain(&of_tools).any(|word| name == *word || word.len() > 1 && name.starts_with(word))
+    };
+    names.retain(|name| !is_essential(name));
     names.sort();
     names.into_iter().map(|name| Factor::Variable { name, value: None }).collect()
 }
