@@ -1,15 +1,14 @@
 //! One turn of the executor: what has come in is heard, and what was seen is told.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::rc::Rc;
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use unflake_model::{
-    Attempt, Death, Environment as Facts, EnvironmentId, Failure, Isolation, Observation, Outcome, Phase, Problem,
-    ProblemKind, Test, TestId, Timestamp, WriteSite,
+    Attempt, Death, Environment as Facts, EnvironmentId, Isolation, Observation, Problem, ProblemKind, Timestamp,
 };
-use unflake_protocol::{self as wire, Event, Hello, Order, StopCause};
+use unflake_protocol::{self as wire, AgentMessage as Event, AttemptResult, Hello, Order, StopCause};
 
 use crate::active_session::{Current, Process, Work};
 use crate::dependencies;
@@ -24,18 +23,6 @@ const BEAT: Duration = Duration::from_millis(100);
 const WATCH: Duration = Duration::from_millis(2);
 /// More letters than this are left for the next turn, so that the display does not freeze.
 const LETTERS: usize = 500;
-
-/// How an attempt ended.
-pub(crate) struct Ending {
-    pub(crate) outcome: Outcome,
-    pub(crate) seconds: f64,
-    pub(crate) trace: Option<PathBuf>,
-    pub(crate) layers: Option<PathBuf>,
-    pub(crate) dependencies: Option<PathBuf>,
-    pub(crate) failure: Option<Failure>,
-    pub(crate) stdout: String,
-    pub(crate) stderr: String,
-}
 
 impl Engine {
     pub(crate) fn turn(&mut self, tell: Tell<'_>) {
@@ -188,13 +175,7 @@ impl Engine {
             Event::Problem { kind, place, text } => self.said_problem(id, kind, place, text),
             Event::Listed { tests } => {
                 if let Some(environment) = self.environments.get_mut(&id) {
-                    let test = |listed: wire::Listed| Test {
-                        id: TestId::new(listed.id),
-                        file: listed.file.map(Into::into),
-                        line: listed.line,
-                        command: listed.command,
-                    };
-                    environment.gathering.extend(tests.into_iter().map(test));
+                    environment.gathering.extend(tests.into_iter().map(|listed| listed.test));
                 }
             }
             Event::Ready { deselected, unforkable, isolated, .. } => {
@@ -208,38 +189,7 @@ impl Engine {
                 self.tell_what_may_fail(id);
             }
             Event::Start { n, run, process, in_process } => self.started(id, n, run, process, in_process),
-            Event::Done {
-                n,
-                outcome,
-                signal,
-                exit,
-                seconds,
-                trace,
-                layers,
-                dependencies,
-                failure,
-                stdout,
-                stderr,
-                ..
-            } => {
-                let failure = failure.map(|failure| Failure {
-                    phase: match failure.phase {
-                        wire::Phase::SetUp => Phase::SetUp,
-                        wire::Phase::Call => Phase::Call,
-                        wire::Phase::TearDown => Phase::TearDown,
-                        wire::Phase::SharedTearDown => Phase::SharedTearDown,
-                        wire::Phase::Process => Phase::Process,
-                    },
-                    kind: failure.kind,
-                    message: failure.message,
-                    trace: failure.trace,
-                    file: failure.file,
-                    line: failure.line,
-                });
-                let outcome = outcome_of(outcome, death_of(signal, exit));
-                let [trace, layers, dependencies] = [trace, layers, dependencies].map(|path| path.map(PathBuf::from));
-                self.done(id, n, Ending { outcome, seconds, trace, layers, dependencies, failure, stdout, stderr });
-            }
+            Event::Done(result) => self.done(id, *result),
             Event::Stopped { cause, why } => {
                 // A limit that the user set for the suite is none for sessions that are compared: they are to run to their end.
                 let heeded = |work: &Work| cause == StopCause::Exit || !work.is_on_the_way() && !work.is_compared();
@@ -266,15 +216,13 @@ impl Engine {
                     self.works[at].environment = None;
                 }
             }
-            Event::Reaped { environment, signal, exit } => {
-                self.bury(environment, death_of(signal, exit));
-            }
+            Event::Reaped { environment, death } => self.bury(environment, death),
             Event::Remembered { .. } => self.remembered(id),
             Event::Changed { path } => self.changed(id, Path::new(&path)),
             Event::Sites { path } => self.assertions.sites = Some(path.into()),
             Event::Filtering => {}
             Event::Restored { failed } => self.restored(id, failed),
-            Event::Written { cell, file, line, function } => self.written(id, cell, WriteSite { file, line, function }),
+            Event::Written { cell, site } => self.written(id, cell, site),
             Event::Bye => {
                 if let Some(environment) = self.environments.get_mut(&id) {
                     environment.state = State::Ending;
@@ -284,13 +232,8 @@ impl Engine {
     }
 
     /// Only the user's own command is judged; a helper process that cannot collect is replaced by other means.
-    fn said_problem(&mut self, id: u32, kind: wire::ProblemKind, place: Option<String>, text: String) {
+    fn said_problem(&mut self, id: u32, kind: ProblemKind, place: Option<String>, text: String) {
         if self.environments.get(&id).is_some_and(|environment| environment.role == Role::Suite) {
-            let kind = match kind {
-                wire::ProblemKind::Collection => ProblemKind::Collection,
-                wire::ProblemKind::Usage => ProblemKind::Usage,
-                wire::ProblemKind::Internal => ProblemKind::Internal,
-            };
             self.problem(Problem { kind, place, text });
         } else {
             self.cannot_answer(id, &text);
@@ -322,9 +265,11 @@ impl Engine {
     }
 
     /// An answer is never taken for another test's.
-    fn done(&mut self, id: u32, n: u32, ending: Ending) {
+    fn done(&mut self, id: u32, ending: AttemptResult) {
         let Some(at) = self.work_in(id) else { return };
-        let Some(test) = self.environments.get(&id).and_then(|one| one.listing.tests.get(n as usize)) else { return };
+        let Some(test) = self.environments.get(&id).and_then(|one| one.listing.tests.get(ending.n as usize)) else {
+            return;
+        };
         let Some(current) = self.works[at].work.ended(&test.id) else { return };
         // What Ctrl-C or the end of all time did to the test in flight says nothing about the test.
         if self.stopped().is_some() {
@@ -333,7 +278,7 @@ impl Engine {
         self.attempted(at, id, current, ending);
     }
 
-    pub(crate) fn attempted(&mut self, at: usize, id: u32, current: Current, ending: Ending) {
+    pub(crate) fn attempted(&mut self, at: usize, id: u32, current: Current, ending: AttemptResult) {
         let Some(environment) = self.environments.get_mut(&id) else { return };
         let session = &self.works[at].work.session;
         let (in_environment, origin, position) = match current.process {
@@ -342,15 +287,17 @@ impl Engine {
             None => (id, environment.origin(), environment.attempts),
         };
         if let Some(directory) = ending.trace {
-            let (test, environment) = (current.test.clone(), EnvironmentId(in_environment));
+            let (test, environment, directory) =
+                (current.test.clone(), EnvironmentId(in_environment), directory.into());
             self.seen.push(Observation::Traced { test, environment, directory });
         }
         if let Some(file) = ending.layers.filter(|_| !self.launch.layers.is_empty()) {
-            let (test, environment) = (current.test.clone(), EnvironmentId(in_environment));
+            let (test, environment, file) = (current.test.clone(), EnvironmentId(in_environment), file.into());
             self.seen.push(Observation::Looked { test, environment, file });
         }
         if let Some(path) = ending.dependencies.filter(|_| session.depends.is_some()) {
-            let (session, test, on) = (session.id, current.test.clone(), Box::new(dependencies::read(&path)));
+            let (session, test, on) =
+                (session.id, current.test.clone(), Box::new(dependencies::read(Path::new(&path))));
             self.seen.push(Observation::Depends { session, test, on });
         }
         self.seen.push(Observation::Attempted(Attempt {
@@ -386,27 +333,6 @@ impl Engine {
         } else if work.is_on_the_way() {
             self.stepped(at, id);
         }
-    }
-}
-
-fn death_of(signal: Option<i32>, exit: Option<i32>) -> Death {
-    match (signal, exit) {
-        (Some(signal), _) => Death::Signal(signal),
-        (_, Some(code)) => Death::Exit(code),
-        _ => Death::Unknown,
-    }
-}
-
-fn outcome_of(outcome: wire::Outcome, death: Death) -> Outcome {
-    match outcome {
-        wire::Outcome::Passed => Outcome::Passed,
-        wire::Outcome::Failed => Outcome::Failed,
-        wire::Outcome::Error => Outcome::Error,
-        wire::Outcome::Skipped => Outcome::Skipped,
-        wire::Outcome::ExpectedFailure => Outcome::ExpectedFailure,
-        wire::Outcome::UnexpectedPass => Outcome::UnexpectedPass,
-        wire::Outcome::TimedOut => Outcome::TimedOut,
-        wire::Outcome::Crashed => Outcome::Crashed(death),
     }
 }
 

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use std::{io, thread};
 
 use unflake_model::Death;
-use unflake_protocol::{Event, Hello, Line, LineError, LineReader};
+use unflake_protocol::{AgentMessage, Hello, Line, LineError, LineReader};
 
 use crate::worlds::News;
 
@@ -21,7 +21,7 @@ pub(crate) enum Letter {
     Said {
         environment: u32,
         connection: u64,
-        event: Event,
+        event: AgentMessage,
     },
     /// A line that could not be understood.
     Garbled {
@@ -70,7 +70,7 @@ pub(crate) fn open(socket: &Path) -> io::Result<(Sender<Letter>, Receiver<Letter
 fn listen(connection: u64, stream: UnixStream, to: &Sender<Letter>) {
     let Ok(from) = stream.try_clone() else { return };
     let mut lines = LineReader::new(from);
-    let Ok(Line::Message(Event::Hello(hello))) = lines.read() else {
+    let Ok(Line::Message(AgentMessage::Hello(hello))) = lines.read() else {
         let _ = (&stream).write_all(b"{\"order\":\"end\"}\n");
         return;
     };
@@ -90,7 +90,7 @@ fn listen(connection: u64, stream: UnixStream, to: &Sender<Letter>) {
         }
         sent = match lines.read() {
             Ok(Line::Message(event)) => {
-                if matches!(event, Event::Idle | Event::Bye) {
+                if matches!(event, AgentMessage::Idle | AgentMessage::Bye) {
                     quick = 0;
                 }
                 to.send(Letter::Said { environment, connection, event })

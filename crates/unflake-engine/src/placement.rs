@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use unflake_model::{Isolation, Observation, Placement, Purpose, TestId};
-use unflake_protocol::Order;
+use unflake_protocol::{Order, RunOrder};
 
 use crate::active_session::Work;
 use crate::engine::{Engine, Placed};
@@ -226,28 +226,18 @@ impl Engine {
         let as_in_the_suite = matches!(placed.work.session.purpose, Purpose::Suite | Purpose::Again);
         let jobs = if as_in_the_suite { self.launch.jobs as u32 } else { 1 };
         let limit = self.launch.timeout.map(|limit| limit.as_millis() as u64);
-        let (tests, again, hold) = (numbers, part.again, false);
         let session = &placed.work.session;
-        let mut sent = environment.order(&match environment.listing.isolated {
+        let run = RunOrder { again: part.again, ..RunOrder::new(numbers) };
+        let mut sent = environment.order(&Order::Run(match environment.listing.isolated {
             true => {
                 let depends = session.depends.is_some();
                 let apart = depends && session.purpose == Purpose::Suite;
                 let in_process = session.place == Placement::Fresh(Isolation::InProcess);
-                Order::Run { tests, again, jobs, limit, hold, probe: probe_of(session), depends, apart, in_process }
+                RunOrder { jobs, limit, probe: probe_of(session), depends, apart, in_process, ..run }
             }
             // It was told when it was started.
-            false => Order::Run {
-                tests,
-                again,
-                jobs: 1,
-                limit: None,
-                hold,
-                probe: None,
-                depends: false,
-                apart: false,
-                in_process: false,
-            },
-        });
+            false => run,
+        }));
         if leave && sent.is_ok() {
             sent = environment.order(&Order::End { failed: None });
         }

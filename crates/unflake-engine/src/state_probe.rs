@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use serde::Deserialize;
 use unflake_model::{Cell, Observation, Session, WriteSite};
-use unflake_protocol::{self as wire, NotRestored, Order};
+use unflake_protocol::{NotRestored, Order, ProbeOrder};
 
 use crate::engine::Engine;
 use crate::environment::{Environment, State};
@@ -27,9 +27,9 @@ pub(crate) struct Left {
 }
 
 /// The same where tests run in processes of the agent's: all of it in one order.
-pub(crate) fn probe_of(session: &Session) -> Option<wire::Probe> {
+pub(crate) fn probe_of(session: &Session) -> Option<ProbeOrder> {
     let probe = session.probe.as_ref()?;
-    Some(wire::Probe { after: session.prefix, restore: probe.restore.clone() })
+    Some(ProbeOrder { after: session.prefix, restore: probe.restore.clone() })
 }
 
 impl Environment {

@@ -5,12 +5,11 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use unflake_model::{Death, Failure, Observation, Outcome, Phase};
-use unflake_protocol::Order;
+use unflake_protocol::{AttemptResult, Order};
 
 use crate::active_session::{Current, Overdue};
 use crate::engine::Engine;
 use crate::environment::{Environment, Role, State};
-use crate::event_loop::Ending;
 use crate::fork_tree::prefix::Past;
 use crate::supervisor::is_alive;
 
@@ -264,10 +263,9 @@ impl Engine {
                 (Outcome::Crashed(death), failure("Crashed", death.to_string(), trace))
             }
         };
-        let (stdout, stderr) = (String::new(), String::new());
         let trace = self.launch.traced.and_then(|_| self.last("trace", id));
         let layers = self.last("layers", id).filter(|_| !self.launch.layers.is_empty());
-        let ending = Ending { outcome, seconds, trace, layers, dependencies: None, failure, stdout, stderr };
+        let ending = AttemptResult { trace, layers, failure, ..AttemptResult::new(0, current.run, outcome, seconds) };
         self.attempted(at, id, current, ending);
         match outcome {
             Outcome::TimedOut => format!("`{test}` ran out of time"),
@@ -276,11 +274,11 @@ impl Engine {
     }
 
     /// Where the trace is of an attempt whose end nobody could tell, or what it looked like: that which its process began last.
-    fn last(&self, what: &str, id: u32) -> Option<PathBuf> {
+    fn last(&self, what: &str, id: u32) -> Option<String> {
         let begins = format!("{what}-{}-", self.environments.get(&id)?.pid?);
         let number = |path: &PathBuf| path.file_name()?.to_str()?.strip_prefix(&begins)?.parse::<u32>().ok();
         let all = fs::read_dir(self.directory.path()).ok()?.filter_map(|entry| Some(entry.ok()?.path()));
-        all.filter(|path| number(path).is_some()).max_by_key(number)
+        all.filter(|path| number(path).is_some()).max_by_key(number).map(|path| path.to_string_lossy().into_owned())
     }
 
     pub(crate) fn interrupt(&mut self) {

@@ -2,7 +2,7 @@
 //! its environment dies on the way.
 
 use unflake_model::Death;
-use unflake_protocol::Order;
+use unflake_protocol::{Order, RunOrder};
 
 use crate::engine::Engine;
 use crate::environment::State;
@@ -65,17 +65,7 @@ impl Engine {
             Some(cells) => environment.order(&Order::Watch { cells: cells.clone() }),
             None => Ok(()),
         };
-        let run = Order::Run {
-            tests,
-            again: 0,
-            jobs: 1,
-            limit: None,
-            hold: true,
-            probe: None,
-            depends: false,
-            apart: false,
-            in_process: false,
-        };
+        let run = Order::Run(RunOrder { hold: true, ..RunOrder::new(tests) });
         if sent.and_then(|()| environment.order(&run)).is_err() {
             environment.kill();
         }

@@ -316,9 +316,9 @@ mod tests {
         let ok = "\nrunning 1 test\ntest x ... ok\n\ntest result: ok. 1 passed; 0 failed; 0 ignored\n\n";
         assert_eq!(judge("x", &end(How::Exit(0), ok, "")).outcome, Outcome::Passed);
         let left = judge("x", &end(How::Exit(0), "\nrunning 1 test\n", ""));
-        assert_eq!((left.outcome, left.how), (Outcome::Crashed, Some(How::Exit(0))));
+        assert_eq!(left.outcome, Outcome::Crashed(How::Exit(0).death()));
         let none = "\nrunning 0 tests\n\ntest result: ok. 0 passed; 0 failed; 0 ignored\n";
-        assert_eq!(judge("x", &end(How::Exit(0), none, "")).outcome, Outcome::Crashed);
+        assert_eq!(judge("x", &end(How::Exit(0), none, "")).outcome, Outcome::Crashed(How::Exit(0).death()));
     }
 
     #[test]

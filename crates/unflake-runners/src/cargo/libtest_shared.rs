@@ -232,9 +232,9 @@ mod tests {
     fn what_goes_wrong_at_the_very_end_is_not_lost() {
         let text = "test a ... ok\n\ntest result: ok. 1 passed; 0 failed; 0 ignored\n";
         assert_eq!(follow(text, How::Exit(0)), ["0 Passed"]);
-        assert!(follow(text, How::Signal(11))[0].starts_with("0 Crashed: after its last test"));
+        assert!(follow(text, How::Signal(11))[0].starts_with("0 Crashed(Signal(11)): after its last test"));
         // A line for b was lost among what tests wrote: somebody has to look again.
         let text = "test a ... ok\n\ntest result: ok. 2 passed; 0 failed; 0 ignored\n";
-        assert!(follow(text, How::Exit(0))[0].starts_with("0 Crashed"));
+        assert!(follow(text, How::Exit(0))[0].starts_with("0 Crashed(Exit(0))"));
     }
 }

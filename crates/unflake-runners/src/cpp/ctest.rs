@@ -337,11 +337,11 @@ mod tests {
         let plain = Rules::default();
         assert_eq!(judged(&plain, How::Exit(0), ""), Outcome::Passed);
         assert_eq!(judged(&plain, How::Exit(3), ""), Outcome::Failed);
-        assert_eq!(judged(&plain, How::Signal(11), ""), Outcome::Crashed);
+        assert_eq!(judged(&plain, How::Signal(11), ""), Outcome::Crashed(How::Signal(11).death()));
         let will_fail = Rules { will_fail: true, ..Rules::default() };
         assert_eq!(judged(&will_fail, How::Exit(3), ""), Outcome::Passed);
         assert_eq!(judged(&will_fail, How::Exit(0), ""), Outcome::Failed);
-        assert_eq!(judged(&will_fail, How::Signal(11), ""), Outcome::Crashed);
+        assert_eq!(judged(&will_fail, How::Signal(11), ""), Outcome::Crashed(How::Signal(11).death()));
         let pass = Rules { pass: pattern("all good"), ..Rules::default() };
         assert_eq!(judged(&pass, How::Exit(3), "all good"), Outcome::Passed);
         assert_eq!(judged(&pass, How::Exit(0), "hm"), Outcome::Failed);

@@ -272,16 +272,16 @@ mod tests {
     #[test]
     fn a_death_belongs_to_the_test_that_ran_or_was_about_to() {
         let said = follow(&["A.A", "A.B"], &["[ RUN      ] A.A"], How::Signal(11));
-        assert_eq!(said, ["start 0", "0 Crashed killed by SIGSEGV"]);
+        assert_eq!(said, ["start 0", "0 Crashed(Signal(11)) killed by SIGSEGV"]);
         let said = follow(&["A.A", "A.B"], &["[ RUN      ] A.A", "[       OK ] A.A (0 ms)"], How::Signal(6));
-        assert_eq!(said, ["start 0", "0 Passed", "start 1", "1 Crashed killed by SIGABRT"]);
+        assert_eq!(said, ["start 0", "0 Passed", "start 1", "1 Crashed(Signal(6)) killed by SIGABRT"]);
     }
 
     #[test]
     fn what_goes_wrong_after_the_last_test_is_not_lost() {
         let lines = ["[ RUN      ] A.A", "[       OK ] A.A (0 ms)"];
         let said = follow(&["A.A"], &lines, How::Signal(11));
-        assert_eq!(said, ["start 0", "0 Crashed after its last test: killed by SIGSEGV"]);
+        assert_eq!(said, ["start 0", "0 Crashed(Signal(11)) after its last test: killed by SIGSEGV"]);
         assert!(follow(&["A.A"], &lines, How::Exit(1))[1].starts_with("0 Error no test failed"));
         assert_eq!(follow(&["A.A"], &lines, How::Exit(0)), ["start 0", "0 Passed"]);
     }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use unflake_protocol::{Event, Outcome, Probe};
+use unflake_protocol::{AttemptResult, Event, Outcome, Probe};
 use unflake_worlds::SpawnSpec;
 
 use crate::driver::connection::Wire;
@@ -128,7 +128,7 @@ impl Floor<'_> {
     fn run_alone(&self, program: &Arc<dyn Program>, number: u32, again: u32) {
         for run in 0..=again {
             let mut failing = false;
-            self.follow(program, &[number], run, 1, |judged| failing = is_failure(judged.outcome));
+            self.follow(program, &[number], run, 1, |judged| failing = judged.outcome.is_failure());
             if !failing {
                 return;
             }
@@ -242,7 +242,7 @@ impl Floor<'_> {
     /// All that share a process share what is known of it, but for the first, before which there was nobody.
     fn tell_with_files(&self, mut events: Vec<Event>, depended: impl Fn(usize) -> Option<String>) {
         let ends = events.iter_mut().filter_map(|event| match event {
-            Event::Done { dependencies, .. } => Some(dependencies),
+            Event::Done(done) => Some(&mut done.dependencies),
             _ => None,
         });
         let mut known = Vec::new();
@@ -256,16 +256,11 @@ impl Floor<'_> {
     }
 
     fn done(&self, n: u32, run: u32, judged: Judged, trace: Option<String>) -> Event {
-        let (signal, exit) = match judged.how {
-            Some(How::Signal(number)) => (Some(number), None),
-            Some(How::Exit(code)) => (None, Some(code)),
-            _ => (None, None),
-        };
         let short = |text: &str| shortened(text, self.limits.output);
         let failure = judged.failure.map(|mut failure| {
             failure.message = short(&failure.message);
             failure.trace = short(&failure.trace);
-            Box::new(failure)
+            failure
         });
         // What a passing test prints is of no use to anybody.
         let (stdout, stderr) = match failure {
@@ -273,20 +268,14 @@ impl Floor<'_> {
             None => Default::default(),
         };
         let Judged { outcome, seconds, layers, .. } = judged;
-        Event::Done {
-            n,
-            run,
-            outcome,
-            signal,
-            exit,
-            seconds,
+        Event::Done(Box::new(AttemptResult {
             trace,
-            dependencies: None,
             layers,
             failure,
             stdout,
             stderr,
-        }
+            ..AttemptResult::new(n, run, outcome, seconds)
+        }))
     }
 }
 
@@ -296,8 +285,4 @@ enum Told {
     Nothing,
     Start,
     Done,
-}
-
-fn is_failure(outcome: Outcome) -> bool {
-    matches!(outcome, Outcome::Failed | Outcome::Error | Outcome::TimedOut | Outcome::Crashed)
 }

@@ -12,7 +12,7 @@ use std::time::Duration;
 use nix::fcntl::{Flock, FlockArg};
 use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::{ForkResult, Pid, fork, setpgid};
-use unflake_protocol::{Event, Hello, Listed, Order, ProblemKind, VERSION};
+use unflake_protocol::{Death, Event, Hello, ListedTest, Order, ProblemKind, RunOrder, Test, TestId, VERSION};
 
 use crate::driver::connection::Wire;
 use crate::driver::dispatch::Floor;
@@ -165,12 +165,9 @@ impl Driver {
         }
         let mut numbers = 0..;
         for cases in self.suite.cases.chunks(LISTED_AT_ONCE) {
-            let listed = |(case, n): (&Case, u32)| Listed {
-                n,
-                id: case.id.clone(),
-                file: case.file.clone(),
-                line: case.line,
-                command: case.command.clone(),
+            let listed = |(case, n): (&Case, u32)| {
+                let (id, file) = (TestId::new(&case.id), case.file.as_deref().map(Into::into));
+                ListedTest { n, test: Test { id, file, line: case.line, command: case.command.clone() } }
             };
             self.wire.tell(&Event::Listed { tests: cases.iter().zip(&mut numbers).map(listed).collect() });
         }
@@ -185,7 +182,7 @@ impl Driver {
     fn take_orders(&mut self) -> ExitCode {
         while let Some(order) = self.wire.next_order() {
             match order {
-                Order::Run { tests, again, jobs, limit, probe, depends, apart, in_process, .. } => {
+                Order::Run(RunOrder { tests, again, jobs, limit, probe, depends, apart, in_process, .. }) => {
                     let floor = Floor {
                         cases: &self.suite.cases,
                         wire: &self.wire,
@@ -259,11 +256,11 @@ impl Driver {
     }
 
     fn reap(&mut self, environment: u32) {
-        let (signal, exit) = match self.copies.remove(&environment).map(|pid| waitpid(pid, None)) {
-            Some(Ok(WaitStatus::Exited(_, code))) => (None, Some(code)),
-            Some(Ok(WaitStatus::Signaled(_, signal, _))) => (Some(signal as i32), None),
-            _ => (None, None),
+        let death = match self.copies.remove(&environment).map(|pid| waitpid(pid, None)) {
+            Some(Ok(WaitStatus::Exited(_, code))) => Death::Exit(code),
+            Some(Ok(WaitStatus::Signaled(_, signal, _))) => Death::Signal(signal as i32),
+            _ => Death::Unknown,
         };
-        self.wire.tell(&Event::Reaped { environment, signal, exit });
+        self.wire.tell(&Event::Reaped { environment, death });
     }
 }

@@ -8,7 +8,7 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use unflake_protocol::{Failed, NotRestored, Outcome, Phase, Probe, ProblemKind};
+use unflake_protocol::{Death, Failed, NotRestored, Outcome, Phase, Probe, ProblemKind};
 use unflake_worlds::SpawnSpec;
 
 use crate::process::child::Limits;
@@ -202,11 +202,20 @@ pub(crate) enum How {
     TimedOut,
 }
 
+impl How {
+    pub(crate) fn death(self) -> Death {
+        match self {
+            Self::Exit(code) => Death::Exit(code),
+            Self::Signal(number) => Death::Signal(number),
+            Self::TimedOut => Death::Unknown,
+        }
+    }
+}
+
 /// How a test ended.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Judged {
     pub(crate) outcome: Outcome,
-    pub(crate) how: Option<How>,
     pub(crate) seconds: f64,
     pub(crate) failure: Option<Failed>,
     pub(crate) stdout: String,
@@ -217,7 +226,7 @@ pub(crate) struct Judged {
 
 impl Judged {
     pub(crate) fn new(outcome: Outcome, seconds: f64) -> Self {
-        Self { outcome, how: None, seconds, failure: None, stdout: String::new(), stderr: String::new(), layers: None }
+        Self { outcome, seconds, failure: None, stdout: String::new(), stderr: String::new(), layers: None }
     }
 
     pub(crate) fn failed(self, failure: Failed) -> Self {
@@ -237,7 +246,7 @@ impl Judged {
         };
         let message = message.unwrap_or(words);
         let failure = Failed { phase: Phase::Process, trace: said.to_owned(), ..failed("Crashed", &message) };
-        Self { how: Some(how), ..Self::new(Outcome::Crashed, seconds) }.failed(failure)
+        Self::new(Outcome::Crashed(how.death()), seconds).failed(failure)
     }
 
     pub(crate) fn timed_out(seconds: f64, said: &str) -> Self {

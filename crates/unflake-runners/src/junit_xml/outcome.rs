@@ -175,9 +175,8 @@ pub(crate) fn judge_whole(tests: &[Reported], end: &End, here: &Path) -> Vec<Jud
         let message = format!("no test failed by the report, but the command {}", how_it_left(end.how));
         let message = if any { format!("after its last test the command {}", how_it_left(end.how)) } else { message };
         let failure = Failed { phase: Phase::SharedTearDown, trace: printed(end), ..failed("Failed", &message) };
-        let outcome = if died { Outcome::Crashed } else { Outcome::Error };
-        let how = died.then_some(end.how);
-        *last = Judged { how, ..Judged::new(outcome, last.seconds) }.failed(failure);
+        let outcome = if died { Outcome::Crashed(end.how.death()) } else { Outcome::Error };
+        *last = Judged::new(outcome, last.seconds).failed(failure);
     }
     judged
 }

@@ -256,11 +256,11 @@ mod tests {
     #[test]
     fn a_process_that_dies_takes_its_test_with_it() {
         let lines = [r#"@@{"start":0}@@"#, r#"@@{"done":0,"outcome":"passed"}@@"#, r#"@@{"start":1}@@"#];
-        let crashed = "1 Crashed: Process the process left with exit code 0";
+        let crashed = "1 Crashed(Exit(0)): Process the process left with exit code 0";
         assert_eq!(follow(&lines, How::Exit(0)), ["0 begins", "0 Passed", "1 begins", crashed]);
         assert!(follow(&lines, How::TimedOut)[3].starts_with("1 TimedOut"));
         assert_eq!(follow(&[lines[0], lines[1], r#"@@{"enough":true}@@"#], How::Exit(0)), ["0 begins", "0 Passed"]);
-        let crashed = "0 Crashed: Process no such class";
+        let crashed = "0 Crashed(Exit(1)): Process no such class";
         assert_eq!(follow(&[r#"@@{"problem":"no such class"}@@"#], How::Exit(1)), ["0 begins", crashed]);
     }
 }
