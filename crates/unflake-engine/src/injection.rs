@@ -8,7 +8,7 @@ use std::{env, fs, io, process};
 use unflake_model::{Granularity, Layer};
 use unflake_protocol::variables;
 
-use crate::engine::Tracing;
+use crate::launch::Tracing;
 
 /// The agent for pytest, as it travels inside the binary.
 const PYTEST_AGENT: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/agent.rs"));

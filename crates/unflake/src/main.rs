@@ -40,7 +40,7 @@ fn main() -> ExitCode {
     }
     let cli = Cli::parse();
     match &cli.command {
-        Command::Keep { arguments } => return unflake_engine::keep(arguments),
+        Command::Keep { arguments } => return unflake_engine::supervise(arguments),
         Command::Drive { results: Some(results), one_test: Some(one_test), command, .. } => {
             let reports = unflake_runners::ResultsCommand { results: results.clone(), one_test: one_test.clone() };
             return unflake_runners::drive_by_reports(&reports, command);

@@ -124,7 +124,7 @@ pub(crate) fn launch(settings: &Settings) -> Launch {
     let myself = env::current_exe().map(|path| path.to_string_lossy().into_owned()).unwrap_or("unflake".to_owned());
     Launch {
         command: settings.command.value.clone(),
-        keeper: vec![myself.clone(), "keep".to_owned()],
+        supervisor: vec![myself.clone(), "keep".to_owned()],
         driver: driver(settings, myself),
         cache: cache(),
         suite: true,
