@@ -19,7 +19,7 @@ from statistics import median
 
 import jvm
 
-AGENT = jvm.ROOT / "agents" / "junit" / "agent"
+AGENT = jvm.ROOT / "agents" / "jvm" / "agent"
 CLASS_PATH = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:build-classpath"
 MARK = "<bench>"
 HEAD = 256
@@ -53,8 +53,8 @@ class Module:
         return os.pathsep + str(found[0])
 
     def agent(self, jars):
-        parts = ["common", "lines", "state"] + ["platform"] * ("junit-platform" in jars) + ["classic"] * bool(re.search(r"/junit-4", jars))
-        sources = [str(source) for part in parts for source in (AGENT / part).rglob("*.java")]
+        adapters = {"platform": "junit-platform" in jars, "junit4": bool(re.search(r"/junit-4", jars)), "warmup": False}
+        sources = [str(source) for source in AGENT.rglob("*.java") if adapters.get(source.parent.name, True)]
         classes, jar = self.place / "agent", self.place / "agent.jar"
         tool = lambda name: str(Path(self.java).with_name(name))
         jvm.quiet([tool("javac"), "-nowarn", "-proc:none", "-cp", jars, "-d", str(classes), *sources], self.place, (0,))
@@ -63,7 +63,7 @@ class Module:
 
     def run(self, options, order):
         """What it says."""
-        words = [self.java, *options, "-ea", "-cp", self.class_path, "unflake.junit.Main", MARK]
+        words = [self.java, *options, "-ea", "-cp", self.class_path, "unflake.jvm.Main", MARK]
         words += [str(self.place / name) for name in ("surefire", "system")] + [order]
         limits = dict.fromkeys(("UNFLAKE_TRACE_THREAD_EVENTS", "UNFLAKE_TRACE_EVENTS"), str(MOST))
         told = dict(os.environ, UNFLAKE_TRACE=str(self.place / "trace"), **limits)

@@ -1,28 +1,38 @@
-"""An agent without a runner, for testing what unflake does with agents: `python3 fake_agent.py script.json`.
+"""A scripted agent without a runner, to test unflake itself: `python3 fake_agent.py script.json`.
 
-It reads the variables of a real agent (UNFLAKE_SOCKET, UNFLAKE_ENVIRONMENT, …) and carries out the script, a JSON
-list of steps, one after the other. After the last it leaves with status 0.
+It reads the variables of a real agent (UNFLAKE_SOCKET, UNFLAKE_ENVIRONMENT, …) and executes the
+script, a JSON list of steps. After the last step it exits with status 0.
 
-    {"send": {"event": "note", "text": "x"}}    send a message; {"hello": {…}} sends a hello with these fields changed
-    {"send_raw": "not json"}                    send a text as it is (no newline is added)
-    {"expect": "run"}                           wait for an order of this kind; others before it are dropped
+    {"send": {"event": "note", "text": "x"}}    send a message
+    {"hello": {…}}                              send `hello` with these fields changed
+    {"send_raw": "not json"}                    send a text without a newline
+    {"expect": "run"}                           wait for an order of this kind, drop others
     {"sleep": 0.2}                              seconds
     {"print": "text"}, {"print_error": "text"}  write to standard output or error
-    {"close": true}                             close the connection and go on
+    {"close": true}                             close the connection and continue
     {"exit": 3}, {"signal": 11}                 end at once
-    {"hang": true}                              wait for ever, deaf to SIGTERM and SIGINT if the value is "deaf"
-    {"spawn_daemon": true}                      leave a `sleep 1000` behind in a session of its own; its pid goes to
-                                                the file `daemon` in the side directory
+    {"hang": true}                              wait forever; "deaf" ignores SIGTERM and SIGINT
+    {"spawn_daemon": true}                      start a `sleep 1000` in a new session; its pid
+                                                goes to the file `daemon` in the side directory
     {"serve": {"tests": {"a": ["failed", "passed"], "b": "passed"}}}
-                                                be a whole agent until `end`
+                                                be a complete agent until `end`
 
-`serve` says hello, lists the tests in their order and obeys. Each time a test runs, its next outcome is taken; the last
-one repeats. Outcomes are those of the protocol, and "crash" (SIGSEGV in the test), "hang", "exit" (the process ends
-with status 3), "stop" (passes, then the runner wants to stop) and "pgroup" (leaves a `sleep 1000` in the agent's process
-group, then passes). A copy starts again with the first outcomes, as a fresh environment would, unless "shared": true
-says that it goes on where its parent was; "fresh": {"a": "passed"} gives a test other outcomes in every process but
-the first. Further fields of `serve`: "unforkable": "why", "seconds": 0.1 (how long a
-test takes, slept), "deselected": 2, "stdout": "text" (of failures), "bye": false (leave without it).
+`serve` sends `hello`, lists the tests and executes orders. Each run of a test takes its next
+outcome; the last one repeats. Outcomes are those of the protocol and
+
+- "crash": SIGSEGV in the test,
+- "hang": waits forever,
+- "exit": the process exits with status 3,
+- "stop": passes, then the runner wants to stop,
+- "pgroup": leaves a `sleep 1000` in the agent's process group, then passes.
+
+Further fields of `serve`:
+
+- "shared": true: a forked process continues with the outcomes of its parent. By default it starts
+  again with the first ones, as a fresh environment would.
+- "fresh": {"a": "passed"}: other outcomes of a test in every process but the first.
+- "unforkable": "why"; "seconds": 0.1, how long a test sleeps; "deselected": 2; "stdout": "text" of
+  failures; "bye": false, to exit without it.
 """
 
 import json
@@ -34,11 +44,11 @@ import sys
 import time
 
 
-class Left(Exception):
-    """unflake closed the connection."""
+class ConnectionClosed(Exception):
+    """unflake has closed the connection."""
 
 
-class Agent:
+class FakeAgent:
     def __init__(self):
         self.environment = int(os.environ.get("UNFLAKE_ENVIRONMENT", "0"))
         self.parent = None
@@ -49,7 +59,7 @@ class Agent:
     def connect(self):
         self.socket = socket.socket(socket.AF_UNIX)
         self.socket.connect(self.path)
-        self.rest = b""
+        self.received = b""
 
     def send(self, event, **fields):
         self.send_raw(json.dumps({"event": event, **fields}) + "\n")
@@ -65,47 +75,47 @@ class Agent:
         hello.update(changes)
         self.send("hello", **hello)
 
-    def order(self):
-        while b"\n" not in self.rest:
-            got = self.socket.recv(65536)
-            if not got:
-                raise Left
-            self.rest += got
-        line, self.rest = self.rest.split(b"\n", 1)
+    def next_order(self):
+        while b"\n" not in self.received:
+            data = self.socket.recv(65536)
+            if not data:
+                raise ConnectionClosed
+            self.received += data
+        line, self.received = self.received.split(b"\n", 1)
         return json.loads(line)
 
     def expect(self, kind):
-        while self.order()["order"] != kind:
+        while self.next_order()["order"] != kind:
             pass
 
 
-def sleep_in_background(**options):
-    nothing = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    return subprocess.Popen(["sleep", "1000"], **nothing, **options)
+def start_sleep(**options):
+    no_streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    return subprocess.Popen(["sleep", "1000"], **no_streams, **options)
 
 
-def hang(deaf=False):
-    if deaf:
+def hang(ignores_signals=False):
+    if ignores_signals:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         signal.signal(signal.SIGINT, signal.SIG_IGN)
     while True:
         time.sleep(1000)
 
 
-def die(number):
+def kill_self(number):
     signal.signal(number, signal.SIG_DFL) if number != signal.SIGKILL else None
     os.kill(os.getpid(), number)
     time.sleep(10)
 
 
-class Server:
-    """A whole agent, for the step `serve`."""
+class AgentServer:
+    """A complete agent, for the step `serve`."""
 
     def __init__(self, agent, script):
         self.agent = agent
         self.script = script
         self.names = list(script["tests"])
-        self.times = {}
+        self.runs = {}
         self.children = {}
 
     def serve(self):
@@ -117,12 +127,13 @@ class Server:
         unforkable = self.script.get("unforkable")
         agent.send("ready", tests=len(listed), deselected=self.script.get("deselected", 0), unforkable=unforkable)
         while True:
-            order = agent.order()
-            if order["order"] == "end":
+            fields = agent.next_order()
+            kind = fields.pop("order")
+            if kind == "end":
                 if self.script.get("bye", True):
                     agent.send("bye")
                 os._exit(0)
-            getattr(self, order["order"])(**{key: value for key, value in order.items() if key != "order"})
+            getattr(self, kind)(**fields)
 
     def run(self, tests, again):
         for n in tests:
@@ -142,29 +153,29 @@ class Server:
         if self.agent.environment != 0:
             outcomes = self.script.get("fresh", {}).get(name, outcomes)
         outcomes = [outcomes] if isinstance(outcomes, str) else outcomes
-        times = self.times.get(name, 0)
-        self.times[name] = times + 1
-        outcome = outcomes[min(times, len(outcomes) - 1)]
+        runs = self.runs.get(name, 0)
+        self.runs[name] = runs + 1
+        outcome = outcomes[min(runs, len(outcomes) - 1)]
         self.agent.send("start", n=n, run=run)
         seconds = self.script.get("seconds", 0)
         time.sleep(seconds)
         if outcome == "crash":
-            die(signal.SIGSEGV)
+            kill_self(signal.SIGSEGV)
         if outcome == "hang":
             hang()
         if outcome == "exit":
             os._exit(3)
         if outcome == "pgroup":
-            sleep_in_background()
-        told = "passed" if outcome in ("stop", "pgroup") else outcome
+            start_sleep()
+        reported = "passed" if outcome in ("stop", "pgroup") else outcome
         details = {}
-        if told in ("failed", "error"):
-            phase = "call" if told == "failed" else "set-up"
-            message = "attempt %d of %s in this process" % (times + 1, name)
+        if reported in ("failed", "error"):
+            phase = "call" if reported == "failed" else "set-up"
+            message = "attempt %d of %s in this process" % (runs + 1, name)
             details["failure"] = {"phase": phase, "kind": "Scripted", "message": message, "trace": message}
             if "stdout" in self.script:
                 details["stdout"] = self.script["stdout"]
-        self.agent.send("done", n=n, run=run, outcome=told, seconds=seconds, **details)
+        self.agent.send("done", n=n, run=run, outcome=reported, seconds=seconds, **details)
         return outcome
 
     def fork(self, environment):
@@ -184,18 +195,18 @@ class Server:
         agent.hello()
         self.children = {}
         if not self.script.get("shared"):
-            self.times = {}
+            self.runs = {}
 
     def reap(self, environment):
         pid = self.children.pop(environment, None)
-        how = {}
+        status = {}
         if pid is not None:
             status = os.waitpid(pid, 0)[1]
-            how = {"signal": os.WTERMSIG(status)} if os.WIFSIGNALED(status) else {"exit": os.WEXITSTATUS(status)}
-        self.agent.send("reaped", environment=environment, **how)
+            status = {"signal": os.WTERMSIG(status)} if os.WIFSIGNALED(status) else {"exit": os.WEXITSTATUS(status)}
+        self.agent.send("reaped", environment=environment, **status)
 
 
-def carry_out(agent, step):
+def execute(agent, step):
     ((kind, value),) = step.items()
     if kind == "send":
         agent.send_raw(json.dumps(value) + "\n")
@@ -214,15 +225,15 @@ def carry_out(agent, step):
     elif kind == "exit":
         os._exit(value)
     elif kind == "signal":
-        die(value)
+        kill_self(value)
     elif kind == "hang":
-        hang(deaf=value == "deaf")
+        hang(ignores_signals=value == "deaf")
     elif kind == "spawn_daemon":
-        daemon = sleep_in_background(start_new_session=True)
+        daemon = start_sleep(start_new_session=True)
         with open(os.path.join(agent.side, "daemon"), "w") as file:
             file.write(str(daemon.pid))
     elif kind == "serve":
-        Server(agent, value).serve()
+        AgentServer(agent, value).serve()
     else:
         sys.exit("fake_agent: no such step: %s" % kind)
 
@@ -230,11 +241,11 @@ def carry_out(agent, step):
 def main():
     with open(sys.argv[1]) as file:
         script = json.load(file)
-    agent = Agent()
+    agent = FakeAgent()
     try:
         for step in script:
-            carry_out(agent, step)
-    except (Left, BrokenPipeError, ConnectionResetError):
+            execute(agent, step)
+    except (ConnectionClosed, BrokenPipeError, ConnectionResetError):
         os._exit(1)
 
 

@@ -1,52 +1,52 @@
-//! The head of a thread's file, byte for byte. The runtime writes it and `crates/unflake-observe` reads it: both compile
-//! this file, so there is one description of it.
+//! The header of a thread's trace file, byte for byte. The runtime writes it and `unflake-observe`
+//! reads it: both compile this file.
 
 /// The first eight bytes of a thread's file.
 pub const MAGIC: [u8; 8] = *b"unfltrc\n";
-/// Raised when a file changes its meaning. A reader refuses a version it does not know.
+/// Incremented when the meaning of a file changes. A reader rejects unknown versions.
 pub const VERSION: u32 = 1;
-/// Where the stream of place ids begins.
+/// Offset of the stream of place ids.
 pub const HEAD: usize = 256;
-/// How many steps of a thread's ancestry are kept.
+/// How many levels of a thread's ancestry are recorded.
 pub const STEPS: usize = 16;
-/// `depth` of a thread that was started behind the runtime's back.
+/// `depth` of a thread whose creation was not observed.
 pub const UNKNOWN: u32 = u32::MAX;
 
-/// Why a file says "truncated here".
+/// Why a file is truncated.
 pub const WHOLE: u32 = 0;
 pub const THREAD_LIMIT: u32 = 1;
 pub const ATTEMPT_LIMIT: u32 = 2;
 pub const NO_ROOM: u32 = 3;
-/// Somebody else took the events: a debugger, or the test itself.
+/// Another party consumed the events: a debugger, or the test itself.
 pub const TAKEN: u32 = 4;
 
-/// All numbers are little-endian: the runtime exists for little-endian machines only.
+/// All numbers are little-endian: the runtime supports little-endian machines only.
 #[repr(C)]
 pub struct Head {
     pub magic: [u8; 8],
     pub version: u32,
     /// Offset of the first place id: `HEAD`.
     pub stream: u32,
-    /// Number of the thread in its process, from 1; only a name, it differs from run to run.
+    /// Number of the thread in its process, from 1; it differs between runs.
     pub number: u32,
-    /// Number of the thread that started it; 0: nobody known.
+    /// Number of the creating thread; 0 if unknown.
     pub parent: u32,
-    /// How many steps lead from the first thread to this one, or `UNKNOWN`.
+    /// Number of levels from the first thread down to this one, or `UNKNOWN`.
     pub depth: u32,
-    /// What the system calls it.
+    /// The kernel's thread id.
     pub system: u32,
     /// Monotonic clock, nanoseconds.
     pub started: u64,
-    /// Events that happened after the truncation. They are counted and not kept.
+    /// Number of events after the truncation, which are counted and not recorded.
     pub dropped: u64,
-    /// 1 once the thread came to its end by itself.
+    /// 1 if the thread ended normally.
     pub ended: u32,
-    /// `WHOLE` or why not.
+    /// `WHOLE` or the reason.
     pub truncated: u32,
-    /// With `NO_ROOM`: what the system said.
+    /// The errno behind `NO_ROOM`.
     pub errno: u32,
     pub reserved: u32,
-    /// The way to this thread: at each step the ordinal among the children of the thread before.
+    /// The ancestry of this thread: at each level the ordinal among its siblings.
     pub steps: [u32; STEPS],
     /// Up to the first zero.
     pub name: [u8; 64],

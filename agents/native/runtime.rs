@@ -1,24 +1,24 @@
-//! The tracing runtime for native code: what instrumented code calls at every place, and what it takes to keep that.
+//! The tracing runtime for native code: the functions that instrumented code calls at every place.
 //!
-//! It does nothing unless `UNFLAKE_TRACE` names a directory. What it writes is described in `crates/unflake-observe`. It is
-//! a library without Rust's standard library, so that it allocates nothing, has no start-up of its own, and brings
-//! nothing along that the project could also have.
+//! It does nothing unless `UNFLAKE_TRACE` names a directory. `unflake-observe` documents what it
+//! writes. The library does without Rust's standard library: it allocates nothing, has no start-up
+//! code, and brings nothing along that the project could also have.
 
 #![no_std]
-#![allow(unsafe_op_in_unsafe_fn)] // Every function here stands in for one of C.
+#![allow(unsafe_op_in_unsafe_fn)] // Every function here has the contract of a C function.
 
-mod calls;
-mod files;
+mod file_accesses;
+mod file_calls;
 mod format;
-mod part;
-mod start;
+mod process;
 mod system;
 mod text;
 mod thread;
+mod thread_start;
 
 use core::ffi::{c_char, c_int, c_void};
 
-/// What a clang or Rust build calls at every place. A guard is 0 where nothing is to be traced.
+/// Called by clang and Rust builds at every place. A guard is 0 where tracing is off.
 ///
 /// # Safety
 /// Called by instrumented code only, with a guard of its own.
@@ -36,23 +36,23 @@ pub unsafe extern "C" fn __sanitizer_cov_trace_pc_guard(guard: *const u32) {
 /// Called by instrumented code only.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __sanitizer_cov_trace_pc_guard_init(from: *mut u32, to: *mut u32) {
-    if part::is_on() && from < to && *from == 0 {
-        part::add_guards(from, to);
+    if process::is_on() && from < to && *from == 0 {
+        process::add_guards(from, to);
     }
 }
 
-/// Called after the former: address and kind of every place of the same range.
+/// Called after the former, with address and kind of every place of the same range.
 ///
 /// # Safety
 /// Called by instrumented code only.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __sanitizer_cov_pcs_init(from: *const [usize; 2], to: *const [usize; 2]) {
-    if part::is_on() && from < to {
-        part::add_places(from, to);
+    if process::is_on() && from < to {
+        process::add_places(from, to);
     }
 }
 
-/// What a gcc build calls at every place: where it was called from is all it tells.
+/// Called by gcc builds at every place; the return address identifies the place.
 ///
 /// # Safety
 /// Called by instrumented code only.
@@ -60,8 +60,8 @@ pub unsafe extern "C" fn __sanitizer_cov_pcs_init(from: *const [usize; 2], to: *
 #[unsafe(no_mangle)]
 #[unsafe(naked)]
 pub unsafe extern "C" fn __sanitizer_cov_trace_pc() {
-    // Naked, because only the first instruction still finds the return address where it was put.
-    core::arch::naked_asm!("mov rdi, qword ptr [rsp]", "jmp {}", sym came_from)
+    // Naked, because the return address is at a known location only in the first instruction.
+    core::arch::naked_asm!("mov rdi, qword ptr [rsp]", "jmp {}", sym record_call_site)
 }
 
 /// # Safety
@@ -70,12 +70,12 @@ pub unsafe extern "C" fn __sanitizer_cov_trace_pc() {
 #[unsafe(no_mangle)]
 #[unsafe(naked)]
 pub unsafe extern "C" fn __sanitizer_cov_trace_pc() {
-    core::arch::naked_asm!("mov x0, x30", "b {}", sym came_from)
+    core::arch::naked_asm!("mov x0, x30", "b {}", sym record_call_site)
 }
 
-unsafe extern "C" fn came_from(address: usize) {
-    if part::is_on() {
-        let id = part::place(address);
+unsafe extern "C" fn record_call_site(address: usize) {
+    if process::is_on() {
+        let id = process::place_id(address);
         if id != 0 {
             thread::record(id);
         }
@@ -83,7 +83,7 @@ unsafe extern "C" fn came_from(address: usize) {
 }
 
 /// # Safety
-/// Called by the program as the function of this name, which it passes the call on to.
+/// Called by the program as the libc function of this name, which receives the call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pthread_create(
     thread: *mut usize,
@@ -91,43 +91,43 @@ pub unsafe extern "C" fn pthread_create(
     routine: system::Start,
     argument: *mut c_void,
 ) -> c_int {
-    start::create(thread, attributes, routine, argument)
+    thread_start::create(thread, attributes, routine, argument)
 }
 
 /// # Safety
-/// Called by the program as the function of this name, which it passes the call on to.
+/// Called by the program as the libc function of this name, which receives the call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pthread_setname_np(thread: usize, name: *const c_char) -> c_int {
-    start::name(thread, name)
+    thread_start::set_name(thread, name)
 }
 
-// The loader calls these when the library comes and when the process leaves by `exit`.
+// The loader calls these when the library is loaded and when the process leaves by `exit`.
 #[used]
 #[unsafe(link_section = ".init_array")]
-static COME: unsafe extern "C" fn() = come;
+static ON_LOAD: unsafe extern "C" fn() = on_load;
 #[used]
 #[unsafe(link_section = ".fini_array")]
-static LEAVE: unsafe extern "C" fn() = leave;
+static ON_EXIT: unsafe extern "C" fn() = on_exit;
 
-unsafe extern "C" fn come() {
-    part::is_on();
+unsafe extern "C" fn on_load() {
+    process::is_on();
 }
 
-unsafe extern "C" fn leave() {
-    if part::is_on() {
-        files::loaded();
+unsafe extern "C" fn on_exit() {
+    if process::is_on() {
+        file_accesses::record_libraries();
     }
-    thread::end();
+    thread::finish();
 }
 
 #[panic_handler]
 fn panic(_: &core::panic::PanicInfo) -> ! {
-    // SAFETY: never comes back.
+    // SAFETY: does not return.
     unsafe { system::abort() }
 }
 
-// Rust's core library, as it is delivered, names the function that unwinds through its frames. Nothing here unwinds, and
-// nobody outside may find this one.
+// Rust's precompiled core library refers to the personality function of its frames. Nothing here
+// unwinds, and the symbol must not be visible outside.
 #[cfg(target_arch = "x86_64")]
 core::arch::global_asm!(".globl rust_eh_personality", ".hidden rust_eh_personality", "rust_eh_personality:", "ud2");
 #[cfg(target_arch = "aarch64")]

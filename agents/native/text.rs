@@ -1,15 +1,15 @@
-//! Text in a buffer of fixed size: nothing here may allocate.
+//! Text in a buffer of fixed size, because the runtime must not allocate.
 
 use crate::format::STEPS;
 
-pub struct Text<const SIZE: usize = 3072> {
+pub struct TextBuffer<const SIZE: usize = 3072> {
     bytes: [u8; SIZE],
     length: usize,
 }
 
-impl<const SIZE: usize> Text<SIZE> {
-    pub const fn new() -> Text<SIZE> {
-        Text { bytes: [0; SIZE], length: 0 }
+impl<const SIZE: usize> TextBuffer<SIZE> {
+    pub const fn new() -> TextBuffer<SIZE> {
+        TextBuffer { bytes: [0; SIZE], length: 0 }
     }
 
     pub fn len(&self) -> usize {
@@ -21,54 +21,54 @@ impl<const SIZE: usize> Text<SIZE> {
         self.length + 1 >= SIZE
     }
 
-    pub fn is_whole(&self) -> bool {
+    pub fn is_complete(&self) -> bool {
         !self.is_full()
     }
 
-    pub fn cut(&mut self, length: usize) {
+    pub fn truncate(&mut self, length: usize) {
         self.length = length.min(self.length);
     }
 
-    pub fn all(&self) -> &[u8] {
+    pub fn as_bytes(&self) -> &[u8] {
         &self.bytes[..self.length]
     }
 
-    /// With a zero behind it, as the system wants paths.
-    pub fn closed(&mut self) -> &[u8] {
+    /// The text with a NUL, as system calls expect paths.
+    pub fn with_nul(&mut self) -> &[u8] {
         self.bytes[self.length] = 0;
         &self.bytes[..=self.length]
     }
 
-    /// What does not fit is cut off; there is always room for the closing zero.
-    pub fn add(&mut self, more: &[u8]) -> &mut Text<SIZE> {
+    /// Truncates what does not fit; there is always room for the NUL.
+    pub fn add(&mut self, more: &[u8]) -> &mut TextBuffer<SIZE> {
         let length = more.len().min(SIZE - 1 - self.length);
         self.bytes[self.length..][..length].copy_from_slice(&more[..length]);
         self.length += length;
         self
     }
 
-    /// Has somebody write into the room that is left, who says how much it was.
-    pub fn fill(&mut self, with: impl FnOnce(&mut [u8]) -> usize) {
-        let room = &mut self.bytes[self.length..SIZE - 1];
-        let most = room.len();
-        self.length += with(room).min(most);
+    /// Lets `write` fill the remaining space and return how much it has written.
+    pub fn fill(&mut self, write: impl FnOnce(&mut [u8]) -> usize) {
+        let space = &mut self.bytes[self.length..SIZE - 1];
+        let limit = space.len();
+        self.length += write(space).min(limit);
     }
 
-    pub fn number(&mut self, mut number: u64) -> &mut Text<SIZE> {
+    pub fn number(&mut self, mut number: u64) -> &mut TextBuffer<SIZE> {
         let mut digits = [0; 20];
-        let mut at = digits.len();
+        let mut start = digits.len();
         loop {
-            at -= 1;
-            digits[at] = b'0' + (number % 10) as u8;
+            start -= 1;
+            digits[start] = b'0' + (number % 10) as u8;
             number /= 10;
             if number == 0 {
-                return self.add(&digits[at..]);
+                return self.add(&digits[start..]);
             }
         }
     }
 
-    /// One word or path that cannot end its line.
-    pub fn escaped(&mut self, text: &[u8]) -> &mut Text<SIZE> {
+    /// A word or path with line ends, tabs and backslashes escaped.
+    pub fn escaped(&mut self, text: &[u8]) -> &mut TextBuffer<SIZE> {
         for byte in text {
             match byte {
                 b'\n' => self.add(b"\\n"),
@@ -81,8 +81,8 @@ impl<const SIZE: usize> Text<SIZE> {
         self
     }
 
-    /// The way to a thread: `main.0.2`, or `?`.
-    pub fn steps(&mut self, depth: Option<u32>, steps: &[u32; STEPS]) -> &mut Text<SIZE> {
+    /// The ancestry of a thread: `main.0.2`, or `?`.
+    pub fn steps(&mut self, depth: Option<u32>, steps: &[u32; STEPS]) -> &mut TextBuffer<SIZE> {
         let Some(depth) = depth else {
             return self.add(b"?");
         };

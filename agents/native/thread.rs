@@ -1,20 +1,21 @@
-//! One thread: its place in memory, the few instructions of an event, and where the next piece of its file comes from.
+//! Per-thread state: recording an event takes a few instructions; a slow path maps the next piece
+//! of the trace file.
 
 use core::ffi::c_void;
 use core::ptr::null_mut;
 use core::sync::atomic::{Ordering, compiler_fence};
 
 use crate::format::{ATTEMPT_LIMIT, HEAD, Head, MAGIC, NO_ROOM, STEPS, THREAD_LIMIT, UNKNOWN, VERSION, WHOLE};
-use crate::part;
+use crate::process;
 use crate::system;
 
-/// The first piece of a file, which also holds its head and stays mapped as long as the thread lives. All pieces are
-/// multiples of the largest page size in use.
-const FIRST: usize = 64 << 10;
-const SECOND: usize = 256 << 10;
-const FURTHER: usize = 1 << 20;
+/// The first piece of a file contains the header and stays mapped while the thread lives. All
+/// pieces are multiples of the largest page size in use.
+const FIRST_PIECE: usize = 64 << 10;
+const SECOND_PIECE: usize = 256 << 10;
+const LARGE_PIECE: usize = 1 << 20;
 
-/// The first two fields are all that an event touches.
+/// An event only uses the first two fields.
 #[repr(C, align(64))]
 pub struct Thread {
     /// Where the next id goes; at or past `end` when there is no room, also before the first event.
@@ -23,25 +24,26 @@ pub struct Thread {
     head: *mut Head,
     piece: *mut u8,
     size: usize,
-    /// Offset in the file of the piece in use.
+    /// File offset of the current piece.
     offset: usize,
     state: u32,
-    /// Set while this thread is in the slow path: what is called from there and turns out to be instrumented, is not traced.
+    /// Set while this thread is in the slow path: instrumented code that is called from there is
+    /// not traced.
     busy: bool,
     pub number: u32,
     pub parent: u32,
     pub depth: u32,
-    /// Threads started, and copies of the process made, by this thread so far.
+    /// Threads and processes that this thread has created so far.
     pub children: u32,
     pub forks: u32,
     pub steps: [u32; STEPS],
 }
 
-const OPEN: u32 = 0;
+const RECORDING: u32 = 0;
 const CLOSED: u32 = 1;
 
-// Thread-local storage of the kind that is found with two instructions: the library is there when the process
-// starts, so there is room for it. Rust's own `thread_local!` needs the standard library and a call.
+// Thread-local storage of the initial-exec model, which takes two instructions: the library is
+// present when the process starts. Rust's `thread_local!` needs the standard library and a call.
 core::arch::global_asm!(
     ".pushsection .tbss.unflake_thread, \"awT\", @nobits",
     ".balign 64",
@@ -57,9 +59,9 @@ core::arch::global_asm!(
 
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
-pub fn this() -> *mut Thread {
+pub fn current() -> *mut Thread {
     let at: *mut Thread;
-    // SAFETY: reads the thread pointer and the offset of our storage, nothing else.
+    // SAFETY: only reads the thread pointer and the offset of the storage.
     unsafe {
         core::arch::asm!(
             "mov {at}, qword ptr [rip + unflake_thread@gottpoff]",
@@ -72,9 +74,9 @@ pub fn this() -> *mut Thread {
 
 #[cfg(target_arch = "aarch64")]
 #[inline(always)]
-pub fn this() -> *mut Thread {
+pub fn current() -> *mut Thread {
     let at: *mut Thread;
-    // SAFETY: reads the thread pointer and the offset of our storage, nothing else.
+    // SAFETY: only reads the thread pointer and the offset of the storage.
     unsafe {
         core::arch::asm!(
             "mrs {at}, tpidr_el0",
@@ -87,11 +89,11 @@ pub fn this() -> *mut Thread {
     at
 }
 
-/// Takes the next slot. One instruction where there is one, so that a signal handler which is traced itself gets slots of
-/// its own wherever it comes in between.
+/// Takes the next slot, in one instruction where possible, so that a traced signal handler gets
+/// slots of its own wherever it interrupts.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
-unsafe fn take(thread: *mut Thread) -> *mut u32 {
+unsafe fn take_slot(thread: *mut Thread) -> *mut u32 {
     let mut slot = 4usize;
     core::arch::asm!("xadd qword ptr [{cursor}], {slot}", cursor = in(reg) thread, slot = inout(reg) slot, options(nostack));
     slot as *mut u32
@@ -99,7 +101,7 @@ unsafe fn take(thread: *mut Thread) -> *mut u32 {
 
 #[cfg(not(target_arch = "x86_64"))]
 #[inline(always)]
-unsafe fn take(thread: *mut Thread) -> *mut u32 {
+unsafe fn take_slot(thread: *mut Thread) -> *mut u32 {
     let cursor = &raw mut (*thread).cursor;
     let slot = cursor.read_volatile();
     cursor.write_volatile(slot.wrapping_add(1));
@@ -107,21 +109,21 @@ unsafe fn take(thread: *mut Thread) -> *mut u32 {
 }
 
 /// # Safety
-/// Any thread, any time.
+/// Callable on any thread at any time.
 #[inline(always)]
 pub unsafe fn record(id: u32) {
-    let thread = this();
-    let slot = take(thread);
+    let thread = current();
+    let slot = take_slot(thread);
     if slot < (*thread).end {
         slot.write_volatile(id);
     } else {
-        without_room(thread, id);
+        record_slow(thread, id);
     }
 }
 
 #[cold]
 #[inline(never)]
-unsafe fn without_room(thread: *mut Thread, id: u32) {
+unsafe fn record_slow(thread: *mut Thread, id: u32) {
     if (*thread).state == CLOSED {
         if !(*thread).head.is_null() {
             (*(*thread).head).dropped += 1;
@@ -131,14 +133,14 @@ unsafe fn without_room(thread: *mut Thread, id: u32) {
     if (*thread).busy {
         return;
     }
-    let room = system::quietly(|| {
-        // A signal handler may have made room before signals were held back.
+    let room = system::without_signals(|| {
+        // A signal handler may have made room before signals were blocked.
         if (*thread).cursor < (*thread).end {
             return true;
         }
         (*thread).busy = true;
         compiler_fence(Ordering::SeqCst);
-        let room = part::locked(|| more(thread));
+        let room = process::locked(|| map_next_piece(thread));
         compiler_fence(Ordering::SeqCst);
         (*thread).busy = false;
         room
@@ -150,16 +152,16 @@ unsafe fn without_room(thread: *mut Thread, id: u32) {
     }
 }
 
-/// What is not an event and yet needs the lock of the part. Nothing of it is traced, and nothing of it is visible.
+/// Runs other work that needs the lock of `process.rs`, untraced and invisible to the program.
 ///
 /// # Safety
-/// Any thread, any time.
-pub unsafe fn apart(work: impl FnOnce()) {
-    let thread = this();
+/// Callable on any thread at any time.
+pub unsafe fn untraced(work: impl FnOnce()) {
+    let thread = current();
     if (*thread).busy {
         return;
     }
-    system::quietly(|| {
+    system::without_signals(|| {
         (*thread).busy = true;
         compiler_fence(Ordering::SeqCst);
         work();
@@ -168,65 +170,65 @@ pub unsafe fn apart(work: impl FnOnce()) {
     });
 }
 
-/// The next piece of the file; where there is none, the file says why.
-unsafe fn more(thread: *mut Thread) -> bool {
-    if !part::ready() {
+/// Maps the next piece of the file. If that fails, the header records the reason.
+unsafe fn map_next_piece(thread: *mut Thread) -> bool {
+    if !process::ensure_directory() {
         return close(thread, WHOLE, 0);
     }
     if (*thread).head.is_null() {
-        return first(thread);
+        return map_first_piece(thread);
     }
     let offset = (*thread).offset + (*thread).size;
-    let kept = (offset - HEAD) / 4;
-    let Some(allowed) = part::thread_limit().checked_sub(kept).filter(|allowed| *allowed > 0) else {
+    let recorded = (offset - HEAD) / 4;
+    let Some(remaining) = process::thread_limit().checked_sub(recorded).filter(|remaining| *remaining > 0) else {
         return close(thread, THREAD_LIMIT, 0);
     };
-    let size = if offset == FIRST { SECOND } else { FURTHER };
-    if !part::take_budget(size / 4) {
+    let size = if offset == FIRST_PIECE { SECOND_PIECE } else { LARGE_PIECE };
+    if !process::take_budget(size / 4) {
         return close(thread, ATTEMPT_LIMIT, 0);
     }
-    let piece = part::thread_path((*thread).number, |path| {
-        let file = system::File::old(path)?;
-        file.reserve(offset, size)?;
+    let piece = process::with_thread_path((*thread).number, |path| {
+        let file = system::File::open_existing(path)?;
+        file.allocate(offset, size)?;
         file.map(offset, size, true)
     });
     match piece {
         Ok(piece) => {
-            let_go(thread);
+            unmap_piece(thread);
             (*thread).piece = piece;
             (*thread).size = size;
             (*thread).offset = offset;
-            (*thread).end = piece.cast::<u32>().add(allowed.min(size / 4));
+            (*thread).end = piece.cast::<u32>().add(remaining.min(size / 4));
             (*thread).cursor = piece.cast();
             true
         }
         Err(error) => {
-            part::give_budget(size / 4);
+            process::return_budget(size / 4);
             close(thread, NO_ROOM, error)
         }
     }
 }
 
-unsafe fn first(thread: *mut Thread) -> bool {
+unsafe fn map_first_piece(thread: *mut Thread) -> bool {
     if (*thread).number == 0 {
-        (*thread).number = part::number();
+        (*thread).number = process::next_thread_number();
         (*thread).depth = UNKNOWN;
     }
-    let room = (FIRST - HEAD) / 4;
-    if !part::take_budget(room) {
-        part::lost(b"attempt-limit", 0);
+    let room = (FIRST_PIECE - HEAD) / 4;
+    if !process::take_budget(room) {
+        process::report_lost_threads(b"attempt-limit", 0);
         return close(thread, WHOLE, 0);
     }
-    let piece = part::thread_path((*thread).number, |path| {
-        let file = system::File::new(path)?;
-        file.reserve(0, FIRST)?;
-        file.map(0, FIRST, false)
+    let piece = process::with_thread_path((*thread).number, |path| {
+        let file = system::File::create_new(path)?;
+        file.allocate(0, FIRST_PIECE)?;
+        file.map(0, FIRST_PIECE, false)
     });
     let piece = match piece {
         Ok(piece) => piece,
         Err(error) => {
-            part::give_budget(room);
-            part::lost(b"no-room", error);
+            process::return_budget(room);
+            process::report_lost_threads(b"no-room", error);
             return close(thread, WHOLE, 0);
         }
     };
@@ -236,28 +238,28 @@ unsafe fn first(thread: *mut Thread) -> bool {
     (*head).number = (*thread).number;
     (*head).parent = (*thread).parent;
     (*head).depth = (*thread).depth;
-    (*head).system = system::thread();
-    (*head).started = system::clock();
+    (*head).system = system::thread_id();
+    (*head).started = system::monotonic_nanoseconds();
     (*head).steps = (*thread).steps;
-    (&mut (*head).name)[..16].copy_from_slice(&system::name());
+    (&mut (*head).name)[..16].copy_from_slice(&system::thread_name());
     compiler_fence(Ordering::SeqCst);
-    (*head).magic = MAGIC; // Last: a file with it has a whole head.
+    (*head).magic = MAGIC; // Last: the magic number marks a complete header.
     (*thread).head = head;
     (*thread).piece = piece;
-    (*thread).size = FIRST;
+    (*thread).size = FIRST_PIECE;
     (*thread).offset = 0;
-    (*thread).end = piece.add(HEAD).cast::<u32>().add(room.min(part::thread_limit()));
+    (*thread).end = piece.add(HEAD).cast::<u32>().add(room.min(process::thread_limit()));
     (*thread).cursor = piece.add(HEAD).cast();
-    part::at_end_of_thread(thread.cast());
+    process::set_thread_destructor(thread.cast());
     true
 }
 
-/// No more room from here on.
-unsafe fn close(thread: *mut Thread, why: u32, error: i32) -> bool {
+/// Ends recording.
+unsafe fn close(thread: *mut Thread, reason: u32, error: i32) -> bool {
     if !(*thread).head.is_null() {
-        (*(*thread).head).truncated = why;
+        (*(*thread).head).truncated = reason;
         (*(*thread).head).errno = error as u32;
-        let_go(thread);
+        unmap_piece(thread);
     }
     (*thread).cursor = null_mut();
     (*thread).end = null_mut();
@@ -265,84 +267,87 @@ unsafe fn close(thread: *mut Thread, why: u32, error: i32) -> bool {
     false
 }
 
-/// Unmaps the piece in use, unless it is the one with the head.
-unsafe fn let_go(thread: *mut Thread) {
+/// Unmaps the current piece, unless it contains the header.
+unsafe fn unmap_piece(thread: *mut Thread) {
     if (*thread).offset != 0 && !(*thread).piece.is_null() {
         system::unmap((*thread).piece, (*thread).size);
     }
     (*thread).piece = null_mut();
 }
 
-/// The thread, or the process, ends in good order: the file is cut to what it holds, and what was reserved and not used
-/// goes back to the others. Without this (a crash, a kill) the file ends in zeros.
+/// Ends recording in good order: truncates the file to its contents, and returns the unused budget.
+/// Without this, after a crash or a kill, the file ends with zeros.
 ///
 /// # Safety
 /// Called on the thread that ends.
-pub unsafe fn end() {
-    let thread = this();
+pub unsafe fn finish() {
+    let thread = current();
     let head = (*thread).head;
     if head.is_null() || (*thread).busy {
         return;
     }
-    system::quietly(|| {
+    system::without_signals(|| {
         (*head).ended = 1;
-        if (*thread).state == OPEN {
+        if (*thread).state == RECORDING {
             let used = (*thread).cursor.min((*thread).end) as usize - (*thread).piece as usize;
             let length = (*thread).offset + used;
-            part::give_budget(((*thread).size - used) / 4);
+            process::return_budget(((*thread).size - used) / 4);
             close(thread, WHOLE, 0);
-            part::locked(|| part::thread_path((*thread).number, |path| system::File::old(path)?.cut(length))).ok();
+            process::locked(|| {
+                process::with_thread_path((*thread).number, |path| system::File::open_existing(path)?.truncate(length))
+            })
+            .ok();
         }
-        // Cut or not, the head is in the file; what a later destructor of this thread does is no longer kept.
+        // The header is in the file by now; later destructors of this thread are not recorded.
         (*thread).head = null_mut();
-        system::unmap(head.cast(), FIRST);
+        system::unmap(head.cast(), FIRST_PIECE);
     });
 }
 
-/// Called by the C library when a thread ends, in rounds of which there are four: other keys' destructors may run after
-/// this one, so it asks to be called again until the last.
+/// Called by the C library when a thread ends, in four rounds: destructors of other keys may run
+/// after this one, so it asks to be called again until the last round.
 ///
 /// # Safety
 /// Called on the thread that ends.
-pub unsafe extern "C" fn at_end(mut round: *mut c_void) {
+pub unsafe extern "C" fn destructor(mut round: *mut c_void) {
     const ROUNDS: usize = 4;
     if round as usize >= ROUNDS {
-        round = null_mut(); // It was the address of the thread: the first call.
+        round = null_mut(); // The first call gets the address of the thread.
     }
     let round = round as usize + 1;
     if round == ROUNDS {
-        end();
+        finish();
     } else {
-        part::at_end_of_thread(core::ptr::without_provenance_mut(round));
+        process::set_thread_destructor(core::ptr::without_provenance_mut(round));
     }
 }
 
-/// In the copy that a fork made, this thread is the first one, and the files it has mapped are its parent's.
+/// In a forked process this thread is the first one, and the mapped files belong to the parent.
 ///
 /// # Safety
 /// Called on the only thread of a new process.
-pub unsafe fn start_over() {
-    let thread = this();
+pub unsafe fn reset_after_fork() {
+    let thread = current();
     let head = (*thread).head;
     (*thread).cursor = null_mut();
     (*thread).end = null_mut();
     compiler_fence(Ordering::SeqCst);
-    let_go(thread);
+    unmap_piece(thread);
     if !head.is_null() {
-        system::unmap(head.cast(), FIRST);
+        system::unmap(head.cast(), FIRST_PIECE);
     }
     thread.write(core::mem::zeroed());
-    (*thread).number = part::number();
+    (*thread).number = process::next_thread_number();
 }
 
 /// # Safety
 /// Called on the thread that is renamed.
-pub unsafe fn rename(name: &[u8]) {
-    let head = (*this()).head;
+pub unsafe fn set_name(name: &[u8]) {
+    let head = (*current()).head;
     if !head.is_null() {
-        let kept = &mut (*head).name;
-        let length = name.len().min(kept.len() - 1);
-        kept[..length].copy_from_slice(&name[..length]);
-        kept[length..].fill(0);
+        let recorded = &mut (*head).name;
+        let length = name.len().min(recorded.len() - 1);
+        recorded[..length].copy_from_slice(&name[..length]);
+        recorded[length..].fill(0);
     }
 }

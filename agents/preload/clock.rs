@@ -1,43 +1,45 @@
-//! What the clocks say. The time of day is shifted; all clocks but those of CPU time run at another speed, counted from when
-//! the command was started, so that all its processes agree.
+//! Clocks as the program sees them. The time of day is shifted; all clocks except those of CPU time
+//! run at another speed, measured from the start of the command, so that all its processes agree.
 
 use core::ffi::c_int;
 use core::sync::atomic::Ordering::Relaxed;
 
-use crate::real::stand;
-use crate::settings::{CLOCK, ONE, ORIGINS, RATE, SPEED, on, shift};
+use crate::real_functions::interpose;
+use crate::settings::{CLOCK, ORIGINS, RATE, RATE_ONE, SPEED, active, shift};
 use crate::system::{Long, Timespec, Timeval};
 
 pub const REALTIME: c_int = 0;
 pub const MONOTONIC: c_int = 1;
 const SECOND: i64 = 1_000_000_000;
-/// Beyond, a time is a way to say "never", and is passed on as it is.
-const FAR: i64 = 9_000_000_000;
+/// Later times mean "never" and are passed on unchanged.
+const MAX_SECONDS: i64 = 9_000_000_000;
 
-/// What is added to a clock at its origin, and its origin. None: it is left alone.
+/// Shift and origin of a clock. None: the clock is not changed.
 fn base(clock: c_int) -> Option<(i64, i64)> {
     let origin = |which: usize| ORIGINS[which].load(Relaxed);
     match clock {
         0 | 5 | 8 | 11 => Some((shift(), origin(0))), // time of day: plain, coarse, alarm, TAI
-        1 | 4 | 6 => Some((0, origin(1))),                        // monotonic: plain, raw, coarse
-        7 | 9 => Some((0, origin(2))),                            // since boot: plain, alarm
+        1 | 4 | 6 => Some((0, origin(1))),            // monotonic: plain, raw, coarse
+        7 | 9 => Some((0, origin(2))),                // since boot: plain, alarm
         _ => None,
     }
 }
 
-/// A length of real time as the program sees it.
-pub fn seen_length(nanoseconds: i64) -> i64 {
+/// Converts a real duration to the program's.
+pub fn to_program_duration(nanoseconds: i64) -> i64 {
     match RATE.load(Relaxed) {
-        ONE => nanoseconds,
-        rate => clamp(i128::from(nanoseconds) * i128::from(rate) / i128::from(ONE)),
+        RATE_ONE => nanoseconds,
+        rate => clamp(i128::from(nanoseconds) * i128::from(rate) / i128::from(RATE_ONE)),
     }
 }
 
-/// A length of time that the program means, in real time. Rounded up: nobody is to wake too early.
-pub fn real_length(nanoseconds: i64) -> i64 {
+/// Converts a duration of the program to a real one. Rounded up, so that no wait ends too early.
+pub fn to_real_duration(nanoseconds: i64) -> i64 {
     match RATE.load(Relaxed) {
-        ONE => nanoseconds,
-        rate => clamp((i128::from(nanoseconds) * i128::from(ONE) + i128::from(rate - 1)).div_euclid(i128::from(rate))),
+        RATE_ONE => nanoseconds,
+        rate => {
+            clamp((i128::from(nanoseconds) * i128::from(RATE_ONE) + i128::from(rate - 1)).div_euclid(i128::from(rate)))
+        }
     }
 }
 
@@ -45,23 +47,23 @@ fn clamp(number: i128) -> i64 {
     number.clamp(i128::from(i64::MIN), i128::from(i64::MAX)) as i64
 }
 
-pub fn seen(clock: c_int, real: i64) -> i64 {
+pub fn to_program_time(clock: c_int, real: i64) -> i64 {
     match base(clock) {
-        Some((shift, origin)) => origin + shift + seen_length(real - origin),
+        Some((shift, origin)) => origin + shift + to_program_duration(real - origin),
         None => real,
     }
 }
 
-/// The moment that the program means by what its clock would say.
-pub fn real(clock: c_int, seen: i64) -> i64 {
+/// Converts a time of the program's clock to a real one.
+pub fn to_real_time(clock: c_int, seen: i64) -> i64 {
     match base(clock) {
-        Some((shift, origin)) => origin + real_length(seen - shift - origin),
+        Some((shift, origin)) => origin + to_real_duration(seen - shift - origin),
         None => seen,
     }
 }
 
 pub fn to_nanoseconds(time: Timespec) -> Option<i64> {
-    let fits = (0..FAR).contains(&time.seconds) && (0..SECOND).contains(&time.nanoseconds);
+    let fits = (0..MAX_SECONDS).contains(&time.seconds) && (0..SECOND).contains(&time.nanoseconds);
     fits.then(|| time.seconds * SECOND + time.nanoseconds)
 }
 
@@ -70,68 +72,68 @@ pub fn to_timespec(nanoseconds: i64) -> Timespec {
     Timespec { seconds: nanoseconds / SECOND, nanoseconds: nanoseconds % SECOND }
 }
 
-/// A deadline of the program, as the system is to be told. What makes no sense is passed on, to be refused.
-pub unsafe fn deadline(clock: c_int, time: *const Timespec) -> Option<Timespec> {
-    if on() & CLOCK == 0 || time.is_null() {
+/// A deadline of the program for the kernel. Invalid times are passed on, to be rejected there.
+pub unsafe fn real_deadline(clock: c_int, time: *const Timespec) -> Option<Timespec> {
+    if active() & CLOCK == 0 || time.is_null() {
         return None;
     }
-    Some(to_timespec(real(clock, to_nanoseconds(*time)?)))
+    Some(to_timespec(to_real_time(clock, to_nanoseconds(*time)?)))
 }
 
-/// The same for how long to wait.
-pub unsafe fn length(time: *const Timespec) -> Option<Timespec> {
-    if on() & SPEED == 0 || time.is_null() {
+/// A timeout of the program for the kernel.
+pub unsafe fn real_timeout(time: *const Timespec) -> Option<Timespec> {
+    if active() & SPEED == 0 || time.is_null() {
         return None;
     }
-    Some(to_timespec(real_length(to_nanoseconds(*time)?)))
+    Some(to_timespec(to_real_duration(to_nanoseconds(*time)?)))
 }
 
-/// `other`, where there is one, in place of what the program has given.
-pub fn or(other: &Option<Timespec>, given: *const Timespec) -> *const Timespec {
-    other.as_ref().map_or(given, |time| &raw const *time)
+/// The replacement, or the given time if there is none.
+pub fn or_given(replacement: &Option<Timespec>, given: *const Timespec) -> *const Timespec {
+    replacement.as_ref().map_or(given, |time| &raw const *time)
 }
 
-stand! {
+interpose! {
     fn clock_gettime(clock: c_int, into: *mut Timespec) -> c_int, or -1 => |real| {
-        let back = real(clock, into);
-        if on() & CLOCK != 0 && back == 0 {
-            let told = (*into).seconds * SECOND + (*into).nanoseconds;
-            *into = to_timespec(seen(clock, told));
+        let result = real(clock, into);
+        if active() & CLOCK != 0 && result == 0 {
+            let time = (*into).seconds * SECOND + (*into).nanoseconds;
+            *into = to_timespec(to_program_time(clock, time));
         }
-        back
+        result
     };
     fn gettimeofday(into: *mut Timeval, zone: *mut u64) -> c_int, or -1 => |real| {
-        let back = real(into, zone);
-        if on() & CLOCK != 0 && back == 0 && !into.is_null() {
-            let told = to_timespec(seen(REALTIME, (*into).seconds * SECOND + (*into).microseconds * 1_000));
-            *into = Timeval { seconds: told.seconds, microseconds: told.nanoseconds / 1_000 };
+        let result = real(into, zone);
+        if active() & CLOCK != 0 && result == 0 && !into.is_null() {
+            let time = to_timespec(to_program_time(REALTIME, (*into).seconds * SECOND + (*into).microseconds * 1_000));
+            *into = Timeval { seconds: time.seconds, microseconds: time.nanoseconds / 1_000 };
         }
-        back
+        result
     };
     fn time(into: *mut i64) -> i64, or -1 => |real| {
-        if on() & CLOCK == 0 {
+        if active() & CLOCK == 0 {
             return real(into);
         }
-        let seconds = seen(REALTIME, crate::system::clock(REALTIME)) / SECOND;
+        let seconds = to_program_time(REALTIME, crate::system::clock(REALTIME)) / SECOND;
         if !into.is_null() {
             *into = seconds;
         }
         seconds
     };
     fn timespec_get(into: *mut Timespec, base: c_int) -> c_int, or 0 => |real| {
-        let back = real(into, base);
-        if on() & CLOCK != 0 && back == 1 {
-            *into = to_timespec(seen(REALTIME, (*into).seconds * SECOND + (*into).nanoseconds));
+        let result = real(into, base);
+        if active() & CLOCK != 0 && result == 1 {
+            *into = to_timespec(to_program_time(REALTIME, (*into).seconds * SECOND + (*into).nanoseconds));
         }
-        back
+        result
     };
-    // What it gives back is a clock in ticks; what it fills in is CPU time.
+    // The result is a clock in ticks; the filled-in times are CPU time.
     fn times(into: *mut u64) -> Long, or -1 => |real| {
-        let back = real(into);
-        if on() & SPEED == 0 || back < 0 {
-            return back;
+        let result = real(into);
+        if active() & SPEED == 0 || result < 0 {
+            return result;
         }
         const TICK: i64 = 10_000_000;
-        seen(MONOTONIC, crate::system::clock(MONOTONIC)) / TICK
+        to_program_time(MONOTONIC, crate::system::clock(MONOTONIC)) / TICK
     };
 }

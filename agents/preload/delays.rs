@@ -1,56 +1,57 @@
-//! Delays at sleeps, waits and locks: one in so many calls, drawn from a seed, begins later.
+//! Delays before sleeps, waits and locks: a random fraction of the calls, drawn from a seed, starts
+//! later.
 
 use core::ffi::c_char;
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering::Relaxed};
 
-use crate::chance::mix;
-use crate::settings::{DELAY, DELAYS, is_armed, on};
+use crate::random_seed::mix;
+use crate::settings::{DELAY_PARAMETERS, DELAYS, active, are_delays_on};
 use crate::system;
 
-/// Locks are taken a hundred times as often as anything is waited for.
-const LOCKS: u64 = 100;
+/// Locks are about a hundred times as frequent as waits.
+const LOCK_RARITY: u64 = 100;
 
 static CALLS: AtomicU64 = AtomicU64::new(0);
 
 #[inline(always)]
-pub fn at_wait() {
-    if on() & DELAYS != 0 {
+pub fn delay_wait() {
+    if active() & DELAYS != 0 {
         delay(1);
     }
 }
 
-/// Only where there is another thread that could use the time.
+/// Only delays where another thread could use the time.
 #[inline(always)]
-pub fn at_lock() {
-    if on() & DELAYS != 0 && !is_single_threaded() {
-        delay(LOCKS);
+pub fn delay_lock() {
+    if active() & DELAYS != 0 && !is_single_threaded() {
+        delay(LOCK_RARITY);
     }
 }
 
 #[cold]
-fn delay(rarer: u64) {
-    if !is_armed() {
+fn delay(rarity: u64) {
+    if !are_delays_on() {
         return;
     }
-    let [most, one_in, seed] = DELAY.each_ref().map(|part| part.load(Relaxed));
-    let drawn = mix(seed ^ mix(CALLS.fetch_add(1, Relaxed)));
-    if drawn % (one_in.max(1) * rarer) == 0 {
-        system::pause((mix(drawn) % most.max(1)) as i64);
+    let [max_nanoseconds, one_in, seed] = DELAY_PARAMETERS.each_ref().map(|part| part.load(Relaxed));
+    let random = mix(seed ^ mix(CALLS.fetch_add(1, Relaxed)));
+    if random % (one_in.max(1) * rarity) == 0 {
+        system::sleep((mix(random) % max_nanoseconds.max(1)) as i64);
     }
 }
 
-/// As far as the C library knows; older ones do not say.
+/// As far as the C library knows; older versions do not say.
 fn is_single_threaded() -> bool {
     static FLAG: AtomicPtr<c_char> = AtomicPtr::new(null_mut());
     static NONE: c_char = 0;
     let mut flag = FLAG.load(Relaxed);
     if flag.is_null() {
-        // SAFETY: a closed name; the variable lives as long as the C library.
+        // SAFETY: the name is NUL-terminated; the variable lives as long as the C library.
         flag = unsafe { system::dlsym(null_mut(), c"__libc_single_threaded".as_ptr()) }.cast();
         flag = if flag.is_null() { (&raw const NONE).cast_mut() } else { flag };
         FLAG.store(flag, Relaxed);
     }
-    // SAFETY: as above.
+    // SAFETY: see above.
     unsafe { flag.read_volatile() != 0 }
 }

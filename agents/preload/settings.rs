@@ -1,163 +1,164 @@
-//! What is told in `UNFLAKE_UNDER`, read once: words parted by `;`, each a name and numbers. `page`, the path of the shared
-//! page, is the last, because a path may hold anything.
+//! The settings in `UNFLAKE_UNDER`, read once: words separated by `;`, each a name and numbers.
+//! `page`, the path of the shared page, is the last, because a path can contain anything.
 
 use core::sync::atomic::{AtomicI64, AtomicPtr, AtomicU32, AtomicU64, Ordering::Relaxed};
 
-use crate::page::{Page, VERSION};
+use crate::shared_page::{Page, VERSION};
 use crate::system::File;
-use crate::{chance, programs, real, system, waits};
+use crate::{program_starts, random_seed, real_functions, system, waits};
 
 pub const READY: u32 = 1 << 31;
 const BUSY: u32 = 1 << 30;
-/// The clock is another one: shifted, or of another speed.
+/// The clock is shifted or runs at another speed.
 pub const CLOCK: u32 = 1;
 pub const SPEED: u32 = 1 << 1;
 pub const RANDOM: u32 = 1 << 2;
-pub const CORES: u32 = 1 << 3;
+pub const CPU_COUNT: u32 = 1 << 3;
 pub const DELAYS: u32 = 1 << 4;
-pub const OFF: u32 = 1 << 5;
-pub const SLOW: u32 = 1 << 6;
-pub const LISTING: u32 = 1 << 7;
-/// Somebody wants to know whom we have reached.
-pub const MARK: u32 = 1 << 8;
-/// Threads of Python take turns sooner.
-pub const TURNS: u32 = 1 << 9;
+pub const NO_NETWORK: u32 = 1 << 5;
+pub const SLOW_NETWORK: u32 = 1 << 6;
+pub const DIRECTORY_ORDER: u32 = 1 << 7;
+/// unflake wants to know which programs load the shim.
+pub const REPORT: u32 = 1 << 8;
+/// Python switches threads more often.
+pub const SWITCH_INTERVAL: u32 = 1 << 9;
 
-static ON: AtomicU32 = AtomicU32::new(0);
+static ACTIVE: AtomicU32 = AtomicU32::new(0);
 
-/// Nanoseconds that are added to the time of day.
+/// Nanoseconds added to the time of day.
 static SHIFT: AtomicI64 = AtomicI64::new(0);
 /// Millionths.
-pub static RATE: AtomicI64 = AtomicI64::new(ONE);
-pub const ONE: i64 = 1_000_000;
-/// What the clocks said when the command was started, from where on they run at another speed: time of day, monotonic, boot.
+pub static RATE: AtomicI64 = AtomicI64::new(RATE_ONE);
+pub const RATE_ONE: i64 = 1_000_000;
+/// The clocks at the start of the command, from which they run at another speed: time of day,
+/// monotonic, boot.
 pub static ORIGINS: [AtomicI64; 3] = [const { AtomicI64::new(0) }; 3];
 pub static RANDOM_SEED: AtomicU64 = AtomicU64::new(0);
-pub static CORES_SEEN: AtomicI64 = AtomicI64::new(0);
-/// Nanoseconds at most, one in how many, seed.
-pub static DELAY: [AtomicU64; 3] = [const { AtomicU64::new(0) }; 3];
+pub static REPORTED_CPUS: AtomicI64 = AtomicI64::new(0);
+/// Maximum in nanoseconds, one in how many calls, seed.
+pub static DELAY_PARAMETERS: [AtomicU64; 3] = [const { AtomicU64::new(0) }; 3];
 /// Nanoseconds.
 pub static LATENCY: AtomicI64 = AtomicI64::new(0);
 /// 0 sorted, 1 reversed, 2 shuffled; and the seed.
-pub static ORDER: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
+pub static SORT_ORDER: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
 /// Microseconds.
-pub static TURN: AtomicU64 = AtomicU64::new(0);
+pub static SWITCH_MICROSECONDS: AtomicU64 = AtomicU64::new(0);
 static ARMED: AtomicU32 = AtomicU32::new(0);
 static PAGE: AtomicPtr<Page> = AtomicPtr::new(core::ptr::null_mut());
 
-/// What is to be done, as bits. The first call finds out.
+/// The active factors as bits. The first call reads the settings.
 #[inline(always)]
-pub fn on() -> u32 {
-    let on = ON.load(Relaxed);
-    if on == 0 { come() } else { on }
+pub fn active() -> u32 {
+    let active = ACTIVE.load(Relaxed);
+    if active == 0 { initialize() } else { active }
 }
 
 pub fn page() -> Option<&'static Page> {
-    // SAFETY: mapped for as long as the process lives, and only ever set to such a mapping.
+    // SAFETY: only set to a mapping that lives as long as the process.
     unsafe { PAGE.load(Relaxed).as_ref() }
 }
 
-/// Nanoseconds that are added to the time of day now.
+/// Nanoseconds currently added to the time of day.
 pub fn shift() -> i64 {
     let rewound = page().map_or(0, |page| page.rewound.load(Relaxed)) as i64;
     SHIFT.load(Relaxed).wrapping_sub(rewound)
 }
 
-/// Whether delays are to be made now.
-pub fn is_armed() -> bool {
+/// Whether delays are currently on.
+pub fn are_delays_on() -> bool {
     ARMED.load(Relaxed) != 0 || page().is_some_and(|page| page.armed.load(Relaxed) != 0)
 }
 
 #[cold]
-fn come() -> u32 {
-    if ON.compare_exchange(0, READY | BUSY, Relaxed, Relaxed).is_err() {
+fn initialize() -> u32 {
+    if ACTIVE.compare_exchange(0, READY | BUSY, Relaxed, Relaxed).is_err() {
         return READY;
     }
-    real::come();
-    let mut on = READY;
-    if let Some(text) = system::variable(b"UNFLAKE_UNDER\0") {
-        on |= read(text);
-        if on & CLOCK != 0 {
-            waits::come();
+    real_functions::initialize();
+    let mut active = READY;
+    if let Some(text) = system::env_var(b"UNFLAKE_UNDER\0") {
+        active |= parse(text);
+        if active & CLOCK != 0 {
+            waits::initialize();
         }
-        if on & RANDOM != 0 {
-            chance::come();
+        if active & RANDOM != 0 {
+            random_seed::initialize();
         }
-        if on & MARK != 0 {
-            programs::come();
+        if active & REPORT != 0 {
+            program_starts::initialize();
         }
     }
-    ON.store(on, Relaxed);
-    on
+    ACTIVE.store(active, Relaxed);
+    active
 }
 
-fn read(text: &[u8]) -> u32 {
-    let (words, path) = match text.windows(6).position(|part| part == b";page=") {
-        Some(at) => (&text[..at], Some(&text[at + 6..])),
+fn parse(text: &[u8]) -> u32 {
+    let (list, path) = match text.windows(6).position(|part| part == b";page=") {
+        Some(index) => (&text[..index], Some(&text[index + 6..])),
         None => (text, None),
     };
-    let mut on = 0;
-    for word in words.split(|byte| *byte == b';') {
-        let at = word.iter().position(|byte| *byte == b'=').unwrap_or(word.len());
-        let mut numbers = word[at..].split(|byte| b"=,".contains(byte)).skip(1).map(number);
+    let mut active = 0;
+    for setting in list.split(|byte| *byte == b';') {
+        let index = setting.iter().position(|byte| *byte == b'=').unwrap_or(setting.len());
+        let mut numbers = setting[index..].split(|byte| b"=,".contains(byte)).skip(1).map(parse_number);
         let mut next = || numbers.next().unwrap_or(0);
-        match &word[..at] {
+        match &setting[..index] {
             b"shift" => {
                 SHIFT.store(next(), Relaxed);
-                on |= CLOCK;
+                active |= CLOCK;
             }
             b"speed" => {
                 RATE.store(next().max(1), Relaxed);
-                on |= CLOCK | SPEED;
+                active |= CLOCK | SPEED;
             }
             b"origins" => ORIGINS.iter().for_each(|origin| origin.store(next(), Relaxed)),
             b"random" => {
                 RANDOM_SEED.store(next() as u64, Relaxed);
-                on |= RANDOM;
+                active |= RANDOM;
             }
             b"cores" => {
-                CORES_SEEN.store(next(), Relaxed);
-                on |= CORES;
+                REPORTED_CPUS.store(next(), Relaxed);
+                active |= CPU_COUNT;
             }
             b"delays" => {
-                DELAY.iter().for_each(|part| part.store(next() as u64, Relaxed));
-                on |= DELAYS;
+                DELAY_PARAMETERS.iter().for_each(|part| part.store(next() as u64, Relaxed));
+                active |= DELAYS;
             }
             b"armed" => ARMED.store(1, Relaxed),
-            b"off" => on |= OFF,
+            b"off" => active |= NO_NETWORK,
             b"slow" => {
                 LATENCY.store(next(), Relaxed);
-                on |= SLOW;
+                active |= SLOW_NETWORK;
             }
             b"listing" => {
-                ORDER.iter().for_each(|part| part.store(next() as u64, Relaxed));
-                on |= LISTING;
+                SORT_ORDER.iter().for_each(|part| part.store(next() as u64, Relaxed));
+                active |= DIRECTORY_ORDER;
             }
             b"turns" => {
-                TURN.store(next() as u64, Relaxed);
-                on |= TURNS;
+                SWITCH_MICROSECONDS.store(next() as u64, Relaxed);
+                active |= SWITCH_INTERVAL;
             }
             _ => {}
         }
     }
-    match path.and_then(map) {
+    match path.and_then(map_page) {
         Some(page) => {
             PAGE.store(page, Relaxed);
-            on | MARK
+            active | REPORT
         }
-        None => on,
+        None => active,
     }
 }
 
-fn map(path: &[u8]) -> Option<*mut Page> {
-    let mut closed = [0; 256];
-    closed.get_mut(..path.len())?.copy_from_slice(path);
-    let page: *mut Page = File::open(&closed, 2)?.map(size_of::<Page>())?.cast();
+fn map_page(path: &[u8]) -> Option<*mut Page> {
+    let mut with_nul = [0; 256];
+    with_nul.get_mut(..path.len())?.copy_from_slice(path);
+    let page: *mut Page = File::open(&with_nul, 2)?.map(size_of::<Page>())?.cast();
     // SAFETY: just mapped; unflake has made the file large enough.
     (unsafe { (*page).version.load(Relaxed) } == VERSION).then_some(page)
 }
 
-fn number(text: &[u8]) -> i64 {
+fn parse_number(text: &[u8]) -> i64 {
     let (digits, sign) = text.strip_prefix(b"-").map_or((text, 1), |rest| (rest, -1));
     let value = |sum: i64, digit: &u8| sum.wrapping_mul(10).wrapping_add(i64::from(digit.wrapping_sub(b'0')));
     digits.iter().fold(0, value).wrapping_mul(sign)

@@ -1,70 +1,72 @@
-//! Sleeping: as long as the clock of the program says.
+//! Sleeps last as long as the program's clock says.
 
 use core::ffi::{c_int, c_uint};
 
-use crate::clock::{MONOTONIC, deadline, length, or, seen_length, to_nanoseconds, to_timespec};
-use crate::delays::at_wait;
-use crate::real::{Call, next, stand};
-use crate::settings::{SPEED, on};
+use crate::clock::{
+    MONOTONIC, or_given, real_deadline, real_timeout, to_nanoseconds, to_program_duration, to_timespec,
+};
+use crate::delays::delay_wait;
+use crate::real_functions::{Call, interpose, next};
+use crate::settings::{SPEED, active};
 use crate::system::Timespec;
 
 const ABSOLUTE: c_int = 1; // TIMER_ABSTIME
 const SECOND: i64 = 1_000_000_000;
 
-/// What is left of a sleep that was interrupted, as the program counts.
-unsafe fn left(of: *mut Timespec) {
-    if !of.is_null()
-        && let Some(real) = to_nanoseconds(*of)
+/// Converts the remaining time of an interrupted sleep.
+unsafe fn convert_remaining(time: *mut Timespec) {
+    if !time.is_null()
+        && let Some(real) = to_nanoseconds(*time)
     {
-        *of = to_timespec(seen_length(real));
+        *time = to_timespec(to_program_duration(real));
     }
 }
 
-stand! {
-    fn nanosleep(time: *const Timespec, rest: *mut Timespec) -> c_int, or -1 => |real| {
-        at_wait();
-        let Some(scaled) = length(time) else { return real(time, rest) };
-        let back = real(&scaled, rest);
-        if back != 0 {
-            left(rest);
+interpose! {
+    fn nanosleep(time: *const Timespec, remaining: *mut Timespec) -> c_int, or -1 => |real| {
+        delay_wait();
+        let Some(scaled) = real_timeout(time) else { return real(time, remaining) };
+        let result = real(&scaled, remaining);
+        if result != 0 {
+            convert_remaining(remaining);
         }
-        back
+        result
     };
-    fn clock_nanosleep(clock: c_int, how: c_int, time: *const Timespec, rest: *mut Timespec) -> c_int, or 38 => |real| {
-        at_wait();
-        if how & ABSOLUTE != 0 {
-            return real(clock, how, or(&deadline(clock, time), time), rest);
+    fn clock_nanosleep(clock: c_int, flags: c_int, time: *const Timespec, remaining: *mut Timespec) -> c_int, or 38 => |real| {
+        delay_wait();
+        if flags & ABSOLUTE != 0 {
+            return real(clock, flags, or_given(&real_deadline(clock, time), time), remaining);
         }
-        let Some(scaled) = length(time) else { return real(clock, how, time, rest) };
-        let back = real(clock, how, &scaled, rest);
-        if back != 0 {
-            left(rest);
+        let Some(scaled) = real_timeout(time) else { return real(clock, flags, time, remaining) };
+        let result = real(clock, flags, &scaled, remaining);
+        if result != 0 {
+            convert_remaining(remaining);
         }
-        back
+        result
     };
     fn usleep(microseconds: c_uint) -> c_int, or -1 => |real| {
-        at_wait();
-        match length(&to_timespec(i64::from(microseconds) * 1_000)) {
+        delay_wait();
+        match real_timeout(&to_timespec(i64::from(microseconds) * 1_000)) {
             Some(scaled) => sleep_for(&scaled, core::ptr::null_mut()),
             None => real(microseconds),
         }
     };
     fn sleep(seconds: c_uint) -> c_uint, or seconds => |real| {
-        at_wait();
-        let Some(scaled) = length(&to_timespec(i64::from(seconds) * SECOND)) else { return real(seconds) };
-        let mut rest = Timespec::default();
-        match sleep_for(&scaled, &mut rest) {
+        delay_wait();
+        let Some(scaled) = real_timeout(&to_timespec(i64::from(seconds) * SECOND)) else { return real(seconds) };
+        let mut remaining = Timespec::default();
+        match sleep_for(&scaled, &mut remaining) {
             0 => 0,
-            _ => ((seen_length(to_nanoseconds(rest).unwrap_or(0)) + SECOND - 1) / SECOND) as c_uint,
+            _ => ((to_program_duration(to_nanoseconds(remaining).unwrap_or(0)) + SECOND - 1) / SECOND) as c_uint,
         }
     };
 }
 
-unsafe fn sleep_for(time: &Timespec, rest: *mut Timespec) -> c_int {
-    debug_assert!(on() & SPEED != 0);
+unsafe fn sleep_for(time: &Timespec, remaining: *mut Timespec) -> c_int {
+    debug_assert!(active() & SPEED != 0);
     type Sleep = unsafe extern "C" fn(c_int, c_int, *const Timespec, *mut Timespec) -> c_int;
     let found = next(Call::clock_nanosleep);
-    match core::mem::transmute::<usize, Option<Sleep>>(found).map_or(0, |sleep| sleep(MONOTONIC, 0, time, rest)) {
+    match core::mem::transmute::<usize, Option<Sleep>>(found).map_or(0, |sleep| sleep(MONOTONIC, 0, time, remaining)) {
         0 => 0,
         error => {
             crate::system::set_errno(error);

@@ -1,5 +1,5 @@
-//! What the shim asks of the system: by the instruction itself, because the functions of the C library are the ones we stand
-//! before. errno stays as it is.
+//! System calls of the shim. They use the instruction itself, because the functions of the C
+//! library are replaced; errno stays unchanged.
 
 use core::ffi::{c_char, c_int, c_long, c_void};
 
@@ -71,14 +71,14 @@ pub struct Timeval {
     pub microseconds: i64,
 }
 
-/// A system call. Negative: the error number.
+/// A system call. A negative result is the error number.
 pub unsafe fn call(number: i64, arguments: [usize; 6]) -> i64 {
     let [a, b, c, d, e, f] = arguments;
-    let back: i64;
+    let result: i64;
     #[cfg(target_arch = "x86_64")]
     core::arch::asm!(
         "syscall",
-        inlateout("rax") number => back,
+        inlateout("rax") number => result,
         in("rdi") a, in("rsi") b, in("rdx") c, in("r10") d, in("r8") e, in("r9") f,
         lateout("rcx") _, lateout("r11") _,
         options(nostack)
@@ -87,95 +87,95 @@ pub unsafe fn call(number: i64, arguments: [usize; 6]) -> i64 {
     core::arch::asm!(
         "svc 0",
         in("x8") number,
-        inlateout("x0") a => back, in("x1") b, in("x2") c, in("x3") d, in("x4") e, in("x5") f,
+        inlateout("x0") a => result, in("x1") b, in("x2") c, in("x3") d, in("x4") e, in("x5") f,
         options(nostack)
     );
-    back
+    result
 }
 
 pub fn abort() -> ! {
-    // SAFETY: never comes back.
+    // SAFETY: does not return.
     unsafe { c_abort() }
 }
 
 pub fn errno() -> c_int {
-    // SAFETY: this thread's.
+    // SAFETY: errno of this thread.
     unsafe { *__errno_location() }
 }
 
 pub fn set_errno(error: c_int) {
-    // SAFETY: this thread's.
+    // SAFETY: errno of this thread.
     unsafe { *__errno_location() = error };
 }
 
-/// The value of an environment variable. `name` is closed by a zero.
-pub fn variable(name: &[u8]) -> Option<&'static [u8]> {
-    // SAFETY: `name` is closed by a zero, and so is the answer.
+/// The value of an environment variable. `name` is NUL-terminated.
+pub fn env_var(name: &[u8]) -> Option<&'static [u8]> {
+    // SAFETY: `name` and the value are NUL-terminated.
     unsafe {
         let value = getenv(name.as_ptr().cast());
-        if value.is_null() { None } else { Some(text(value)) }
+        if value.is_null() { None } else { Some(c_bytes(value)) }
     }
 }
 
-/// The variables as they are now, closed by a null.
-pub fn variables() -> *const *const c_char {
-    // SAFETY: the C library's.
+/// The current environment, null-terminated.
+pub fn environment() -> *const *const c_char {
+    // SAFETY: maintained by the C library.
     unsafe { environ }
 }
 
 /// # Safety
-/// `start` points to bytes closed by a zero.
-pub unsafe fn text<'a>(start: *const c_char) -> &'a [u8] {
+/// `start` points to NUL-terminated bytes.
+pub unsafe fn c_bytes<'a>(start: *const c_char) -> &'a [u8] {
     core::ffi::CStr::from_ptr(start).to_bytes()
 }
 
-const HERE: usize = -100isize as usize; // AT_FDCWD
+const AT_FDCWD: usize = -100isize as usize;
 const CLOEXEC: usize = 0o2000000;
 
 pub struct File(i64);
 
 impl File {
-    /// `path` is closed by a zero. `how`: 0 to read, 2 to read and write.
-    pub fn open(path: &[u8], how: usize) -> Option<File> {
-        // SAFETY: a closed path.
-        let file = unsafe { call(OPENAT, [HERE, path.as_ptr() as usize, how | CLOEXEC, 0, 0, 0]) };
+    /// `path` is NUL-terminated. `flags`: 0 to read, 2 to read and write.
+    pub fn open(path: &[u8], flags: usize) -> Option<File> {
+        // SAFETY: the path is NUL-terminated.
+        let file = unsafe { call(OPENAT, [AT_FDCWD, path.as_ptr() as usize, flags | CLOEXEC, 0, 0, 0]) };
         (file >= 0).then_some(File(file))
     }
 
     pub fn read<'a>(&self, into: &'a mut [u8]) -> &'a [u8] {
-        // SAFETY: writes at most the length given.
+        // SAFETY: writes at most the given length.
         let read = unsafe { call(READ, [self.0 as usize, into.as_mut_ptr() as usize, into.len(), 0, 0, 0]) };
         &into[..read.max(0) as usize]
     }
 
-    /// A file in memory with nothing in it. The number is the caller's.
-    pub fn in_memory(close_on_exec: bool) -> Option<File> {
-        let how = usize::from(close_on_exec);
-        // SAFETY: a closed name.
-        let file = unsafe { call(MEMFD_CREATE, [c"random".as_ptr() as usize, how, 0, 0, 0, 0]) };
+    /// An empty file in memory.
+    pub fn create_in_memory(close_on_exec: bool) -> Option<File> {
+        let flags = usize::from(close_on_exec);
+        // SAFETY: the name is NUL-terminated.
+        let file = unsafe { call(MEMFD_CREATE, [c"random".as_ptr() as usize, flags, 0, 0, 0, 0]) };
         (file >= 0).then_some(File(file))
     }
 
     pub fn write(&self, bytes: &[u8]) -> bool {
-        // SAFETY: only read.
+        // SAFETY: only reads.
         let wrote = unsafe { call(WRITE, [self.0 as usize, bytes.as_ptr() as usize, bytes.len(), 0, 0, 0]) };
         wrote == bytes.len() as i64
     }
 
-    /// At its beginning, for whoever reads it.
-    pub fn hand_over(self) -> c_int {
-        // SAFETY: numbers only.
+    /// Gives the descriptor to the caller, positioned at the start.
+    pub fn into_raw(self) -> c_int {
+        // SAFETY: passes numbers only.
         unsafe { call(LSEEK, [self.0 as usize, 0, 0, 0, 0, 0]) };
         let number = self.0 as c_int;
         core::mem::forget(self);
         number
     }
 
-    /// Shared with all who map it.
+    /// The mapping is shared between processes.
     pub fn map(&self, size: usize) -> Option<*mut u8> {
         const READ_AND_WRITE: usize = 3;
         const SHARED: usize = 1;
-        // SAFETY: a new mapping that overlaps nothing.
+        // SAFETY: creates a new mapping.
         let at = unsafe { call(MMAP, [0, size, READ_AND_WRITE, SHARED, self.0 as usize, 0]) };
         (at > 0).then_some(at as *mut u8)
     }
@@ -183,25 +183,25 @@ impl File {
 
 impl Drop for File {
     fn drop(&mut self) {
-        // SAFETY: opened here and nowhere kept.
+        // SAFETY: this value owns the descriptor.
         unsafe { call(CLOSE, [self.0 as usize, 0, 0, 0, 0, 0]) };
     }
 }
 
-/// Mode and owner of a file. `path` is closed by a zero.
+/// Mode and owner of a file. `path` is NUL-terminated.
 pub fn mode_and_owner(path: &[u8]) -> Option<(u16, u32)> {
     let mut found = [0u32; 64]; // struct statx: 256 bytes
-    // SAFETY: a closed path; statx writes its 256 bytes.
-    let done = unsafe { call(STATX, [HERE, path.as_ptr() as usize, 0, 0x7ff, found.as_mut_ptr() as usize, 0]) };
-    (done == 0).then_some((found[7] as u16, found[5])) // stx_mode is at 28, stx_uid at 20
+    // SAFETY: the path is NUL-terminated; statx writes 256 bytes.
+    let result = unsafe { call(STATX, [AT_FDCWD, path.as_ptr() as usize, 0, 0x7ff, found.as_mut_ptr() as usize, 0]) };
+    (result == 0).then_some((found[7] as u16, found[5])) // stx_mode is at 28, stx_uid at 20
 }
 
-pub fn user() -> u32 {
+pub fn user_id() -> u32 {
     // SAFETY: no arguments.
     unsafe { call(GETUID, [0; 6]) as u32 }
 }
 
-/// A clock as the system has it, in nanoseconds.
+/// The real time of a clock in nanoseconds.
 pub fn clock(which: c_int) -> i64 {
     let mut time = Timespec::default();
     // SAFETY: writes two words.
@@ -209,15 +209,15 @@ pub fn clock(which: c_int) -> i64 {
     time.seconds * 1_000_000_000 + time.nanoseconds
 }
 
-/// Waits for real. A signal ends it.
-pub fn pause(nanoseconds: i64) {
+/// Sleeps in real time; a signal ends the sleep.
+pub fn sleep(nanoseconds: i64) {
     let time = Timespec { seconds: nanoseconds / 1_000_000_000, nanoseconds: nanoseconds % 1_000_000_000 };
-    // SAFETY: only read.
+    // SAFETY: only reads.
     unsafe { call(NANOSLEEP, [&raw const time as usize, 0, 0, 0, 0, 0]) };
 }
 
-/// Of which family a socket is. None: it is no socket.
-pub fn family(socket: c_int) -> Option<c_int> {
+/// The address family of a socket; None for other files.
+pub fn socket_family(socket: c_int) -> Option<c_int> {
     const LEVEL: usize = 1; // SOL_SOCKET
     const DOMAIN: usize = 39; // SO_DOMAIN
     let (mut family, mut size) = (0 as c_int, size_of::<c_int>() as u32);

@@ -8,23 +8,31 @@ fn main() {
     let agent = Path::new(&env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it")).join("../../agents/pytest");
     let sources = agent.join("unflake_agent");
     println!("cargo::rerun-if-changed={}", sources.display());
-    let mut files: Vec<_> = fs::read_dir(&sources)
-        .expect("the agent is beside the crates")
-        .map(|entry| entry.expect("a directory that can be read").path())
-        .filter(|path| path.extension().is_some_and(|end| end == "py"))
-        .collect();
+    let mut files = Vec::new();
+    python_files(&sources, &mut files);
     files.sort();
-    files.push(tracer(&agent.join("tracer")));
-    let entry = |path: &PathBuf| {
-        println!("cargo::rerun-if-changed={}", path.display());
-        let name = path.file_name().expect("a file").to_string_lossy().into_owned();
-        format!("    ({:?}, include_bytes!({:?})),\n", format!("unflake_agent/{name}"), path)
+    let entry = |name: &Path, path: &Path| {
+        format!("    ({:?}, include_bytes!({:?})),\n", Path::new("unflake_agent").join(name), path)
     };
-    let entries: String = files.iter().map(entry).collect();
+    let mut entries: String =
+        files.iter().map(|path| entry(path.strip_prefix(&sources).expect("below it"), path)).collect();
+    entries += &entry(Path::new("tracer.so"), &tracer(&agent.join("tracer")));
     fs::write(out().join("agent.rs"), format!("&[\n{entries}]\n")).expect("cargo's directory can be written");
 }
 
-/// Compiles the library, for the same reasons and in the same way as `unflake-observe` does with its own. Where there is none, it is an
+/// Adds every `.py` file below a directory.
+fn python_files(directory: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(directory).expect("the agent is beside the crates") {
+        let path = entry.expect("a directory that can be read").path();
+        if path.is_dir() {
+            python_files(&path, found);
+        } else if path.extension().is_some_and(|end| end == "py") {
+            found.push(path);
+        }
+    }
+}
+
+/// Compiles the library, for the same reasons and in the same way as `unflake-trace` does with its own. Where there is none, it is an
 /// empty file, and the agent traces in Python.
 fn tracer(sources: &Path) -> PathBuf {
     println!("cargo::rerun-if-changed={}", sources.display());

@@ -1,5 +1,6 @@
-//! Compiles the shim, `agents/preload`, so that it can travel inside the crate: with the compiler alone and not as a crate of
-//! the workspace, because it is a library for somebody else's processes, always optimised.
+//! Compiles the preload shim (`agents/preload`) so that the crate can embed it.
+//!
+//! It is compiled with rustc alone and always optimised, because it runs inside other programs.
 
 use std::env::var;
 use std::path::Path;
@@ -15,7 +16,7 @@ fn main() {
     if known {
         compile(&sources.join("shim.rs"), &out);
     } else {
-        std::fs::write(&out, "").unwrap(); // The crate says in words that there is none.
+        std::fs::write(&out, "").unwrap(); // `Shim::new` reports that there is none.
     }
 }
 

@@ -16,7 +16,7 @@ const ROOMS: [(&str, &[&str]); 13] = [
     ("unflake-techniques", &["unflake-model"]),
     ("unflake-observe", &["unflake-model"]),
     ("unflake-engine", &["unflake-model", "unflake-protocol", "unflake-worlds"]),
-    ("unflake-runners", &["unflake-formats", "unflake-observe", "unflake-protocol", "unflake-worlds"]),
+    ("unflake-runners", &["unflake-formats", "unflake-model", "unflake-observe", "unflake-protocol", "unflake-worlds"]),
     ("unflake-store", &["unflake-model"]),
     ("unflake-report", &["unflake-model"]),
     ("unflake-web", &[]),

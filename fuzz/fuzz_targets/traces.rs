@@ -18,7 +18,7 @@ fuzz_target!(|bytes: &[u8]| {
     let mut files = split(bytes).into_iter();
     // Without these lines a part is no part and a table no table; they are there so that more is tried than their absence.
     let beginnings: [(&str, &[u8]); 4] = [
-        ("process", b"unflake-observe 1\npid 7\nstarted 5\n"),
+        ("process", b"unflake-trace 1\npid 7\nstarted 5\n"),
         ("places", b"unflake-places 1\n1\tshop.py\t4\ttotal\n"),
         ("values-1", b"1\t1\tx\t5\n"),
         ("reaches", b""),

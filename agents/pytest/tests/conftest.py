@@ -1,3 +1,5 @@
+"""Fixtures that start pytest with the agent in a temporary project."""
+
 import json
 import os
 import sys
@@ -6,21 +8,25 @@ import textwrap
 
 import pytest
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+TESTS = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = os.path.join(TESTS, "support"), os.path.dirname(TESTS)
 
-from driver import Unflake  # noqa: E402
+from assertion_reader import LAYER, AssertionLog  # noqa: E402
+from driver import FakeUnflake  # noqa: E402
+from layer_reader import LayeredPytest  # noqa: E402
+from state_session import StateSession  # noqa: E402
 
 
 def pytest_addoption(parser):
-    parser.addoption("--record", action="store_true", help="write the golden transcripts anew")
+    parser.addoption("--record", action="store_true", help="rewrite the recorded transcripts")
 
 
 @pytest.fixture
 def project():
-    """Makes a project of files, and starts pytest with the agent in it: project({"test_a.py": "…"}, "-q")."""
+    """Writes files and starts pytest with the agent there: project({"test_a.py": "…"}, "-q")."""
     started = []
 
-    # Not tmp_path: a path to a socket must be short.
+    # Not tmp_path: the path of a socket must be short.
     with tempfile.TemporaryDirectory(prefix="uf") as directory:
 
         def start(files, *args, **options):
@@ -33,7 +39,7 @@ def project():
                     text = textwrap.dedent(text).encode("utf-8", "surrogatepass")
                 with open(path, "wb") as file:
                     file.write(text)
-            started.append(Unflake(os.path.realpath(directory), *args, **options))
+            started.append(FakeUnflake(os.path.realpath(directory), *args, **options))
             return started[-1]
 
         start.directory = os.path.realpath(directory)
@@ -43,22 +49,23 @@ def project():
 
 
 @pytest.fixture
-def depends(project):
-    """Runs tests by number, all in one process; what the last one depended on."""
+def dependencies(project):
+    """Runs tests by number in one process; the dependency report of the last one."""
 
-    def run(files, *tests, args=(), mode={"UNFLAKE_DEPENDENCIES": "file"}, forked=False, outcome="passed", **options):
-        unflake = project(files, *args, variables=dict(mode, **options.pop("variables", {})), **options)
+    def run(files, *tests, args=(), mode="file", forked=False, outcome="passed", **options):
+        variables = dict({"UNFLAKE_DEPENDENCIES": mode}, **options.pop("variables", {}))
+        unflake = project(files, *args, variables=variables, **options)
         agent = first = unflake.ready()
         if forked:
             agent = unflake.fork(agent, 5)
         done = agent.run(*(tests or (0,)))
         assert done[-1]["outcome"] == outcome, done[-1]
         with open(done[-1]["dependencies"]) as file:
-            told = json.load(file)
-        assert told["root"] == project.directory and told["format"] == 1
+            report = json.load(file)
+        assert report["root"] == project.directory and report["format"] == 1
         if not forked:
             unflake.end(first)
-        return told
+        return report
 
     run.directory = project.directory
     return run
@@ -66,33 +73,31 @@ def depends(project):
 
 @pytest.fixture
 def traced(project):
-    """Starts pytest in a project so that its attempts are traced: natively or in Python."""
-    from traces import NATIVE, Traced
+    """Starts pytest with tracing, by the native or the Python tracer."""
+    from trace_reader import NATIVE_TRACER, TracedPytest
 
-    def start(files, way="python", mode="lines", forked=False, variables={}, **options):
-        told = dict(variables, UNFLAKE_TRACED=mode, UNFLAKE_TRACER="python" if way == "python" else NATIVE)
-        return Traced(project(files, variables=told, **options), forked)
+    def start(files, tracer="python", mode="lines", forked=False, variables={}, **options):
+        settings = dict(variables, UNFLAKE_TRACED=mode, UNFLAKE_TRACER="python" if tracer == "python" else NATIVE_TRACER)
+        return TracedPytest(project(files, variables=settings, **options), forked)
 
     return start
 
 
 @pytest.fixture
-def looked(project):
-    """Starts pytest in a project so that it is told what its attempts look like at some layers."""
-    from sheets import Looked
+def layered(project):
+    """Starts pytest so that its attempts are described at some layers."""
 
     def start(files, layers, *args, forked=False, variables={}, **options):
         unflake = project(files, *args, variables=dict(variables, UNFLAKE_LAYERS=layers), **options)
         connection = unflake.ready()
-        return Looked(unflake, unflake.fork(connection, 5) if forked else connection)
+        return LayeredPytest(unflake, unflake.fork(connection, 5) if forked else connection)
 
     return start
 
 
 @pytest.fixture
-def asserted(project):
-    """Runs a test by its number with the instrument; what it told of its assertions."""
-    from asserted import LAYER, Told
+def assertions(project):
+    """Runs a test by number with instrumented assertions; their results."""
 
     def run(files, test=0, outcome="passed", args=(), **options):
         unflake = project(files, *args, variables=dict(LAYER, **options.pop("variables", {})), **options)
@@ -100,6 +105,11 @@ def asserted(project):
         done = agent.run(test)[0]
         assert done["outcome"] == outcome, done
         unflake.end(agent)
-        return Told(done)
+        return AssertionLog(done)
 
     return run
+
+
+@pytest.fixture
+def state_session(project):
+    return lambda files, *args, **options: StateSession(project(files, *args, **options))

@@ -1,36 +1,36 @@
-//! What is known of code, by its address. Whoever adds code here keeps it alive, so that its address stays its own.
+//! Code objects by address. Whoever adds one keeps it alive, so that its address stays unique.
 
 use crate::python::Ref;
 
 pub struct Code {
-    pub is_own: bool,
-    /// A coroutine, or what is used as one.
-    pub is_asynchronous: bool,
-    first: usize,
+    pub is_project: bool,
+    /// A coroutine or an asynchronous generator.
+    pub is_async: bool,
+    first_line: usize,
     places: Vec<u32>,
 }
 
-/// Lines further away from the first one of their code are not kept here.
-const MOST_LINES: usize = 1 << 20;
+/// Ids of lines further from the first line of their code are not cached.
+const MAX_LINES: usize = 1 << 20;
 
 impl Code {
     pub fn foreign() -> Code {
-        Code { is_own: false, is_asynchronous: false, first: 0, places: Vec::new() }
+        Code { is_project: false, is_async: false, first_line: 0, places: Vec::new() }
     }
 
-    pub fn own(first: usize, is_asynchronous: bool) -> Code {
-        Code { is_own: true, is_asynchronous, first, places: Vec::new() }
+    pub fn project(first_line: usize, is_async: bool) -> Code {
+        Code { is_project: true, is_async, first_line, places: Vec::new() }
     }
 
-    /// The id of a line; 0: it has none yet.
+    /// The id of a line; 0 if it has none yet.
     #[inline(always)]
     pub fn place(&self, line: usize) -> u32 {
-        self.places.get(line.wrapping_sub(self.first)).copied().unwrap_or(0)
+        self.places.get(line.wrapping_sub(self.first_line)).copied().unwrap_or(0)
     }
 
     pub fn set_place(&mut self, line: usize, place: u32) {
-        let at = line.wrapping_sub(self.first);
-        if at < MOST_LINES {
+        let at = line.wrapping_sub(self.first_line);
+        if at < MAX_LINES {
             if self.places.len() <= at {
                 self.places.resize(at + 1, 0);
             }
@@ -39,7 +39,7 @@ impl Code {
     }
 }
 
-/// Open addressing: an address is looked up in a step or two.
+/// A hash table with open addressing: a lookup takes a step or two.
 pub struct Codes {
     slots: Vec<(Ref, *mut Code)>,
     used: usize,
@@ -50,7 +50,7 @@ impl Codes {
         Codes { slots: Vec::new(), used: 0 }
     }
 
-    /// Null where it is not known.
+    /// Null if it is not known.
     #[inline(always)]
     pub fn get(&self, code: Ref) -> *mut Code {
         if self.slots.is_empty() {
@@ -59,7 +59,7 @@ impl Codes {
         let mask = self.slots.len() - 1;
         let mut at = hash(code) & mask;
         loop {
-            // SAFETY: the mask keeps it inside, and there always is an empty slot to end at.
+            // SAFETY: the mask keeps the index in range, and there is always an empty slot.
             let (key, value) = unsafe { *self.slots.get_unchecked(at) };
             if key == code || key.is_null() {
                 return value;
@@ -94,7 +94,7 @@ impl Codes {
     }
 }
 
-/// Objects lie at multiples of 16; the bits above differ.
+/// Objects are aligned to 16 bytes, so the lowest bits say nothing.
 #[inline(always)]
 fn hash(code: Ref) -> usize {
     let bits = code as usize >> 4;

@@ -1,9 +1,8 @@
-//! What is used of CPython: its stable functions, found in the process itself. No headers, so that one library does for all
-//! versions.
+//! Functions of CPython's stable ABI, looked up in the process: one library serves all versions.
 
 use core::ffi::{c_char, c_int, c_long, c_void};
 
-/// Any Python object. It is never looked into.
+/// Any Python object; its contents are never accessed.
 #[repr(C)]
 pub struct Object([u8; 0]);
 pub type Ref = *mut Object;
@@ -20,7 +19,7 @@ pub struct Method {
 /// METH_FASTCALL
 pub const FASTCALL: c_int = 0x80;
 
-/// `Py_tracefunc`, with what of its events are looked at.
+/// `Py_tracefunc`, and the only event that is used.
 pub type Trace = unsafe extern "C" fn(Ref, Ref, c_int, Ref) -> c_int;
 pub const LINE: c_int = 2;
 
@@ -30,11 +29,11 @@ unsafe extern "C" {
 
 macro_rules! functions {
     ($($field:ident: $name:ident $kind:ty;)*) => {
-        /// Functions of the interpreter that this process is.
+        /// Functions of the interpreter in this process.
         pub struct Python { $(pub $field: $kind,)* }
 
         impl Python {
-            /// None where one of them is missing.
+            /// None if one of them is missing.
             ///
             /// # Safety
             /// The process is a CPython.
@@ -53,18 +52,18 @@ macro_rules! functions {
 }
 
 functions! {
-    keep: Py_IncRef unsafe extern "C" fn(Ref);
-    drop: Py_DecRef unsafe extern "C" fn(Ref);
+    incref: Py_IncRef unsafe extern "C" fn(Ref);
+    decref: Py_DecRef unsafe extern "C" fn(Ref);
     call: PyObject_CallFunctionObjArgs unsafe extern "C" fn(Ref, ...) -> Ref;
     is_true: PyObject_IsTrue unsafe extern "C" fn(Ref) -> c_int;
-    number: PyLong_AsLong unsafe extern "C" fn(Ref) -> c_long;
-    make_number: PyLong_FromLong unsafe extern "C" fn(c_long) -> Ref;
-    address: PyLong_AsSize_t unsafe extern "C" fn(Ref) -> usize;
-    item: PyTuple_GetItem unsafe extern "C" fn(Ref, isize) -> Ref;
-    failed: PyErr_Occurred unsafe extern "C" fn() -> Ref;
-    forget_failure: PyErr_Clear unsafe extern "C" fn();
-    make_function: PyCFunction_NewEx unsafe extern "C" fn(*const Method, Ref, Ref) -> Ref;
+    as_long: PyLong_AsLong unsafe extern "C" fn(Ref) -> c_long;
+    from_long: PyLong_FromLong unsafe extern "C" fn(c_long) -> Ref;
+    as_address: PyLong_AsSize_t unsafe extern "C" fn(Ref) -> usize;
+    tuple_item: PyTuple_GetItem unsafe extern "C" fn(Ref, isize) -> Ref;
+    error: PyErr_Occurred unsafe extern "C" fn() -> Ref;
+    clear_error: PyErr_Clear unsafe extern "C" fn();
+    new_function: PyCFunction_NewEx unsafe extern "C" fn(*const Method, Ref, Ref) -> Ref;
     set_trace: PyEval_SetTrace unsafe extern "C" fn(Option<Trace>, Ref);
-    code_of: PyFrame_GetCode unsafe extern "C" fn(Ref) -> Ref;
-    line_of: PyFrame_GetLineNumber unsafe extern "C" fn(Ref) -> c_int;
+    frame_code: PyFrame_GetCode unsafe extern "C" fn(Ref) -> Ref;
+    frame_line: PyFrame_GetLineNumber unsafe extern "C" fn(Ref) -> c_int;
 }

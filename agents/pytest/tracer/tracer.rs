@@ -1,15 +1,16 @@
-//! The ordered trace of CPython's lines, where Python itself would be too slow to write it: a library that the agent loads
-//! into the test's process. It sees lines and stores the ids of their places. Everything that happens once (which code is the project's, what a
-//! line is called, which file a strand writes to) it asks the agent, in Python (`trace_native.py`).
+//! Records the order in which Python lines run: a library that the agent loads into the process,
+//! because Python would be too slow. It stores the ids of lines. For everything that happens once
+//! (which code is the project's, the id of a line, the stream of a thread) it calls the agent, in
+//! Python (`trace/native.py`).
 //!
-//! All of it runs with the interpreter's lock held, so nothing here needs one. While the agent is asked the lock may go to another
-//! thread, and with it the attempt may end; so it is looked again afterwards.
+//! All of it runs with the GIL held, so nothing needs a lock. During a call of the agent another
+//! thread may take the GIL and the attempt may end, so that is checked again afterwards.
 
 #![allow(unsafe_op_in_unsafe_fn)]
 
 mod codes;
 mod python;
-mod strand;
+mod streams;
 
 use core::cell::{Cell, UnsafeCell};
 use core::ffi::c_int;
@@ -17,69 +18,69 @@ use core::ptr::{null, null_mut};
 
 use codes::{Code, Codes};
 use python::{FASTCALL, LINE, Method, Python, Ref};
-use strand::Cursor;
+use streams::Cursor;
 
-/// What the agent is asked, in the order in which it hands them over.
+/// Functions and objects of the agent, in the order of `Callbacks` in `trace/native.py`.
 #[repr(C)]
 #[derive(Clone, Copy)]
-pub struct Asked {
-    /// `sys.monitoring.DISABLE`, or None where there is no such thing.
+pub struct Callbacks {
+    /// `sys.monitoring.DISABLE`, or None before Python 3.12.
     disable: Ref,
     none: Ref,
-    /// (code) → None if it is not the project's, else (its first line, whether it is a coroutine)
+    /// (code) → None if it is not the project's, else (first line, whether it is asynchronous)
     learn: Ref,
-    /// (code, line) → the id of the place
+    /// (code, line) → the id of the line
     place: Ref,
-    /// () → the address of the cursor of this thread
+    /// () → the address of this thread's cursor
     thread: Ref,
     /// (task) → (the address of the task's cursor, a weak reference to the task)
     task: Ref,
-    /// () → None, or how to ask for the running loop and for its task
+    /// () → None, or functions that return the running loop and its task
     asyncio: Ref,
-    /// (the address of a cursor) → whether there is room in it now
-    more: Ref,
-    /// What `sys.gettrace` shows.
+    /// (the address of a cursor) → whether it has room now
+    grow: Ref,
+    /// What `sys.gettrace` returns.
     tracer: Ref,
 }
 
 pub(crate) struct Tracer {
     python: Python,
-    asked: Asked,
+    callbacks: Callbacks,
     codes: UnsafeCell<Codes>,
-    /// Numbers the attempts. What belongs to another one is asked for anew.
+    /// Counts attempts. What is cached of another attempt is looked up again.
     epoch: Cell<u32>,
     is_on: Cell<bool>,
-    /// How asyncio is asked for its loop and its task; null as long as nobody has it.
-    running: Cell<Ref>,
-    current: Cell<Ref>,
+    /// Functions of asyncio; null as long as it is not loaded.
+    running_loop: Cell<Ref>,
+    current_task: Cell<Ref>,
 }
 
 static mut TRACER: *mut Tracer = null_mut();
 
-/// 0 where this interpreter lacks something.
+/// 0 if this interpreter lacks a function.
 ///
 /// # Safety
-/// Called once, with the interpreter's lock; what is handed over is kept alive by the agent.
+/// Called once, with the GIL held. The agent keeps the callbacks alive.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn unflake_open(asked: *const Asked) -> c_int {
+pub unsafe extern "C" fn unflake_open(callbacks: *const Callbacks) -> c_int {
     let Some(python) = Python::find() else { return 0 };
     let tracer = Tracer {
         python,
-        asked: *asked,
+        callbacks: *callbacks,
         codes: UnsafeCell::new(Codes::new()),
         epoch: Cell::new(0),
         is_on: Cell::new(false),
-        running: Cell::new(null_mut()),
-        current: Cell::new(null_mut()),
+        running_loop: Cell::new(null_mut()),
+        current_task: Cell::new(null_mut()),
     };
     TRACER = Box::into_raw(Box::new(tracer));
     1
 }
 
-/// A new attempt: nothing that was asked for before holds any more.
+/// Begins an attempt.
 ///
 /// # Safety
-/// After `unflake_open`, with the interpreter's lock.
+/// After `unflake_open`, with the GIL held.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn unflake_begin() {
     (*TRACER).epoch.update(|epoch| epoch + 1);
@@ -87,72 +88,72 @@ pub unsafe extern "C" fn unflake_begin() {
 }
 
 /// # Safety
-/// After `unflake_open`, with the interpreter's lock.
+/// After `unflake_open`, with the GIL held.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn unflake_end() {
     (*TRACER).is_on.set(false);
 }
 
-/// What `sys.monitoring` is to call for each line: a new reference.
+/// The callback of `sys.monitoring` for lines: a new reference.
 ///
 /// # Safety
-/// After `unflake_open`, with the interpreter's lock.
+/// After `unflake_open`, with the GIL held.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn unflake_callback() -> Ref {
     let method = Box::new(Method { name: c"line".as_ptr(), call: monitored, flags: FASTCALL, doc: null() });
-    ((*TRACER).python.make_function)(Box::into_raw(method), null_mut(), null_mut())
+    ((*TRACER).python.new_function)(Box::into_raw(method), null_mut(), null_mut())
 }
 
-/// Traces this thread from now on, or not.
+/// Switches the tracer of this thread on or off.
 ///
 /// # Safety
-/// After `unflake_open`, with the interpreter's lock.
+/// After `unflake_open`, with the GIL held.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn unflake_trace(on: c_int) {
     let tracer = &*TRACER;
     match on {
         0 => (tracer.python.set_trace)(None, null_mut()),
-        _ => (tracer.python.set_trace)(Some(traced), tracer.asked.tracer),
+        _ => (tracer.python.set_trace)(Some(traced), tracer.callbacks.tracer),
     }
 }
 
-/// From 3.12 on: called with code and line.
+/// From Python 3.12 on: called with code and line.
 unsafe extern "C" fn monitored(_: Ref, arguments: *const Ref, _: isize) -> Ref {
     let tracer = &*TRACER;
     let (code, line) = (*arguments, *arguments.add(1));
     let Some(known) = tracer.known(code) else { return null_mut() };
-    if !(*known).is_own {
-        (tracer.python.keep)(tracer.asked.disable);
-        return tracer.asked.disable;
+    if !(*known).is_project {
+        (tracer.python.incref)(tracer.callbacks.disable);
+        return tracer.callbacks.disable;
     }
     if tracer.is_on.get() {
-        let line = (tracer.python.number)(line) as usize;
+        let line = (tracer.python.as_long)(line) as usize;
         if tracer.step(code, known, line).is_none() {
             return null_mut();
         }
     }
-    (tracer.python.keep)(tracer.asked.none);
-    tracer.asked.none
+    (tracer.python.incref)(tracer.callbacks.none);
+    tracer.callbacks.none
 }
 
-/// Before 3.12: called for every event of every function.
+/// Before Python 3.12: called for every event of every function.
 unsafe extern "C" fn traced(_: Ref, frame: Ref, event: c_int, _: Ref) -> c_int {
     let tracer = &*TRACER;
     if event != LINE || !tracer.is_on.get() {
         return 0;
     }
-    let code = (tracer.python.code_of)(frame);
+    let code = (tracer.python.frame_code)(frame);
     let done = match tracer.known(code) {
         None => None,
-        Some(known) if !(*known).is_own => Some(()),
-        Some(known) => tracer.step(code, known, (tracer.python.line_of)(frame) as usize),
+        Some(known) if !(*known).is_project => Some(()),
+        Some(known) => tracer.step(code, known, (tracer.python.frame_line)(frame) as usize),
     };
-    (tracer.python.drop)(code);
+    (tracer.python.decref)(code);
     if done.is_some() { 0 } else { -1 }
 }
 
 impl Tracer {
-    /// None: an exception was raised meanwhile, such as by a signal.
+    /// None: an exception was raised, for example by a signal handler.
     #[inline(always)]
     unsafe fn known(&self, code: Ref) -> Option<*mut Code> {
         let known = (*self.codes.get()).get(code);
@@ -161,18 +162,18 @@ impl Tracer {
 
     #[cold]
     unsafe fn learn(&self, code: Ref) -> Option<*mut Code> {
-        let answer = (self.python.call)(self.asked.learn, code, null_mut::<u8>());
+        let answer = (self.python.call)(self.callbacks.learn, code, null_mut::<u8>());
         if answer.is_null() {
             return None;
         }
-        let known = if answer == self.asked.none {
+        let known = if answer == self.callbacks.none {
             Code::foreign()
         } else {
-            let first = (self.python.number)((self.python.item)(answer, 0));
-            Code::own(first as usize, (self.python.is_true)((self.python.item)(answer, 1)) == 1)
+            let first = (self.python.as_long)((self.python.tuple_item)(answer, 0));
+            Code::project(first as usize, (self.python.is_true)((self.python.tuple_item)(answer, 1)) == 1)
         };
-        (self.python.drop)(answer);
-        (self.python.keep)(code); // For ever: it is known by its address.
+        (self.python.decref)(answer);
+        (self.python.incref)(code); // Never released: it is known by its address.
         Some((*self.codes.get()).add(code, known))
     }
 
@@ -183,26 +184,26 @@ impl Tracer {
         if place == 0 {
             place = self.new_place(code, known, line)?;
         }
-        let cursor = strand::current(self, (*known).is_asynchronous)?;
+        let cursor = streams::current(self, (*known).is_async)?;
         if self.is_over(epoch) {
             return Some(());
         }
-        if (*cursor).at == (*cursor).end {
+        if (*cursor).next == (*cursor).end {
             if (*cursor).dropped.is_null() {
                 self.make_room(cursor)?;
             }
             if self.is_over(epoch) {
                 return Some(());
             }
-            if (*cursor).at == (*cursor).end {
+            if (*cursor).next == (*cursor).end {
                 if !(*cursor).dropped.is_null() {
                     *(*cursor).dropped += 1;
                 }
                 return Some(());
             }
         }
-        (*cursor).at.write_volatile(place);
-        (*cursor).at = (*cursor).at.add(1);
+        (*cursor).next.write_volatile(place);
+        (*cursor).next = (*cursor).next.add(1);
         Some(())
     }
 
@@ -212,27 +213,27 @@ impl Tracer {
 
     #[cold]
     unsafe fn new_place(&self, code: Ref, known: *mut Code, line: usize) -> Option<u32> {
-        let number = (self.python.make_number)(line as _);
-        let answer = (self.python.call)(self.asked.place, code, number, null_mut::<u8>());
-        (self.python.drop)(number);
+        let number = (self.python.from_long)(line as _);
+        let answer = (self.python.call)(self.callbacks.place, code, number, null_mut::<u8>());
+        (self.python.decref)(number);
         if answer.is_null() {
             return None;
         }
-        let place = (self.python.number)(answer) as u32;
-        (self.python.drop)(answer);
+        let place = (self.python.as_long)(answer) as u32;
+        (self.python.decref)(answer);
         (*known).set_place(line, place);
         Some(place)
     }
 
     #[cold]
     unsafe fn make_room(&self, cursor: *mut Cursor) -> Option<()> {
-        let address = (self.python.make_number)(cursor as _);
-        let answer = (self.python.call)(self.asked.more, address, null_mut::<u8>());
-        (self.python.drop)(address);
+        let address = (self.python.from_long)(cursor as _);
+        let answer = (self.python.call)(self.callbacks.grow, address, null_mut::<u8>());
+        (self.python.decref)(address);
         if answer.is_null() {
             return None;
         }
-        (self.python.drop)(answer);
+        (self.python.decref)(answer);
         Some(())
     }
 }

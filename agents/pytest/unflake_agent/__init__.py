@@ -1,14 +1,16 @@
-"""unflake's agent inside pytest: lists tests, runs what it is told, reports. It keeps agents/README.md.
+"""unflake's agent inside pytest: lists tests, runs them in the requested order, reports outcomes.
 
-It comes in by PYTHONPATH and PYTEST_PLUGINS, puts both back at once, and without UNFLAKE_SOCKET does nothing.
-One job a file: `wire` speaks, `plugin` listens to pytest and obeys orders, `items` makes distinct copies of tests,
-`reports` tells how a test ended, `forks` copies the process, `capturing` keeps what copies write apart, `stacks` shows where it hangs or crashed. Only where it is
-asked for: `dependencies` tells what a test depended on, from `facts` that are gathered by `touched` (files, variables),
-`executed` (code, seen by `watch`), `imports` (who imports whom) and `children` (other processes; `follow` is inside
-those), and written by `told`; `paths` and `qualified` name things. `state` obeys orders about what tests leave behind: objects that can be reached (`heap`, made of
-`shapes` and `values` by `plans`, told by `names` and `texts`; `origins` says whose they are), the process
-(`surroundings`, `descriptors`), fixtures (`standing`), files (`disk`), less the `noise`; and `writes` sees which lines write it.
-`tracing` has the order in which lines run, `layers` what a run looked like, `assert_instrument` what its assertions saw; their own docstrings say who helps.
+It implements the contract in agents/README.md. pytest loads it through PYTHONPATH and
+PYTEST_PLUGINS; it restores both variables at once. Without UNFLAKE_SOCKET it does nothing.
+
+- `core` talks to unflake, runs tests and forks the process. It is the only package that every run
+  loads; the others load when a setting or an order asks for them.
+- `state` finds, restores and watches the state that tests leave behind.
+- `dependencies` records the files, variables and processes that a test depends on.
+- `trace` records the order in which lines run, with the values of variables.
+- `layers` records what an attempt looks like: lines, values, output, pages in a browser.
+- `assertions` records what assertions evaluate to, and filters failing ones.
+- `common` holds what several of them share: paths, names, texts of values.
 
 PYTEST_DONT_REWRITE
 """
@@ -19,10 +21,16 @@ import os
 import sys
 from importlib.machinery import PathFinder, SourceFileLoader
 
+DIRECTORY = os.path.dirname(os.path.abspath(__file__))
+NATIVE_TRACER = os.path.join(DIRECTORY, "tracer.so")
 
-class _Unseen(SourceFileLoader):
-    """Loads the agent's files so that they are not taken for the project's: coverage without a `source` measures every
-    file that is not installed, but none that has a name in brackets; Hypothesis takes constants from such files."""
+
+class _HiddenLoader(SourceFileLoader):
+    """Loads the agent's modules with file names in angle brackets, as code that is in no file.
+
+    coverage without a `source` measures every file that is not installed, and Hypothesis collects
+    constants from such files. Neither looks at a name in brackets.
+    """
 
     def get_code(self, fullname):
         code = super().get_code(fullname)
@@ -39,46 +47,47 @@ class _Unseen(SourceFileLoader):
         return spec
 
 
-def _come_in():
-    """What unflake said in the environment, which afterwards looks as if unflake were not there."""
-    told = {key[8:].lower(): os.environ[key] for key in list(os.environ) if key.startswith("UNFLAKE_")}
-    for key in told:
-        if key != "under":  # What the project starts is to be in the same world.
+def _take_settings():
+    """The UNFLAKE_ variables, without their prefix. Afterwards the environment has none of them."""
+    settings = {key[8:].lower(): os.environ[key] for key in list(os.environ) if key.startswith("UNFLAKE_")}
+    for key in settings:
+        if key != "under":  # Child processes of the project must run in the same sandbox.
             del os.environ["UNFLAKE_" + key.upper()]
-    if "restore" in told:
+    if "restore" in settings:
         import json
 
-        for name, value in json.loads(told["restore"]).items():
+        for name, value in json.loads(settings["restore"]).items():
             if value is None:
                 os.environ.pop(name, None)
             else:
                 os.environ[name] = value
-    home = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    sys.path[:] = [entry for entry in sys.path if os.path.abspath(entry or os.curdir) != home]
-    return told
+    parent = os.path.dirname(DIRECTORY)
+    sys.path[:] = [entry for entry in sys.path if os.path.abspath(entry or os.curdir) != parent]
+    return settings
 
 
-# A project that tests itself under another unflake must not lose the variables meant for that one.
-_told = _come_in() if "UNFLAKE_SOCKET" in os.environ else {}
+# Without the socket the variables are meant for another unflake, which tests this project.
+_settings = _take_settings() if "UNFLAKE_SOCKET" in os.environ else {}
 
 
-def bring(name):
-    """A file of the agent. Compiled files are kept, beside the agent, even where the project wants none of its own:
-    without them every start would take 25 ms longer."""
-    wanted, sys.dont_write_bytecode = sys.dont_write_bytecode, False
-    sys.meta_path.insert(0, _Unseen)
+def load(name):
+    """Imports a module of the agent.
+
+    Python keeps its compiled form beside the agent even if the project disables that: compiling
+    on every start would take 25 ms.
+    """
+    setting, sys.dont_write_bytecode = sys.dont_write_bytecode, False
+    sys.meta_path.insert(0, _HiddenLoader)
     try:
         return importlib.import_module("." + name, __name__)
     finally:
-        sys.meta_path.remove(_Unseen)
-        sys.dont_write_bytecode = wanted
+        sys.meta_path.remove(_HiddenLoader)
+        sys.dont_write_bytecode = setting
 
 
 def pytest_addoption(parser, pluginmanager):
-    # The first hook that a plugin sees; it is called as soon as this module is registered. The agent is an object and
-    # not this module because tests (freezegun) replace attributes of modules.
-    if _told:
-        plugin = bring("plugin")
-        if "dependencies" in _told:
-            bring("dependencies")
-        pluginmanager.register(plugin.Agent(_told), "unflake")
+    # pytest calls this hook as soon as it registers the module. The agent is an object because
+    # libraries such as freezegun replace attributes of modules.
+    if _settings:
+        agent = load("core.plugin").Agent(_settings)
+        pluginmanager.register(agent, "unflake")

@@ -1,4 +1,4 @@
-//! Amounts of time and memory, as people write them.
+//! Durations and sizes, as people type them.
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,10 +11,10 @@ pub struct Amount(u64);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Size(u64);
 
-/// The largest first, so that what is printed is short.
+/// Largest unit first, so that the printed form is short.
 const TIMES: [(&str, u64); 4] = [("m", 60_000_000), ("s", 1_000_000), ("ms", 1_000), ("us", 1)];
 const SIZES: [(&str, u64); 4] = [("G", 1 << 30), ("M", 1 << 20), ("K", 1 << 10), ("", 1)];
-/// Nothing here is meant to last longer than a day.
+/// The longest duration is a day.
 const LONGEST: u64 = 24 * 60 * 60_000_000;
 
 impl Amount {

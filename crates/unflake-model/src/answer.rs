@@ -1,8 +1,10 @@
+//! Feedback of a person on a finding.
+
 use serde::{Deserialize, Serialize};
 
 use crate::{Fingerprint, Timestamp};
 
-/// What a person said of a finding. The last one holds.
+/// Whether a person found a finding useful. The latest feedback counts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Feedback {
     /// The finding, by its [`id`](crate::Finding::id).

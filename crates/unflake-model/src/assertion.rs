@@ -1,8 +1,10 @@
+//! Assertions: identity, observed values, and what the filter says of them.
+
 use serde::{Deserialize, Serialize};
 
 use crate::TestId;
 
-/// An assertion of the sources, evaluated in a test. It has no line: moving code does not make another of it.
+/// An assertion in a test. It has no line number, so that moving code does not change it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Assertion {
     pub test: TestId,
@@ -10,52 +12,52 @@ pub struct Assertion {
     pub spot: AssertionKey,
 }
 
-/// Where an assertion stands.
+/// The identity of an assertion in the sources.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct AssertionKey {
-    /// Relative to the root.
+    /// Relative to the project root.
     pub file: String,
-    /// The qualified name of the function around it.
+    /// Qualified name of the enclosing function.
     pub function: String,
-    /// As the language itself would print it.
+    /// In a canonical form.
     pub expression: String,
-    /// Which of the same expressions of that function it is.
+    /// Its number among equal expressions of the function.
     pub ordinal: u32,
 }
 
-/// An assertion of the sources as they are now.
+/// An assertion in the current sources.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AssertionSite {
     #[serde(flatten)]
     pub spot: AssertionKey,
     /// Counted from 1.
     pub line: u32,
-    /// A hash of the function's body that its name, its place and its layout do not change.
+    /// A hash of the function's body, independent of name, position and layout.
     pub body: String,
 }
 
-/// What an assertion saw in one attempt, all its evaluations together.
+/// What an assertion observed in one attempt, over all its evaluations.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AssertionRecord {
     pub spot: AssertionKey,
     pub line: u32,
-    /// The worst that became of it.
+    /// Its worst outcome.
     pub how: AssertionOutcome,
-    /// Short, and different where what was seen was different.
+    /// Short; different values give different texts.
     pub values: String,
-    /// What it saw each time that it did not hold.
+    /// The values of each failing evaluation.
     pub failing: Vec<String>,
 }
 
-/// What became of an assertion, the worst last.
+/// Outcomes of an assertion, worst last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum AssertionOutcome {
     Held,
-    /// Something else came out of it.
+    /// It raised another error.
     Raised,
     Failed,
-    /// Failed, and did not count.
+    /// It failed, and the filter excused it.
     Filtered,
 }
 
@@ -65,49 +67,49 @@ impl AssertionOutcome {
     }
 }
 
-/// What the flake filter says of an assertion that failed.
+/// What the assertion filter says about a failed assertion.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Filtered {
     pub kind: FilterKind,
     pub assertion: Assertion,
     pub line: u32,
-    /// What it saw when it failed.
+    /// The values with which it failed.
     pub saw: String,
-    /// Entropy of what it saw without a change, on the version on which it varied most. None: nothing is known of it.
+    /// Entropy of its values without a change, on the version with the highest. None: unknown.
     pub score: Option<f64>,
-    /// How many runs that rests on.
+    /// Runs behind the score.
     pub runs: u32,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FilterKind {
-    /// It is in the filter, but never failed with such values before.
+    /// In the filter, but it never failed with these values.
     NeverLikeThis,
-    /// It is in the filter, but fails every time now, which it did not.
+    /// In the filter, but it now fails every time.
     EveryTime,
-    /// It never varied while it was looked at.
+    /// It never varied while learning.
     NeverVaried,
-    /// It varied, but not enough, or is in no filter that is in force.
+    /// It varied too little, or no active filter contains it.
     NotInForce,
-    /// Nothing is known of it, or the failure is no assertion's.
+    /// Unknown assertion, or the failure is not an assertion's.
     Unknown,
-    /// It did not count.
+    /// Excused.
     Flaky,
 }
 
-/// What an assertion saw in the runs of one version.
+/// The values of an assertion in the runs of one version.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AssertionSample {
     pub assertion: Assertion,
-    /// Of the function around it; empty where it is not known.
+    /// Hash of the enclosing function's body; empty if unknown.
     pub body: String,
-    /// The same for runs of the same code, of the same command, on the same machine.
+    /// Equal for runs of the same code and command on the same machine.
     pub version: String,
     pub groups: Vec<ValueGroup>,
 }
 
-/// Runs in which an assertion saw the same.
+/// Runs with equal values.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ValueGroup {
     pub how: AssertionOutcome,
@@ -118,7 +120,7 @@ pub struct ValueGroup {
 }
 
 impl AssertionKey {
-    /// `assert EXPRESSION in FUNCTION`, to be read.
+    /// `assert EXPRESSION in FUNCTION`.
     pub fn in_words(&self) -> String {
         format!("{} in {}", self.expression, self.function)
     }

@@ -1,24 +1,26 @@
+//! State that tests leave behind.
+
 use serde::{Deserialize, Serialize};
 
-/// A piece of state that tests left different from what it was.
+/// A piece of state that tests changed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cell {
-    /// How to reach it, as a person would write it: `shop.registry._handlers['x']`, `os.environ['TZ']`.
+    /// The access path: `shop.registry._handlers['x']`, `os.environ['TZ']`.
     pub path: String,
-    /// What sort of state it is, in a word or two: `module global`, `environment variable`, `file`.
+    /// The kind of state: `module global`, `environment variable`, `file`.
     pub kind: String,
-    /// What it was and what it is now, shortened. None: it was not there, or is gone.
+    /// The values before and after, shortened. None: absent.
     pub before: Option<String>,
     pub after: Option<String>,
-    /// Why it cannot be put back. None: it can.
+    /// Why it cannot be restored. None: it can.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fixed: Option<String>,
-    /// Where it was written, if that was found.
+    /// Where it was written, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub written: Option<WriteSite>,
 }
 
-/// The line that wrote a cell.
+/// The line that wrote the cell.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WriteSite {
     pub file: String,

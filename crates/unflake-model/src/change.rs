@@ -5,41 +5,39 @@ use serde::{Deserialize, Serialize};
 
 use crate::TestId;
 
-/// What differs between a revision and the files as they are now. Facts of one moment.
+/// The differences between a revision and the working tree, at one moment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Changes {
     pub base: Base,
-    /// The commit that is checked out. None before the first one of a branch.
+    /// The checked-out commit. None before the first commit of a branch.
     pub head: Option<String>,
-    /// The root of the repository. All other paths are relative to it and parted by `/`. Of files outside of it nothing is
-    /// known.
+    /// The root of the repository. Other paths are relative to it and separated by `/`. Files outside are unknown.
     pub root: PathBuf,
     pub files: Vec<FileChange>,
-    /// Files and directories that no revision knows because they are ignored. They are no part of the change, and nobody
-    /// can tell whether they differ from what they were.
+    /// Ignored files and directories. They are not part of the change, and whether they changed is unknown.
     pub ignored: Vec<String>,
-    /// Directories that were not there at the base.
+    /// Directories that did not exist at the base.
     #[serde(default)]
     pub new_directories: BTreeSet<String>,
-    /// Those of `files` that count for every test: what builds and configures the project.
+    /// Those of `files` that affect every test: build and configuration files.
     #[serde(default)]
     pub for_all: Vec<String>,
-    /// Names that differ in case only are one file here.
+    /// The file system ignores case.
     pub ignore_case: bool,
-    /// What could not be found out, a sentence each. As long as there is one, nobody may say of any file that it is as it was.
+    /// What could not be determined, a sentence each. While there is any, every file may have changed.
     pub unknown: Vec<String>,
 }
 
-/// What a run is compared with.
+/// What a run is compared with: changes and known passes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Comparison {
     pub changes: Changes,
-    /// Tests that are known to have passed with the files as they are at the base, with the tests that had run before in the
-    /// process of that pass: the fewest, where there are several.
+    /// Tests known to have passed with the base's files, with the tests that ran before in that process; the
+    /// fewest, where there are several.
     pub passed: BTreeMap<TestId, Vec<TestId>>,
 }
 
-/// The revision that is compared with.
+/// The base revision.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Base {
     /// The full hash of a commit.
@@ -47,29 +45,29 @@ pub struct Base {
     pub chosen: BaseChoice,
 }
 
-/// How a base was chosen.
+/// How the base was chosen.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum BaseChoice {
-    /// Somebody asked for it, by this name.
+    /// Requested by this name.
     Asked(String),
-    /// Where what is checked out parted from this branch.
+    /// The merge base with this branch.
     MergeBase(String),
-    /// What is checked out, because only the working tree differs from the default branch.
+    /// HEAD, because only the working tree differs from the default branch.
     Head,
-    /// The newest known to have passed among the ancestors of what is checked out.
+    /// The newest ancestor of HEAD that is known to have passed.
     KnownGood,
-    /// The commit before the one that is checked out: the latest change, where nothing else is one.
+    /// The parent of HEAD: the latest commit is the change.
     Parent,
 }
 
-/// A path at which something differs.
+/// A changed path.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileChange {
     pub path: String,
     #[serde(flatten)]
     pub kind: ChangeKind,
-    /// None: which functions changed cannot be told, and the whole file counts as changed.
+    /// None: the changed functions are unknown, and the whole file counts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub functions: Option<ChangedFunctions>,
 }
@@ -80,37 +78,36 @@ pub enum ChangeKind {
     Added,
     Modified,
     Deleted,
-    /// Whether or not its contents changed too.
+    /// Its contents may have changed too.
     Renamed {
         from: String,
     },
-    /// The same contents, and another permission to execute them.
+    /// Only the executable bit changed.
     ModeOnly,
-    /// A repository inside the repository: another commit of it, or changes in its files. Everything below counts.
+    /// A submodule at another commit or with changes. Everything below counts.
     Submodule,
-    /// There, not ignored, and in no revision. A directory where it is a repository of its own.
+    /// Untracked and not ignored. A directory if it is a repository of its own.
     Untracked,
-    /// A file that was a symbolic link, or the other way round.
+    /// A file became a symbolic link, or the reverse.
     TypeChanged,
 }
 
-/// The functions of a file whose text is not the same on both sides, comments and spacing aside.
+/// The functions of a file whose code differs, apart from comments and spacing.
 ///
-/// Names are qualified: `function`, `Class.method`, `function.<locals>.inner`; the body of a class goes by its name, code
-/// outside of both is [`ChangedFunctions::MODULE`]. What makes a function (its name, parameters, defaults, decorators) is
-/// code of the scope around it.
+/// Names are qualified: `function`, `Class.method`, `function.<locals>.inner`; a class body goes by its name, other
+/// code is [`ChangedFunctions::MODULE`]. The signature and decorators of a function belong to the scope around it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChangedFunctions {
-    /// Of the old text: changed or gone.
+    /// In the old version: changed or removed.
     pub before: BTreeSet<String>,
-    /// Of the new text: changed or new.
+    /// In the new version: changed or added.
     pub after: BTreeSet<String>,
-    /// Those of either side that run when the file is loaded, or make other functions: the module and the bodies of classes.
+    /// Changed code that runs at import: the module and class bodies.
     pub bodies: BTreeSet<String>,
 }
 
 impl Changes {
-    /// All changes that a test which used `path` (or looked for it in vain) has met.
+    /// All changes that affect a user of `path`, whether it exists or not.
     pub fn touching<'a, 'p>(&'a self, path: &'p str) -> impl Iterator<Item = &'a FileChange> + use<'a, 'p> {
         self.files.iter().filter(move |change| {
             let from = match &change.kind {
@@ -122,14 +119,14 @@ impl Changes {
         })
     }
 
-    /// Whether `path` is ignored: then nobody knows whether it changed.
+    /// Whether `path` is ignored, so that its changes are unknown.
     pub fn ignores(&self, path: &str) -> bool {
         self.ignored.iter().any(|ignored| is_at_or_below(path, ignored, self.ignore_case))
     }
 }
 
 impl BaseChoice {
-    /// Why this base, to follow its name.
+    /// Why this base; follows its name.
     pub fn words(&self) -> String {
         match self {
             Self::Asked(name) => format!("given as {name}"),
@@ -144,14 +141,13 @@ impl BaseChoice {
 impl ChangedFunctions {
     pub const MODULE: &str = "<module>";
 
-    /// Comments and spacing only.
+    /// Only comments and spacing changed.
     pub fn is_empty(&self) -> bool {
         self.before.is_empty() && self.after.is_empty()
     }
 
-    /// Whether somebody who executed the function of this name has met a change. A changed body of the module or of a
-    /// class is met by everybody, because it made what is executed; so is a change of a function by what was made
-    /// in it: `f.<locals>.inner`, `f.<locals>.<lambda>`.
+    /// Whether a change affects whoever executed this function. A changed module or class body affects everybody;
+    /// a changed function affects what was defined in it: `f.<locals>.inner`, `f.<locals>.<lambda>`.
     pub fn touches(&self, function: &str) -> bool {
         if !self.bodies.is_empty() {
             return true;

@@ -1,4 +1,4 @@
-//! A day of the calendar.
+//! A calendar day.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,13 +10,13 @@ use crate::{ClockSetting, Timestamp};
 
 const SECONDS: i64 = 24 * 60 * 60;
 
-/// Days since 1970 began. Written as people write it: `2026-11-15`.
+/// Days since 1970-01-01, written as `2026-11-15`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Day(i64);
 
 impl Day {
-    /// The day at a moment, in UTC.
+    /// The day of a timestamp, in UTC.
     pub fn of(moment: Timestamp) -> Self {
         Self(moment.0.div_euclid(SECONDS * 1_000_000))
     }

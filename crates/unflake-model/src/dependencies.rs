@@ -3,7 +3,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-/// How finely it is told what a test executed.
+/// Whether executed code is recorded by file or by function.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Granularity {
@@ -12,36 +12,36 @@ pub enum Granularity {
     Function,
 }
 
-/// Everything of the project that an attempt depended on, rather too much than too little. Paths are relative to `root` and
-/// parted by `/`.
+/// Everything in the project that an attempt depended on; in doubt more rather than less. Paths are relative to
+/// `root` and separated by `/`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Dependencies {
     pub root: PathBuf,
-    /// Files whose code ran, with the functions that were entered; None: any of them.
+    /// Files whose code ran, with the entered functions; None: any of them.
     pub executed: BTreeMap<String, Option<BTreeSet<String>>>,
-    /// Other files that were opened or looked at.
+    /// Other files that were opened or checked.
     pub read: BTreeSet<String>,
-    /// Files and directories that were made, changed or removed.
+    /// Files and directories that were created, changed or removed.
     pub written: BTreeSet<String>,
     /// Directories whose entries were listed.
     pub listed: BTreeSet<String>,
-    /// Directories that were looked at, not into.
+    /// Directories that were checked, not listed.
     pub looked: BTreeSet<String>,
-    /// Paths that were looked for in vain.
+    /// Paths that were looked for and missing.
     pub missed: BTreeSet<String>,
-    /// By directory: names of modules that were looked for in it.
+    /// By directory: module names that were searched in it.
     pub searched: BTreeMap<String, BTreeSet<String>>,
-    /// Variables of the environment that were read; `*`: all of them.
+    /// Environment variables that were read; `*`: all.
     pub variables: BTreeSet<String>,
     /// Programs that were started.
     pub programs: BTreeSet<String>,
-    /// What was used outside of `root` and is not installed, by absolute paths. No revision knows of it.
+    /// Used files outside `root` that are not installed, by absolute path. No revision contains them.
     pub outside: BTreeSet<String>,
-    /// By path: the line that led to it first, such as `tests/test_cart.py:12`.
+    /// By path: the line that led there first, such as `tests/cart_test:12`.
     pub via: BTreeMap<String, String>,
-    /// How many attempts its process had made before. What those left behind is not told here.
+    /// Earlier attempts in its process. What those left behind is not recorded here.
     pub after: u32,
-    /// What could not be followed, in words. As long as there is one, nobody may say that a change does not matter.
+    /// What could not be followed. While there is any, a change may matter.
     pub unknown: Vec<String>,
 }
 
@@ -55,7 +55,7 @@ impl Granularity {
 }
 
 impl Dependencies {
-    /// How many files of the project it ran or read.
+    /// Project files that it ran or read.
     pub fn files(&self) -> usize {
         let read = self.read.iter().filter(|path| !self.executed.contains_key(*path)).count();
         self.executed.len() + read

@@ -1,41 +1,43 @@
+//! Where failing runs of a test leave the passing runs, and why.
+
 use serde::{Deserialize, Serialize};
 
 use crate::SourceLine;
 
-/// Where the failing runs of a test part from the passing ones, and what that means.
+/// Where failing runs diverge from passing runs, and the likely cause.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Divergence {
     pub kind: Cause,
-    /// Why this cause and no other, in words that follow "because".
+    /// Why this cause; follows "because".
     pub because: String,
-    /// Where it starts, likeliest first.
+    /// Where it starts, most likely first.
     pub locations: Vec<Location>,
-    /// Where the failure shows: the line of the project that raised it.
+    /// The project line that raised the failure.
     pub shows: Option<SourceLine>,
-    /// Runs that came to an end in time, and how many of them failed.
+    /// Runs that ended in time, and how many of them failed.
     pub runs: u32,
     pub failed: u32,
-    /// Set apart: where they stop says only when their time was over.
+    /// Not compared: where they stop only shows when they timed out.
     pub timed_out: u32,
-    /// The failing runs by where they part from the passing run that stays with them longest, most frequent first.
+    /// Failing runs by where they leave the passing run with the longest common prefix, most frequent first.
     pub partings: Vec<DivergencePoint>,
-    /// What keeps the answer from being surer, in words.
+    /// What limits the confidence.
     pub unknown: Vec<String>,
 }
 
-/// A line at which failing runs can be told from passing ones.
+/// A line at which failing runs differ from passing runs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Location {
     #[serde(flatten)]
     pub line: SourceLine,
     pub how: DivergenceKind,
-    /// DivergenceKind many of the failing runs it tells apart.
+    /// Failing runs with the difference.
     pub failing: u32,
-    /// DivergenceKind many of the passing runs it takes for failing ones.
+    /// Passing runs with the difference.
     pub passing: u32,
-    /// DivergenceKind likely so clear a difference would be by chance alone, with everything counted that was looked at.
+    /// The p-value, corrected for all comparisons.
     pub chance: f64,
-    /// What it is that differs, in words that follow the line: `jitter ≥ 0.93 in all 11 failing runs, never in 39 passing ones`.
+    /// The difference; follows the line: `jitter ≥ 0.93 in all 11 failing runs, never in 39 passing ones`.
     pub sentence: String,
     pub value: Option<ValueSplit>,
 }
@@ -43,49 +45,49 @@ pub struct Location {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DivergenceKind {
-    /// Other lines follow it.
+    /// Control flow: other lines follow.
     Control,
-    /// A value is another.
+    /// A value differs.
     Value,
-    /// The same lines run, in another order between threads or tasks.
+    /// The same lines run in another order between threads or tasks.
     Order,
 }
 
-/// What a value was in failing and in passing runs.
+/// A value in failing and in passing runs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ValueSplit {
     pub name: String,
-    /// Examples or a range, such as `0.93 – 0.99`.
+    /// Examples, or a range such as `0.93 – 0.99`.
     pub failing: Vec<String>,
     pub passing: Vec<String>,
 }
 
-/// Failing runs that part from the passing ones at the same line and in the same way.
+/// Failing runs that diverge at the same line in the same way.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DivergencePoint {
-    /// DivergenceKind many failing runs.
+    /// Failing runs.
     pub runs: u32,
-    /// The strand they part in, as people call it.
+    /// The display name of the diverging thread.
     pub strand: String,
-    /// DivergenceKind many lines are the same before it.
+    /// Common lines before it.
     pub common: u64,
-    /// The last line that is the same. None: they part at once.
+    /// The last common line. None: they diverge at once.
     pub last: Option<SourceLine>,
-    /// The first lines that only the passing run goes through, and only the failing one; at most some hundred. Empty where that strand
-    /// ends there.
+    /// The first lines of only the passing and only the failing run, at most some hundred. Empty where the thread
+    /// ends.
     pub passing: Vec<SourceLine>,
     pub failing: Vec<SourceLine>,
-    /// The last lines before, in their order, ending with `last`.
+    /// The last common lines, ending with `last`.
     pub before: Vec<SourceLine>,
-    /// The calls that lead to it, outermost first, as far as the trace shows them.
+    /// The calls that lead there, outermost first, as far as the trace shows them.
     pub calls: Vec<SourceLine>,
-    /// What these runs said when they failed, each with how often.
+    /// Failure messages of these runs, with counts.
     pub messages: Vec<(String, u32)>,
-    /// Other strands that part too, by name, each with its last line that is the same.
+    /// Other diverging threads by name, each with its last common line.
     pub elsewhere: Vec<(String, Option<SourceLine>)>,
 }
 
-/// What makes a test do now this, now that.
+/// Why a test is nondeterministic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Cause {
@@ -119,7 +121,7 @@ impl Cause {
         Self::Unknown,
     ];
 
-    /// As tools and machines write it.
+    /// As JSON spells it.
     pub fn word(self) -> &'static str {
         match self {
             Self::Randomness => "randomness",

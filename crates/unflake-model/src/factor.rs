@@ -1,4 +1,4 @@
-//! What a test can be run under, as words that people type and machines read.
+//! Factors: settings of a world, as people type them and machines read them.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,26 +6,26 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use crate::amount::{Amount, Size};
+use crate::declared_factor::DeclaredFactor;
 use crate::factor_kind::{BadFactor, FactorKind};
 use crate::moment::{ClockSetting, Moment};
 
-/// One thing of the world around a test, and what it is set to. Several together are a world.
+/// One setting of the environment of a test. Several together are a world.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "Words", into = "Words")]
 pub enum Factor {
-    /// What the clock says when the command starts. It goes on from there.
+    /// The time when the command starts. The clock runs on from there.
     Date(ClockSetting),
-    /// How fast all clocks run, in millionths: sleeps and time limits are shorter or longer by as much.
+    /// The speed of all clocks in millionths; sleeps and timeouts scale with it.
     Speed(u64),
     TimeZone(String),
     Locale(String),
-    HashSeed(u32),
     RandomSeed(u64),
-    /// Tests in an order drawn from this number. Carried out by whoever orders the tests.
+    /// The seed of the test order. Applied by the technique that orders tests.
     Order(u64),
-    /// So many copies of the test at once. Carried out by whoever runs tests.
+    /// Copies of the test at once. Applied by the engine.
     Beside(u32),
-    /// Cores that can be seen and used.
+    /// Visible and usable cores.
     Cores(u32),
     /// Busy processes beside the command.
     Load(u32),
@@ -36,37 +36,35 @@ pub enum Factor {
     Listing(DirectoryOrder),
     Variable {
         name: String,
-        /// None: it is not set.
+        /// None: unset.
         value: Option<String>,
     },
     State(HomeState),
-    /// Another interpreter under the usual names, by name or path.
-    Interpreter(String),
-    /// How long a thread of Python may keep the interpreter to itself. Carried out by the agent inside.
-    SwitchInterval(Amount),
+    /// A factor that a runner declares, with its canonical setting.
+    Declared(DeclaredFactor, String),
 }
 
 /// Delays at sleeps, waits and locks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Delays {
     pub most: Amount,
-    /// One of so many calls is delayed, by chance.
+    /// One in this many calls is delayed, at random.
     pub one_in: u32,
-    /// What chance is drawn from.
+    /// The seed of the delays.
     pub seed: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Network {
-    /// Nothing but this machine can be reached.
+    /// Only this machine is reachable.
     Off,
-    /// A network of its own: nothing outside of the command can be reached, other services of this machine included.
+    /// Its own network namespace: nothing else is reachable, not even services of this machine.
     Alone,
-    /// Every connect, send and receive takes so much longer.
+    /// Every connect, send and receive takes this much longer.
     Slow(Amount),
 }
 
-/// The order in which the names of a directory come.
+/// The order of directory entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum DirectoryOrder {
     Sorted,
@@ -76,7 +74,7 @@ pub enum DirectoryOrder {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum HomeState {
-    /// An empty home, empty caches and configuration, an empty directory for temporary files.
+    /// Empty home, caches, configuration and temporary directory.
     Fresh,
 }
 
@@ -87,7 +85,6 @@ impl Factor {
             Self::Speed(_) => FactorKind::Speed,
             Self::TimeZone(_) => FactorKind::TimeZone,
             Self::Locale(_) => FactorKind::Locale,
-            Self::HashSeed(_) => FactorKind::HashSeed,
             Self::RandomSeed(_) => FactorKind::RandomSeed,
             Self::Order(_) => FactorKind::Order,
             Self::Beside(_) => FactorKind::Beside,
@@ -100,12 +97,11 @@ impl Factor {
             Self::Listing(_) => FactorKind::Listing,
             Self::Variable { .. } => FactorKind::Variable,
             Self::State(_) => FactorKind::State,
-            Self::Interpreter(_) => FactorKind::Interpreter,
-            Self::SwitchInterval(_) => FactorKind::SwitchInterval,
+            Self::Declared(declared, _) => FactorKind::Declared(*declared),
         }
     }
 
-    /// The setting as it is typed.
+    /// The canonical setting, as it is typed.
     pub fn setting(&self) -> String {
         match self {
             Self::Date(when) => when.to_string(),
@@ -117,9 +113,8 @@ impl Factor {
                     format!("{whole}.{rest:06}").trim_end_matches('0').to_owned()
                 }
             }
-            Self::TimeZone(word) | Self::Locale(word) | Self::Interpreter(word) => word.clone(),
-            Self::HashSeed(number) | Self::Beside(number) => number.to_string(),
-            Self::Cores(number) | Self::Load(number) => number.to_string(),
+            Self::TimeZone(word) | Self::Locale(word) | Self::Declared(_, word) => word.clone(),
+            Self::Beside(number) | Self::Cores(number) | Self::Load(number) => number.to_string(),
             Self::RandomSeed(number) | Self::Order(number) | Self::OpenFiles(number) => number.to_string(),
             Self::Memory(size) => size.to_string(),
             Self::Delays(Delays { most, one_in, seed }) => format!("{most}/{one_in}@{seed}"),
@@ -132,17 +127,16 @@ impl Factor {
             Self::Variable { name, value: Some(value) } => format!("{name}={value}"),
             Self::Variable { name, value: None } => name.clone(),
             Self::State(HomeState::Fresh) => "fresh".to_owned(),
-            Self::SwitchInterval(interval) => interval.to_string(),
         }
     }
 
-    /// The words that set it on the command line of `unflake under`, not quoted for a shell.
+    /// The option of `unflake under` that sets it, not quoted for a shell.
     pub fn flag(&self) -> String {
         format!("--{}={}", self.kind(), self.setting())
     }
 
-    /// How much, where settings can be more or less: what a threshold is looked for in. Of dates: seconds since 1970 as if in
-    /// UTC, or the seconds of a shift.
+    /// The setting as a number, where settings are ordered. Of dates: seconds since 1970-01-01 as if in UTC, or
+    /// the seconds of a shift.
     pub fn number(&self) -> Option<f64> {
         Some(match self {
             Self::Date(when) => when.number(),
@@ -152,12 +146,12 @@ impl Factor {
             Self::OpenFiles(number) => *number as f64,
             Self::Delays(delays) => delays.most.seconds(),
             Self::Network(Network::Slow(by)) => by.seconds(),
-            Self::SwitchInterval(interval) => interval.seconds(),
+            Self::Declared(declared, setting) => (declared.scale?.number)(setting)?,
             _ => return None,
         })
     }
 
-    /// The same factor with more of it, or less. None: it cannot be set to that.
+    /// The factor with another number. None: that is not a setting.
     pub fn with_number(&self, number: f64) -> Option<Self> {
         let whole = number.round() as u64;
         let setting = match self {
@@ -168,7 +162,7 @@ impl Factor {
                 format!("{}us/{}@{}", (number * 1e6).round(), delays.one_in, delays.seed)
             }
             Self::Network(Network::Slow(_)) => format!("slow:{}us", (number * 1e6).round()),
-            Self::SwitchInterval(_) => format!("{}us", (number * 1e6).round()),
+            Self::Declared(declared, _) => (declared.scale?.setting)(number),
             _ => whole.to_string(),
         };
         self.number()?;
@@ -193,7 +187,7 @@ impl FromStr for Factor {
     }
 }
 
-/// How a factor is written in JSON.
+/// A factor in JSON.
 #[derive(Serialize, Deserialize)]
 struct Words {
     factor: String,
@@ -210,8 +204,10 @@ impl TryFrom<Words> for Factor {
     type Error = BadFactor;
 
     fn try_from(words: Words) -> Result<Self, BadFactor> {
-        let kind = FactorKind::from_word(&words.factor);
-        kind.ok_or(BadFactor { kind: None, text: words.factor })?.set(&words.setting)
+        match FactorKind::from_word(&words.factor) {
+            Some(kind) => kind.set(&words.setting),
+            None => Ok(Self::Declared(DeclaredFactor::unknown(words.factor), words.setting)),
+        }
     }
 }
 

@@ -1,18 +1,18 @@
-//! Which factors there are, and how their settings are read.
+//! The kinds of factors, and how their settings are parsed.
 
 use std::fmt;
 
 use crate::amount::Amount;
+use crate::declared_factor::{self, DeclaredFactor};
 use crate::factor::{Delays, DirectoryOrder, Factor, HomeState, Network};
 
-/// Which factor, without its setting.
+/// A factor without its setting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum FactorKind {
     Date,
     Speed,
     TimeZone,
     Locale,
-    HashSeed,
     RandomSeed,
     Order,
     Beside,
@@ -25,17 +25,17 @@ pub enum FactorKind {
     Listing,
     Variable,
     State,
-    Interpreter,
-    SwitchInterval,
+    /// One that a runner declares.
+    Declared(DeclaredFactor),
 }
 
 impl FactorKind {
-    pub const ALL: [Self; 19] = [
+    /// Those that every process has.
+    const GENERIC: [Self; 16] = [
         Self::Date,
         Self::Speed,
         Self::TimeZone,
         Self::Locale,
-        Self::HashSeed,
         Self::RandomSeed,
         Self::Order,
         Self::Beside,
@@ -48,11 +48,14 @@ impl FactorKind {
         Self::Listing,
         Self::Variable,
         Self::State,
-        Self::Interpreter,
-        Self::SwitchInterval,
     ];
 
-    /// Its word on the command line and in JSON.
+    /// All kinds: the generic ones, then those that runners have declared.
+    pub fn all() -> Vec<Self> {
+        Self::GENERIC.into_iter().chain(declared_factor::all().into_iter().map(Self::Declared)).collect()
+    }
+
+    /// Its name on the command line and in JSON.
     pub fn word(self) -> &'static str {
         self.texts().0
     }
@@ -75,7 +78,6 @@ impl FactorKind {
             Self::Speed => ("speed", "clock speed", "how many times as fast: `10`, `0.1`"),
             Self::TimeZone => ("time-zone", "time zone", "`Asia/Tokyo`, `UTC`, `JST-9`"),
             Self::Locale => ("locale", "locale", "one that is installed: `C`, `de_DE.UTF-8`"),
-            Self::HashSeed => ("hash-seed", "hash seed", "a number up to 4294967295"),
             Self::RandomSeed => ("random-seed", "random seed", "a number"),
             Self::Order => ("order", "test order", "a number that the order is drawn from"),
             Self::Beside => ("beside", "copies of itself", "how many run at once: `4`"),
@@ -92,15 +94,12 @@ impl FactorKind {
             Self::State => {
                 ("state", "initial state", "`fresh`: an empty home, caches, configuration and temporary files")
             }
-            Self::Interpreter => ("interpreter", "interpreter version", "its name or path: `python3.12`"),
-            Self::SwitchInterval => {
-                ("switch-interval", "switch interval", "how long a thread of Python goes on: `1us`")
-            }
+            Self::Declared(declared) => (declared.name, declared.title, declared.settings),
         }
     }
 
     pub fn from_word(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.word() == word)
+        Self::all().into_iter().find(|kind| kind.word() == word)
     }
 
     /// The factor with this setting.
@@ -118,7 +117,6 @@ impl FactorKind {
             Self::Speed => speed(setting).map(Factor::Speed),
             Self::TimeZone => Some(Factor::TimeZone(word()?)),
             Self::Locale => Some(Factor::Locale(word()?)),
-            Self::HashSeed => setting.parse().ok().map(Factor::HashSeed),
             Self::RandomSeed => setting.parse().ok().map(Factor::RandomSeed),
             Self::Order => setting.parse().ok().map(Factor::Order),
             Self::Beside => Some(Factor::Beside(from(2..=64)? as u32)),
@@ -131,8 +129,7 @@ impl FactorKind {
             Self::Listing => listing(setting).map(Factor::Listing),
             Self::Variable => variable(setting),
             Self::State => (setting == "fresh").then_some(Factor::State(HomeState::Fresh)),
-            Self::Interpreter => Some(Factor::Interpreter(word()?)),
-            Self::SwitchInterval => setting.parse().ok().map(Factor::SwitchInterval),
+            Self::Declared(declared) => (declared.parse)(setting).map(|setting| Factor::Declared(declared, setting)),
         };
         parsed.ok_or_else(bad)
     }
@@ -144,7 +141,7 @@ impl fmt::Display for FactorKind {
     }
 }
 
-/// What is no factor, or no setting of it.
+/// The text is not a factor, or not a setting of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BadFactor {
     pub(crate) kind: Option<FactorKind>,

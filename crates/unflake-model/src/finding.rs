@@ -1,18 +1,20 @@
+//! Findings: what a technique concluded about a test, with its evidence.
+
 use serde::{Deserialize, Serialize};
 
 use crate::{Base, Cell, Divergence, Failure, Filtered, Granularity, Influence, Isolation, LayerDifference, TestId};
 
-/// What a technique concluded of one test, with what it rests on.
+/// The conclusion of a technique about one test.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Finding {
     pub test: TestId,
     #[serde(flatten)]
     pub detail: Detail,
-    /// What a person reads. One line, no final full stop, starts in lower case: it follows the name of the test.
+    /// One line for people that follows the name of the test: lower case, no full stop.
     pub sentence: String,
-    /// A shell command that shows it again.
+    /// A shell command that reproduces it.
     pub repeat: Option<String>,
-    /// The order in which the plain runner shows it again. Empty: the user's whole command.
+    /// The order of tests that reproduces it with the plain runner. Empty: the user's whole command.
     #[serde(skip)]
     pub replay: Vec<TestId>,
 }
@@ -37,17 +39,17 @@ pub enum Detail {
 pub struct Intersect {
     pub kind: IntersectKind,
     pub granularity: Granularity,
-    /// None where there is none to compare with.
+    /// None: there is no base.
     pub base: Option<Base>,
-    /// Whether the test is known to have passed at the base. None: nobody knows.
+    /// Whether the test passed at the base. None: unknown.
     pub base_passed: Option<bool>,
-    /// Paths of the change that were looked at.
+    /// The changed paths.
     pub considered: Vec<String>,
-    /// Those that the test met, with how it did.
+    /// The changed paths that the test depends on.
     pub touched: Vec<TouchedPath>,
-    /// How many files of the project the test ran or read.
+    /// Project files that the test ran or read.
     pub files: u32,
-    /// What keeps the answer from being `unaffected`.
+    /// What prevents the answer `unaffected`.
     pub unknown: Vec<String>,
 }
 
@@ -59,30 +61,30 @@ pub enum IntersectKind {
     Unknown,
 }
 
-/// A changed path that a test met.
+/// A changed path that a test depends on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TouchedPath {
     pub path: String,
-    /// How, to follow the path: `is run by it`, `is read by it`.
+    /// How; follows the path: `is run by it`, `is read by it`.
     pub how: String,
-    /// The line that led there first, where that is known.
+    /// The line that led there first, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub via: Option<String>,
-    /// Functions that changed and that it entered, where that is known.
+    /// Changed functions that it entered, if known.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub functions: Vec<String>,
 }
 
-/// What happened when a test was run twice in one environment.
+/// The outcome of running a test twice in one environment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Nio {
     pub kind: NioKind,
     pub mode: NioMode,
     pub evidence: Repeats,
-    /// The weakest kind of fresh environment that it rests on. None: nothing was heard of it.
+    /// The weakest isolation behind it. None: unknown.
     #[serde(default)]
     pub fresh: Option<Isolation>,
-    /// What the second run said.
+    /// The failure of the second run.
     pub second_failure: Option<Failure>,
 }
 
@@ -93,13 +95,13 @@ pub enum NioKind {
     Nio,
     /// Fails, then passes, every time; or passes only after others.
     Brittle,
-    /// Does now this, now that.
+    /// Varies.
     NonDeterministic,
-    /// Fails whenever it runs.
+    /// Always fails.
     Broken,
 }
 
-/// What shares an environment when tests are run twice.
+/// Which tests share an environment when they run twice.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum NioMode {
@@ -109,30 +111,31 @@ pub enum NioMode {
     EntireSuite,
 }
 
-/// How often something was seen, of how often it was tried.
+/// Observations out of trials.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Repeats {
     pub seen: u32,
     pub tried: u32,
-    /// How often the test passed alone, in an environment of its own, of how often it was tried.
+    /// Passes out of trials of the test alone in its own environment.
     pub alone_passed: u32,
     pub alone_tried: u32,
 }
 
-/// A test whose outcome hangs on the tests before it.
+/// A test whose outcome depends on earlier tests.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct OrderDependence {
     pub kind: OrderKind,
-    /// Alternatives, each a list of tests that are needed together, in this order: polluters of a victim, state-setters of a brittle.
+    /// Alternatives, each a list of tests needed together in this order: polluters of a victim, state-setters of a
+    /// brittle test.
     pub culprits: Vec<Vec<TestId>>,
-    /// Tests that undo it when they come between.
+    /// Tests that undo it when they run in between.
     pub cleaners: Vec<TestId>,
-    /// The smallest order that shows it: fails for a victim, passes for a brittle.
+    /// The smallest order that shows it: a victim fails, a brittle test passes.
     pub order: Vec<TestId>,
     pub evidence: Repeats,
-    /// What the test said when it failed.
+    /// The failure of the test.
     pub failure: Option<Failure>,
-    /// What was left undone, in words.
+    /// What the search could not finish.
     pub unfinished: Option<String>,
 }
 
@@ -145,11 +148,11 @@ pub enum OrderKind {
     Brittle,
 }
 
-/// The state through which tests change each other's outcome.
+/// The state through which a test changes another's outcome.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Leak {
     pub kind: LeakKind,
-    /// The tests that leave it behind.
+    /// The tests that leave the state behind.
     pub after: Vec<TestId>,
     pub cells: Vec<Cell>,
     pub unknown: Vec<String>,
@@ -158,13 +161,13 @@ pub struct Leak {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum LeakKind {
-    /// With these cells put back, and no fewer, the outcome was the other one.
+    /// Restoring these cells, and no fewer, changes the outcome.
     Proven,
-    /// They differ, and whether they matter could not be tried.
+    /// They differ, but could not be restored to prove it.
     Suspected,
 }
 
-/// What the ladder says of a failing test.
+/// The verdict about a failing test.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Verdict {
     pub kind: VerdictKind,
@@ -173,36 +176,35 @@ pub struct Verdict {
     pub evidence: Evidence,
 }
 
-/// What a verdict rests on.
+/// The evidence of a verdict.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Evidence {
     pub attempts: u32,
     pub failed: u32,
-    /// The strongest kind of fresh environment in which the test was tried, if any.
+    /// The strongest isolation in which the test was tried, if any.
     pub fresh: Option<Isolation>,
-    /// How many attempts of other tests its environment had made before the test first failed.
+    /// Attempts of other tests in the environment before the first failure.
     pub after: u32,
-    /// Which `never-excuse` rule forbids to call it flaky although it passed later.
+    /// The `never-excuse` rule that forbids the verdict flaky although it passed later.
     pub never_excuse: Option<String>,
-    /// Whether the pass holds beyond the process in which the test had failed before. True: there is a process in which
-    /// it did not first fail and then pass. False: it failed first and passed later in every process. None: there is
-    /// nothing to confirm, or nobody knows; then `not_rerun` says why.
+    /// Whether the pass holds beyond the process of the failure. True: in some process it did not fail first and
+    /// then pass. False: it did in every process. None: nothing to confirm, or unknown; `not_rerun` says why.
     #[serde(default)]
     pub confirmed: Option<bool>,
-    /// Why reruns that were asked for did not happen.
+    /// Why requested reruns did not happen.
     pub not_rerun: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum VerdictKind {
-    /// Passed when run again at once.
+    /// Passed in an immediate rerun.
     FlakyIndependent,
-    /// Passed when run again later in the same environment.
+    /// Passed in a later rerun in the same environment.
     FlakyBursty,
-    /// Passed only in a fresh environment: it depends on what other tests left behind.
+    /// Passed only in a fresh environment: it depends on state that other tests leave behind.
     FlakyStateDependent,
-    /// Never passed, and cannot have been affected by the change.
+    /// Never passed, and the change cannot have caused it.
     UnaffectedByChange,
     Real,
 }
@@ -223,7 +225,7 @@ impl VerdictKind {
 }
 
 impl Finding {
-    /// The verdict, where this is one.
+    /// The verdict, if this finding is one.
     pub fn verdict(&self) -> Option<&Verdict> {
         match &self.detail {
             Detail::Verdict(verdict) => Some(verdict),
@@ -231,12 +233,12 @@ impl Finding {
         }
     }
 
-    /// Whether it says of a failure that somebody has to see to it.
+    /// Whether it is the verdict real.
     pub fn is_real(&self) -> bool {
         self.verdict().is_some_and(|verdict| verdict.kind == VerdictKind::Real)
     }
 
-    /// Whether it says of a failure that it is flaky.
+    /// Whether it is a flaky verdict.
     pub fn is_flaky(&self) -> bool {
         self.verdict().is_some_and(|verdict| verdict.kind.is_flaky())
     }

@@ -1,16 +1,16 @@
-//! What makes two findings the same finding.
+//! The identity of findings and causes.
 
 use crate::fingerprint::hash;
 use crate::{Detail, Finding, Fingerprint, TestId};
 
 impl Finding {
-    /// Equal for findings of the same test that say the same of it: the same technique, the same kind, the same place. By it people answer
-    /// a finding, so it stays the same when lines move and numbers differ.
+    /// Equal for findings of one test with the same technique, kind and place. Feedback refers to it, so it
+    /// does not change when lines move or numbers differ.
     pub fn id(&self) -> Fingerprint {
         fingerprint(&[self.test.as_str(), &self.says()])
     }
 
-    /// Equal for findings that have one cause, in whichever test it shows. A finding that names no place has a cause of its own.
+    /// Equal for findings with the same cause, in any test. A finding without a place has its own cause.
     pub fn cause(&self) -> Fingerprint {
         match self.place() {
             place if place.is_empty() => self.id(),
@@ -22,7 +22,7 @@ impl Finding {
         format!("{}\n{}\n{}", self.technique(), self.kind(), self.place())
     }
 
-    /// As machines write it.
+    /// As JSON spells it.
     pub fn technique(&self) -> &'static str {
         match self.detail {
             Detail::Verdict(_) => "verdict",
@@ -51,7 +51,7 @@ impl Finding {
         }
     }
 
-    /// Where it is, without the numbers of lines. Empty where it names no place.
+    /// The place, without line numbers. Empty: it names none.
     fn place(&self) -> String {
         match &self.detail {
             Detail::Divergence(divergence) => (divergence.locations.first())
@@ -70,7 +70,7 @@ impl Finding {
 }
 
 impl TestId {
-    /// Its name, where a name is too long or too strange.
+    /// A short name for use in file names and addresses.
     pub fn fingerprint(&self) -> Fingerprint {
         fingerprint(&[self.as_str()])
     }
@@ -138,7 +138,7 @@ mod tests {
         let finding = found("a", Cause::Randomness, 18, "Mail.send");
         assert_eq!(finding.cause(), found("b", Cause::Randomness, 19, "Mail.send").cause());
         assert_ne!(finding.cause(), found("b", Cause::Time, 18, "Mail.send").cause());
-        // Nobody knows whether two causes that have no place are one.
+        // Two causes without a place may be different.
         let nowhere = |test: &str| {
             let mut finding = found(test, Cause::Unknown, 1, "f");
             if let Detail::Divergence(divergence) = &mut finding.detail {

@@ -1,4 +1,4 @@
-//! What makes two failures the same failure.
+//! The identity of failures.
 
 use std::fmt;
 
@@ -6,10 +6,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::Failure;
 
-/// Only the beginning of a message is looked at: what is kept of a failure may be no more than that.
+/// Only the beginning of a message counts: not more may be stored.
 const LOOKED_AT: usize = 200;
 
-/// Equal for failures that say the same, whatever numbers, addresses and paths they say it with, and wherever their line has moved to. Sixteen
+/// Equal for failures with the same message apart from numbers, addresses, paths and line numbers. Sixteen
 /// hexadecimal digits.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -22,7 +22,7 @@ impl fmt::Display for Fingerprint {
 }
 
 impl Failure {
-    /// Of where it happened (phase and file), its kind, and the first line that it said.
+    /// Made of phase, file, kind and the first line of the message.
     pub fn fingerprint(&self) -> Fingerprint {
         let file = self.file.as_deref().map_or("", |file| file.rsplit('/').next().unwrap_or(file));
         let first = self.message.trim_start().lines().next().unwrap_or("");
@@ -32,7 +32,7 @@ impl Failure {
     }
 }
 
-/// A text in which every word with a digit or a slash in it is the same word.
+/// The text with every word that contains a digit or a slash replaced by one word.
 fn without_chance(text: &str) -> String {
     let is_part = |c: char| c.is_alphanumeric() || "_/.-+:".contains(c);
     let mut plain = String::new();
@@ -45,7 +45,7 @@ fn without_chance(text: &str) -> String {
     plain
 }
 
-/// FNV-1a: the same for ever and everywhere, which the hashes of the standard library do not promise.
+/// FNV-1a, because it is stored: the standard library does not promise stable hashes.
 pub(crate) fn hash(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
 }

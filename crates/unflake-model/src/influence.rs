@@ -1,89 +1,91 @@
+//! The result of an experiment: which factor changes the outcome of a test.
+
 use serde::{Deserialize, Serialize};
 
 use crate::{Factor, Layer, Rate};
 
-/// What an experiment found of one factor, or of several that do it together.
+/// The influence of one factor, or of several that only act together.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Influence {
-    /// The word of the factor; several are joined by `+`. `none`: no factor that was tried makes a difference.
+    /// The name of the factor; several are joined by `+`. `none`: no tried factor makes a difference.
     pub kind: String,
-    /// What it was set to where it makes the difference, beside the baseline.
+    /// The settings that make the difference, beside the baseline.
     pub setting: Vec<Factor>,
-    /// Whether the test fails under it. False: it fails at the baseline, and passes under it.
+    /// Whether the test fails under it. False: it fails at the baseline and passes under it.
     pub fails: bool,
-    /// From where on, where settings can be more or less.
+    /// The threshold, where settings are ordered.
     pub threshold: Option<Threshold>,
-    /// How often it failed under it, in the runs that were made to make sure.
+    /// The failure rate under it, in the confirmation runs.
     pub rate: Rate,
-    /// How often at the baseline, in the runs that were made beside those.
+    /// The failure rate at the baseline, in the confirmation runs.
     pub baseline: Rate,
-    /// How likely so large a difference is by chance alone, corrected for all that were looked at.
+    /// The p-value of the difference, corrected for all comparisons.
     pub chance: f64,
-    /// All that was tried, in the order of the plan. In the first finding of an experiment only.
+    /// All trials, in the order of the plan. Only in the first finding of an experiment.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub plan: Vec<FactorTrial>,
-    /// What could not be tried, and why.
+    /// Factors that could not be tried, with the reasons.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub untried: Vec<UntriedFactor>,
-    /// The world in which it failed most often, and that in which it failed least.
+    /// The worlds in which it failed most and least often.
     pub worst: Vec<Factor>,
     pub best: Vec<Factor>,
-    /// How many runs the whole experiment made.
+    /// Runs of the whole experiment.
     pub runs: u32,
 }
 
-/// Where between two settings the outcome changes.
+/// The setting at which the outcome changes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Threshold {
-    /// The last setting known to be on the other side, and the first that makes the difference.
+    /// The last setting without the difference, and the first with it.
     pub before: Option<String>,
     pub from: String,
-    /// Of dates: the last that makes the difference, and the first that does not any more. Absent: no end is known.
+    /// Of dates: the last with the difference, and the first without it again. Absent: no end is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<String>,
-    /// In words, to follow `fails`: `on 29 February`.
+    /// A phrase that follows `fails`: `on 29 February`.
     pub words: String,
 }
 
-/// One world of an experiment, and what came of it.
+/// One world of an experiment, with its results.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FactorTrial {
-    /// `baseline`, `uncontrolled`, or the words of what was set otherwise.
+    /// `baseline`, `uncontrolled`, or the settings that differ.
     pub name: String,
-    /// What was set otherwise than at the baseline.
+    /// The settings that differ from the baseline.
     pub factors: Vec<Factor>,
     pub rate: Rate,
-    /// Of the outcomes, as the layer `verdict` has it.
+    /// Entropy of the outcomes.
     pub entropy: f64,
-    /// How many different outcomes there were, less one.
+    /// Different outcomes, minus one.
     pub range: u32,
-    /// In per cent: runs that ended otherwise than the first.
+    /// Runs with another outcome than the first, in per cent.
     pub false_positives: f64,
-    /// That it differs so much from the baseline by chance, not corrected. None for the baseline itself.
+    /// The uncorrected p-value against the baseline. None for the baseline itself.
     pub chance: Option<f64>,
-    /// How long each run took, and whether it failed.
+    /// The duration of each run, and whether it failed.
     pub seconds: Vec<(f64, bool)>,
-    /// Runs in which the test was skipped; they count for nothing.
+    /// Runs in which the test was skipped; they do not count.
     pub skipped: u32,
-    /// The same at other layers, where these were looked at.
+    /// The same at the other observed layers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub layers: Vec<AtLayer>,
 }
 
-/// How far the runs of a world differ at a layer.
+/// How much the runs of a world differ at a layer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AtLayer {
     pub layer: Layer,
     pub runs: u32,
     pub entropy: f64,
-    /// How many facts some runs have and others have not.
+    /// Facts that only some runs have.
     pub range: u32,
     pub false_positives: f64,
 }
 
-/// A factor, or a setting of it, that could not be tried.
+/// A factor or setting that could not be tried.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UntriedFactor {
     pub name: String,

@@ -1,27 +1,29 @@
+//! Layers: how closely a run is observed, and how much runs differ at each.
+
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// How closely a run is looked at.
+/// How closely a run is observed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Layer {
-    /// How the test ended.
+    /// The outcome of the test.
     Verdict,
-    /// The values that each assertion saw.
+    /// The values in assertions.
     Assertion,
-    /// The lines that ran.
+    /// The executed lines.
     Code,
-    /// What held of the values where functions begin and end.
+    /// Invariants of values at function entries and exits.
     Behaviour,
-    /// What a person would see: pages, and what was written to the terminal.
+    /// What a person would see: pages and terminal output.
     Interface,
 }
 
 impl Layer {
     pub const ALL: [Layer; 5] = [Self::Verdict, Self::Assertion, Self::Code, Self::Behaviour, Self::Interface];
 
-    /// As tools and machines write it.
+    /// As JSON spells it.
     pub fn word(self) -> &'static str {
         match self {
             Self::Verdict => "verdict",
@@ -43,92 +45,92 @@ impl fmt::Display for Layer {
     }
 }
 
-/// Numbers what was said of runs: that an assertion saw this value, that this line ran. The same in two runs has the same number.
+/// The number of a fact, such as "this line ran"; equal facts have equal numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct FactId(pub u32);
 
-/// Numbers the outputs of runs at a layer, each a set of facts. Runs with the same output have the same number.
+/// The number of an output, a set of facts at a layer; equal outputs have equal numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct OutputId(pub u32);
 
-/// Something that was said of a run.
+/// One observation about a run.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Fact {
     pub unit: Unit,
-    /// None where the unit is there or is not: a line, an invariant.
+    /// None where the unit is only present or absent: a line, an invariant.
     pub value: Option<String>,
 }
 
-/// What facts are about, and what the range of difference counts.
+/// What a fact is about; the range counts units.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Unit {
-    /// Relative to the project's root.
+    /// Relative to the project root.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line: Option<u32>,
-    /// In words that follow the place: an expression, an invariant, a line of a page. Empty for a line of code.
+    /// Follows the location: an expression, an invariant, a line of a page. Empty for a line of code.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub what: String,
 }
 
-/// What attempts looked like. Whoever has them keeps them as it likes; attempts are counted from 0 in the order in which they were told.
+/// The facts of attempts at each layer. Attempts are numbered from 0 in order of arrival.
 pub trait LayerFacts {
-    /// None: nothing is known of this attempt at this layer.
+    /// None: the attempt was not observed at this layer.
     fn output(&self, attempt: usize, layer: Layer) -> Option<OutputId>;
 
-    /// In order, each once.
+    /// Sorted, each once.
     fn facts(&self, output: OutputId) -> &[FactId];
 
     fn fact(&self, fact: FactId) -> Fact;
 
-    /// Facts of the same unit have the same number.
+    /// Facts of one unit have the same number.
     fn unit(&self, fact: FactId) -> u32;
 
-    /// Whether the fact only says in which order others come, its value being them all, one a line. It counts where nothing else differs.
+    /// Whether the fact is only the order of others. It counts where nothing else differs.
     fn is_order(&self, fact: FactId) -> bool;
 
-    /// How many values it rests on, where it is inferred from values.
+    /// Values behind it, where it is inferred.
     fn support(&self, fact: FactId) -> Option<u32>;
 
-    /// What could not be seen, in words, each with the number of attempts.
+    /// What could not be observed, with the number of attempts.
     fn gaps(&self) -> Vec<Gap>;
 
-    /// What rules took for noise.
+    /// What noise rules replaced.
     fn hidden(&self) -> Vec<SuppressedNoise>;
 }
 
-/// Something that was not seen at a layer.
+/// Something that could not be observed at a layer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Gap {
     pub layer: Layer,
     pub why: String,
-    /// In so many attempts.
+    /// Affected attempts.
     pub attempts: u32,
 }
 
-/// What a normalisation rule replaced.
+/// What a noise rule replaced.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SuppressedNoise {
-    /// Its name, by which it can be switched off.
+    /// Its name, by which it can be disabled.
     pub rule: String,
-    /// So many texts.
+    /// Replaced texts.
     pub replaced: u32,
-    /// So many units of tests were the same in all runs only because of it.
+    /// Units that are equal in all runs only because of it.
     pub units: u32,
-    /// One of those units with what it replaced in two runs; where there is none, one text that was replaced.
+    /// One such unit with its two texts; else one replaced text.
     pub example: Vec<String>,
 }
 
-/// How far the runs of a test, or of a whole suite, differ at a layer.
+/// How much runs of a test or suite differ at a layer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Variance {
     pub runs: u32,
     /// H = −Σ p·ln p over the groups.
     pub entropy: f64,
-    /// How many units are not the same in all runs.
+    /// Units that differ between runs.
     pub range: u32,
-    /// How many runs had the same output, the largest group first.
+    /// Sizes of the groups of equal outputs, largest first.
     pub groups: Vec<u32>,
 }
 
@@ -140,22 +142,22 @@ pub struct LayerDifference {
     pub spread: Variance,
     /// The first units that differ, in the order of the sources.
     pub units: Vec<Difference>,
-    /// Of the verdict: how often it failed.
+    /// Of the verdict layer: the failure rate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failures: Option<Rate>,
 }
 
-/// A unit that is not the same in all runs.
+/// A unit that differs between runs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Difference {
     #[serde(flatten)]
     pub unit: Unit,
-    /// The last of several lines that differ in the same runs.
+    /// The last of several lines that differ together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last: Option<u32>,
-    /// What it was in how many runs, most frequent first. A unit without values has one entry; in the other runs it was not there.
+    /// Its values with the number of runs, most frequent first. A unit without values has one entry.
     pub seen: Vec<SeenIn>,
-    /// Where it is inferred: how many values it rests on where it holds.
+    /// Of invariants: the values behind it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub support: Option<u32>,
 }
@@ -166,53 +168,53 @@ pub struct SeenIn {
     pub runs: u32,
 }
 
-/// A share with its interval.
+/// A rate with its confidence interval.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Rate {
     pub seen: u32,
     pub of: u32,
-    /// With 95 % confidence between these two.
+    /// The 95 % confidence interval.
     pub low: f64,
     pub high: f64,
 }
 
 impl Rate {
-    /// None where nothing was tried.
+    /// None: no trials.
     pub fn share(&self) -> Option<f64> {
         (self.of > 0).then(|| f64::from(self.seen) / f64::from(self.of))
     }
 }
 
-/// What a suite came to at a layer.
+/// The result for a suite at a layer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LayerMeasure {
     pub layer: Layer,
-    /// Tests with at least two runs that were seen at this layer.
+    /// Tests with at least two observed runs.
     pub tests: u32,
     /// Of these, tests whose runs differ.
     pub differing: u32,
-    /// Over runs in which all tests were seen. None: there are no two such runs.
+    /// Over runs in which all tests were observed. None: fewer than two such runs.
     pub suite: Option<Variance>,
     /// Averages over tests.
     pub entropy: f64,
     pub range: f64,
-    /// How often a later run differs from the first, which is taken for the truth. The interval takes runs for independent.
+    /// How often a later run differs from the first. The interval assumes independence.
     pub false_positives: Rate,
 }
 
-/// Everything a measurement came to, beside the findings of single tests.
+/// The result of a measurement, beside the findings per test.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Measurement {
     pub runs: u32,
     pub layers: Vec<LayerMeasure>,
-    /// Layers that were asked for and of which nothing was seen.
+    /// Requested layers without observations.
     pub unseen: Vec<Layer>,
     pub gaps: Vec<Gap>,
     pub hidden: Vec<SuppressedNoise>,
 }
 
 impl Difference {
-    /// `shop/cart.py:12-14`; empty where it has no place.
+    /// `shop/cart:12-14`; empty without a location.
     pub fn place(&self) -> String {
         let Unit { file, line, .. } = &self.unit;
         let file = file.as_deref().unwrap_or_default();
@@ -223,7 +225,7 @@ impl Difference {
         }
     }
 
-    /// What it was in how many of so many runs. An invariant is lost where it holds in most, and gained where it does not.
+    /// Its values in how many runs. An invariant is lost where it holds in most runs, else gained.
     pub fn words(&self, layer: Layer, runs: u32) -> String {
         let several = |runs: u32| if runs == 1 { "1 run".to_owned() } else { format!("{runs} runs") };
         let known: u32 = self.seen.iter().map(|seen| seen.runs).sum();

@@ -1,4 +1,4 @@
-//! The nouns that two other rooms of unflake exchange.
+//! The types that crates of unflake exchange: session, attempt, event, finding, factor and others.
 //!
 //! Deliberately absent: input and output, clocks, processes, SQL, command-line parsing, and any knowledge of a
 //! particular test runner or language.
@@ -10,6 +10,7 @@ mod attempt;
 mod cell;
 mod change;
 mod day;
+mod declared_factor;
 mod dependencies;
 mod divergence;
 mod factor;
@@ -38,6 +39,9 @@ pub use attempt::{Attempt, Failure, Phase, Timestamp};
 pub use cell::{Cell, WriteSite};
 pub use change::{Base, BaseChoice, ChangeKind, ChangedFunctions, Changes, Comparison, FileChange};
 pub use day::Day;
+pub use declared_factor::{
+    DeclaredFactor, FactorDeclaration, FactorEffect, FactorPhrase, FactorScale, ProgramNames, declare_factors,
+};
 pub use dependencies::{Dependencies, Granularity};
 pub use divergence::{Cause, Divergence, DivergenceKind, DivergencePoint, Location, ValueSplit};
 pub use factor::{Delays, DirectoryOrder, Factor, HomeState, Network};

@@ -1,17 +1,17 @@
-//! Moments and shifts of the clock, as people write them.
+//! Dates and clock shifts, as people type them.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// What the clock is to say.
+/// What to set the clock to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ClockSetting {
     At(Moment),
-    /// So many seconds later than it is, or earlier.
+    /// Seconds later than now; negative: earlier.
     Shifted(i64),
 }
 
-/// A date with a time of day, in UTC, at a distance from it, or where the test runs.
+/// A date and time in UTC, at an offset from it, or in local time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Moment {
     pub year: i16,
@@ -24,13 +24,13 @@ pub struct Moment {
     pub offset: Option<i32>,
 }
 
-/// Not a moment.
+/// The text is not a date.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoMoment;
 
-/// Clocks count nanoseconds in 64 bits, which end in 2262; the system knows nothing before 1970.
+/// Clocks count nanoseconds in 64 bits, which end in 2262, and start in 1970.
 const YEARS: std::ops::RangeInclusive<i16> = 1970..=2200;
-/// As far as a shift may go: a century.
+/// The largest shift: a century.
 const FARTHEST: i64 = 100 * 366 * DAY;
 const DAY: i64 = 24 * 60 * 60;
 const UNITS: [(char, i64); 5] = [('w', 7 * DAY), ('d', DAY), ('h', 60 * 60), ('m', 60), ('s', 1)];
@@ -45,7 +45,7 @@ impl ClockSetting {
 }
 
 impl Moment {
-    /// So many seconds after 1970 began, in local time. None: outside of the years that clocks can be set to.
+    /// The local time this many seconds after 1970-01-01. None: outside the years that clocks support.
     pub fn at(seconds: i64) -> Option<Self> {
         let (mut days_left, time) = (seconds.div_euclid(DAY), seconds.rem_euclid(DAY));
         let year = YEARS.take_while(|year| days_before(*year) <= days_left).last().filter(|_| seconds >= 0)?;
@@ -57,7 +57,7 @@ impl Moment {
         Some(Self { year, month, day, hour, minute, second, offset: None })
     }
 
-    /// Seconds since 1970 if this were said in UTC.
+    /// Seconds since 1970-01-01, taken as UTC.
     pub(crate) fn as_utc(self) -> i64 {
         let days = days_before(self.year) + days_in_year(self.year, self.month) + i64::from(self.day) - 1;
         days * DAY + i64::from(self.hour) * 3600 + i64::from(self.minute) * 60 + i64::from(self.second)
@@ -98,7 +98,7 @@ impl FromStr for ClockSetting {
     }
 }
 
-/// `1d12h`: units as they follow each other, each at most once.
+/// `1d12h`: descending units, each at most once.
 fn shift(mut text: &str) -> Option<i64> {
     let mut sum = 0i64;
     let mut units = UNITS.iter();
@@ -115,7 +115,7 @@ fn shift(mut text: &str) -> Option<i64> {
 fn moment(text: &str) -> Option<Moment> {
     let (date, rest) = text.split_once(['T', ' ']).map_or((text, None), |(date, rest)| (date, Some(rest)));
     let [year, month, day] = numbers(date, '-', [4, 2, 2])?;
-    // Noon: the same day in most of the world.
+    // Noon is the same day in most of the world.
     let Some(rest) = rest else { return checked(year, month, day, [12, 0, 0], None) };
     let zone = rest.find(['Z', '+', '-']).unwrap_or(rest.len());
     let offset = match rest.split_at(zone).1 {
@@ -151,7 +151,7 @@ fn checked(year: i16, month: i16, day: i16, time: [i16; 3], offset: Option<i32>)
     })
 }
 
-/// As many numbers as there are lengths, of exactly so many digits.
+/// Numbers with exactly these many digits each.
 fn numbers<const N: usize>(text: &str, between: char, lengths: [usize; N]) -> Option<[i16; N]> {
     let mut found = [0; N];
     let mut parts = text.split(between);
@@ -170,7 +170,7 @@ impl fmt::Display for ClockSetting {
             Self::Shifted(seconds) => {
                 f.write_str(if *seconds < 0 { "-" } else { "+" })?;
                 let mut rest = seconds.abs();
-                // Weeks are for those who type: 14d says when.
+                // Weeks are accepted, and printed as days.
                 for (letter, each) in &UNITS[1..] {
                     if rest >= *each {
                         write!(f, "{}{letter}", rest / each)?;

@@ -1,25 +1,27 @@
+//! Quarantined failures, and what each entry meant in a run.
+
 use serde::{Deserialize, Serialize};
 
 use crate::{Day, Fingerprint, TestId};
 
-/// A test whose known failure is nobody's to mend before a certain day.
+/// A quarantine entry: a known failure that does not count until its expiry date.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Quarantined {
     #[serde(rename = "id")]
     pub test: TestId,
     pub reason: String,
-    /// Who has to mend it.
+    /// Who has to fix it.
     pub owner: String,
-    /// Where it is written up.
+    /// A link to the issue.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub issue: Option<String>,
     pub added: Day,
-    /// The last day on which it holds.
+    /// The last day on which it applies.
     pub expires: Day,
     #[serde(default)]
     pub mode: QuarantineMode,
-    /// The failures that are excused. Any other failure of the test counts.
+    /// The excused failures. Any other failure of the test counts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub failures: Vec<Fingerprint>,
 }
@@ -27,34 +29,34 @@ pub struct Quarantined {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum QuarantineMode {
-    /// It runs like any other test.
+    /// The test runs.
     #[default]
     Run,
-    /// It is left out.
+    /// The test is skipped.
     Skip,
 }
 
-/// What one entry came to in a run.
+/// What an entry meant in a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum QuarantineStanding {
-    /// It failed as foretold, and is excused.
+    /// It failed as described, and is excused.
     Excused,
-    /// It failed, also in a way that the entry does not name.
+    /// It failed, also in another way.
     FailedOtherwise,
-    /// Its day has passed: it counts for nothing.
+    /// The entry has expired and has no effect.
     Expired,
-    /// The test passed whenever it ran.
+    /// The test always passed.
     Passed,
-    /// It was left out, as the entry says.
+    /// The test was skipped, as the entry says.
     LeftOut,
     /// No test has this name.
     Unknown,
-    /// The test was listed, and did not run.
+    /// The test was listed but did not run.
     NotRun,
 }
 
-/// An entry, and what it came to.
+/// An entry with its meaning in a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct QuarantineResult {
     #[serde(flatten)]

@@ -1,85 +1,87 @@
+//! Traces of runs, as techniques see them.
+
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
 use crate::Cause;
 
-/// Numbers the traces that one run of unflake took, in the order in which they came in.
+/// The number of a trace, in order of arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct TraceId(pub u32);
 
-/// Numbers the lines of the project that traces went through: the same line has the same number in all of them.
+/// The number of a source line; equal in all traces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct LineId(pub u32);
 
-/// A line of the project's own code.
+/// A line of the project's code.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct SourceLine {
-    /// Relative to the project's root.
+    /// Relative to the project root.
     pub file: String,
     pub line: u32,
-    /// The function it belongs to, by its qualified name.
+    /// Qualified name of its function.
     pub function: String,
 }
 
-/// What one thread, task or process went through, one line after the other. Between strands there is no order.
+/// The lines that one thread, task or process executed, in order. Between thread traces there is no order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ThreadTrace {
-    /// How it came to be: the same for the same strand in another run.
+    /// How it was started: equal for the same thread in another run.
     pub key: String,
-    /// What people call it.
+    /// Its display name.
     pub name: String,
-    /// How many lines it went through, as far as they were kept.
+    /// Recorded lines.
     pub events: u64,
-    /// When it began, against the first strand of the trace; nanoseconds.
+    /// Start time after the first thread of the trace, in nanoseconds.
     pub began: u64,
-    /// Why it stops before the end, in words.
+    /// Why it stops before the end.
     pub truncated: Option<String>,
 }
 
-/// What a name stood for after a line of a strand had run.
+/// The value of a name after a line had run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ObservedValue {
-    /// How many lines the strand had gone through by then, this one included.
+    /// Lines executed by then, this one included.
     pub at: u64,
     pub line: LineId,
-    /// The name of a variable, or `returns` for what a function gave back.
+    /// The name of a variable, or `returns` for a return value.
     pub name: Arc<str>,
-    /// Short; the same for equal values. Numbers are written as numbers.
+    /// Short; equal values have equal texts. Numbers are written as numbers.
     pub text: Arc<str>,
 }
 
-/// Something that a line reached for and that need not be the same in every run.
+/// Something a line calls or reads that may differ between runs.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct NondeterministicCall {
     pub line: LineId,
-    /// What it would make vary.
+    /// The kind of nondeterminism.
     pub cause: Cause,
     /// Its name, such as `random.random`.
     pub what: String,
 }
 
-/// Traces to be compared. They may be larger than memory: whoever has them keeps them as it likes.
+/// Traces to compare. They may be larger than memory.
 pub trait Traces {
     fn strands(&self, trace: TraceId) -> &[ThreadTrace];
 
-    /// How many lines two strands have in common from their beginning. Each is named by its trace and its place in
+    /// The length of the common prefix of two thread traces, each named by its trace and its index in
     /// [`Traces::strands`].
     fn common(&self, one: (TraceId, usize), other: (TraceId, usize)) -> u64;
 
-    /// At most so many lines of a strand, from the one at `from`, the first being 0.
+    /// At most this many lines of a thread trace, starting at index `from`.
     fn lines(&self, strand: (TraceId, usize), from: u64, most: usize) -> Vec<LineId>;
 
     fn line(&self, id: LineId) -> SourceLine;
 
-    /// In the order in which they were seen.
+    /// In the order of observation.
     fn values(&self, strand: (TraceId, usize)) -> Vec<ObservedValue>;
 
-    /// Of all traces together.
+    /// Over all traces.
     fn reaches(&self) -> &[NondeterministicCall];
 
-    /// What is not in the traces although it happened, in words.
+    /// What happened but is not in the traces.
     fn gaps(&self) -> &[String];
 }

@@ -64,7 +64,7 @@ fn each(seconds: f64, runs: u32, events: u64) -> f64 {
 fn write(attempt: &Path, root: &Path, run: u32, events: u64) {
     let part = attempt.join("7-1");
     fs::create_dir_all(&part).unwrap();
-    fs::write(part.join("process"), "unflake-observe 1\npid 7\nparent 1\nstarted 5\nexecutable /bin/tests\n").unwrap();
+    fs::write(part.join("process"), "unflake-trace 1\npid 7\nparent 1\nstarted 5\nexecutable /bin/tests\n").unwrap();
     let mut places = Places::default();
     let file = root.join("shop.py").to_string_lossy().into_owned();
     for id in 1..=LINES {

@@ -27,7 +27,7 @@ impl World {
         self.written += 1;
         let part = self.root.path().join(format!("attempt-{}", self.written)).join("7-1");
         fs::create_dir_all(&part).unwrap();
-        fs::write(part.join("process"), "unflake-observe 1\npid 7\nparent 1\nstarted 5\nexecutable /bin/tests\n")
+        fs::write(part.join("process"), "unflake-trace 1\npid 7\nparent 1\nstarted 5\nexecutable /bin/tests\n")
             .unwrap();
         let mut places = Places::default();
         let file = self.root.path().join("shop.py").to_string_lossy().into_owned();

@@ -214,12 +214,12 @@ fn a_tracer_that_does_not_say_and_lines_that_are_broken_are_gaps() {
     let directory = tempfile::tempdir().unwrap();
     let part = directory.path().join("7-1");
     fs::create_dir(&part).unwrap();
-    fs::write(part.join("process"), "unflake-observe 1\npid 7\n").unwrap();
+    fs::write(part.join("process"), "unflake-trace 1\npid 7\n").unwrap();
     fs::write(part.join("places"), "unflake-places 1\n").unwrap();
     let project = Project::new(directory.path());
     let gaps = |project: &Project| Depends::of(&Attempt::open(directory.path()).unwrap(), project).gaps;
     assert_eq!(gaps(&project), ["which files were opened was not recorded"]);
-    fs::write(part.join("process"), "unflake-observe 1\npid 7\nfiles\n").unwrap();
+    fs::write(part.join("process"), "unflake-trace 1\npid 7\nfiles\n").unwrap();
     assert_eq!(gaps(&project), [""; 0]);
     fs::write(part.join("files"), b"read\nsniffed\t/a\nread\t/\xff\\").unwrap();
     assert_eq!(gaps(&project), ["not understood: \"sniffed\\t/a\""]);

@@ -6,7 +6,7 @@ use std::path::Path;
 use proptest::prelude::*;
 use unflake_observe::trace::{Attempt, Frame, Head, Places, Truncated, Why, write_thread};
 
-const PROCESS: &str = "unflake-observe 1\npid 7\nparent 1\nstarted 5\nexecutable /bin/tests\nsomething new\n";
+const PROCESS: &str = "unflake-trace 1\npid 7\nparent 1\nstarted 5\nexecutable /bin/tests\nsomething new\n";
 
 fn part(root: &Path) -> std::path::PathBuf {
     let part = root.join("7-1");
@@ -93,7 +93,7 @@ proptest! {
         thread in proptest::collection::vec(any::<u8>(), 0..600),
         keep in 0usize..300,
         places in proptest::collection::vec(any::<u8>(), 0..200),
-        process in "(unflake-observe 1\n)?([a-z]{1,8} [0-9 a-z/]{0,30}\n){0,5}(module [0-9 ]{0,50} guards [0-9 ]{0,20}/x\n)?",
+        process in "(unflake-trace 1\n)?([a-z]{1,8} [0-9 a-z/]{0,30}\n){0,5}(module [0-9 ]{0,50} guards [0-9 ]{0,20}/x\n)?",
     ) {
         let root = tempfile::tempdir().unwrap();
         let part = part(root.path());
@@ -134,9 +134,9 @@ fn another_version_is_refused_in_words() {
     let said = &attempt.processes[0].lost[0];
     assert!(said.ends_with("thread-1: written in version 2 of the format, and this is version 1"), "{said}");
 
-    fs::write(part.join("process"), "unflake-observe 2\n").unwrap();
+    fs::write(part.join("process"), "unflake-trace 2\n").unwrap();
     let attempt = Attempt::open(root.path()).unwrap();
-    assert!(attempt.problems[0].ends_with("not understood: \"unflake-observe 2\""), "{:?}", attempt.problems);
+    assert!(attempt.problems[0].ends_with("not understood: \"unflake-trace 2\""), "{:?}", attempt.problems);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Transcripts recorded with real agents (`pytest agents/pytest/tests/test_transcripts.py --record`):
+//! Transcripts recorded with real agents (`pytest agents/pytest/tests/core/test_transcripts.py --record`):
 //! every message parses, and serializes to the same JSON value.
 
 use serde::Deserialize;

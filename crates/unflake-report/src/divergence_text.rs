@@ -9,7 +9,7 @@ use unflake_model::{
 use crate::one_line;
 use crate::text::sanitize::keep_start;
 
-/// DivergenceKind much the place where it starts can be relied upon.
+/// How much the place where it starts can be relied upon.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Confidence {
     Sure,
@@ -44,7 +44,7 @@ impl Confidence {
     }
 }
 
-/// DivergenceKind often chance alone would bring it about, to follow "comes": `about once in 31,000 times`.
+/// How often chance alone would bring it about, to follow "comes": `about once in 31,000 times`.
 pub(crate) fn odds(chance: f64) -> String {
     if chance < 1e-6 {
         return "less than once in a million times".to_owned();
@@ -138,7 +138,7 @@ pub(crate) fn how(how: DivergenceKind) -> &'static str {
     }
 }
 
-/// DivergenceKind much of the failing and passing runs a place tells apart.
+/// How much of the failing and passing runs a place tells apart.
 pub(crate) fn share(location: &Location, divergence: &Divergence) -> String {
     let passed = divergence.runs.saturating_sub(divergence.failed);
     format!("{} of {} failing runs, {} of {passed} passing", location.failing, divergence.failed, location.passing)

@@ -10,6 +10,7 @@ mod driver;
 mod junit_xml;
 mod jvm;
 mod process;
+mod pytest;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -52,6 +53,11 @@ pub fn shares_processes(command: &[String]) -> bool {
 /// Whether what runs tests of such a command can tell their assertions, and let some fail.
 pub fn tells_assertions(command: &[String]) -> bool {
     matches!(kind_of(command), Some(Kind::Maven | Kind::Gradle))
+}
+
+/// The factors that runners declare.
+pub fn factors() -> impl Iterator<Item = &'static unflake_model::FactorDeclaration> {
+    pytest::factors::FACTORS.into_iter()
 }
 
 /// Whether a command is one of those that are driven and not entered.

@@ -1,4 +1,4 @@
-//! ClockSetting and where: moments as distances from now, time zones and locales as this machine has them.
+//! Dates as offsets from now; time zones and locales as they are installed.
 
 use std::process::Command;
 
@@ -7,7 +7,7 @@ use unflake_model::{ClockSetting, Factor, Moment};
 
 use crate::error::WorldError;
 
-/// The zone that a factor names. The C library takes one that it does not know for UTC, without a word.
+/// The zone that a factor names. The C library silently takes an unknown one for UTC.
 pub(crate) fn zone(factor: &Factor, name: &str) -> Result<TimeZone, WorldError> {
     let known = TimeZone::get(name).or_else(|_| TimeZone::posix(name));
     known.map_err(|_| {
@@ -15,7 +15,7 @@ pub(crate) fn zone(factor: &Factor, name: &str) -> Result<TimeZone, WorldError> 
     })
 }
 
-/// How far the time of day is to be shifted from `now`, both in nanoseconds.
+/// By how much to shift the time of day from `now`, both in nanoseconds.
 pub(crate) fn shift(factor: &Factor, when: ClockSetting, zone: TimeZone, now: i64) -> Result<i64, WorldError> {
     let target = match when {
         ClockSetting::Shifted(seconds) => return Ok(seconds * 1_000_000_000),
@@ -34,7 +34,7 @@ fn at(moment: Moment, zone: TimeZone) -> Result<i128, jiff::Error> {
     Ok(stamp.as_nanosecond())
 }
 
-/// Only a locale that is installed changes anything: programs take one that is not for `C`.
+/// Refuses a locale that is not installed: programs would take it for `C`.
 pub(crate) fn check_locale(factor: &Factor, name: &str) -> Result<(), WorldError> {
     let listed = Command::new("locale").arg("-a").output();
     let listed = listed.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Whether programs can be reached, as far as their files tell.
+//! Whether the shim can reach a program, judged by its file.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -7,10 +7,10 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use crate::outcome::{UnreachedProgram, Why};
+use crate::outcome::{UnreachedProgram, UnreachedReason};
 use crate::program::{self, HEAD, Program, look};
 
-impl Why {
+impl UnreachedReason {
     pub(crate) fn from_letter(letter: u8) -> Option<Self> {
         Some(match letter {
             program::STATIC => Self::Static,
@@ -24,7 +24,7 @@ impl Why {
     }
 }
 
-/// Whether a program that we start ourselves cannot be reached, as far as its file tells.
+/// Why the shim cannot reach a program that unflake starts.
 pub(crate) fn examine(name: &str) -> Option<UnreachedProgram> {
     let path = find(name)?;
     let mut head = beginning(&path)?;
@@ -34,8 +34,8 @@ pub(crate) fn examine(name: &str) -> Option<UnreachedProgram> {
         head = beginning(&program)?;
     }
     let why = match look(&head) {
-        Program::Missed(letter) => Why::from_letter(letter)?,
-        _ if is_privileged(&program) => Why::Privileged,
+        Program::Missed(letter) => UnreachedReason::from_letter(letter)?,
+        _ if is_privileged(&program) => UnreachedReason::Privileged,
         _ => return None,
     };
     Some(UnreachedProgram { program: program.display().to_string(), why })

@@ -1,11 +1,13 @@
+//! The error of a world that cannot be created.
+
 use std::fmt;
 
 use unflake_model::Factor;
 
-/// A factor that cannot be brought about here, and why.
+/// Why a factor cannot be set on this machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WorldError {
-    /// None: it is not about one of them.
+    /// None: the error is not about one factor.
     pub factor: Option<Factor>,
     pub why: String,
 }

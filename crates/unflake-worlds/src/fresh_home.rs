@@ -1,4 +1,4 @@
-//! Directories that a command is given: an empty home, and interpreters under their usual names.
+//! Directories that a command gets: an empty home, and programs under their usual names.
 
 use std::fs::{self, Permissions};
 use std::io;
@@ -6,11 +6,12 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
+use unflake_model::ProgramNames;
 
 type Variable = (String, Option<String>);
 
-/// What of a home is not state but a tool: it stays where it is, or nothing could be started at all.
-const TOOLS: [(&str, &str); 5] = [
+/// Parts of a home that are toolchains, not state. They stay where they are, or nothing could start.
+const TOOLCHAINS: [(&str, &str); 5] = [
     ("CARGO_HOME", ".cargo"),
     ("RUSTUP_HOME", ".rustup"),
     ("PYENV_ROOT", ".pyenv"),
@@ -18,10 +19,10 @@ const TOOLS: [(&str, &str); 5] = [
     ("PYTHONUSERBASE", ".local"),
 ];
 
-/// An empty home with all that belongs to it, gone with this value.
-pub(crate) struct FreshState(TempDir);
+/// An empty home with its directories, removed with this value.
+pub(crate) struct FreshHome(TempDir);
 
-impl FreshState {
+impl FreshHome {
     pub(crate) fn below(place: &Path) -> io::Result<Self> {
         let place = tempfile::Builder::new().prefix("unflake-state-").tempdir_in(place)?;
         for name in ["home", "tmp", "run"] {
@@ -36,12 +37,12 @@ impl FreshState {
         let mut set: Vec<Variable> = [("HOME", "home"), ("TMPDIR", "tmp"), ("XDG_RUNTIME_DIR", "run")]
             .map(|(variable, name)| (variable.to_owned(), below(name)))
             .into();
-        // Unset, they are below the home.
+        // Unset, they default to directories below the home.
         for variable in ["XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "TMP", "TEMP"] {
             set.push((variable.to_owned(), None));
         }
         let home = std::env::home_dir().unwrap_or_default();
-        for (variable, name) in TOOLS {
+        for (variable, name) in TOOLCHAINS {
             let there = home.join(name);
             if std::env::var_os(variable).is_none() && there.is_dir() {
                 set.push((variable.to_owned(), Some(there.to_string_lossy().into_owned())));
@@ -51,41 +52,32 @@ impl FreshState {
     }
 }
 
-/// An interpreter under the names by which it is usually called, in a directory that comes first in `PATH`.
-pub(crate) struct Interpreter {
+/// A program under its usual names, in a directory that comes first in `PATH`.
+pub(crate) struct NamedProgram {
     place: TempDir,
-    program: PathBuf,
+    variables: Vec<(String, String)>,
 }
 
-impl Interpreter {
+impl NamedProgram {
     /// None: there is no such program.
-    pub(crate) fn below(place: &Path, name: &str) -> io::Result<Option<Self>> {
+    pub(crate) fn below(place: &Path, name: &str, names_of: fn(&Path) -> ProgramNames) -> io::Result<Option<Self>> {
         let Some(program) = find(name) else { return Ok(None) };
         let place = tempfile::Builder::new().prefix("unflake-interpreter-").tempdir_in(place)?;
-        let own = program.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        let family = own.trim_end_matches(|letter: char| letter.is_ascii_digit() || letter == '.');
-        let usual = if family == "python" { vec!["python", "python3"] } else { vec![family] };
-        for name in usual {
-            // Not a link: an interpreter finds its library from where it is, or seems to be.
+        let ProgramNames { names, variables } = names_of(&program);
+        for name in names {
+            // Not a link: an interpreter finds its library from its own location.
             let script = place.path().join(name);
             let quoted = program.to_string_lossy().replace('\'', r"'\''");
             fs::write(&script, format!("#!/bin/sh\nexec '{quoted}' \"$@\"\n"))?;
             fs::set_permissions(&script, Permissions::from_mode(0o755))?;
         }
-        Ok(Some(Self { place, program }))
+        Ok(Some(Self { place, variables }))
     }
 
     pub(crate) fn variables(&self) -> Vec<Variable> {
         let old = std::env::var("PATH").unwrap_or_default();
-        let mut set = vec![("PATH".to_owned(), Some(format!("{}:{old}", self.place.path().display())))];
-        // `…/bin/java` belongs to the directory above `bin`.
-        if self.program.file_name().is_some_and(|name| name == "java")
-            && let Some(home) =
-                self.program.canonicalize().ok().as_deref().and_then(Path::parent).and_then(Path::parent)
-        {
-            set.push(("JAVA_HOME".to_owned(), Some(home.to_string_lossy().into_owned())));
-        }
-        set
+        let path = ("PATH".to_owned(), format!("{}:{old}", self.place.path().display()));
+        [path].into_iter().chain(self.variables.clone()).map(|(name, value)| (name, Some(value))).collect()
     }
 }
 

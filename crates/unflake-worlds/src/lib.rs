@@ -1,8 +1,8 @@
-//! A world for a process: factors as the set-up of a command, and the shim that is preloaded for what the system cannot set.
+//! Worlds: processes with a chosen clock, seed, limit, network, load or home.
 //!
-//! [`World`] is such a world. Whoever starts a command in it lets it [prepare](World::prepare) the command, keeps it as
-//! long as the command runs, and asks afterwards what was [reached](World::reached). Deliberately absent: tests, runners,
-//! experiments, verdicts. The decisions are in `docs/design/18-factors.md`.
+//! A [`World`] [prepares](World::prepare) a command, must live as long as the command runs, and reports
+//! afterwards which programs the preloaded shim [reached](World::reached). Deliberately absent: tests,
+//! runners, experiments, verdicts. Decisions are in `docs/design/worlds.md`.
 
 #[cfg(target_os = "linux")]
 mod clock;
@@ -17,11 +17,11 @@ mod limits;
 mod load;
 mod outcome;
 #[cfg(target_os = "linux")]
-#[path = "../../../agents/preload/page.rs"]
+#[path = "../../../agents/preload/shared_page.rs"]
 #[allow(dead_code, unreachable_pub)] // The shim uses the rest of it.
 mod page;
 #[cfg(target_os = "linux")]
-#[path = "../../../agents/preload/program.rs"]
+#[path = "../../../agents/preload/executable.rs"]
 #[allow(unreachable_pub)]
 mod program;
 #[cfg(target_os = "linux")]
@@ -36,10 +36,10 @@ mod world;
 pub use error::WorldError;
 #[cfg(target_os = "linux")]
 pub use limits::SpawnSpec;
-pub use outcome::{ReachedPrograms, UnreachedProgram, Why, WorldRun};
+pub use outcome::{ReachedPrograms, UnreachedProgram, UnreachedReason, WorldRun};
 #[cfg(target_os = "linux")]
-pub use run::{run, watched};
+pub use run::{run, supervised};
 #[cfg(not(target_os = "linux"))]
-pub use unsupported::{SpawnSpec, World, run, watched};
+pub use unsupported::{SpawnSpec, World, run, supervised};
 #[cfg(target_os = "linux")]
 pub use world::World;

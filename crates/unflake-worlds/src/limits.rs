@@ -1,6 +1,6 @@
-//! What is set in a new process before it becomes the command: limits, cores, a network of its own.
+//! What a new process sets before it executes the command: limits, CPU affinity, a network namespace.
 
-#![allow(unsafe_code)] // What is done between fork and exec, and the system's own structures.
+#![allow(unsafe_code)] // Code between fork and exec, and system structures.
 
 use std::fs::File;
 use std::io;
@@ -18,18 +18,18 @@ use serde::{Deserialize, Serialize};
 
 use crate::page::Page;
 
-/// What tells the shim what to do.
-pub(crate) const TOLD: &str = "UNFLAKE_UNDER";
+/// The variable that configures the shim.
+pub(crate) const SHIM_SETTINGS: &str = "UNFLAKE_UNDER";
 
-/// The way into a world for a command that another process of ours starts: everything that is to be set, as data.
+/// How to start a command in a world, as data that another process of unflake can apply.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SpawnSpec {
     pub(crate) variables: Vec<(String, Option<String>)>,
-    pub(crate) set_up: SetUp,
+    pub(crate) limits: ProcessLimits,
 }
 
 impl SpawnSpec {
-    /// Has a command start in the world. Whoever made that must still be there when it does.
+    /// Prepares a command to start in the world, which must still exist when it starts.
     pub fn prepare(&self, command: &mut Command) {
         for (name, value) in &self.variables {
             match value {
@@ -37,12 +37,12 @@ impl SpawnSpec {
                 None => command.env_remove(name),
             };
         }
-        self.set_up.clone().prepare(command);
+        self.limits.clone().prepare(command);
     }
 
-    /// From this moment on the clock says what it was asked to say, however long ago the world was made.
+    /// Makes the world's date start now, however long ago the world was created.
     pub fn begin(&self) -> io::Result<()> {
-        let Some((words, page)) = self.told() else { return Ok(()) };
+        let Some((words, page)) = self.shim_settings() else { return Ok(()) };
         let word = |name: &str| words.split(';').find_map(|word| word.strip_prefix(name)?.strip_prefix('='));
         let origin = word("origins").and_then(|origins| origins.split(',').next()?.parse::<i64>().ok());
         let (Some(origin), true) = (origin, word("shift").is_some()) else { return Ok(()) };
@@ -51,16 +51,16 @@ impl SpawnSpec {
         write(page, offset_of!(Page, rewound), &rewound.to_ne_bytes())
     }
 
-    /// Switches delays on or off, in all processes at once. They are off at first.
+    /// Switches delays on or off in all processes at once. They start switched off.
     pub fn arm(&self, armed: bool) -> io::Result<()> {
-        let Some((_, page)) = self.told() else { return Ok(()) };
+        let Some((_, page)) = self.shim_settings() else { return Ok(()) };
         write(page, offset_of!(Page, armed), &u32::from(armed).to_ne_bytes())
     }
 
-    /// What the shim is told, and the path of the page that is shared with it.
-    fn told(&self) -> Option<(&str, &str)> {
-        let told = self.variables.iter().find(|(name, _)| name == TOLD)?.1.as_deref()?;
-        told.split_once(";page=")
+    /// The settings of the shim, and the path of the shared page.
+    fn shim_settings(&self) -> Option<(&str, &str)> {
+        let settings = self.variables.iter().find(|(name, _)| name == SHIM_SETTINGS)?.1.as_deref()?;
+        settings.split_once(";page=")
     }
 }
 
@@ -69,23 +69,23 @@ fn write(page: &str, at: usize, bytes: &[u8]) -> io::Result<()> {
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct SetUp {
-    /// By their numbers. None: all that there are.
+pub(crate) struct ProcessLimits {
+    /// By number. None: all cores.
     pub(crate) cores: Option<Vec<usize>>,
     pub(crate) memory: Option<u64>,
     pub(crate) open_files: Option<u64>,
-    pub(crate) alone: bool,
+    pub(crate) own_network: bool,
 }
 
-impl SetUp {
+impl ProcessLimits {
     pub(crate) fn prepare(self, command: &mut Command) {
-        // SAFETY: system calls only, no memory is asked for.
+        // SAFETY: the closure makes system calls only and allocates nothing.
         unsafe { command.pre_exec(move || self.apply()) };
     }
 
     fn apply(&self) -> io::Result<()> {
-        if self.alone {
-            be_alone()?;
+        if self.own_network {
+            enter_own_network()?;
         }
         if let Some(cores) = &self.cores {
             sched_setaffinity(Pid::from_raw(0), &cpu_set(cores)?)?;
@@ -100,14 +100,14 @@ impl SetUp {
     }
 }
 
-/// The first so many of the cores that we may use ourselves. None: there are not more anyway.
+/// The first `count` of the cores that this process may use. None: there are no more.
 pub(crate) fn first_cores(count: u32) -> io::Result<Option<Vec<usize>>> {
     let ours = sched_getaffinity(Pid::from_raw(0))?;
     let all: Vec<usize> = (0..CpuSet::count()).filter(|core| ours.is_set(*core).unwrap_or(false)).collect();
     Ok((all.len() > count as usize).then(|| all[..count as usize].to_vec()))
 }
 
-/// Asks for no memory: it is called between fork and exec.
+/// Allocates nothing: it is called between fork and exec.
 pub(crate) fn cpu_set(cores: &[usize]) -> io::Result<CpuSet> {
     let mut set = CpuSet::new();
     for core in cores {
@@ -116,13 +116,13 @@ pub(crate) fn cpu_set(cores: &[usize]) -> io::Result<CpuSet> {
     Ok(set)
 }
 
-/// Whether we may make networks: tried, in a copy of ourselves.
-pub(crate) fn may_be_alone() -> io::Result<()> {
-    // SAFETY: the copy makes system calls only, and never comes back.
+/// Tries in a forked child whether this process may create network namespaces.
+pub(crate) fn can_own_network() -> io::Result<()> {
+    // SAFETY: the child makes system calls only, and never returns.
     match unsafe { fork() }? {
         ForkResult::Child => {
-            let code = be_alone().err().map_or(0, |error| error.raw_os_error().unwrap_or(1));
-            // SAFETY: leaves at once.
+            let code = enter_own_network().err().map_or(0, |error| error.raw_os_error().unwrap_or(1));
+            // SAFETY: exits at once.
             unsafe { libc::_exit(code) }
         }
         ForkResult::Parent { child } => match waitpid(child, None)? {
@@ -133,10 +133,10 @@ pub(crate) fn may_be_alone() -> io::Result<()> {
     }
 }
 
-/// A network with nothing in it but a loopback of its own.
-fn be_alone() -> io::Result<()> {
+/// Enters a network namespace with nothing but its own loopback.
+fn enter_own_network() -> io::Result<()> {
     nix::sched::unshare(nix::sched::CloneFlags::CLONE_NEWNET)?;
-    // SAFETY: an interface request is plain data; the socket is ours and closed.
+    // SAFETY: an interface request is plain data; the socket is created and closed here.
     unsafe {
         let socket = libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0);
         if socket < 0 {

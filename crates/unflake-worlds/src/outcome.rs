@@ -1,37 +1,37 @@
-//! What became of a command in a world: how it ended, what the shim could reach, and what it could not.
+//! How a command in a world ended, and which of its programs the shim reached.
 
 use std::fmt;
 
 /// How a command in a world ended.
 pub struct WorldRun {
-    /// As a shell tells it: its own exit code, or 128 and the number of the signal.
+    /// As a shell reports it: the exit code, or 128 plus the signal.
     pub code: u8,
-    /// None: nothing of the world needs the shim.
+    /// None: no factor of the world needs the shim.
     pub reached: Option<ReachedPrograms>,
-    /// Why the command itself could not be reached, as far as its file tells.
+    /// Why the shim cannot reach the command itself, as far as its file shows.
     pub missed: Option<UnreachedProgram>,
 }
 
-/// What is known of the processes of a command.
+/// Which processes of a command the shim reached.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReachedPrograms {
-    /// Programs that were started with the shim in them. Copies that they make of themselves are not counted.
+    /// Programs that loaded the shim. Forks are not counted.
     pub processes: u32,
-    /// Processes of Python that had a second thread, and heard how soon one is to give way to another.
+    /// Interpreters with a second thread in which the shim set the switch interval.
     pub taking_turns: u32,
-    /// Programs that were started and cannot have been reached, or not wholly, each once.
+    /// Programs that the shim did not reach, or not completely, each once.
     pub missed: Vec<UnreachedProgram>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnreachedProgram {
     pub program: String,
-    pub why: Why,
+    pub why: UnreachedReason,
 }
 
-/// Why a factor that needs the shim does not hold in a program.
+/// Why the shim does not reach a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Why {
+pub enum UnreachedReason {
     Static,
     OtherLibrary,
     OtherMachine,
@@ -40,7 +40,7 @@ pub enum Why {
     OwnCalls,
 }
 
-impl fmt::Display for Why {
+impl fmt::Display for UnreachedReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Static => "is linked statically",

@@ -1,10 +1,10 @@
-//! Running one command in a world, in front of a person: its input and output are theirs, its exit code is ours, and however it
-//! ends, nothing is left behind.
+//! Runs one command in a world for a user: terminal input and output are the command's own.
 //!
-//! Two processes see to that. The first one waits, passes signals on, and leaves with the exit code. The second makes the world,
-//! starts the command and adopts whatever that orphans; when the first is gone without a word, it ends them all.
+//! Two processes guarantee that nothing is left behind. The outer one waits, forwards signals, and exits
+//! with the command's exit code. The inner one creates the world, starts the command and adopts orphans;
+//! when the outer one is gone, it ends them all.
 
-#![allow(unsafe_code)] // To fork, and to hear signals.
+#![allow(unsafe_code)] // To fork, and to handle signals.
 
 use std::fs;
 use std::io::{self, Read};
@@ -26,39 +26,39 @@ use crate::error::WorldError;
 use crate::outcome::WorldRun;
 use crate::world::World;
 
-/// To whom signals are passed on, and one that came before there was anybody.
-static FOR: AtomicI32 = AtomicI32::new(0);
-static EARLY: AtomicI32 = AtomicI32::new(0);
+/// The process that signals are forwarded to, and a signal that arrived before it existed.
+static SIGNAL_TARGET: AtomicI32 = AtomicI32::new(0);
+static EARLY_SIGNAL: AtomicI32 = AtomicI32::new(0);
 
-/// Does `work`, which is to call [`run`], in a process of its own that is seen to. What it gives is the exit code of both. To be
-/// called while this process has one thread.
-pub fn watched(work: impl FnOnce() -> u8) -> ExitCode {
-    let Ok((line, ours)) = pipe2(OFlag::O_CLOEXEC) else { return ExitCode::from(work()) };
-    // SAFETY: there is one thread, so the copy is whole.
+/// Does `work`, which calls [`run`], in a supervised process. Its result is the exit code of both. Call it
+/// while this process has one thread.
+pub fn supervised(work: impl FnOnce() -> u8) -> ExitCode {
+    let Ok((pipe, ours)) = pipe2(OFlag::O_CLOEXEC) else { return ExitCode::from(work()) };
+    // SAFETY: there is one thread, so the child is complete.
     match unsafe { fork() } {
         Err(_) => ExitCode::from(work()),
         Ok(ForkResult::Child) => {
             drop(ours);
             let _ = set_child_subreaper(true);
-            pass_signals_on();
+            forward_signals();
             thread::spawn(move || {
-                let _ = fs::File::from(line).read(&mut [0]);
-                // The first process has gone without a word. What is started from now on is ended too.
+                let _ = fs::File::from(pipe).read(&mut [0]);
+                // The outer process is gone. Whatever starts from now on is ended too.
                 loop {
-                    end_all_below();
+                    kill_descendants();
                     thread::sleep(Duration::from_millis(20));
                 }
             });
             let code = work();
-            FOR.store(0, Ordering::Relaxed);
-            end_all_below();
+            SIGNAL_TARGET.store(0, Ordering::Relaxed);
+            kill_descendants();
             std::process::exit(i32::from(code));
         }
         Ok(ForkResult::Parent { child }) => {
-            drop(line);
+            drop(pipe);
             let _ = set_child_subreaper(true);
-            FOR.store(child.as_raw(), Ordering::Relaxed);
-            pass_signals_on();
+            SIGNAL_TARGET.store(child.as_raw(), Ordering::Relaxed);
+            forward_signals();
             let code = loop {
                 match waitpid(child, None) {
                     Ok(WaitStatus::Exited(_, code)) => break code as u8,
@@ -67,60 +67,61 @@ pub fn watched(work: impl FnOnce() -> u8) -> ExitCode {
                     Err(_) => break 70,
                 }
             };
-            end_all_below();
+            kill_descendants();
             ExitCode::from(code)
         }
     }
 }
 
 /// Starts the command in a world and waits for its end.
-pub fn run(mut under: World, command: &[String]) -> Result<WorldRun, WorldError> {
+pub fn run(mut world: World, command: &[String]) -> Result<WorldRun, WorldError> {
     let (program, words) = command.split_first().expect("a command has a program");
     let mut prepared = Command::new(program);
     prepared.args(words);
-    // There is nobody to say when a test begins.
-    under.load()?;
-    under.arm(true).map_err(WorldError::any("switch delays on"))?;
-    under.prepare(&mut prepared);
-    let missed = under.misses(program);
+    // Nothing reports when a test begins, so load and delays start at once.
+    world.load()?;
+    world.arm(true).map_err(WorldError::any("switch delays on"))?;
+    world.prepare(&mut prepared);
+    let missed = world.unreachable(program);
     let mut child = prepared.spawn().map_err(WorldError::any(&format!("start {program}")))?;
-    FOR.store(child.id() as i32, Ordering::SeqCst);
-    if let Ok(signal) = Signal::try_from(EARLY.load(Ordering::SeqCst)) {
+    SIGNAL_TARGET.store(child.id() as i32, Ordering::SeqCst);
+    if let Ok(signal) = Signal::try_from(EARLY_SIGNAL.load(Ordering::SeqCst)) {
         let _ = kill(Pid::from_raw(child.id() as i32), signal);
     }
     let status = child.wait().map_err(WorldError::any("wait for the command"))?;
     let code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
-    Ok(WorldRun { code: code as u8, reached: under.reached(), missed })
+    Ok(WorldRun { code: code as u8, reached: world.reached(), missed })
 }
 
-/// A signal that somebody sends to us is meant for the command. One that the terminal sends, it has got itself.
-extern "C" fn heard(signal: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc::c_void) {
-    let whom = FOR.load(Ordering::SeqCst);
-    // SAFETY: the system has filled it in; kill may be called in a handler.
+/// A signal sent to unflake is meant for the command. The command gets those of the terminal itself.
+extern "C" fn on_signal(signal: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc::c_void) {
+    let target = SIGNAL_TARGET.load(Ordering::SeqCst);
+    // SAFETY: the kernel filled it in; kill is async-signal-safe.
     unsafe {
-        if whom == 0 {
-            EARLY.store(signal, Ordering::SeqCst);
+        if target == 0 {
+            EARLY_SIGNAL.store(signal, Ordering::SeqCst);
         } else if (*info).si_code <= 0 {
-            libc::kill(whom, signal);
+            libc::kill(target, signal);
         }
     }
 }
 
-fn pass_signals_on() {
-    // Not ignored: that the command would inherit.
-    let action = SigAction::new(SigHandler::SigAction(heard), SaFlags::SA_RESTART, SigSet::empty());
+fn forward_signals() {
+    // Not ignored: the command would inherit that.
+    let action = SigAction::new(SigHandler::SigAction(on_signal), SaFlags::SA_RESTART, SigSet::empty());
     for signal in [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGQUIT, Signal::SIGUSR1, Signal::SIGUSR2] {
-        // SAFETY: the handler does what a handler may.
+        // SAFETY: the handler is async-signal-safe.
         let _ = unsafe { sigaction(signal, &action) };
     }
 }
 
-/// Ends whatever is left below this process. Whose parent is ended comes to us, and is met in the next round.
-fn end_all_below() {
+/// Kills every descendant. A process whose parent died becomes a child of this one, and is met in the
+/// next round.
+fn kill_descendants() {
     for _ in 0..200 {
-        // Much cheaper than to look through all processes of the machine.
-        let only_look = WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG | WaitPidFlag::WNOWAIT;
-        if waitid(Id::All, only_look) == Err(Errno::ECHILD) {
+        // Much cheaper than reading all of /proc.
+        let peek = WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG | WaitPidFlag::WNOWAIT;
+        if waitid(Id::All, peek) == Err(Errno::ECHILD) {
             return;
         }
         for child in children() {
@@ -136,7 +137,7 @@ fn children() -> Vec<Pid> {
     let found = |entry: io::Result<fs::DirEntry>| {
         let pid: i32 = entry.ok()?.file_name().to_str()?.parse().ok()?;
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-        // The name in brackets may hold anything, brackets and spaces included.
+        // The name in brackets may contain brackets and spaces.
         let parent: u32 = stat[stat.rfind(')')? + 1..].split_whitespace().nth(1)?.parse().ok()?;
         (parent == ours).then(|| Pid::from_raw(pid))
     };

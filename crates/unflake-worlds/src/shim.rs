@@ -1,5 +1,6 @@
-//! The shim as a file to preload, and the page that its processes share with us. Both are files in memory: nothing of them is
-//! left, however unflake ends.
+//! The preload shim as a file, and the page that it shares with unflake.
+//!
+//! Both are memory files, so nothing of them is left however unflake ends.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -10,7 +11,7 @@ use std::os::unix::fs::FileExt;
 use nix::sys::memfd::{MFdFlags, memfd_create};
 
 use crate::error::WorldError;
-use crate::outcome::{ReachedPrograms, UnreachedProgram, Why};
+use crate::outcome::{ReachedPrograms, UnreachedProgram, UnreachedReason};
 use crate::page::{Page, TEXT, VERSION};
 
 const LIBRARY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/libunflake_under.so"));
@@ -63,7 +64,7 @@ impl Shim {
         let missed = entries.filter_map(|(why, program)| {
             Some(UnreachedProgram {
                 program: String::from_utf8_lossy(program).into_owned(),
-                why: Why::from_letter(*why)?,
+                why: UnreachedReason::from_letter(*why)?,
             })
         });
         Ok(ReachedPrograms {
@@ -74,7 +75,7 @@ impl Shim {
     }
 }
 
-/// A path that leads other processes of this user to a file of ours, as long as we live.
+/// A path by which other processes of this user can open the file while this process lives.
 fn path(file: &File) -> String {
     format!("/proc/{}/fd/{}", std::process::id(), file.as_raw_fd())
 }

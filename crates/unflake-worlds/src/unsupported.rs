@@ -1,4 +1,4 @@
-//! Elsewhere than on Linux no factor can be set, and that is said.
+//! Systems other than Linux: no factor can be set, and every attempt says so.
 
 use std::convert::Infallible;
 use std::io;
@@ -11,7 +11,7 @@ use unflake_model::Factor;
 use crate::error::WorldError;
 use crate::outcome::{ReachedPrograms, UnreachedProgram, WorldRun};
 
-/// The way into a world. There is none here.
+/// How to start a command in a world. There is none here.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SpawnSpec {}
 
@@ -27,7 +27,7 @@ impl SpawnSpec {
     }
 }
 
-/// A world that commands can be started in. There is none here.
+/// A world in which commands start. There is none here.
 pub struct World(Infallible);
 
 impl World {
@@ -51,7 +51,7 @@ impl World {
         match self.0 {}
     }
 
-    pub fn door(&self) -> SpawnSpec {
+    pub fn spawn_spec(&self) -> SpawnSpec {
         match self.0 {}
     }
 
@@ -67,7 +67,7 @@ impl World {
         match self.0 {}
     }
 
-    pub fn misses(&self, _: &str) -> Option<UnreachedProgram> {
+    pub fn unreachable(&self, _: &str) -> Option<UnreachedProgram> {
         match self.0 {}
     }
 
@@ -78,10 +78,10 @@ impl World {
     }
 }
 
-pub fn watched(work: impl FnOnce() -> u8) -> ExitCode {
+pub fn supervised(work: impl FnOnce() -> u8) -> ExitCode {
     ExitCode::from(work())
 }
 
-pub fn run(under: World, _: &[String]) -> Result<WorldRun, WorldError> {
-    match under.0 {}
+pub fn run(world: World, _: &[String]) -> Result<WorldRun, WorldError> {
+    match world.0 {}
 }

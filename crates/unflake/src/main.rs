@@ -38,6 +38,7 @@ fn main() -> ExitCode {
     if let Some(code) = unflake_runners::hand_over() {
         return code;
     }
+    unflake_model::declare_factors(unflake_runners::factors());
     let cli = Cli::parse();
     match &cli.command {
         Command::Keep { arguments } => return unflake_engine::supervise(arguments),
@@ -50,8 +51,8 @@ fn main() -> ExitCode {
             return unflake_runners::drive_class_path(&class_path, command);
         }
         Command::Drive { command, .. } => return unflake_runners::drive(command),
-        Command::Under(args) => return unflake_worlds::watched(|| commands::under::run(args)),
-        Command::Doctor(args) if args.factors => return unflake_worlds::watched(|| told(cli).code()),
+        Command::Under(args) => return unflake_worlds::supervised(|| commands::under::run(args)),
+        Command::Doctor(args) if args.factors => return unflake_worlds::supervised(|| told(cli).code()),
         _ => {}
     }
     told(cli).into()

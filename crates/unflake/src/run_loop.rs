@@ -1,5 +1,5 @@
 //! The loop: an inquiry asks for sessions, exec runs them, and what is observed is kept, shown and heard, until the
-//! inquiry has nothing more to ask. RunnerExit here and nowhere else.
+//! inquiry has nothing more to ask. Closed here and nowhere else.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};

@@ -84,10 +84,12 @@ fn a_jvm_that_is_gone_has_told_its_way() {
 fn probes_leave_classes_that_can_be_verified() {
     let _turn = turn();
     let place = tempfile::tempdir().unwrap();
-    let agent = repository().join("agents/junit");
-    let sources: Vec<PathBuf> = [agent.join("agent/lines/unflake/lines"), agent.join("tests/unflake/lines")]
-        .iter()
-        .flat_map(|folder| fs::read_dir(folder).unwrap().flatten().map(|entry| entry.path()))
+    let agent = repository().join("agents/jvm");
+    let folders = ["agent/unflake/jvm/bytecode", "agent/unflake/jvm/trace", "agent/unflake/jvm/util"]
+        .into_iter()
+        .chain(["tests/unflake/jvm/bytecode", "tests/unflake/jvm/trace"]);
+    let sources: Vec<PathBuf> = folders
+        .flat_map(|folder| fs::read_dir(agent.join(folder)).unwrap().flatten().map(|entry| entry.path()))
         .collect();
     let run = |command: &mut Command| {
         let output = command.output().unwrap();
@@ -103,9 +105,9 @@ fn probes_leave_classes_that_can_be_verified() {
     jars.iter().for_each(|folder| jars_below(&Path::new(&home).join(".m2/repository").join(folder), &mut found));
     assert!(!found.is_empty(), "there are no jars to look at");
     let mut java = Command::new("java");
-    run(java.args(["-Xverify:all", "-cp"]).arg(place.path()).arg("unflake.lines.EveryClass").args(found));
+    run(java.args(["-Xverify:all", "-cp"]).arg(place.path()).arg("unflake.jvm.trace.EveryClassTest").args(found));
     // What a method does with an exception is read from the same bytes.
-    run(Command::new("java").arg("-cp").arg(place.path()).arg("unflake.lines.WhoCatches"));
+    run(Command::new("java").arg("-cp").arg(place.path()).arg("unflake.jvm.bytecode.ExceptionHandlersTest"));
 }
 
 fn jars_below(folder: &Path, found: &mut Vec<PathBuf>) {

@@ -112,7 +112,7 @@ impl RunnerStarter {
             depends,
         }
         .variables();
-        let mut world = self.world.as_ref().map(World::door);
+        let mut world = self.world.as_ref().map(World::spawn_spec);
         if self.launch.driver.is_some() {
             if !self.launch.suite {
                 variables.push((SHARED.to_owned(), self.shared.to_string_lossy().into_owned()));

@@ -7,7 +7,7 @@ use crate::trace::files::{read_bounded, unescape};
 use crate::trace::places::Places;
 use crate::trace::thread::Thread;
 
-const FIRST_LINE: &str = "unflake-observe 1";
+const FIRST_LINE: &str = "unflake-trace 1";
 const LONGEST_DESCRIPTION: u64 = 4 << 20;
 /// What is read of one attempt, whoever wrote it.
 const MOST_PROCESSES: usize = 10_000;

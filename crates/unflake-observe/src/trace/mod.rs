@@ -2,14 +2,14 @@
 //!
 //! This crate has the format, a reader, and all it takes to have native programs (Rust, C, C++) write it: the runtime that
 //! they call, the flags that make them call it, and the way from addresses back to lines. Deliberately absent: sessions,
-//! verdicts, conclusions from traces. The decisions are in `docs/design/8-native-traces.md`.
+//! verdicts, conclusions from traces. The decisions are in `docs/design/native-traces.md`.
 //!
 //! # The format, version 1
 //!
 //! An attempt is a directory. Each process that took part has a directory in it, named by its pid and how often that
 //! pid came by (`4711-1`), with these files:
 //!
-//! - `process`, text, one fact a line: `unflake-observe 1`, then `pid`, `parent`, `started` (monotonic, nanoseconds), `executable`;
+//! - `process`, text, one fact a line: `unflake-trace 1`, then `pid`, `parent`, `started` (monotonic, nanoseconds), `executable`;
 //!   for the copy that a fork made `forked PART THREAD WAY ORDINAL FIRST` (whose copy, by which of its threads, how
 //!   many that thread had made before, and the first id that does not mean what it means there); `lost WHY ERRNO` where
 //!   threads could not be kept. Words that a reader does not know are skipped.
@@ -22,7 +22,7 @@
 //! - `places`, text: `unflake-places 1`, then a line for every id that occurs, fields parted by tabs: the id, and for each
 //!   frame from the outermost to the innermost file, line and function. An empty file or line 0: not known. `note` and a
 //!   text say what else is not known. Tab, line ends and backslash are written `\t`, `\n`, `\r`, `\\`. Where a process did not
-//!   come to its end, zeros may follow the last line; so in `values-N` and `reaches` (`docs/design/16-locate.md`).
+//!   come to its end, zeros may follow the last line; so in `values-N` and `reaches` (`docs/design/divergence.md`).
 //! - `values-N`, text, beside `thread-N` where the tracer can see values, a line each, fields parted by tabs and escaped as in
 //!   `places`: after how many events of this thread, the place of the last of them, a name, and what it stood for then.
 //!   `returns` is the name of what a function gave back.

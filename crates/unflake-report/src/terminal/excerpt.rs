@@ -77,7 +77,7 @@ pub(crate) struct Excerpt<'a> {
     pub(crate) rows: Vec<Row<'a>>,
 }
 
-/// DivergenceKind much of the source is shown.
+/// How much of the source is shown.
 #[derive(Clone, Copy)]
 pub(crate) struct Extent {
     /// Lines around each that matters.

@@ -94,7 +94,7 @@ pub(crate) fn rest(told: &ExperimentReport) -> Option<String> {
     let (last, before) = names.split_last()?;
     let all = if before.is_empty() { (*last).to_owned() } else { format!("{} and {last}", before.join(", ")) };
     Some(match blamed.is_empty() {
-        true => format!("FactorTrial were {all}."),
+        true => format!("Tried were {all}."),
         false => format!("Nothing else matters: {all} made no difference beyond chance."),
     })
 }

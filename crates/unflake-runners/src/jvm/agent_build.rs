@@ -12,10 +12,10 @@ use crate::process::captured_command;
 type Sources = &'static [(&'static str, &'static str)];
 
 macro_rules! sources {
-    ($($path:literal)*) => { &[$(($path, include_str!(concat!("../../../../agents/junit/", $path)))),*] };
+    ($($path:literal)*) => { &[$(($path, include_str!(concat!("../../../../agents/jvm/", $path)))),*] };
 }
 
-const EXTENSION: Sources = sources!["maven/unflake/maven/HandOver.java"];
+const EXTENSION: Sources = sources!["maven/unflake/jvm/maven/SurefireHandoff.java"];
 /// Types that Maven declares itself.
 const STUBS: Sources = sources![
     "maven/stubs/org/apache/maven/execution/MojoExecutionEvent.java"
@@ -25,106 +25,107 @@ const STUBS: Sources = sources![
     "maven/stubs/org/apache/maven/plugin/MojoExecutionException.java"
     "maven/stubs/org/apache/maven/project/MavenProject.java"
 ];
-const COMPONENTS: &str = include_str!("../../../../agents/junit/maven/META-INF/plexus/components.xml");
+const COMPONENTS: &str = include_str!("../../../../agents/jvm/maven/META-INF/plexus/components.xml");
 /// Stands where Surefire looks for java.
-pub(crate) const JAVA: &str = include_str!("../../../../agents/junit/maven/java.sh");
+pub(crate) const JAVA: &str = include_str!("../../../../agents/jvm/maven/java.sh");
 
 const COMMON: Sources = sources![
-    "agent/common/unflake/junit/Failure.java"
-    "agent/common/unflake/junit/Framework.java"
-    "agent/common/unflake/junit/Loader.java"
-    "agent/common/unflake/junit/Loaders.java"
-    "agent/common/unflake/junit/Main.java"
-    "agent/common/unflake/junit/Message.java"
-    "agent/common/unflake/junit/Module.java"
-    "agent/common/unflake/junit/Outputs.java"
-    "agent/common/unflake/junit/Premain.java"
-    "agent/common/unflake/junit/Report.java"
-    "agent/common/unflake/junit/Room.java"
-    "agent/common/unflake/junit/Settings.java"
-    "agent/common/unflake/junit/Shelf.java"
-    "agent/common/unflake/junit/Wanted.java"
-    "agent/common/unflake/junit/Wire.java"
+    "agent/unflake/jvm/Main.java"
+    "agent/unflake/jvm/Premain.java"
+    "agent/unflake/jvm/bytecode/CatchAllBlock.java"
+    "agent/unflake/jvm/bytecode/ClassFileReader.java"
+    "agent/unflake/jvm/bytecode/ClassRewriter.java"
+    "agent/unflake/jvm/bytecode/CodeAttribute.java"
+    "agent/unflake/jvm/bytecode/CodeLayout.java"
+    "agent/unflake/jvm/bytecode/ConstantPool.java"
+    "agent/unflake/jvm/bytecode/EntryInstrumenter.java"
+    "agent/unflake/jvm/bytecode/ExceptionHandlers.java"
+    "agent/unflake/jvm/bytecode/Instructions.java"
+    "agent/unflake/jvm/bytecode/LoaderVisibility.java"
+    "agent/unflake/jvm/bytecode/MethodDescriptor.java"
+    "agent/unflake/jvm/bytecode/MethodInfo.java"
+    "agent/unflake/jvm/bytecode/MethodInstrumenter.java"
+    "agent/unflake/jvm/bytecode/StackMapFrames.java"
+    "agent/unflake/jvm/bytecode/UnsupportedCodeException.java"
+    "agent/unflake/jvm/isolation/ClassPathCache.java"
+    "agent/unflake/jvm/isolation/IsolatedRunner.java"
+    "agent/unflake/jvm/isolation/JvmDefaults.java"
+    "agent/unflake/jvm/isolation/MetaspaceBudget.java"
+    "agent/unflake/jvm/isolation/ProjectClassLoader.java"
+    "agent/unflake/jvm/protocol/DriverOutput.java"
+    "agent/unflake/jvm/protocol/FailureDescription.java"
+    "agent/unflake/jvm/protocol/Json.java"
+    "agent/unflake/jvm/protocol/JsonObject.java"
+    "agent/unflake/jvm/run/CapturedOutput.java"
+    "agent/unflake/jvm/run/RequestedTest.java"
+    "agent/unflake/jvm/run/ResultReporter.java"
+    "agent/unflake/jvm/run/TestFramework.java"
+    "agent/unflake/jvm/run/TestModule.java"
+    "agent/unflake/jvm/util/ProcessId.java"
+    "agent/unflake/jvm/util/Streams.java"
+    "agent/unflake/jvm/util/ValueFormatter.java"
 ];
 /// What tells how tests looked.
 const LAYERS: Sources = sources![
-    "agent/layers/unflake/layers/Filter.java"
-    "agent/layers/unflake/layers/Layers.java"
-    "agent/layers/unflake/layers/Line.java"
-    "agent/layers/unflake/layers/Names.java"
-    "agent/layers/unflake/layers/Place.java"
-    "agent/layers/unflake/layers/Process.java"
-    "agent/layers/unflake/layers/Screen.java"
-    "agent/layers/unflake/layers/Seen.java"
-    "agent/layers/unflake/layers/Sheet.java"
-    "agent/layers/unflake/layers/Sources.java"
-    "agent/layers/unflake/layers/TearDowns.java"
-    "agent/layers/unflake/layers/Value.java"
-    "agent/layers/unflake/layers/Waiting.java"
-    "agent/layers/unflake/layers/Watched.java"
+    "agent/unflake/jvm/layers/AssertionFilter.java"
+    "agent/unflake/jvm/layers/AssertionInstrumenter.java"
+    "agent/unflake/jvm/layers/AssertionRecorder.java"
+    "agent/unflake/jvm/layers/AssertionSite.java"
+    "agent/unflake/jvm/layers/FailureCatchers.java"
+    "agent/unflake/jvm/layers/LayerFile.java"
+    "agent/unflake/jvm/layers/LayerRecorder.java"
+    "agent/unflake/jvm/layers/RecordedValue.java"
+    "agent/unflake/jvm/layers/SourceIndex.java"
+    "agent/unflake/jvm/layers/TearDownInstrumenter.java"
+    "agent/unflake/jvm/layers/WindowSnapshot.java"
 ];
 /// What records the lines that tests come to.
 const LINES: Sources = sources![
-    "agent/lines/unflake/lines/Around.java"
-    "agent/lines/unflake/lines/Beginnings.java"
-    "agent/lines/unflake/lines/Bytes.java"
-    "agent/lines/unflake/lines/Code.java"
-    "agent/lines/unflake/lines/Frames.java"
-    "agent/lines/unflake/lines/Handlers.java"
-    "agent/lines/unflake/lines/Head.java"
-    "agent/lines/unflake/lines/Instruction.java"
-    "agent/lines/unflake/lines/Layout.java"
-    "agent/lines/unflake/lines/Lines.java"
-    "agent/lines/unflake/lines/Loaders.java"
-    "agent/lines/unflake/lines/Method.java"
-    "agent/lines/unflake/lines/Part.java"
-    "agent/lines/unflake/lines/Places.java"
-    "agent/lines/unflake/lines/Pool.java"
-    "agent/lines/unflake/lines/Probe.java"
-    "agent/lines/unflake/lines/Probes.java"
-    "agent/lines/unflake/lines/Reaches.java"
-    "agent/lines/unflake/lines/Refused.java"
-    "agent/lines/unflake/lines/Rewriter.java"
-    "agent/lines/unflake/lines/Sheet.java"
-    "agent/lines/unflake/lines/Shown.java"
-    "agent/lines/unflake/lines/Strand.java"
-    "agent/lines/unflake/lines/Tail.java"
-    "agent/lines/unflake/lines/Watch.java"
+    "agent/unflake/jvm/trace/LineInstrumenter.java"
+    "agent/unflake/jvm/trace/LineTracer.java"
+    "agent/unflake/jvm/trace/MappedFile.java"
+    "agent/unflake/jvm/trace/NondeterministicCalls.java"
+    "agent/unflake/jvm/trace/PlaceTable.java"
+    "agent/unflake/jvm/trace/ProcessTrace.java"
+    "agent/unflake/jvm/trace/ThreadTrace.java"
+    "agent/unflake/jvm/trace/TraceProbe.java"
+    "agent/unflake/jvm/trace/TracedMethod.java"
+    "agent/unflake/jvm/trace/ValueInstrumenter.java"
 ];
 /// Names the class that a JVM calls first, where it is started with the agent as its own.
-const MANIFEST: &str = include_str!("../../../../agents/junit/agent/MANIFEST.MF");
+const MANIFEST: &str = include_str!("../../../../agents/jvm/agent/MANIFEST.MF");
 const PLATFORM: Sources = sources![
-    "agent/platform/unflake/junit/Follower.java"
-    "agent/platform/unflake/junit/Platform.java"
-    "agent/platform/unflake/junit/Shadow.java"
-    "agent/platform/unflake/junit/Stage.java"
+    "agent/unflake/jvm/platform/DescriptorProxy.java"
+    "agent/unflake/jvm/platform/JUnitPlatform.java"
+    "agent/unflake/jvm/platform/PlatformListener.java"
+    "agent/unflake/jvm/platform/ReorderingEngine.java"
 ];
 const STATE: Sources = sources![
-    "agent/state/unflake/junit/Cell.java"
-    "agent/state/unflake/junit/Contents.java"
-    "agent/state/unflake/junit/Descriptors.java"
-    "agent/state/unflake/junit/Differences.java"
-    "agent/state/unflake/junit/Disk.java"
-    "agent/state/unflake/junit/Fields.java"
-    "agent/state/unflake/junit/Heap.java"
-    "agent/state/unflake/junit/Kept.java"
-    "agent/state/unflake/junit/Opened.java"
-    "agent/state/unflake/junit/Raw.java"
-    "agent/state/unflake/junit/Shapes.java"
-    "agent/state/unflake/junit/State.java"
-    "agent/state/unflake/junit/Statics.java"
-    "agent/state/unflake/junit/Step.java"
-    "agent/state/unflake/junit/Surroundings.java"
-    "agent/state/unflake/junit/Threads.java"
+    "agent/unflake/jvm/state/AccessPath.java"
+    "agent/unflake/jvm/state/ContainerDiff.java"
+    "agent/unflake/jvm/state/FieldAccess.java"
+    "agent/unflake/jvm/state/HeapDiff.java"
+    "agent/unflake/jvm/state/HeapSnapshot.java"
+    "agent/unflake/jvm/state/InternalsSnapshot.java"
+    "agent/unflake/jvm/state/JvmAccess.java"
+    "agent/unflake/jvm/state/ObjectShape.java"
+    "agent/unflake/jvm/state/ObjectSnapshot.java"
+    "agent/unflake/jvm/state/OpenDescriptors.java"
+    "agent/unflake/jvm/state/ProcessSettings.java"
+    "agent/unflake/jvm/state/ProjectFiles.java"
+    "agent/unflake/jvm/state/StateCell.java"
+    "agent/unflake/jvm/state/StateProbe.java"
+    "agent/unflake/jvm/state/StaticFields.java"
+    "agent/unflake/jvm/state/ThreadState.java"
 ];
-const JUPITER: Sources = sources!["agent/warm/unflake/junit/Warm.java"];
+const JUPITER: Sources = sources!["agent/unflake/jvm/warmup/JupiterWarmUp.java"];
 const CLASSIC: Sources = sources![
-    "agent/classic/unflake/junit/Arrangement.java"
-    "agent/classic/unflake/junit/Classic.java"
-    "agent/classic/unflake/junit/Groups.java"
-    "agent/classic/unflake/junit/Listener.java"
-    "agent/classic/unflake/junit/Oldest.java"
-    "agent/classic/unflake/junit/WarmClassic.java"
+    "agent/unflake/jvm/junit4/CategoryFilter.java"
+    "agent/unflake/jvm/junit4/ChildOrder.java"
+    "agent/unflake/jvm/junit4/JUnit3.java"
+    "agent/unflake/jvm/junit4/JUnit4.java"
+    "agent/unflake/jvm/junit4/JUnit4Listener.java"
+    "agent/unflake/jvm/warmup/JUnit4WarmUp.java"
 ];
 
 /// Where to compile, and where to keep what comes of it.
@@ -166,7 +167,7 @@ impl Kit<'_> {
             compile(&javac, &["-implicit:none".as_ref(), "-sourcepath".as_ref(), stubs.as_ref()], &classes, &sources)?;
             let list = classes.join("META-INF/plexus/components.xml");
             put(&list, COMPONENTS)?;
-            Ok(vec![list, classes.join("unflake/maven/HandOver.class")])
+            Ok(vec![list, classes.join("unflake/jvm/maven/SurefireHandoff.class")])
         })
         .map(|place| place.join("classes"))
     }

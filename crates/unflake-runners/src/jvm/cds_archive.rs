@@ -9,8 +9,8 @@ use std::process::{Command, Stdio};
 use crate::driver::suite;
 
 /// Tests that do nothing, by whose run the archive is filled.
-const JUPITER: &str = "[engine:junit-jupiter]/[class:unflake.junit.Warm]/[method:nothing()]\n";
-const CLASSIC: &str = "classic:unflake.junit.WarmClassic/nothing(unflake.junit.WarmClassic)\n";
+const JUPITER: &str = "[engine:junit-jupiter]/[class:unflake.jvm.warmup.JupiterWarmUp]/[method:nothing()]\n";
+const CLASSIC: &str = "classic:unflake.jvm.warmup.JUnit4WarmUp/nothing(unflake.jvm.warmup.JUnit4WarmUp)\n";
 /// Options by which a project decides such things itself.
 const OF_PROJECT: [&str; 4] =
     ["-Xshare", "-XX:SharedArchiveFile", "-XX:ArchiveClassesAtExit", "-XX:+AutoCreateSharedArchive"];
@@ -75,7 +75,7 @@ impl Archive {
             format!("-XX:ArchiveClassesAtExit={}", new.display()).into(),
             "-cp".into(),
             self.front.join(":").into(),
-            "unflake.junit.Main".into(),
+            "unflake.jvm.Main".into(),
             "-".into(),
             files[0].clone().into(),
             files[1].clone().into(),

@@ -12,7 +12,7 @@ use crate::driver::suite::{self, CannotList, Suite};
 use crate::jvm::class_path::{self, Compiled};
 use crate::jvm::module::{Listed, differing};
 
-const HAND_OVER: &str = include_str!("../../../../agents/junit/gradle/hand-over.gradle");
+const HAND_OVER: &str = include_str!("../../../../agents/jvm/gradle/handoff.gradle");
 /// What goes further than tests, and would do so before they have run.
 const TOO_FAR: [&str; 4] = ["publish", "publishToMavenLocal", "uploadArchives", "install"];
 
@@ -25,11 +25,11 @@ pub(crate) fn list(command: &[String], workshop: &Workshop<'_>) -> Result<Suite,
         return Err(CannotList::usage(what));
     }
     let desk = build_cache::handed_over("gradle", command, workshop, |desk| {
-        let script = workshop.side.join("hand-over.gradle");
+        let script = workshop.side.join("handoff.gradle");
         fs::write(&script, HAND_OVER).map_err(|error| CannotList::usage(format!("{}: {error}", script.display())))?;
         class_path::build(command, workshop, |gradle| {
             // What is handed over is known only when a task runs, which a kept configuration cannot have.
-            gradle.arg(format!("-Dunflake.desk={}", desk.display())).arg("-Dorg.gradle.configuration-cache=false");
+            gradle.arg(format!("-Dunflake.handoff={}", desk.display())).arg("-Dorg.gradle.configuration-cache=false");
             gradle.arg("--init-script").arg(&script);
         })
     })?;

@@ -62,7 +62,7 @@ fn build(words: &[String], desk: &Path, workshop: &Workshop<'_>) -> Result<(), C
     let of_user = words.iter().rev().find_map(|word| word.strip_prefix(EXTENSIONS));
     let extensions = of_user.map_or(format!("{extension}"), |theirs| format!("{theirs}:{extension}"));
     command.args(words[1..].iter().filter(|word| !word.starts_with(EXTENSIONS)));
-    command.arg(format!("{EXTENSIONS}{extensions}")).arg(format!("-Dunflake.desk={}", desk.display()));
+    command.arg(format!("{EXTENSIONS}{extensions}")).arg(format!("-Dunflake.handoff={}", desk.display()));
     suite::set(&mut command, workshop.world);
     let cannot = |error: std::io::Error| CannotList::usage(format!("`{}` cannot be started: {error}", words[0]));
     let output = captured_command::of(&mut command).map_err(cannot)?;

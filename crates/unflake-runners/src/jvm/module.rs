@@ -121,7 +121,7 @@ impl Jvm {
         words.extend(agent_options::looks(&agent, number(&mark), &all_roots, workshop)?);
         words.push("-cp".to_owned());
         words.push([front, rest].concat().join(":"));
-        words.push("unflake.junit.Main".to_owned());
+        words.push("unflake.jvm.Main".to_owned());
         Ok(Self {
             start: Start { words, directory: Some(directory), variables, ..Start::default() },
             archive,

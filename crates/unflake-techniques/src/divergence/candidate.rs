@@ -20,7 +20,7 @@ pub(crate) struct Candidate {
     pub(crate) at: Vec<Option<f64>>,
     /// When it was, in the middle of the failing runs (`Runs::when`).
     pub(crate) when: f64,
-    /// DivergenceKind likely it is by chance, with everything counted that was looked at.
+    /// How likely it is by chance, with everything counted that was looked at.
     pub(crate) chance: f64,
     /// What is so in failing runs, to be followed by how often.
     pub(crate) what: String,
@@ -38,7 +38,7 @@ impl Candidate {
         moments.get(moments.len() / 2).copied()
     }
 
-    /// DivergenceKind many failing runs it tells apart, and how many passing ones it takes for failing.
+    /// How many failing runs it tells apart, and how many passing ones it takes for failing.
     pub(crate) fn told(&self, runs: &Runs<'_>) -> (usize, usize) {
         let count =
             |failed| runs.all.iter().zip(&self.says).filter(|(run, says)| run.failed == failed && **says).count();

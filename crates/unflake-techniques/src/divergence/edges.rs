@@ -50,7 +50,7 @@ impl Hasher for Mixed {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Taken {
     pub(crate) times: u64,
-    /// DivergenceKind many lines come before it, the first time and the last.
+    /// How many lines come before it, the first time and the last.
     pub(crate) at: [u64; 2],
     /// The how manieth time it was that the run came to the line that it leads away from.
     visit: [u64; 2],

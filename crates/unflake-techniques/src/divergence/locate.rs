@@ -25,18 +25,18 @@ const SURE: f64 = 0.001;
 pub struct LocateConfig {
     /// The name of a test, or a part of it that no other has.
     pub test: String,
-    /// DivergenceKind many runs to compare.
+    /// How many runs to compare.
     pub runs: u32,
-    /// DivergenceKind many to make at most as long as they all end alike.
+    /// How many to make at most as long as they all end alike.
     pub most: u32,
     pub fresh_by: Isolation,
     /// No run is begun after so many seconds.
     pub seconds: f64,
-    /// DivergenceKind many runs go on at once.
+    /// How many runs go on at once.
     pub jobs: usize,
 }
 
-/// DivergenceKind the runs ended.
+/// How the runs ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LocateCounts {
     pub passed: u32,

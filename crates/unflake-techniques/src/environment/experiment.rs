@@ -245,8 +245,11 @@ async fn screen(bench: &Bench, singles: &[World]) {
 
 /// Whether what it does is a matter of how long things take, so that it need not do it every time.
 fn works_in_time(factor: &Factor) -> bool {
-    use FactorKind::{Beside, Cores, Delays, Load, Network, Speed, SwitchInterval};
-    matches!(factor.kind(), Beside | Cores | Delays | Load | Network | Speed | SwitchInterval)
+    use FactorKind::{Beside, Cores, Declared, Delays, Load, Network, Speed};
+    match factor.kind() {
+        Declared(declared) => declared.works_in_time,
+        kind => matches!(kind, Beside | Cores | Delays | Load | Network | Speed),
+    }
 }
 
 /// Of each kind the world that differs most from the baseline, if that is more than a little.

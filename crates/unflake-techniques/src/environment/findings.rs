@@ -1,8 +1,8 @@
 //! What an experiment comes to, in words and as data.
 
 use unflake_model::{
-    AtLayer, ClockSetting, Detail, DirectoryOrder, FactId, Factor, FactorKind, FactorTrial, Finding, Influence, Layer,
-    LayerFacts, Moment, Network, OutputId, Rate, TestId, Threshold, UntriedFactor,
+    AtLayer, ClockSetting, Detail, DirectoryOrder, FactId, Factor, FactorKind, FactorPhrase, FactorTrial, Finding,
+    Influence, Layer, LayerFacts, Moment, Network, OutputId, Rate, TestId, Threshold, UntriedFactor,
 };
 
 use crate::environment::experiment::{Effect, ExperimentConfig, Outcome};
@@ -249,7 +249,7 @@ fn one(factor: &Factor, effect: &Effect, book: &Book) -> String {
         Factor::Speed(_) => format!("when clocks run {} times as fast", factor.setting()),
         Factor::TimeZone(zone) => format!("in the time zone {}", with_others(zone, factor, effect, book)),
         Factor::Locale(locale) => format!("with the locale {}", with_others(locale, factor, effect, book)),
-        Factor::HashSeed(_) | Factor::RandomSeed(_) => seeds(factor, effect, book),
+        Factor::RandomSeed(_) => seeds(factor, effect, book),
         Factor::Order(0) => "when the tests before it run first".to_owned(),
         Factor::Order(1) => "when the tests after it run first, the last one first".to_owned(),
         Factor::Order(_) => "when other tests run first".to_owned(),
@@ -269,8 +269,10 @@ fn one(factor: &Factor, effect: &Effect, book: &Book) -> String {
         Factor::Variable { name, value: None } => format!("without the variable {name}"),
         Factor::Variable { name, value: Some(value) } => format!("with {name}={value}"),
         Factor::State(_) => "with an empty home and nothing kept from before".to_owned(),
-        Factor::Interpreter(name) => format!("with {name}"),
-        Factor::SwitchInterval(interval) => format!("when threads take turns every {interval}"),
+        Factor::Declared(declared, setting) => match declared.phrase {
+            FactorPhrase::Seeds => seeds(factor, effect, book),
+            FactorPhrase::When(phrase) => phrase(setting, false),
+        },
     }
 }
 
@@ -345,7 +347,11 @@ fn edge_words(factor: &Factor, edge: &Edge, fails: bool) -> String {
                 Factor::OpenFiles(files) => format!("when no more than {files} files can be open"),
                 Factor::Cores(1) => "with a single core".to_owned(),
                 Factor::Cores(cores) => format!("with {cores} cores or fewer"),
-                _ => format!("when threads take turns every {setting} or sooner"),
+                Factor::Declared(declared, _) => match declared.phrase {
+                    FactorPhrase::Seeds => format!("with the {} {setting}", declared.title),
+                    FactorPhrase::When(phrase) => phrase(&setting, true),
+                },
+                other => format!("with {other}"),
             }
         }
         Edge::Dates { from, until, again } => dates(factor, *from, *until, *again, fails),

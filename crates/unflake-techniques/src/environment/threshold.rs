@@ -29,7 +29,7 @@ pub(crate) enum Edge {
     Dates { from: Option<i64>, until: Option<i64>, again: Option<Again> },
 }
 
-/// ClockSetting a day that makes the difference comes again.
+/// When a day that makes the difference comes again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Again {
     Yearly,

@@ -14,6 +14,11 @@ use crate::exit::Exit;
 #[derive(Debug, Default)]
 pub(crate) struct FactorArgs(Vec<Factor>);
 
+/// A single command has neither an order of tests nor copies of itself.
+fn of_a_process(kind: &FactorKind) -> bool {
+    !matches!(kind, FactorKind::Order | FactorKind::Beside)
+}
+
 impl Args for FactorArgs {
     fn augment_args(command: Command) -> Command {
         let flag = |kind: FactorKind| {
@@ -26,7 +31,7 @@ impl Args for FactorArgs {
                 .action(ArgAction::Append)
                 .value_parser(move |setting: &str| kind.set(setting))
         };
-        FactorKind::ALL.into_iter().fold(command, |command, kind| command.arg(flag(kind)))
+        FactorKind::all().into_iter().filter(of_a_process).fold(command, |command, kind| command.arg(flag(kind)))
     }
 
     fn augment_args_for_update(command: Command) -> Command {
@@ -37,7 +42,7 @@ impl Args for FactorArgs {
 impl FromArgMatches for FactorArgs {
     fn from_arg_matches(found: &ArgMatches) -> Result<Self, clap::Error> {
         let typed = |kind: FactorKind| found.get_many::<Factor>(kind.word()).into_iter().flatten().cloned();
-        Ok(Self(FactorKind::ALL.into_iter().flat_map(typed).collect()))
+        Ok(Self(FactorKind::all().into_iter().filter(of_a_process).flat_map(typed).collect()))
     }
 
     fn update_from_arg_matches(&mut self, found: &ArgMatches) -> Result<(), clap::Error> {
@@ -96,8 +101,11 @@ fn say_what_was_missed(ended: &WorldRun, by_shim: &[Factor]) {
         (_, false) => say(&format!("not everything ran under {what}: {why}")),
         (_, true) => {}
     }
-    let turns = by_shim.iter().find(|factor| factor.kind() == FactorKind::SwitchInterval);
-    if let (Some(turns), 1.., 0) = (turns, reached.processes, reached.taking_turns) {
-        say(&format!("{} changed nothing: no Python had a second thread", told(std::slice::from_ref(turns))));
+    let ineffective = by_shim.iter().find_map(|factor| match factor {
+        Factor::Declared(declared, _) if !declared.unaffected.is_empty() => Some((factor, declared.unaffected)),
+        _ => None,
+    });
+    if let (Some((factor, why)), 1.., 0) = (ineffective, reached.processes, reached.taking_turns) {
+        say(&format!("{} changed nothing: {why}", told(std::slice::from_ref(factor))));
     }
 }

@@ -1,6 +1,7 @@
 use proptest::prelude::*;
 use unflake_model::{Detail, EnvironmentId, Influence, Moment, Outcome as Ended, Purpose, SessionId, Test, Timestamp};
 use unflake_model::{Fact, FactId, Gap, OutputId, SuppressedNoise};
+use unflake_model::{FactorDeclaration, FactorEffect, FactorPhrase, declare_factors};
 
 use super::*;
 use crate::order::order_cover::Chance;
@@ -31,7 +32,24 @@ const MIXES: [&str; 2] = [
     "date=2028-02-29 time-zone=Pacific/Kiritimati hash-seed=2 network=off",
 ];
 
+/// A factor that a runner declares.
+static HASH_SEED: FactorDeclaration = FactorDeclaration {
+    name: "hash-seed",
+    title: "hash seed",
+    settings: "a number",
+    parse: |setting| Some(setting.to_owned()),
+    scale: None,
+    works_in_time: false,
+    phrase: FactorPhrase::Seeds,
+    effect: FactorEffect::None,
+    baseline: Some("0"),
+    plan: |_| Ok(Vec::new()),
+    elsewhere: "",
+    unaffected: "",
+};
+
 fn factors(words: &str) -> Vec<Factor> {
+    declare_factors([&HASH_SEED]);
     words.split(' ').map(|word| word.parse().unwrap()).collect()
 }
 

@@ -200,7 +200,7 @@ fn layers(words: &[String]) -> Result<Vec<Layer>, Trouble> {
 
 fn kinds(words: &[String]) -> Result<Vec<FactorKind>, Trouble> {
     let kind = |word: &String| {
-        let all = || FactorKind::ALL.map(FactorKind::word).join(", ");
+        let all = || FactorKind::all().into_iter().map(FactorKind::word).collect::<Vec<_>>().join(", ");
         let no = || Trouble::usage(format!("--factor: `{word}` is no factor; there are {}", all()));
         FactorKind::from_word(word).ok_or_else(no)
     };

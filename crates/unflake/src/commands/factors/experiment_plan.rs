@@ -45,16 +45,9 @@ const ESSENTIAL: [&str; 27] = [
     "NODE",
 ];
 
-/// What says nothing where tests do not run in Python.
-const NOT_ELSEWHERE: [(FactorKind, &str); 4] = [
-    (FactorKind::HashSeed, "it is a matter of Python"),
-    (FactorKind::SwitchInterval, "it is a matter of Python"),
-    (FactorKind::Interpreter, "it is a matter of Python"),
-    (
-        FactorKind::Memory,
-        "a limit on addresses keeps a JVM, or a program with a sanitizer, from starting at all: `unflake under memory=…` shows it",
-    ),
-];
+/// Why memory limits are not tried with drivers.
+const MEMORY_OF_DRIVERS: &str = "a limit on addresses keeps a virtual machine, or a program with a sanitizer, from \
+                                 starting at all: `unflake under --memory …` shows it";
 
 pub(crate) struct Plan {
     pub(crate) baseline: Vec<Factor>,
@@ -63,12 +56,13 @@ pub(crate) struct Plan {
     pub(crate) untried: Vec<UntriedFactor>,
 }
 
-/// `only`: the kinds to be tried. Empty: all. `python`: whether tests run in Python, and not in processes of their own.
-pub(crate) fn plan(now: &Zoned, command: &[String], cores: usize, only: &[FactorKind], python: bool) -> Plan {
+/// `only`: the kinds to try; empty: all. `injected`: an agent runs inside the runner, so the factors
+/// that runners declare apply.
+pub(crate) fn plan(now: &Zoned, command: &[String], cores: usize, only: &[FactorKind], injected: bool) -> Plan {
     let mut untried = Vec::new();
     let today = now.date();
     let wanted = |kind: FactorKind| only.is_empty() || only.contains(&kind);
-    let baseline = ["locale=C.UTF-8", "time-zone=UTC", "hash-seed=0", "random-seed=0", "listing=sorted"];
+    let baseline = ["locale=C.UTF-8", "time-zone=UTC", "random-seed=0", "listing=sorted"];
     let mut baseline = set(baseline.map(str::to_owned));
     baseline.insert(0, date(today.at(12, 0, 0, 0)));
     baseline.retain(|factor| can_be_set(factor, &mut untried));
@@ -80,9 +74,6 @@ pub(crate) fn plan(now: &Zoned, command: &[String], cores: usize, only: &[Factor
     singles.extend(set(zones.map(|zone| format!("time-zone={zone}"))).into_iter().map(|zone| vec![zone]));
     let one_each = [
         "speed=10".to_owned(),
-        "hash-seed=1".to_owned(),
-        "hash-seed=2".to_owned(),
-        "hash-seed=3".to_owned(),
         "random-seed=1".to_owned(),
         "random-seed=2".to_owned(),
         "random-seed=3".to_owned(),
@@ -100,7 +91,6 @@ pub(crate) fn plan(now: &Zoned, command: &[String], cores: usize, only: &[Factor
         "listing=reversed".to_owned(),
         "listing=shuffled:1".to_owned(),
         "state=fresh".to_owned(),
-        "switch-interval=10us".to_owned(),
     ];
     singles.extend(set(one_each).into_iter().map(|factor| vec![factor]));
     if cores > 1 {
@@ -113,21 +103,27 @@ pub(crate) fn plan(now: &Zoned, command: &[String], cores: usize, only: &[Factor
         unset if unset.is_empty() => untried.push(not("variable", "no variable is set but those that are needed")),
         unset => singles.push(unset),
     }
-    match interpreters(command) {
-        Ok(others) => singles.extend(others.into_iter().map(|name| vec![Factor::Interpreter(name)])),
-        Err(why) => untried.push(not("interpreter", &why)),
-    }
-    if !python {
-        for (kind, why) in NOT_ELSEWHERE {
-            singles.retain(|single| single[0].kind() != kind);
-            baseline.retain(|factor| factor.kind() != kind);
-            untried.retain(|one| one.name != kind.word());
-            untried.push(not(kind.word(), why));
+    for kind in FactorKind::all() {
+        let FactorKind::Declared(declared) = kind else { continue };
+        if !injected {
+            untried.push(not(kind.word(), declared.elsewhere));
+            continue;
         }
+        let set = |setting: &str| kind.set(setting).expect("a declaration's own settings are settings");
+        baseline.extend(declared.baseline.map(set));
+        match (declared.plan)(command) {
+            Ok(settings) => singles.extend(settings.iter().map(|setting| vec![set(setting)])),
+            Err(why) => untried.push(not(kind.word(), &why)),
+        }
+    }
+    if !injected {
+        singles.retain(|single| single[0].kind() != FactorKind::Memory);
+        untried.push(not("memory", MEMORY_OF_DRIVERS));
     }
     singles.retain(|single| wanted(single[0].kind()));
     untried.retain(|one| FactorKind::from_word(one.name.split('=').next().unwrap_or_default()).is_none_or(wanted));
-    let wanted = |kind: FactorKind| wanted(kind) && (python || NOT_ELSEWHERE.iter().all(|(other, _)| *other != kind));
+    let of_others = |kind: FactorKind| matches!(kind, FactorKind::Declared(_) | FactorKind::Memory);
+    let wanted = |kind: FactorKind| wanted(kind) && (injected || !of_others(kind));
     let mixes = if only.is_empty() || only.len() > 1 { mixes(now, here, &wanted) } else { Vec::new() };
     Plan { baseline, singles, mixes, untried }
 }
@@ -196,23 +192,6 @@ fn variables() -> Vec<Factor> {
     names.into_iter().map(|name| Factor::Variable { name, value: None }).collect()
 }
 
-/// Other interpreters for the command, where it takes one by its usual name.
-fn interpreters(command: &[String]) -> Result<Vec<String>, String> {
-    let usual = command.iter().position(|word| word == "python" || word == "python3").filter(|at| *at == 0);
-    if usual.is_none() {
-        return Err("the command does not begin with `python` or `python3`, so it has its own".to_owned());
-    }
-    let asked = |program: &str, script: &str| {
-        let told = Command::new(program).args(["-c", script]).output().ok().filter(|told| told.status.success());
-        told.map(|told| String::from_utf8_lossy(&told.stdout).trim().to_owned())
-    };
-    let version = "import sys; print('%d.%d' % sys.version_info[:2])";
-    let ours = asked(&command[0], version).unwrap_or_default();
-    let others = (8..16).map(|minor| format!("python3.{minor}")).filter(|name| !name.ends_with(&format!("on{ours}")));
-    let there: Vec<String> = others.filter(|name| asked(name, "import pytest").is_some()).collect();
-    if there.is_empty() { Err("no other interpreter here has pytest".to_owned()) } else { Ok(there) }
-}
-
 /// Around changes of the clock in zones that have them, and other settings that may do something together.
 fn mixes(now: &Zoned, here: Option<&str>, wanted: &dyn Fn(FactorKind) -> bool) -> Vec<Vec<Factor>> {
     let mut mixes: Vec<String> = Vec::new();
@@ -228,7 +207,8 @@ fn mixes(now: &Zoned, here: Option<&str>, wanted: &dyn Fn(FactorKind) -> bool) -
     mixes.push(format!("date={} time-zone=Etc/GMT+12 network=off listing=reversed", said(last)));
     mixes.push(format!("date={} time-zone=Asia/Kolkata hash-seed=1 random-seed=1", said(first)));
     mixes.push("delays=100ms/2@1 switch-interval=10us cores=1 network=slow:200ms hash-seed=2".to_owned());
-    let mixes = mixes.into_iter().map(|mix| set(mix.split(' ').map(str::to_owned)));
+    let declared = |word: &&str| word.split_once('=').is_some_and(|(name, _)| FactorKind::from_word(name).is_some());
+    let mixes = mixes.iter().map(|mix| set(mix.split(' ').filter(declared).map(str::to_owned)));
     let mixes = mixes.map(|mix| mix.into_iter().filter(|factor| wanted(factor.kind())).collect::<Vec<_>>());
     mixes.filter(|mix| mix.len() > 1).collect()
 }
@@ -246,6 +226,7 @@ mod tests {
     use super::*;
 
     fn planned(only: &[FactorKind]) -> Plan {
+        unflake_model::declare_factors(unflake_runners::factors());
         let now: Zoned = "2026-11-15T23:00:00+01:00[Europe/Berlin]".parse().unwrap();
         plan(&now, &["pytest".to_owned()], 2, only, true)
     }
@@ -257,7 +238,7 @@ mod tests {
     #[test]
     fn every_factor_is_tried_or_it_is_said_why_not() {
         let plan = planned(&[]);
-        for kind in FactorKind::ALL {
+        for kind in FactorKind::all() {
             let tried = plan.singles.iter().any(|single| single[0].kind() == kind);
             let said = plan.untried.iter().any(|one| one.name.starts_with(kind.word()));
             assert!(tried || said, "{kind}");

@@ -72,6 +72,7 @@ mod tests {
     use super::*;
 
     fn set(words: &[&str]) -> Vec<Factor> {
+        unflake_model::declare_factors(unflake_runners::factors());
         words.iter().map(|word| word.parse().unwrap()).collect()
     }
 

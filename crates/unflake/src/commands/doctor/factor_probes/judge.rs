@@ -9,45 +9,45 @@ use super::runtime::{Runtime, Told};
 
 /// One factor, or one kind of its settings.
 pub(crate) struct Trial {
-    kind: FactorKind,
+    factor: &'static str,
     /// Which setting, where the factor has several kinds of them.
     setting: &'static str,
     judge: fn(&Trial, &Runtime) -> Result<Answer, String>,
 }
 
-const fn trial(kind: FactorKind, judge: fn(&Trial, &Runtime) -> Result<Answer, String>) -> Trial {
-    Trial { kind, setting: "", judge }
+const fn trial(factor: &'static str, judge: fn(&Trial, &Runtime) -> Result<Answer, String>) -> Trial {
+    Trial { factor, setting: "", judge }
 }
 
 pub(crate) const TRIALS: [Trial; 19] = [
-    trial(FactorKind::Date, date),
-    trial(FactorKind::Speed, speed),
-    trial(FactorKind::TimeZone, time_zone),
-    trial(FactorKind::Locale, locale),
-    trial(FactorKind::HashSeed, |trial, runtime| seeded(trial, runtime, "hash")),
-    trial(FactorKind::RandomSeed, |trial, runtime| seeded(trial, runtime, "random")),
-    trial(FactorKind::Cores, cores),
-    trial(FactorKind::Load, load),
-    trial(FactorKind::Memory, |trial, runtime| limited(trial, runtime, "2G", "memory")),
-    trial(FactorKind::OpenFiles, |trial, runtime| limited(trial, runtime, "60", "files")),
-    trial(FactorKind::Delays, |trial, runtime| slower(trial, runtime, "50ms/1@1", "sleeps", 150)),
-    Trial { kind: FactorKind::Network, setting: "off", judge: cut_off },
-    Trial { kind: FactorKind::Network, setting: "alone", judge: cut_off },
+    trial("date", date),
+    trial("speed", speed),
+    trial("time-zone", time_zone),
+    trial("locale", locale),
+    trial("hash-seed", |trial, runtime| seeded(trial, runtime, "hash")),
+    trial("random-seed", |trial, runtime| seeded(trial, runtime, "random")),
+    trial("cores", cores),
+    trial("load", load),
+    trial("memory", |trial, runtime| limited(trial, runtime, "2G", "memory")),
+    trial("open-files", |trial, runtime| limited(trial, runtime, "60", "files")),
+    trial("delays", |trial, runtime| slower(trial, runtime, "50ms/1@1", "sleeps", 150)),
+    Trial { factor: "network", setting: "off", judge: cut_off },
+    Trial { factor: "network", setting: "alone", judge: cut_off },
     Trial {
-        kind: FactorKind::Network,
+        factor: "network",
         setting: "slow",
         judge: |trial, runtime| slower(trial, runtime, "slow:300ms", "echo", 300),
     },
-    trial(FactorKind::Listing, listing),
-    trial(FactorKind::Variable, variable),
-    trial(FactorKind::State, state),
-    trial(FactorKind::Interpreter, interpreter),
-    trial(FactorKind::SwitchInterval, switch_interval),
+    trial("listing", listing),
+    trial("variable", variable),
+    trial("state", state),
+    trial("interpreter", interpreter),
+    trial("switch-interval", switch_interval),
 ];
 
 impl Trial {
     pub(crate) fn name(&self) -> String {
-        format!("{} {}", self.kind, self.setting).trim_end().to_owned()
+        format!("{} {}", self.factor, self.setting).trim_end().to_owned()
     }
 
     pub(crate) fn answer(&self, runtime: &Runtime) -> Answer {
@@ -55,7 +55,10 @@ impl Trial {
     }
 
     fn set(&self, setting: &str) -> Factor {
-        self.kind.set(setting).expect("settings of probes are right")
+        FactorKind::from_word(self.factor)
+            .expect("probes name factors that are declared")
+            .set(setting)
+            .expect("probes use valid settings")
     }
 
     fn ask(&self, runtime: &Runtime, word: &str, setting: &str) -> Result<Told, String> {

@@ -12,7 +12,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use nix::unistd::getppid;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
-use unflake_model::FactorKind;
 use unflake_report::plain;
 
 use crate::error::Trouble;
@@ -70,11 +69,6 @@ pub(crate) fn examine(command: &[String]) -> Result<Exit, Trouble> {
                 notes.push((trial.name(), runtime.clone(), why));
             }
         }
-    }
-    for kind in [FactorKind::Order, FactorKind::Beside] {
-        line(kind.word(), &vec!["not here"; columns.len()]);
-        let why = "it is a matter of the run of tests, not of a process";
-        notes.push((kind.word().to_owned(), "any".to_owned(), why.to_owned()));
     }
     let _ = writeln!(out);
     // One line for what is the same in several runtimes.

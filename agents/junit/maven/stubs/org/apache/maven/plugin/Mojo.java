@@ -1,5 +1,0 @@
-package org.apache.maven.plugin;
-
-/** As Maven declares it, as far as it is used; not part of what is packed. */
-public interface Mojo {
-}

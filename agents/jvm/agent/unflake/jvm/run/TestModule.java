@@ -1,0 +1,135 @@
+package unflake.jvm.run;
+
+import java.io.FileInputStream;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.StringReader;
+import java.lang.reflect.Method;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Properties;
+
+/**
+ * One module: its test classes, filters and settings, read from the files that Surefire writes for
+ * its process. The driver writes the same files for other build tools.
+ */
+public final class TestModule {
+    public final List<String> classes = new ArrayList<>();
+    public final List<String> notes = new ArrayList<>();
+    public final Properties settings;
+    /** Whether project code has run, so that this process is no fresh environment. */
+    public boolean hasRunProjectCode;
+    /** Surefire's own filter for {@code -Dtest=…}, and its method. */
+    private Object filter;
+    private Method shouldRun;
+
+    private TestModule(Properties settings) {
+        this.settings = settings;
+    }
+
+    public static TestModule read(String surefire, String system) throws IOException, ReflectiveOperationException {
+        TestModule module = new TestModule(readProperties(surefire));
+        for (int index = 0; module.settings.getProperty("tc." + index) != null; index++) {
+            module.classes.add(module.settings.getProperty("tc." + index));
+        }
+        module.order(module.settings.getProperty("runOrder", "filesystem"));
+        Properties properties = readProperties(system);
+        for (String name : properties.stringPropertyNames()) {
+            if (!name.startsWith("unflake.") && !name.equals("maven.ext.class.path")) {
+                System.setProperty(name, properties.getProperty(name));
+            }
+        }
+        module.makeFilter(module.settings.getProperty("requestedTest", ""));
+        return module;
+    }
+
+    /** Surefire lists classes in file order and sorts them in its own process. */
+    private void order(String runOrder) {
+        if (runOrder.equals("alphabetical")) {
+            Collections.sort(classes);
+        } else if (runOrder.equals("reversealphabetical")) {
+            Collections.sort(classes, Collections.reverseOrder());
+        } else if (!runOrder.equals("filesystem")) {
+            notes.add("its classes run in the order of their files, not " + runOrder + " (runOrder)");
+        }
+    }
+
+    private static Properties readProperties(String path) throws IOException {
+        Properties properties = new Properties();
+        try (InputStream file = new FileInputStream(path)) {
+            properties.load(file);
+        }
+        return properties;
+    }
+
+    /** Adds a note and returns null for a class that cannot be loaded. */
+    public Class<?> loadClass(String name) {
+        try {
+            return Class.forName(name, false, Thread.currentThread().getContextClassLoader());
+        } catch (ClassNotFoundException | LinkageError error) {
+            notes.add(name + " cannot be loaded: " + error);
+            return null;
+        }
+    }
+
+    public boolean hasClass(String name) {
+        try {
+            Class.forName(name, false, Thread.currentThread().getContextClassLoader());
+            return true;
+        } catch (ClassNotFoundException | LinkageError absent) {
+            return false;
+        }
+    }
+
+    /** A comma-separated list of Surefire's settings. */
+    public List<String> list(String name) {
+        List<String> elements = new ArrayList<>();
+        for (String element : settings.getProperty(name, "").split(",")) {
+            if (!element.trim().isEmpty()) {
+                elements.add(element.trim());
+            }
+        }
+        return elements;
+    }
+
+    /** The project's configuration parameters for the JUnit Platform. */
+    public Map<String, String> parameters() throws IOException {
+        Properties lines = new Properties();
+        lines.load(new StringReader(settings.getProperty("configurationParameters", "")));
+        Map<String, String> parameters = new LinkedHashMap<>();
+        for (String name : lines.stringPropertyNames()) {
+            parameters.put(name, lines.getProperty(name));
+        }
+        return parameters;
+    }
+
+    private void makeFilter(String requested) throws ReflectiveOperationException {
+        if (requested.isEmpty()) {
+            return;
+        }
+        Class<?> resolver;
+        try {
+            resolver = Class.forName("org.apache.maven.surefire.api.testset.TestListResolver");
+        } catch (ClassNotFoundException older) {
+            resolver = Class.forName("org.apache.maven.surefire.testset.TestListResolver");
+        }
+        filter = resolver.getConstructor(String.class).newInstance(requested);
+        shouldRun = resolver.getMethod("shouldRun", String.class, String.class);
+    }
+
+    public boolean isSelected(String className, String method) {
+        if (filter == null) {
+            return true;
+        }
+        String bareName = method.replaceFirst("[(\\[].*", "");
+        try {
+            String file = className.replace('.', '/') + ".class";
+            return (Boolean) shouldRun.invoke(filter, file, method) || (Boolean) shouldRun.invoke(filter, file, bareName);
+        } catch (ReflectiveOperationException changed) {
+            throw new IllegalStateException("this Surefire has another filter than was known: " + changed);
+        }
+    }
+}

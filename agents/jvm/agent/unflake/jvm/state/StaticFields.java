@@ -1,0 +1,109 @@
+package unflake.jvm.state;
+
+import java.lang.reflect.Field;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+
+/** The static fields of one class that tests can change. */
+final class StaticFields {
+    /**
+     * JDK fields that hold process-wide state without a better access path: class, field, and the
+     * name that people use.
+     */
+    private static final String[][] JDK_STATE = {
+        {"java.net.URL", "factory", "URL.setURLStreamHandlerFactory"},
+        {"java.net.URLConnection", "factory", "URLConnection.setContentHandlerFactory"},
+        {"java.net.Authenticator", "theAuthenticator", "Authenticator.getDefault()"},
+        {"java.net.ProxySelector", "theProxySelector", "ProxySelector.getDefault()"},
+        {"java.net.CookieHandler", "cookieHandler", "CookieHandler.getDefault()"},
+        {"java.net.ResponseCache", "theResponseCache", "ResponseCache.getDefault()"},
+        {"javax.net.ssl.HttpsURLConnection", "defaultHostnameVerifier", "HttpsURLConnection.getDefaultHostnameVerifier()"},
+        {"javax.net.ssl.HttpsURLConnection", "defaultSSLSocketFactory", "HttpsURLConnection.getDefaultSSLSocketFactory()"},
+        {"javax.net.ssl.SSLContext", "defaultContext", "SSLContext.getDefault()"},
+        {"sun.security.jca.Providers", "providerList", "Security.getProviders()"},
+        {"java.security.Security", "props", "Security.getProperty"},
+        {"java.sql.DriverManager", "registeredDrivers", "DriverManager.getDrivers()"},
+        {"java.lang.ApplicationShutdownHooks", "hooks", "Runtime.addShutdownHook"},
+        {"java.lang.management.ManagementFactory", "platformMBeanServer", "ManagementFactory.getPlatformMBeanServer()"},
+    };
+
+    final String path;
+    final Field[] fields;
+    /** What each field adds to the path. */
+    final String[] names;
+
+    private StaticFields(String path, Field[] fields, String[] names) {
+        this.path = path;
+        this.fields = fields;
+        this.names = names;
+    }
+
+    /**
+     * The static fields of all initialized classes by class name: the project's first, then those
+     * of libraries, then the JDK's.
+     */
+    static Map<String, StaticFields> all(JvmAccess jvm) {
+        List<Class<?>> project = new ArrayList<>();
+        List<Class<?>> libraries = new ArrayList<>();
+        Map<String, Class<?>> jdkClasses = new LinkedHashMap<>();
+        for (Class<?> type : jvm.loadedClasses()) {
+            if (type.isArray() || type.isPrimitive() || !jvm.isInitialized(type)) {
+                continue;
+            }
+            if (ObjectShape.isJdk(type)) {
+                jdkClasses.put(type.getName(), type);
+            } else if (isDeclaredInSource(type)) {
+                (isProjectClass(type) ? project : libraries).add(type);
+            }
+        }
+        Comparator<Class<?>> byName = Comparator.comparing(Class::getName);
+        project.sort(byName);
+        libraries.sort(byName);
+        project.addAll(libraries);
+        Map<String, StaticFields> result = new LinkedHashMap<>();
+        for (Class<?> type : project) {
+            Field[] fields = FieldAccess.staticFields(type);
+            String[] names = new String[fields.length];
+            for (int index = 0; index < fields.length; index++) {
+                names[index] = "." + fields[index].getName();
+            }
+            if (fields.length > 0) {
+                result.putIfAbsent(type.getName(), new StaticFields(sourceName(type), fields, names));
+            }
+        }
+        for (String[] holder : JDK_STATE) {
+            Class<?> type = jdkClasses.get(holder[0]);
+            for (Field field : type == null ? new Field[0] : FieldAccess.staticFields(type)) {
+                if (field.getName().equals(holder[1])) {
+                    String name = holder[0] + "#" + holder[1];
+                    result.put(name, new StaticFields(holder[2], new Field[] {field}, new String[] {""}));
+                }
+            }
+        }
+        return result;
+    }
+
+    /** Neither generated at run time nor part of the test runner. */
+    private static boolean isDeclaredInSource(Class<?> type) {
+        String name = type.getName();
+        boolean isGenerated = name.indexOf('/') >= 0 || name.contains("$$") || name.contains("$Proxy") || type.isAnnotation();
+        return !isGenerated && !ObjectShape.isRunnerClass(name);
+    }
+
+    /** Project classes are in directories, libraries in jars. */
+    private static boolean isProjectClass(Class<?> type) {
+        try {
+            return type.getProtectionDomain().getCodeSource().getLocation().getPath().endsWith("/");
+        } catch (RuntimeException unknown) {
+            return false;
+        }
+    }
+
+    /** The name in source code. */
+    private static String sourceName(Class<?> type) {
+        return type.getName().replaceAll("\\$(?=[\\p{L}_])", ".");
+    }
+}

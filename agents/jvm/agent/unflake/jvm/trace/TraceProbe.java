@@ -1,0 +1,72 @@
+package unflake.jvm.trace;
+
+import unflake.jvm.util.ValueFormatter;
+
+/** Called by instrumented project classes at each line and for each value. */
+public final class TraceProbe {
+    /** The thread that initializes this class runs the tests, which execute most lines. */
+    private static final Thread TEST_THREAD = Thread.currentThread();
+    private static final ThreadTrace TEST_TRACE = new ThreadTrace(LineTracer.trace, new int[0], 0);
+    private static final ThreadLocal<ThreadTrace> TRACES = new InheritableThreadLocal<ThreadTrace>() {
+        @Override
+        protected ThreadTrace initialValue() {
+            return new ThreadTrace(LineTracer.trace, null, 0);
+        }
+
+        /** Called on the parent thread while it creates the child. */
+        @Override
+        protected ThreadTrace childValue(ThreadTrace parent) {
+            return parent.child();
+        }
+    };
+
+    static {
+        TRACES.set(TEST_TRACE);
+    }
+
+    private TraceProbe() {
+    }
+
+    /** Runs the static initializer. */
+    static void initialize() {
+    }
+
+    private static ThreadTrace current() {
+        return Thread.currentThread() == TEST_THREAD ? TEST_TRACE : TRACES.get();
+    }
+
+    public static void line(int place) {
+        current().recordPlace(place);
+    }
+
+    public static void value(boolean value, int name) {
+        current().recordValue(String.valueOf(value), name);
+    }
+
+    public static void value(char value, int name) {
+        current().recordValue(ValueFormatter.format(value), name);
+    }
+
+    public static void value(int value, int name) {
+        current().recordValue(Integer.toString(value), name);
+    }
+
+    public static void value(long value, int name) {
+        current().recordValue(Long.toString(value), name);
+    }
+
+    public static void value(float value, int name) {
+        current().recordValue(Float.toString(value), name);
+    }
+
+    public static void value(double value, int name) {
+        current().recordValue(Double.toString(value), name);
+    }
+
+    public static void value(Object value, int name) {
+        ThreadTrace trace = current();
+        if (trace.acceptsValues()) {
+            trace.recordValue(ValueFormatter.format(value), name);
+        }
+    }
+}

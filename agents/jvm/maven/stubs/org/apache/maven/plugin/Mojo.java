@@ -1,0 +1,5 @@
+package org.apache.maven.plugin;
+
+/** The used part of Maven's declaration; compiled against, not packaged. */
+public interface Mojo {
+}

@@ -1,0 +1,16 @@
+package org.apache.maven.plugin;
+
+/** The used part of Maven's declaration; compiled against, not packaged. */
+public class MojoExecution {
+    public String getArtifactId() {
+        return null;
+    }
+
+    public String getGoal() {
+        return null;
+    }
+
+    public String getExecutionId() {
+        return null;
+    }
+}

@@ -1,0 +1,158 @@
+//! Random bytes from a seed, the same in every run. Each process has a stream of its own, derived
+//! from the seed, its command line, and how many processes had the same command line before. A
+//! forked process gets another stream.
+
+use core::ffi::{c_char, c_int, c_uint, c_void};
+use core::mem::transmute;
+use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use crate::real_functions::{Call, interpose, next};
+use crate::settings::{RANDOM, RANDOM_SEED, active, page};
+use crate::shared_page::Page;
+use crate::system::{self, File};
+
+static KEY: AtomicU64 = AtomicU64::new(0);
+static COUNTER: AtomicU64 = AtomicU64::new(0);
+static FORKS: AtomicU64 = AtomicU64::new(0);
+
+/// Spreads a number over all bits (the finalizer of SplitMix64).
+pub fn mix(number: u64) -> u64 {
+    let mut number = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    number = (number ^ number >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    number = (number ^ number >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    number ^ number >> 31
+}
+
+pub fn hash(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
+}
+
+pub fn initialize() {
+    let mut command = [0; 4096];
+    let command = match File::open(b"/proc/self/cmdline\0", 0) {
+        Some(file) => hash(file.read(&mut command)),
+        None => 0,
+    };
+    let before = page().map_or(0, |page| count_starts(page, command));
+    KEY.store(mix(RANDOM_SEED.load(Relaxed)) ^ mix(command.wrapping_add(mix(before))), Relaxed);
+    type AtFork = unsafe extern "C" fn(extern "C" fn(), usize, extern "C" fn()) -> c_int;
+    // SAFETY: the function of that name; both callbacks live as long as the process.
+    unsafe {
+        if let Some(at_fork) = transmute::<usize, Option<AtFork>>(next(Call::pthread_atfork)) {
+            at_fork(before_fork, 0, in_child);
+        }
+    }
+}
+
+extern "C" fn before_fork() {
+    FORKS.fetch_add(1, Relaxed);
+}
+
+extern "C" fn in_child() {
+    KEY.store(mix(KEY.load(Relaxed) ^ mix(FORKS.load(Relaxed))), Relaxed);
+    COUNTER.store(0, Relaxed);
+    FORKS.store(0, Relaxed);
+}
+
+/// Counts the programs that were started with this command line before.
+fn count_starts(page: &Page, command: u64) -> u64 {
+    let name = command & !0xff;
+    for step in 0..page.starts.len() {
+        let slot = &page.starts[(command >> 32) as usize % page.starts.len() ^ step];
+        let mut current = slot.load(Relaxed);
+        while current == 0 || current & !0xff == name {
+            let number = current & 0xff;
+            match slot.compare_exchange(current, name | (number + 1).min(0xff), Relaxed, Relaxed) {
+                Ok(_) => return number,
+                Err(other) => current = other,
+            }
+        }
+    }
+    0
+}
+
+fn next_random() -> u64 {
+    mix(KEY.load(Relaxed) ^ mix(COUNTER.fetch_add(1, Relaxed)))
+}
+
+pub unsafe fn fill(mut into: *mut u8, mut length: usize) {
+    while length > 0 {
+        let bytes = next_random().to_ne_bytes();
+        let chunk = length.min(bytes.len());
+        into.copy_from_nonoverlapping(bytes.as_ptr(), chunk);
+        into = into.add(chunk);
+        length -= chunk;
+    }
+}
+
+/// Stands in for the random devices: a file that ends after 256 KiB.
+unsafe fn random_device(path: *const c_char, flags: c_int) -> Option<c_int> {
+    if active() & RANDOM == 0 || path.is_null() || !matches!(system::c_bytes(path), b"/dev/urandom" | b"/dev/random") {
+        return None;
+    }
+    let file = File::create_in_memory(flags & 0o2000000 != 0)?;
+    let mut chunk = [0; 4096];
+    for _ in 0..64 {
+        fill(chunk.as_mut_ptr(), chunk.len());
+        file.write(&chunk);
+    }
+    Some(file.into_raw())
+}
+
+unsafe fn random_stream(path: *const c_char, mode: *const c_char) -> Option<*mut c_void> {
+    type Open = unsafe extern "C" fn(c_int, *const c_char) -> *mut c_void;
+    let open = transmute::<usize, Option<Open>>(next(Call::fdopen))?;
+    Some(open(random_device(path, 0)?, mode))
+}
+
+type Path = *const c_char;
+
+interpose! {
+    fn getrandom(into: *mut u8, length: usize, flags: c_uint) -> isize, or -1 => |real| {
+        if active() & RANDOM == 0 {
+            return real(into, length, flags);
+        }
+        fill(into, length);
+        length as isize
+    };
+    fn getentropy(into: *mut u8, length: usize) -> c_int, or -1 => |real| {
+        if active() & RANDOM == 0 || length > 256 {
+            return real(into, length);
+        }
+        fill(into, length);
+        0
+    };
+    fn arc4random() -> c_uint, or 0 => |real| if active() & RANDOM == 0 { real() } else { next_random() as c_uint };
+    fn arc4random_buf(into: *mut u8, length: usize) -> (), or () => |real| {
+        if active() & RANDOM == 0 { real(into, length) } else { fill(into, length) }
+    };
+    fn arc4random_uniform(bound: c_uint) -> c_uint, or 0 => |real| {
+        if active() & RANDOM == 0 { real(bound) } else { (u128::from(next_random()) * u128::from(bound) >> 64) as c_uint }
+    };
+    // The last argument exists only if a file may be created. It is always passed on: whatever it
+    // is, it is in a register.
+    fn open(path: Path, flags: c_int, mode: c_uint) -> c_int, or -1 => |real| {
+        random_device(path, flags).unwrap_or_else(|| real(path, flags, mode))
+    };
+    fn open64(path: Path, flags: c_int, mode: c_uint) -> c_int, or -1 => |real| {
+        random_device(path, flags).unwrap_or_else(|| real(path, flags, mode))
+    };
+    fn __open_2(path: Path, flags: c_int) -> c_int, or -1 => |real| {
+        random_device(path, flags).unwrap_or_else(|| real(path, flags))
+    };
+    fn __open64_2(path: Path, flags: c_int) -> c_int, or -1 => |real| {
+        random_device(path, flags).unwrap_or_else(|| real(path, flags))
+    };
+    fn openat(at: c_int, path: Path, flags: c_int, mode: c_uint) -> c_int, or -1 => |real| {
+        random_device(path, flags).unwrap_or_else(|| real(at, path, flags, mode))
+    };
+    fn openat64(at: c_int, path: Path, flags: c_int, mode: c_uint) -> c_int, or -1 => |real| {
+        random_device(path, flags).unwrap_or_else(|| real(at, path, flags, mode))
+    };
+    fn fopen(path: Path, mode: Path) -> *mut c_void, or core::ptr::null_mut() => |real| {
+        random_stream(path, mode).unwrap_or_else(|| real(path, mode))
+    };
+    fn fopen64(path: Path, mode: Path) -> *mut c_void, or core::ptr::null_mut() => |real| {
+        random_stream(path, mode).unwrap_or_else(|| real(path, mode))
+    };
+}

@@ -1,0 +1,1 @@
+"""Records what assertions evaluate to, and filters failing ones on request."""

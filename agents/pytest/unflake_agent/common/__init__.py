@@ -1,0 +1,1 @@
+"""Shared by the other packages: paths, names, texts of values, import hooks."""

@@ -1,0 +1,1 @@
+"""Talks to unflake, runs tests, forks the process. Every run loads this package."""

@@ -1,0 +1,165 @@
+"""Provides a fresh pytest item for every run of a test: the collected one first, then clones.
+
+A clone is the item as it was before its first run. Attributes of a custom item that are changed in
+place, such as a list of its own, are shared by its clones.
+"""
+
+# Attributes in which pytest, depending on its version, keeps what one run leaves on an item.
+RUN_ATTRIBUTES = "_instance", "_testcase", "_request", "funcargs", "_excinfo", "_prepare_exc", "_explicit_tearDown"
+LISTS = "own_markers", "user_properties", "_report_sections"
+STASHES = "stash", "_store"
+# Lists that are empty before the first run, unless a plugin filled them.
+GROWING_LISTS = "user_properties", "_report_sections"
+CHANGED_BY_RUN = frozenset(RUN_ATTRIBUTES + ("_obj",))
+# In place of a snapshot: the item can be snapshotted again, a run has changed nothing else.
+RESETTABLE = object()
+
+
+class ItemPool:
+    """The collected tests by number."""
+
+    def __init__(self, items):
+        self._items = items
+        self._snapshots = {}
+        self._slots = {}
+
+    def __len__(self):
+        return len(self._items)
+
+    def take(self, n):
+        """An item for test `n` on which no run has left anything."""
+        snapshot = self._snapshots.get(n)
+        if snapshot is None:
+            self._snapshots[n] = self._snapshot(self._items[n])
+            return self._items[n]
+        if snapshot is RESETTABLE:
+            snapshot = self._snapshot(self._items[n])
+            for name in GROWING_LISTS:
+                if name in snapshot:
+                    snapshot[name] = []
+            for name in STASHES:
+                if name in snapshot:
+                    snapshot[name] = snapshot[name][0], {}
+        return self._clone(self._items[n], snapshot)
+
+    def release(self, n):
+        """Test `n` is not expected to run again soon. Drops its snapshot if it can be made again.
+
+        Snapshots of every test of a large suite would slow down each garbage collection.
+        """
+        snapshot = self._snapshots.get(n)
+        if snapshot is not None and snapshot is not RESETTABLE and self._is_resettable(self._items[n], snapshot):
+            self._snapshots[n] = RESETTABLE
+
+    def _is_resettable(self, item, snapshot):
+        now = item.__dict__
+        for name, before in snapshot.items():
+            if name in GROWING_LISTS:
+                if before:
+                    return False
+            elif name in STASHES:
+                if before[1]:
+                    return False
+            elif name == "own_markers":
+                if len(before) != len(now.get(name, ())):
+                    return False
+            elif name == "keywords":
+                if type(before) is tuple and len(before[1]) != len(now[name]._markers):
+                    return False
+            elif name in now and now[name] is not before and name not in CHANGED_BY_RUN:
+                return False
+        return "dtest" not in snapshot and not (now.keys() - snapshot.keys() - CHANGED_BY_RUN)
+
+    def _snapshot(self, item):
+        """The item's attributes, with copies of all that a run changes in place."""
+        parts = dict(item.__dict__)
+        for name in self._slots_of(type(item)):
+            if hasattr(item, name):
+                parts[name] = getattr(item, name)
+        for name in LISTS:
+            if name in parts:
+                parts[name] = list(parts[name])
+        for name in STASHES:
+            if name in parts:
+                parts[name] = parts[name], dict(_contents(parts[name]))
+        keywords = parts.get("keywords")
+        if hasattr(keywords, "_markers"):
+            parts["keywords"] = keywords, dict(keywords._markers)
+        if "dtest" in parts and hasattr(parts["dtest"], "globs"):
+            parts["dtest"] = parts["dtest"], dict(parts["dtest"].globs)  # A doctest clears them.
+        return parts
+
+    def _clone(self, item, snapshot):
+        clone = object.__new__(type(item))
+        parts = {name: value for name, value in snapshot.items() if name not in RUN_ATTRIBUTES}
+        for name in LISTS:
+            if name in parts:
+                parts[name] = list(parts[name])
+        stashes = {}
+        for name in STASHES:
+            if name in parts:
+                stash, contents = parts[name]
+                if id(stash) not in stashes:  # From pytest 7 on both names mean the same stash.
+                    stashes[id(stash)] = type(stash)()
+                    _contents(stashes[id(stash)]).update(contents)
+                parts[name] = stashes[id(stash)]
+        if type(parts.get("keywords")) is tuple:
+            keywords, markers = parts["keywords"]
+            parts["keywords"] = new = object.__new__(type(keywords))
+            new.node, new.parent, new._markers = clone, keywords.parent, dict(markers)
+        if type(parts.get("dtest")) is tuple:
+            test, globs = parts["dtest"]
+            parts["dtest"] = new = object.__new__(type(test))
+            new.__dict__.update(test.__dict__, globs=dict(globs))
+        # A method is bound to the instance of one run; without it pytest looks it up by name.
+        if not isinstance(getattr(parts.get("_obj"), "__self__", None), (type, type(None))):
+            del parts["_obj"]
+        slots = self._slots_of(type(item))
+        for name in slots:
+            if name in parts:
+                setattr(clone, name, parts.pop(name))
+        clone.__dict__.update(parts)
+        if hasattr(clone, "_initrequest"):
+            clone._initrequest()
+        return clone
+
+    def _slots_of(self, kind):
+        if kind not in self._slots:
+            names = []
+            for base in kind.__mro__:
+                slots = base.__dict__.get("__slots__", ())
+                names.extend([slots] if isinstance(slots, str) else slots)
+            self._slots[kind] = [name for name in names if name not in ("__dict__", "__weakref__")]
+        return self._slots[kind]
+
+
+def _contents(stash):
+    return getattr(stash, "_storage", None) if hasattr(stash, "_storage") else stash._store
+
+
+def node_path(node):
+    """The file of a collected node, whatever the version of pytest."""
+    return str(getattr(node, "path", None) or getattr(node, "fspath", ""))
+
+
+def list_tests(items, truncate):
+    """Unique id and location of every test. A location that an item cannot give is left out."""
+    counts = {}
+    for n, item in enumerate(items):
+        name = truncate(item.nodeid)
+        counts[name] = count = counts.get(name, 0) + 1
+        while count > 1 and "%s (%d)" % (name, count) in counts:
+            count += 1
+        if count > 1:
+            counts[name] = count
+            name = "%s (%d)" % (name, count)
+            counts[name] = 1
+        listed = {"n": n, "id": name}
+        try:
+            file, line, _ = item.location
+            listed["file"] = truncate(str(file))
+            if line is not None and line >= 0:
+                listed["line"] = int(line) + 1
+        except Exception:
+            pass
+        yield listed

@@ -1,0 +1,1 @@
+"""Records the files, variables and processes that each attempt depends on."""

@@ -1,0 +1,1 @@
+"""Records what each attempt looks like at the requested layers."""

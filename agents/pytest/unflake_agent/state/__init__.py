@@ -1,0 +1,1 @@
+"""Finds, restores and watches the state that tests leave behind."""

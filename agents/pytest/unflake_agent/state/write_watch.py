@@ -1,0 +1,182 @@
+"""Finds the lines of the project that write watched cells.
+
+After each line of the project's code the cells are checked. A new difference was written by that
+line, or by code outside the project that it called. A line continues after a call returns, so the
+current line is tracked through returns as well. While no line of the project runs, none is blamed.
+"""
+
+import os
+import sys
+import threading
+
+from ..common.qualified_names import QualifiedNames
+
+MAX_REPORTS = 10
+TOOLS = 4, 3, 5, 1, 0, 2
+
+
+class WriteWatch:
+    def __init__(self, root, origins):
+        self._root, self._of_file = os.path.join(os.path.realpath(root), ""), origins.of_file
+        self._real, self._thread = os.path.realpath, threading.get_ident
+        self._names = QualifiedNames()
+        self._is_project, self._checks = {}, {}
+        self._tracer = None
+
+    def start(self, checks):
+        """`checks`: by cell, functions that say whether it differs from what was remembered."""
+        self._checks = checks
+        self._differing = {path for path in checks if self._differs(path)}
+        self._found, self._reports, self._current = [], {}, {}
+        if self._tracer is None:
+            self._tracer = MonitoringTracer(self) if hasattr(sys, "monitoring") else SettraceTracer(self)
+            self._tracer.start()
+
+    def finish(self):
+        """Stops, and returns the lines that made a cell differ, in order, as `written` events."""
+        if self._tracer is None:
+            return []
+        self.stop()
+        return [
+            {
+                "cell": path,
+                "file": self._real(code.co_filename)[len(self._root) :],
+                "line": line,
+                "function": self._names.of_code(code),
+            }
+            for path, code, line in self._found
+        ]
+
+    def stop(self):
+        if self._tracer is not None:
+            self._tracer.stop()
+            self._tracer = None
+
+    def is_project(self, code):
+        file = code.co_filename
+        known = self._is_project.get(file)
+        if known is None:
+            path = self._real(file)
+            # Code that is in no file has a name in angle brackets.
+            known = not file.startswith("<") and path.startswith(self._root) and self._of_file(path) == "project"
+            self._is_project[file] = known
+        return known
+
+    # -- Called by the tracer ----------------------------------------------------------------------
+
+    def before_line(self, code, line):
+        """Before a line of the project runs."""
+        self._check_all()
+        self._current[self._thread()] = code, line
+
+    def after_return(self, frame):
+        """A function of the project is left: the line of its caller continues."""
+        self._check_all()
+        caller = frame.f_back
+        while caller is not None and not self.is_project(caller.f_code):
+            caller = caller.f_back
+        self._current[self._thread()] = (caller.f_code, caller.f_lineno) if caller is not None else None
+
+    def _check_all(self):
+        line = self._current.get(self._thread())
+        for path in self._checks:
+            if self._differs(path):
+                if path not in self._differing:
+                    self._differing.add(path)
+                    self._reports[path] = self._reports.get(path, 0) + 1
+                    if line is not None and self._reports[path] <= MAX_REPORTS:
+                        self._found.append((path,) + line)
+            else:
+                self._differing.discard(path)
+
+    def _differs(self, path):
+        for check in self._checks[path]:
+            try:
+                if check():
+                    return True
+            except Exception:
+                pass  # Another thread is changing it.
+        return False
+
+
+class MonitoringTracer:
+    """From Python 3.12 on."""
+
+    def __init__(self, watch):
+        self._watch, self._monitoring, self._frame = watch, sys.monitoring, sys._getframe
+        self._tool = None
+
+    def start(self):
+        monitoring, events = self._monitoring, self._monitoring.events
+        self._tool = next((tool for tool in TOOLS if monitoring.get_tool(tool) is None), None)
+        if self._tool is None:
+            return
+        monitoring.use_tool_id(self._tool, "unflake")
+        disable, watch, frame = monitoring.DISABLE, self._watch, self._frame
+
+        def line(code, number):
+            if not watch.is_project(code):
+                return disable
+            watch.before_line(code, number)
+
+        def resume(code, offset):
+            if not watch.is_project(code):
+                return disable
+            watch.before_line(code, frame(1).f_lineno)
+
+        def after_return(code, offset, value):
+            if not watch.is_project(code):
+                return disable
+            watch.after_return(frame(1))
+
+        def unwind(code, offset, error):
+            if watch.is_project(code):
+                watch.after_return(frame(1))
+
+        callbacks = {"LINE": line, "PY_RESUME": resume, "PY_RETURN": after_return, "PY_YIELD": after_return, "PY_UNWIND": unwind}
+        for name, callback in callbacks.items():
+            monitoring.register_callback(self._tool, getattr(events, name), callback)
+        self._callbacks = callbacks
+        monitoring.set_events(self._tool, sum(getattr(events, name) for name in callbacks))
+        monitoring.restart_events()  # An earlier watch may have disabled lines.
+
+    def stop(self):
+        if self._tool is None:
+            return
+        self._monitoring.set_events(self._tool, 0)
+        for name in self._callbacks:
+            self._monitoring.register_callback(self._tool, getattr(self._monitoring.events, name), None)
+        self._monitoring.free_tool_id(self._tool)
+
+
+class SettraceTracer:
+    """Before Python 3.12. A tracer that was set is restored afterwards."""
+
+    def __init__(self, watch):
+        self._watch = watch
+        self._get, self._set, self._set_threads = sys.gettrace, sys.settrace, threading.settrace
+
+    def start(self):
+        watch = self._watch
+
+        def within(frame, event, argument):
+            if event == "line":
+                watch.before_line(frame.f_code, frame.f_lineno)
+            elif event == "return":
+                watch.after_return(frame)
+            return within
+
+        def enter(frame, event, argument):
+            if event != "call" or not watch.is_project(frame.f_code):
+                return None
+            # A generator resumes in the middle of a line.
+            watch.before_line(frame.f_code, frame.f_lineno)
+            return within
+
+        self._before = self._get(), getattr(threading, "_trace_hook", None)
+        self._set_threads(enter)
+        self._set(enter)
+
+    def stop(self):
+        self._set(self._before[0])
+        self._set_threads(self._before[1])

@@ -1,0 +1,1 @@
+"""Records the lines that each attempt runs, in order, and the values of variables."""
