@@ -8,7 +8,7 @@ use e2e::repository;
 use regex_lite::Regex;
 
 const ROOMS: [(&str, &[&str]); 14] = [
-    ("unflake-protocol", &[]),
+    ("unflake-protocol", &["unflake-model"]),
     ("unflake-model", &[]),
     ("unflake-git", &["unflake-model"]),
     ("unflake-worlds", &["unflake-model"]),

@@ -1,4 +1,4 @@
-//! What an attempt depended on, as an agent wrote it down (`agents/README.md`, 27 and 28).
+//! Reads the dependencies of an attempt from the file of an agent (`agents/README.md`, 27 and 28).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use unflake_model::Dependencies;
 
-/// The format that this unflake reads.
+/// The file format that this version reads.
 const FORMAT: u32 = 1;
 
 #[derive(Deserialize)]
-struct Written {
+struct DependencyFile {
     format: u32,
     #[serde(default)]
     root: PathBuf,
@@ -45,7 +45,7 @@ struct Written {
     unknown: Vec<String>,
 }
 
-/// By file, or by the functions of each.
+/// Executed files, or the executed functions of each file.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Executed {
@@ -64,7 +64,7 @@ struct Program {
     program: String,
 }
 
-/// Reads it. What cannot be read is unknown, in words.
+/// Reads the file. If it cannot be read, everything is unknown.
 pub(crate) fn read(path: &Path) -> Dependencies {
     parse(fs::read(path)).unwrap_or_else(|why| Dependencies {
         unknown: vec![format!("what it depended on could not be read: {why}")],
@@ -74,31 +74,31 @@ pub(crate) fn read(path: &Path) -> Dependencies {
 
 fn parse(bytes: std::io::Result<Vec<u8>>) -> Result<Dependencies, String> {
     let bytes = bytes.map_err(|error| error.to_string())?;
-    let written: Written = serde_json::from_slice(&bytes).map_err(|error| error.to_string())?;
-    if written.format != FORMAT {
-        return Err(format!("it is of format {}, and this unflake reads {FORMAT}", written.format));
+    let file: DependencyFile = serde_json::from_slice(&bytes).map_err(|error| error.to_string())?;
+    if file.format != FORMAT {
+        return Err(format!("it is of format {}, and this unflake reads {FORMAT}", file.format));
     }
-    let executed = match written.executed {
-        Executed::Files(files) => files.into_iter().map(|file| (file, None)).collect(),
-        Executed::Functions(files) => files.into_iter().map(|(file, functions)| (file, Some(functions))).collect(),
+    let executed = match file.executed {
+        Executed::Files(files) => files.into_iter().map(|path| (path, None)).collect(),
+        Executed::Functions(files) => files.into_iter().map(|(path, functions)| (path, Some(functions))).collect(),
     };
-    let mut read = written.read;
-    read.extend(written.extensions);
+    let mut read = file.read;
+    read.extend(file.extensions);
     Ok(Dependencies {
-        root: written.root,
+        root: file.root,
         executed,
         read,
-        written: written.written,
-        listed: written.listed,
-        looked: written.looked,
-        missed: written.missed,
-        searched: written.searched,
-        variables: written.variables,
-        programs: written.programs.into_iter().map(|one| one.program).collect(),
-        outside: written.outside.into_values().flatten().collect(),
-        via: written.via,
-        after: written.after,
-        unknown: written.unknown,
+        written: file.written,
+        listed: file.listed,
+        looked: file.looked,
+        missed: file.missed,
+        searched: file.searched,
+        variables: file.variables,
+        programs: file.programs.into_iter().map(|one| one.program).collect(),
+        outside: file.outside.into_values().flatten().collect(),
+        via: file.via,
+        after: file.after,
+        unknown: file.unknown,
     })
 }
 
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_unknown() {
+    fn an_unreadable_file_is_unknown() {
         assert!(of(r#"{"format":2}"#).unwrap_err().contains("format 2"));
         assert!(of("{").is_err());
         assert_eq!(read(Path::new("/nowhere/at/all")).unknown.len(), 1);

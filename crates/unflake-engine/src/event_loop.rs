@@ -1,412 +1,342 @@
-//! One turn of the executor: what has come in is heard, and what was seen is told.
+//! The event loop: one turn handles the inputs that have arrived, checks timeouts and emits the
+//! resulting events.
 
-use std::path::{Path, PathBuf};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
 use std::rc::Rc;
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use unflake_model::{
-    Attempt, Death, Environment as Facts, EnvironmentId, Failure, Isolation, Observation, Outcome, Phase, Problem,
-    ProblemKind, Test, TestId, Timestamp, WriteSite,
-};
-use unflake_protocol::{self as wire, Event, Hello, Order, StopCause};
+use tracing::{debug, trace};
+use unflake_model::{Attempt, Death, EnvironmentId, Isolation, Observation, Problem, ProblemKind, Timestamp};
+use unflake_protocol::{AgentMessage, AttemptResult, Hello, Order, StopCause, VERSION, to_line};
 
-use crate::active_session::{Current, Process, Work};
 use crate::dependencies;
-use crate::engine::{Engine, Tell};
-use crate::environment::{Environment, Listing, Role, State};
-use crate::events::{GATHER, Letter};
-use crate::fork_tree::prefix::Past;
+use crate::engine::{Engine, EventSink};
+use crate::environment::listing::Listing;
+use crate::environment::{Environment, EnvironmentPhase, Role};
+use crate::fork_tree::path::StateKey;
+use crate::input::{BATCH_DELAY, EngineInput};
+use crate::session::active::{ActiveSession, RunningAttempt, TestProcess};
 
-/// The display wants to hear from us this often.
-const BEAT: Duration = Duration::from_millis(100);
-/// How often to look whether a process that went silent has died.
-const WATCH: Duration = Duration::from_millis(2);
-/// More letters than this are left for the next turn, so that the display does not freeze.
-const LETTERS: usize = 500;
-
-/// How an attempt ended.
-pub(crate) struct Ending {
-    pub(crate) outcome: Outcome,
-    pub(crate) seconds: f64,
-    pub(crate) trace: Option<PathBuf>,
-    pub(crate) layers: Option<PathBuf>,
-    pub(crate) dependencies: Option<PathBuf>,
-    pub(crate) failure: Option<Failure>,
-    pub(crate) stdout: String,
-    pub(crate) stderr: String,
-}
+/// The sink is called this often, so that the display stays current.
+const TICK: Duration = Duration::from_millis(100);
+/// How often to check whether a process that went silent has died.
+const POLL: Duration = Duration::from_millis(2);
+/// More inputs than this wait for the next turn, so that the display does not freeze.
+const MAX_INPUTS: usize = 500;
+/// How long an agent may take to read an order.
+const WRITE_TIMEOUT: Duration = Duration::from_secs(20);
 
 impl Engine {
-    pub(crate) fn turn(&mut self, tell: Tell<'_>) {
-        if let Ok(letter) = self.letters.recv_timeout(self.patience()) {
-            self.open(letter);
-            for _ in 1..LETTERS {
-                match self.letters.try_recv() {
-                    Ok(letter) => self.open(letter),
+    pub(crate) fn turn(&mut self, sink: EventSink<'_>) {
+        let patience = if self.environments.iter().any(Environment::needs_polling) { POLL } else { TICK };
+        if let Ok(input) = self.inputs.recv_timeout(patience) {
+            self.handle(input);
+            for _ in 1..MAX_INPUTS {
+                match self.inputs.try_recv() {
+                    Ok(input) => self.handle(input),
                     Err(_) => break,
                 }
             }
         }
-        self.look_at_clocks(Instant::now());
-        self.flush(tell);
+        self.check_timeouts(Instant::now());
+        self.emit(sink);
     }
 
-    fn patience(&self) -> Duration {
-        let watching = |one: &Environment| one.lost.is_some() || one.ended.is_some() || one.holding.is_some();
-        if self.environments.values().any(watching) { WATCH } else { BEAT }
-    }
-
-    fn open(&mut self, letter: Letter) {
-        match letter {
-            Letter::Connected { hello, connection, stream } => self.connected(hello, connection, stream),
-            Letter::Said { environment: id, connection, .. }
-            | Letter::Garbled { environment: id, connection, .. }
-            | Letter::Closed { environment: id, connection } => {
-                let Some(environment) = self.environments.get_mut(&id) else { return };
-                if environment.hears(connection) {
-                    self.hear(letter);
-                } else if environment.awaits(connection) {
-                    environment.hold(letter);
+    fn handle(&mut self, input: EngineInput) {
+        match input {
+            EngineInput::Connected { hello, connection, stream } => self.on_connected(hello, connection, stream),
+            EngineInput::Message { environment: id, connection, .. }
+            | EngineInput::BadLine { environment: id, connection, .. }
+            | EngineInput::Disconnected { environment: id, connection } => {
+                let Some(environment) = self.environments.get_mut(id) else { return };
+                if environment.is_current(connection) {
+                    self.handle_current(input);
+                } else if environment.is_deferred(connection) {
+                    environment.defer(input);
                 }
             }
-            Letter::Ended { environment: id, how } => {
-                if let Err(why) = &how
-                    && let Some(role) = self.environments.get(&id).map(|environment| environment.role)
-                    && role == Role::Suite
-                {
-                    let program = self.launch.command.first().cloned().unwrap_or_default();
-                    self.cannot_start(&format!("`{program}` could not be started: {why}"), "");
-                }
-                if let Some(environment) = self.environments.get_mut(&id) {
-                    if how.is_err() {
-                        environment.lost = Some(Instant::now());
-                    }
-                    environment.ended = Some((how.unwrap_or(Death::Unknown), Instant::now()));
-                }
-            }
-            Letter::Elsewhere { world, news } => self.heard_from(world, news),
-            Letter::Interrupt => {
-                if self.interrupts == 0 {
-                    self.catch_up();
-                }
-                self.interrupt();
-            }
+            EngineInput::ProcessExited { environment, exit } => self.on_process_exited(environment, exit),
+            EngineInput::World { number, report } => self.on_world_report(number, report),
+            EngineInput::Interrupt => self.on_interrupt(),
         }
     }
 
-    /// Hears what has been said up to now: tests that ended before Ctrl-C have ended.
-    fn catch_up(&mut self) {
-        thread::sleep(2 * GATHER);
-        while let Ok(letter) = self.letters.try_recv() {
-            self.open(letter);
-        }
-    }
-
-    /// What came on the connection of an environment that is being heard.
-    fn hear(&mut self, letter: Letter) {
-        match letter {
-            Letter::Said { environment, event, .. } => self.said(environment, event),
-            Letter::Garbled { environment, error, .. } => {
+    /// An input from the connection of an environment that is current.
+    fn handle_current(&mut self, input: EngineInput) {
+        match input {
+            EngineInput::Message { environment, message, .. } => self.on_message(environment, message),
+            EngineInput::BadLine { environment, error, .. } => {
                 let what = format!("environment {environment} sent {error}; it is ignored");
-                self.seen.push(Observation::Note(what));
+                self.events.push(Observation::Note(what));
             }
-            Letter::Closed { environment: id, .. } => {
-                if let Some(environment) = self.environments.get_mut(&id) {
+            EngineInput::Disconnected { environment: id, .. } => {
+                if let Some(environment) = self.environments.get_mut(id) {
                     environment.connection = None;
-                    environment.lost = Some(Instant::now());
+                    environment.disconnected_at = Some(Instant::now());
                 }
-                self.open_held(id);
+                self.handle_deferred(id);
             }
-            Letter::Connected { .. } | Letter::Ended { .. } | Letter::Interrupt | Letter::Elsewhere { .. } => {}
+            EngineInput::Connected { .. }
+            | EngineInput::ProcessExited { .. }
+            | EngineInput::Interrupt
+            | EngineInput::World { .. } => {}
         }
     }
 
-    /// Connections are read side by side, so what was said on a later one may be here first. It is heard when the
-    /// earlier one has been heard to its end.
-    pub(crate) fn open_held(&mut self, id: u32) {
-        let Some(environment) = self.environments.get_mut(&id) else { return };
-        environment.holding = None;
-        for letter in std::mem::take(&mut environment.held) {
-            self.open(letter);
+    /// Connections are read in parallel, so that messages of a later one may arrive first. They are
+    /// handled after the last message of the earlier one.
+    pub(crate) fn handle_deferred(&mut self, id: u32) {
+        let Some(environment) = self.environments.get_mut(id) else { return };
+        environment.deferring_since = None;
+        for input in std::mem::take(&mut environment.deferred) {
+            self.handle(input);
         }
     }
 
-    fn connected(&mut self, hello: Hello, connection: u64, stream: std::os::unix::net::UnixStream) {
-        let Some(environment) = self.environments.get_mut(&hello.environment) else { return };
-        if hello.protocol != wire::VERSION {
-            let text = format!(
-                "the agent speaks version {} of the protocol and this unflake version {}",
-                hello.protocol,
-                wire::VERSION
-            );
+    fn on_interrupt(&mut self) {
+        if !self.stop.is_interrupted() {
+            // Tests that ended before Ctrl-C count: their messages may still be in transit.
+            thread::sleep(2 * BATCH_DELAY);
+            while let Ok(input) = self.inputs.try_recv() {
+                self.handle(input);
+            }
+        }
+        self.stop.interrupt();
+        self.worlds.interrupt();
+        for environment in self.environments.iter_mut() {
+            match &mut environment.runner {
+                Some(runner) if environment.role == Role::Suite && !self.stop.is_forced() => {
+                    runner.supervisor.interrupt();
+                }
+                _ => environment.kill(),
+            }
+        }
+    }
+
+    fn on_process_exited(&mut self, id: u32, exit: Result<Death, String>) {
+        let Some(environment) = self.environments.get_mut(id) else { return };
+        if exit.is_err() {
+            environment.disconnected_at = Some(Instant::now());
+        }
+        environment.exited = Some((*exit.as_ref().unwrap_or(&Death::Unknown), Instant::now()));
+        if let Err(why) = exit
+            && environment.role == Role::Suite
+        {
+            let program = self.starter.launch().command.first().cloned().unwrap_or_default();
+            self.report_start_failure(&format!("`{program}` could not be started: {why}"), "");
+        }
+    }
+
+    fn on_connected(&mut self, hello: Hello, connection: u64, mut stream: UnixStream) {
+        trace!(environment = hello.environment, ?hello, "connected");
+        let Some(environment) = self.environments.get_mut(hello.environment) else { return };
+        if hello.protocol != VERSION {
+            let theirs = hello.protocol;
+            let text = format!("the agent speaks version {theirs} of the protocol and this unflake version {VERSION}");
             environment.kill();
-            return self.problem(Problem { kind: ProblemKind::Internal, place: None, text });
+            return self.report_problem(Problem { kind: ProblemKind::Internal, place: None, text });
         }
         if environment.pid.is_some_and(|pid| pid != hello.pid) && environment.parent.is_none() {
-            let mut stream = stream;
-            let _ = std::io::Write::write_all(&mut stream, &wire::to_line(&Order::End { failed: None }));
+            let _ = std::io::Write::write_all(&mut stream, &to_line(&Order::End { failed: None }));
             let text = "the command starts a runner more than once; unflake looks at one at a time".to_owned();
-            return self.problem(Problem { kind: ProblemKind::Usage, place: None, text });
+            return self.report_problem(Problem { kind: ProblemKind::Usage, place: None, text });
         }
         if environment.connection.is_some() || hello.connection > environment.connections {
-            return environment.hold(Letter::Connected { hello, connection, stream });
+            return environment.defer(EngineInput::Connected { hello, connection, stream });
         }
-        let _ = stream.set_write_timeout(Some(Duration::from_secs(20)));
+        let _ = stream.set_write_timeout(Some(WRITE_TIMEOUT));
         environment.connections = hello.connection.saturating_add(1);
         environment.connection = Some((connection, stream));
-        environment.lost = None;
+        environment.disconnected_at = None;
         environment.pid = Some(hello.pid);
         environment.stack_signal = hello.stack_signal;
-        if environment.parent.is_some() {
-            if environment.state == State::Starting {
-                environment.state = State::Ready;
+        if environment.phase == EnvironmentPhase::Starting {
+            if environment.parent.is_some() {
+                environment.phase = EnvironmentPhase::Ready;
+            } else {
+                environment.listing = Rc::new(Listing::empty(hello.root));
             }
-        } else if environment.state == State::Starting {
-            environment.listing = Rc::new(Listing { root: hello.root, ..Listing::default() });
         }
-        if !std::mem::replace(&mut environment.announced, true) {
-            let facts = Facts {
-                id: EnvironmentId(environment.id),
-                origin: environment.origin(),
-                parent: environment.parent.map(EnvironmentId),
-                runner: hello.runner,
-                language: hello.language,
-            };
-            self.seen.push(Observation::EnvironmentUp(facts));
+        if !std::mem::replace(&mut environment.is_announced, true) {
+            debug!(environment = environment.id, pid = hello.pid, hello.runner, hello.language, "environment started");
+            self.events.push(Observation::EnvironmentUp(environment.facts(hello.runner, hello.language)));
         }
     }
 
-    fn said(&mut self, id: u32, event: Event) {
-        match event {
-            Event::Hello(_) => {}
-            Event::Note { text } => {
-                if self.environments.get(&id).is_some_and(|environment| environment.role == Role::Suite) {
-                    self.seen.push(Observation::Note(text));
+    fn on_message(&mut self, id: u32, message: AgentMessage) {
+        trace!(environment = id, ?message, "message");
+        match message {
+            AgentMessage::Hello(_) | AgentMessage::Filtering => {}
+            AgentMessage::Note { text } => {
+                if self.environments.get(id).is_some_and(|environment| environment.role == Role::Suite) {
+                    self.events.push(Observation::Note(text));
                 }
             }
-            Event::Problem { kind, place, text } => self.said_problem(id, kind, place, text),
-            Event::Listed { tests } => {
-                if let Some(environment) = self.environments.get_mut(&id) {
-                    let test = |listed: wire::Listed| Test {
-                        id: TestId::new(listed.id),
-                        file: listed.file.map(Into::into),
-                        line: listed.line,
-                        command: listed.command,
-                    };
-                    environment.gathering.extend(tests.into_iter().map(test));
+            AgentMessage::Problem { kind, place, text } => self.on_problem(id, Problem { kind, place, text }),
+            AgentMessage::Listed { tests } => {
+                if let Some(environment) = self.environments.get_mut(id) {
+                    environment.listed.extend(tests.into_iter().map(|listed| listed.test));
                 }
             }
-            Event::Ready { deselected, unforkable, isolated, .. } => {
-                if let Some(environment) = self.environments.get_mut(&id) {
-                    let tests = std::mem::take(&mut environment.gathering);
-                    let root = environment.listing.root.clone();
-                    environment.listing =
-                        Rc::new(Listing { isolated, ..Listing::new(tests, deselected, unforkable, root) });
-                    environment.state = State::Ready;
+            AgentMessage::Ready { deselected, unforkable, isolated, .. } => {
+                if let Some(environment) = self.environments.get_mut(id) {
+                    let tests = std::mem::take(&mut environment.listed);
+                    debug!(environment = id, tests = tests.len(), isolated, unforkable, "tests listed");
+                    let listing = environment.listing.with_tests(tests, deselected, unforkable, isolated);
+                    environment.listing = Rc::new(listing);
+                    environment.phase = EnvironmentPhase::Ready;
                 }
-                self.tell_what_may_fail(id);
+                self.send_allowed_assertions(id);
             }
-            Event::Start { n, run, process, in_process } => self.started(id, n, run, process, in_process),
-            Event::Done {
-                n,
-                outcome,
-                signal,
-                exit,
-                seconds,
-                trace,
-                layers,
-                dependencies,
-                failure,
-                stdout,
-                stderr,
-                ..
-            } => {
-                let failure = failure.map(|failure| Failure {
-                    phase: match failure.phase {
-                        wire::Phase::SetUp => Phase::SetUp,
-                        wire::Phase::Call => Phase::Call,
-                        wire::Phase::TearDown => Phase::TearDown,
-                        wire::Phase::SharedTearDown => Phase::SharedTearDown,
-                        wire::Phase::Process => Phase::Process,
-                    },
-                    kind: failure.kind,
-                    message: failure.message,
-                    trace: failure.trace,
-                    file: failure.file,
-                    line: failure.line,
-                });
-                let outcome = outcome_of(outcome, death_of(signal, exit));
-                let [trace, layers, dependencies] = [trace, layers, dependencies].map(|path| path.map(PathBuf::from));
-                self.done(id, n, Ending { outcome, seconds, trace, layers, dependencies, failure, stdout, stderr });
-            }
-            Event::Stopped { cause, why } => {
-                // A limit that the user set for the suite is none for sessions that are compared: they are to run to their end.
-                let heeded = |work: &Work| cause == StopCause::Exit || !work.is_on_the_way() && !work.is_compared();
-                if let Some(at) = self.work_in(id)
-                    && heeded(&self.works[at].work)
+            AgentMessage::Start { n, run, process, in_process } => self.on_start(id, n, run, process, in_process),
+            AgentMessage::Done(result) => self.on_done(id, *result),
+            AgentMessage::Stopped { cause, why } => {
+                // A limit that the user set for the suite does not apply to compared sessions: these
+                // run to their end.
+                let applies =
+                    |work: &ActiveSession| cause == StopCause::Exit || !work.is_on_route() && !work.is_compared();
+                if let Some(at) = self.sessions.in_environment(id)
+                    && applies(&self.sessions[at].work)
                 {
-                    self.works[at].work.cut_short(why);
+                    self.sessions[at].work.runner_stopped(why);
                 }
             }
-            Event::Idle => self.idle(id),
-            Event::Forked { environment, pid } => {
-                if let Some(child) = self.environments.get_mut(&environment) {
+            AgentMessage::Idle => self.on_idle(id),
+            AgentMessage::Forked { environment, pid } => {
+                if let Some(child) = self.environments.get_mut(environment) {
                     child.pid = Some(pid);
                 }
             }
-            Event::Unforkable { environment, why } => {
-                self.environments.remove(&environment);
-                if self.environments.get(&id).is_some_and(|parent| parent.past != Past::FRESH) {
-                    return self.seal(id, self.work_in(environment), &why);
-                }
-                self.seen.push(Observation::Note(format!("fresh environments are new processes: {why}")));
-                self.no_nursery = Some(why);
-                if let Some(at) = self.work_in(environment) {
-                    self.works[at].environment = None;
-                }
-            }
-            Event::Reaped { environment, signal, exit } => {
-                self.bury(environment, death_of(signal, exit));
-            }
-            Event::Remembered { .. } => self.remembered(id),
-            Event::Changed { path } => self.changed(id, Path::new(&path)),
-            Event::Sites { path } => self.assertions.sites = Some(path.into()),
-            Event::Filtering => {}
-            Event::Restored { failed } => self.restored(id, failed),
-            Event::Written { cell, file, line, function } => self.written(id, cell, WriteSite { file, line, function }),
-            Event::Bye => {
-                if let Some(environment) = self.environments.get_mut(&id) {
-                    environment.state = State::Ending;
+            AgentMessage::Unforkable { environment, why } => self.on_unforkable(id, environment, why),
+            AgentMessage::Reaped { environment, death } => self.on_exit(environment, death),
+            AgentMessage::Remembered { .. } => self.snapshot_taken(id),
+            AgentMessage::Changed { path } => self.state_compared(id, Path::new(&path)),
+            AgentMessage::Restored { failed } => self.cells_restored(id, failed),
+            AgentMessage::Written { cell, site } => self.cell_written(id, cell, site),
+            AgentMessage::Sites { path } => self.assertions.listed(path),
+            AgentMessage::Bye => {
+                if let Some(environment) = self.environments.get_mut(id) {
+                    environment.phase = EnvironmentPhase::Ending;
                 }
             }
         }
     }
 
-    /// Only the user's own command is judged; a helper process that cannot collect is replaced by other means.
-    fn said_problem(&mut self, id: u32, kind: wire::ProblemKind, place: Option<String>, text: String) {
-        if self.environments.get(&id).is_some_and(|environment| environment.role == Role::Suite) {
-            let kind = match kind {
-                wire::ProblemKind::Collection => ProblemKind::Collection,
-                wire::ProblemKind::Usage => ProblemKind::Usage,
-                wire::ProblemKind::Internal => ProblemKind::Internal,
-            };
-            self.problem(Problem { kind, place, text });
+    /// Only problems of the user's own command count; a helper process that cannot collect is
+    /// replaced.
+    fn on_problem(&mut self, id: u32, problem: Problem) {
+        if self.environments.get(id).is_some_and(|environment| environment.role == Role::Suite) {
+            self.report_problem(problem);
         } else {
-            self.cannot_answer(id, &text);
+            self.query_failed(id, &problem.text);
         }
     }
 
-    pub(crate) fn work_in(&self, environment: u32) -> Option<usize> {
-        self.works.iter().position(|placed| placed.environment == Some(environment))
+    fn on_unforkable(&mut self, parent: u32, child: u32, why: String) {
+        self.environments.remove(child);
+        let at = self.sessions.in_environment(child);
+        if self.environments.get(parent).is_some_and(|parent| parent.state != StateKey::FRESH) {
+            return self.fork_refused(parent, at, &why);
+        }
+        if let Some(at) = at {
+            self.sessions[at].environment = None;
+        }
+        let note = format!("fresh environments are new processes: {why}");
+        self.refuse_forks(why, note);
     }
 
-    fn started(&mut self, id: u32, n: u32, run: u32, process: Option<u32>, in_process: bool) {
-        let Some(at) = self.work_in(id) else { return };
-        let Some(environment) = self.environments.get_mut(&id) else { return };
-        let Some(test) = environment.listing.tests.get(n as usize).map(|test| test.id.clone()) else { return };
-        let process = process.map(|number| {
-            let next = &mut self.next_environment;
-            let process = environment.processes.entry(number).or_insert_with(|| {
-                *next += 1;
-                Process { id: *next - 1, position: 0, in_process }
-            });
-            process.position += 1;
-            Process { position: process.position - 1, ..*process }
-        });
-        let work = &mut self.works[at].work;
-        let run = work.begin(test.clone(), run, Instant::now(), now(), process);
+    fn on_start(&mut self, id: u32, n: u32, run: u32, process: Option<u32>, in_process: bool) {
+        let Some(at) = self.sessions.in_environment(id) else { return };
+        let Some(environment) = self.environments.get(id) else { return };
+        let Some(test) = environment.listing.test(n).cloned() else { return };
+        let process = process.map(|number| self.test_process(id, number, in_process));
+        let work = &mut self.sessions[at].work;
+        let run = work.attempt_started(test.clone(), run, Instant::now(), now(), process);
         let (session, purpose) = (work.session.id, work.session.purpose);
         let environment = EnvironmentId(process.map_or(id, |process| process.id));
-        self.seen.push(Observation::Started { session, purpose, environment, test, run });
+        self.events.push(Observation::Started { session, purpose, environment, test, run });
     }
 
-    /// An answer is never taken for another test's.
-    fn done(&mut self, id: u32, n: u32, ending: Ending) {
-        let Some(at) = self.work_in(id) else { return };
-        let Some(test) = self.environments.get(&id).and_then(|one| one.listing.tests.get(n as usize)) else { return };
-        let Some(current) = self.works[at].work.ended(&test.id) else { return };
-        // What Ctrl-C or the end of all time did to the test in flight says nothing about the test.
-        if self.stopped().is_some() {
-            return self.works[at].work.disregard(current);
+    /// The process that an agent calls `number`; it has an environment id of its own. Counts one more
+    /// attempt in it.
+    fn test_process(&mut self, id: u32, number: u32, in_process: bool) -> TestProcess {
+        let started = self.environments.get(id).and_then(|environment| environment.processes.get(&number).copied());
+        let process =
+            started.unwrap_or_else(|| TestProcess { id: self.environments.new_id(), position: 0, in_process });
+        if let Some(environment) = self.environments.get_mut(id) {
+            environment.processes.insert(number, TestProcess { position: process.position + 1, ..process });
         }
-        self.attempted(at, id, current, ending);
+        process
     }
 
-    pub(crate) fn attempted(&mut self, at: usize, id: u32, current: Current, ending: Ending) {
-        let Some(environment) = self.environments.get_mut(&id) else { return };
-        let session = &self.works[at].work.session;
-        let (in_environment, origin, position) = match current.process {
+    /// A result is never taken for that of another test.
+    fn on_done(&mut self, id: u32, result: AttemptResult) {
+        let Some(at) = self.sessions.in_environment(id) else { return };
+        let Some(test) = self.environments.get(id).and_then(|one| one.listing.test(result.n)) else { return };
+        let Some(attempt) = self.sessions[at].work.attempt_ended(test) else { return };
+        // An interrupt or the end of the budget may have made the test fail.
+        if self.stop.reason().is_some() {
+            return self.sessions[at].work.discard(attempt);
+        }
+        self.attempt_ended(at, id, attempt, result);
+    }
+
+    pub(crate) fn attempt_ended(&mut self, at: usize, id: u32, attempt: RunningAttempt, result: AttemptResult) {
+        let Some(environment) = self.environments.get_mut(id) else { return };
+        let session = &self.sessions[at].work.session;
+        let (id, origin, position) = match attempt.process {
             Some(process) if process.in_process => (process.id, Isolation::InProcess, process.position),
             Some(process) => (process.id, Isolation::Process, process.position),
             None => (id, environment.origin(), environment.attempts),
         };
-        if let Some(directory) = ending.trace {
-            let (test, environment) = (current.test.clone(), EnvironmentId(in_environment));
-            self.seen.push(Observation::Traced { test, environment, directory });
+        let environment_id = EnvironmentId(id);
+        if let Some(directory) = result.trace {
+            let (test, directory) = (attempt.test.clone(), directory.into());
+            self.events.push(Observation::Traced { test, environment: environment_id, directory });
         }
-        if let Some(file) = ending.layers.filter(|_| !self.launch.layers.is_empty()) {
-            let (test, environment) = (current.test.clone(), EnvironmentId(in_environment));
-            self.seen.push(Observation::Looked { test, environment, file });
+        if let Some(file) = result.layers.filter(|_| !self.starter.launch().layers.is_empty()) {
+            let (test, file) = (attempt.test.clone(), file.into());
+            self.events.push(Observation::Looked { test, environment: environment_id, file });
         }
-        if let Some(path) = ending.dependencies.filter(|_| session.depends.is_some()) {
-            let (session, test, on) = (session.id, current.test.clone(), Box::new(dependencies::read(&path)));
-            self.seen.push(Observation::Depends { session, test, on });
+        if let Some(path) = result.dependencies.filter(|_| session.depends.is_some()) {
+            let on = Box::new(dependencies::read(Path::new(&path)));
+            self.events.push(Observation::Depends { session: session.id, test: attempt.test.clone(), on });
         }
-        self.seen.push(Observation::Attempted(Attempt {
-            test: current.test,
+        self.events.push(Observation::Attempted(Attempt {
+            test: attempt.test,
             session: session.id,
             purpose: session.purpose,
-            environment: EnvironmentId(in_environment),
+            environment: environment_id,
             origin,
             position,
-            run: current.run,
-            outcome: ending.outcome,
-            started: current.started,
-            seconds: ending.seconds,
-            failure: ending.failure,
-            stdout: ending.stdout,
-            stderr: ending.stderr,
+            run: attempt.run,
+            outcome: result.outcome,
+            started: attempt.started,
+            seconds: result.seconds,
+            failure: result.failure,
+            stdout: result.stdout,
+            stderr: result.stderr,
         }));
         environment.attempts += 1;
     }
 
-    fn idle(&mut self, id: u32) {
-        if let Some(environment) = self.environments.get_mut(&id) {
-            environment.state = State::Ready;
+    fn on_idle(&mut self, id: u32) {
+        if let Some(environment) = self.environments.get_mut(id) {
+            environment.phase = EnvironmentPhase::Ready;
         }
-        let Some(at) = self.work_in(id) else { return };
-        let stopped = self.stopped().is_some();
-        let work = &mut self.works[at].work;
-        if work.is_compared() && !work.is_on_the_way() {
-            work.resume();
+        let Some(at) = self.sessions.in_environment(id) else { return };
+        let is_stopped = self.stop.reason().is_some();
+        let work = &mut self.sessions[at].work;
+        if work.is_compared() && !work.is_on_route() {
+            work.order_rest_again();
         }
-        if work.is_stopped() || work.is_over() || stopped {
+        if work.is_stopped() || work.is_done() || is_stopped {
             self.finish(at);
-        } else if work.is_on_the_way() {
-            self.stepped(at, id);
+        } else if work.is_on_route() {
+            self.steps_done(at, id);
         }
-    }
-}
-
-fn death_of(signal: Option<i32>, exit: Option<i32>) -> Death {
-    match (signal, exit) {
-        (Some(signal), _) => Death::Signal(signal),
-        (_, Some(code)) => Death::Exit(code),
-        _ => Death::Unknown,
-    }
-}
-
-fn outcome_of(outcome: wire::Outcome, death: Death) -> Outcome {
-    match outcome {
-        wire::Outcome::Passed => Outcome::Passed,
-        wire::Outcome::Failed => Outcome::Failed,
-        wire::Outcome::Error => Outcome::Error,
-        wire::Outcome::Skipped => Outcome::Skipped,
-        wire::Outcome::ExpectedFailure => Outcome::ExpectedFailure,
-        wire::Outcome::UnexpectedPass => Outcome::UnexpectedPass,
-        wire::Outcome::TimedOut => Outcome::TimedOut,
-        wire::Outcome::Crashed => Outcome::Crashed(death),
     }
 }
 

@@ -8,18 +8,18 @@ use std::{env, fs, io, process};
 use unflake_model::{Granularity, Layer};
 use unflake_protocol::{InjectedAgent, PrependedVariable, variables};
 
-use crate::engine::Tracing;
+use crate::launch::Tracing;
 
 /// An injected agent whose files have been laid out.
 #[derive(Clone, Debug)]
-pub(crate) struct LaidOutAgent {
+pub(crate) struct UnpackedAgent {
     directory: PathBuf,
     prepend: &'static [PrependedVariable],
 }
 
 /// What one runner process is told.
 pub(crate) struct Injection<'a> {
-    pub(crate) agents: &'a [LaidOutAgent],
+    pub(crate) agents: &'a [UnpackedAgent],
     pub(crate) socket: &'a Path,
     pub(crate) side: &'a Path,
     pub(crate) environment: u32,
@@ -74,7 +74,7 @@ fn words(layers: &[Layer]) -> Option<String> {
 /// Lays out the files of an agent below `cache`, so that what a runner compiles from them is kept
 /// from run to run, or below `otherwise` if `cache` cannot be written. Several unflake processes may
 /// do so at once.
-pub(crate) fn unpack(agent: &InjectedAgent, cache: Option<&Path>, otherwise: &Path) -> io::Result<LaidOutAgent> {
+pub(crate) fn unpack(agent: &InjectedAgent, cache: Option<&Path>, otherwise: &Path) -> io::Result<UnpackedAgent> {
     let mut hasher = DefaultHasher::new();
     agent.files.hash(&mut hasher);
     let name = format!("{}-{:016x}/{}", agent.name, hasher.finish(), agent.directory);
@@ -83,7 +83,7 @@ pub(crate) fn unpack(agent: &InjectedAgent, cache: Option<&Path>, otherwise: &Pa
         Some(directory) => directory,
         None => unpack_into(agent, &otherwise.join(name))?,
     };
-    Ok(LaidOutAgent { directory, prepend: agent.prepend })
+    Ok(UnpackedAgent { directory, prepend: agent.prepend })
 }
 
 fn unpack_into(agent: &InjectedAgent, directory: &Path) -> io::Result<PathBuf> {

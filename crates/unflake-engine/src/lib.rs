@@ -1,25 +1,29 @@
-//! Sessions in, observations out: starts runners with an agent inside, keeps environments alive, forks them, and tells
-//! what happened.
+//! The engine: sessions in, events out. Starts runners with an agent inside, keeps environments
+//! alive, forks them, and reports what happened.
 //!
-//! Deliberately absent: history, verdicts, drawing. What is Linux-only here says so.
+//! Deliberately absent: history, verdicts, drawing. Linux-only parts are marked as such.
 
-mod active_session;
 mod assertions;
 mod dependencies;
 mod engine;
 mod environment;
 mod event_loop;
-mod events;
+mod fork_server;
 mod fork_tree;
 mod injection;
+mod input;
+mod launch;
 mod placement;
+mod process_exit;
 mod project_files;
-mod run_dir;
-mod runner_output;
+mod runner_process;
+mod session;
 mod state_probe;
-mod supervisor;
+mod stop;
+mod suite;
 mod timeouts;
 mod worlds;
 
-pub use engine::{Engine, Interrupter, Launch, RunnerExit, StartError, Tracing};
-pub use supervisor::keep;
+pub use engine::{Engine, Interrupter, RunnerExit};
+pub use launch::{Launch, StartError, Tracing};
+pub use runner_process::supervisor::supervise;

@@ -1,39 +1,42 @@
-//! Other worlds. Variables, a preloaded shim and limits must hold before a runner starts, so sessions that are to run under
-//! factors have, for each set of these, an executor of their own, in a thread of its own: one process that collects, and
-//! a copy of it for each run. What it sees comes to us as letters.
+//! Sessions in other worlds. Variables, a preloaded shim and limits must be in place before a runner
+//! starts, so each set of factors has an engine of its own, in a thread of its own: one process that
+//! collects, and a fork of it for each session. Its events arrive as inputs of this engine.
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, JoinHandle};
-use std::time::Instant;
 
+use tracing::{debug, debug_span};
 use unflake_model::{Factor, Isolation, Observation, Placement, Session};
 use unflake_worlds::World;
 
-use crate::engine::{Engine, Interrupter, Launch};
-use crate::events::Letter;
+use crate::engine::{Engine, Interrupter};
+use crate::input::EngineInput;
+use crate::launch::Launch;
 
-/// So many worlds stay for what comes next. Each is a process.
-const KEPT: usize = 4;
-/// Environments of a world are numbered from here on, so that no two worlds have the same number.
-const NUMBERS: u32 = 1 << 16;
+/// So many idle worlds stay open for later sessions. Each has a process.
+const MAX_IDLE: usize = 4;
+/// Distance between the first environment ids of two worlds.
+const IDS_PER_WORLD: u32 = 1 << 16;
 const NOT_REACHED: &str = "the runner is not reached by what would bring it about";
 
+/// The engines of other worlds and the sessions that wait for them.
 #[derive(Default)]
 pub(crate) struct Worlds {
-    waiting: VecDeque<Group>,
+    waiting: VecDeque<SessionGroup>,
     /// The last used last.
     open: Vec<WorldEngine>,
-    made: u32,
+    created: u32,
 }
 
 /// Sessions of one world.
-struct Group {
+struct SessionGroup {
     factors: Vec<Factor>,
     sessions: Vec<Session>,
-    /// It wants the world to itself, from its beginning to its end: chance is drawn otherwise in every copy of a process.
-    alone: bool,
+    /// It needs a world of its own, from start to end: a new process draws new random values, and
+    /// forks share them.
+    is_exclusive: bool,
 }
 
 struct WorldEngine {
@@ -42,15 +45,15 @@ struct WorldEngine {
     orders: Sender<Vec<Session>>,
     interrupter: Option<Interrupter>,
     thread: JoinHandle<()>,
-    busy: bool,
-    /// It ends when it has nothing to do: it was made for one session, or is felt by others.
-    passing: bool,
+    is_busy: bool,
+    /// It ends when it is idle: it was created for one session, or it affects other worlds.
+    is_transient: bool,
 }
 
-/// What a world has to tell.
-pub(crate) enum News {
-    Up(Interrupter),
-    Seen(Vec<Observation>),
+/// What the engine of a world reports.
+pub(crate) enum WorldReport {
+    Started(Interrupter),
+    Events(Vec<Observation>),
     /// It has nothing more to do.
     Idle,
 }
@@ -58,20 +61,20 @@ pub(crate) enum News {
 impl Worlds {
     pub(crate) fn add(&mut self, session: Session) {
         let factors = session.under.clone().unwrap_or_default();
-        let alone = session.place == Placement::Fresh(Isolation::Process);
+        let is_exclusive = session.place == Placement::Fresh(Isolation::Process);
         let session = Session { place: Placement::Fresh(Isolation::Fork), ..session };
-        match self.waiting.iter_mut().find(|group| group.factors == factors && !alone && !group.alone) {
+        match self.waiting.iter_mut().find(|group| group.factors == factors && !is_exclusive && !group.is_exclusive) {
             Some(group) => group.sessions.push(session),
-            None => self.waiting.push_back(Group { factors, sessions: vec![session], alone }),
+            None => self.waiting.push_back(SessionGroup { factors, sessions: vec![session], is_exclusive }),
         }
     }
 
     pub(crate) fn is_idle(&self) -> bool {
-        self.waiting.is_empty() && self.open.iter().all(|world| !world.busy)
+        self.waiting.is_empty() && self.open.iter().all(|world| !world.is_busy)
     }
 
     fn busy(&self) -> impl Iterator<Item = &WorldEngine> {
-        self.open.iter().filter(|world| world.busy)
+        self.open.iter().filter(|world| world.is_busy)
     }
 
     fn world(&mut self, number: u32) -> Option<&mut WorldEngine> {
@@ -82,154 +85,174 @@ impl Worlds {
         self.open.iter().filter_map(|world| world.interrupter.as_ref()).for_each(Interrupter::interrupt);
     }
 
-    /// Ends what has nothing to do, but for the last used.
-    fn tidy(&mut self, kept: usize) {
-        let idle = self.open.iter().filter(|world| !world.busy && !world.passing).count();
+    /// Takes out the sessions that wait.
+    pub(crate) fn drain_waiting(&mut self) -> impl Iterator<Item = Session> {
+        std::mem::take(&mut self.waiting).into_iter().flat_map(|group| group.sessions)
+    }
+
+    /// Takes out the next group that may run now, with its world if that is open.
+    fn next_group(&mut self, jobs: usize) -> Option<(SessionGroup, Option<WorldEngine>)> {
+        let next = self.waiting.front()?;
+        let serial = affects_others(&next.factors) || self.busy().any(|world| affects_others(&world.factors));
+        if self.busy().count() >= if serial { 1 } else { jobs.max(1) } {
+            return None;
+        }
+        let group = self.waiting.pop_front()?;
+        let fits = |world: &WorldEngine| world.factors == group.factors && !world.is_transient && !group.is_exclusive;
+        let at = self.open.iter().position(fits);
+        let world = at.map(|at| self.open.remove(at));
+        Some((group, world))
+    }
+
+    /// Ends idle worlds, except the last used `kept`.
+    fn prune(&mut self, kept: usize) {
+        let idle = self.open.iter().filter(|world| !world.is_busy && !world.is_transient).count();
         let mut spare = idle.saturating_sub(kept);
-        let goes = |world: &mut WorldEngine| {
-            let first = !world.busy && !world.passing && spare > 0;
-            spare -= usize::from(first);
-            first || !world.busy && world.passing
+        let ends = |world: &mut WorldEngine| {
+            let is_spare = !world.is_busy && !world.is_transient && spare > 0;
+            spare -= usize::from(is_spare);
+            is_spare || !world.is_busy && world.is_transient
         };
-        for world in self.open.extract_if(.., goes).collect::<Vec<_>>() {
+        for world in self.open.extract_if(.., ends).collect::<Vec<_>>() {
+            debug!(world = world.number, "closing a world");
             drop(world.orders);
             let _ = world.thread.join();
         }
     }
 
     pub(crate) fn close(&mut self) {
-        self.open.iter_mut().for_each(|world| world.busy = false);
-        self.tidy(0);
+        self.open.iter_mut().for_each(|world| world.is_busy = false);
+        self.prune(0);
     }
 }
 
-/// Whether it would be felt in other worlds, or would feel them: nothing runs beside it.
-fn is_felt(factors: &[Factor]) -> bool {
+/// Whether a world affects other worlds, or is affected by them: nothing runs in parallel with it.
+fn affects_others(factors: &[Factor]) -> bool {
     factors.iter().any(|factor| matches!(factor, Factor::Load(_) | Factor::Beside(_)))
 }
 
 impl Engine {
-    /// Whether what brings its world about has come into a process of it, where that is needed.
-    fn is_reached(&self) -> bool {
-        let Some(under) = &self.under else { return true };
-        under.by_shim().next().is_none() || under.reached().is_some_and(|reached| reached.processes > 0)
+    /// Whether the shim of its world has been loaded into a process, where the world needs one.
+    fn is_world_effective(&self) -> bool {
+        let Some(world) = self.starter.world() else { return true };
+        world.by_shim().next().is_none() || world.reached().is_some_and(|reached| reached.processes > 0)
     }
 
-    /// Sends sessions that wait to their worlds, as many at once as fresh environments may run at once.
+    /// Sends waiting sessions to their worlds, as many at once as fresh environments may run.
     pub(crate) fn dispatch_worlds(&mut self) {
-        // Not before what they saw has been told: files that it names go with them.
-        self.worlds.tidy(KEPT);
-        while let Some(next) = self.worlds.waiting.front() {
-            let felt = is_felt(&next.factors) || self.worlds.busy().any(|world| is_felt(&world.factors));
-            let most = if felt { 1 } else { self.launch.jobs.max(1) };
-            if self.worlds.busy().count() >= most {
-                return;
-            }
-            let Some(Group { factors, sessions, alone }) = self.worlds.waiting.pop_front() else { return };
-            let fits = |world: &WorldEngine| world.factors == factors && !world.passing && !alone;
-            let at = self.worlds.open.iter().position(fits);
-            let world = match at {
-                Some(at) => self.worlds.open.remove(at),
-                None => self.make_world(factors, &sessions, alone),
+        // Here and not earlier: events of a world name files that are removed with it.
+        self.worlds.prune(MAX_IDLE);
+        let jobs = self.starter.launch().jobs;
+        while let Some((SessionGroup { factors, sessions, is_exclusive }, world)) = self.worlds.next_group(jobs) {
+            let world = match world {
+                Some(world) => world,
+                None => self.create_world(factors, &sessions, is_exclusive),
             };
-            let sent = world.orders.send(sessions).is_ok();
-            self.worlds.open.push(WorldEngine { busy: sent, ..world });
+            debug!(world = world.number, sessions = sessions.len(), "sessions sent to a world");
+            let is_busy = world.orders.send(sessions).is_ok();
+            self.worlds.open.push(WorldEngine { is_busy, ..world });
         }
     }
 
-    fn make_world(&mut self, factors: Vec<Factor>, sessions: &[Session], alone: bool) -> WorldEngine {
-        let beside = factors.iter().find_map(|factor| match factor {
+    fn create_world(&mut self, factors: Vec<Factor>, sessions: &[Session], is_exclusive: bool) -> WorldEngine {
+        let copies = factors.iter().find_map(|factor| match factor {
             Factor::Beside(copies) => Some(*copies as usize),
             _ => None,
         });
-        self.worlds.made += 1;
-        let number = self.worlds.made;
+        self.worlds.created += 1;
+        let number = self.worlds.created;
         let launch = Launch {
             suite: false,
-            jobs: beside.unwrap_or(1),
-            time: self.until.map(|until| until.saturating_duration_since(Instant::now())),
-            ..self.launch.clone()
+            jobs: copies.unwrap_or(1),
+            time: self.stop.remaining(),
+            ..self.starter.launch().clone()
         };
         let tests = sessions.iter().flat_map(|session| session.tests.iter().cloned()).collect();
-        let only = self.files_of(&tests);
-        let (orders, heard) = channel();
-        let (to, under, shared) = (self.sender.clone(), factors.clone(), self.shared.clone());
+        let only = self.suite.listing().files_of(&tests);
+        let (orders, received) = channel();
+        let (to, shared) = (self.starter.inputs(), self.starter.shared().to_owned());
+        let is_transient = is_exclusive || affects_others(&factors);
+        debug!(world = number, ?factors, is_transient, "creating a world");
+        let in_thread = factors.clone();
         let thread = thread::spawn(move || {
-            let tell = |news| drop(to.send(Letter::Elsewhere { world: number, news }));
-            let up = |interrupter| tell(News::Up(interrupter));
-            let exec = open(number, launch, shared, &under, only, up);
-            live(exec, &under, &heard, &tell);
+            let _span = debug_span!("world", number).entered();
+            let report = |report| drop(to.send(EngineInput::World { number, report }));
+            let started = |interrupter| report(WorldReport::Started(interrupter));
+            let engine = open(number, launch, shared, &in_thread, only, started);
+            serve(engine, &in_thread, &received, &report);
         });
-        let passing = alone || is_felt(&factors);
-        WorldEngine { number, factors, orders, interrupter: None, thread, busy: false, passing }
+        WorldEngine { number, factors, orders, interrupter: None, thread, is_busy: false, is_transient }
     }
 
-    pub(crate) fn heard_from(&mut self, number: u32, news: News) {
-        let stopped = self.stopped().is_some();
-        match news {
-            News::Up(interrupter) => {
-                if stopped {
+    pub(crate) fn on_world_report(&mut self, number: u32, report: WorldReport) {
+        let is_stopped = self.stop.reason().is_some();
+        match report {
+            WorldReport::Started(interrupter) => {
+                if is_stopped {
                     interrupter.interrupt();
                 }
                 if let Some(world) = self.worlds.world(number) {
                     world.interrupter = Some(interrupter);
                 }
             }
-            News::Seen(seen) => self.seen.extend(seen),
-            News::Idle => {
+            WorldReport::Events(events) => self.events.extend(events),
+            WorldReport::Idle => {
                 if let Some(world) = self.worlds.world(number) {
-                    world.busy = false;
+                    world.is_busy = false;
                 }
             }
         }
     }
-
-    /// Nothing more is begun in any world.
-    pub(crate) fn abandon_worlds(&mut self, why: &str) {
-        for session in std::mem::take(&mut self.worlds.waiting).into_iter().flat_map(|group| group.sessions) {
-            let why = Some(why.to_owned());
-            self.seen.push(Observation::SessionEnded { session: session.id, left: session.tests, why });
-        }
-    }
 }
 
-/// The life of one world, in its own thread.
-fn live(mut exec: Result<Engine, String>, factors: &[Factor], orders: &Receiver<Vec<Session>>, tell: &impl Fn(News)) {
+/// Runs the sessions of one world until there are no more, in its own thread.
+fn serve(
+    mut engine: Result<Engine, String>,
+    factors: &[Factor],
+    orders: &Receiver<Vec<Session>>,
+    report: &impl Fn(WorldReport),
+) {
     while let Ok(sessions) = orders.recv() {
-        match &mut exec {
-            Ok(exec) if !exec.is_reached() => {
-                // Whoever drives tests is outside: whether their processes come in is seen when they have run.
+        match &mut engine {
+            Ok(engine) if !engine.is_world_effective() => {
+                // The driver is outside of the world: only after a session has run it is known
+                // whether its processes are inside.
                 let mut held = Vec::new();
-                exec.run(sessions.iter().cloned().map(plain).collect(), &mut |seen| held.extend(seen.iter().cloned()));
-                let reached = exec.is_reached();
-                let told = match reached {
+                engine.run(sessions.iter().cloned().map(without_world).collect(), &mut |events| {
+                    held.extend(events.iter().cloned());
+                });
+                let events = match engine.is_world_effective() {
                     true => {
-                        let under = sessions.iter().map(|session| under(session, factors));
-                        under.chain(held.into_iter().filter(concerns_us)).collect()
+                        let worlds = sessions.iter().map(|session| under(session, factors));
+                        worlds.chain(held.into_iter().filter(is_of_session)).collect()
                     }
-                    false => sessions.into_iter().map(|session| left(session, NOT_REACHED)).collect(),
+                    false => sessions.into_iter().map(|session| unrun(session, NOT_REACHED)).collect(),
                 };
-                tell(News::Seen(told));
+                report(WorldReport::Events(events));
             }
-            Ok(exec) => {
-                tell(News::Seen(sessions.iter().map(|session| under(session, factors)).collect()));
-                exec.run(sessions.into_iter().map(plain).collect(), &mut |seen| {
-                    let told: Vec<_> = seen.iter().filter(|one| concerns_us(one)).cloned().collect();
-                    if !told.is_empty() {
-                        tell(News::Seen(told));
+            Ok(engine) => {
+                report(WorldReport::Events(sessions.iter().map(|session| under(session, factors)).collect()));
+                engine.run(sessions.into_iter().map(without_world).collect(), &mut |events| {
+                    let events: Vec<_> = events.iter().filter(|event| is_of_session(event)).cloned().collect();
+                    if !events.is_empty() {
+                        report(WorldReport::Events(events));
                     }
                 });
             }
-            Err(why) => tell(News::Seen(sessions.into_iter().map(|session| left(session, why)).collect())),
+            Err(why) => {
+                debug!(why, "the world is not available");
+                report(WorldReport::Events(sessions.into_iter().map(|session| unrun(session, why)).collect()));
+            }
         }
-        tell(News::Idle);
+        report(WorldReport::Idle);
     }
-    if let Ok(exec) = exec {
-        let missed = exec.under.as_ref().and_then(World::reached).map_or(Vec::new(), |reached| reached.missed);
-        exec.close(0, &mut |_| {});
+    if let Ok(engine) = engine {
+        let missed = engine.starter.world().and_then(World::reached).map_or(Vec::new(), |reached| reached.missed);
+        engine.close(0, &mut |_| {});
         if let Some(missed) = missed.first() {
             let what = factors.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-            tell(News::Seen(vec![Observation::Note(format!("not everything ran under {what}: {missed}"))]));
+            let note = format!("not everything ran under {what}: {missed}");
+            report(WorldReport::Events(vec![Observation::Note(note)]));
         }
     }
 }
@@ -238,65 +261,67 @@ fn under(session: &Session, factors: &[Factor]) -> Observation {
     Observation::Under { session: session.id, factors: factors.to_vec() }
 }
 
-fn plain(session: Session) -> Session {
+fn without_world(session: Session) -> Session {
     Session { under: None, ..session }
 }
 
-fn left(session: Session, why: &str) -> Observation {
+/// The end of a session of which no test ran.
+pub(crate) fn unrun(session: Session, why: &str) -> Observation {
     Observation::SessionEnded { session: session.id, left: session.tests, why: Some(why.to_owned()) }
 }
 
-/// An executor whose runner is in its world and has listed its tests; load comes after that, which makes them no slower to find. An error says in words why there is none.
+/// An engine whose runner is in its world and has listed its tests. Load starts after that, so that
+/// it does not slow down the listing. The error is for the user.
 fn open(
     number: u32,
     launch: Launch,
     shared: PathBuf,
     factors: &[Factor],
     only: Option<Vec<String>>,
-    up: impl FnOnce(Interrupter),
+    started: impl FnOnce(Interrupter),
 ) -> Result<Engine, String> {
-    let is_ours = |wanted: &str| launch.agents.iter().flat_map(|agent| agent.prepend).any(|one| one.name == wanted);
-    let ours = |factor: &&Factor| matches!(factor, Factor::Variable { name, .. } if is_ours(name));
+    let injects = |wanted: &str| launch.agents.iter().flat_map(|agent| agent.prepend).any(|one| one.name == wanted);
+    let ours = |factor: &&Factor| matches!(factor, Factor::Variable { name, .. } if injects(name));
     if let Some(factor) = factors.iter().find(ours) {
         return Err(format!("cannot set {factor}: unflake comes into the runner by it"));
     }
-    // What whoever runs tests carries out, the rest of the world need not know.
-    let of_tests = |factor: &&Factor| matches!(factor, Factor::Order(_) | Factor::Beside(_));
-    let of_process: Vec<Factor> = factors.iter().filter(|factor| !of_tests(factor)).cloned().collect();
-    let mut exec = Engine::new(launch).map_err(|error| error.to_string())?;
-    let under = World::below(exec.directory.path(), &of_process).map_err(|cannot| cannot.to_string())?;
-    up(exec.interrupter());
-    exec.next_environment = number.saturating_mul(NUMBERS);
-    exec.under = Some(under);
-    exec.shared = shared;
+    // Factors that the engine itself applies are no concern of the process.
+    let of_engine = |factor: &&Factor| matches!(factor, Factor::Order(_) | Factor::Beside(_));
+    let of_process: Vec<Factor> = factors.iter().filter(|factor| !of_engine(factor)).cloned().collect();
+    let mut engine = Engine::new(launch).map_err(|error| error.to_string())?;
+    let world = World::below(engine.starter.run_dir(), &of_process).map_err(|error| error.to_string())?;
+    started(engine.interrupter());
+    engine.environments.number_from(number.saturating_mul(IDS_PER_WORLD));
+    engine.starter.enter(world, shared);
     let mut problem = None;
-    let listed = exec.list_only(only, &mut |seen| {
-        for one in seen {
-            if let Observation::Problem(told) = one {
-                problem.get_or_insert_with(|| told.text.lines().next().unwrap_or_default().to_owned());
+    let is_listed = engine.list_only(only, &mut |events| {
+        for event in events {
+            if let Observation::Problem(reported) = event {
+                problem.get_or_insert_with(|| reported.text.lines().next().unwrap_or_default().to_owned());
             }
         }
     });
-    if !listed {
-        let stopped = exec.stopped().map(str::to_owned);
-        exec.close(0, &mut |_| {});
-        return Err(stopped.or(problem).unwrap_or_else(|| "the runner did not list its tests there".to_owned()));
+    let failure = if !is_listed {
+        let stopped = engine.stop.reason().map(str::to_owned);
+        Some(stopped.or(problem).unwrap_or_else(|| "the runner did not list its tests there".to_owned()))
+    } else if engine.launch().driver.is_none() && !engine.is_world_effective() {
+        Some(NOT_REACHED.to_owned())
+    } else {
+        engine.starter.world_mut().and_then(|world| world.load().err()).map(|error| error.to_string())
+    };
+    match failure {
+        Some(why) => {
+            engine.close(0, &mut |_| {});
+            Err(why)
+        }
+        None => Ok(engine),
     }
-    if exec.launch.driver.is_none() && !exec.is_reached() {
-        exec.close(0, &mut |_| {});
-        return Err(NOT_REACHED.to_owned());
-    }
-    if let Some(Err(cannot)) = exec.under.as_mut().map(World::load) {
-        exec.close(0, &mut |_| {});
-        return Err(cannot.to_string());
-    }
-    Ok(exec)
 }
 
-/// Where something starts and what it listed there is no matter of the run's own.
-fn concerns_us(observation: &Observation) -> bool {
+/// Environments, listings, problems and notes of another world are not part of the run.
+fn is_of_session(event: &Observation) -> bool {
     !matches!(
-        observation,
+        event,
         Observation::EnvironmentUp(_) | Observation::Listed { .. } | Observation::Problem(_) | Observation::Note(_)
     )
 }

@@ -57,7 +57,7 @@ pub use layer::{
     SeenIn, SuppressedNoise, Unit, Variance,
 };
 pub use moment::{ClockSetting, Moment};
-pub use observation::{Environment, Event, Observation, Problem, ProblemKind, Totals};
+pub use observation::{Environment, Observation, Problem, ProblemKind, Totals};
 pub use outcome::{Death, Outcome};
 pub use prepared::PreparedReport;
 pub use quarantine::{QuarantineMode, QuarantineResult, QuarantineStanding, Quarantined};

@@ -1,3 +1,8 @@
+//! What happens in a run, from its start to its end, as one closed set of events.
+//!
+//! The engine emits them, the store records them, techniques observe them and the progress display
+//! shows them.
+
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
@@ -7,22 +12,27 @@ use crate::{
     TestId,
 };
 
-/// What the world told us. Techniques hear these and nothing else; the store keeps them.
+/// One thing that happened in a run.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Observation {
+    /// The run starts. Emitted first.
+    RunStarted {
+        command: Vec<String>,
+    },
     EnvironmentUp(Environment),
-    /// The tests of the project, in the runner's order. Told once, before any session.
+    /// The tests of the project, in the runner's order. Emitted once, before any session.
     Listed {
         tests: Vec<Test>,
         deselected: u32,
-        /// Tests run in processes that are started for each session and end with it: nothing lives on from one to the
-        /// next, and a test cannot be run again in the process in which it failed.
+        /// Each session has processes of its own that end with it: no state survives from one
+        /// session to the next, and a test cannot run again in the process in which it failed.
         isolated: bool,
     },
-    /// Something kept tests from being run at all.
+    /// Something prevents tests from running at all.
     Problem(Problem),
-    /// Something a person should know, and no reason to stop.
+    /// Information for the user. Not a reason to stop.
     Note(String),
+    /// An attempt starts.
     Started {
         session: SessionId,
         purpose: Purpose,
@@ -30,50 +40,58 @@ pub enum Observation {
         test: TestId,
         run: u32,
     },
-    /// The trace of an attempt that is about to be told. Its directory is gone when the run is over.
+    /// The trace of the attempt in the next `Attempted`. The directory is removed at the end of the
+    /// run.
     Traced {
         test: TestId,
         environment: EnvironmentId,
         directory: PathBuf,
     },
-    /// Where it is told what an attempt that is about to be told looked like. The file is gone when the run is over.
+    /// What the attempt in the next `Attempted` looked like at the requested layers. The file is
+    /// removed at the end of the run.
     Looked {
         test: TestId,
         environment: EnvironmentId,
         file: PathBuf,
     },
-    /// What changed, once somebody wants to know what attempts depend on. An error says in words why that cannot be told.
+    /// The changes against the base, or why they are not known. Emitted once a technique asks what
+    /// attempts depend on.
     Compared(Box<Result<Comparison, String>>),
-    /// The session that is about to begin runs in this world.
+    /// The session that is about to start runs in this world.
     Under {
         session: SessionId,
         factors: Vec<Factor>,
     },
-    /// What the attempt that is about to be told depended on.
+    /// The dependencies of the attempt in the next `Attempted`.
     Depends {
         session: SessionId,
         test: TestId,
         on: Box<Dependencies>,
     },
+    /// An attempt ended.
     Attempted(Attempt),
-    /// What differs after the first `prefix` tests of a session from what was there before them. `unknown` says what could
-    /// not be looked at.
+    /// The state after the first `prefix` tests of a session that differs from the state before
+    /// them. `unknown` names what could not be compared.
     Left {
         session: SessionId,
         cells: Vec<Cell>,
         unknown: Vec<String>,
     },
-    /// Cells that were to be put back and could not, each with the reason.
+    /// Cells that could not be restored, each with the reason.
     NotRestored {
         session: SessionId,
         cells: Vec<(String, String)>,
     },
-    /// The session is over. `left` were planned in it and not run, for the reason in `why`.
+    /// A session ended. `left` are its tests that did not run, for the reason in `why`.
     SessionEnded {
         session: SessionId,
         left: Vec<TestId>,
         why: Option<String>,
     },
+    /// A technique reached a conclusion.
+    Found(Box<Finding>),
+    /// The run ended. Emitted last.
+    RunEnded(Totals),
 }
 
 /// A process in which tests can run.
@@ -92,7 +110,7 @@ pub struct Environment {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Problem {
     pub kind: ProblemKind,
-    /// The file or the test it is about.
+    /// The file or the test concerned.
     pub place: Option<String>,
     pub text: String,
 }
@@ -102,28 +120,19 @@ pub struct Problem {
 pub enum ProblemKind {
     /// A file of tests could not be loaded.
     Collection,
-    /// The runner did not accept its command line or its configuration.
+    /// The runner rejected its command line or its configuration.
     Usage,
-    /// The runner could not be started, or ended before it had listed its tests.
+    /// The runner could not be started, or exited before it had listed its tests.
     Start,
-    /// The runner or the agent failed inside.
+    /// An internal error of the runner or the agent.
     Internal,
 }
 
-/// The one closed set of events that feeds the progress display, the log, JUnit and the web page.
-#[derive(Clone, Debug)]
-pub enum Event {
-    Began { command: Vec<String> },
-    Observed(Observation),
-    Found(Finding),
-    Ended(Totals),
-}
-
-/// What a run came to.
+/// The totals of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Totals {
     pub seconds: f64,
-    /// Of which spent on anything but the first pass.
+    /// Of which reruns: everything except the first pass.
     pub rerun_seconds: f64,
     pub interrupted: bool,
 }

@@ -1,8 +1,10 @@
+//! How attempts end.
+
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// How one attempt at a test ended.
+/// How one attempt ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
@@ -28,17 +30,17 @@ pub enum Death {
 }
 
 impl Outcome {
-    /// Whether a person has to look at it.
+    /// Whether a person has to investigate it.
     pub fn is_failure(self) -> bool {
         matches!(self, Self::Failed | Self::Error | Self::TimedOut | Self::Crashed(_))
     }
 
-    /// Whether it can serve as the proof that a failing test can also succeed. A skip proves nothing.
+    /// Whether it proves that a failing test can also pass. A skip proves nothing.
     pub fn is_pass(self) -> bool {
         matches!(self, Self::Passed | Self::ExpectedFailure | Self::UnexpectedPass)
     }
 
-    /// The word for it, the same wherever people or machines read it.
+    /// Its name in all outputs.
     pub fn word(self) -> &'static str {
         match self {
             Self::Passed => "passed",
@@ -66,7 +68,7 @@ impl fmt::Display for Death {
     }
 }
 
-/// The numbers that mean the same on Linux and macOS.
+/// Names of the signals that have the same number on Linux and macOS.
 fn signal_name(number: i32) -> Option<&'static str> {
     Some(match number {
         1 => "SIGHUP",
@@ -96,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn a_death_is_told_in_words() {
+    fn a_death_is_readable() {
         assert_eq!(Death::Signal(11).to_string(), "killed by SIGSEGV");
         assert_eq!(Death::Signal(44).to_string(), "killed by signal 44");
         assert_eq!(Death::Exit(3).to_string(), "the process left with exit code 3");

@@ -1,81 +1,83 @@
+//! Sessions: which tests run in which environment, in which order, and why.
+
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
 use crate::{Factor, Granularity, TestId};
 
-/// Numbers the sessions of one run, in the order in which they were asked for.
+/// Numbers the sessions of one run, in the order in which techniques request them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct SessionId(pub u32);
 
-/// Numbers the environments of one run, in the order in which they came up.
+/// Numbers the environments of one run, in the order in which they start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct EnvironmentId(pub u32);
 
-/// An ordered list of tests to be executed in one environment. Self-contained: everything needed to run it elsewhere
-/// is in it.
+/// An ordered list of tests to execute in one environment. Self-contained: it holds everything that
+/// is needed to run it elsewhere.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Session {
     pub id: SessionId,
     pub purpose: Purpose,
     pub place: Placement,
     pub tests: Vec<TestId>,
-    /// A test that fails is run again right away, at most this many times, until it passes.
+    /// A test that fails runs again at once, at most this many times, until it passes.
     pub again: u32,
-    /// So many of the first tests are there only to reach a state. Where another session with the same beginning has
-    /// reached it, this one goes on from there, and the attempts at these tests are made and told once.
+    /// The first `prefix` tests only establish a state. Sessions with the same prefix share it: its
+    /// tests run, and their attempts are reported, once.
     #[serde(default)]
     pub prefix: u32,
-    /// Whether what each attempt depends on is to be told, and how finely.
+    /// Whether and how finely to record what each attempt depends on.
     #[serde(default)]
     pub depends: Option<Granularity>,
-    /// What is wanted of the state that the first `prefix` tests leave behind.
+    /// What to do with the state that the first `prefix` tests leave.
     #[serde(default)]
     pub probe: Option<Probe>,
-    /// The world in which it is to run. None: that in which the user's runner was started.
+    /// The world to run in. None: that of the user's runner.
     #[serde(default)]
     pub under: Option<Vec<Factor>>,
 }
 
-/// What is done with the state that the beginning of a session leaves behind.
+/// What to do with the state that the prefix of a session leaves.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Probe {
-    /// These cells, by their paths, are put back to what they were before, and then the rest of the session runs.
+    /// Paths of cells to restore before the rest of the session runs.
     pub restore: Vec<String>,
-    /// The lines that write these cells are to be told. Nothing is shared then.
+    /// Paths of cells whose writing lines to report. Such a session shares no prefix.
     pub watch: Vec<String>,
 }
 
-/// Why a session was asked for. A fact that is kept with its attempts.
+/// Why a technique requested a session. Stored with its attempts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Purpose {
-    /// The user's own suite, in the user's order.
+    /// The user's suite, in the user's order.
     Suite,
-    /// Tests that failed in the suite, once more after all of it.
+    /// Tests that failed in the suite, once more at its end.
     AtEnd,
-    /// Tests that failed before, in an environment in which nothing else has run.
+    /// Tests that failed before, in a fresh environment.
     Fresh,
-    /// Everything that ran in one process, in the same order, in a new one. Where a test cannot be run again in the process
-    /// in which it failed, this brings it into the same state.
+    /// Everything that ran in one process, in the same order, in a new process: recreates the state
+    /// in which a test failed where the process itself is gone.
     Again,
-    /// A test beside copies of itself, until it fails.
+    /// A test in parallel with copies of itself, until it fails.
     Stress,
-    /// A test in a fresh environment, to be looked at while it runs.
+    /// A test in a fresh environment, instrumented.
     Look,
     /// A test twice in one environment.
     Twice,
-    /// Tests in another order than the runner's.
+    /// Tests in an order other than the runner's.
     Order,
-    /// Tests in an order in which a culprit is looked for.
+    /// Tests in an order that searches for a polluter or state-setter.
     Search,
-    /// Tests that show or restore the state which others leave behind.
+    /// Tests that show or restore the state that other tests leak.
     State,
-    /// A test at the revision with which changes are compared.
+    /// A test at the base revision.
     Base,
-    /// A test in a world of somebody's choosing, to see what makes it fail.
+    /// A test in a chosen world, to find the factors that make it fail.
     Factor,
 }
 
@@ -83,28 +85,29 @@ pub enum Purpose {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Placement {
-    /// In the environment that ran the suite, in whatever state it is now.
+    /// In the environment that ran the suite, in its current state.
     Live,
-    /// In an environment in which no test has run. `Fork` is a wish: where forking is unsafe it is a new process. With
-    /// `InProcess`, which is a wish too, each of its tests has one, with those right after it that are the same test.
+    /// In an environment in which no test has run. `Fork` is a preference: where forking is unsafe,
+    /// the engine starts a new process. With `InProcess`, also a preference, each test has such an
+    /// environment of its own, shared with directly following repetitions of the same test.
     Fresh(Isolation),
 }
 
-/// How an environment came to be. Those that are less fresh are greater.
+/// How an environment was created. Less fresh ones compare greater.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Isolation {
-    /// The runner was started anew.
+    /// A new process of the runner.
     Process,
-    /// Forked from a process that had collected its tests and run none.
+    /// A fork of a process that has collected tests and run none.
     Fork,
-    /// A part of a process in which other tests have run, isolated by the runner as far as it can.
-    /// What the other tests left in the process itself is still there.
+    /// Part of a process in which other tests have run, isolated by the runner as far as it can.
+    /// State that the other tests left in the process itself is still there.
     InProcess,
 }
 
 impl Session {
-    /// A session that wants nothing but its tests run, in an environment in which no test has run before.
+    /// A session that only runs these tests, in a fresh environment.
     pub fn fresh(id: SessionId, purpose: Purpose, origin: Isolation, tests: Vec<TestId>) -> Self {
         Self {
             id,

@@ -1,9 +1,11 @@
+//! Tests and their names.
+
 use std::fmt;
 use std::sync::Arc;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// The name a test has in its own runner, exactly as that runner spells it. Cheap to clone.
+/// The name of a test, exactly as its runner spells it. Cheap to clone.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TestId(Arc<str>);
 
@@ -55,7 +57,7 @@ pub struct Test {
     pub file: Option<Arc<str>>,
     /// Counted from 1.
     pub line: Option<u32>,
-    /// The words of a command that runs it alone with the plain runner, where that does not follow from its id.
+    /// Command that runs only this test with the plain runner, where the id does not imply it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub command: Vec<String>,
 }

@@ -1,67 +1,96 @@
+//! What the engine orders an agent to do.
+
 use serde::{Deserialize, Serialize};
 
-/// What unflake tells an agent to do. Orders are carried out one after the other, in the order in which they came.
+use crate::payload::is_false;
+
+/// One line to an agent. An agent executes orders in the order in which they arrive.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "order", rename_all = "kebab-case")]
 pub enum Order {
-    /// Run these tests, by their numbers, in this order. A test that fails is run again at once as a distinct item, at
-    /// most `again` times, until it passes. Everything is torn down after the last. Answered by `start` and `done` for
-    /// each attempt, then `idle`. For an isolated agent: `jobs` processes may run at once, and one attempt may take
-    /// `limit` milliseconds.
-    Run {
-        tests: Vec<u32>,
-        again: u32,
-        #[serde(default = "one", skip_serializing_if = "is_one")]
-        jobs: u32,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        limit: Option<u64>,
-        /// What wider scopes have set up is left standing after the last test, for the next order, which tears down what
-        /// its first test does not need.
-        #[serde(default, skip_serializing_if = "is_false")]
-        hold: bool,
-        /// For an isolated agent that can: what some of the tests leave behind is to be told, in the process that runs them.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        probe: Option<Probe>,
-        /// For an isolated agent that can: `done` tells what each attempt depended on.
-        #[serde(default, skip_serializing_if = "is_false")]
-        depends: bool,
-        /// Tests need not share a process where less is known of each for it.
-        #[serde(default, skip_serializing_if = "is_false")]
-        apart: bool,
-        /// For an agent that can: each test has a in-process environment of its own, with those right after it that are the same test.
-        #[serde(default, skip_serializing_if = "is_false")]
-        in_process: bool,
-    },
-    /// Remember everything that can be reached and that tests could leave changed. Answered by `remembered`.
+    /// Run tests. Answered by `start` and `done` for each attempt, then `idle`.
+    Run(RunOrder),
+    /// Take a snapshot of all reachable state that tests could change. Answered by `remembered`.
     Remember,
-    /// Tell what differs now from what was remembered. Answered by `changed`.
+    /// Report what differs from the snapshot. Answered by `changed`.
     Compare,
-    /// Put these cells, which `changed` has named, back to what was remembered. Answered by `restored`.
+    /// Restore these cells, which `changed` named, to the snapshot. Answered by `restored`.
     Restore { cells: Vec<String> },
-    /// Until the next `idle`, tell which lines write these cells. Answered by `written`, as often as needed, before `idle`.
+    /// Until the next `idle`, report which lines write these cells. Answered by `written`, as
+    /// often as needed, before `idle`.
     Watch { cells: Vec<String> },
-    /// Tell every assertion in the project's files that are loaded. Answered by `sites`.
+    /// Report every assertion in the project's loaded files. Answered by `sites`.
     Sites,
-    /// Let the assertions fail that the JSON file at this path names. Answered by `filtering`.
+    /// Tolerate failures of the assertions in the JSON file at this path. Answered by `filtering`.
     Filter { path: String },
-    /// Make a copy of this process which connects by itself as `environment` and takes orders of its own. Answered by
-    /// `forked` or `unforkable`.
+    /// Fork this process. The child connects by itself as `environment` and takes orders of its
+    /// own. Answered by `forked` or `unforkable`.
     Fork { environment: u32 },
     /// Wait for a forked child that has ended. Answered by `reaped`.
     Reap { environment: u32 },
-    /// Leave. Answered by `bye`. `failed`, where given, is the number of tests that count as failed after all, from
-    /// which the runner is to make its exit code.
+    /// Exit. Answered by `bye`. The runner's exit code is made from `failed`, where given: the
+    /// number of tests that count as failed.
     End {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         failed: Option<u32>,
     },
 }
 
-/// What is remembered before the first test of an order is compared after some of them, and these cells are put back, before the
-/// rest runs. Answered by `changed`, and by `restored` where there are cells, before `idle`.
+/// Which tests to run, and how.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunOrder {
+    /// Numbers of tests, in this order. Everything is torn down after the last.
+    pub tests: Vec<u32>,
+    /// A test that fails runs again at once as a distinct item, at most this often, until it
+    /// passes.
+    pub again: u32,
+    /// For an isolated agent: how many processes may run at once.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub jobs: u32,
+    /// For an isolated agent: the time limit of one attempt in milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<u64>,
+    /// Wider-scoped fixtures stay set up after the last test, for the next order, which tears down
+    /// what its first test does not need.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub hold: bool,
+    /// For an isolated agent that can: report the state that tests leave in their process.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub probe: Option<ProbeOrder>,
+    /// For an isolated agent that can: `done` says what each attempt depended on.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub depends: bool,
+    /// Tests need not share a process where sharing would blur what each of them depends on.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub apart: bool,
+    /// For an agent that can: each test has an in-process environment of its own, shared with
+    /// directly following repetitions of the same test.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub in_process: bool,
+}
+
+impl RunOrder {
+    /// Runs these tests once, one at a time, without any option.
+    pub fn new(tests: Vec<u32>) -> Self {
+        Self {
+            tests,
+            again: 0,
+            jobs: 1,
+            limit: None,
+            hold: false,
+            probe: None,
+            depends: false,
+            apart: false,
+            in_process: false,
+        }
+    }
+}
+
+/// The agent compares the state after the first `after` tests with the state before the first, then
+/// restores these cells, then runs the rest. Answered by `changed`, and by `restored` where there
+/// are cells, before `idle`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Probe {
-    /// So many tests come before.
+pub struct ProbeOrder {
     pub after: u32,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub restore: Vec<String>,
@@ -69,10 +98,6 @@ pub struct Probe {
 
 fn one() -> u32 {
     1
-}
-
-fn is_false(yes: &bool) -> bool {
-    !yes
 }
 
 fn is_one(jobs: &u32) -> bool {

@@ -1,9 +1,9 @@
-//! Conversations recorded with real agents (`pytest agents/pytest/tests/core/test_transcripts.py --record`) are understood
-//! in full: every message parses, and written again it is the same JSON value.
+//! Transcripts recorded with real agents (`pytest agents/pytest/tests/core/test_transcripts.py --record`):
+//! every message parses, and serializes to the same JSON value.
 
 use serde::Deserialize;
 use serde_json::Value;
-use unflake_protocol::{Event, Order};
+use unflake_protocol::{AgentMessage, Order};
 
 #[derive(Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "from", content = "message")]
@@ -14,16 +14,18 @@ enum Recorded {
 
 fn check(place: &str, line: &str) {
     let recorded: Recorded = serde_json::from_str(line).unwrap_or_else(|error| panic!("{place}: {error}"));
-    let (said, understood) = match recorded {
-        Recorded::Agent(value) => (value.clone(), serde_json::from_value::<Event>(value).map(serde_json::to_value)),
+    let (sent, parsed) = match recorded {
+        Recorded::Agent(value) => {
+            (value.clone(), serde_json::from_value::<AgentMessage>(value).map(serde_json::to_value))
+        }
         Recorded::Unflake(value) => (value.clone(), serde_json::from_value::<Order>(value).map(serde_json::to_value)),
     };
-    let understood = understood.unwrap_or_else(|error| panic!("{place}: {error}")).expect("messages are JSON");
-    assert_eq!(said, understood, "{place}");
+    let parsed = parsed.unwrap_or_else(|error| panic!("{place}: {error}")).expect("messages are JSON");
+    assert_eq!(sent, parsed, "{place}");
 }
 
 #[test]
-fn every_recorded_message_is_understood_in_full() {
+fn every_recorded_message_round_trips() {
     let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/transcripts");
     let mut files = 0;
     for entry in std::fs::read_dir(directory).unwrap() {

@@ -76,7 +76,10 @@ impl Store {
                         let left = left.iter().map(|test| writer.test(test)).collect::<Result<_>>()?;
                         writer.tell(run, &Told::SessionEnded { session: *session, left, why: why.clone() })?;
                     }
-                    Observation::Started { .. }
+                    Observation::RunStarted { .. }
+                    | Observation::Found(_)
+                    | Observation::RunEnded(_)
+                    | Observation::Started { .. }
                     | Observation::Traced { .. }
                     | Observation::Looked { .. }
                     | Observation::Compared(_)

@@ -13,7 +13,7 @@ pub(crate) fn launch(settings: &Settings) -> Launch {
     let agents = settings.runner().agents();
     Launch {
         command: settings.command.value.clone(),
-        keeper: vec![myself.clone(), "keep".to_owned()],
+        supervisor: vec![myself.clone(), "keep".to_owned()],
         driver: agents.is_empty().then(|| driver(settings, myself)),
         agents,
         caches: unflake_runners::caches(),

@@ -33,7 +33,7 @@ fn main() -> ExitCode {
     match cli.command {
         // Child processes of unflake: their standard error belongs to the test runner, so they
         // write no log.
-        Command::Keep(args) => unflake_engine::keep(&args.arguments),
+        Command::Keep(args) => unflake_engine::supervise(&args.arguments),
         Command::Drive(args) => unflake_runners::drive(&args.option, &args.command),
         command => {
             if let Err(error) = diagnostics::init(cli.verbose) {

@@ -7,8 +7,8 @@ use std::time::Instant;
 
 use unflake_engine::{Engine, Launch, RunnerExit};
 use unflake_model::{
-    Attempt, Event, Failure, Feedback, Finding, Measurement, Observation, Problem, Purpose, QuarantineResult, Session,
-    Test, TestId, Totals,
+    Attempt, Failure, Feedback, Finding, Measurement, Observation, Problem, Purpose, QuarantineResult, Session, Test,
+    TestId, Totals,
 };
 use unflake_report::Progress;
 use unflake_runners::ReplayedSession;
@@ -90,7 +90,7 @@ impl Campaign<'_> {
         command: &[String],
         gates: impl Fn(&Gathered, &Finding) -> bool,
     ) -> Gathered {
-        self.show(&Event::Began { command: command.to_vec() });
+        self.show(&Observation::RunStarted { command: command.to_vec() });
         self.gathered.listed = exec.list(&mut |batch| self.hear(batch));
         diagnostics::log_listing(self.gathered.listed, self.now());
         if self.gathered.listed && !self.gathered.tests.is_empty() {
@@ -134,7 +134,7 @@ impl Campaign<'_> {
         self.gathered.answers = self.memory.answers();
         lower(&mut self.gathered.findings, &self.gathered.answers);
         for finding in self.gathered.findings.clone() {
-            self.show(&Event::Found(finding));
+            self.show(&Observation::Found(Box::new(finding)));
         }
         let now = self.now();
         let after_suite = self.gathered.suite_ended.map_or(0.0, |ended| now - ended);
@@ -143,7 +143,7 @@ impl Campaign<'_> {
         self.gathered.closed = Some(exec.close(failed, &mut |batch| self.hear(batch)));
         self.gathered.totals =
             Totals { seconds: self.now(), rerun_seconds: self.gathered.rerun_seconds + after_suite, interrupted };
-        let ended = Event::Ended(self.gathered.totals.clone());
+        let ended = Observation::RunEnded(self.gathered.totals.clone());
         self.show(&ended);
         self.gathered
     }
@@ -189,14 +189,14 @@ impl Campaign<'_> {
             diagnostics::log_observation(observation);
             self.inquiry.hear(observation);
             self.gather(observation);
-            self.show(&Event::Observed(observation.clone()));
+            self.show(observation);
         }
         let now = self.now();
         let _ = self.progress.tick(now, &mut io::stderr());
     }
 
     /// A display that fails is no reason to stop.
-    fn show(&mut self, event: &Event) {
+    fn show(&mut self, event: &Observation) {
         let now = self.now();
         let mut out = io::stderr();
         let _ = self.progress.event(now, event, &mut out);
@@ -222,7 +222,10 @@ impl Campaign<'_> {
                     gathered.notes.push(note.clone());
                 }
             }
-            Observation::Started { .. }
+            Observation::RunStarted { .. }
+            | Observation::Found(_)
+            | Observation::RunEnded(_)
+            | Observation::Started { .. }
             | Observation::Compared(_)
             | Observation::Depends { .. }
             | Observation::Under { .. }

@@ -1,6 +1,7 @@
-//! Sessions that share a prefix of tests share the processes that ran it: parked forks.
+//! Sessions that start with the same tests share the processes that ran them: environments parked at
+//! the branching points are forked for each session. Rationale: docs/design/fork-tree.md.
 
-pub(crate) mod prefix;
+pub(crate) mod path;
 pub(crate) mod route;
 pub(crate) mod tree;
 pub(crate) mod walk;

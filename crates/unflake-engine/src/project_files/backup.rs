@@ -1,4 +1,5 @@
-//! What was in files before they were put back. Nobody can tell for sure whether a test or a person wrote it, so it is kept.
+//! Backups of changed files, made before they are restored: a person may have made the change, not
+//! a test.
 
 use std::fs;
 use std::io;
@@ -7,25 +8,27 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
-/// A file that is larger is not put back.
-const LARGEST: u64 = 50 << 20;
-/// Beyond so many, tests are at work and nobody else.
-const MOST_FILES: usize = 2000;
-const MOST_BYTES: u64 = 200 << 20;
-/// So many versions of one file are kept: the first ones and the last.
+/// A larger file is not restored.
+const MAX_FILE: u64 = 50 << 20;
+/// Further files are restored without a backup: so many changes are the work of tests.
+const MAX_FILES: usize = 2000;
+const MAX_BYTES: u64 = 200 << 20;
+/// Number of versions of one file that are kept: the first ones and the last.
 const VERSIONS: usize = 5;
-const KEPT_FOR: Duration = Duration::from_secs(7 * 24 * 3600);
+/// Older backups are removed.
+const MAX_AGE: Duration = Duration::from_secs(7 * 24 * 3600);
 
 #[derive(Serialize, Deserialize)]
-pub(crate) struct Displaced {
+/// Where backups of this run go. The directory is created with the first backup.
+pub(crate) struct Backups {
     base: PathBuf,
     directory: PathBuf,
     files: usize,
     bytes: u64,
 }
 
-impl Displaced {
-    /// Below `base` each run has a directory of its own, which is made when it is needed.
+impl Backups {
+    /// Each run has a directory of its own below `base`.
     pub(crate) fn new(base: &Path) -> Self {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
         let base = base.join("displaced");
@@ -33,37 +36,38 @@ impl Displaced {
         Self { base, directory, files: 0, bytes: 0 }
     }
 
-    /// Where they are. None when there are none.
+    /// The directory. None without backups.
     pub(crate) fn directory(&self) -> Option<&Path> {
         (self.files > 0).then_some(&self.directory)
     }
 
-    /// Keeps what is in `path` now, which is called `name` below the project. False when it must be left where it is.
-    pub(crate) fn keep(&mut self, path: &Path, name: &Path) -> bool {
-        let Ok(facts) = path.symlink_metadata() else { return true };
-        if !facts.is_file() {
+    /// Copies the file at `path`, which is `name` relative to the project. False when it could not be
+    /// copied, so that it must not be overwritten.
+    pub(crate) fn save(&mut self, path: &Path, name: &Path) -> bool {
+        let Ok(metadata) = path.symlink_metadata() else { return true };
+        if !metadata.is_file() {
             return true;
         }
-        if facts.len() > LARGEST {
+        if metadata.len() > MAX_FILE {
             return false;
         }
-        if self.files >= MOST_FILES || self.bytes >= MOST_BYTES {
+        if self.files >= MAX_FILES || self.bytes >= MAX_BYTES {
             return true;
         }
         if self.files == 0 {
             self.remove_old();
         }
-        // What was a file once may be a directory the next time; then it has its whole path for a name.
+        // If the path is a directory in an earlier backup, the file gets its whole path as a name.
         let flat = name.to_string_lossy().replace('/', "%");
-        let kept = self.copy(path, name).or_else(|_| self.copy(path, Path::new(&flat)));
-        if let Ok(true) = kept {
+        let copied = self.copy(path, name).or_else(|_| self.copy(path, Path::new(&flat)));
+        if let Ok(true) = copied {
             self.files += 1;
-            self.bytes += facts.len();
+            self.bytes += metadata.len();
         }
-        kept.is_ok()
+        copied.is_ok()
     }
 
-    /// Whether it is new.
+    /// Whether the content is new.
     fn copy(&self, path: &Path, name: &Path) -> io::Result<bool> {
         let mut version = 1;
         let mut to = self.directory.join(name);
@@ -83,9 +87,11 @@ impl Displaced {
 
     fn remove_old(&self) {
         for entry in fs::read_dir(&self.base).into_iter().flatten().flatten() {
-            let age =
-                entry.metadata().and_then(|facts| facts.modified()).map(|made| made.elapsed().unwrap_or_default());
-            if age.is_ok_and(|age| age > KEPT_FOR) {
+            let age = entry
+                .metadata()
+                .and_then(|metadata| metadata.modified())
+                .map(|made| made.elapsed().unwrap_or_default());
+            if age.is_ok_and(|age| age > MAX_AGE) {
                 let _ = fs::remove_dir_all(entry.path());
             }
         }

@@ -1,55 +1,56 @@
-//! Putting files back when unflake itself has been killed: its keepers do so, with what is written down here.
+//! Restores project files after unflake was killed: supervisors do so, from a snapshot on disk.
 
 use std::fs;
 use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
-use crate::project_files::snapshot::Files;
+use crate::project_files::snapshot::ProjectSnapshot;
 
-/// Everything that is known of the files.
-const KNOWN: &str = "known";
-/// There while sessions run.
+/// The snapshot as JSON.
+const SNAPSHOT: &str = "known";
+/// Exists while sessions run.
 const OPEN: &str = "open";
-/// There while a keeper puts files back.
+/// Exists while a supervisor restores files.
 const TAKEN: &str = "taken";
-/// How long another keeper may take to end its processes, and how long to put files back.
-const OTHERS_END: Duration = Duration::from_millis(100);
-const OTHERS_RESTORE: Duration = Duration::from_secs(10);
+/// How long another supervisor may take to kill its processes.
+const KILL_DELAY: Duration = Duration::from_millis(100);
+/// How long another supervisor may take to restore files.
+const RESTORE_TIMEOUT: Duration = Duration::from_secs(10);
 
-impl Files {
-    /// Sessions run from now on. Where it cannot be written down, killing unflake leaves files as they are then.
-    pub(crate) fn open(&mut self) {
-        let known = self.copies().join(KNOWN);
-        if self.is_unsaved() {
+impl ProjectSnapshot {
+    /// Sessions run from now on. If this cannot be written, files are not restored after a kill.
+    pub(crate) fn mark_open(&mut self) {
+        let path = self.copies().join(SNAPSHOT);
+        if self.take_unsaved() {
             let text = serde_json::to_vec(self).unwrap_or_default();
-            let _ = fs::write(known, text);
+            let _ = fs::write(path, text);
         }
         let _ = fs::write(self.copies().join(OPEN), "");
     }
 
-    /// No session runs any more, and files are as they should be.
-    pub(crate) fn close(&self) {
+    /// No session runs any more, and files are restored.
+    pub(crate) fn mark_closed(&self) {
         let _ = fs::remove_file(self.copies().join(OPEN));
     }
 }
 
-/// Puts files back if sessions were running. Several keepers may be about it; one does it and the others wait.
+/// Restores files if sessions were running. Of several supervisors one does so, the others wait.
 pub(crate) fn recover(copies: &Path) {
     let (open, taken) = (copies.join(OPEN), copies.join(TAKEN));
     if fs::rename(&open, &taken).is_err() {
         let mut waited = Duration::ZERO;
-        while taken.exists() && waited < OTHERS_RESTORE {
-            thread::sleep(OTHERS_END);
-            waited += OTHERS_END;
+        while taken.exists() && waited < RESTORE_TIMEOUT {
+            thread::sleep(KILL_DELAY);
+            waited += KILL_DELAY;
         }
         return;
     }
-    thread::sleep(OTHERS_END);
-    if let Ok(text) = fs::read(copies.join(KNOWN))
-        && let Ok(mut files) = serde_json::from_slice::<Files>(&text)
+    thread::sleep(KILL_DELAY);
+    if let Ok(text) = fs::read(copies.join(SNAPSHOT))
+        && let Ok(mut snapshot) = serde_json::from_slice::<ProjectSnapshot>(&text)
     {
-        let _ = files.restore();
+        let _ = snapshot.restore();
     }
     let _ = fs::remove_file(taken);
 }

@@ -1,4 +1,5 @@
-//! Rings when something below the watched directories has changed. Only a hint: what has changed is for a look to say.
+//! Notices that something in the watched directories has changed, with inotify. Only a hint: a scan
+//! shows what has changed.
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -10,17 +11,17 @@ use nix::{
 };
 
 #[cfg(target_os = "linux")]
-pub(crate) struct Bell {
-    /// None where not everything can be watched: then it is no use.
+pub(crate) struct FsWatcher {
+    /// None where not every directory can be watched: then it is useless.
     inotify: Option<Inotify>,
-    rung: bool,
+    has_changes: bool,
 }
 
 #[cfg(target_os = "linux")]
-impl Bell {
+impl FsWatcher {
     pub(crate) fn new() -> Self {
         let flags = InitFlags::IN_NONBLOCK | InitFlags::IN_CLOEXEC;
-        Self { inotify: Inotify::init(flags).ok(), rung: false }
+        Self { inotify: Inotify::init(flags).ok(), has_changes: false }
     }
 
     pub(crate) fn watch(&mut self, directory: &Path) {
@@ -30,47 +31,48 @@ impl Bell {
             | AddWatchFlags::IN_ATTRIB
             | AddWatchFlags::IN_MOVE
             | AddWatchFlags::IN_ONLYDIR;
-        // The number of watches is limited for each user.
+        // The number of watches per user is limited.
         self.inotify = self.inotify.take().filter(|inotify| match inotify.add_watch(directory, changes) {
             Ok(_) | Err(Errno::ENOENT | Errno::ENOTDIR) => true,
             Err(_) => false,
         });
     }
 
-    /// Whether it has rung since it was silenced, for anything but these names. None: nobody knows.
-    pub(crate) fn has_rung(&mut self, passed_over: impl Fn(&OsStr) -> bool) -> Option<bool> {
+    /// Whether anything has changed since the last reset, except ignored names. None: not known.
+    pub(crate) fn has_changes(&mut self, is_ignored: impl Fn(&OsStr) -> bool) -> Option<bool> {
         let inotify = self.inotify.as_ref()?;
         while let Ok(events) = inotify.read_events() {
-            // An event without a name is of a directory itself, which its parent tells too, or says that there were too many.
-            let heard = |name: Option<&OsStr>, mask: AddWatchFlags| match name {
-                Some(name) => !passed_over(name),
+            // An event without a name concerns a watched directory itself, whose parent has an event
+            // too, or reports an overflow.
+            let counts = |name: Option<&OsStr>, mask: AddWatchFlags| match name {
+                Some(name) => !is_ignored(name),
                 None => mask.contains(AddWatchFlags::IN_Q_OVERFLOW),
             };
-            self.rung |= events.iter().any(|event| heard(event.name.as_deref(), event.mask));
+            self.has_changes |= events.iter().any(|event| counts(event.name.as_deref(), event.mask));
         }
-        Some(self.rung)
+        Some(self.has_changes)
     }
 
-    pub(crate) fn silence(&mut self) {
-        let _ = self.has_rung(|_| true);
-        self.rung = false;
+    pub(crate) fn reset(&mut self) {
+        let _ = self.has_changes(|_| true);
+        self.has_changes = false;
     }
 }
 
 #[cfg(not(target_os = "linux"))]
-pub(crate) struct Bell;
+pub(crate) struct FsWatcher;
 
 #[cfg(not(target_os = "linux"))]
-impl Bell {
+impl FsWatcher {
     pub(crate) fn new() -> Self {
         Self
     }
 
     pub(crate) fn watch(&mut self, _: &Path) {}
 
-    pub(crate) fn has_rung(&mut self, _: impl Fn(&OsStr) -> bool) -> Option<bool> {
+    pub(crate) fn has_changes(&mut self, _: impl Fn(&OsStr) -> bool) -> Option<bool> {
         None
     }
 
-    pub(crate) fn silence(&mut self) {}
+    pub(crate) fn reset(&mut self) {}
 }

@@ -1,73 +1,105 @@
-//! Sessions that are compared with each other find the same files. After each, what it changed in the project is put back; once one
-//! is seen to write there, they run one at a time, and those that ran beside it are repeated.
+//! File isolation: sessions that are compared with each other find the same project files.
+//!
+//! After each session the files that it changed are restored. Once a session is seen to write files,
+//! compared sessions run one at a time, and those that overlapped with it are repeated; their events
+//! are held back until it is known that they count.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use tracing::{debug, info};
 use unflake_model::{Observation, Session, SessionId};
 
-use crate::active_session::Work;
 use crate::engine::Engine;
-use crate::project_files::backup::Displaced;
-use crate::project_files::snapshot::Files;
+use crate::project_files::backup::Backups;
+use crate::project_files::snapshot::ProjectSnapshot;
+use crate::session::active::ActiveSession;
 
-/// Where in the run's directory files are kept.
-pub(crate) const FILES: &str = "files";
-/// How long processes that are killed may take to end.
-const THEY_END: Duration = Duration::from_millis(200);
-/// So many names are told; more are only counted.
-const NAMED: usize = 5;
+/// Name of the directory with copies of project files, in the run directory.
+pub(crate) const COPIES_DIR: &str = "files";
+/// How long killed processes may take to exit.
+const EXIT_DELAY: Duration = Duration::from_millis(200);
+/// So many file names are listed in a note; further ones are counted.
+const MAX_NAMES: usize = 5;
 
 #[derive(Default)]
-pub(crate) struct Guard {
-    files: Looked,
-    one_at_a_time: bool,
-    /// What is not told before it is known whether another session was in the way.
+pub(crate) struct FileIsolation {
+    snapshot: SnapshotStatus,
+    /// Compared sessions run one at a time.
+    is_serial: bool,
+    /// Events of sessions that may have to be repeated.
     held: BTreeMap<SessionId, Vec<Observation>>,
 }
 
 #[derive(Default)]
-enum Looked {
+enum SnapshotStatus {
     #[default]
-    NotYet,
-    Kept(Box<Files>),
-    /// There is too much of it.
-    Never,
+    NotTaken,
+    Taken(Box<ProjectSnapshot>),
+    /// The project is too large, or a file operation failed.
+    Impossible,
 }
 
-/// A session that runs while files are looked after.
-pub(crate) struct Window {
-    /// Others ran at the same time.
-    crowded: bool,
+/// A compared session runs, and its effects on files are observed.
+pub(crate) struct FileWindow {
+    /// Another compared session ran at the same time.
+    is_overlapped: bool,
 }
 
-impl Guard {
-    fn files(&mut self) -> Option<&mut Files> {
-        match &mut self.files {
-            Looked::Kept(files) => Some(files),
-            Looked::NotYet | Looked::Never => None,
+impl FileIsolation {
+    fn snapshot(&mut self) -> Option<&mut ProjectSnapshot> {
+        match &mut self.snapshot {
+            SnapshotStatus::Taken(snapshot) => Some(snapshot),
+            SnapshotStatus::NotTaken | SnapshotStatus::Impossible => None,
         }
     }
 
-    /// Takes out what is not to be told yet.
-    pub(crate) fn hold_back(&mut self, seen: &mut Vec<Observation>) {
+    /// Files are not restored any more.
+    fn disable(&mut self, why: &str) -> Observation {
+        debug!(why, "project files are not restored");
+        self.snapshot = SnapshotStatus::Impossible;
+        Observation::Note(format!("files that tests change are not put back between runs: {why}"))
+    }
+
+    /// Takes out the events that may not count.
+    pub(crate) fn hold_back(&mut self, events: &mut Vec<Observation>) {
         if self.held.is_empty() {
             return;
         }
-        for observation in std::mem::take(seen) {
-            match session_of(&observation).and_then(|session| self.held.get_mut(&session)) {
-                Some(held) => held.push(observation),
-                None => seen.push(observation),
+        for event in std::mem::take(events) {
+            match holdable_session(&event).and_then(|session| self.held.get_mut(&session)) {
+                Some(held) => held.push(event),
+                None => events.push(event),
             }
         }
     }
+
+    /// What was done to files, for the user.
+    pub(crate) fn notes(&mut self) -> Vec<Observation> {
+        let Some(snapshot) = self.snapshot() else { return Vec::new() };
+        let mut notes = Vec::new();
+        if !snapshot.restored.is_empty() {
+            let place = snapshot.backup_dir().map(|place| format!("; what was in them is in {}", place.display()));
+            let names = list_names(&snapshot.restored);
+            notes.push(format!(
+                "files that changed while tests ran were put back: {names}{}",
+                place.unwrap_or_default()
+            ));
+        }
+        if !snapshot.unrestored.is_empty() {
+            let names = list_names(&snapshot.unrestored);
+            notes.push(format!("files that changed while tests ran were left as they are now: {names}"));
+        }
+        notes.into_iter().map(Observation::Note).collect()
+    }
 }
 
-/// That a test has begun is told at once, for whoever looks on.
-fn session_of(observation: &Observation) -> Option<SessionId> {
-    match observation {
+/// The session whose repetition would make this event obsolete. `Started` is never held back: it
+/// only shows progress.
+fn holdable_session(event: &Observation) -> Option<SessionId> {
+    match event {
         Observation::Attempted(attempt) => Some(attempt.session),
         Observation::Depends { session, .. }
         | Observation::Left { session, .. }
@@ -78,148 +110,134 @@ fn session_of(observation: &Observation) -> Option<SessionId> {
 }
 
 impl Engine {
-    /// Whether a session need not wait for another to end.
-    pub(crate) fn may_begin(&self, work: &Work) -> bool {
-        let alone = self.guard.one_at_a_time && work.is_compared();
-        !alone || !self.works.iter().any(|placed| placed.work.is_compared())
+    /// Whether a session need not wait for the end of another.
+    pub(crate) fn may_start(&self, work: &ActiveSession) -> bool {
+        let is_alone = self.files.is_serial && work.is_compared();
+        !is_alone || !self.sessions.running().any(|placed| placed.work.is_compared())
     }
 
-    /// A session is about to have its first order.
+    /// A session is about to receive its first order.
     pub(crate) fn open_window(&mut self, at: usize) {
-        if self.works[at].window.is_some() || !self.works[at].work.is_compared() {
+        if self.sessions[at].window.is_some() || !self.sessions[at].work.is_compared() {
             return;
         }
-        if matches!(self.guard.files, Looked::NotYet) {
-            self.look_at_files();
+        if matches!(self.files.snapshot, SnapshotStatus::NotTaken) {
+            self.take_file_snapshot();
         }
-        let crowded = self.works.iter().any(|placed| placed.window.is_some());
-        let Some(files) = self.guard.files() else { return };
-        // What changed while nothing ran is as somebody wants it.
-        if !crowded
-            && files.may_have_changed()
-            && let Err(why) = files.adopt()
+        let is_overlapped = self.sessions.has_window();
+        let Some(snapshot) = self.files.snapshot() else { return };
+        // A change while nothing ran was made on purpose.
+        if !is_overlapped
+            && snapshot.may_have_changed()
+            && let Err(why) = snapshot.adopt()
         {
-            return self.leave_files(&why);
+            return self.events.push(self.files.disable(&why));
         }
-        if !crowded {
-            files.open();
+        if !is_overlapped {
+            snapshot.mark_open();
         }
-        self.works.iter_mut().filter_map(|placed| placed.window.as_mut()).for_each(|window| window.crowded = true);
-        self.works[at].window = Some(Window { crowded });
-        let company = self.works.len() > 1 || self.waiting.iter().any(Work::is_compared);
-        if self.launch.jobs > 1 && company && !self.guard.one_at_a_time {
-            self.guard.held.insert(self.works[at].work.session.id, Vec::new());
+        self.sessions
+            .running_mut()
+            .filter_map(|placed| placed.window.as_mut())
+            .for_each(|one| one.is_overlapped = true);
+        self.sessions[at].window = Some(FileWindow { is_overlapped });
+        let has_company = self.sessions.len() > 1 || self.sessions.waiting().any(ActiveSession::is_compared);
+        if self.starter.launch().jobs > 1 && has_company && !self.files.is_serial {
+            self.files.held.insert(self.sessions[at].work.session.id, Vec::new());
         }
     }
 
-    fn look_at_files(&mut self) {
-        let root = PathBuf::from(&self.suite.root);
-        let here = self.launch.directory.clone().or_else(|| std::env::current_dir().ok());
-        // Files in the language of the tests are edited by people; a test that changes one that was there is rare.
-        let hold_tests = self.suite.tests.iter().filter_map(|test| test.file.as_deref().map(Path::new));
-        let source: BTreeSet<OsString> = hold_tests.filter_map(|file| file.extension()).map(Into::into).collect();
+    fn take_file_snapshot(&mut self) {
+        let (launch, listing) = (self.starter.launch(), self.suite.listing());
+        let root = PathBuf::from(&listing.root);
+        let here = launch.directory.clone().or_else(|| std::env::current_dir().ok());
+        // People edit files in the language of the tests; a test that changes an existing one is rare.
+        let test_files = listing.tests.iter().filter_map(|test| test.file.as_deref().map(Path::new));
+        let source: BTreeSet<OsString> = test_files.filter_map(|file| file.extension()).map(Into::into).collect();
         let roots: Vec<PathBuf> = [root].into_iter().chain(here).filter(|path| path.is_absolute()).collect();
         let temporary = std::env::temp_dir();
-        let displaced = Displaced::new(self.launch.cache.as_deref().unwrap_or(&temporary));
-        match Files::look(&roots, source, &self.launch.caches, &self.directory.path().join(FILES), displaced) {
-            Ok(files) => self.guard.files = Looked::Kept(Box::new(files)),
-            Err(why) => self.leave_files(&why),
+        let backups = Backups::new(launch.cache.as_deref().unwrap_or(&temporary));
+        match ProjectSnapshot::take(&roots, source, &launch.caches, &self.starter.run_dir().join(COPIES_DIR), backups) {
+            Ok(snapshot) => {
+                debug!(?roots, "snapshot of the project files taken");
+                self.files.snapshot = SnapshotStatus::Taken(Box::new(snapshot));
+            }
+            Err(why) => self.events.push(self.files.disable(&why)),
         }
     }
 
-    fn leave_files(&mut self, why: &str) {
-        self.guard.files = Looked::Never;
-        self.seen.push(Observation::Note(format!("files that tests change are not put back between runs: {why}")));
-    }
-
-    /// Whether files have changed since this session began.
+    /// Whether files have changed since this session started.
     pub(crate) fn has_written(&mut self, at: usize) -> bool {
-        let in_window = self.works[at].window.is_some();
-        self.guard.files().is_some_and(|files| in_window && files.may_have_changed())
+        let is_observed = self.sessions[at].window.is_some();
+        self.files.snapshot().is_some_and(|snapshot| is_observed && snapshot.may_have_changed())
     }
 
-    /// Whether others ran beside it.
-    pub(crate) fn is_crowded(&self, at: usize) -> bool {
-        self.works[at].window.as_ref().is_some_and(|window| window.crowded)
+    /// Whether another compared session ran at the same time.
+    pub(crate) fn is_overlapped(&self, at: usize) -> bool {
+        self.sessions[at].window.as_ref().is_some_and(|window| window.is_overlapped)
     }
 
-    /// A session is over. What was held back of it is told, or it is repeated.
-    pub(crate) fn close_window(&mut self, session: Session, window: Window) {
-        let written = self.guard.files().is_some_and(Files::may_have_changed);
-        if written && !std::mem::replace(&mut self.guard.one_at_a_time, true) {
-            self.go_one_by_one();
+    /// A session has ended. Its held events are emitted, or it is repeated.
+    pub(crate) fn close_window(&mut self, session: Session, window: FileWindow) {
+        let has_written = self.files.snapshot().is_some_and(ProjectSnapshot::may_have_changed);
+        if has_written && !std::mem::replace(&mut self.files.is_serial, true) {
+            self.run_serially();
         }
-        self.guard.hold_back(&mut self.seen);
-        let held = self.guard.held.remove(&session.id);
-        match held {
-            Some(_) if written && window.crowded && self.stopped().is_none() => {
-                self.tree.open_dead_ends();
-                self.waiting.push_front(Work::new(session, !self.suite.isolated));
+        self.files.hold_back(&mut self.events);
+        match self.files.held.remove(&session.id) {
+            Some(_) if has_written && window.is_overlapped && self.stop.reason().is_none() => {
+                debug!(session = session.id.0, "files changed while other sessions ran: session requeued");
+                self.fork_tree.clear_unreachable();
+                self.sessions.requeue(session);
             }
-            held => self.seen.extend(held.into_iter().flatten()),
+            held => self.events.extend(held.into_iter().flatten()),
         }
-        let all_closed = !self.works.iter().any(|placed| placed.window.is_some());
-        if let Some(files) = self.guard.files().filter(|_| all_closed) {
-            let restored = if written { files.restore() } else { Ok(()) };
-            files.close();
+        let is_last = !self.sessions.has_window();
+        if let Some(snapshot) = self.files.snapshot().filter(|_| is_last) {
+            let restored = if has_written { snapshot.restore() } else { Ok(()) };
+            snapshot.mark_closed();
             if let Err(why) = restored {
-                self.leave_files(&why);
+                self.events.push(self.files.disable(&why));
             }
         }
     }
 
-    /// Sessions that have not begun wait for their turn, and states that were reached in company are not used.
-    fn go_one_by_one(&mut self) {
-        if self.launch.jobs < 2 {
+    /// Sessions that have not started wait for their turn, and states that were reached while other
+    /// sessions ran are not used.
+    fn run_serially(&mut self) {
+        if self.starter.launch().jobs < 2 {
             return;
         }
+        info!("tests write project files: compared sessions run one at a time from here on");
         let note = "tests write files into the project: sessions that are compared run one at a time from here on, and \
                     those that were in each other's way are repeated";
-        self.seen.push(Observation::Note(note.to_owned()));
-        self.tree.leave_all();
-        while let Some(at) = self.works.iter().position(|placed| placed.window.is_none() && placed.work.is_compared()) {
-            let placed = self.works.remove(at);
-            if let Some(environment) = placed.environment.and_then(|id| self.environments.get_mut(&id)) {
+        self.events.push(Observation::Note(note.to_owned()));
+        self.fork_tree.retire_all();
+        while let Some(at) = self.sessions.position(|placed| placed.window.is_none() && placed.work.is_compared()) {
+            let placed = self.sessions.remove(at);
+            if let Some(environment) = placed.environment.and_then(|id| self.environments.get_mut(id)) {
                 environment.end();
             }
-            self.waiting.push_front(Work::new(placed.work.session, !self.suite.isolated));
+            debug!(parent: &placed.work.span, "session requeued");
+            self.sessions.requeue(placed.work.session);
         }
-    }
-
-    /// Says what has been done to files. All have ended.
-    pub(crate) fn tell_of_files(&mut self) {
-        let Some(files) = self.guard.files() else { return };
-        let mut notes = Vec::new();
-        if !files.put_back.is_empty() {
-            let place = files.displaced().map(|place| format!("; what was in them is in {}", place.display()));
-            let names = named(&files.put_back);
-            notes.push(format!(
-                "files that changed while tests ran were put back: {names}{}",
-                place.unwrap_or_default()
-            ));
-        }
-        if !files.left.is_empty() {
-            let names = named(&files.left);
-            notes.push(format!("files that changed while tests ran were left as they are now: {names}"));
-        }
-        self.seen.extend(notes.into_iter().map(Observation::Note));
     }
 }
 
 impl Drop for Engine {
-    /// Where something went wrong inside unflake, sessions may be under way: they end, and files are put back.
+    /// After a panic sessions may still run: kills them and restores files.
     fn drop(&mut self) {
-        if self.works.iter().any(|placed| placed.window.is_some()) {
-            self.environments.values_mut().for_each(|environment| environment.kill());
-            std::thread::sleep(THEY_END);
-            let _ = self.guard.files().map(Files::restore);
+        if self.sessions.has_window() {
+            self.environments.kill_all();
+            std::thread::sleep(EXIT_DELAY);
+            let _ = self.files.snapshot().map(ProjectSnapshot::restore);
         }
     }
 }
 
-fn named(paths: &BTreeSet<PathBuf>) -> String {
-    let names: Vec<String> = paths.iter().take(NAMED).map(|path| path.display().to_string()).collect();
-    let more = paths.len().saturating_sub(NAMED);
+fn list_names(paths: &BTreeSet<PathBuf>) -> String {
+    let names: Vec<String> = paths.iter().take(MAX_NAMES).map(|path| path.display().to_string()).collect();
+    let more = paths.len().saturating_sub(MAX_NAMES);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     names.join(", ") + &more
 }

@@ -6,5 +6,3 @@ pub(crate) mod file_stat;
 pub(crate) mod fs_watcher;
 pub(crate) mod isolation;
 pub(crate) mod snapshot;
-#[cfg(test)]
-pub(crate) mod snapshot_tests;

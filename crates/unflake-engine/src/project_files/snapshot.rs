@@ -1,5 +1,8 @@
-//! The files of the project as they were before tests ran, to be put back when tests have changed them. Sessions that are
-//! compared with each other must find the same files, and copies of a process share them.
+//! The project files as they were before tests ran, and how to restore them. Forks of a process
+//! share files, and compared sessions must find the same ones.
+
+#[cfg(test)]
+mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
@@ -10,53 +13,56 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
+use tracing::debug;
 
-use crate::project_files::backup::Displaced;
-use crate::project_files::file_stat::{Kind, Known, Look};
-use crate::project_files::fs_watcher::Bell;
+use crate::project_files::backup::Backups;
+use crate::project_files::file_stat::{FileKind, FileRecord, FileStat};
+use crate::project_files::fs_watcher::FsWatcher;
 
-const MOST_FILES: usize = 20_000;
-const MOST_BYTES: u64 = 200 << 20;
-/// What version control, editors and unflake keep for themselves; caches of runners are given.
-const PASSED_OVER: [&str; 5] = [".git", ".hg", ".svn", ".idea", ".unflake"];
+const MAX_FILES: usize = 20_000;
+const MAX_BYTES: u64 = 200 << 20;
+/// Files of version control, editors and unflake, which are not restored. Runners declare their own.
+const IGNORED: [&str; 5] = [".git", ".hg", ".svn", ".idea", ".unflake"];
 
+/// All project files with their content. Serialized for recovery after a crash.
 #[derive(Serialize, Deserialize)]
-pub(crate) struct Files {
-    /// Neither is below the other.
+pub(crate) struct ProjectSnapshot {
+    /// None is below another.
     roots: Vec<PathBuf>,
-    known: BTreeMap<PathBuf, Known>,
-    /// Where copies of files are.
+    records: BTreeMap<PathBuf, FileRecord>,
+    /// Directory with copies of files.
     copies: PathBuf,
     next_copy: u64,
     bytes: u64,
-    #[serde(skip, default = "Bell::new")]
-    bell: Bell,
-    displaced: Displaced,
-    /// Files that this process has had open.
+    #[serde(skip, default = "FsWatcher::new")]
+    watcher: FsWatcher,
+    backups: Backups,
+    /// Files that this process has had open, such as the history. They are ignored.
     ours: BTreeSet<PathBuf>,
-    /// What is known has changed since it was last asked.
+    /// The records have changed since they were last written to disk.
     #[serde(skip)]
-    unsaved: bool,
-    /// The extensions of files that a person edits rather than a test. They are left as they are.
+    is_unsaved: bool,
+    /// Extensions of files that people edit rather than tests. They are never overwritten.
     source: BTreeSet<OsString>,
     /// Names of caches and build directories of runners.
     caches: BTreeSet<String>,
-    /// When version control last moved the project from one state to another.
-    moved: Option<SystemTime>,
-    /// What has been put back at least once, and what has been left, both relative to their root.
-    pub(crate) put_back: BTreeSet<PathBuf>,
-    pub(crate) left: BTreeSet<PathBuf>,
+    /// When version control last changed the working tree.
+    checkout_time: Option<SystemTime>,
+    /// Files that were restored at least once, relative to their root.
+    pub(crate) restored: BTreeSet<PathBuf>,
+    /// Changed files that were not restored, relative to their root.
+    pub(crate) unrestored: BTreeSet<PathBuf>,
 }
 
-impl Files {
-    /// Keeps all files below these directories. `source` are the extensions of those that are not put back, `caches` the names of
-    /// those that are not looked at.
-    pub(crate) fn look(
+impl ProjectSnapshot {
+    /// Copies all files below `roots` to `copies`. Files with an extension in `source` are never
+    /// overwritten later. The error is for the user.
+    pub(crate) fn take(
         roots: &[PathBuf],
         source: BTreeSet<OsString>,
         caches: &[&str],
         copies: &Path,
-        displaced: Displaced,
+        backups: Backups,
     ) -> Result<Self, String> {
         if !cfg!(target_os = "linux") {
             return Err("that is done on Linux only".to_owned());
@@ -68,116 +74,118 @@ impl Files {
                 outermost.push(root);
             }
         }
-        let mut files = Self {
+        let mut snapshot = Self {
             roots: outermost,
-            known: BTreeMap::new(),
+            records: BTreeMap::new(),
             copies: copies.to_owned(),
             next_copy: 0,
             bytes: 0,
-            bell: Bell::new(),
-            displaced,
+            watcher: FsWatcher::new(),
+            backups,
             ours: BTreeSet::new(),
-            unsaved: true,
+            is_unsaved: true,
             source,
             caches: caches.iter().map(|name| (*name).to_owned()).collect(),
-            moved: None,
-            put_back: BTreeSet::new(),
-            left: BTreeSet::new(),
+            checkout_time: None,
+            restored: BTreeSet::new(),
+            unrestored: BTreeSet::new(),
         };
-        files.adopt()?;
-        Ok(files)
+        snapshot.adopt()?;
+        Ok(snapshot)
     }
 
-    /// Whether anything may have changed since it was looked at or put back.
+    /// Whether anything may have changed since the files were adopted or restored.
     pub(crate) fn may_have_changed(&mut self) -> bool {
-        self.look_for_ours();
+        self.find_ours();
         let is_ours = |name: &OsStr| self.ours.iter().any(|path| belongs_to(name, path));
-        let rung = self.bell.has_rung(|name| is_passed_over(name, &self.caches) || is_ours(name));
-        rung.unwrap_or_else(|| self.differs())
+        let changed = self.watcher.has_changes(|name| is_ignored(name, &self.caches) || is_ours(name));
+        changed.unwrap_or_else(|| self.differs())
     }
 
-    /// Files that this process has open. Only below what is watched: a file elsewhere of the same name is another.
-    fn look_for_ours(&mut self) {
+    /// Remembers which project files this process has open. Files elsewhere are left out: a project
+    /// file of the same name is another.
+    fn find_ours(&mut self) {
         let root = |root: &PathBuf| [Some(root.clone()), root.canonicalize().ok()];
         let roots: Vec<PathBuf> = self.roots.iter().flat_map(root).flatten().collect();
-        self.ours.extend(open_here().into_iter().filter(|path| roots.iter().any(|root| path.starts_with(root))));
+        self.ours.extend(open_files().into_iter().filter(|path| roots.iter().any(|root| path.starts_with(root))));
     }
 
     fn differs(&mut self) -> bool {
         let Ok(now) = self.scan() else { return true };
-        now.len() != self.known.len() || self.known.iter().any(|(path, known)| !known.is_still(path, now.get(path)))
+        now.len() != self.records.len()
+            || self.records.iter().any(|(path, record)| !record.is_unchanged(path, now.get(path)))
     }
 
-    /// Takes everything as it is now for what it should be.
+    /// Makes the current files the ones to restore.
     pub(crate) fn adopt(&mut self) -> Result<(), String> {
-        self.bell.silence();
-        self.moved = moved(&self.roots);
+        self.watcher.reset();
+        self.checkout_time = checkout_time(&self.roots);
         let now = self.scan()?;
-        let gone: Vec<PathBuf> = self.known.keys().filter(|path| !now.contains_key(*path)).cloned().collect();
+        let gone: Vec<PathBuf> = self.records.keys().filter(|path| !now.contains_key(*path)).cloned().collect();
         for path in gone {
             self.forget(&path);
         }
-        for (path, look) in now {
-            if self.known.get(&path).is_none_or(|known| known.look != look) {
+        for (path, stat) in now {
+            if self.records.get(&path).is_none_or(|record| record.stat != stat) {
                 self.forget(&path);
-                self.learn(path, look)?;
+                self.record(path, stat)?;
             }
         }
         Ok(())
     }
 
     fn forget(&mut self, path: &Path) {
-        self.unsaved = true;
-        if let Some(known) = self.known.remove(path)
-            && known.look.kind == Kind::File
+        self.is_unsaved = true;
+        if let Some(record) = self.records.remove(path)
+            && record.stat.kind == FileKind::File
         {
-            self.bytes -= known.look.size;
-            let _ = fs::remove_file(known.copy);
+            self.bytes -= record.stat.size;
+            let _ = fs::remove_file(record.copy);
         }
     }
 
-    /// What cannot be read has no copy, and is not put back.
-    fn learn(&mut self, path: PathBuf, look: Look) -> Result<(), String> {
-        self.unsaved = true;
-        let copy = match look.kind {
-            Kind::Directory => {
-                self.bell.watch(&path);
+    /// A file that cannot be read has no copy and is not restored.
+    fn record(&mut self, path: PathBuf, stat: FileStat) -> Result<(), String> {
+        self.is_unsaved = true;
+        let copy = match stat.kind {
+            FileKind::Directory => {
+                self.watcher.watch(&path);
                 PathBuf::new()
             }
-            Kind::Link => fs::read_link(&path).unwrap_or_default(),
-            Kind::File => {
-                self.bytes += look.size;
-                if self.bytes > MOST_BYTES {
-                    return Err(format!("the project has more than {} MB", MOST_BYTES >> 20));
+            FileKind::Link => fs::read_link(&path).unwrap_or_default(),
+            FileKind::File => {
+                self.bytes += stat.size;
+                if self.bytes > MAX_BYTES {
+                    return Err(format!("the project has more than {} MB", MAX_BYTES >> 20));
                 }
                 self.next_copy += 1;
                 let copy = self.copies.join(self.next_copy.to_string());
                 fs::copy(&path, &copy).map(|_| copy).unwrap_or_default()
             }
         };
-        let modified = path.symlink_metadata().and_then(|facts| facts.modified()).unwrap_or(SystemTime::UNIX_EPOCH);
-        self.known.insert(path, Known { look, modified, learned: SystemTime::now(), copy });
+        let modified = path.symlink_metadata().and_then(|found| found.modified()).unwrap_or(SystemTime::UNIX_EPOCH);
+        self.records.insert(path, FileRecord { stat, modified, recorded: SystemTime::now(), copy });
         Ok(())
     }
 
-    /// Everything that is there now, directories before what is in them.
-    fn scan(&mut self) -> Result<BTreeMap<PathBuf, Look>, String> {
-        self.look_for_ours();
+    /// The current files. Directories sort before their entries.
+    fn scan(&mut self) -> Result<BTreeMap<PathBuf, FileStat>, String> {
+        self.find_ours();
         let mut found = BTreeMap::new();
-        let mut ahead = self.roots.clone();
-        while let Some(path) = ahead.pop() {
-            let Ok(facts) = path.symlink_metadata() else { continue };
-            let Some(look) = Look::of(&facts) else { continue };
-            found.insert(path.clone(), look);
-            if found.len() > MOST_FILES {
-                return Err(format!("the project has more than {MOST_FILES} files"));
+        let mut pending = self.roots.clone();
+        while let Some(path) = pending.pop() {
+            let Ok(metadata) = path.symlink_metadata() else { continue };
+            let Some(stat) = FileStat::of(&metadata) else { continue };
+            found.insert(path.clone(), stat);
+            if found.len() > MAX_FILES {
+                return Err(format!("the project has more than {MAX_FILES} files"));
             }
-            if look.kind == Kind::Directory {
+            if stat.kind == FileKind::Directory {
                 for entry in fs::read_dir(&path).into_iter().flatten().flatten() {
                     let (name, path) = (entry.file_name(), entry.path());
                     let is_ours = self.ours.iter().any(|one| one.parent() == path.parent() && belongs_to(&name, one));
-                    if !is_passed_over(&name, &self.caches) && !is_ours && !self.copies.starts_with(&path) {
-                        ahead.push(path);
+                    if !is_ignored(&name, &self.caches) && !is_ours && !self.copies.starts_with(&path) {
+                        pending.push(path);
                     }
                 }
             }
@@ -185,69 +193,74 @@ impl Files {
         Ok(found)
     }
 
-    /// Puts everything back that has changed. What could not be put back is among `left` afterwards.
+    /// Restores everything that has changed. `unrestored` names the exceptions.
     pub(crate) fn restore(&mut self) -> Result<(), String> {
         let now = self.scan()?;
-        let new: Vec<&PathBuf> = now.keys().rev().filter(|path| !self.known.contains_key(*path)).collect();
-        let changed = self.known.iter().filter(|(path, known)| !known.is_still(path, now.get(*path)));
+        let new: Vec<&PathBuf> = now.keys().rev().filter(|path| !self.records.contains_key(*path)).collect();
+        let changed = self.records.iter().filter(|(path, record)| !record.is_unchanged(path, now.get(*path)));
         let changed: Vec<PathBuf> = changed.map(|(path, _)| path.clone()).collect();
-        if moved(&self.roots) != self.moved {
-            // Somebody has gone to another revision. Whatever tests did besides cannot be told from that.
+        if checkout_time(&self.roots) != self.checkout_time {
+            // A checkout of another revision: changes by tests cannot be told apart from it.
+            debug!("version control changed the project: files are not restored");
             let all = new.into_iter().chain(&changed).map(|path| self.name_of(path)).collect::<Vec<_>>();
-            self.left.extend(all);
+            self.unrestored.extend(all);
             return self.adopt();
         }
         for path in new {
             let name = self.name_of(path);
-            if self.displaced.keep(path, &name) && remove(path).is_ok() {
-                self.put_back.insert(name);
+            if self.backups.save(path, &name) && remove(path).is_ok() {
+                debug!(file = %name.display(), "new file removed");
+                self.restored.insert(name);
             } else {
-                self.left.insert(name);
+                self.unrestored.insert(name);
             }
         }
         for path in &changed {
             let name = self.name_of(path);
-            let same = self.known[path].has_content_of(path);
-            let may_go = same || !self.is_source(path) && self.displaced.keep(path, &name);
-            match may_go && self.put_back(path).is_ok() {
-                true if same => {}
-                true => drop(self.put_back.insert(name)),
-                false => drop(self.left.insert(name)),
+            let is_same = self.records[path].has_same_content(path);
+            let may_overwrite = is_same || !self.is_source(path) && self.backups.save(path, &name);
+            match may_overwrite && self.restore_one(path).is_ok() {
+                true if is_same => {}
+                true => {
+                    debug!(file = %name.display(), "file restored");
+                    self.restored.insert(name);
+                }
+                false => drop(self.unrestored.insert(name)),
             }
         }
-        // What comes and goes in a directory shows in its time too.
-        for (path, known) in self.known.iter().filter(|(_, known)| known.look.kind == Kind::Directory) {
-            if path.metadata().and_then(|facts| facts.modified()).is_ok_and(|modified| modified != known.modified) {
-                let _ = set_modified(path, known.modified);
+        // Entries that come and go change the time of their directory.
+        for (path, record) in self.records.iter().filter(|(_, record)| record.stat.kind == FileKind::Directory) {
+            if path.metadata().and_then(|found| found.modified()).is_ok_and(|modified| modified != record.modified) {
+                let _ = set_modified(path, record.modified);
             }
         }
-        // What was left is from now on as it is.
+        // Files that were not restored count as unchanged from now on.
         self.adopt()
     }
 
-    fn put_back(&mut self, path: &Path) -> io::Result<()> {
-        let Some(known) = self.known.get(path) else { return Ok(()) };
-        let kind = path.symlink_metadata().ok().and_then(|facts| Look::of(&facts)).map(|look| look.kind);
-        if kind.is_some_and(|kind| kind != known.look.kind || kind == Kind::Link) {
+    fn restore_one(&mut self, path: &Path) -> io::Result<()> {
+        let Some(record) = self.records.get(path) else { return Ok(()) };
+        let kind = path.symlink_metadata().ok().and_then(|found| FileStat::of(&found)).map(|stat| stat.kind);
+        if kind.is_some_and(|kind| kind != record.stat.kind || kind == FileKind::Link) {
             remove(path)?;
         }
-        match known.look.kind {
-            Kind::Link => return symlink(&known.copy, path),
-            Kind::Directory if kind != Some(Kind::Directory) => {
+        match record.stat.kind {
+            FileKind::Link => return symlink(&record.copy, path),
+            FileKind::Directory if kind != Some(FileKind::Directory) => {
                 fs::create_dir(path)?;
-                self.bell.watch(path);
+                self.watcher.watch(path);
             }
-            Kind::Directory => {}
-            Kind::File => {
-                // In its place, so that whoever has it open or linked sees it.
-                if kind == Some(Kind::File) {
-                    fs::set_permissions(path, Permissions::from_mode(known.look.mode | 0o200))?;
+            FileKind::Directory => {}
+            FileKind::File => {
+                // In place, so that processes that have it open, and hard links, see the content.
+                if kind == Some(FileKind::File) {
+                    fs::set_permissions(path, Permissions::from_mode(record.stat.mode | 0o200))?;
                 }
-                fs::copy(&known.copy, path)?;
+                fs::copy(&record.copy, path)?;
             }
         }
-        set_modified(path, known.modified)?;
-        fs::set_permissions(path, Permissions::from_mode(known.look.mode))
+        set_modified(path, record.modified)?;
+        fs::set_permissions(path, Permissions::from_mode(record.stat.mode))
     }
 
     fn is_source(&self, path: &Path) -> bool {
@@ -258,9 +271,9 @@ impl Files {
         &self.copies
     }
 
-    /// Whether what is known has changed since this was asked last.
-    pub(crate) fn is_unsaved(&mut self) -> bool {
-        std::mem::take(&mut self.unsaved)
+    /// Whether the records have changed since the last call.
+    pub(crate) fn take_unsaved(&mut self) -> bool {
+        std::mem::take(&mut self.is_unsaved)
     }
 
     fn name_of(&self, path: &Path) -> PathBuf {
@@ -268,34 +281,36 @@ impl Files {
         inside.unwrap_or(path).to_owned()
     }
 
-    /// Where what was put back can be found as it was.
-    pub(crate) fn displaced(&self) -> Option<&Path> {
-        self.displaced.directory()
+    /// The directory with backups of overwritten and removed files.
+    pub(crate) fn backup_dir(&self) -> Option<&Path> {
+        self.backups.directory()
     }
 }
 
-/// What belongs to tools, editors among them.
-fn is_passed_over(name: &OsStr, caches: &BTreeSet<String>) -> bool {
+/// Whether a file belongs to a tool or an editor.
+fn is_ignored(name: &OsStr, caches: &BTreeSet<String>) -> bool {
     let name = name.to_string_lossy();
-    let of_editor = name.starts_with(".#") || [".swp", ".swx", "~"].iter().any(|end| name.ends_with(end));
-    of_editor || PASSED_OVER.contains(&&*name) || caches.contains(&*name)
+    let is_of_editor = name.starts_with(".#") || [".swp", ".swx", "~"].iter().any(|end| name.ends_with(end));
+    is_of_editor || IGNORED.contains(&&*name) || caches.contains(&*name)
 }
 
-/// When a repository that holds these directories was last moved: every checkout, pull, reset, merge and stash is logged.
-fn moved(roots: &[PathBuf]) -> Option<SystemTime> {
+/// When version control last changed the working tree: git logs every checkout, pull, reset, merge
+/// and stash.
+fn checkout_time(roots: &[PathBuf]) -> Option<SystemTime> {
     let logs = ["logs/HEAD", "logs/refs/stash"].map(|log| Path::new(".git").join(log));
     let above = roots.iter().flat_map(|root| root.ancestors());
     let paths = above.flat_map(|directory| logs.iter().map(|log| directory.join(log)));
-    paths.filter_map(|path| path.metadata().and_then(|facts| facts.modified()).ok()).max()
+    paths.filter_map(|path| path.metadata().and_then(|found| found.modified()).ok()).max()
 }
 
-/// The files that this process itself has open, such as the history of the project.
-fn open_here() -> Vec<PathBuf> {
+/// The files that this process has open.
+fn open_files() -> Vec<PathBuf> {
     let entries = fs::read_dir("/proc/self/fd").into_iter().flatten().flatten();
     entries.filter_map(|entry| fs::read_link(entry.path()).ok()).filter(|path| path.is_file()).collect()
 }
 
-/// Whether it is that file or one that belongs to it, as `history.db-wal` belongs to `history.db`.
+/// Whether a name is that of the file, or of one that belongs to it, as `history.db-wal` belongs to
+/// `history.db`.
 fn belongs_to(name: &OsStr, file: &Path) -> bool {
     let rest = file.file_name().and_then(|file| name.as_encoded_bytes().strip_prefix(file.as_encoded_bytes()));
     rest.is_some_and(|rest| rest.is_empty() || rest[0] == b'-')

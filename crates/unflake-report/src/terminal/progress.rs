@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::io::{self, Write};
 use std::mem::discriminant;
 
-use unflake_model::{Attempt, EnvironmentId, Event, Observation, Purpose, SessionId, TestId};
+use unflake_model::{Attempt, EnvironmentId, Observation, Purpose, SessionId, TestId};
 
 use crate::terminal::failure;
 use crate::terminal::status_line::{self, Phase};
@@ -68,19 +68,14 @@ impl Progress {
     }
 
     /// Hears an event. `now` is in seconds since the run began.
-    pub fn event(&mut self, now: f64, event: &Event, out: &mut dyn Write) -> io::Result<()> {
+    pub fn event(&mut self, now: f64, event: &Observation, out: &mut dyn Write) -> io::Result<()> {
         if matches!(self.place, Place::Nowhere) {
             return Ok(());
         }
         let before = discriminant(&self.state.phase);
-        match event {
-            Event::Began { command } => self.state.phase = Phase::Starting(command.join(" ")),
-            Event::Observed(observation) => self.observe(now, observation, out)?,
-            Event::Found(_) => {}
-            Event::Ended(_) => {
-                self.state.phase = Phase::Over;
-                return self.clear(out);
-            }
+        self.observe(now, event, out)?;
+        if self.state.phase == Phase::Over {
+            return Ok(());
         }
         if let Place::Log { told, .. } = &mut self.place
             && before != discriminant(&self.state.phase)
@@ -91,7 +86,7 @@ impl Progress {
         }
         // Between the end of a test and the start of the next nothing is running. Drawing then would make the name of
         // the test flicker.
-        let between = matches!(event, Event::Observed(Observation::Attempted(_)));
+        let between = matches!(event, Observation::Attempted(_));
         if between && matches!(self.place, Place::Terminal { .. }) { Ok(()) } else { self.tick(now, out) }
     }
 
@@ -136,6 +131,11 @@ impl Progress {
     fn observe(&mut self, now: f64, observation: &Observation, out: &mut dyn Write) -> io::Result<()> {
         let state = &mut self.state;
         match observation {
+            Observation::RunStarted { command } => state.phase = Phase::Starting(command.join(" ")),
+            Observation::RunEnded(_) => {
+                state.phase = Phase::Over;
+                self.clear(out)?;
+            }
             Observation::EnvironmentUp(_) => {
                 if matches!(state.phase, Phase::Starting(_)) {
                     state.phase = Phase::Collecting;
@@ -149,7 +149,8 @@ impl Progress {
                     None => self.permanent(what, "", out)?,
                 }
             }
-            Observation::Note(_)
+            Observation::Found(_)
+            | Observation::Note(_)
             | Observation::Traced { .. }
             | Observation::Looked { .. }
             | Observation::Compared(_)

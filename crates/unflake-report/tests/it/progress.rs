@@ -1,17 +1,17 @@
 use insta::assert_snapshot;
 use unflake_model::{
-    Attempt, Environment, EnvironmentId, Event, Isolation, Observation, Outcome, Purpose, SessionId, TestId, Totals,
+    Attempt, Environment, EnvironmentId, Isolation, Observation, Outcome, Purpose, SessionId, TestId, Totals,
 };
 use unflake_report::{Progress, TerminalStyle};
 
 use crate::samples::*;
 
 /// A run as it unfolds, with the second at which each thing happens.
-struct Story(Vec<(f64, Event)>);
+struct Story(Vec<(f64, Observation)>);
 
 impl Story {
     fn tell(&mut self, now: f64, observation: Observation) {
-        self.0.push((now, Event::Observed(observation)));
+        self.0.push((now, observation));
     }
 
     fn up(&mut self, now: f64, id: u32, origin: Isolation) {
@@ -35,7 +35,7 @@ impl Story {
 
 /// 40 tests in 20 seconds, one of them slow, two of them failing; one passes at the end, one never.
 fn story() -> Story {
-    let mut story = Story(vec![(0.0, Event::Began { command: vec!["pytest".into(), "tests/".into()] })]);
+    let mut story = Story(vec![(0.0, Observation::RunStarted { command: vec!["pytest".into(), "tests/".into()] })]);
     story.up(0.4, 0, Isolation::Process);
     let sample = Sample::new(0, "").passing(40);
     story.tell(0.9, Observation::Listed { tests: sample.tests, deselected: 0, isolated: false });
@@ -59,7 +59,7 @@ fn story() -> Story {
     story.tell(now + 1.0, Observation::SessionEnded { session: SessionId(1), left: vec![], why: None });
     story.up(now + 2.0, 1, Isolation::Fork);
     story.attempt(now + 2.0, now + 2.5, later(b, 2, 1, Purpose::Fresh, Outcome::Failed));
-    story.0.push((now + 3.0, Event::Ended(Totals::default())));
+    story.0.push((now + 3.0, Observation::RunEnded(Totals::default())));
     story
 }
 
@@ -124,7 +124,7 @@ fn a_long_silence_is_explained_in_a_log() {
     story.0.truncate(4);
     let (session, purpose, environment) = (SessionId(0), Purpose::Suite, EnvironmentId(0));
     story.tell(1.0, Observation::Started { session, purpose, environment, test: id, run: 0 });
-    story.0.push((100.0, Event::Ended(Totals::default())));
+    story.0.push((100.0, Observation::RunEnded(Totals::default())));
     assert_snapshot!(play(Progress::plain(WIDE), &story, 1.0));
 }
 
@@ -171,7 +171,7 @@ fn a_test_whose_pass_is_confirmed_is_told_once() {
 
 #[test]
 fn a_problem_is_shown_at_once() {
-    let mut story = Story(vec![(0.0, Event::Began { command: vec!["pytest".into()] })]);
+    let mut story = Story(vec![(0.0, Observation::RunStarted { command: vec!["pytest".into()] })]);
     story.tell(0.5, Observation::Problem(collection_error()));
     assert_snapshot!(play(Progress::plain(WIDE), &story, 1.0));
 }

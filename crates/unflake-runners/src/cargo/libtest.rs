@@ -329,9 +329,9 @@ mod tests {
         let ok = "\nrunning 1 test\ntest x ... ok\n\ntest result: ok. 1 passed; 0 failed; 0 ignored\n\n";
         assert_eq!(judge("x", &end(ExitKind::Exit(0), ok, "")).outcome, Outcome::Passed);
         let left = judge("x", &end(ExitKind::Exit(0), "\nrunning 1 test\n", ""));
-        assert_eq!((left.outcome, left.exit), (Outcome::Crashed, Some(ExitKind::Exit(0))));
+        assert_eq!(left.outcome, Outcome::Crashed(ExitKind::Exit(0).death()));
         let none = "\nrunning 0 tests\n\ntest result: ok. 0 passed; 0 failed; 0 ignored\n";
-        assert_eq!(judge("x", &end(ExitKind::Exit(0), none, "")).outcome, Outcome::Crashed);
+        assert_eq!(judge("x", &end(ExitKind::Exit(0), none, "")).outcome, Outcome::Crashed(ExitKind::Exit(0).death()));
     }
 
     #[test]

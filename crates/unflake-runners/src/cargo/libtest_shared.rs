@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Instant;
 
-use unflake_protocol::{Failed, Outcome, Phase};
+use unflake_protocol::{Failure, Outcome, Phase};
 
 use crate::cargo::libtest::{IgnoredTests, TestBinary};
 use crate::cargo::panics;
@@ -193,7 +193,7 @@ fn ended_badly(result: TestResult, end: &ProcessEnd) -> TestResult {
     let mut result = TestResult::crashed(end.exit, result.seconds, report, end.stderr.trim());
     if let Some(failure) = &mut result.failure {
         let message = format!("after its last test, the program did not end as it should: {}", failure.message);
-        *failure = Failed { phase: Phase::SharedTearDown, message, ..failure.clone() };
+        *failure = Failure { phase: Phase::SharedTearDown, message, ..failure.clone() };
     }
     result.with_output("", end.stderr.as_str())
 }
@@ -237,9 +237,9 @@ mod tests {
     fn what_goes_wrong_at_the_very_end_is_not_lost() {
         let text = "test a ... ok\n\ntest result: ok. 1 passed; 0 failed; 0 ignored\n";
         assert_eq!(follow(text, ExitKind::Exit(0)), ["0 Passed"]);
-        assert!(follow(text, ExitKind::Signal(11))[0].starts_with("0 Crashed: after its last test"));
+        assert!(follow(text, ExitKind::Signal(11))[0].starts_with("0 Crashed(Signal(11)): after its last test"));
         // The line for b was lost in the output of tests: this must not pass.
         let text = "test a ... ok\n\ntest result: ok. 2 passed; 0 failed; 0 ignored\n";
-        assert!(follow(text, ExitKind::Exit(0))[0].starts_with("0 Crashed"));
+        assert!(follow(text, ExitKind::Exit(0))[0].starts_with("0 Crashed(Exit(0))"));
     }
 }

@@ -1,12 +1,12 @@
 //! The output of a panicking Rust test.
 
-use unflake_protocol::{Failed, Phase};
+use unflake_protocol::{Failure, Phase};
 
 use crate::driver::test_result::failed;
 
 /// The failure in the output: the panic of the test's own thread, else the last panic, else an
 /// error that the test returned.
-pub(crate) fn failure(test: &str, stdout: &str, stderr: &str) -> Failed {
+pub(crate) fn failure(test: &str, stdout: &str, stderr: &str) -> Failure {
     let mut failure = match panic_of(test, stderr) {
         Some(panic) => panic,
         None => match stderr.lines().find_map(|line| line.strip_prefix("Error: ")) {
@@ -55,7 +55,7 @@ pub(crate) fn without_panics(stderr: &str) -> String {
     kept
 }
 
-fn panic_of(test: &str, stderr: &str) -> Option<Failed> {
+fn panic_of(test: &str, stderr: &str) -> Option<Failure> {
     let lines: Vec<&str> = stderr.lines().collect();
     let panics = || lines.iter().enumerate().filter(|(_, line)| heading(line).is_some());
     let own = panics().find(|(_, line)| heading(line).is_some_and(|(thread, _)| thread == test));
@@ -66,7 +66,7 @@ fn panic_of(test: &str, stderr: &str) -> Option<Failed> {
     let is_end = |line: &&str| *line != "stack backtrace:" && !line.starts_with("note: run with `RUST_BACKTRACE");
     let is_message = |line: &&str| is_end(line) && heading(line).is_none();
     let message: Vec<&str> = lines[at + 1..].iter().copied().take_while(is_message).collect();
-    Some(Failed {
+    Some(Failure {
         phase: Phase::Call,
         kind: "panic".to_owned(),
         message: message.join("\n").trim().to_owned(),

@@ -9,7 +9,7 @@ use std::time::Duration;
 use regex_lite::Regex;
 use serde::Deserialize;
 use serde_json::Value;
-use unflake_protocol::{Failed, Outcome};
+use unflake_protocol::{Failure, Outcome};
 
 use crate::cpp::{self, gtest_output};
 use crate::driver::list_context::ListContext;
@@ -303,7 +303,7 @@ impl PassRules {
             _ => None,
         };
         let failure = match message {
-            Some(message) => Failed { trace: output.trim().to_owned(), ..failed("Failed", &message) },
+            Some(message) => Failure { trace: output.trim().to_owned(), ..failed("Failed", &message) },
             None if output.contains("[ RUN      ]") => {
                 let output = own_part(output);
                 let result = TestResult::new(Outcome::Failed, end.seconds).failed(gtest_output::failure_in(output));
@@ -344,7 +344,7 @@ fn through_ctest(end: &ProcessEnd) -> TestResult {
         _ => {
             let missing = output.lines().find(|line| line.starts_with("Unable to find executable"));
             let message = missing.unwrap_or("ctest says that it failed");
-            let failure = Failed { trace: output.to_owned(), ..failed("Failed", message) };
+            let failure = Failure { trace: output.to_owned(), ..failed("Failed", message) };
             TestResult::new(Outcome::Failed, end.seconds).failed(failure).with_output(output, "")
         }
     }
@@ -364,11 +364,11 @@ mod tests {
         let plain = PassRules::default();
         assert_eq!(result(&plain, ExitKind::Exit(0), ""), Outcome::Passed);
         assert_eq!(result(&plain, ExitKind::Exit(3), ""), Outcome::Failed);
-        assert_eq!(result(&plain, ExitKind::Signal(11), ""), Outcome::Crashed);
+        assert_eq!(result(&plain, ExitKind::Signal(11), ""), Outcome::Crashed(ExitKind::Signal(11).death()));
         let will_fail = PassRules { will_fail: true, ..PassRules::default() };
         assert_eq!(result(&will_fail, ExitKind::Exit(3), ""), Outcome::Passed);
         assert_eq!(result(&will_fail, ExitKind::Exit(0), ""), Outcome::Failed);
-        assert_eq!(result(&will_fail, ExitKind::Signal(11), ""), Outcome::Crashed);
+        assert_eq!(result(&will_fail, ExitKind::Signal(11), ""), Outcome::Crashed(ExitKind::Signal(11).death()));
         let pass = PassRules { pass: pattern("all good"), ..PassRules::default() };
         assert_eq!(result(&pass, ExitKind::Exit(3), "all good"), Outcome::Passed);
         assert_eq!(result(&pass, ExitKind::Exit(0), "hm"), Outcome::Failed);

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use unflake_protocol::{Failed, Outcome, Phase};
+use unflake_protocol::{Failure, Outcome, Phase};
 
 use crate::driver::program::{OutputListener, ProgramEvent};
 use crate::driver::test_result::{TestResult, failed};
@@ -45,12 +45,12 @@ impl OutsideFailures {
     /// Blames a test that may not be the cause, so that such a failure is never lost: no pass
     /// excuses it.
     fn blame(&self, result: TestResult) -> TestResult {
-        let outside = Failed { phase: Phase::SharedTearDown, ..failure_in(&self.text) };
+        let outside = Failure { phase: Phase::SharedTearDown, ..failure_in(&self.text) };
         match result.failure {
             Some(failure) if result.outcome != Outcome::Skipped => {
                 let message = format!("{}\noutside of tests: {}", failure.message, outside.message);
                 let trace = format!("{}\n{}", failure.trace, outside.trace);
-                TestResult { failure: Some(Failed { phase: outside.phase, message, trace, ..failure }), ..result }
+                TestResult { failure: Some(Failure { phase: outside.phase, message, trace, ..failure }), ..result }
             }
             _ => TestResult { outcome: Outcome::Error, ..result }.failed(outside),
         }
@@ -181,7 +181,7 @@ fn ended_badly(result: TestResult, end: &ProcessEnd, output: &str, died: TestRes
         let message =
             "no test failed, but the program left with exit code 1: a tear-down, or a failure outside of tests";
         let failure =
-            Failed { phase: Phase::SharedTearDown, trace: output.trim().to_owned(), ..failed("Failed", message) };
+            Failure { phase: Phase::SharedTearDown, trace: output.trim().to_owned(), ..failed("Failed", message) };
         return TestResult::new(Outcome::Error, result.seconds).failed(failure).with_output(output, "");
     }
     let mut died = died.with_output(output, "");
@@ -193,12 +193,12 @@ fn ended_badly(result: TestResult, end: &ProcessEnd, output: &str, died: TestRes
 }
 
 /// The failure in the output of a test, from its first failure on.
-pub(crate) fn failure_in(text: &str) -> Failed {
+pub(crate) fn failure_in(text: &str) -> Failure {
     let text = text.trim_end();
     let lines: Vec<&str> = text.lines().collect();
     let Some(at) = lines.iter().position(|line| line.ends_with(": Failure")) else {
         let message = lines.last().map_or("the test failed and did not say why", |line| line);
-        return Failed { trace: text.to_owned(), ..failed("Failure", message) };
+        return Failure { trace: text.to_owned(), ..failed("Failure", message) };
     };
     let place = lines[at].strip_suffix(": Failure").unwrap_or_default();
     let (file, line) = match place.rsplit_once(':') {
@@ -208,7 +208,7 @@ pub(crate) fn failure_in(text: &str) -> Failed {
     let is_exception = lines.get(at + 1).is_some_and(|line| line.starts_with("C++ exception"));
     let kind = if is_exception { "exception" } else { "Failure" };
     let message = lines[at + 1..].join("\n");
-    Failed { file: line.and(file), line, trace: text.to_owned(), ..failed(kind, message.trim()) }
+    Failure { file: line.and(file), line, trace: text.to_owned(), ..failed(kind, message.trim()) }
 }
 
 /// The output of a test before its first failure.
@@ -275,16 +275,16 @@ mod tests {
     #[test]
     fn a_death_belongs_to_the_test_that_ran_or_was_about_to() {
         let said = follow(&["A.A", "A.B"], &["[ RUN      ] A.A"], ExitKind::Signal(11));
-        assert_eq!(said, ["start 0", "0 Crashed killed by SIGSEGV"]);
+        assert_eq!(said, ["start 0", "0 Crashed(Signal(11)) killed by SIGSEGV"]);
         let said = follow(&["A.A", "A.B"], &["[ RUN      ] A.A", "[       OK ] A.A (0 ms)"], ExitKind::Signal(6));
-        assert_eq!(said, ["start 0", "0 Passed", "start 1", "1 Crashed killed by SIGABRT"]);
+        assert_eq!(said, ["start 0", "0 Passed", "start 1", "1 Crashed(Signal(6)) killed by SIGABRT"]);
     }
 
     #[test]
     fn what_goes_wrong_after_the_last_test_is_not_lost() {
         let lines = ["[ RUN      ] A.A", "[       OK ] A.A (0 ms)"];
         let said = follow(&["A.A"], &lines, ExitKind::Signal(11));
-        assert_eq!(said, ["start 0", "0 Crashed after its last test: killed by SIGSEGV"]);
+        assert_eq!(said, ["start 0", "0 Crashed(Signal(11)) after its last test: killed by SIGSEGV"]);
         assert!(follow(&["A.A"], &lines, ExitKind::Exit(1))[1].starts_with("0 Error no test failed"));
         assert_eq!(follow(&["A.A"], &lines, ExitKind::Exit(0)), ["start 0", "0 Passed"]);
     }
@@ -298,9 +298,9 @@ mod tests {
         let said = follow(&["A.A", "B.B"], &lines, ExitKind::Exit(1));
         assert_eq!(said, ["start 0", "0 Failed one", "start 1", "1 Error Failed\ndirty"]);
         let said = follow(&["A.A"], &[&bad[..], &outside].concat(), ExitKind::Exit(1));
-        assert_eq!(said[1], "0 Failed one\noutside of tests: Failed\ndirty");
+        assert_eq!(said[1], "0 Failed one\noutside of tests: Failure\ndirty");
         let said = follow(&["A.A", "B.B"], &[&bad[..], &outside, &good[..1]].concat(), ExitKind::TimedOut);
-        assert!(said[3].starts_with("1 TimedOut") && said[3].ends_with("outside of tests: Failed\ndirty"), "{said:?}");
+        assert!(said[3].starts_with("1 TimedOut") && said[3].ends_with("outside of tests: Failure\ndirty"), "{said:?}");
         let said = follow(&["B.B"], &[&outside[..], &good].concat(), ExitKind::Exit(0));
         assert_eq!(said, ["start 0", "0 Passed"], "it only looked like one");
     }

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::slice;
 use std::sync::Mutex;
 
-use unflake_protocol::{Event, Order, to_line};
+use unflake_protocol::{AgentMessage, Order, to_line};
 
 pub(crate) struct Connection {
     stream: Mutex<UnixStream>,
@@ -20,12 +20,12 @@ impl Connection {
         Ok(Self { stream: Mutex::new(stream), orders })
     }
 
-    pub(crate) fn send(&self, event: &Event) {
+    pub(crate) fn send(&self, event: &AgentMessage) {
         self.send_all(slice::from_ref(event));
     }
 
     /// May be called from several threads. Ends the process if unflake is gone.
-    pub(crate) fn send_all(&self, events: &[Event]) {
+    pub(crate) fn send_all(&self, events: &[AgentMessage]) {
         let lines = events.iter().map(to_line).collect::<Vec<_>>().concat();
         let mut stream = self.stream.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         if stream.write_all(&lines).is_err() {

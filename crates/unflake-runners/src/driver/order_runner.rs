@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 
 use tracing::debug;
-use unflake_protocol::{Event, Outcome, Probe};
+use unflake_protocol::{AgentMessage, AttemptResult, Outcome, ProbeOrder};
 use unflake_worlds::SpawnSpec;
 
 use crate::driver::connection::Connection;
@@ -35,7 +35,7 @@ pub(crate) struct OrderRunner<'a> {
     /// How to start processes in the world of the tests, where that is not the driver's own.
     pub(crate) spawn: Option<&'a SpawnSpec>,
     /// Which state to report.
-    pub(crate) probe: Option<&'a Probe>,
+    pub(crate) probe: Option<&'a ProbeOrder>,
     /// The directory for dependency reports, where they are wanted.
     pub(crate) depends: Option<&'a Path>,
     /// Tests need not share a process.
@@ -137,7 +137,7 @@ impl OrderRunner<'_> {
 
     fn skip(&self, number: u32, reason: &str) {
         let process = self.processes.fetch_add(1, Ordering::Relaxed);
-        self.connection.send(&Event::Start { n: number, run: 0, process: Some(process), in_process: false });
+        self.connection.send(&AgentMessage::Start { n: number, run: 0, process: Some(process), in_process: false });
         let result = TestResult::new(Outcome::Skipped, 0.0).failed(failed("Skipped", reason));
         self.connection.send(&self.done(number, 0, result, None));
     }
@@ -172,7 +172,7 @@ impl OrderRunner<'_> {
         let process = self.processes.fetch_add(1, Ordering::Relaxed);
         let tests: Vec<&TestCase> = numbers.iter().map(|number| &self.tests[*number as usize]).collect();
         let in_process = self.in_process && program.can_isolate_in_process();
-        let start = |at: usize| Event::Start { n: numbers[at], run, process: Some(process), in_process };
+        let start = |at: usize| AgentMessage::Start { n: numbers[at], run, process: Some(process), in_process };
         // A trace belongs to one test: a process with several has none.
         let trace = self
             .tracing
@@ -200,8 +200,8 @@ impl OrderRunner<'_> {
                 on_result(&result);
                 done(at, result)
             }
-            ProgramEvent::Changed(path) => Event::Changed { path },
-            ProgramEvent::Restored(failed) => Event::Restored { failed },
+            ProgramEvent::Changed(path) => AgentMessage::Changed { path },
+            ProgramEvent::Restored(failed) => AgentMessage::Restored { failed },
         };
         // Dependencies are known when the process has ended: its events are held back until then.
         let files = self
@@ -262,9 +262,9 @@ impl OrderRunner<'_> {
     }
 
     /// Tests of one process share a report, except for the first, which has no predecessors.
-    fn send_with_dependencies(&self, mut events: Vec<Event>, report: impl Fn(usize) -> Option<String>) {
+    fn send_with_dependencies(&self, mut events: Vec<AgentMessage>, report: impl Fn(usize) -> Option<String>) {
         let ends = events.iter_mut().filter_map(|event| match event {
-            Event::Done { dependencies, .. } => Some(dependencies),
+            AgentMessage::Done(result) => Some(&mut result.dependencies),
             _ => None,
         });
         let mut reports = Vec::new();
@@ -277,17 +277,12 @@ impl OrderRunner<'_> {
         self.connection.send_all(&events);
     }
 
-    fn done(&self, n: u32, run: u32, result: TestResult, trace: Option<String>) -> Event {
-        let (signal, exit) = match result.exit {
-            Some(ExitKind::Signal(number)) => (Some(number), None),
-            Some(ExitKind::Exit(code)) => (None, Some(code)),
-            _ => (None, None),
-        };
+    fn done(&self, n: u32, run: u32, result: TestResult, trace: Option<String>) -> AgentMessage {
         let short = |text: &str| shortened(text, self.limits.output);
         let failure = result.failure.map(|mut failure| {
             failure.message = short(&failure.message);
             failure.trace = short(&failure.trace);
-            Box::new(failure)
+            failure
         });
         // The output of a passing test is not kept.
         let (stdout, stderr) = match failure {
@@ -295,23 +290,17 @@ impl OrderRunner<'_> {
             None => Default::default(),
         };
         let TestResult { outcome, seconds, layers, .. } = result;
-        Event::Done {
-            n,
-            run,
-            outcome,
-            signal,
-            exit,
-            seconds,
+        AgentMessage::Done(Box::new(AttemptResult {
             trace,
-            dependencies: None,
             layers,
             failure,
             stdout,
             stderr,
-        }
+            ..AttemptResult::new(n, run, outcome, seconds)
+        }))
     }
 }
 
 fn is_failure(outcome: Outcome) -> bool {
-    matches!(outcome, Outcome::Failed | Outcome::Error | Outcome::TimedOut | Outcome::Crashed)
+    matches!(outcome, Outcome::Failed | Outcome::Error | Outcome::TimedOut | Outcome::Crashed(_))
 }

@@ -12,7 +12,7 @@ use nix::fcntl::{Flock, FlockArg};
 use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::{ForkResult, Pid, fork, setpgid};
 use tracing::debug;
-use unflake_protocol::{Event, Hello, Listed, Order, ProblemKind, VERSION};
+use unflake_protocol::{AgentMessage, Death, Hello, ListedTest, Order, ProblemKind, RunOrder, Test, TestId, VERSION};
 
 use crate::driver::connection::Connection;
 use crate::driver::driver_env::DriverEnv;
@@ -58,7 +58,7 @@ pub(crate) fn run(
     connection.send(&hello(environment, None, names, &here));
     let fail = |error: ListError| {
         let ListError { kind, place, text } = error;
-        connection.send_all(&[Event::Problem { kind, place, text }, Event::Bye]);
+        connection.send_all(&[AgentMessage::Problem { kind, place, text }, AgentMessage::Bye]);
         ExitCode::from(FAILED)
     };
     let recorder = match recorder(&env) {
@@ -110,8 +110,8 @@ fn recorder(env: &DriverEnv) -> Result<Option<TraceRecorder>, String> {
     new(cache).or_else(|_| new(&env.run_dir)).map(Some)
 }
 
-fn hello(environment: u32, parent: Option<u32>, (runner, language): (&str, &str), root: &Path) -> Event {
-    Event::Hello(Hello {
+fn hello(environment: u32, parent: Option<u32>, (runner, language): (&str, &str), root: &Path) -> AgentMessage {
+    AgentMessage::Hello(Hello {
         protocol: VERSION,
         agent: "driver".to_owned(),
         environment,
@@ -137,20 +137,17 @@ impl ListedDriver {
             }
         }
         for note in self.suite.notes.drain(..) {
-            self.connection.send(&Event::Note { text: note });
+            self.connection.send(&AgentMessage::Note { text: note });
         }
         let mut numbers = 0..;
         for tests in self.suite.tests.chunks(LISTED_AT_ONCE) {
-            let listed = |(test, n): (&TestCase, u32)| Listed {
-                n,
-                id: test.id.clone(),
-                file: test.file.clone(),
-                line: test.line,
-                command: test.command.clone(),
+            let listed = |(test, n): (&TestCase, u32)| {
+                let (id, file) = (TestId::new(&test.id), test.file.as_deref().map(Into::into));
+                ListedTest { n, test: Test { id, file, line: test.line, command: test.command.clone() } }
             };
-            self.connection.send(&Event::Listed { tests: tests.iter().zip(&mut numbers).map(listed).collect() });
+            self.connection.send(&AgentMessage::Listed { tests: tests.iter().zip(&mut numbers).map(listed).collect() });
         }
-        self.connection.send(&Event::Ready {
+        self.connection.send(&AgentMessage::Ready {
             tests: self.suite.tests.len() as u32,
             deselected: self.suite.deselected,
             unforkable: None,
@@ -161,7 +158,7 @@ impl ListedDriver {
     fn take_orders(&mut self) -> ExitCode {
         while let Some(order) = self.connection.next_order() {
             match order {
-                Order::Run { tests, again, jobs, limit, probe, depends, apart, in_process, .. } => {
+                Order::Run(RunOrder { tests, again, jobs, limit, probe, depends, apart, in_process, .. }) => {
                     let runner = OrderRunner {
                         tests: &self.suite.tests,
                         connection: &self.connection,
@@ -177,7 +174,7 @@ impl ListedDriver {
                         in_process,
                     };
                     runner.run(&tests, again, self.suite.at_once.map_or(jobs, |most| most.min(jobs)));
-                    self.connection.send(&Event::Idle);
+                    self.connection.send(&AgentMessage::Idle);
                 }
                 // The driver's own process holds no state of tests.
                 Order::Remember | Order::Compare | Order::Restore { .. } | Order::Watch { .. } => {}
@@ -186,7 +183,7 @@ impl ListedDriver {
                 Order::Fork { environment } => self.fork(environment),
                 Order::Reap { environment } => self.reap(environment),
                 Order::End { failed } => {
-                    self.connection.send(&Event::Bye);
+                    self.connection.send(&AgentMessage::Bye);
                     return ExitCode::from(if failed.unwrap_or(0) > 0 { FAILED } else { 0 });
                 }
             }
@@ -198,14 +195,14 @@ impl ListedDriver {
     fn report_sites(&self) {
         let written = self.suite.assertions.as_ref().map(|assertions| assertions.write_sites(&self.env.run_dir));
         let path = written.and_then(Result::ok).map(|path| path.to_string_lossy().into_owned());
-        self.connection.send(&Event::Sites { path: path.unwrap_or_default() });
+        self.connection.send(&AgentMessage::Sites { path: path.unwrap_or_default() });
     }
 
     fn let_fail(&self, path: &Path) {
         if let Some(Err(error)) = self.suite.assertions.as_ref().map(|assertions| assertions.let_fail(path)) {
-            self.connection.send(&Event::Note { text: format!("no assertion was let fail: {error}") });
+            self.connection.send(&AgentMessage::Note { text: format!("no assertion was let fail: {error}") });
         }
-        self.connection.send(&Event::Filtering);
+        self.connection.send(&AgentMessage::Filtering);
     }
 
     /// An order leaves nothing in this process and its threads end with it, so a fork is as good as
@@ -216,7 +213,7 @@ impl ListedDriver {
         match unsafe { fork() } {
             Ok(ForkResult::Parent { child }) => {
                 self.copies.insert(environment, child);
-                self.connection.send(&Event::Forked { environment, pid: child.as_raw() as u32 });
+                self.connection.send(&AgentMessage::Forked { environment, pid: child.as_raw() as u32 });
             }
             Ok(ForkResult::Child) => {
                 let _ = setpgid(Pid::from_raw(0), Pid::from_raw(0));
@@ -230,18 +227,18 @@ impl ListedDriver {
             }
             Err(error) => {
                 let why = format!("the system refuses: {error}");
-                self.connection.send(&Event::Unforkable { environment, why });
+                self.connection.send(&AgentMessage::Unforkable { environment, why });
             }
         }
     }
 
     fn reap(&mut self, environment: u32) {
-        let (signal, exit) = match self.copies.remove(&environment).map(|pid| waitpid(pid, None)) {
-            Some(Ok(WaitStatus::Exited(_, code))) => (None, Some(code)),
-            Some(Ok(WaitStatus::Signaled(_, signal, _))) => (Some(signal as i32), None),
-            _ => (None, None),
+        let death = match self.copies.remove(&environment).map(|pid| waitpid(pid, None)) {
+            Some(Ok(WaitStatus::Exited(_, code))) => Death::Exit(code),
+            Some(Ok(WaitStatus::Signaled(_, signal, _))) => Death::Signal(signal as i32),
+            _ => Death::Unknown,
         };
-        self.connection.send(&Event::Reaped { environment, signal, exit });
+        self.connection.send(&AgentMessage::Reaped { environment, death });
     }
 }
 

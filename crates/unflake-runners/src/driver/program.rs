@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Instant;
 
-use unflake_protocol::{NotRestored, Probe};
+use unflake_protocol::{NotRestored, ProbeOrder};
 
 use crate::driver::suite::TestCase;
 use crate::driver::test_result::TestResult;
@@ -77,7 +77,7 @@ pub(crate) trait Program: Send + Sync {
 
 /// Which state to report, and the environment and limits of a run that prepares the report.
 pub(crate) struct ProbeContext<'a> {
-    pub(crate) probe: &'a Probe,
+    pub(crate) probe: &'a ProbeOrder,
     pub(crate) env_changes: &'a EnvChanges,
     pub(crate) limits: &'a ProcessLimits,
 }

@@ -1,7 +1,7 @@
 //! The result of one test, as a driver reports it.
 
 use nix::sys::signal::Signal;
-use unflake_protocol::{Failed, Outcome, Phase};
+use unflake_protocol::{Failure, Outcome, Phase};
 
 use crate::process::sanitizers;
 use crate::process::spec::{ExitKind, ProcessEnd};
@@ -9,10 +9,8 @@ use crate::process::spec::{ExitKind, ProcessEnd};
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct TestResult {
     pub(crate) outcome: Outcome,
-    /// How its process ended, where that is the result.
-    pub(crate) exit: Option<ExitKind>,
     pub(crate) seconds: f64,
-    pub(crate) failure: Option<Failed>,
+    pub(crate) failure: Option<Failure>,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
     /// The file with the layer facts of the attempt.
@@ -21,10 +19,10 @@ pub(crate) struct TestResult {
 
 impl TestResult {
     pub(crate) fn new(outcome: Outcome, seconds: f64) -> Self {
-        Self { outcome, exit: None, seconds, failure: None, stdout: String::new(), stderr: String::new(), layers: None }
+        Self { outcome, seconds, failure: None, stdout: String::new(), stderr: String::new(), layers: None }
     }
 
-    pub(crate) fn failed(self, failure: Failed) -> Self {
+    pub(crate) fn failed(self, failure: Failure) -> Self {
         Self { failure: Some(failure), ..self }
     }
 
@@ -40,13 +38,13 @@ impl TestResult {
             ExitKind::TimedOut => "the process had to be ended".to_owned(),
         };
         let message = message.unwrap_or(description);
-        let failure = Failed { phase: Phase::Process, trace: output.to_owned(), ..failed("Crashed", &message) };
-        Self { exit: Some(exit), ..Self::new(Outcome::Crashed, seconds) }.failed(failure)
+        let failure = Failure { phase: Phase::Process, trace: output.to_owned(), ..failed("Crashed", &message) };
+        Self::new(Outcome::Crashed(exit.death()), seconds).failed(failure)
     }
 
     pub(crate) fn timed_out(seconds: f64, output: &str) -> Self {
         let message = format!("no end after {seconds:.1} s");
-        let failure = Failed { phase: Phase::Process, trace: output.to_owned(), ..failed("TimedOut", &message) };
+        let failure = Failure { phase: Phase::Process, trace: output.to_owned(), ..failed("TimedOut", &message) };
         Self::new(Outcome::TimedOut, seconds).failed(failure)
     }
 
@@ -58,7 +56,7 @@ impl TestResult {
             (ExitKind::Exit(code), None) => {
                 let last = output.lines().last().unwrap_or_default();
                 let message = format!("left with exit code {code}{}{last}", if last.is_empty() { "" } else { ": " });
-                let failure = Failed { trace: output, ..failed("Failed", &message) };
+                let failure = Failure { trace: output, ..failed("Failed", &message) };
                 Self::new(Outcome::Failed, end.seconds).failed(failure)
             }
             (exit, report) => Self::crashed(exit, end.seconds, report, &output),
@@ -72,8 +70,8 @@ pub(crate) fn signal_name(number: i32) -> String {
 }
 
 /// A failure in the test itself that has nothing but a message.
-pub(crate) fn failed(kind: &str, message: &str) -> Failed {
-    Failed {
+pub(crate) fn failed(kind: &str, message: &str) -> Failure {
+    Failure {
         phase: Phase::Call,
         kind: kind.to_owned(),
         message: message.to_owned(),

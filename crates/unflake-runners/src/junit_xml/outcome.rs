@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::OnceLock;
 
 use regex_lite::Regex;
-use unflake_protocol::{Failed, Outcome, Phase};
+use unflake_protocol::{Failure, Outcome, Phase};
 
 use crate::driver::test_result::{TestResult, failed};
 use crate::junit_xml::report::{self, JunitError, JunitEvent, OUTSIDE, Report, Reported};
@@ -179,10 +179,9 @@ pub(crate) fn judge_whole(tests: &[Reported], end: &ProcessEnd, here: &Path) -> 
     {
         let message = format!("no test failed by the report, but the command {}", how_it_left(end.exit));
         let message = if any { format!("after its last test the command {}", how_it_left(end.exit)) } else { message };
-        let failure = Failed { phase: Phase::SharedTearDown, trace: printed(end), ..failed("Failed", &message) };
-        let outcome = if died { Outcome::Crashed } else { Outcome::Error };
-        let exit = died.then_some(end.exit);
-        *last = TestResult { exit, ..TestResult::new(outcome, last.seconds) }.failed(failure);
+        let failure = Failure { phase: Phase::SharedTearDown, trace: printed(end), ..failed("Failed", &message) };
+        let outcome = if died { Outcome::Crashed(end.exit.death()) } else { Outcome::Error };
+        *last = TestResult::new(outcome, last.seconds).failed(failure);
     }
     results
 }
@@ -204,7 +203,7 @@ fn judge_reported(test: &Reported, here: &Path) -> TestResult {
     }
 }
 
-fn failure_of(trouble: &JunitError, here: &Path) -> Failed {
+fn failure_of(trouble: &JunitError, here: &Path) -> Failure {
     // Some writers put no more than this here; the reason is in the text.
     let says_nothing = ["", "Failed"].contains(&trouble.message.trim());
     let frame = |line: &&str| !line.is_empty() && !line.starts_with("=== ") && !line.starts_with("--- ");
@@ -223,7 +222,7 @@ fn failure_of(trouble: &JunitError, here: &Path) -> Failed {
     };
     let kind = if trouble.kind.is_empty() { "Failure" } else { &trouble.kind };
     let (file, line) = place_in(&trouble.text, here).unzip();
-    Failed { phase, file, line, trace: trouble.text.clone(), ..failed(kind, message) }
+    Failure { phase, file, line, trace: trouble.text.clone(), ..failed(kind, message) }
 }
 
 /// The first `file:line` in a text whose file belongs to the project.
@@ -263,7 +262,7 @@ pub(crate) fn judge_again(known: &[ListedTest], tests: &[Reported], end: &Proces
 pub(crate) fn not_run(message: &str, end: &ProcessEnd) -> TestResult {
     let (message, rest) = message.split_once('\n').unwrap_or((message, ""));
     let trace = if rest.is_empty() { printed(end) } else { rest.to_owned() };
-    let failure = Failed { phase: Phase::Process, trace, ..failed("NotRun", message) };
+    let failure = Failure { phase: Phase::Process, trace, ..failed("NotRun", message) };
     TestResult::new(Outcome::Error, end.seconds).failed(failure)
 }
 
@@ -289,7 +288,7 @@ pub(crate) fn judge_alone(one: &ListedTest, tests: &[Reported], end: &ProcessEnd
         ),
         JunitEvent::Passed if end.exit != ExitKind::Exit(0) && !any => {
             let message = format!("it passed by its report and no other test failed, but the command {left}");
-            let failure = Failed { phase: Phase::Process, trace: printed(end), ..failed("Failed", &message) };
+            let failure = Failure { phase: Phase::Process, trace: printed(end), ..failed("Failed", &message) };
             TestResult::new(Outcome::Error, found.seconds).failed(failure)
         }
         _ => {

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use serde::Deserialize;
-use unflake_protocol::{Failed, NotRestored, Outcome, Phase};
+use unflake_protocol::{Failure, NotRestored, Outcome, Phase};
 
 use crate::driver::program::{OutputListener, ProgramEvent};
 use crate::driver::test_result::{TestResult, failed};
@@ -137,7 +137,7 @@ impl<P: Fn(&str) -> String> AgentListener<P> {
             "shared-tear-down" => Phase::SharedTearDown,
             _ => Phase::Call,
         };
-        let failure = Failed {
+        let failure = Failure {
             phase,
             kind: message.kind,
             message: message.message,
@@ -258,14 +258,14 @@ mod tests {
     #[test]
     fn a_process_that_dies_takes_its_test_with_it() {
         let lines = [r#"@@{"start":0}@@"#, r#"@@{"done":0,"outcome":"passed"}@@"#, r#"@@{"start":1}@@"#];
-        let crashed = "1 Crashed: Process the process left with exit code 0";
+        let crashed = "1 Crashed(Exit(0)): Process the process left with exit code 0";
         assert_eq!(follow(&lines, ExitKind::Exit(0)), ["0 begins", "0 Passed", "1 begins", crashed]);
         assert!(follow(&lines, ExitKind::TimedOut)[3].starts_with("1 TimedOut"));
         assert_eq!(
             follow(&[lines[0], lines[1], r#"@@{"enough":true}@@"#], ExitKind::Exit(0)),
             ["0 begins", "0 Passed"]
         );
-        let crashed = "0 Crashed: Process no such class";
+        let crashed = "0 Crashed(Exit(1)): Process no such class";
         assert_eq!(follow(&[r#"@@{"problem":"no such class"}@@"#], ExitKind::Exit(1)), ["0 begins", crashed]);
     }
 }

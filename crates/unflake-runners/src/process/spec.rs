@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
+use unflake_protocol::Death;
 
 use unflake_worlds::SpawnSpec;
 
@@ -50,6 +51,16 @@ pub(crate) enum ExitKind {
     Signal(i32),
     /// unflake killed the process at its time limit.
     TimedOut,
+}
+
+impl ExitKind {
+    pub(crate) fn death(self) -> Death {
+        match self {
+            Self::Exit(code) => Death::Exit(code),
+            Self::Signal(number) => Death::Signal(number),
+            Self::TimedOut => Death::Unknown,
+        }
+    }
 }
 
 pub(crate) fn apply_env(command: &mut Command, changes: &EnvChanges) {

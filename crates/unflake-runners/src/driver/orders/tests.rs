@@ -54,25 +54,27 @@ fn the_runner_of_the_document_lists_and_runs_tests() {
         let driven = scope.spawn(|| super::run(runner, &driver, &command, &options, env));
         let (mut stream, _) = listener.accept().unwrap();
         let mut lines = BufReader::new(stream.try_clone().unwrap()).lines();
-        let mut next = || serde_json::from_str::<Event>(&lines.next().unwrap().unwrap()).unwrap();
-        assert!(matches!(next(), Event::Hello(hello) if hello.runner == "script-tests" && hello.environment == 7));
-        let Event::Listed { tests } = next() else { panic!("no list") };
-        assert_eq!(tests.iter().map(|test| test.id.as_str()).collect::<Vec<_>>(), ["bad", "good"]);
-        assert_eq!(tests[0].command, ["sh", &*project.path().join("bad.sh").to_string_lossy()]);
-        assert!(matches!(next(), Event::Ready { tests: 2, .. }));
+        let mut next = || serde_json::from_str::<AgentMessage>(&lines.next().unwrap().unwrap()).unwrap();
+        assert!(
+            matches!(next(), AgentMessage::Hello(hello) if hello.runner == "script-tests" && hello.environment == 7)
+        );
+        let AgentMessage::Listed { tests } = next() else { panic!("no list") };
+        assert_eq!(tests.iter().map(|listed| listed.test.id.as_str()).collect::<Vec<_>>(), ["bad", "good"]);
+        assert_eq!(tests[0].test.command, ["sh", &*project.path().join("bad.sh").to_string_lossy()]);
+        assert!(matches!(next(), AgentMessage::Ready { tests: 2, .. }));
 
         let run = r#"{"order":"run","tests":[1,0],"again":0,"jobs":1}"#;
         stream.write_all(format!("{run}\n").as_bytes()).unwrap();
-        assert!(matches!(next(), Event::Start { n: 1, .. }));
-        assert!(matches!(next(), Event::Done { n: 1, outcome: Outcome::Passed, .. }));
-        assert!(matches!(next(), Event::Start { n: 0, .. }));
-        let Event::Done { n: 0, outcome: Outcome::Failed, failure: Some(failure), stdout, .. } = next() else {
-            panic!("it fails")
-        };
-        assert_eq!((failure.message.as_str(), stdout.as_str()), ("left with exit code 3: of it", "half\n"));
-        assert!(matches!(next(), Event::Idle));
+        assert!(matches!(next(), AgentMessage::Start { n: 1, .. }));
+        assert!(matches!(next(), AgentMessage::Done(result) if result.n == 1 && result.outcome == Outcome::Passed));
+        assert!(matches!(next(), AgentMessage::Start { n: 0, .. }));
+        let AgentMessage::Done(result) = next() else { panic!("no result") };
+        assert_eq!((result.n, result.outcome), (0, Outcome::Failed));
+        let failure = result.failure.unwrap();
+        assert_eq!((failure.message.as_str(), result.stdout.as_str()), ("left with exit code 3: of it", "half\n"));
+        assert!(matches!(next(), AgentMessage::Idle));
         stream.write_all(&to_line(&Order::End { failed: Some(1) })).unwrap();
-        assert!(matches!(next(), Event::Bye));
+        assert!(matches!(next(), AgentMessage::Bye));
         assert_eq!(driven.join().unwrap(), ExitCode::FAILURE);
     });
 }

@@ -84,7 +84,10 @@ fn what_goes_wrong_outside_of_all_tests_is_not_lost() {
         whole(GOOD, ExitKind::Exit(2)),
         ["Error no test failed by the report, but the command left with exit code 2"]
     );
-    assert_eq!(whole(MIXED, ExitKind::Signal(11))[4], "Crashed after its last test the command was killed by SIGSEGV");
+    assert_eq!(
+        whole(MIXED, ExitKind::Signal(11))[4],
+        "Crashed(Signal(11)) after its last test the command was killed by SIGSEGV"
+    );
     let last = judge_whole(&report(GOOD), &end(ExitKind::Exit(2)), Path::new("/nowhere")).remove(0);
     // So that no later pass excuses it.
     assert_eq!(last.failure.unwrap().phase, Phase::SharedTearDown);

@@ -1,8 +1,9 @@
-//! The keeper: a small process between unflake and a runner, so that nothing is ever left behind.
+//! The supervisor: a small process between unflake and a runner that guarantees cleanup.
 //!
-//! unflake starts itself once more as the keeper of each runner process. The keeper adopts whatever the tests
-//! orphan (on Linux), tells how the runner ended, and when unflake goes away for whatever reason (killed, crashed) it
-//! ends every process below it and removes the run's temporary directory.
+//! unflake starts itself once more as the supervisor of each runner process. The supervisor adopts
+//! processes that tests orphan (on Linux), reports how the runner exited, and when unflake goes away
+//! for whatever reason (killed, crashed) it kills every process below it, restores project files and
+//! removes the run's temporary directory.
 
 use std::collections::HashMap;
 use std::fs;
@@ -17,75 +18,80 @@ use std::thread;
 use nix::sys::signal::{Signal, kill, killpg};
 use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::Pid;
+use tracing::debug;
 use unflake_model::Death;
 use unflake_worlds::SpawnSpec;
 
-use crate::Launch;
+use crate::launch::Launch;
 use crate::project_files::crash_recovery;
-use crate::project_files::isolation::FILES;
-use crate::run_dir;
+use crate::project_files::isolation::COPIES_DIR;
+use crate::runner_process::run_dir;
 
-/// What unflake holds of a runner process: the line to its keeper.
-pub(crate) struct Kept {
+/// unflake's end of the connection to a supervisor. On drop the supervisor kills what is left of its
+/// runner and exits.
+pub(crate) struct Supervisor {
     child: Child,
     line: UnixStream,
 }
 
-impl Kept {
-    /// Starts `command` under a keeper. `died` is called on another thread when the runner has ended.
+impl Supervisor {
+    /// Starts `command` under a supervisor. `on_exit` runs on another thread when the runner has
+    /// exited.
     pub(crate) fn start(
         launch: &Launch,
-        remove: &Path,
+        run_dir: &Path,
         command: &[String],
         variables: &[(String, String)],
-        door: Option<&SpawnSpec>,
-        (output, errors): (impl Into<Stdio>, impl Into<Stdio>),
-        died: impl FnOnce(Result<Death, String>) + Send + 'static,
+        world: Option<&SpawnSpec>,
+        (stdout, stderr): (impl Into<Stdio>, impl Into<Stdio>),
+        on_exit: impl FnOnce(Result<Death, String>) + Send + 'static,
     ) -> io::Result<Self> {
         let (line, theirs) = UnixStream::pair()?;
-        let mut keeper = Command::new(&launch.keeper[0]);
+        let mut supervisor = Command::new(&launch.supervisor[0]);
         if let Some(directory) = &launch.directory {
-            keeper.current_dir(directory);
+            supervisor.current_dir(directory);
         }
-        let child = keeper
-            .args(&launch.keeper[1..])
-            .arg(remove)
-            .arg(door.map_or(String::new(), |door| serde_json::to_string(door).expect("a door is JSON")))
+        let child = supervisor
+            .args(&launch.supervisor[1..])
+            .arg(run_dir)
+            .arg(world.map_or(String::new(), |world| serde_json::to_string(world).expect("a spawn spec is JSON")))
             .arg("--")
             .args(command)
             .envs(variables.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::from(std::os::fd::OwnedFd::from(theirs)))
-            .stdout(output)
-            .stderr(errors)
-            // Ctrl-C in the terminal is for unflake alone to hear.
+            .stdout(stdout)
+            .stderr(stderr)
+            // Only unflake itself handles Ctrl-C in the terminal.
             .process_group(0)
             .spawn()?;
+        debug!(pid = child.id(), ?command, "supervisor started");
         let answers = BufReader::new(line.try_clone()?);
-        thread::spawn(move || died(read_end(answers)));
+        thread::spawn(move || on_exit(read_exit(answers)));
         Ok(Self { child, line })
     }
 
-    /// Asks the runner to stop as Ctrl-C would.
+    /// Interrupts the runner as Ctrl-C would.
     pub(crate) fn interrupt(&mut self) {
         let _ = self.line.write_all(b"interrupt\n");
     }
 
-    /// Ends the runner and everything below it.
+    /// Kills the runner and everything below it.
     pub(crate) fn kill(&mut self) {
         let _ = self.line.write_all(b"kill\n");
     }
 }
 
-impl Drop for Kept {
+impl Drop for Supervisor {
     fn drop(&mut self) {
         let _ = self.line.write_all(b"leave\n");
         let _ = self.line.shutdown(std::net::Shutdown::Both);
-        let _ = self.child.wait();
+        let status = self.child.wait();
+        debug!(pid = self.child.id(), ?status, "supervisor exited");
     }
 }
 
-/// The keeper's last word: `exit 1`, `signal 11`, or `cannot start: …`.
-fn read_end(answers: impl BufRead) -> Result<Death, String> {
+/// The supervisor's last line: `exit 1`, `signal 11`, or `cannot start: …`.
+fn read_exit(answers: impl BufRead) -> Result<Death, String> {
     let Some(Ok(line)) = answers.lines().next() else { return Ok(Death::Unknown) };
     if let Some(why) = line.strip_prefix("cannot start: ") {
         return Err(why.to_owned());
@@ -98,12 +104,12 @@ fn read_end(answers: impl BufRead) -> Result<Death, String> {
     })
 }
 
-/// The keeper's own main. `arguments` are the directory to remove, the way into the runner's world where it has one of its own,
-/// `--`, and the command.
-pub fn keep(arguments: &[String]) -> ExitCode {
-    let [remove, door, _, program, rest @ ..] = arguments else { return ExitCode::from(2) };
-    let remove = PathBuf::from(remove);
-    let _held = run_dir::hold(&remove);
+/// The main function of the supervisor process. `arguments` are the directory to remove, the spawn
+/// spec of the runner's world or an empty string, `--`, and the runner's command.
+pub fn supervise(arguments: &[String]) -> ExitCode {
+    let [run_dir, world, _, program, rest @ ..] = arguments else { return ExitCode::from(2) };
+    let run_dir = PathBuf::from(run_dir);
+    let _lock = run_dir::lock_shared(&run_dir);
     #[cfg(target_os = "linux")]
     let _ = nix::sys::prctl::set_child_subreaper(true);
 
@@ -111,9 +117,9 @@ pub fn keep(arguments: &[String]) -> ExitCode {
     let mut answers = &line;
     let mut command = Command::new(program);
     command.args(rest).stdin(Stdio::null()).process_group(0);
-    match serde_json::from_str::<SpawnSpec>(door) {
-        Ok(door) => door.prepare(&mut command),
-        Err(_) if door.is_empty() => {}
+    match serde_json::from_str::<SpawnSpec>(world) {
+        Ok(world) => world.prepare(&mut command),
+        Err(_) if world.is_empty() => {}
         Err(_) => return ExitCode::from(2),
     }
     let spawned = command.spawn();
@@ -131,17 +137,17 @@ pub fn keep(arguments: &[String]) -> ExitCode {
                 match command.as_str() {
                     "interrupt" => drop(killpg(runner, Signal::SIGINT)),
                     "leave" => {
-                        end_all_below();
+                        kill_descendants();
                         std::process::exit(0);
                     }
-                    _ => end_all_below(),
+                    _ => kill_descendants(),
                 }
             }
         }
-        // unflake has gone without a word.
-        end_all_below();
-        crash_recovery::recover(&remove.join(FILES));
-        let _ = fs::remove_dir_all(&remove);
+        // unflake died: it would have said "leave".
+        kill_descendants();
+        crash_recovery::recover(&run_dir.join(COPIES_DIR));
+        let _ = fs::remove_dir_all(&run_dir);
         std::process::exit(0);
     });
     loop {
@@ -161,16 +167,16 @@ pub fn keep(arguments: &[String]) -> ExitCode {
             }
         }
     }
-    end_all_below();
-    // The thread that listens ends this process: unflake may have been killed, and then its directory is still there.
+    kill_descendants();
+    // The listening thread exits this process: if unflake is killed now, its directory is still there.
     loop {
         thread::park();
     }
 }
 
-/// Ends every process below this one. Those that appear meanwhile are met in the next round. Waits for none of them: how
-/// the runner ended is for [`keep`] to hear.
-fn end_all_below() {
+/// Kills every process below this one, in rounds, to catch those that appear meanwhile. Reaps none
+/// of them: [`supervise`] has to see how the runner exited.
+fn kill_descendants() {
     if is_childless() {
         return;
     }
@@ -187,52 +193,52 @@ fn end_all_below() {
     }
 }
 
-/// Whether there is nothing to be ended. Much cheaper than to look through all processes of the machine.
+/// Whether this process has no children. Much cheaper than a scan of all processes.
 fn is_childless() -> bool {
     #[cfg(target_os = "linux")]
     return {
         use nix::sys::wait::{Id, WaitPidFlag, waitid};
-        let only_look = WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG | WaitPidFlag::WNOWAIT;
-        waitid(Id::All, only_look) == Err(nix::errno::Errno::ECHILD)
+        let peek = WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG | WaitPidFlag::WNOWAIT;
+        waitid(Id::All, peek) == Err(nix::errno::Errno::ECHILD)
     };
     #[cfg(not(target_os = "linux"))]
     false
 }
 
-/// The living processes below `ancestor`, from /proc. Elsewhere than on Linux: none.
+/// The living processes below `ancestor`, from /proc. None on systems without /proc.
 fn descendants(ancestor: i32) -> Vec<i32> {
     let mut children: HashMap<i32, Vec<i32>> = HashMap::new();
     for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
         let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse::<i32>().ok()) else { continue };
-        if let Some((true, parent)) = life_and_parent(pid) {
+        if let Some((true, parent)) = liveness_and_parent(pid) {
             children.entry(parent).or_default().push(pid);
         }
     }
     let mut found = Vec::new();
-    let mut ahead = vec![ancestor];
-    while let Some(pid) = ahead.pop() {
+    let mut pending = vec![ancestor];
+    while let Some(pid) = pending.pop() {
         for child in children.remove(&pid).unwrap_or_default() {
             found.push(child);
-            ahead.push(child);
+            pending.push(child);
         }
     }
     found
 }
 
-/// Whether a process is there and not a zombie.
+/// Whether a process exists and is not a zombie.
 pub(crate) fn is_alive(pid: u32) -> bool {
-    match life_and_parent(pid as i32) {
+    match liveness_and_parent(pid as i32) {
         Some((alive, _)) => alive,
         None if cfg!(target_os = "linux") => false,
         None => kill(Pid::from_raw(pid as i32), None).is_ok(),
     }
 }
 
-/// Whether it is alive, and its parent. One whose first thread has ended looks like a zombie as long as others of its threads live, and keeps
-/// its children until they are gone, too.
-fn life_and_parent(pid: i32) -> Option<(bool, i32)> {
+/// Whether a process is alive, and its parent. A process whose main thread has exited looks like a
+/// zombie while other threads live, and keeps its children until those have exited, too.
+fn liveness_and_parent(pid: i32) -> Option<(bool, i32)> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name in brackets may hold anything, brackets and spaces included.
+    // The name in brackets may contain anything, including brackets and spaces.
     let after_name: Vec<&str> = stat[stat.rfind(')')? + 1..].split_whitespace().collect();
     let threads: u32 = after_name.get(17)?.parse().ok()?;
     let alive = !matches!(*after_name.first()?, "Z" | "X") || threads > 1;
@@ -244,11 +250,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_keepers_last_word_is_understood() {
-        assert_eq!(read_end(&b"exit 3\n"[..]), Ok(Death::Exit(3)));
-        assert_eq!(read_end(&b"signal 11\n"[..]), Ok(Death::Signal(11)));
-        assert_eq!(read_end(&b""[..]), Ok(Death::Unknown));
-        assert_eq!(read_end(&b"cannot start: no such file\n"[..]), Err("no such file".to_owned()));
+    fn the_last_line_of_a_supervisor_is_parsed() {
+        assert_eq!(read_exit(&b"exit 3\n"[..]), Ok(Death::Exit(3)));
+        assert_eq!(read_exit(&b"signal 11\n"[..]), Ok(Death::Signal(11)));
+        assert_eq!(read_exit(&b""[..]), Ok(Death::Unknown));
+        assert_eq!(read_exit(&b"cannot start: no such file\n"[..]), Err("no such file".to_owned()));
     }
 
     #[test]
@@ -259,10 +265,10 @@ mod tests {
         assert!(descendants(parent).contains(&(std::process::id() as i32)));
     }
 
-    /// Its child would be left behind if it were taken for dead.
+    /// A process that is taken for dead would leave its child behind.
     #[cfg(target_os = "linux")]
     #[test]
-    fn a_process_without_its_first_thread_is_alive() {
+    fn a_process_whose_main_thread_exited_is_alive() {
         let script = "import ctypes, subprocess, threading, time\n\
                       threading.Thread(target=time.sleep, args=(100,)).start()\n\
                       print(subprocess.Popen(['sleep', '100']).pid, flush=True)\n\
@@ -271,8 +277,8 @@ mod tests {
         let mut line = String::new();
         BufReader::new(process.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let child: i32 = line.trim().parse().unwrap();
-        let first_thread = || fs::read_to_string(format!("/proc/{}/stat", process.id())).unwrap();
-        while !first_thread().contains(") Z ") {
+        let main_thread = || fs::read_to_string(format!("/proc/{}/stat", process.id())).unwrap();
+        while !main_thread().contains(") Z ") {
             thread::sleep(std::time::Duration::from_millis(5));
         }
         let found = descendants(std::process::id() as i32);

@@ -1,4 +1,4 @@
-//! A project in a temporary directory, an executor for it, and all that was told.
+//! A project in a temporary directory, an engine for it, and all emitted events.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,48 +9,48 @@ use tempfile::TempDir;
 use unflake_engine::{Engine, Launch};
 use unflake_model::{Isolation, Observation, Outcome, Probe, Purpose, Session, SessionId, TestId};
 
-pub(crate) struct World {
-    pub(crate) exec: Option<Engine>,
-    project: TempDir,
+pub(crate) struct Project {
+    pub(crate) engine: Option<Engine>,
+    root: TempDir,
     cache: TempDir,
-    pub(crate) told: Vec<Observation>,
-    sessions: u32,
+    pub(crate) events: Vec<Observation>,
+    session_count: u32,
 }
 
-impl World {
-    /// With the agent whose tests say what they do.
-    pub(crate) fn of_cells(tests: Value, jobs: usize) -> Self {
-        let project = tempfile::tempdir().unwrap();
-        fs::write(project.path().join("tests.json"), tests.to_string()).unwrap();
-        let agent = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/states/agent.py");
+impl Project {
+    /// With the agent whose tests are scripted.
+    pub(crate) fn scripted(tests: Value, jobs: usize) -> Self {
+        let root = tempfile::tempdir().unwrap();
+        fs::write(root.path().join("tests.json"), tests.to_string()).unwrap();
+        let agent = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/sessions/agent.py");
         let words = ["python3".into(), agent.to_string_lossy().into_owned(), "tests.json".into()];
-        Self::begin(project, words.to_vec(), jobs)
+        Self::new(root, words.to_vec(), jobs)
     }
 
-    /// With pytest, which the user has told to stop at the first failure.
+    /// With pytest, configured to stop at the first failure.
     pub(crate) fn of_pytest(tests: &str, jobs: usize) -> Self {
-        let project = tempfile::tempdir().unwrap();
-        fs::write(project.path().join("test_it.py"), tests).unwrap();
+        let root = tempfile::tempdir().unwrap();
+        fs::write(root.path().join("test_it.py"), tests).unwrap();
         let named = std::env::var_os("UNFLAKE_TEST_PYTHON").map(PathBuf::from);
         let usual = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.venvs/e2e/bin/python");
         let python = named.unwrap_or(usual);
         assert!(python.is_file(), "no Python with pytest: run `python3 e2e/setup.py` once, or set UNFLAKE_TEST_PYTHON");
         let words =
             [&python.to_string_lossy(), "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider"].map(str::to_owned);
-        Self::begin(project, words.to_vec(), jobs)
+        Self::new(root, words.to_vec(), jobs)
     }
 
-    fn begin(project: TempDir, command: Vec<String>, jobs: usize) -> Self {
-        std::env::set_current_dir(project.path()).unwrap();
+    fn new(root: TempDir, command: Vec<String>, jobs: usize) -> Self {
+        std::env::set_current_dir(root.path()).unwrap();
         let cache = tempfile::tempdir().unwrap();
         let myself = std::env::current_exe().unwrap().to_string_lossy().into_owned();
-        let mut exec = Engine::new(Launch {
+        let mut engine = Engine::new(Launch {
             command,
             driver: None,
             agents: unflake_runners::select(&[], &unflake_runners::RunnerOptions::default()).agents(),
             caches: unflake_runners::caches(),
             no_runner_hint: String::new(),
-            keeper: vec![myself, "keep".to_owned()],
+            supervisor: vec![myself, "keep".to_owned()],
             cache: Some(cache.path().to_owned()),
             suite: false,
             time: None,
@@ -64,18 +64,18 @@ impl World {
             output_limit: 10_000,
         })
         .unwrap();
-        let mut told = Vec::new();
-        assert!(exec.list(&mut |batch| told.extend_from_slice(batch)), "{told:?}");
-        Self { exec: Some(exec), project, cache, told, sessions: 0 }
+        let mut events = Vec::new();
+        assert!(engine.list(&mut |batch| events.extend_from_slice(batch)), "{events:?}");
+        Self { engine: Some(engine), root, cache, events, session_count: 0 }
     }
 
-    /// A path in the project.
+    /// The path of a project file.
     pub(crate) fn path(&self, name: &str) -> PathBuf {
-        self.project.path().join(name)
+        self.root.path().join(name)
     }
 
-    /// The names and texts of files that were put back.
-    pub(crate) fn displaced(&self) -> Vec<String> {
+    /// Names and contents of the backups of restored files.
+    pub(crate) fn backups(&self) -> Vec<String> {
         let mut found = Vec::new();
         for run in fs::read_dir(self.cache.path().join("displaced")).into_iter().flatten().flatten() {
             for file in fs::read_dir(run.path()).unwrap().flatten() {
@@ -87,40 +87,40 @@ impl World {
         found
     }
 
-    pub(crate) fn exec(&mut self) -> &mut Engine {
-        self.exec.as_mut().unwrap()
+    pub(crate) fn engine(&mut self) -> &mut Engine {
+        self.engine.as_mut().unwrap()
     }
 
-    /// Runs a batch of sessions, each written as `a b | v`: after a and b, v.
+    /// Runs a batch of sessions, each written as `a b | v`: prefix a b, then v.
     pub(crate) fn run(&mut self, sessions: &[&str]) -> &mut Self {
         let sessions = sessions.iter().map(|text| (*text, None)).collect();
         self.run_with(sessions)
     }
 
     pub(crate) fn run_with(&mut self, sessions: Vec<(&str, Option<Probe>)>) -> &mut Self {
-        let sessions = self.ask(sessions);
-        let told = &mut self.told;
-        self.exec.as_mut().unwrap().run(sessions, &mut |batch| told.extend_from_slice(batch));
+        let sessions = self.sessions(sessions);
+        let events = &mut self.events;
+        self.engine.as_mut().unwrap().run(sessions, &mut |batch| events.extend_from_slice(batch));
         self
     }
 
-    pub(crate) fn ask(&mut self, sessions: Vec<(&str, Option<Probe>)>) -> Vec<Session> {
+    pub(crate) fn sessions(&mut self, sessions: Vec<(&str, Option<Probe>)>) -> Vec<Session> {
         let session = |(text, probe): (&str, Option<Probe>)| {
-            self.sessions += 1;
+            self.session_count += 1;
             let words: Vec<&str> = text.split_whitespace().collect();
             let prefix = words.iter().position(|word| *word == "|").unwrap_or(0) as u32;
             let tests = words.into_iter().filter(|word| *word != "|").map(TestId::from).collect();
-            let id = SessionId(self.sessions - 1);
+            let id = SessionId(self.session_count - 1);
             Session { prefix, probe, ..Session::fresh(id, Purpose::Search, Isolation::Fork, tests) }
         };
         sessions.into_iter().map(session).collect()
     }
 
-    /// Each attempt as `session test outcome position`, those of each session together.
+    /// Each attempt as `session test outcome position`, sorted by session.
     pub(crate) fn attempts(&self) -> Vec<String> {
         let mut attempts: Vec<(u32, String)> = Vec::new();
-        for observation in &self.told {
-            if let Observation::Attempted(one) = observation {
+        for event in &self.events {
+            if let Observation::Attempted(one) = event {
                 let outcome = match one.outcome {
                     Outcome::Crashed(death) => format!("crashed ({death})"),
                     other => other.word().to_owned(),
@@ -133,25 +133,25 @@ impl World {
         attempts.into_iter().map(|(_, text)| text).collect()
     }
 
-    /// How each session ended: what was left of it, and why.
+    /// How each session ended: the tests that did not run, and why.
     pub(crate) fn ends(&self) -> Vec<String> {
-        let end = |observation: &Observation| match observation {
+        let end = |event: &Observation| match event {
             Observation::SessionEnded { session, left, why } => {
                 let left: Vec<&str> = left.iter().map(TestId::as_str).collect();
                 Some(format!("{} [{}] {}", session.0, left.join(" "), why.clone().unwrap_or_default()))
             }
             _ => None,
         };
-        let mut ends: Vec<String> = self.told.iter().filter_map(end).collect();
+        let mut ends: Vec<String> = self.events.iter().filter_map(end).collect();
         ends.sort();
         ends
     }
 
-    /// What was left behind in the states of sessions: `session cell before after`, and where it was written.
-    pub(crate) fn left(&self) -> Vec<String> {
+    /// Leaked state by session: `session cell before after`, and where it was written.
+    pub(crate) fn leaked(&self) -> Vec<String> {
         let mut lines = Vec::new();
-        for observation in &self.told {
-            match observation {
+        for event in &self.events {
+            match event {
                 Observation::Left { session, cells, unknown } => {
                     lines.push(format!("{}: {} unknown", session.0, unknown.len()));
                     for cell in cells {
@@ -173,28 +173,28 @@ impl World {
     }
 
     pub(crate) fn notes(&self) -> Vec<&str> {
-        let notes = self.told.iter().map(|observation| match observation {
+        let notes = self.events.iter().map(|event| match event {
             Observation::Note(text) => Some(text.as_str()),
             _ => None,
         });
         notes.flatten().collect()
     }
 
-    /// How many processes are below this one.
+    /// Number of processes below this one.
     pub(crate) fn processes(&self) -> usize {
         below(std::process::id()).len()
     }
 
-    /// Ends everything, and gives what was said to the last. Nothing may be left.
+    /// Closes the engine. No process may be left.
     pub(crate) fn close(&mut self) {
-        let told = &mut self.told;
-        self.exec.take().unwrap().close(0, &mut |batch| told.extend_from_slice(batch));
-        let nobody_is_left = comes_true(|| below(std::process::id()).is_empty());
-        assert!(nobody_is_left, "processes are left: {:?}", below(std::process::id()));
+        let events = &mut self.events;
+        self.engine.take().unwrap().close(0, &mut |batch| events.extend_from_slice(batch));
+        let all_exited = comes_true(|| below(std::process::id()).is_empty());
+        assert!(all_exited, "processes are left: {:?}", below(std::process::id()));
     }
 }
 
-/// Whether it does within ten seconds.
+/// Whether a condition becomes true within ten seconds.
 pub(crate) fn comes_true(what: impl Fn() -> bool) -> bool {
     (0..500).any(|_| {
         std::thread::sleep(Duration::from_millis(20));

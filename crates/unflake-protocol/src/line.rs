@@ -1,46 +1,37 @@
-use std::fmt;
+//! Messages as lines of JSON: one object per line, bounded in length.
+
 use std::io::{self, BufRead, BufReader, Read};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// A longer line is not read into memory: it is skipped to its end and told as [`LineError::TooLong`].
+/// A longer line is not read into memory: the reader skips it and returns [`LineError::TooLong`].
 pub const MAX_LINE: usize = 4 << 20;
 
-/// A message as the bytes that go over the wire, the final newline included.
+/// A message as bytes on the wire, including the final newline.
 pub fn to_line<T: Serialize>(message: &T) -> Vec<u8> {
     let mut line = serde_json::to_vec(message).expect("messages have string keys and no failing serialisers");
     line.push(b'\n');
     line
 }
 
-/// What came over the wire.
+/// One read from the wire.
 #[derive(Debug)]
 pub enum Line<T> {
     Message(T),
-    /// A line that is no message. The lines after it can still be read.
+    /// A line that is not a message. The lines after it can still be read.
     Bad(LineError),
-    /// The other side has closed the connection.
+    /// The other side closed the connection.
     End,
 }
 
-#[derive(Debug, PartialEq, Eq)]
+/// Why a line is not a message.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LineError {
+    #[error("a message longer than {} MiB", MAX_LINE >> 20)]
     TooLong,
-    /// What is wrong with it, and how it begins.
-    Unreadable {
-        why: String,
-        begins: String,
-    },
-}
-
-impl fmt::Display for LineError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::TooLong => write!(f, "a message longer than {} MiB", MAX_LINE >> 20),
-            Self::Unreadable { why, begins } => write!(f, "not a message of the protocol ({why}): {begins}"),
-        }
-    }
+    #[error("not a message of the protocol ({why}): {begins}")]
+    Unreadable { why: String, begins: String },
 }
 
 /// Reads messages line by line, never holding more than [`MAX_LINE`] bytes.
@@ -54,12 +45,12 @@ impl<R: Read> LineReader<R> {
         Self { from: BufReader::with_capacity(64 << 10, from), line: Vec::new() }
     }
 
-    /// Whether everything that has come was read, so that the next read asks the other side.
+    /// Whether the buffer is empty, so that the next read waits for the other side.
     pub fn is_drained(&self) -> bool {
         self.from.buffer().is_empty()
     }
 
-    /// Waits for the next message. A last line without newline counts as cut off, not as a message.
+    /// Waits for the next message. A last line without a newline is truncated and not a message.
     pub fn read<T: DeserializeOwned>(&mut self) -> io::Result<Line<T>> {
         self.line.clear();
         let mut too_long = false;
@@ -107,9 +98,9 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::{Event, Order};
+    use crate::{AgentMessage, Order, RunOrder};
 
-    fn read_all(bytes: &[u8]) -> Vec<Line<Event>> {
+    fn read_all(bytes: &[u8]) -> Vec<Line<AgentMessage>> {
         let mut reader = LineReader::new(bytes);
         let mut lines = Vec::new();
         loop {
@@ -123,25 +114,25 @@ mod tests {
     #[test]
     fn a_bad_line_does_not_hide_the_next() {
         let lines = read_all(b"{\"event\":\"nonsense\"}\n{\"event\":\"idle\"}\n");
-        assert!(matches!(lines[..], [Line::Bad(LineError::Unreadable { .. }), Line::Message(Event::Idle)]));
+        assert!(matches!(lines[..], [Line::Bad(LineError::Unreadable { .. }), Line::Message(AgentMessage::Idle)]));
     }
 
     #[test]
-    fn a_line_over_the_limit_is_skipped_to_its_end() {
+    fn an_overlong_line_is_skipped() {
         let mut bytes = vec![b'x'; MAX_LINE + 10];
         bytes.extend_from_slice(b"\n{\"event\":\"bye\"}\n");
-        assert!(matches!(read_all(&bytes)[..], [Line::Bad(LineError::TooLong), Line::Message(Event::Bye)]));
+        assert!(matches!(read_all(&bytes)[..], [Line::Bad(LineError::TooLong), Line::Message(AgentMessage::Bye)]));
     }
 
     #[test]
-    fn a_line_cut_off_by_a_death_is_not_a_message() {
+    fn a_truncated_last_line_is_not_a_message() {
         assert!(read_all(b"{\"event\":\"idle\"}").is_empty());
     }
 
     #[test]
-    fn fields_of_a_later_minor_version_are_ignored() {
+    fn unknown_fields_are_ignored() {
         let lines = read_all(b"{\"event\":\"start\",\"n\":3,\"run\":0,\"colour\":\"blue\"}\n");
-        assert!(matches!(lines[..], [Line::Message(Event::Start { n: 3, run: 0, .. })]));
+        assert!(matches!(lines[..], [Line::Message(AgentMessage::Start { n: 3, run: 0, .. })]));
     }
 
     proptest! {
@@ -151,8 +142,8 @@ mod tests {
         }
 
         #[test]
-        fn orders_survive_the_wire(tests in prop::collection::vec(any::<u32>(), 0..50), again in 0u32..9) {
-            let order = Order::Run { tests, again, jobs: 1, limit: None, hold: false, probe: None, depends: false, apart: false, in_process: false };
+        fn orders_round_trip(tests in prop::collection::vec(any::<u32>(), 0..50), again in 0u32..9) {
+            let order = Order::Run(RunOrder { again, ..RunOrder::new(tests) });
             let line = to_line(&order);
             prop_assert_eq!(line.iter().filter(|byte| **byte == b'\n').count(), 1);
             match LineReader::new(&line[..]).read().unwrap() {

@@ -1,17 +1,18 @@
-//! Whatever is shared, put back or repeated: each session comes to what it would come to all alone.
+//! Random sessions: whatever is shared, restored or repeated, each session has the results that it
+//! has alone.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 use unflake_model::Observation;
 
-use crate::Story;
-use crate::world::World;
+use crate::NamedTest;
+use crate::project::Project;
 
-pub(crate) const STORIES: &[Story] = &[
-    ("sessions_of_all_sorts_come_to_what_they_come_to_alone", cells_only),
-    ("with_files_they_do_too", with_files),
-    ("whoever_is_killed_every_session_ends", with_killers),
+pub(crate) const TESTS: &[NamedTest] = &[
+    ("random_sessions_have_the_results_that_they_have_alone", cells_only),
+    ("random_sessions_that_write_files_do_too", with_files),
+    ("every_session_ends_when_its_parent_process_is_killed", with_killed_parents),
 ];
 
 fn cells_only() {
@@ -33,7 +34,7 @@ fn tests() -> Value {
     })
 }
 
-/// How many of a list of tests are begun in one fresh environment, and how each ends.
+/// The expected attempts of a list of tests in one fresh environment.
 fn alone(tests: &[&str]) -> Vec<String> {
     let (mut x, mut file) = (false, false);
     let mut outcomes = Vec::new();
@@ -55,24 +56,24 @@ fn alone(tests: &[&str]) -> Vec<String> {
 }
 
 fn check(seed: u64, names: &[&'static str]) {
-    let (mut world, asked) = run(seed, names);
+    let (mut project, requested) = run(seed, names);
     let mut made: BTreeMap<u32, Vec<String>> = BTreeMap::new();
-    for line in world.attempts() {
+    for line in project.attempts() {
         let (session, attempt) = line.split_once(' ').unwrap();
         made.entry(session.parse().unwrap()).or_default().push(attempt.to_owned());
     }
-    for (session, (tests, prefix)) in (0..).zip(&asked) {
+    for (session, (tests, prefix)) in (0..).zip(&requested) {
         let expected = alone(tests);
         let made = made.remove(&session).unwrap_or_default();
-        let ends = world.told.iter().filter_map(|one| match one {
+        let ends = project.events.iter().filter_map(|one| match one {
             Observation::SessionEnded { session: ended, left, .. } if ended.0 == session => Some(left),
             _ => None,
         });
         let [left] = ends.collect::<Vec<_>>()[..] else { panic!("seed {seed}: session {session} did not end once") };
         let rest = expected.get(*prefix..).unwrap_or_default();
-        let context = format!("seed {seed}, session {session}: {tests:?} with a way of {prefix}: {made:?}");
+        let context = format!("seed {seed}, session {session}: {tests:?} with a prefix of {prefix}: {made:?}");
         if *prefix == 0 {
-            // Without a state to keep, it goes on in another environment after a crash.
+            // Without a prefix it continues in another environment after a crash.
             assert_eq!(made.len(), tests.len(), "{context}");
             assert_eq!(made[..expected.len()], expected, "{context}");
         } else {
@@ -83,46 +84,46 @@ fn check(seed: u64, names: &[&'static str]) {
             assert!(if unreached { left.len() >= unrun } else { left.len() == unrun }, "{context} {left:?}");
         }
     }
-    assert!(!world.path("new.txt").exists());
-    world.close();
+    assert!(!project.path("new.txt").exists());
+    project.close();
 }
 
-/// Runs three batches of sessions that are drawn by lot.
-fn run(seed: u64, names: &[&'static str]) -> (World, Vec<(Vec<&'static str>, usize)>) {
-    let mut chance = Chance(seed);
-    let mut world = World::of_cells(tests(), 1 + chance.below(4));
-    let mut asked: Vec<(Vec<&str>, usize)> = Vec::new();
+/// Runs three batches of random sessions.
+fn run(seed: u64, names: &[&'static str]) -> (Project, Vec<(Vec<&'static str>, usize)>) {
+    let mut random = Random(seed);
+    let mut project = Project::scripted(tests(), 1 + random.below(4));
+    let mut requested: Vec<(Vec<&str>, usize)> = Vec::new();
     for _ in 0..3 {
-        let from = asked.len();
-        for _ in 0..1 + chance.below(9) {
-            let length = 1 + chance.below(4);
-            let session: Vec<&str> = (0..length).map(|_| names[chance.below(names.len())]).collect();
-            asked.push((session, chance.below(length + 1)));
+        let from = requested.len();
+        for _ in 0..1 + random.below(9) {
+            let length = 1 + random.below(4);
+            let session: Vec<&str> = (0..length).map(|_| names[random.below(names.len())]).collect();
+            requested.push((session, random.below(length + 1)));
         }
-        let written = |(tests, prefix): &(Vec<&str>, usize)| {
+        let text = |(tests, prefix): &(Vec<&str>, usize)| {
             let bar = if *prefix > 0 { " | " } else { " " };
             tests[..*prefix].join(" ") + bar + &tests[*prefix..].join(" ")
         };
-        let texts: Vec<String> = asked[from..].iter().map(written).collect();
-        world.run(&texts.iter().map(String::as_str).collect::<Vec<_>>());
+        let texts: Vec<String> = requested[from..].iter().map(text).collect();
+        project.run(&texts.iter().map(String::as_str).collect::<Vec<_>>());
     }
-    (world, asked)
+    (project, requested)
 }
 
-fn with_killers() {
+fn with_killed_parents() {
     for seed in 9..=10 {
-        let (mut world, asked) = run(seed, &["set", "need", "plain", "orphan", "crash"]);
-        let ends = world.ends();
+        let (mut project, requested) = run(seed, &["set", "need", "plain", "orphan", "crash"]);
+        let ends = project.ends();
         let numbers: BTreeSet<&str> = ends.iter().filter_map(|end| end.split(' ').next()).collect();
-        assert_eq!((ends.len(), numbers.len()), (asked.len(), asked.len()), "seed {seed}: {ends:?}");
-        world.close();
+        assert_eq!((ends.len(), numbers.len()), (requested.len(), requested.len()), "seed {seed}: {ends:?}");
+        project.close();
     }
 }
 
-/// Numbers that look drawn by lot and are the same each time.
-struct Chance(u64);
+/// Reproducible pseudo-random numbers.
+struct Random(u64);
 
-impl Chance {
+impl Random {
     fn below(&mut self, limit: usize) -> usize {
         self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
         (self.0 >> 33) as usize % limit

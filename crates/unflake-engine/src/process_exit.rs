@@ -1,0 +1,120 @@
+//! What happens when an environment exits: the test that ran in it crashed or timed out, and the rest
+//! of its session continues in another environment.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use tracing::debug;
+use unflake_model::{Death, Failure, Outcome, Phase};
+use unflake_protocol::AttemptResult;
+
+use crate::engine::Engine;
+use crate::environment::{EnvironmentPhase, Role};
+use crate::session::active::RunningAttempt;
+
+impl Engine {
+    pub(crate) fn on_exit(&mut self, id: u32, death: Death) {
+        let Some(environment) = self.environments.get(id) else { return };
+        let phase = environment.phase;
+        debug!(environment = id, ?phase, %death, "environment exited");
+        if let Some(at) = self.sessions.in_environment(id) {
+            self.on_exit_in_session(at, id, phase, death);
+        }
+        self.fork_tree.forget(id);
+        let Some(environment) = self.environments.remove(id) else { return };
+        let was_narrowed = environment.runner.as_ref().is_some_and(|runner| runner.is_narrowed);
+        let output = environment.runner.map(|runner| {
+            // Until the run directory is removed, a supervisor has to be there to do so if this
+            // process is killed.
+            if phase == EnvironmentPhase::Ending && self.last_supervisor.is_none() {
+                self.last_supervisor = Some(runner.supervisor);
+            }
+            runner.output
+        });
+        self.suite.forget(id);
+        if environment.role == Role::Suite {
+            self.suite.exit = (phase == EnvironmentPhase::Ending).then_some(death);
+            if phase == EnvironmentPhase::Starting && !self.suite.has_problem() && !self.stop.is_interrupted() {
+                let text = output.map(|output| output.text_at_exit()).unwrap_or_default();
+                if environment.is_announced {
+                    let why = format!("the runner ended before it had listed its tests ({death})");
+                    self.report_start_failure(&why, &text);
+                } else {
+                    let why = format!("no test runner showed itself in the command before it ended ({death})");
+                    let hint = self.starter.launch().no_runner_hint.clone();
+                    self.report_start_failure(&why, format!("{}\n{hint}", text.trim_end()).trim_start());
+                }
+            }
+        }
+        // Forks that it was ordered to make and will not make.
+        for unborn in self.environments.ids_where(|child| child.parent == Some(id) && child.pid.is_none()) {
+            self.on_exit(unborn, Death::Unknown);
+        }
+        self.fork_server.exited(id, phase, was_narrowed);
+    }
+
+    fn on_exit_in_session(&mut self, at: usize, id: u32, phase: EnvironmentPhase, death: Death) {
+        self.sessions[at].environment = None;
+        if let Some(why) = self.stop.reason() {
+            self.sessions[at].work.discard_running();
+            return self.give_up(at, why.to_owned());
+        }
+        let mut last = None;
+        for attempt in self.sessions[at].work.environment_exited() {
+            last = Some(self.attempt_died(at, id, attempt, death));
+        }
+        let work = &self.sessions[at].work;
+        if work.route.is_some() {
+            self.environment_exited_on_route(at, phase == EnvironmentPhase::Starting, last, death);
+        } else if work.is_hopeless() {
+            self.give_up(at, "its environment kept ending before it began".to_owned());
+        } else if work.is_done() {
+            self.finish(at);
+        }
+    }
+
+    /// Emits the attempt that died. Returns a description for the user.
+    fn attempt_died(&mut self, at: usize, id: u32, attempt: RunningAttempt, death: Death) -> String {
+        let test = attempt.test.clone();
+        let seconds = attempt.began.elapsed().as_secs_f64();
+        let launch = self.starter.launch();
+        let failure = |kind: &str, message: String, trace: String| {
+            Some(Failure { phase: Phase::Process, kind: kind.to_owned(), message, trace, file: None, line: None })
+        };
+        let (outcome, failure) = match &attempt.overdue {
+            Some(overdue) if overdue.is_killed => {
+                let limit = launch.timeout.unwrap_or_default().as_secs_f64();
+                let message = format!("no end after {limit} s");
+                (Outcome::TimedOut, failure("TimedOut", message, overdue.stacks.clone()))
+            }
+            _ => {
+                let trace = read_stacks(self.starter.run_dir(), id, launch.output_limit);
+                (Outcome::Crashed(death), failure("Crashed", death.to_string(), trace))
+            }
+        };
+        debug!(parent: &self.sessions[at].work.span, %test, outcome = outcome.word(), %death, "attempt died");
+        let trace = launch.traced.and_then(|_| self.last_file("trace", id));
+        let layers = self.last_file("layers", id);
+        let result = AttemptResult::new(0, attempt.run, outcome, seconds);
+        self.attempt_ended(at, id, attempt, AttemptResult { trace, layers, failure, ..result });
+        match outcome {
+            Outcome::TimedOut => format!("`{test}` ran out of time"),
+            _ => format!("`{test}` ended its process ({death})"),
+        }
+    }
+
+    /// The trace or layers of an attempt that has no result: the last file that its process started.
+    fn last_file(&self, kind: &str, id: u32) -> Option<String> {
+        let begins = format!("{kind}-{}-", self.environments.get(id)?.pid?);
+        let number = |path: &PathBuf| path.file_name()?.to_str()?.strip_prefix(&begins)?.parse::<u32>().ok();
+        let all = fs::read_dir(self.starter.run_dir()).ok()?.filter_map(|entry| Some(entry.ok()?.path()));
+        let last = all.filter(|path| number(path).is_some()).max_by_key(number)?;
+        Some(last.to_string_lossy().into_owned())
+    }
+}
+
+/// The stacks that a process has written to the run directory.
+pub(crate) fn read_stacks(run_dir: &Path, environment: u32, limit: usize) -> String {
+    let bytes = fs::read(run_dir.join(format!("stack-{environment}"))).unwrap_or_default();
+    String::from_utf8_lossy(&bytes).trim_end().chars().take(limit).collect()
+}

@@ -1,0 +1,6 @@
+//! Processes of the user's runner: how they start, who supervises them, and what they print.
+
+pub(crate) mod output;
+pub(crate) mod run_dir;
+pub(crate) mod starter;
+pub(crate) mod supervisor;

@@ -1,0 +1,142 @@
+//! Starts runner processes with an agent inside, each under a supervisor.
+//!
+//! Owns everything that is the same for all processes of a run: the launch settings, the run
+//! directory with the socket, the unpacked agents and the world in which processes start.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::Sender;
+
+use tracing::debug;
+use unflake_model::Granularity;
+use unflake_protocol::variables::{DOOR, SHARED};
+use unflake_worlds::World;
+
+use crate::environment::Role;
+use crate::injection::{self, Injection, UnpackedAgent};
+use crate::input::EngineInput;
+use crate::launch::{Launch, StartError};
+use crate::runner_process::output::RunnerOutput;
+use crate::runner_process::run_dir::{RunDir, SOCKET};
+use crate::runner_process::supervisor::Supervisor;
+
+pub(crate) struct RunnerStarter {
+    run_dir: RunDir,
+    launch: Launch,
+    agents: Vec<UnpackedAgent>,
+    /// The world in which runners start. None: that of unflake itself.
+    world: Option<World>,
+    /// A directory that the engines of all worlds share: the run directory of the first.
+    shared: PathBuf,
+    inputs: Sender<EngineInput>,
+}
+
+/// A started runner process.
+pub(crate) struct RunnerProcess {
+    pub(crate) supervisor: Supervisor,
+    pub(crate) output: RunnerOutput,
+    /// It collects only some of the files.
+    pub(crate) is_narrowed: bool,
+    /// Whether and how finely it records what attempts depend on.
+    pub(crate) depends: Option<Granularity>,
+}
+
+impl RunnerStarter {
+    pub(crate) fn new(launch: Launch, run_dir: RunDir, inputs: Sender<EngineInput>) -> Result<Self, StartError> {
+        let unpack = |agent| injection::unpack(agent, launch.cache.as_deref(), run_dir.path());
+        let agents = launch.agents.iter().map(unpack).collect::<Result<_, _>>();
+        let agents = agents.map_err(StartError::in_operation("lay out the agent for the runner"))?;
+        let shared = run_dir.path().to_owned();
+        Ok(Self { run_dir, launch, agents, world: None, shared, inputs })
+    }
+
+    pub(crate) fn launch(&self) -> &Launch {
+        &self.launch
+    }
+
+    pub(crate) fn run_dir(&self) -> &Path {
+        self.run_dir.path()
+    }
+
+    pub(crate) fn inputs(&self) -> Sender<EngineInput> {
+        self.inputs.clone()
+    }
+
+    /// From now on processes start in this world.
+    pub(crate) fn enter(&mut self, world: World, shared: PathBuf) {
+        (self.world, self.shared) = (Some(world), shared);
+    }
+
+    pub(crate) fn world(&self) -> Option<&World> {
+        self.world.as_ref()
+    }
+
+    pub(crate) fn world_mut(&mut self) -> Option<&mut World> {
+        self.world.as_mut()
+    }
+
+    pub(crate) fn shared(&self) -> &Path {
+        &self.shared
+    }
+
+    /// Starts the user's command as environment `id`, with an agent inside. `only` restricts
+    /// collection to some files; `depends`: it records what attempts depend on.
+    pub(crate) fn start(
+        &self,
+        id: u32,
+        role: Role,
+        only: Option<Vec<String>>,
+        depends: Option<Granularity>,
+    ) -> io::Result<RunnerProcess> {
+        debug!(environment = id, ?role, only = only.as_ref().map(Vec::len), ?depends, "starting a runner process");
+        let run_dir = self.run_dir.path();
+        let only = match &only {
+            Some(files) => {
+                let path = run_dir.join(format!("only-{id}"));
+                std::fs::write(&path, serde_json::to_vec(files)?)?;
+                Some(path)
+            }
+            None => None,
+        };
+        let mut variables = Injection {
+            agents: &self.agents,
+            socket: &run_dir.join(SOCKET),
+            side: run_dir,
+            environment: id,
+            reports: role == Role::Suite && self.launch.suite,
+            output_limit: self.launch.output_limit,
+            only: only.as_deref(),
+            traced: self.launch.traced,
+            layers: &self.launch.layers,
+            filter: self.launch.filter,
+            cache: self.launch.cache.as_deref(),
+            depends,
+        }
+        .variables();
+        let mut world = self.world.as_ref().map(World::spawn_spec);
+        if self.launch.driver.is_some() {
+            if !self.launch.suite {
+                variables.push((SHARED.to_owned(), self.shared.to_string_lossy().into_owned()));
+            }
+            // A driver is part of unflake and stays outside of the world: it lists tests as usual
+            // and starts the project's processes in the world.
+            if let Some(world) = world.take() {
+                variables.push((DOOR.to_owned(), serde_json::to_string(&world)?));
+            }
+        }
+        let driver = self.launch.driver.iter().flatten();
+        let command: Vec<String> = driver.chain(&self.launch.command).cloned().collect();
+        let (pipe, output) = RunnerOutput::pipe()?;
+        let inputs = self.inputs.clone();
+        let supervisor = Supervisor::start(
+            &self.launch,
+            run_dir,
+            &command,
+            &variables,
+            world.as_ref(),
+            (pipe.try_clone()?, pipe),
+            move |exit| drop(inputs.send(EngineInput::ProcessExited { environment: id, exit })),
+        )?;
+        Ok(RunnerProcess { supervisor, output, is_narrowed: only.is_some(), depends })
+    }
+}

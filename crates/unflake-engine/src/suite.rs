@@ -1,0 +1,62 @@
+//! The user's own runner process: its listing, its output and how it exited.
+
+use std::path::Path;
+use std::rc::Rc;
+
+use unflake_model::{Death, Observation, Problem};
+
+use crate::environment::listing::Listing;
+use crate::runner_process::output::RunnerOutput;
+
+#[derive(Default)]
+pub(crate) struct Suite {
+    /// The tests of the project. Empty until the runner has listed them.
+    listing: Rc<Listing>,
+    /// The environment in which `Placement::Live` sessions run.
+    live: Option<u32>,
+    pub(crate) output: RunnerOutput,
+    /// How the process exited after it was ordered to.
+    pub(crate) exit: Option<Death>,
+    /// Number of reported problems.
+    problems: usize,
+}
+
+impl Suite {
+    pub(crate) fn listed(&mut self, listing: Rc<Listing>) -> Observation {
+        self.listing = listing;
+        let Listing { tests, deselected, isolated, .. } = &*self.listing;
+        Observation::Listed { tests: tests.clone(), deselected: *deselected, isolated: *isolated }
+    }
+
+    pub(crate) fn listing(&self) -> &Listing {
+        &self.listing
+    }
+
+    /// The directory that test files are relative to.
+    pub(crate) fn root(&self) -> Option<&Path> {
+        Some(Path::new(&self.listing.root)).filter(|root| !root.as_os_str().is_empty())
+    }
+
+    pub(crate) fn live(&self) -> Option<u32> {
+        self.live
+    }
+
+    pub(crate) fn set_live(&mut self, id: Option<u32>) {
+        self.live = id;
+    }
+
+    /// An environment has exited.
+    pub(crate) fn forget(&mut self, id: u32) {
+        self.live = self.live.filter(|live| *live != id);
+    }
+
+    /// Whether an exit before the listing has been explained.
+    pub(crate) fn has_problem(&self) -> bool {
+        self.problems > 0
+    }
+
+    pub(crate) fn problem(&mut self, problem: Problem) -> Observation {
+        self.problems += 1;
+        Observation::Problem(problem)
+    }
+}
