@@ -1,12 +1,13 @@
-//! Which failures of a run are excused because somebody has set them apart for a while, and what became of each of these agreements.
+//! Decides which failures of a run are excused by the quarantine, and the standing of each entry.
 //!
-//! An excuse is for one failure of one test until a day. A test that fails in another way, or after that day, fails the run as ever.
+//! An entry excuses one failure of one test until a date. A test that fails differently, or after
+//! that date, fails the run.
 
 use std::collections::BTreeSet;
 
 use unflake_model::{Attempt, Day, QuarantineMode, QuarantineStanding, Quarantined, TestId};
 
-/// What an entry comes to, given everything that was attempted.
+/// The standing of an entry, given all attempts of a run.
 pub fn standing(
     entry: &Quarantined,
     today: Day,
@@ -93,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_failure_that_it_names_is_excused() {
+    fn only_the_named_failure_is_excused() {
         assert_eq!(of("2026-11-10", &[attempt(Some("no answer"))]), QuarantineStanding::Excused);
         assert_eq!(of("2026-11-10", &[attempt(Some("no answer")), attempt(None)]), QuarantineStanding::Excused);
         assert_eq!(of("2026-11-10", &[attempt(Some("wrong answer"))]), QuarantineStanding::FailedOtherwise);
@@ -102,27 +103,27 @@ mod tests {
     }
 
     #[test]
-    fn it_holds_to_the_end_of_its_last_day() {
+    fn an_entry_is_valid_through_its_last_day() {
         assert_eq!(of("2026-11-15", &[attempt(Some("no answer"))]), QuarantineStanding::Excused);
         assert_eq!(of("2026-11-16", &[attempt(Some("no answer"))]), QuarantineStanding::Expired);
     }
 
     #[test]
-    fn what_did_not_fail_needs_no_excuse() {
+    fn a_test_that_did_not_fail_needs_no_excuse() {
         assert_eq!(of("2026-11-10", &[attempt(None)]), QuarantineStanding::Passed);
         assert_eq!(of("2026-11-10", &[]), QuarantineStanding::NotRun);
         assert_eq!(standing(&entry(), day("2026-11-10"), &BTreeSet::new(), &[]), QuarantineStanding::Unknown);
     }
 
     #[test]
-    fn what_is_to_be_left_out_and_did_not_run_was_left_out() {
+    fn a_skipped_entry_that_did_not_run_was_left_out() {
         let test = TestId::new("t::a");
         let entry = Quarantined { mode: QuarantineMode::Skip, ..entry() };
         assert_eq!(standing(&entry, day("2026-11-10"), &BTreeSet::from([&test]), &[]), QuarantineStanding::LeftOut);
     }
 
     #[test]
-    fn an_entry_that_names_no_failure_excuses_none() {
+    fn an_entry_without_failures_excuses_nothing() {
         let test = TestId::new("t::a");
         let entry = Quarantined { failures: Vec::new(), ..entry() };
         let listed = BTreeSet::from([&test]);

@@ -1,8 +1,10 @@
-//! Stress: every test again and again, beside copies of itself, until it fails or the time is over.
+//! Stress: runs every test repeatedly, in parallel with copies of itself, until it fails or the
+//! budget is exhausted.
 //!
-//! What a test shares with other processes (ports, files, the clock, the processors) is contested by its own copies, and
-//! more of them run than there are processors. Each copy has a fresh environment, so that nothing but that differs
-//! from one attempt to the next. A test that has failed is left alone; the others go on.
+//! Copies contend for everything a test shares with other processes (ports, files, the clock, the
+//! CPU), and more of them run than there are cores. Each copy has a fresh environment, so that
+//! nothing else differs between attempts. A test that has failed is not run again; the others
+//! continue.
 
 use std::collections::HashMap;
 
@@ -13,14 +15,14 @@ use unflake_model::{
 
 use crate::Technique;
 
-/// How long, how often, and how many at once.
+/// Budget, repetitions and parallelism.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StressConfig {
-    /// No attempt is begun after so many seconds.
+    /// No attempt begins after this many seconds.
     pub seconds: f64,
-    /// No test is run more often than this.
+    /// Maximum number of runs per test.
     pub times: Option<u32>,
-    /// How many copies of one test are asked for together.
+    /// Copies of one test per batch.
     pub copies: u32,
     pub fresh_by: Isolation,
 }
@@ -30,20 +32,20 @@ pub struct Stress {
     tests: Vec<Course>,
     at: HashMap<TestId, usize>,
     asked: u32,
-    /// Microseconds: when the first attempt began, and when the latest one known to us ended.
+    /// Microseconds: start of the first attempt and end of the latest.
     first: Option<i64>,
     latest: i64,
 }
 
-/// What became of one test so far.
+/// Attempts at one test so far.
 struct Course {
     test: TestId,
     attempts: u32,
     passed: u32,
     failed: u32,
-    /// Of the attempts, which was the first to fail, and how.
+    /// Number and outcome of the first failing attempt.
     first_failure: Option<(u32, Outcome)>,
-    /// Why it cannot be run at all.
+    /// Why it cannot run at all.
     left: Option<String>,
 }
 
@@ -69,9 +71,9 @@ impl Stress {
         self.first.is_some_and(|first| (self.latest - first) as f64 >= self.pressure.seconds * 1e6)
     }
 
-    /// How many more copies of a test are wanted now.
+    /// Number of further copies of a test to run now.
     fn wanted(&self, course: &Course) -> u32 {
-        // What is skipped once is skipped always.
+        // A test that is skipped once is skipped always.
         let is_skipped = course.attempts > 0 && course.passed + course.failed == 0;
         if course.failed > 0 || course.left.is_some() || is_skipped {
             return 0;
@@ -116,7 +118,7 @@ impl Technique for Stress {
         let mut sessions = Vec::new();
         for at in 0..self.tests.len() {
             for _ in 0..self.wanted(&self.tests[at]) {
-                // Number 0 is the suite's, and there is none here.
+                // Session 0 is the suite, which does not run here.
                 self.asked += 1;
                 let (id, test) = (SessionId(self.asked), self.tests[at].test.clone());
                 sessions.push(Session::fresh(id, Purpose::Stress, self.pressure.fresh_by, vec![test]));
@@ -182,7 +184,7 @@ mod tests {
         stress
     }
 
-    /// Plays the sessions; every attempt takes a second, three at a time.
+    /// Runs the sessions; every attempt takes a second, three at a time.
     fn play(stress: &mut Stress, mut outcome: impl FnMut(&str, u32) -> Outcome) -> Vec<String> {
         let mut times: HashMap<TestId, u32> = HashMap::new();
         let mut rounds = Vec::new();
@@ -220,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn a_test_that_failed_is_left_alone_and_the_others_go_on() {
+    fn a_failed_test_stops_and_the_others_continue() {
         let mut stress = stress(&["a", "b"], 6.0, None);
         let rounds = play(&mut stress, |test, time| match (test, time) {
             ("a", 2) => Outcome::Failed,
@@ -237,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn what_fails_always_is_no_matter_of_load() {
+    fn a_test_that_always_fails_is_real() {
         let mut stress = stress(&["a"], 60.0, None);
         play(&mut stress, |_, _| Outcome::Failed);
         assert_eq!(stress.findings()[0].verdict().unwrap().kind, VerdictKind::Real);
@@ -245,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_of_times_is_kept_and_a_skipped_test_is_not_tried_again() {
+    fn the_repetition_limit_holds_and_skipped_tests_are_not_repeated() {
         let mut stress = stress(&["a", "s"], 60.0, Some(4));
         let rounds = play(&mut stress, |test, _| if test == "s" { Outcome::Skipped } else { Outcome::Passed });
         assert_eq!(rounds, ["a a a s s s", "a"]);
@@ -253,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn a_crash_is_never_called_flaky() {
+    fn a_crash_is_never_flaky() {
         let mut stress = stress(&["a"], 3.0, None);
         play(&mut stress, |_, time| match time {
             3 => Outcome::Crashed(unflake_model::Death::Signal(11)),

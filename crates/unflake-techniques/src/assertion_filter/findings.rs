@@ -1,11 +1,11 @@
-//! What the flake filter says.
+//! Sentences and findings of the assertion filter.
 
 use unflake_model::{
     Assertion, AssertionRecord, Detail, Evidence, Failure, FilterKind, Filtered, Finding, Isolation, Phase, TestId,
     Verdict, VerdictKind,
 };
 
-/// Of an assertion that failed. `known`: its score, and the runs that rests on.
+/// A finding on a failed assertion. `known` is its score and the number of runs behind the score.
 pub(crate) fn finding(
     kind: FilterKind,
     assertion: Assertion,
@@ -39,7 +39,8 @@ pub(crate) fn finding(
     Finding { replay: vec![test.clone()], test, detail: Detail::Filter(filtered), sentence, repeat: None }
 }
 
-/// On a test in which an assertion of the filter fails every time. `before`: how often it did without a change, of how many times.
+/// Verdict for a test in which a filtered assertion fails every time. `before`: failures and runs
+/// without a change.
 pub(crate) fn verdict(test: &TestId, failed: u32, before: Option<(u32, u32)>) -> Finding {
     let before = before.map_or(String::new(), |(failed, runs)| format!(", before {failed} of {runs}"));
     let evidence = Evidence {
@@ -60,12 +61,12 @@ pub(crate) fn verdict(test: &TestId, failed: u32, before: Option<(u32, u32)>) ->
     }
 }
 
-/// What an assertion says that may not fail in this way.
+/// The failure of an assertion that is in the filter but may not fail this way.
 pub(crate) fn failure(saw: &AssertionRecord, why: &str) -> Failure {
     let values = saw.failing.first().unwrap_or(&saw.values);
     let values: String = values.lines().map(|line| format!("\n  {line}")).collect();
     let expression = &saw.spot.expression;
-    // A call says so itself: `assertEqual(…)`.
+    // Assertion calls such as `assertEqual(…)` already contain the word.
     let says_so = expression.starts_with("assert") || expression.contains(".assert");
     let message = format!("{}{expression}{values}\n{why}", if says_so { "" } else { "assert " });
     Failure {

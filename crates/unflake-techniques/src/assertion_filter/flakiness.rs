@@ -1,4 +1,5 @@
-//! How far assertions vary although nothing changed: a score for each, on each version, and over all versions that were looked at.
+//! Flakiness scores (Gao 2017, chapter 5): how much an assertion varies on unchanged code, per
+//! version and over all versions.
 
 use std::collections::BTreeMap;
 
@@ -6,17 +7,17 @@ use unflake_model::{Assertion, AssertionOutcome, AssertionSample, TestId, ValueG
 
 use crate::variance::entropy::entropy;
 
-/// An assertion, and what it saw on each version.
+/// An assertion with its samples on each version.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Flakiness {
     pub assertion: Assertion,
-    /// As it was last.
+    /// Body hash of the latest sample.
     pub body: String,
-    /// In the order in which they were looked at.
+    /// Oldest first.
     pub versions: Vec<ScoredRun>,
 }
 
-/// What an assertion saw on one version.
+/// What an assertion evaluated to on one version.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ScoredRun {
     pub version: String,
@@ -24,7 +25,7 @@ pub struct ScoredRun {
 }
 
 impl ScoredRun {
-    /// F(a) = −Σ p·ln p over what it saw (5.1).
+    /// F(a) = −Σ p·ln p over the observed values (5.1).
     pub fn score(&self) -> f64 {
         entropy(&self.groups.iter().map(|group| group.times).collect::<Vec<_>>())
     }
@@ -33,7 +34,7 @@ impl ScoredRun {
         self.groups.iter().map(|group| group.times).sum()
     }
 
-    /// Whether it both held and failed: what it saw may vary as it likes as long as it holds.
+    /// Whether it both held and failed. Values that vary while the assertion holds do not matter.
     pub fn is_inconsistent(&self) -> bool {
         let any = |how: fn(AssertionOutcome) -> bool| self.groups.iter().any(|group| how(group.how));
         any(|how| how == AssertionOutcome::Held) && any(AssertionOutcome::is_failure)
@@ -41,7 +42,7 @@ impl ScoredRun {
 }
 
 impl Flakiness {
-    /// The version on which it varied most. Versions are put together by what was flaky on any of them.
+    /// The version with the highest score; a flaky assertion is one that is flaky on any version.
     pub fn worst(&self) -> &ScoredRun {
         let worst = self.versions.iter().max_by(|one, other| one.score().total_cmp(&other.score()));
         worst.expect("it was seen on some version")
@@ -51,13 +52,13 @@ impl Flakiness {
         self.worst().score()
     }
 
-    /// The worst of the versions on which it both held and failed.
+    /// The highest-scoring version on which it both held and failed.
     pub fn worst_inconsistent(&self) -> Option<&ScoredRun> {
         let flaky = self.versions.iter().filter(|seen| seen.is_inconsistent());
         flaky.max_by(|one, other| one.score().total_cmp(&other.score()))
     }
 
-    /// What it saw when it failed, on any version, the most frequent first.
+    /// Values of failing evaluations on any version, most frequent first.
     pub fn failing(&self) -> Vec<String> {
         let mut times: BTreeMap<&str, u32> = BTreeMap::new();
         for group in self.versions.iter().flat_map(|seen| &seen.groups) {
@@ -68,7 +69,7 @@ impl Flakiness {
         failing.into_iter().map(|(values, _)| values.to_owned()).collect()
     }
 
-    /// What the assertion looks at and what of it varied: the first expression that did not always have the same value.
+    /// The first sub-expression whose value was not the same in every run.
     pub fn varying(&self) -> Option<&str> {
         let first = |group: &'_ ValueGroup| -> Vec<String> { group.values.lines().map(str::to_owned).collect() };
         let groups = &self.worst().groups;
@@ -80,7 +81,7 @@ impl Flakiness {
     }
 }
 
-/// Puts evidence together by assertion and version. The newest comes last.
+/// Groups samples by assertion and version, oldest sample first.
 pub fn accumulate(evidence: impl IntoIterator<Item = AssertionSample>) -> Vec<Flakiness> {
     let mut all: BTreeMap<Assertion, Flakiness> = BTreeMap::new();
     for one in evidence {
@@ -97,7 +98,7 @@ pub fn accumulate(evidence: impl IntoIterator<Item = AssertionSample>) -> Vec<Fl
     all.into_values().collect()
 }
 
-/// Adds a group to those of a version.
+/// Merges a group of equal values into those of a version.
 pub(crate) fn add(groups: &mut Vec<ValueGroup>, group: ValueGroup) {
     match groups.iter_mut().find(|there| there.how == group.how && there.values == group.values) {
         Some(there) => there.times += group.times,
@@ -105,12 +106,13 @@ pub(crate) fn add(groups: &mut Vec<ValueGroup>, group: ValueGroup) {
     }
 }
 
-/// F(test) = the largest F of its assertions (5.2), the most flaky test first.
+/// F(test) = the largest F of its assertions (5.2), most flaky test first.
 pub fn of_tests(assertions: &[Flakiness]) -> Vec<(&TestId, f64)> {
     largest(assertions.iter().map(|one| (&one.assertion.test, one.score())))
 }
 
-/// The same for what assertions look at: what comes before the last dot of the expression that varied, with where that is.
+/// The same per object under test: the part of the varying expression before its last dot, with its
+/// location.
 pub fn of_objects(assertions: &[Flakiness]) -> Vec<((String, String), f64)> {
     largest(assertions.iter().filter_map(|one| {
         let varying = one.varying()?;

@@ -1,8 +1,8 @@
-//! The example with which the flake filter was introduced: a dialog of jEdit, six assertions, three versions.
+//! The running example of Gao (2017): a jEdit dialog with six assertions and three versions.
 
 use unflake_model::{Assertion, AssertionKey, AssertionOutcome, AssertionSample, ValueGroup};
 
-/// What each assertion saw in ten runs of the first version: values with how often; the first is what it expects.
+/// Values and counts of ten runs on the first version; the first value is the expected one.
 pub(crate) const FIRST: [(&str, &[(&str, u32)]); 6] = [
     ("asr1", &[("false", 10)]),
     ("asr2", &[("358", 5), ("348", 3), ("338", 2)]),
@@ -12,7 +12,7 @@ pub(crate) const FIRST: [(&str, &[(&str, u32)]); 6] = [
     ("asr6", &[("22", 7), ("17", 3)]),
 ];
 
-/// On the second version two of them varied.
+/// On the second version two assertions varied.
 pub(crate) const SECOND: [(&str, &[(&str, u32)]); 6] = [
     ("asr1", &[("false", 10)]),
     ("asr2", &[("358", 6), ("348", 4)]),

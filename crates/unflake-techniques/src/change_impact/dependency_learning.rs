@@ -1,4 +1,4 @@
-//! The whole suite once, to learn what each test depends on.
+//! Runs the whole suite once to learn what each test depends on.
 
 use unflake_model::{Finding, Granularity, Isolation, Observation, Placement, Purpose, Session, SessionId, TestId};
 

@@ -1,6 +1,7 @@
-//! INTERSECT (Eloussi 2015, chapter 4): does a change meet anything that a test depended on?
+//! INTERSECT (Eloussi 2015, chapter 4): does a change touch anything that a test depends on?
 //!
-//! In doubt it does. What nobody can know is told as such, and then the answer is never "unaffected".
+//! In doubt it does. Unknown dependencies are reported as such, and then the answer is never
+//! "unaffected".
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -26,7 +27,7 @@ pub(crate) fn intersect(changes: &Changes, on: &Dependencies, granularity: Granu
     if on.after > 0 {
         unknown.push(format!("{} attempts came before it in its process", on.after));
     }
-    // Where the project is a part of the repository, or there is another repository in it.
+    // The project may be a part of the repository, or contain another repository.
     let below = match on.root.strip_prefix(&changes.root).map(|below| below.to_str()) {
         Ok(Some("")) => String::new(),
         Ok(Some(below)) => format!("{below}/"),
@@ -58,7 +59,7 @@ pub(crate) fn intersect(changes: &Changes, on: &Dependencies, granularity: Granu
         meeting.below(path, &at(path), comes_or_goes, "is in a directory that it lists");
     }
     for path in &on.looked {
-        // It may have come with what is in it.
+        // The directory may have appeared together with its contents.
         let counts = if changes.new_directories.contains(&at(path)) { comes_or_goes } else { goes };
         meeting.below(path, &at(path), counts, "is in a directory that it looks for");
     }
@@ -70,7 +71,7 @@ pub(crate) fn intersect(changes: &Changes, on: &Dependencies, granularity: Granu
         let directory = at(directory);
         meeting.searched(&directory, |name| names.contains(name));
     }
-    // What it made itself was not there before.
+    // A file that the test created itself did not exist before.
     let made = |path: &String| on.written.contains(path) && on.missed.contains(path);
     for path in on.executed.keys().chain(&on.read) {
         if changes.ignores(&at(path)) && !made(path) {
@@ -80,8 +81,8 @@ pub(crate) fn intersect(changes: &Changes, on: &Dependencies, granularity: Granu
     Common { touched: meeting.touched.into_values().collect(), unknown }
 }
 
-/// Why a change can affect a test that depended on all this, in words that follow the test's name. None: it cannot, as far
-/// as anybody knows; what tests leave behind for each other aside.
+/// Why a change can affect a test with these dependencies, worded to follow the test's name.
+/// `None`: it cannot as far as is known, apart from state that tests leave behind for each other.
 pub fn can_affect(changes: &Changes, on: &Dependencies, granularity: Granularity) -> Option<String> {
     let on = Dependencies { after: 0, ..on.clone() };
     let common = intersect(changes, &on, granularity);
@@ -109,14 +110,15 @@ struct Meeting<'a> {
 }
 
 impl<'a> Meeting<'a> {
-    /// The first way in which a change is met is told: they come from the most telling to the least.
+    /// Only the first way in which a change is touched is kept; they come from the most to the
+    /// least informative.
     fn meet(&mut self, change: &'a FileChange, used: Option<&str>, how: &str, functions: Vec<String>) {
         let via = used.and_then(|path| self.on.via.get(path)).cloned();
         let touch = || TouchedPath { path: change.path.clone(), how: how.to_owned(), via, functions };
         self.touched.entry(&change.path).or_insert_with(touch);
     }
 
-    /// At the level of functions, a file in which only comments and spacing differ is not changed.
+    /// At function granularity, a file in which only comments and spacing differ is unchanged.
     fn counts(&self, change: &FileChange) -> bool {
         let same = change.functions.as_ref().is_some_and(|functions| functions.is_empty());
         self.granularity == Granularity::File || !same
@@ -136,7 +138,8 @@ impl<'a> Meeting<'a> {
                 (Some(changed), Some(entered)) if self.granularity == Granularity::Function => {
                     let met: Vec<String> = entered.iter().filter(|name| changed.touches(name)).cloned().collect();
                     if !met.is_empty() {
-                        // Where the body of a class or a module changed, everything in it is met; what changed says more.
+                        // If the body of a class or module changed, everything in it is touched;
+                        // what changed is more informative.
                         let named = match changed.bodies.is_empty() {
                             true => met,
                             false => changed.bodies.iter().cloned().collect(),
@@ -169,7 +172,7 @@ impl<'a> Meeting<'a> {
         }
     }
 
-    /// Something that came or went at a place where a module of such a name was looked for.
+    /// Files that appeared or disappeared where a module of such a name was searched.
     fn searched(&mut self, directory: &str, wanted: impl Fn(&str) -> bool) {
         let changes = self.changes;
         for change in changes.files.iter().filter(|change| comes_or_goes(&change.kind)) {
@@ -199,7 +202,7 @@ fn goes(kind: &ChangeKind) -> bool {
     !matches!(kind, ChangeKind::Modified | ChangeKind::ModeOnly | ChangeKind::Added | ChangeKind::Untracked)
 }
 
-/// What follows the directory in the path. The root is the empty directory.
+/// The path below a directory. The root is the empty directory.
 fn rest_below(path: &str, directory: &str, ignore_case: bool) -> Option<String> {
     if ignore_case {
         return rest_below(&path.to_lowercase(), &directory.to_lowercase(), false);

@@ -1,9 +1,10 @@
 //! The last rung of the ladder: a failure that the change cannot have caused.
 //!
-//! Two things are needed: nothing that the failing test depended on has changed, and the test passed at the base. A pass
-//! there after other tests is worth something only if those depend on nothing that changed either, for they may
-//! have set up what it needs; or if the same tests with the same files make it fail now. A pass at the base that is seen
-//! now, against failures here every time, refutes what seemed disjoint: then something ties them together that nobody saw.
+//! Two things are needed: nothing that the failing test depends on has changed, and the test passed
+//! at the base. A pass there after other tests counts only if those depend on nothing that changed
+//! either, since they may have set up what it needs; or if the same tests with the same files make
+//! it fail now. A pass at the base now, against failures here every time, refutes the disjointness:
+//! then an unseen dependency exists.
 
 use unflake_model::{
     Comparison, Dependencies, Detail, Finding, Granularity, Intersect, IntersectKind, Outcome, TestId, TouchedPath,
@@ -11,38 +12,39 @@ use unflake_model::{
 
 use crate::change_impact::intersect::{Common, intersect};
 
-/// So often a test is run at the base, and where it always passes there, so often again here.
+/// Runs at the base, and if all of them pass, runs here afterwards.
 pub(crate) const AT_BASE: u32 = 3;
 pub(crate) const HERE: u32 = 2;
 
 /// What is known of a failing test and a change.
 #[derive(Default)]
 pub(crate) struct Suspicion {
-    /// What it depended on, as it failed in an environment of its own.
+    /// Its dependencies when it failed in its own environment.
     pub(crate) alone: Option<Box<Dependencies>>,
-    /// The session in which all that ran before it in the suite was run again, and what those tests depended on.
+    /// The session that repeated everything before it in the suite, with the dependencies of those
+    /// tests.
     pub(crate) before: Option<Before>,
-    /// How it ended at the base, and how it ended here after that.
+    /// Outcomes at the base, and outcomes here after that.
     pub(crate) at_base: Vec<Outcome>,
     pub(crate) here: Vec<Outcome>,
-    /// How it ended now at the base, after the tests after which it had passed there.
+    /// Outcome at the base now, after the tests after which it had passed there.
     pub(crate) after_others: Option<Outcome>,
-    /// Why it could not be run at the base.
+    /// Why it could not run at the base.
     pub(crate) no_base: Option<String>,
 }
 
-/// The tests before it, once more.
+/// The preceding tests, repeated.
 #[derive(Default)]
 pub(crate) struct Before {
     pub(crate) on: Vec<(TestId, Box<Dependencies>)>,
     pub(crate) whole: bool,
 }
 
-/// What to find out next.
+/// The next check.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Next {
     Nothing,
-    /// Whether anything that ran before it in the suite has changed.
+    /// Whether anything that ran before it in the suite is affected.
     Before,
     Base,
     /// At the base, after the tests after which it had passed there.
@@ -50,10 +52,10 @@ pub(crate) enum Next {
     Here,
 }
 
-/// Whether tests are to be run at the base.
+/// Whether tests run at the base.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AtBase {
-    /// Where a pass is known and nothing less tells what it is worth.
+    /// If a pass is known and nothing cheaper tells what it is worth.
     #[default]
     Needed,
     Always,
@@ -101,14 +103,14 @@ impl Suspicion {
 
     fn before_are_unaffected(&self, compared: &Comparison, granularity: Granularity) -> bool {
         let unmet = |on: &Dependencies| {
-            // What came before each of them is looked at for itself.
+            // The tests before each of them are checked on their own.
             let on = Dependencies { after: 0, ..on.clone() };
             intersect(&compared.changes, &on, granularity).is_empty()
         };
         self.before.as_ref().is_some_and(|before| before.whole && before.on.iter().all(|(_, on)| unmet(on)))
     }
 
-    /// Whether the change cannot have caused it, by all that is known.
+    /// Whether the change cannot have caused it, by everything known.
     pub(crate) fn excuses(&self, test: &TestId, compared: &Comparison, granularity: Granularity) -> bool {
         if !self.common(compared, granularity).is_some_and(|common| common.is_empty()) {
             return false;
@@ -222,7 +224,7 @@ impl Suspicion {
         }
     }
 
-    /// What the verdict says, where it rests on this.
+    /// The sentence of a verdict that rests on this.
     pub(crate) fn excuse(
         &self,
         test: &TestId,
@@ -272,7 +274,7 @@ fn affected(touched: &[TouchedPath]) -> String {
     sentence
 }
 
-/// How many passed and how many failed.
+/// Numbers of passes and failures.
 fn counts(outcomes: &[Outcome]) -> (u32, u32) {
     let count = |wanted: fn(Outcome) -> bool| outcomes.iter().filter(|outcome| wanted(**outcome)).count() as u32;
     (count(Outcome::is_pass), count(Outcome::is_failure))

@@ -1,30 +1,31 @@
-//! Traced runs of one test, side by side: which strand of one is which strand of another, and when what happened.
+//! Traced runs of one test, aligned: which thread of one run corresponds to which thread of
+//! another, and the relative time of events.
 
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 
 use unflake_model::{Attempt, Cause, Isolation, LineId, ThreadTrace, TraceId, Traces};
 
-/// What the strand is called in which the tests are loaded, before the first of them begins.
+/// Name of the pseudo-thread that loads the tests, before the first one begins.
 const LOADING: &str = "loading";
-/// What the names of tasks begin with.
+/// Prefix of task names.
 const TASK: &str = "task ";
 
-/// Who starts others does so within so many lines.
+/// A thread that starts others does so within this many lines.
 const LOOKED_AT: usize = 100_000;
 
-/// A run that came to its end and left a trace.
+/// A completed run with a trace.
 #[derive(Clone, Debug)]
 pub(crate) struct Run {
     pub(crate) trace: TraceId,
     pub(crate) failed: bool,
     pub(crate) origin: Isolation,
     pub(crate) seconds: f64,
-    /// What it said when it failed, in one line.
+    /// First line of the failure message.
     pub(crate) message: String,
-    /// The same for failures of one kind: where it was raised, and the message without what varies.
+    /// Equal for failures of the same kind: where it was raised, and the error type.
     pub(crate) kind: String,
-    /// Where the failure was raised.
+    /// Source location that raised the failure.
     pub(crate) raised: Option<(String, u32)>,
 }
 
@@ -46,20 +47,20 @@ impl Run {
     }
 }
 
-/// Runs with their strands found.
+/// Runs with their threads aligned.
 pub(crate) struct Runs<'a> {
     pub(crate) traces: &'a dyn Traces,
     pub(crate) all: &'a [Run],
-    /// In the order in which they begin.
+    /// Threads in the order in which they begin.
     pub(crate) keys: Vec<Key>,
-    /// By run and strand, where it first starts others.
+    /// By run and thread: position at which it first starts another thread.
     starts: RefCell<HashMap<(usize, usize), Option<f64>>>,
 }
 
-/// A strand, wherever it is there.
+/// A thread, matched across runs.
 pub(crate) struct Key {
     pub(crate) name: String,
-    /// By run, its place among the strands of that run.
+    /// Index of the thread in each run's trace; `None` where the run lacks it.
     pub(crate) at: Vec<Option<usize>>,
 }
 
@@ -100,12 +101,12 @@ impl<'a> Runs<'a> {
         Some(&self.traces.strands(self.all[run].trace)[self.keys[key].at[run]?])
     }
 
-    /// How the archive knows it.
+    /// How the archive addresses the thread of a run.
     pub(crate) fn id(&self, run: usize, key: usize) -> Option<(TraceId, usize)> {
         Some((self.all[run].trace, self.keys[key].at[run]?))
     }
 
-    /// How many lines all runs that have a strand go through together.
+    /// Length of the prefix that all runs share in a thread.
     pub(crate) fn shared(&self, key: usize) -> u64 {
         let mut ids = (0..self.all.len()).filter_map(|run| self.id(run, key));
         let Some(first) = ids.next() else { return 0 };
@@ -113,9 +114,10 @@ impl<'a> Runs<'a> {
         ids.map(|other| self.traces.common(first, other)).min().unwrap_or(whole)
     }
 
-    /// When a strand came to this position: larger is later. Between strands there is no order but this guess. Loading comes before all
-    /// else. What a strand does before it starts others comes before what those do, and what it does afterwards comes after it, because
-    /// it mostly waits for them. But for that, each goes evenly from its beginning to the end of the run.
+    /// Relative time at which a thread reached a position; larger is later. Traces carry no order
+    /// between threads, so this is an estimate. Loading precedes everything. A thread's work before
+    /// it starts others precedes theirs; its work afterwards follows theirs, because it mostly
+    /// waits for them. Otherwise each thread progresses evenly until the end of the run.
     pub(crate) fn when(&self, run: usize, key: usize, position: f64) -> f64 {
         let Some(strand) = self.strand(run, key) else { return f64::MAX };
         let share = position / strand.events.max(1) as f64;
@@ -136,7 +138,8 @@ impl<'a> Runs<'a> {
         }
     }
 
-    /// Where a strand first starts others, as far as its lines say so. Of the first strand of several it is known that it does.
+    /// Position at which a thread first starts others, as far as its lines say. The first of
+    /// several threads is known to.
     fn starts_others(&self, run: usize, key: usize) -> Option<f64> {
         let known = self.starts.borrow().get(&(run, key)).copied();
         known.unwrap_or_else(|| {

@@ -1,4 +1,5 @@
-//! What kind of thing makes a test do now this, now that: read from what its lines reach for, else from how it is built.
+//! Classifies the root cause: from the nondeterministic calls of the blamed lines, else from the
+//! thread structure.
 
 use std::collections::HashSet;
 
@@ -8,19 +9,19 @@ use crate::divergence::aligned_runs::Runs;
 use crate::divergence::candidate::Candidate;
 use crate::divergence::value_text::items;
 
-/// So many lines before the blamed one are asked what they reached for.
+/// Number of preceding lines searched for a nondeterministic call.
 const LOOKED_BACK: u64 = 60;
 
-/// A cause, and why this one, in words that follow "because".
+/// A cause with its justification, worded to follow "because".
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Why {
     pub(crate) cause: Cause,
     pub(crate) because: String,
 }
 
-/// Of several things that one line reaches for, the one that most likely makes it vary. What gives another value whenever it is
-/// asked comes first. What gives one that depends on the world around comes next. Waits and threads come last, because lines that
-/// deal with them do so in every run, and only which of them is first differs.
+/// Causes of one line in order of likelihood. Calls that return another value each time come first,
+/// then those that depend on the environment. Waits and threads come last: such lines run every
+/// time, and only their order differs.
 const LIKELY: [Cause; 12] = [
     Cause::Randomness,
     Cause::Time,
@@ -36,7 +37,7 @@ const LIKELY: [Cause; 12] = [
     Cause::Unknown,
 ];
 
-/// Of what starts at this candidate.
+/// The cause of the divergence that begins at this candidate.
 pub(crate) fn cause(runs: &Runs<'_>, start: &Candidate) -> Why {
     let name = |line: LineId| {
         let line = runs.traces.line(line);
@@ -47,8 +48,8 @@ pub(crate) fn cause(runs: &Runs<'_>, start: &Candidate) -> Why {
         return Why { cause: reach.cause, because };
     }
     let near = lines_before(runs, start).into_iter().find_map(|line| reach(runs.traces.reaches(), line));
-    // Who draws may shuffle, and what several strands bring comes in the order in which they are ready; but for that, what has the
-    // same items in another order was never in any order.
+    // A random draw may shuffle, and results of several threads arrive in completion order. Apart
+    // from these, equal items in another order come from an unordered collection.
     let arrives = |cause| matches!(cause, Cause::AsyncWait | Cause::Race) && tasks(runs).max(threads(runs)) > 1;
     if is_shuffled(start) && near.is_none_or(|near| near.cause != Cause::Randomness && !arrives(near.cause)) {
         let because = format!("{} has the same items in another order", name(start.line));
@@ -61,14 +62,14 @@ pub(crate) fn cause(runs: &Runs<'_>, start: &Candidate) -> Why {
     structure(runs)
 }
 
-/// Whether its value holds the same in every run, in different orders.
+/// Whether the value contains the same items in every run, in different orders.
 fn is_shuffled(start: &Candidate) -> bool {
     let texts: HashSet<&str> = start.shown.iter().flatten().map(|text| &**text).collect();
     let held: HashSet<Option<Vec<&str>>> = texts.iter().map(|text| sorted(text)).collect();
     texts.len() > 1 && held.len() == 1 && !held.contains(&None)
 }
 
-/// The items of a container without their order, if all of them are known.
+/// The items of a container, sorted; `None` unless all of them are known.
 fn sorted(text: &str) -> Option<Vec<&str>> {
     let found = items(text)?;
     let mut shown = found.shown;
@@ -76,7 +77,7 @@ fn sorted(text: &str) -> Option<Vec<&str>> {
     (shown.len() == found.length).then_some(shown)
 }
 
-/// From the strands alone, where nothing else says more.
+/// Fallback that uses the thread structure alone.
 pub(crate) fn structure(runs: &Runs<'_>) -> Why {
     let (tasks, threads) = (tasks(runs), threads(runs));
     if tasks > 1 {
@@ -95,20 +96,21 @@ fn tasks(runs: &Runs<'_>) -> usize {
     runs.keys.iter().filter(|key| key.is_task()).count()
 }
 
-/// Those that do something: a strand that does next to nothing only waits for the others.
+/// Threads that do any work; one with hardly any events only waits.
 fn threads(runs: &Runs<'_>) -> usize {
     let works = |key: &usize| (0..runs.all.len()).any(|run| runs.strand(run, *key).is_some_and(|one| one.events > 2));
     let threads = (0..runs.keys.len()).filter(|key| !runs.keys[*key].is_task() && !runs.keys[*key].is_loading());
     threads.filter(works).count()
 }
 
-/// The likeliest thing that a line reaches for.
+/// The most likely nondeterministic call of a line.
 pub(crate) fn reach(reaches: &[NondeterministicCall], line: LineId) -> Option<&NondeterministicCall> {
     let rank = |reach: &&NondeterministicCall| LIKELY.iter().position(|cause| *cause == reach.cause);
     reaches.iter().filter(|reach| reach.line == line).min_by_key(rank)
 }
 
-/// What ran before it in a failing run, the nearest first: the calls that its own line made, and the lines before.
+/// Lines that ran before the candidate in a failing run, nearest first: calls made by its own line,
+/// then earlier lines.
 fn lines_before(runs: &Runs<'_>, start: &Candidate) -> Vec<LineId> {
     let told = |run: &usize| runs.all[*run].failed && start.says[*run] && start.at[*run].is_some();
     let Some(run) = (0..runs.all.len()).find(told) else { return Vec::new() };

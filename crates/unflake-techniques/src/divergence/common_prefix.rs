@@ -1,4 +1,5 @@
-//! The heart of DIVERGENCE: for each failing run the passing run that stays with it longest, and where they part.
+//! Common-prefix comparison (DIVERGENCE): for each failing run, the passing run with the longest
+//! common prefix and the point where they diverge.
 
 use std::collections::HashSet;
 
@@ -6,13 +7,13 @@ use unflake_model::{DivergencePoint, LineId, SourceLine};
 
 use crate::divergence::aligned_runs::Runs;
 
-/// How much is shown of what comes before and behind.
+/// Lines shown before and after a divergence.
 const BEFORE: usize = 20;
 const BEHIND: usize = 100;
-/// Calls are made out from so many lines.
+/// Lines from which the call stack is reconstructed.
 const LOOKED_BACK: usize = 100_000;
 
-/// Two strands that differ at this position.
+/// A pair of threads that differ at a position.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Fork {
     key: usize,
@@ -22,7 +23,7 @@ struct Fork {
     when: f64,
 }
 
-/// The failing runs by where they part from the passing ones, most frequent first.
+/// Divergence points with their failing runs, most frequent first.
 pub(crate) fn partings(runs: &Runs<'_>) -> Vec<DivergencePoint> {
     let passing: Vec<usize> = (0..runs.all.len()).filter(|run| !runs.all[*run].failed).collect();
     let mut groups: Vec<(Sign, DivergencePoint)> = Vec::new();
@@ -54,7 +55,8 @@ pub(crate) fn partings(runs: &Runs<'_>) -> Vec<DivergencePoint> {
     groups.into_iter().map(|(_, parting)| most_first(parting)).collect()
 }
 
-/// What failing runs of one group have in common: the strand, the last line that is the same, and the next ones.
+/// Identity of a divergence point: the thread, the last common line, and the next line on either
+/// side.
 #[derive(PartialEq)]
 struct Sign(usize, [Option<LineId>; 3]);
 
@@ -66,7 +68,7 @@ impl Sign {
     }
 }
 
-/// How many lines two runs go through together.
+/// Total length of the common prefixes of two runs.
 fn together(runs: &Runs<'_>, one: usize, other: usize) -> u64 {
     let common = |key| Some(runs.traces.common(runs.id(one, key)?, runs.id(other, key)?));
     (0..runs.keys.len()).filter_map(common).sum()
@@ -83,7 +85,7 @@ fn forks(runs: &Runs<'_>, failing: usize, passing: usize) -> Vec<Fork> {
         if one.zip(other).is_some_and(|(one, other)| one.events == common && other.events == common) {
             return None;
         }
-        // Behind the end of what was kept anything may have come.
+        // Anything may follow the end of a truncated trace.
         let unknown = |strand: &unflake_model::ThreadTrace| strand.truncated.is_some() && strand.events == common;
         if one.is_some_and(unknown) || other.is_some_and(unknown) {
             return None;
@@ -125,22 +127,22 @@ fn draw(runs: &Runs<'_>, fork: &Fork, others: &[Fork]) -> DivergencePoint {
     }
 }
 
-/// The first lines up to where the other one comes too.
+/// The leading lines up to the first that the other side also reaches.
 fn alone<'a>(one: &'a [LineId], other: &[LineId]) -> &'a [LineId] {
     let there: HashSet<&LineId> = other.iter().collect();
     let length = one.iter().skip(1).take_while(|line| !there.contains(line)).count();
     &one[..one.len().min(length + 1)]
 }
 
-/// Up to where a function is left for one that had called it: what comes there is a matter of the way back.
+/// Stops where a function returns to one of its callers: that is the return path.
 fn inside(mut lines: Vec<SourceLine>, callers: &HashSet<&str>) -> Vec<SourceLine> {
     let length = lines.iter().skip(1).take_while(|line| !callers.contains(line.function.as_str())).count();
     lines.truncate(length + 1);
     lines
 }
 
-/// The calls that are open after these lines, outermost first, without the innermost. A function that is among them and
-/// comes again has been returned to: calls of itself are not seen.
+/// The call stack after these lines, outermost first, without the innermost frame. A function that
+/// reappears counts as returned to: recursion is not detected.
 fn calls(lines: impl Iterator<Item = SourceLine>) -> Vec<SourceLine> {
     let mut open: Vec<SourceLine> = Vec::new();
     for line in lines {

@@ -1,9 +1,11 @@
-//! What many traced runs of one test say about where it starts to fail. Pure: it sees traces and nothing else.
+//! Concludes from many traced runs where a test starts to fail. Pure: it sees traces and nothing
+//! else.
 //!
-//! The paper's answer, where a failing run leaves the passing run that is nearest to it, is in `parting.rs`. It points at the
-//! first difference, whether or not that has to do with the failure. So every difference is also asked how well it tells
-//! failing runs from passing ones, over all runs: steps (`edges.rs`) and values (`values.rs`). The earliest that does so wins,
-//! because whatever follows from a failure comes after it.
+//! The published answer, where a failing run leaves its nearest passing run, is in `common_prefix`.
+//! It reports the first difference whether or not that relates to the failure. So every difference
+//! is also scored by how well it separates failing from passing runs over all of them: control-flow
+//! edges (`edges`) and values (`values`). The earliest that separates them wins, because
+//! consequences of a failure come after it.
 
 use std::collections::HashSet;
 
@@ -18,13 +20,13 @@ use crate::divergence::edges::steps;
 use crate::divergence::no_divergence::unseen;
 use crate::divergence::values::values;
 
-/// A value is blamed only if chance would hardly do it.
+/// A value is blamed only below this p-value.
 const BLAMED: f64 = 0.01;
 const MOST_LOCATIONS: usize = 5;
-/// Failing runs that nothing explains so far are looked at by themselves, if there are so many.
+/// Failing runs that remain unexplained are analysed on their own if there are this many.
 const A_GROUP: usize = 3;
 const MOST_GROUPS: usize = 3;
-/// Functions that were there before a failure are looked for in so many lines.
+/// Lines before a failure that are searched for functions entered earlier.
 const LOOKED_BACK: u64 = 2000;
 
 pub(crate) fn divergence(traces: &dyn Traces, all: &[Run]) -> Divergence {
@@ -66,17 +68,17 @@ pub(crate) fn divergence(traces: &dyn Traces, all: &[Run]) -> Divergence {
     }
 }
 
-/// Where it starts, likeliest first.
+/// Start locations, most likely first.
 struct Starts {
     locations: Vec<Location>,
     why: Why,
-    /// The failing runs that the first of them does not explain, with all passing ones.
+    /// Failing runs that the first location does not explain, with all passing runs.
     left: Vec<Run>,
-    /// Nothing that was recorded tells the runs apart.
+    /// Nothing recorded separates the runs.
     is_unseen: bool,
 }
 
-/// Where nothing tells all failing runs apart, each kind of failure may have a start of its own.
+/// When nothing separates all failing runs, each kind of failure may have its own start.
 fn by_kind(runs: &Runs<'_>, unknown: &mut Vec<String>) -> Starts {
     let whole = starts(runs, unknown);
     let failing: Vec<&Run> = runs.all.iter().filter(|run| run.failed).collect();
@@ -120,7 +122,8 @@ fn starts(runs: &Runs<'_>, unknown: &mut Vec<String>) -> Starts {
     let (late, early): (Vec<Candidate>, Vec<Candidate>) = all.into_iter().partition(|one| is_late(runs, one));
     let (perfect, others): (Vec<Candidate>, Vec<Candidate>) = early.into_iter().partition(|one| one.is_perfect(runs));
     let (good, mut partial): (Vec<Candidate>, Vec<Candidate>) = others.into_iter().partition(|one| one.is_good(runs));
-    // What explains only some failing runs is an answer if nothing explains most of them.
+    // A candidate that explains only some failing runs is reported if nothing explains most of
+    // them.
     partial.retain(|one| one.is_partial(runs));
     partial.sort_by_key(|one| std::cmp::Reverse(one.told(runs).0));
     partial.truncate(usize::from(perfect.is_empty() && good.is_empty()));
@@ -142,8 +145,8 @@ fn starts(runs: &Runs<'_>, unknown: &mut Vec<String>) -> Starts {
     Starts { locations, why, left: Vec::new(), is_unseen: true }
 }
 
-/// Whether it is no more than the failure itself, or what comes of it. The line that raised it was come to before the calls that it
-/// made, and those may well be where it starts.
+/// Whether the candidate is the failure itself or a consequence of it. Calls made by the raising
+/// line come after that line, and may well be the start.
 fn is_late(runs: &Runs<'_>, one: &Candidate) -> bool {
     let told = (0..runs.all.len()).filter(|run| runs.all[*run].failed && one.says[*run]);
     let known = |run: usize| {
@@ -161,7 +164,7 @@ fn is_late(runs: &Runs<'_>, one: &Candidate) -> bool {
                 one.how == DivergenceKind::Control || line.function == raised_in.function && line != raised_in,
             );
         };
-        // A step back into a function that was there before: the way out.
+        // An edge back into a function entered earlier: the return path.
         let was_there = || before.iter().any(|line| runs.traces.line(*line).function == to.function);
         Some(line.function == raised_in.function || to.function != line.function && was_there())
     };

@@ -1,5 +1,6 @@
-//! Steps that several strands take, counted over all of them. Each of two threads may sell any number of seats in any run: that both
-//! together sell more of them than there are, no trace of a thread alone has in it.
+//! Control-flow edges that several threads take, counted over all threads. Two threads may each
+//! sell any number of seats in any run; that both together sell too many is visible in neither
+//! thread alone.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -10,18 +11,19 @@ use crate::divergence::candidate::Candidate;
 use crate::divergence::edges::{ANYWHERE, Edge, OUTSIDE, Way, best};
 use crate::stats::fisher::Chance;
 
-/// There are many ways to add things up: what is told of a sum must not be chance.
+/// Sums can be formed in many ways, so a sum must be significant to be reported.
 const SURE: f64 = 0.01;
 
-/// What strands do together more often in failing runs. That they do something less often mostly says that somebody did not wait for
-/// them, and each strand says that itself. `taken`: the steps by strand and run.
+/// Edges that threads together take more often in failing runs. Taking an edge less often mostly
+/// means that nobody waited for a thread, which that thread's own edges show. `taken`: edge counts
+/// by thread and run.
 pub(crate) fn together(
     runs: &Runs<'_>,
     taken: &[Vec<Way>],
     chance: &Chance,
     looked_at: &mut HashSet<Vec<bool>>,
 ) -> Vec<Candidate> {
-    // By step, the last strand that takes it: one that was started rather than the one that started it.
+    // By edge, the last thread that takes it: a started thread rather than its starter.
     let mut shared: BTreeMap<Edge, usize> = BTreeMap::new();
     for run in 0..runs.all.len() {
         let mut first: HashSet<Edge> = HashSet::new();
@@ -67,7 +69,7 @@ pub(crate) fn together(
     found.collect()
 }
 
-/// Those of them that are told, when it is known how many ways there were to find something.
+/// The significant sums, once the number of comparisons is known.
 pub(crate) fn sure(found: Vec<Candidate>, ways: f64) -> impl Iterator<Item = Candidate> {
     found.into_iter().filter(move |one| one.chance * ways < SURE)
 }

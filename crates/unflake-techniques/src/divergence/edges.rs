@@ -1,7 +1,8 @@
-//! Ways that failing runs go and passing ones do not: which line follows which, and how often.
+//! Control-flow differences: edges between consecutive lines that failing runs take more or less
+//! often than passing ones.
 //!
-//! Runs are not compared position by position here. A loop that turns three times or four, whatever the outcome, moves all
-//! that comes behind it, and what matters may come behind it.
+//! Runs are not compared position by position: a loop that iterates three or four times, whatever
+//! the outcome, shifts everything after it.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hasher};
@@ -13,22 +14,23 @@ use crate::divergence::candidate::Candidate;
 use crate::divergence::cross_thread_edges::{sure, together};
 use crate::stats::fisher::Chance;
 
-/// Stands for what is before the first line of a strand and behind its last.
+/// Stands for the position before the first and after the last line of a thread.
 pub(crate) const OUTSIDE: u32 = u32::MAX;
-/// So many lines are looked at together.
+/// Lines read per chunk.
 const CHUNK: usize = 16 << 10;
-/// Numbers of times that are tried for one step.
+/// Count thresholds tried per edge.
 const MOST_TIMES: usize = 64;
 
-/// Stands for whatever line comes before: the step is that a line is come to at all.
+/// Stands for any preceding line: the edge means that a line is reached at all.
 pub(crate) const ANYWHERE: u32 = u32::MAX - 1;
 
 pub(crate) type Edge = (u32, u32);
 
-/// The steps that one run takes.
+/// Edge counts of one thread in one run.
 pub(crate) type Way = HashMap<Edge, Taken, BuildHasherDefault<Mixed>>;
 
-/// There are hundreds of millions of steps, and nobody gains from choosing them so that they collide.
+/// A fast hasher: there are hundreds of millions of edges, and nobody gains from crafted
+/// collisions.
 #[derive(Default)]
 pub(crate) struct Mixed(u64);
 
@@ -46,25 +48,25 @@ impl Hasher for Mixed {
     }
 }
 
-/// A step from one line to the next, as one run takes it.
+/// How one run takes an edge.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Taken {
     pub(crate) times: u64,
-    /// DivergenceKind many lines come before it, the first time and the last.
+    /// Lines before its first and its last occurrence.
     pub(crate) at: [u64; 2],
-    /// The how manieth time it was that the run came to the line that it leads away from.
+    /// How often the run had visited the source line at its first and last occurrence.
     visit: [u64; 2],
 }
 
 impl Taken {
-    /// Its nth time. Only the first and the last are known; those in between are taken to come evenly.
+    /// Value at the nth occurrence, interpolated between the first and the last.
     fn nth(&self, nth: u64, of: [u64; 2]) -> f64 {
         let share = (nth - 1) as f64 / (self.times - 1).max(1) as f64;
         of[0] as f64 + share * (of[1] - of[0]) as f64
     }
 }
 
-/// Everything that tells at least some failing runs from passing ones.
+/// Every edge that separates at least some failing runs from passing ones.
 pub(crate) fn steps(runs: &Runs<'_>) -> Vec<Candidate> {
     let chance = Chance::new(runs.all.len());
     let mut found = Vec::new();
@@ -84,7 +86,7 @@ pub(crate) fn steps(runs: &Runs<'_>) -> Vec<Candidate> {
             let ways: &[bool] = if edge.0 == ANYWHERE { &[true] } else { &[true, false] };
             let best = best(runs, &times, ways, &chance, &mut looked_at);
             let Some(one) = best.and_then(|best| candidate(runs, key, edge, best, taken)) else { continue };
-            // That a line is come to says nothing that the step to it does not say.
+            // Reaching a line adds nothing to the edge that leads to it.
             if one.to.is_none_or(|to| led_to.insert((to, one.says.clone()))) || edge.0 != ANYWHERE {
                 found.push(one);
             }
@@ -97,7 +99,7 @@ pub(crate) fn steps(runs: &Runs<'_>) -> Vec<Candidate> {
     found
 }
 
-/// The steps of one strand of one run, from where not all runs are the same any more.
+/// Edges of one thread of one run, from where runs begin to differ.
 fn walk(runs: &Runs<'_>, key: usize, run: usize, from: u64) -> Way {
     let mut taken = Way::default();
     let Some(id) = runs.id(run, key) else { return taken };
@@ -116,7 +118,7 @@ fn walk(runs: &Runs<'_>, key: usize, run: usize, from: u64) -> Way {
     let mut before = OUTSIDE;
     let mut at = from;
     if from > 0 {
-        // All that is the same in all runs is as good as its first step, where not all runs have the strand.
+        // The shared prefix is represented by its first edge, for threads that some runs lack.
         put((OUTSIDE, runs.traces.lines(id, 0, 1)[0].0), 0);
         before = runs.traces.lines(id, from, 1)[0].0;
         at += 1;
@@ -143,7 +145,7 @@ fn walk(runs: &Runs<'_>, key: usize, run: usize, from: u64) -> Way {
     taken
 }
 
-/// So many times or more, or fewer than that, tells failing runs.
+/// The count threshold that best separates failing from passing runs.
 pub(crate) struct Best {
     least: u64,
     more: bool,
@@ -188,7 +190,7 @@ fn candidate(runs: &Runs<'_>, key: usize, edge: Edge, best: Best, taken: &[Way])
             .collect(),
         false => missing(runs, edge, best.least, taken),
     };
-    // Who never came to where it would have been has parted before.
+    // A run that never reached the source line diverged earlier.
     let told = (0..at.len()).filter(|run| runs.all[*run].failed && best.says[*run]);
     if told.clone().filter(|run| at[*run].is_none()).count() * 5 > told.count() {
         return None;
@@ -216,8 +218,8 @@ fn candidate(runs: &Runs<'_>, key: usize, edge: Edge, best: Best, taken: &[Way])
     })
 }
 
-/// Where runs that take a step fewer than `least` times take another one instead: when they come to its line as often as passing runs
-/// have when they take it for the last time that counts.
+/// Positions at which runs that take an edge fewer than `least` times take another one instead: at
+/// the visit to its source line at which passing runs take it for the last time that counts.
 fn missing(runs: &Runs<'_>, edge: Edge, least: u64, taken: &[Way]) -> Vec<Option<f64>> {
     let passing = taken.iter().zip(runs.all).filter(|(_, run)| !run.failed);
     let visits = passing
@@ -226,10 +228,10 @@ fn missing(runs: &Runs<'_>, edge: Edge, least: u64, taken: &[Way]) -> Vec<Option
     let instead = |all: &Way| {
         let others = all.iter().filter(|(other, _)| other.0 == edge.0 && other.1 != edge.1);
         let later = others.filter(|(_, one)| one.visit[1] as f64 >= visit);
-        // The nearest that is known: each step was taken between its first time and its last.
+        // The nearest known position: each edge occurs between its first and last position.
         later.map(|(_, one)| if one.visit[0] as f64 >= visit { one.at[0] } else { one.at[1] }).min()
     };
-    // What is done says more than what is not.
+    // An action explains more than its absence.
     taken.iter().map(|all| instead(all).map(|at| at as f64 + 0.1)).collect()
 }
 

@@ -1,4 +1,4 @@
-//! Where failures show: the line of the project that raised them.
+//! Locates failures in traces: the project line that raised them.
 
 use std::collections::{HashMap, HashSet};
 
@@ -6,12 +6,12 @@ use unflake_model::{LineId, SourceLine};
 
 use crate::divergence::aligned_runs::Runs;
 
-/// Failures are looked for in the last lines of a run: tear-down may come behind them.
+/// Failures are searched in this many final lines: tear-down may follow them.
 const LOOKED_BACK: u64 = 20_000;
 
 impl Runs<'_> {
-    /// Where in its run a failure was raised: the strand, and how many lines come before. Where that line is not the project's, the
-    /// last line that the run came to.
+    /// Thread and position at which the failure of a run was raised. If that line is outside the
+    /// project, the last line of the run.
     pub(crate) fn raised(&self, run: usize) -> Option<(usize, u64)> {
         let told = (0..self.keys.len()).find_map(|key| self.raised_in(run, key));
         let last = || {
@@ -31,14 +31,15 @@ impl Runs<'_> {
         let lines = self.traces.lines(id, from, LOOKED_BACK as usize);
         let all: HashSet<LineId> = lines.iter().copied().collect();
         let here = all.into_iter().filter(|line| is_it(&self.traces.line(*line)));
-        // A function inside of the line has a longer name than the one that the line belongs to.
+        // A nested function has a longer name than the function that contains the line.
         let outer = here.min_by_key(|line| (self.traces.line(*line).function.len(), *line))?;
         let at = lines.iter().rposition(|line| *line == outer)?;
         Some((key, from + at as u64))
     }
 
-    /// By run, how far a strand has come when it leaves the line at which failures are raised behind for good. What a passing run does from
-    /// there on follows from its passing. None: it never comes to that line, or the failures are not raised in this strand.
+    /// By run: position at which a thread has passed the failing line for good. What a passing run
+    /// does afterwards follows from passing. `None`: it never reaches that line, or failures are
+    /// not raised in this thread.
     pub(crate) fn past_failure(&self, key: usize) -> Vec<Option<f64>> {
         let failing = (0..self.all.len()).filter(|run| self.all[*run].failed);
         let line = |run: usize| {
@@ -63,7 +64,7 @@ impl Runs<'_> {
         (0..self.all.len()).map(|run| if self.all[run].failed { None } else { past(run) }).collect()
     }
 
-    /// The line at which most failures were raised.
+    /// The line that raised most failures.
     pub(crate) fn shows(&self) -> Option<SourceLine> {
         let failing = (0..self.all.len()).filter(|run| self.all[*run].failed);
         let line = |run: usize| {

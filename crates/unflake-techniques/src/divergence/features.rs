@@ -1,32 +1,32 @@
-//! What can be asked of the values that a name had at a line: each question gives every run an answer, a number or a word.
+//! Features of the values that a name had at a line: each yields a number or a word per run.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
 
 use crate::divergence::value_text::{compare, items, number};
 
-/// Later times than this are seen by the last, the largest and the smallest alone.
+/// Later occurrences are covered by the last, the largest and the smallest only.
 const MOST_TIMES: usize = 32;
-/// Of containers with more different items than this is not asked which of them they have.
+/// Containers with more distinct items get no membership features.
 const MOST_ITEMS: usize = 24;
 
-/// A value at a moment: after how many lines (with a fraction, as several values may be seen after one), and its text.
+/// A value with its position in the trace (fractional, as several values can follow one line).
 pub(crate) type Moment = (f64, Arc<str>);
 
-/// The same question put to every run.
+/// One property of a value, evaluated for every run.
 #[derive(Clone, Debug)]
 pub(crate) struct Feature {
-    /// What is asked about: the name, and where it was seen more than once, which time.
+    /// The property: which occurrence, and which aspect of it.
     pub(crate) about: About,
     pub(crate) answers: Vec<Option<Answer>>,
 }
 
 #[derive(Clone, Debug)]
 pub(crate) struct Answer {
-    /// How many lines came before.
+    /// Position in the trace.
     pub(crate) at: f64,
     pub(crate) is: Is,
-    /// As people see it.
+    /// As shown to people.
     pub(crate) shown: Arc<str>,
 }
 
@@ -44,7 +44,7 @@ pub(crate) struct About {
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Which {
-    /// It was never seen more than once.
+    /// The name was never seen more than once.
     Only,
     /// Counted from 1.
     Time(usize),
@@ -58,15 +58,15 @@ pub(crate) enum Aspect {
     Itself,
     Length,
     First,
-    /// Whether this is among its items.
+    /// Whether it contains this item.
     Has(Arc<str>),
-    /// Whether its items are in their order.
+    /// Whether its items are sorted.
     InOrder,
-    /// Less, the same or more than the time before.
+    /// Compared with the previous occurrence: less, the same or more.
     AgainstBefore,
 }
 
-/// All that can be asked of what a name was at a line, in every run.
+/// All features of a name at a line.
 pub(crate) fn features(seen: &[Vec<Moment>]) -> Vec<Feature> {
     let most = seen.iter().map(Vec::len).max().unwrap_or_default();
     let mut asked = Vec::new();
@@ -91,7 +91,7 @@ pub(crate) fn features(seen: &[Vec<Moment>]) -> Vec<Feature> {
     asked
 }
 
-/// What a value answers, and how that is shown.
+/// Extracts a feature from a value, with its display text.
 type Question<'a> = &'a dyn Fn(&Moment) -> Option<(Is, Arc<str>)>;
 
 fn aspects(which: Which, values: Vec<Option<&Moment>>, asked: &mut Vec<Feature>) {
@@ -131,7 +131,7 @@ fn aspects(which: Which, values: Vec<Option<&Moment>>, asked: &mut Vec<Feature>)
     });
 }
 
-/// The items that some of these containers have, if all are known and they are few.
+/// Distinct items of these containers, if all are known and few.
 fn different<'a>(values: &[Option<&'a Moment>]) -> Vec<&'a str> {
     let mut different: Vec<&str> = Vec::new();
     for (_, text) in values.iter().flatten() {

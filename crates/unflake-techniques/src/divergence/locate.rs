@@ -1,6 +1,7 @@
-//! DIVERGENCE: one flaky test many times, traced, until it is clear where its failing runs part from the passing ones.
+//! DIVERGENCE: runs one flaky test many times with tracing until it is clear where failing runs
+//! diverge from passing ones.
 //!
-//! This file decides what to run and when to stop; `divergence.rs` compares.
+//! This module decides what to run and when to stop; `conclusion` compares the traces.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -14,58 +15,58 @@ use unflake_model::{
 use crate::Technique;
 use crate::divergence::conclusion::{Run, divergence};
 
-/// So many runs are asked for together; then what was found is looked at.
+/// Runs requested per batch; the result is examined after each.
 const BATCH: u32 = 10;
-/// With so many runs of either outcome more of them may be superfluous.
+/// With this many runs of either outcome, more runs may be superfluous.
 const ENOUGH: usize = 5;
 const SURE: f64 = 0.001;
 
-/// What is to be located, and at what price.
+/// What to locate, and the budget.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LocateConfig {
-    /// The name of a test, or a part of it that no other has.
+    /// A test id, or a part of it that no other test has.
     pub test: String,
-    /// DivergenceKind many runs to compare.
+    /// Number of runs to compare.
     pub runs: u32,
-    /// DivergenceKind many to make at most as long as they all end alike.
+    /// Upper bound while all runs end alike.
     pub most: u32,
     pub fresh_by: Isolation,
-    /// No run is begun after so many seconds.
+    /// Budget: no run begins after this many seconds.
     pub seconds: f64,
-    /// DivergenceKind many runs go on at once.
+    /// Number of parallel runs.
     pub jobs: usize,
 }
 
-/// DivergenceKind the runs ended.
+/// Outcome counts of the runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LocateCounts {
     pub passed: u32,
     pub failed: u32,
     pub timed_out: u32,
-    /// Skipped: neither a pass nor a failure.
+    /// Neither a pass nor a failure.
     pub skipped: u32,
-    /// Of those that passed or failed, the ones that left no trace.
+    /// Passing and failing runs without a trace.
     pub untraced: u32,
 }
 
 pub struct Locate {
     locating: LocateConfig,
     traces: Rc<RefCell<dyn Traces>>,
-    /// The tests that have that name, or where there is none that have it as a part of theirs.
+    /// Tests with the requested id, or else tests that contain it.
     pub matching: Vec<TestId>,
     isolated: bool,
     runs: Vec<Run>,
     counts: LocateCounts,
-    /// Traces whose attempts are still to be told.
+    /// Traces whose attempt has not been observed yet.
     coming: HashMap<EnvironmentId, TraceId>,
     traced: u32,
     asked: u32,
-    /// Microseconds: when the first attempt began, and when the latest one known to us ended.
+    /// Microseconds: start of the first attempt and end of the latest.
     first: Option<i64>,
     latest: i64,
-    /// Where it started in the look before, and how.
+    /// Start location of the previous examination.
     before: Option<(SourceLine, DivergenceKind)>,
-    /// Nothing more can or need be run.
+    /// No more runs are possible or needed.
     done: bool,
 }
 
@@ -115,8 +116,8 @@ impl Locate {
         }
     }
 
-    /// The runs that are compared. Copies of one process and processes of their own differ in what is traced, so only
-    /// one kind is taken if it shows both outcomes.
+    /// The runs to compare. Forked and new processes differ in what is traced, so one kind is used
+    /// alone if it shows both outcomes.
     fn compared(&self) -> Vec<&Run> {
         let of = |origin| self.runs.iter().filter(|run| run.origin == origin).collect::<Vec<_>>();
         let (copies, processes) = (of(Isolation::Fork), of(Isolation::Process));
@@ -127,7 +128,7 @@ impl Locate {
         }
     }
 
-    /// The origins of the next runs.
+    /// Isolation of the next runs.
     fn next(&self) -> Vec<Isolation> {
         let by = self.locating.fresh_by;
         let compared = self.compared();
@@ -144,10 +145,10 @@ impl Locate {
             return vec![if self.isolated { Isolation::Process } else { by }; batch as usize];
         }
         match both(&compared) {
-            // Either may be chance or come of how the process was made: processes of their own can tell.
+            // Either may be chance or an effect of the isolation: new processes can tell.
             true if is_mixed(&compared) => vec![Isolation::Process; batch as usize],
             true => vec![compared[0].origin; batch as usize],
-            // Copies share what was drawn while loading: every other run is now a process of its own.
+            // Forks share whatever was drawn while loading, so every other run is a new process.
             false => (0..batch).map(|at| if at % 2 == 0 { Isolation::Process } else { Isolation::Fork }).collect(),
         }
     }
@@ -189,7 +190,7 @@ fn both(runs: &[&Run]) -> bool {
     runs.iter().any(|run| run.failed) && runs.iter().any(|run| !run.failed)
 }
 
-/// Whether some are copies of one process and others processes of their own.
+/// Whether both forked and new processes are among them.
 fn is_mixed(runs: &[&Run]) -> bool {
     runs.iter().any(|run| run.origin != runs[0].origin)
 }
@@ -209,7 +210,7 @@ impl Technique for Locate {
                 self.traced += 1;
             }
             Observation::Attempted(attempt) => self.hear_attempt(attempt),
-            // What cannot be run once cannot be run at all.
+            // A test that cannot run once cannot run at all.
             Observation::SessionEnded { left, why: Some(_), .. } if !left.is_empty() => self.done = true,
             _ => {}
         }
@@ -218,7 +219,7 @@ impl Technique for Locate {
     fn ask(&mut self) -> Vec<Session> {
         let [test] = &self.matching[..] else { return Vec::new() };
         let test = test.clone();
-        // Where the first runs say nothing (skipped, out of time, no trace), neither will others.
+        // If the first runs yield nothing (skipped, timed out, no trace), neither will more.
         let in_vain = self.asked > 0 && self.runs.is_empty();
         if self.done || in_vain || self.is_over() || self.is_clear() {
             return Vec::new();

@@ -1,4 +1,4 @@
-//! Where nothing that was recorded tells failing runs from passing ones before the failure: what can honestly be said then.
+//! The answer when nothing recorded before the failure separates failing from passing runs.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -11,10 +11,10 @@ use crate::divergence::cause::{Why, reach, structure};
 use crate::divergence::common_prefix::partings;
 use crate::divergence::value_text::items;
 
-/// So many lines before the failure are asked what they reached for.
+/// Lines before the failure that are searched for nondeterministic calls.
 const LOOKED_BACK: u64 = 600;
 
-/// The likeliest line, if any. `failure` is where the runs part because some of them fail.
+/// The most likely line, if any. `failure` is where runs diverge because some of them fail.
 pub(crate) fn unseen(runs: &Runs<'_>, failure: Option<&Candidate>) -> (Option<Location>, Why) {
     let why = structure(runs);
     let Some(run) = (0..runs.all.len()).find(|run| runs.all[*run].failed) else { return (None, why) };
@@ -58,13 +58,13 @@ pub(crate) fn unseen(runs: &Runs<'_>, failure: Option<&Candidate>) -> (Option<Lo
     }
 }
 
-/// Nothing was measured, so nothing is claimed.
+/// A location without a measurement: it claims no significance.
 fn order(runs: &Runs<'_>, line: SourceLine, sentence: String) -> Location {
     let (failing, passing) = (runs.failed() as u32, (runs.all.len() - runs.failed()) as u32);
     Location { line, how: DivergenceKind::Order, failing, passing, chance: 1.0, sentence, value: None }
 }
 
-/// A line at which a container of the failing strand is changed by several others.
+/// A line at which several other threads modify a container of the failing thread.
 fn changed_by_several(runs: &Runs<'_>, run: usize, failing: usize) -> Option<(LineId, Arc<str>)> {
     let names = |key: usize| runs.id(run, key).map_or(Vec::new(), |id| runs.traces.values(id));
     let known: HashSet<Arc<str>> = names(failing).into_iter().map(|seen| seen.name).collect();
@@ -83,7 +83,7 @@ fn changed_by_several(runs: &Runs<'_>, run: usize, failing: usize) -> Option<(Li
     most.map(|(place, _)| place)
 }
 
-/// The line at which most failing runs part from passing ones, if that is in another strand than the one that fails.
+/// The line at which most failing runs diverge, if in another thread than the failing one.
 fn part_elsewhere(runs: &Runs<'_>, partings: &[DivergencePoint], failing: usize) -> Option<SourceLine> {
     let mut counted: Vec<(&SourceLine, u32)> = Vec::new();
     for (parting, line) in partings.iter().filter_map(|parting| Some((parting, parting.last.as_ref()?))) {
@@ -98,7 +98,7 @@ fn part_elsewhere(runs: &Runs<'_>, partings: &[DivergencePoint], failing: usize)
     (all as usize * 2 >= runs.failed()).then(|| most.0.clone())
 }
 
-/// What the last line before a failure reached for: whatever waits for others first, then whatever else may vary.
+/// The last nondeterministic call before a failure: waits first, then anything else that may vary.
 fn last_reach<'a>(runs: &'a Runs<'_>, run: usize, key: usize, until: u64) -> Option<&'a NondeterministicCall> {
     let from = until.saturating_sub(LOOKED_BACK);
     let lines = runs.traces.lines(runs.id(run, key)?, from, (until - from) as usize);

@@ -1,4 +1,4 @@
-//! Traces as literals, for the tests of what compares them.
+//! Traces as literals, for the tests of the comparison.
 
 use std::collections::HashMap;
 
@@ -8,7 +8,7 @@ use unflake_model::{
 
 use crate::divergence::aligned_runs::Run;
 
-/// Runs that are written down: of each whether it failed, and its strands.
+/// Written-down runs: whether each failed, and its threads.
 #[derive(Default)]
 pub(crate) struct Recorded {
     pub(crate) runs: Vec<Run>,
@@ -21,8 +21,8 @@ pub(crate) struct Recorded {
 type Trace = (Vec<ThreadTrace>, Vec<Vec<LineId>>, Vec<Vec<ObservedValue>>);
 
 impl Recorded {
-    /// Another run, with strands as `a:1 a:2 x=5 b:1`: the function and line of each step (all of them in `a.src`), and a value
-    /// that was seen after the step before it. A strand that ends in `…` was cut.
+    /// Adds a run. Threads are written as `a:1 a:2 x=5 b:1`: function and line of each step (all in
+    /// `a.src`), and values seen after the preceding step. A thread that ends in `…` was truncated.
     pub(crate) fn run(&mut self, failed: bool, strands: &[(&str, &str)]) -> &mut Self {
         let (mut all, mut streams, mut values) = (Vec::new(), Vec::new(), Vec::new());
         for (at, (name, text)) in strands.iter().enumerate() {
@@ -57,7 +57,7 @@ impl Recorded {
         self
     }
 
-    /// Says of all failing runs where they were raised.
+    /// Sets the raising line of all failing runs.
     pub(crate) fn raised(&mut self, line: u32) -> &mut Self {
         self.runs.iter_mut().filter(|run| run.failed).for_each(|run| run.raised = Some(("a.src".into(), line)));
         self

@@ -1,33 +1,34 @@
-//! How the answers to one question tell failing runs from passing ones, and how likely that is by chance.
+//! Splits runs by the value of one feature into predicted failures and passes, with an exact
+//! p-value.
 
 use std::sync::Arc;
 
 use crate::divergence::features::{Answer, Is};
 use crate::stats::fisher::Chance;
 
-/// The best that can be made of the answers to one question.
+/// The best split by one feature.
 #[derive(Clone, Debug)]
 pub(crate) struct Found {
-    /// By run: whether it is taken for a failing one. A run without an answer never is.
+    /// By run: whether a failure is predicted. Never for a run without a value.
     pub(crate) says: Vec<bool>,
-    /// For this question alone.
+    /// P-value for this feature alone.
     pub(crate) chance: f64,
     pub(crate) test: Test,
 }
 
-/// What is so in failing runs.
+/// The rule that holds in failing runs.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Test {
-    /// The largest number below, and the smallest one that counts.
+    /// The largest number below the threshold, and the smallest that counts.
     AtLeast(Option<f64>, f64),
-    /// The largest number that counts, and the smallest one above.
+    /// The largest number that counts, and the smallest above the threshold.
     AtMost(f64, Option<f64>),
     Between(f64, f64),
     Outside(f64, f64),
     OneOf(Vec<Arc<str>>),
 }
 
-/// Runs by their outcomes.
+/// Outcomes of the runs.
 pub(crate) struct Outcomes<'a> {
     pub(crate) failed: &'a [bool],
     pub(crate) chance: &'a Chance,
@@ -38,7 +39,7 @@ impl Outcomes<'_> {
         self.failed.iter().filter(|failed| **failed).count()
     }
 
-    /// How many runs are taken for what they are not.
+    /// Number of runs whose outcome is predicted wrongly.
     pub(crate) fn strays(&self, says: &[bool]) -> usize {
         self.failed.iter().zip(says).filter(|(failed, says)| failed != says).count()
     }
@@ -63,7 +64,7 @@ impl Outcomes<'_> {
             numbers.iter().zip(self.failed).filter_map(|(number, failed)| Some(((*number)?, *failed))).collect();
         sorted.sort_by(|one, other| one.0.total_cmp(&other.0));
         let (all, failing) = (self.failed.len(), self.failing());
-        // Where one number ends and the next begins, and how many failing runs come before.
+        // Boundaries between different numbers, with the number of failing runs below each.
         let (mut cuts, mut before) = (Vec::new(), 0);
         for at in 1..sorted.len() {
             before += usize::from(sorted[at - 1].1);
@@ -80,14 +81,15 @@ impl Outcomes<'_> {
         let (last, next) = (sorted[at - 1].0, sorted[at].0);
         let test = if is_above { Test::AtLeast(Some(last), next) } else { Test::AtMost(last, Some(next)) };
         let says = says(numbers, &test);
-        // Of all ways to shuffle the outcomes, one on either side splits without a stray.
+        // Of all arrangements of outcomes, one on either side splits without a misprediction.
         let ways = if self.strays(&says) == 0 { 2.0 } else { 2.0 * cuts.len() as f64 };
         let threshold = Found { says, chance: (one * ways).min(1.0), test };
         let range = self.range(numbers, &sorted).filter(|range| range.chance < threshold.chance);
         Some(range.unwrap_or(threshold))
     }
 
-    /// Failing runs in the middle and passing ones around them, or the other way round; without a stray.
+    /// Failing runs in the middle and passing ones around them, or vice versa; without
+    /// mispredictions.
     fn range(&self, numbers: &[Option<f64>], sorted: &[(f64, bool)]) -> Option<Found> {
         let (all, failing) = (self.failed.len(), self.failing());
         let ends = |failed: bool| {
@@ -105,7 +107,7 @@ impl Outcomes<'_> {
     }
 
     fn words(&self, answers: &[Option<Answer>]) -> Option<Found> {
-        // Each word with how many failing and passing runs have it.
+        // Each word with its number of failing and passing runs.
         let mut groups: Vec<(Option<&Arc<str>>, [usize; 2])> = Vec::new();
         for (answer, failed) in answers.iter().zip(self.failed) {
             let word = answer.as_ref().map(|answer| match &answer.is {
@@ -141,7 +143,7 @@ impl Outcomes<'_> {
         }
         let all = self.failed.len();
         let chance = if strays * 5 > all {
-            // Far from pure: all that can be said is that these words were chosen from all there are.
+            // Far from pure: these words were merely selected from all there are.
             let chosen = says.iter().filter(|says| **says).count();
             let hits = self.failed.iter().zip(&says).filter(|(failed, says)| **failed && **says).count();
             self.chance.at_least(hits, chosen, self.failing(), all) * 2_f64.powi(groups.len() as i32)
@@ -165,7 +167,7 @@ fn says(numbers: &[Option<f64>], test: &Test) -> Vec<bool> {
     numbers.iter().map(|number| number.is_some_and(is_so)).collect()
 }
 
-/// A number as short as can be that is not below `least` of those that count nor reached by those that do not.
+/// The shortest decimal that separates the numbers on both sides of a threshold.
 pub(crate) fn between(number: f64, other: Option<f64>) -> String {
     let is_apart = |short: f64| match other {
         Some(other) if other < number => short > other && short <= number,

@@ -1,4 +1,4 @@
-//! Values that tell failing runs from passing ones: often they do so before the ways of the runs part.
+//! Values that separate failing from passing runs, often before their control flow diverges.
 
 use std::collections::hash_map::DefaultHasher;
 use std::collections::{HashMap, HashSet};
@@ -13,17 +13,17 @@ use crate::divergence::features::{About, Answer, Aspect, Feature, Is, Moment, Wh
 use crate::divergence::value_split::{Found, Outcomes, Test, between};
 use crate::stats::fisher::Chance;
 
-/// What a function gives back goes by this name.
+/// Name under which return values are recorded.
 const RETURNS: &str = "returns";
-/// Examples of values that are no numbers.
+/// Number of examples shown for non-numeric values.
 const EXAMPLES: usize = 4;
-/// A value is seen after the line that made it and before the next one begins.
+/// A value is seen after its line and before the next one.
 const BEFORE_NEXT: f64 = 0.25;
 
-/// What was found, and what was passed over.
+/// Value candidates, and whether any were discarded.
 pub(crate) struct Values {
     pub(crate) found: Vec<Candidate>,
-    /// Some values follow the order of the runs, as clocks do, and the outcomes do so too.
+    /// Some values and the outcomes both follow the order of the runs, as clocks do.
     pub(crate) like_clocks: bool,
 }
 
@@ -43,7 +43,7 @@ pub(crate) fn values(runs: &Runs<'_>) -> Values {
                 let Some((ranks, varies)) = ranks(&feature.answers) else { continue };
                 looked_at.insert(ranks);
                 let Some(found) = outcomes.split(&feature.answers) else { continue };
-                // Who takes many passing runs for failing ones is never blamed.
+                // A split with many false alarms is never blamed.
                 let taken = failed.iter().zip(&found.says).filter(|(failed, says)| **says && !**failed).count();
                 if taken * 10 > failed.len() {
                     continue;
@@ -62,7 +62,7 @@ pub(crate) fn values(runs: &Runs<'_>) -> Values {
     all
 }
 
-/// By line and name, what was seen in each run.
+/// By line and name: the values seen in each run.
 fn gather(runs: &Runs<'_>, key: usize) -> HashMap<Name, Vec<Vec<Moment>>> {
     let mut gathered: HashMap<Name, Vec<Vec<Moment>>> = HashMap::new();
     let past = runs.past_failure(key);
@@ -78,7 +78,7 @@ fn gather(runs: &Runs<'_>, key: usize) -> HashMap<Name, Vec<Vec<Moment>>> {
             all[run].push((at, seen.text));
         }
     }
-    // What is always the same, as most is, need not be looked at.
+    // Most values are always the same and need no examination.
     gathered.retain(|_, seen| seen.iter().any(|run| !same(run, &seen[0])));
     gathered
 }
@@ -87,7 +87,8 @@ fn same(one: &[Moment], other: &[Moment]) -> bool {
     one.iter().map(|(_, text)| text).eq(other.iter().map(|(_, text)| text))
 }
 
-/// A fingerprint of which runs have the same answer (and of their order), and whether most answers differ. None: all are the same.
+/// Fingerprint of which runs share a value (and of the order of values), and whether most values
+/// differ. `None`: all are equal.
 fn ranks(answers: &[Option<Answer>]) -> Option<(u64, bool)> {
     let mut known: Vec<&Is> = Vec::new();
     for is in answers.iter().flatten().map(|answer| &answer.is) {
@@ -102,7 +103,7 @@ fn ranks(answers: &[Option<Answer>]) -> Option<(u64, bool)> {
     let varies = known.len() * 2 > answers.len();
     known.sort_by(|one, other| match (one, other) {
         (Is::Number(one), Is::Number(other)) => one.total_cmp(other),
-        _ => std::cmp::Ordering::Equal, // Words stay in the order in which they came.
+        _ => std::cmp::Ordering::Equal, // Words keep the order in which they appeared.
     });
     let mut hash = DefaultHasher::new();
     for answer in answers {
@@ -111,7 +112,7 @@ fn ranks(answers: &[Option<Answer>]) -> Option<(u64, bool)> {
     Some((hash.finish(), varies))
 }
 
-/// Whether the answers rise, or fall, from run to run.
+/// Whether the values rise or fall from run to run.
 fn follows(answers: &[Option<Answer>]) -> bool {
     let numbers: Vec<f64> = answers
         .iter()
@@ -135,7 +136,7 @@ fn candidate(
     feature: &Feature,
     found: Found,
 ) -> Option<Candidate> {
-    // That something never came to be so is not seen at any moment.
+    // That something never happened is not visible at any position.
     let never = match (feature.about.which, &found.test) {
         (Which::Largest, test) => !matches!(test, Test::AtLeast(..)),
         (Which::Smallest, test) => !matches!(test, Test::AtMost(..)),
@@ -157,7 +158,8 @@ fn candidate(
     Some(Candidate { how: DivergenceKind::Value, key, line, to: None, says, at, when, chance, what, value, shown })
 }
 
-/// When the answer of a run was there. That one is the last is known at the end, unless no passing run has it at that time.
+/// Position at which the value of a run was known. That an occurrence is the last is known at the
+/// end, unless no passing run has that value at that time.
 fn moment(runs: &Runs<'_>, key: usize, run: usize, feature: &Feature, all: &[Feature]) -> Option<f64> {
     let answer = feature.answers[run].as_ref()?;
     let About { which: Which::Last, aspect } = &feature.about else { return Some(answer.at) };
@@ -172,7 +174,7 @@ fn moment(runs: &Runs<'_>, key: usize, run: usize, feature: &Feature, all: &[Fea
     Some(if passes_so { runs.strand(run, key)?.events as f64 } else { answer.at })
 }
 
-/// A range of numbers, or the most frequent of other values.
+/// A range of numbers, or the most frequent other values.
 fn examples(runs: &Runs<'_>, feature: &Feature, failed: bool) -> Vec<String> {
     let answers = feature.answers.iter().zip(runs.all).filter(|(_, run)| run.failed == failed);
     let answers: Vec<&Answer> = answers.filter_map(|(answer, _)| answer.as_ref()).collect();
@@ -199,7 +201,7 @@ fn examples(runs: &Runs<'_>, feature: &Feature, failed: bool) -> Vec<String> {
     }
 }
 
-/// A number with no more digits behind its point than anybody reads.
+/// Limits a number to the decimals that people read.
 fn short(text: &str) -> String {
     match text.parse::<f64>() {
         Ok(number) if number.abs() >= 0.01 && text.split('.').nth(1).is_some_and(|digits| digits.len() > 4) => {
@@ -209,7 +211,7 @@ fn short(text: &str) -> String {
     }
 }
 
-/// What is so in failing runs: `jitter ≥ 0.93`.
+/// What holds in failing runs, such as `jitter ≥ 0.93`.
 fn words(name: &str, about: &About, test: &Test) -> String {
     let name = if name == RETURNS { "what is returned" } else { name };
     let which = match about.which {

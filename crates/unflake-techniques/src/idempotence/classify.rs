@@ -1,4 +1,4 @@
-//! A test that did not pass both times, and what is said of it.
+//! Classifies tests that did not pass twice, and words the findings.
 
 use unflake_model::{Detail, Failure, Finding, Isolation, Nio, NioKind, Outcome, Repeats, TestId};
 
@@ -9,21 +9,21 @@ use crate::search::scheduler::{Answer, Heard};
 #[derive(Clone)]
 pub(crate) struct Case {
     pub(crate) test: TestId,
-    /// How it ended twice in one environment, each time.
+    /// Outcomes of both runs in one environment, per repetition.
     pub(crate) twice: Vec<(Outcome, Outcome)>,
-    /// How it ended alone.
+    /// Outcomes alone.
     pub(crate) alone: Vec<Outcome>,
-    /// What it takes to see it: the test twice, after others of its group where they are needed.
+    /// The session that reproduces it: the test twice, after others of its group if needed.
     pub(crate) order: Vec<TestId>,
     pub(crate) second_failure: Option<Failure>,
     pub(crate) state: Option<Conclusion>,
-    /// With nobody beside it, it passes.
+    /// It passes when nothing runs in parallel.
     pub(crate) only_beside_others: bool,
-    /// The weakest kind of fresh environment in which any of this was seen.
+    /// The weakest isolation in which any of this was seen.
     pub(crate) fresh: Option<Isolation>,
 }
 
-/// A skip is neither.
+/// A skip is neither a pass nor a failure.
 fn went(outcome: Outcome, well: bool) -> bool {
     if well { outcome.is_pass() } else { outcome.is_failure() }
 }
@@ -46,7 +46,7 @@ impl Case {
         self.fresh = attempts.into_iter().map(|heard| heard.origin).chain(self.fresh).max();
     }
 
-    /// None: it fails after others and not alone, which is no matter of running it twice.
+    /// `None`: it fails after others but not alone, which is not a matter of idempotence.
     pub(crate) fn kind(&self, book: &Book) -> Option<NioKind> {
         let twice = |first: bool, second: bool| {
             let same = |(one, two): &(Outcome, Outcome)| went(*one, first) && went(*two, second);
@@ -66,7 +66,8 @@ impl Case {
         })
     }
 
-    /// Whatever run of it is the last one fails, be it the first: what comes after the last test of a class or a file is what fails.
+    /// Whichever run is the last one fails, even if it is the first: the shared tear-down after the
+    /// last test of a class or file fails.
     fn is_torn_down_badly(&self) -> bool {
         let last_fails = |(one, two): &(Outcome, Outcome)| one.is_pass() && two.is_failure();
         self.twice.iter().all(last_fails) && !self.alone.is_empty() && self.alone.iter().all(|one| one.is_failure())
@@ -143,7 +144,7 @@ impl Case {
     }
 }
 
-/// Whatever of a group did not pass both times becomes a case.
+/// Records every test of a group that did not pass both times.
 pub(crate) fn take_note(group: &[TestId], answer: &Answer, book: &mut Book) {
     let attempts = &answer.attempts;
     for test in group {
@@ -155,7 +156,7 @@ pub(crate) fn take_note(group: &[TestId], answer: &Answer, book: &mut Book) {
         if first.outcome == Outcome::Skipped {
             continue;
         }
-        // A process that did not come through the first run cannot show the second.
+        // A process that did not survive the first run cannot show the second.
         let second = attempts.get(at + 1).filter(|heard| heard.test == *test && heard.environment == first.environment);
         let Some(second) = second else {
             if first.outcome.is_failure() {
@@ -181,8 +182,8 @@ pub(crate) fn take_note(group: &[TestId], answer: &Answer, book: &mut Book) {
     }
 }
 
-/// How a test ended that came twice at the end of its session. A process that did not come through the first run shows no
-/// second one.
+/// Outcomes of a test that ran twice at the end of its session. A process that did not survive the
+/// first run shows no second one.
 pub(crate) fn last_two(attempts: &[Heard]) -> Option<(Outcome, Outcome)> {
     match attempts {
         [.., one, two] if one.environment == two.environment => Some((one.outcome, two.outcome)),

@@ -1,8 +1,9 @@
-//! Tests that pass, and fail when they are run once more in the same environment (Wei et al. 2022).
+//! Finds tests that pass, and fail when run once more in the same environment (Wei et al. 2022).
 //!
-//! By default every test is run twice in an environment of its own, which a fork makes cheap; where nothing can be forked, in-process environments
-//! tell first which tests need one. Whatever does not pass both times is repeated: twice together and once alone, several times each. Only
-//! what does the same every time gets a name of its own.
+//! By default every test runs twice in its own environment, which forking makes cheap; where
+//! nothing can be forked, in-process environments first tell which tests need a process. Every test
+//! that does not pass both times is repeated several times, twice in a row and once alone. Only
+//! consistent behaviour is classified; the rest is non-deterministic.
 
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap, VecDeque};
@@ -17,27 +18,27 @@ use crate::leaked_state::proof::{self, Turned};
 use crate::search::scheduler::{Answer, Desk, Question, Work, together};
 use crate::search::select::chosen;
 
-/// How often a suspicion is repeated, twice together and once alone.
+/// Repetitions of a suspicion, twice in a row and once alone.
 const TIMES: usize = 3;
-/// So many tests that always fail are run with nobody beside them, too.
+/// If at most this many tests always fail, they are also run sequentially.
 const FEW_BROKEN: usize = 20;
-/// So many sessions are asked for at once, so that little is lost when a run is cut short.
+/// Sessions per batch, so that little is lost when a run is interrupted.
 const AT_ONCE: usize = 64;
 
-/// What is run twice, and where.
+/// What to run twice, and where.
 #[derive(Clone, Debug)]
 pub struct NioConfig {
     pub mode: NioMode,
-    /// Tests to be run, by their names or parts of them. None: all.
+    /// Names of the requested tests, or parts of them. `None`: all.
     pub only: Option<Vec<String>>,
-    /// The name of the class that a test belongs to. Only who knows the runner can tell.
+    /// The class of a test. Only the runner knows.
     pub class_of: fn(&str) -> &str,
     pub fresh_by: Isolation,
-    /// Whether to look in in-process environments first which tests need a process of their own, and how many processes at once.
+    /// Whether to screen in in-process environments first, and with how many parallel processes.
     pub in_process: Option<usize>,
-    /// Whether to look for the state that the first run leaves behind.
+    /// Whether to search the state that the first run leaks.
     pub state: bool,
-    /// No question is put after so many seconds.
+    /// Budget in seconds.
     pub seconds: f64,
 }
 
@@ -53,13 +54,13 @@ pub(crate) struct Book {
     pub(crate) mode: NioMode,
     pub(crate) passed_in_suite: BTreeSet<TestId>,
     pub(crate) cases: Vec<Case>,
-    /// Names that fit no test.
+    /// Requested names without a matching test.
     nobody: Vec<String>,
-    /// Tests that could not be run twice in one process.
+    /// Tests that could not run twice in one process.
     pub(crate) untried: Vec<TestId>,
-    /// How many tests there was no time for.
+    /// Number of tests not run within the budget.
     left: usize,
-    /// How many tests had no environment but a in-process environment.
+    /// Number of tests that ran in an in-process environment only.
     in_process_only: usize,
     pub(crate) over: bool,
 }
@@ -69,7 +70,8 @@ impl Book {
         self.cases.iter().any(|case| case.kind(self) == Some(NioKind::Broken))
     }
 
-    /// What passes in the suite every time needs others before it; what does so now and then is left to chance.
+    /// A test that passes in the suite every time needs other tests before it; one that passes
+    /// sometimes is non-deterministic.
     fn hear_suites(&mut self, answers: &[Answer]) {
         for at in 0..self.cases.len() {
             let test = self.cases[at].test.clone();
@@ -91,28 +93,28 @@ impl Nio {
         Self { doubling, work: None, book }
     }
 
-    /// Names that were asked for and fit no test.
+    /// Requested names without a matching test.
     pub fn nobody(&self) -> Vec<String> {
         self.book.borrow().nobody.clone()
     }
 
-    /// How many tests there was no time for.
+    /// Number of tests not run within the budget.
     pub fn left(&self) -> usize {
         self.book.borrow().left
     }
 
-    /// How many tests had no environment of their own but a in-process environment.
+    /// Number of tests that ran in an in-process environment only.
     pub fn in_process_only(&self) -> usize {
         self.book.borrow().in_process_only
     }
 
-    /// Tests that failed only while copies of the project ran beside them.
+    /// Tests that failed only while other sessions ran in parallel.
     pub fn only_beside_others(&self) -> Vec<TestId> {
         let book = self.book.borrow();
         book.cases.iter().filter(|case| case.only_beside_others).map(|case| case.test.clone()).collect()
     }
 
-    /// Tests of which nobody knows, because they could not be run twice in one process.
+    /// Tests without a result, because they could not run twice in one process.
     pub fn untried(&self) -> Vec<TestId> {
         self.book.borrow().untried.clone()
     }
@@ -155,7 +157,7 @@ impl Technique for Nio {
     }
 }
 
-/// The tests that share an environment.
+/// The groups of tests that share an environment.
 fn groups(tests: Vec<TestId>, doubling: &NioConfig) -> Vec<Vec<TestId>> {
     match doubling.mode {
         NioMode::IsolatedMethod => tests.into_iter().map(|test| vec![test]).collect(),
@@ -185,7 +187,7 @@ async fn search(
     book: Rc<RefCell<Book>>,
 ) {
     let mut groups = VecDeque::from(groups);
-    // Those that a in-process environment was not enough for.
+    // Tests that failed the in-process screening.
     let mut suspects: VecDeque<Vec<TestId>> = VecDeque::new();
     while !groups.is_empty() || !suspects.is_empty() {
         if desk.is_late() {
@@ -217,7 +219,8 @@ async fn search(
         let book = book.borrow();
         let kind = |at: &usize| book.cases[*at].kind(&book);
         let of = |wanted: NioKind| (0..book.cases.len()).filter(move |at| kind(at) == Some(wanted)).collect::<Vec<_>>();
-        // A copy that holds what another one needs can make it fail every time. Many that fail have other reasons.
+        // A parallel copy that holds a shared resource can make a test fail every time. Many
+        // failures have other reasons.
         let broken = of(NioKind::Broken);
         let broken = if broken.len() <= FEW_BROKEN { broken } else { Vec::new() };
         [of(NioKind::NonDeterministic), broken].concat()
@@ -228,7 +231,7 @@ async fn search(
         }
     }
     if book.borrow().has_broken() && !desk.is_late() {
-        // What fails alone may pass after others.
+        // A test that fails alone may pass after others.
         let mut answers = Vec::new();
         for _ in 0..TIMES {
             answers.extend(desk.ask(vec![Question::new(Purpose::Order, suite.clone())]).await);
@@ -238,7 +241,8 @@ async fn search(
     book.borrow_mut().over = true;
 }
 
-/// Copies of a project may meet on a port or a file. What varies is run with nobody beside it before it is called chance.
+/// Parallel copies of a project may collide on a port or a file. So a varying outcome is checked
+/// sequentially before it is called random.
 async fn one_at_a_time(desk: &Desk, at: usize, look_for_state: bool, book: &RefCell<Book>) {
     let test = book.borrow().cases[at].test.clone();
     let pair = vec![test.clone(), test.clone()];
@@ -249,7 +253,7 @@ async fn one_at_a_time(desk: &Desk, at: usize, look_for_state: bool, book: &RefC
         case.rest_on(&answer.attempts);
         case.twice.extend(last_two(&answer.attempts));
         case.second_failure = answer.last().and_then(|last| last.failure.clone()).or(case.second_failure);
-        // Not in step with anything that takes turns.
+        // An uneven rhythm, so that alternating outcomes cannot stay in step with it.
         for _ in 0..=round % 2 {
             let answer = desk.ask(vec![Question::new(Purpose::Twice, vec![test.clone()])]).await.remove(0);
             case.rest_on(&answer.attempts);
@@ -286,12 +290,12 @@ async fn confirm(desk: &Desk, at: usize, look_for_state: bool, book: &RefCell<Bo
     let of_pair: Vec<(Outcome, Outcome)> =
         answers[..TIMES].iter().filter_map(|answer| last_two(&answer.attempts)).collect();
     if in_company && of_pair.iter().all(|(one, two)| one.is_pass() && two.is_pass()) {
-        // Alone it bears to be run twice, so the others of its group have a part in it.
+        // It can run twice alone, so the other tests of its group are involved.
         let answers = desk.ask(twice(&case.order).collect()).await;
         case.rest_on(answers.iter().flat_map(|answer| &answer.attempts));
         case.twice.extend(answers.iter().filter_map(|answer| last_two(&answer.attempts)));
     } else {
-        // What it did in company is no evidence of what it does alone.
+        // Behaviour in company is no evidence of behaviour alone.
         if in_company {
             case.twice.clear();
             case.order = pair;

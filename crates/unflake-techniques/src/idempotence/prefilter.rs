@@ -1,5 +1,6 @@
-//! A cheap search before the dear one: tests run twice in in-process environments of their own, many of them in one process. What does not pass both
-//! times there is suspected, and no more than that: only what it does in a process of its own makes a finding.
+//! Screens tests in cheap in-process environments before the expensive search: each test runs
+//! twice, many tests per process. A test that does not pass both times is only suspected; a finding
+//! requires a process of its own.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -7,17 +8,17 @@ use unflake_model::{EnvironmentId, Isolation, Outcome, Purpose, TestId};
 
 use crate::search::scheduler::{Desk, Question};
 
-/// So many tests go into one process, at first and at most.
+/// Tests per process, initially and at most.
 const FIRST: usize = 32;
 const MOST: usize = 512;
-/// The part of the time that is left which one batch may take.
+/// Share of the remaining budget that one batch may take.
 const SHARE: f64 = 0.25;
 
 #[derive(Debug)]
 pub(crate) struct Sieve {
-    /// How many processes may run at once.
+    /// Number of parallel processes.
     jobs: usize,
-    /// No question is put after so many seconds.
+    /// Budget in seconds.
     seconds: f64,
     tried: usize,
     suspected: usize,
@@ -28,17 +29,18 @@ impl Sieve {
         Self { jobs: jobs.max(1), seconds, tried: 0, suspected: 0 }
     }
 
-    /// How many tests nothing was suspected of.
+    /// Number of tests that raised no suspicion.
     pub(crate) fn passed(&self) -> usize {
         self.tried - self.suspected
     }
 
-    /// Whether it spares anybody anything. Tests may need a in-process environment that others have too, or an agent that comes once to a JVM.
+    /// Whether screening saves anything. Tests may need a class loader that others share, or an
+    /// agent that attaches to a JVM only once.
     pub(crate) fn is_useful(&self) -> bool {
         self.suspected * 2 <= self.tried
     }
 
-    /// How many tests to try next.
+    /// Number of tests to screen next.
     pub(crate) fn size(&self, desk: &Desk) -> usize {
         let left = desk.seconds_left();
         let each = (self.seconds - left) / self.tried as f64;
@@ -46,7 +48,7 @@ impl Sieve {
         fit.clamp(FIRST * self.jobs, MOST * self.jobs)
     }
 
-    /// Those of these tests that are to be run in processes of their own.
+    /// The tests that must run in processes of their own.
     pub(crate) async fn suspects(&mut self, desk: &Desk, tests: &[TestId]) -> Vec<TestId> {
         let question = |tests: &[TestId]| {
             let twice = tests.iter().flat_map(|test| [test.clone(), test.clone()]).collect();
@@ -75,7 +77,8 @@ impl Sieve {
     }
 }
 
-/// What is skipped without in-process environments too. They need not be fresh for that, and share one process.
+/// Tests that are skipped outside in-process environments too. They need not be fresh for that, and
+/// share one process.
 async fn skipped_anywhere(desk: &Desk, tests: Vec<TestId>) -> BTreeSet<TestId> {
     if tests.is_empty() {
         return BTreeSet::new();

@@ -1,39 +1,40 @@
-//! Through which state do tests change each other's outcome? Proven by putting it back.
+//! Proves through which state tests change each other's outcome, by restoring it.
 //!
-//! What differs after the culprits is looked at; all of it that can be is put back, and the test runs. If its outcome turns, the
-//! smallest set of cells that does it is the proof, and whatever else differs has nothing to do with it. If it does not turn, the
-//! cells are suspected and no more.
+//! The cells that differ after the culprits are listed; all that can be restored are, and the test
+//! runs. If its outcome changes, the smallest set of cells that changes it is the proof, and the
+//! other differences are irrelevant. If it does not change, the cells are only suspected.
 
 use unflake_model::{Cell, Detail, Failure, Finding, Leak, LeakKind, Outcome, Probe, Purpose, TestId};
 
 use crate::search::minimize::{Found, Trial, showing_parts, smallest};
 use crate::search::scheduler::{Answer, Desk, Question};
 
-/// How often the proof is repeated.
+/// Repetitions of the proof.
 const TIMES: usize = 3;
-/// Of more cells than this only the first are named.
+/// If there are more cells than this, only the first are named.
 const NAMED: usize = 3;
 
-/// How a test that passes after others must fail to be as it is without them.
+/// How the outcome must change when the relevant state is restored.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Turned {
-    /// It fails after them: it must pass.
+    /// The test fails after the culprits and must pass.
     Passes,
-    /// It passes after them: it must fail as it does alone.
+    /// The test passes after the culprits and must fail as it does alone.
     Fails(Outcome, Option<Failure>),
 }
 
-/// A conclusion about state, with how often it was repeated.
+/// A conclusion about state, with its repetitions.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Conclusion {
     pub(crate) leak: Leak,
-    /// How often the outcome turned when the cells were put back, how often it did not when nothing was, of so many.
+    /// How often the outcome changed with the cells restored, and how often it stayed without, each
+    /// with the number of runs.
     turned: (usize, usize),
     stayed: (usize, usize),
     passes_then: bool,
 }
 
-/// The trial: does the outcome turn when these cells are put back?
+/// Does the outcome change when these cells are restored?
 struct Restoring<'a> {
     desk: &'a Desk,
     after: &'a [TestId],
@@ -56,7 +57,7 @@ impl Restoring<'_> {
         let Some(last) = answer.last() else { return false };
         match self.turned {
             Turned::Passes => last.outcome.is_pass(),
-            // Putting state back may break a test in ways of its own.
+            // Restoring state may break a test in other ways.
             Turned::Fails(outcome, failure) => {
                 let kind = |failure: &Option<Failure>| failure.as_ref().map(|failure| failure.kind.clone());
                 last.outcome == *outcome && kind(&last.failure) == kind(failure)
@@ -70,7 +71,7 @@ impl Trial<Cell> for Restoring<'_> {
 
     async fn shows(&self, lists: Vec<(Vec<Cell>, usize)>) -> Vec<bool> {
         let answers = self.desk.ask(lists.iter().map(|(cells, _)| self.restoring(cells)).collect()).await;
-        // A proof rests on what was really put back.
+        // A proof requires that every cell was actually restored.
         answers.iter().map(|answer| answer.not_restored.is_empty() && self.is_turned(answer)).collect()
     }
 
@@ -79,7 +80,7 @@ impl Trial<Cell> for Restoring<'_> {
     }
 }
 
-/// None: nobody could look.
+/// `None`: the state could not be inspected.
 pub(crate) async fn state(desk: &Desk, after: &[TestId], test: &TestId, turned: &Turned) -> Option<Conclusion> {
     let restoring = Restoring { desk, after, test, turned };
     let look = desk.ask(vec![restoring.restoring(&[])]).await.remove(0);
@@ -113,7 +114,8 @@ pub(crate) async fn state(desk: &Desk, after: &[TestId], test: &TestId, turned: 
     Some(Conclusion { leak, turned, stayed, passes_then })
 }
 
-/// The smallest set of cells that turns the outcome. Or those that may have to do with it, and why no more is known.
+/// The smallest set of cells that changes the outcome, or the possibly relevant ones with the
+/// reason why no more is known.
 async fn smallest_set(restoring: &Restoring<'_>, cells: Vec<Cell>) -> Result<Vec<Cell>, (Vec<Cell>, String)> {
     let (mut restorable, mut fixed): (Vec<Cell>, Vec<Cell>) = cells.into_iter().partition(|cell| cell.fixed.is_none());
     let all = restoring.desk.ask(vec![restoring.restoring(&restorable)]).await.remove(0);
@@ -144,7 +146,7 @@ async fn smallest_set(restoring: &Restoring<'_>, cells: Vec<Cell>) -> Result<Vec
     }
 }
 
-/// The same cells, with the lines that wrote them where they were found.
+/// Adds the source lines that wrote the cells, where known.
 async fn with_lines(restoring: &Restoring<'_>, mut cells: Vec<Cell>) -> Vec<Cell> {
     let watch = cells.iter().map(|cell| cell.path.clone()).collect();
     let answer = restoring.desk.ask(vec![restoring.question(Probe { restore: Vec::new(), watch })]).await.remove(0);

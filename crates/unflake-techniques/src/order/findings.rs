@@ -1,4 +1,4 @@
-//! What is said of a test that depends on the order.
+//! Findings on order-dependent tests: detail and sentence.
 
 use unflake_model::{
     Detail, Evidence, Finding, Isolation, OrderDependence, OrderKind, Repeats, Rung, TestId, Verdict, VerdictKind,
@@ -7,7 +7,7 @@ use unflake_model::{
 use crate::order::polluter_search::{Answered, Dependence, MANY};
 use crate::order::progress::Case;
 
-/// Of more tests than this only the first are named.
+/// If there are more tests than this, only the first are named.
 const NAMED: usize = 3;
 
 pub(crate) fn findings(case: &Case) -> Vec<Finding> {
@@ -73,7 +73,7 @@ fn depends(test: &TestId, found: &Dependence) -> Finding {
     finding(test, Detail::Order(detail), sentence, order)
 }
 
-/// Tests that are needed together, as a person would name them.
+/// Names tests that are needed together.
 fn together(list: &[TestId]) -> String {
     match list {
         [one] => one.to_string(),
@@ -106,7 +106,7 @@ fn chance(case: &Case, alone: u32, other: u32) -> Finding {
     finding(&case.suspect.test, detail, sentence, vec![case.suspect.test.clone()])
 }
 
-/// A suspicion that nobody had the time to repeat.
+/// A suspected dependence that the run had no time to repeat.
 fn unfinished(case: &Case) -> Option<Finding> {
     let alone = case.alone.filter(|_| case.suspect.seen)?;
     let best = case.best.borrow();

@@ -1,7 +1,8 @@
-//! Does a test end otherwise because files of other tests were loaded, though none of them has run?
+//! Import dependence: does a test's outcome change because files of other tests are loaded,
+//! although none of their tests has run?
 //!
-//! In a new process only the files of the tests in question are loaded. So the test is run first, and of every file that is
-//! to be loaded one test after it.
+//! A new process loads only the files of the tests in its session. So the test runs first, followed
+//! by one test of every file that is to be loaded.
 
 use unflake_model::{OrderKind, Purpose, Repeats, TestId};
 
@@ -9,10 +10,10 @@ use crate::order::polluter_search::Dependence;
 use crate::search::minimize::{Found, Trial, smallest};
 use crate::search::scheduler::{Answer, Desk, Heard, Question};
 
-/// How often the result is repeated, with those files and without.
+/// Repetitions of the result, with those files and without.
 const TIMES: usize = 3;
 
-/// The trial: does it end otherwise when the files of these tests are loaded, too?
+/// Does the outcome change when the files of these tests are loaded too?
 struct Loaded<'a> {
     desk: &'a Desk,
     test: &'a TestId,
@@ -24,7 +25,7 @@ fn question(test: &TestId, with: &[TestId]) -> Question {
     Question { anew: true, ..Question::new(Purpose::Search, tests) }
 }
 
-/// How the test ended that comes first. None: nobody knows, or it is skipped.
+/// Outcome of the test, which comes first. `None` if unknown or skipped.
 fn first(answer: &Answer) -> Option<&Heard> {
     answer.attempts.first().filter(|first| first.outcome.is_pass() || first.outcome.is_failure())
 }
@@ -48,7 +49,7 @@ impl Trial<TestId> for Loaded<'_> {
     }
 }
 
-/// `others`: one test of every other file. None: it makes no difference, or there was no time.
+/// `others`: one test of every other file. `None`: no difference, or out of time.
 pub(crate) async fn loading(desk: &Desk, test: &TestId, others: &[TestId]) -> Option<Dependence> {
     let answers = desk.ask(vec![question(test, &[]), question(test, others)]).await;
     let (without, with) = (first(&answers[0])?, first(&answers[1])?);
@@ -90,7 +91,7 @@ mod tests {
     use crate::simulation::simulated_suite::{Sim, World, named};
 
     #[test]
-    fn chance_is_not_taken_for_loading() {
+    fn random_failures_are_not_taken_for_import_dependence() {
         for seed in 0..40 {
             let mut world = World::new(20, vec![(4, Sim { fails_anyway: 50, ..Sim::default() })]);
             (world.files, world.chance) = (20, Chance(seed));

@@ -1,7 +1,8 @@
-//! Orders in which every test comes right after every other.
+//! Orders in which every test directly follows every other.
 
-/// Orders of 0..n such that every ordered pair of them is next to each other in one of the orders at least: n orders where n is even,
-/// n + 1 where it is odd (the orders of n + 1, without the last one). They are rows of a Williams square.
+/// Orders of 0..n in which every ordered pair is adjacent at least once: the rows of a Williams
+/// square. There are n orders for even n and n + 1 for odd n (those of n + 1 without its last
+/// item).
 pub(crate) fn covering(n: usize) -> impl Iterator<Item = Vec<usize>> {
     let even = n + n % 2;
     let rows = if n < 2 { 0 } else { even };

@@ -1,8 +1,10 @@
-//! Which tests make another one fail, or let it pass: the smallest order that shows it.
+//! Finds the tests that make another one fail (polluters) or pass (state-setters): the smallest
+//! order that reproduces it.
 //!
-//! Parts of the tests before it are tried on their own first, side by side; most often one test is to blame, and then all the
-//! others are out of the way at once. Where no part shows it, several tests are needed together, and they are found one after the
-//! other, the last one first. Nothing is called dependent before it has been repeated in environments that share nothing.
+//! Parts of the preceding tests are tried on their own first, in parallel; usually one test is to
+//! blame, and then all others are excluded at once. If no part reproduces it, several tests are
+//! needed together, and they are found one by one, the last first. Nothing is reported as dependent
+//! before it has been repeated in environments that share nothing.
 
 use std::cell::RefCell;
 
@@ -12,46 +14,47 @@ use crate::order::victim_trial::After;
 use crate::search::minimize::{Found, LONG, Trial, fewer_by_one, parts, showing_parts, smallest};
 use crate::search::scheduler::{Answer, Desk};
 
-/// Further culprits and cleaners are looked for until there are so many.
+/// The search for further culprits and cleaners stops at this many.
 pub(crate) const MANY: usize = 5;
-/// With how much patience it is looked for: how often one list is tried, and how often the result is repeated after its culprits and
-/// alone. More of it only where the outcome varies.
+/// Levels of persistence: how often each list is tried, and how often the result is repeated, after
+/// its culprits and alone. Higher levels are used only when the outcome varies.
 const PATIENCE: [(usize, usize); 3] = [(1, 5), (3, 20), (12, 30)];
-/// How often it is run after all others before it is said to end the same way.
+/// Runs after all other tests before the outcome is called unchanged.
 const TIMES_AFTER_ALL: usize = 5;
-/// How often each test is left out of what was found.
+/// Runs without each test of the result.
 const TIMES_WITHOUT: usize = 5;
-/// How often it is run alone to see whether chance is all there is to it.
+/// Runs alone to see whether the outcome is merely random.
 const TIMES_ALONE: usize = 10;
 
-/// A test whose outcome may hang on those before it.
+/// A test whose outcome may depend on preceding tests.
 #[derive(Clone, Debug)]
 pub(crate) struct Suspect {
     pub(crate) test: TestId,
-    /// The tests among which the culprit is looked for, in the order in which they ran.
+    /// Tests among which the culprit is searched, in execution order.
     pub(crate) before: Vec<TestId>,
-    /// Whether it has been seen to end otherwise after them than alone.
+    /// Whether its outcome after them has been seen to differ from its outcome alone.
     pub(crate) seen: bool,
-    /// What was found to be the culprit of other tests.
+    /// Culprits of other tests.
     pub(crate) guesses: Vec<Vec<TestId>>,
-    /// The other tests.
+    /// All remaining tests.
     pub(crate) others: Vec<TestId>,
 }
 
-/// What came of a search.
+/// Result of a search.
 #[derive(Clone, Debug)]
 pub(crate) enum Answered {
     Depends(Box<Dependence>),
-    /// It ended now this way, now that, and no order shows it. Of so many times alone, how often it ended otherwise than the first.
+    /// The outcome varies and no order explains it. Runs alone, and how many of them differed from
+    /// the first.
     Chance {
         alone: u32,
         other: u32,
     },
-    /// It ended otherwise only while copies of the project ran beside it.
+    /// It fails only while other sessions run in parallel.
     OnlyBesideOthers,
-    /// It ended the same way after all of them.
+    /// The outcome is the same after all of them.
     Nothing,
-    /// It could not be run alone, or it is skipped.
+    /// It could not be run alone, or is skipped.
     Unknown,
 }
 
@@ -59,20 +62,20 @@ pub(crate) enum Answered {
 pub(crate) struct Dependence {
     pub(crate) kind: OrderKind,
     pub(crate) alone: Outcome,
-    /// Alternatives, the one that was confirmed first.
+    /// Alternatives; the confirmed one is first.
     pub(crate) culprits: Vec<Vec<TestId>>,
     pub(crate) cleaners: Vec<TestId>,
     pub(crate) evidence: Repeats,
     pub(crate) failure: Option<Failure>,
-    /// Of how many tests each was tried right before it, all that could be.
+    /// If each test could be tried directly before it: how many were.
     pub(crate) each_tried: Option<usize>,
-    /// Whether it is enough that the files of the culprits are loaded.
+    /// Whether loading the culprits' files is enough.
     pub(crate) by_loading: bool,
     pub(crate) unfinished: Option<String>,
 }
 
-/// Looks for the culprits of one test. None: the time was over before anything could be said. `best` has at any moment the
-/// shortest list after which it was seen to end otherwise.
+/// Searches the culprits of one test. `None`: the budget was exhausted before anything was known.
+/// `best` always holds the shortest list after which the outcome differed.
 pub(crate) async fn culprits(
     desk: &Desk,
     suspect: &Suspect,
@@ -117,7 +120,8 @@ pub(crate) async fn culprits(
         if desk.is_late() {
             return None;
         }
-        // Before anybody looks for a culprit with more patience: is there anything to find, and is it not chance alone?
+        // Before searching with more persistence: is there anything to find, and is it not merely
+        // random?
         if !suspect.seen && best.borrow().is_empty() {
             after.tries = TIMES_AFTER_ALL;
             if !after.shows(vec![(suspect.before.clone(), suspect.before.len())]).await[0] {
@@ -133,7 +137,7 @@ pub(crate) async fn culprits(
     Some(if was_seen || other > 0 { Answered::Chance { alone, other } } else { Answered::Nothing })
 }
 
-/// A smallest list, and the parts of all that show it on their own, where they were tried.
+/// A minimal list, and the parts that reproduce the change on their own, if tried.
 async fn search(after: &After<'_>, suspect: &Suspect) -> (Found<TestId>, Option<Vec<Vec<TestId>>>) {
     let before = after.alive(&suspect.before);
     if before.is_empty() {
@@ -141,7 +145,7 @@ async fn search(after: &After<'_>, suspect: &Suspect) -> (Found<TestId>, Option<
         return (Found::Nothing, None);
     }
     let mut guesses = suspect.guesses.clone();
-    // In an order that was made to bring two tests together, it is the last one.
+    // In an order made to bring two tests together, it is the last one.
     guesses.extend(before.last().filter(|_| suspect.seen).map(|last| vec![last.clone()]));
     if !guesses.is_empty() {
         let shows = after.shows(guesses.iter().map(|guess| (guess.clone(), 0)).collect()).await;
@@ -157,7 +161,8 @@ async fn search(after: &After<'_>, suspect: &Suspect) -> (Found<TestId>, Option<
     (found, Some(showing))
 }
 
-/// Where chance has a part in it, a test that is not needed may look as if it were. So each is left out several times.
+/// With randomness involved, a superfluous test can look necessary. So each one is removed several
+/// times.
 async fn without_spare(after: &mut After<'_>, mut list: Vec<TestId>) -> Vec<TestId> {
     let tries = after.tries;
     after.tries = tries.max(TIMES_WITHOUT);
@@ -171,7 +176,7 @@ async fn without_spare(after: &mut After<'_>, mut list: Vec<TestId>) -> Vec<Test
     list
 }
 
-/// Other lists that do the same, in the parts that show it on their own.
+/// Other lists with the same effect, within the parts that reproduce it.
 async fn alternatives(
     after: &After<'_>,
     suspect: &Suspect,
@@ -207,7 +212,7 @@ async fn alternatives(
     }
 }
 
-/// Tests that undo what the culprits did to a victim.
+/// Tests that undo the effect of the culprits on a victim.
 async fn cleaners(after: &After<'_>, suspect: &Suspect, thorough: bool, dependence: &mut Dependence) {
     let culprit = dependence.culprits[0].clone();
     let mut candidates = after.alive(&[&suspect.before[..], &suspect.others[..]].concat());
@@ -222,7 +227,7 @@ async fn cleaners(after: &After<'_>, suspect: &Suspect, thorough: bool, dependen
         let passes = |answer: &Answer| answer.last().is_some_and(|last| last.outcome.is_pass());
         lists.into_iter().zip(answers).filter(|(_, answer)| passes(answer)).map(|(list, _)| list).collect::<Vec<_>>()
     };
-    // In a copy it may pass whatever comes between.
+    // A forked victim may pass whatever runs in between.
     if !passing(vec![Vec::new()]).await.is_empty() {
         return;
     }

@@ -1,4 +1,4 @@
-//! What a search for order dependence knows so far: how every test ended alone, what has been tried, and who is suspected.
+//! State of a search for order dependence: outcomes of tests alone, covered pairs, and suspects.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -14,39 +14,40 @@ use crate::search::coverage::Coverage;
 use crate::search::scheduler::Heard;
 use crate::search::select::chosen;
 
-/// So often a test that failed only beside copies of the project is looked into again when it fails again: it may be a victim, too.
+/// A test that fails only in parallel is examined again this often when it fails again: it may also
+/// be a victim.
 const AGAIN: u32 = 3;
-/// So many guesses are made at most.
+/// Maximum number of guessed culprits per suspect.
 const GUESSES: usize = 4;
 
 #[derive(Default)]
 pub(crate) struct Book {
     pub(crate) suite: Vec<TestId>,
     at: HashMap<TestId, usize>,
-    /// The tests that were asked for, where only some are.
+    /// Indexes of the requested tests, if only some were requested.
     pub(crate) given: Option<Vec<usize>>,
-    /// Names that fit no test.
+    /// Requested names without a matching test.
     pub(crate) nobody: Vec<String>,
     pub(crate) files: Vec<Vec<usize>>,
-    /// Whether every session has processes of its own.
+    /// Whether every session has its own processes.
     pub(crate) isolated: bool,
-    /// How each test ended alone.
+    /// Outcome of each test alone.
     pub(crate) alone: BTreeMap<usize, Outcome>,
     pub(crate) cases: Vec<Case>,
     pub(crate) coverage: Coverage,
 }
 
-/// A test that is looked into.
+/// A test under examination.
 #[derive(Clone)]
 pub(crate) struct Case {
     pub(crate) suspect: Suspect,
-    /// The shortest list of tests after which it was seen to end otherwise than alone.
+    /// The shortest list of tests after which its outcome differed from the outcome alone.
     pub(crate) best: Rc<RefCell<Vec<TestId>>>,
-    /// None: not yet, or there was no time.
+    /// `None`: not examined yet, or out of time.
     pub(crate) answered: Option<Answered>,
     pub(crate) alone: Option<Outcome>,
     pub(crate) tally: (u32, u32),
-    /// How often it was looked into again after it had failed only beside copies of the project.
+    /// How often it was examined again after failing only in parallel.
     again: u32,
     pub(crate) state: Option<Conclusion>,
 }
@@ -81,13 +82,13 @@ impl Book {
         order.iter().map(|at| self.suite[*at].clone()).collect()
     }
 
-    /// What an order showed: pairs that ran next to each other, and suspects.
+    /// Records an executed order: adjacent pairs, and new suspects.
     pub(crate) fn take_note(&mut self, attempts: &[Heard]) {
         self.coverage.orders += 1;
         let mut before: Vec<usize> = Vec::new();
         let mut environment = None;
         for heard in attempts {
-            // A process that replaced one that died knows nothing of what ran in that.
+            // A process that replaced a crashed one has not run the earlier tests.
             if environment.replace(heard.environment) != Some(heard.environment) {
                 before.clear();
             }
@@ -118,7 +119,7 @@ impl Book {
         self.cases.iter().all(|case| case.suspect.test != self.suite[at] || case.is_open())
     }
 
-    /// What may be the culprit of a suspect: what was found to be that of others, the last found first.
+    /// Culprits of other tests that precede this suspect, most recent first.
     pub(crate) fn guesses(&self, suspect: &Suspect) -> Vec<Vec<TestId>> {
         let before: HashSet<&TestId> = suspect.before.iter().collect();
         let mut guesses: Vec<Vec<TestId>> = Vec::new();
@@ -133,7 +134,7 @@ impl Book {
         guesses
     }
 
-    /// The tests that can be brought next to others: those that run, and that a process comes through.
+    /// Tests that can be placed next to others: neither skipped nor ending their process.
     pub(crate) fn running(&mut self) -> Vec<usize> {
         let running: Vec<usize> = (0..self.suite.len()).filter(|at| self.runs(*at)).collect();
         self.coverage.left_out = self.suite.len() - running.len();
@@ -144,7 +145,7 @@ impl Book {
         !matches!(self.alone.get(&at), Some(Outcome::Skipped | Outcome::TimedOut | Outcome::Crashed(_)))
     }
 
-    /// The test of this case passes with nobody beside it, however it ended before.
+    /// The test passes when nothing runs in parallel, however it ended before.
     pub(crate) fn passes_alone(&mut self, case: usize) {
         let case = &mut self.cases[case];
         case.alone = Some(Outcome::Passed);
@@ -157,7 +158,7 @@ impl Book {
         }
     }
 
-    /// There is something more to try on a test of which nothing is known yet.
+    /// Opens a suspect, or reopens one that is still undecided, with new preceding tests.
     pub(crate) fn reopen(&mut self, at: usize, before: Vec<TestId>, seen: bool) {
         let test = self.suite[at].clone();
         let tried: HashSet<&TestId> = before.iter().chain([&test]).collect();
@@ -183,7 +184,7 @@ impl Book {
 }
 
 impl Case {
-    /// Whether more can be learned by trying other orders.
+    /// Whether more orders could still tell something about it.
     fn is_open(&self) -> bool {
         match self.answered {
             None | Some(Answered::Nothing) => true,

@@ -1,7 +1,8 @@
-//! Which tests depend on the order in which they run, and on what in it?
+//! Finds tests that depend on the order in which they run, and what they depend on.
 //!
-//! Every test alone, then the suite as it is and backwards, then orders in which every file and later every test comes right after
-//! every other, then random ones, while there is time. Whatever ends otherwise than alone is looked into at once.
+//! Runs every test alone, then the suite forwards and backwards, then orders in which every file
+//! and later every test directly follows every other, then random orders, as far as the budget
+//! allows. Every test whose outcome differs from its outcome alone is examined at once.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -19,31 +20,31 @@ use crate::search::coverage::Coverage;
 use crate::search::minimize::LONG;
 use crate::search::scheduler::{Desk, Question, Work, together};
 
-/// So many sessions of one test are asked for at once, so that little is lost when a run is cut short.
+/// Single-test sessions per batch, so that little is lost when a run is interrupted.
 const AT_ONCE: usize = 64;
-/// So many orders of all tests.
+/// Orders of all tests per batch.
 const ORDERS_AT_ONCE: usize = 8;
-/// So many tests that fail alone are tried in new processes without anybody having asked for it.
+/// Tests failing alone that are tried in new processes without being requested.
 const AS_NEW_AT_MOST: usize = 8;
-/// So many suspects are looked into side by side.
+/// Suspects examined in parallel.
 const SUSPECTS_AT_ONCE: usize = 4;
-/// How often a test that seems to fail by chance is run with nobody beside it, alone and after the others.
+/// Sequential runs of a test that seems random: alone, and after the others.
 const TIMES_BY_ITSELF: usize = 12;
 const TIMES_AFTER_OTHERS: usize = 3;
 
-/// What is looked for, and for how long.
+/// What to search, and the budget.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OrderConfig {
-    /// Tests to look into, by their names or parts of them. None: all.
+    /// Names of the requested tests, or parts of them. `None`: all.
     pub only: Option<Vec<String>>,
-    /// No question is put after so many seconds.
+    /// Budget in seconds.
     pub seconds: f64,
-    /// How many random orders to try at most, and what they are drawn from.
+    /// Maximum number of random orders, and their seed.
     pub random: u32,
     pub seed: u64,
-    /// Whether to look for all culprits and cleaners in a large suite, too.
+    /// Whether to search all culprits and cleaners in a large suite too.
     pub thorough: bool,
-    /// Whether to look for the state behind it.
+    /// Whether to search the leaked state.
     pub state: bool,
     pub fresh_by: Isolation,
 }
@@ -59,19 +60,19 @@ impl Order {
         Self { ordering, book: Rc::default(), work: None }
     }
 
-    /// Names that were asked for and fit no test.
+    /// Requested names without a matching test.
     pub fn nobody(&self) -> Vec<String> {
         self.book.borrow().nobody.clone()
     }
 
-    /// Tests that failed only while copies of the project ran beside them.
+    /// Tests that failed only while other sessions ran in parallel.
     pub fn only_beside_others(&self) -> Vec<TestId> {
         let book = self.book.borrow();
         let beside = book.cases.iter().filter(|case| matches!(case.answered, Some(Answered::OnlyBesideOthers)));
         beside.map(|case| case.suspect.test.clone()).collect()
     }
 
-    /// What has been tried so far, for whoever wants to know what a search without findings is worth.
+    /// What has been covered so far: what a search without findings is worth.
     pub fn coverage(&self) -> Coverage {
         self.book.borrow().coverage.clone()
     }
@@ -119,7 +120,7 @@ impl Search {
         self.book.borrow_mut().coverage.finished = over.is_some();
     }
 
-    /// Looks for tests that depend on the order. None: the time was over.
+    /// Searches the whole suite. `None`: budget exhausted.
     async fn all(&self) -> Option<()> {
         let n = self.book.borrow().suite.len();
         self.each_alone((0..n).collect()).await?;
@@ -161,7 +162,7 @@ impl Search {
         Some(())
     }
 
-    /// Runs these orders, and looks into whatever ends otherwise than alone.
+    /// Runs these orders, and examines every test whose outcome differs from its outcome alone.
     async fn orders(&self, mut orders: impl Iterator<Item = Vec<usize>>) -> Option<()> {
         loop {
             let each = self.desk.seconds_each() * self.book.borrow().suite.len() as f64;
@@ -180,7 +181,7 @@ impl Search {
         }
     }
 
-    /// Looks into every suspect that nobody has looked into yet.
+    /// Examines every suspect that has no conclusion yet.
     async fn examine(&self) {
         let open: Vec<usize> = {
             let book = self.book.borrow();
@@ -196,7 +197,8 @@ impl Search {
         }
     }
 
-    /// Copies of a project may meet on a port or a file. What varies is run with nobody beside it before it is called chance.
+    /// Parallel copies of a project may collide on a port or a file. So a varying outcome is
+    /// checked sequentially before it is called random.
     async fn with_nobody_beside(&self, at: usize) {
         let test = self.book.borrow().cases[at].suspect.test.clone();
         let before = self.book.borrow().cases[at].suspect.before.clone();
@@ -209,7 +211,7 @@ impl Search {
         }
     }
 
-    /// How often the last of these tests fails, of so many times with nobody beside. None: nobody knows.
+    /// How often the last of these tests fails in sequential runs. `None`: unknown.
     async fn failed_by_itself(&self, order: Vec<TestId>, times: usize) -> Option<usize> {
         if self.desk.is_late() {
             return None;
@@ -232,7 +234,7 @@ impl Search {
             case.tally = desk.tally(&suspect.test);
             case.answered.clone_from(&answered);
         }
-        // Where chance has a part in it, one run proves nothing about state.
+        // With randomness involved, a single run proves nothing about state.
         if let Some(Answered::Depends(found)) = answered
             && self.ordering.state
             && found.unfinished.is_none()
@@ -248,15 +250,16 @@ impl Search {
         }
     }
 
-    /// Looks into the tests that were named, until something is found or there is nothing more to try.
+    /// Examines the requested tests until something is found or everything has been tried.
     async fn given(&self, tests: Vec<usize>) -> Option<()> {
         let suite: Vec<usize> = (0..self.book.borrow().suite.len()).collect();
         self.each_alone(tests.clone()).await?;
-        // Of a long suite all tests are tried in parts later on, the first few among them.
+        // In a long suite all tests are tried in parts later, including the first few.
         let (early, late): (Vec<usize>, Vec<usize>) = tests.iter().partition(|at| **at <= LONG && suite.len() > LONG);
         self.try_in_place(&early).await?;
         self.try_after(&late, |at| suite[..at].to_vec()).await?;
-        // What passes alone seldom hangs on which files are loaded, and that takes new processes to find out.
+        // A test that passes alone seldom depends on loaded files, and finding out takes new
+        // processes.
         let fails_alone = |at: &usize| self.book.borrow().alone.get(at).is_some_and(|outcome| outcome.is_failure());
         let (failing, others): (Vec<usize>, Vec<usize>) = tests.iter().partition(|at| fails_alone(at));
         self.try_loading(&failing).await?;
@@ -272,7 +275,8 @@ impl Search {
         Some(())
     }
 
-    /// These tests after all that come before them in the suite, which is most often where they were seen to fail.
+    /// Runs these tests after everything that precedes them in the suite, where they were usually
+    /// seen to fail.
     async fn try_in_place(&self, tests: &[usize]) -> Option<()> {
         for at in tests {
             if self.desk.is_late() {
@@ -292,7 +296,7 @@ impl Search {
         (!self.desk.is_late()).then_some(())
     }
 
-    /// Looks for culprits of these tests among others, as long as none is known.
+    /// Searches culprits of these tests among others, while none is known.
     async fn try_after(&self, tests: &[usize], before: impl Fn(usize) -> Vec<usize>) -> Option<()> {
         for at in tests {
             let mut book = self.book.borrow_mut();
@@ -303,7 +307,8 @@ impl Search {
         (!self.desk.is_late()).then_some(())
     }
 
-    /// Whether it matters to these tests which files are loaded. Takes several new processes each.
+    /// Checks whether the outcome of these tests depends on which files are loaded. Takes several
+    /// new processes each.
     async fn try_loading(&self, tests: &[usize]) -> Option<()> {
         for at in tests {
             if self.desk.is_late() {
@@ -329,7 +334,7 @@ impl Search {
         Some(())
     }
 
-    /// Every other test right before these.
+    /// Runs every other test directly before these.
     async fn try_after_each(&self, tests: &[usize]) -> Option<()> {
         let others: Vec<usize> = (0..self.book.borrow().suite.len()).collect();
         for test in tests {

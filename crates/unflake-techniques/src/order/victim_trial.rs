@@ -1,4 +1,4 @@
-//! Does a test end otherwise after some tests than alone?
+//! Trial of a suspect: does its outcome after a list of tests differ from its outcome alone?
 
 use std::cell::{Cell, RefCell};
 
@@ -12,15 +12,15 @@ pub(crate) struct After<'a> {
     pub(crate) test: &'a TestId,
     /// How often each list is tried.
     pub(crate) tries: usize,
-    /// How it ended the first time alone. That is found out together with the first lists.
+    /// Its first outcome alone, determined together with the first lists.
     first: RefCell<Option<Heard>>,
-    /// What it said when it failed after others.
+    /// Its failure after other tests.
     failure: RefCell<Option<Failure>>,
-    /// How often it was run alone, and ended otherwise than the first time.
+    /// Runs alone, and how many of them differed from the first.
     alone: Cell<(u32, u32)>,
-    /// What repetitions of lists have come to so far.
+    /// Accumulated repetitions per list.
     repeated: RefCell<Vec<(Vec<TestId>, Repeats)>>,
-    /// The shortest list after which it was seen to end otherwise.
+    /// The shortest list after which the outcome differed.
     best: &'a RefCell<Vec<TestId>>,
 }
 
@@ -30,12 +30,12 @@ impl<'a> After<'a> {
         Self { desk, test, tries: 1, first, failure, alone, repeated: RefCell::default(), best }
     }
 
-    /// How it ended the first time alone. None: nobody knows, or it is skipped.
+    /// Its first outcome alone. `None` if unknown or skipped.
     pub(crate) fn first(&self) -> Option<Heard> {
         self.first.borrow().clone().filter(|first| first.outcome.is_pass() || first.outcome.is_failure())
     }
 
-    /// What it said when it failed: alone if it does so there, else after others.
+    /// Its failure: alone if it fails there, else after others.
     pub(crate) fn failure(&self) -> Option<Failure> {
         let alone = self.first.borrow().as_ref().and_then(|first| first.failure.clone());
         alone.or_else(|| self.failure.borrow().clone())
@@ -45,7 +45,7 @@ impl<'a> After<'a> {
         self.first.borrow().as_ref().is_some_and(|first| first.outcome.is_failure())
     }
 
-    /// How often it was run alone, and ended otherwise than the first time.
+    /// Runs alone, and how many of them differed from the first.
     pub(crate) fn alone(&self) -> (u32, u32) {
         self.alone.get()
     }
@@ -59,7 +59,7 @@ impl<'a> After<'a> {
         Some(if self.fails_alone() { last.outcome.is_pass() } else { last.outcome.is_failure() })
     }
 
-    /// What can be run before it: tests that end their process would leave nothing behind but a new one.
+    /// Tests that can run before it: one that ends its process leaves no state behind.
     pub(crate) fn alive(&self, list: &[TestId]) -> Vec<TestId> {
         list.iter().filter(|test| *test != self.test && !self.desk.is_deadly(test)).cloned().collect()
     }
@@ -68,7 +68,7 @@ impl<'a> After<'a> {
         Question::new(Purpose::Search, [&list[..], std::slice::from_ref(self.test)].concat()).sharing(prefix)
     }
 
-    /// How often it ended otherwise after this list, and how often it passed alone, in all repetitions of it.
+    /// Repeats a list and the test alone; returns the totals over all repetitions of the list.
     pub(crate) async fn repeat(&self, list: &[TestId], times: usize) -> Repeats {
         let alone = std::iter::repeat_n(self.question(Vec::new(), 0), times);
         let after = std::iter::repeat_n(self.question(list.to_vec(), 0), times);
@@ -90,7 +90,7 @@ impl<'a> After<'a> {
         *evidence
     }
 
-    /// Runs it alone, and says how often it ended otherwise than the first time.
+    /// Runs it alone; returns how many outcomes differed from the first.
     pub(crate) async fn repeat_alone(&self, times: usize) -> u32 {
         let questions = std::iter::repeat_n(self.question(Vec::new(), 0), times);
         self.count_alone(&self.desk.ask(questions.collect()).await)
@@ -104,14 +104,13 @@ impl<'a> After<'a> {
         other
     }
 
-    /// Whether repetitions show more than chance: once in a hundred times it would have done as much.
+    /// Whether the repetitions are significant (p < 0.01) and the outcome alone never varied.
     pub(crate) fn holds(&self, evidence: &Repeats) -> bool {
         let same = if self.fails_alone() { 0 } else { evidence.alone_tried };
         evidence.alone_passed == same && by_chance(evidence.seen, evidence.tried, evidence.alone_tried) < 0.01
     }
 }
 
-/// How likely it is that all of `seen` fall among the first `tried`, if it made no difference to them where they fall.
 fn by_chance(seen: u32, tried: u32, others: u32) -> f64 {
     let all = tried + others;
     if seen == 0 {
@@ -125,7 +124,7 @@ impl Trial<TestId> for After<'_> {
 
     async fn shows(&self, lists: Vec<(Vec<TestId>, usize)>) -> Vec<bool> {
         let mut shows: Vec<Option<bool>> = vec![None; lists.len()];
-        // What dies on the way is left out the next time.
+        // Tests that end the process are excluded from the next round.
         for _ in 0..3 {
             let mut asked = Vec::new();
             let is_first = self.first.borrow().is_none();
@@ -178,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn five_of_five_is_enough_and_anything_less_is_not() {
+    fn five_of_five_is_significant_and_less_is_not() {
         assert!(holds(5, 5, 5, 5));
         assert!(!holds(4, 5, 5, 5));
         assert!(!holds(5, 5, 4, 5));
@@ -188,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn where_it_varies_more_is_wanted() {
+    fn a_varying_outcome_needs_more_repetitions() {
         assert!(holds(7, 20, 20, 20));
         assert!(!holds(5, 20, 20, 20));
         assert!(!holds(20, 20, 19, 20));

@@ -1,42 +1,43 @@
-//! Does a pass hold beyond its process?
+//! Confirms passes: does a pass hold beyond its process?
 //!
-//! A pass in a process in which the test had failed before may mean chance. It may also mean that the test fails the
-//! first time in every process, and then every plain run is red. So before such a pass excuses anything, the test is run
-//! in fresh environments, one after the other, as often in each as it took to pass. The first of them that does not go
-//! the same way ends it.
+//! A pass in a process in which the test had failed before may be chance. It may also mean that the
+//! test fails the first time in every process, so that every plain run is red. Before such a pass
+//! excuses anything, the test runs in fresh environments, one after the other, as often in each as
+//! it took to pass. The first environment that behaves differently decides.
 
 use unflake_model::SessionId;
 
 use crate::rerun::failing_test::{Case, Try};
 
-/// In so many fresh environments a test must first fail and then pass, before that is taken for its way.
+/// Number of fresh environments in which a test must first fail and then pass before that counts as
+/// its pattern.
 const ENVIRONMENTS: usize = 3;
 
-/// A session that was asked for in order to confirm a pass.
+/// A session requested to confirm a pass.
 pub(crate) struct Confirmation {
     pub(crate) session: SessionId,
-    /// None while it is under way, an error where the test could not be run in it.
+    /// `None` while it runs; an error if the test could not run in it.
     pub(crate) end: Option<Result<(), String>>,
 }
 
 /// What is known of the first pass of a test that had failed.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Standing {
-    /// In some process the test did something else than to fail first and to pass later.
+    /// In some process the test did not follow the pattern of failing first and passing later.
     Holds {
-        /// It never passed in that one.
+        /// It never passed in that process.
         only_failed: bool,
     },
     /// It failed first and passed later in every process.
     Refuted,
-    /// Another fresh environment will tell.
+    /// Another fresh environment will decide.
     Open,
-    /// A fresh environment was asked for and could not tell.
+    /// A fresh environment was requested and could not decide.
     Unknown(String),
 }
 
 impl Standing {
-    /// What `pass`, one of the attempts at `case`, is worth by what is known now.
+    /// The status of `pass`, the index of one of the attempts.
     pub(crate) fn of(case: &Case, pass: usize) -> Self {
         if case.is_first_in_its_process(pass) {
             return Self::Holds { only_failed: false };
@@ -68,7 +69,7 @@ impl Standing {
 }
 
 impl Case {
-    /// How often to run the test again in the next fresh environment, if its pass needs one to hold.
+    /// How often to rerun the test in the next fresh environment, if its pass needs confirmation.
     pub(crate) fn to_confirm(&self) -> Option<u32> {
         let pass = self.pass()?;
         let under_way = self.confirmations.iter().any(|one| one.end.is_none());
@@ -76,18 +77,18 @@ impl Case {
         wanted.then(|| self.before_in_its_process(pass).count() as u32)
     }
 
-    /// Whether this process had made no other attempt at the test.
+    /// Whether it is the first attempt at the test in its process.
     fn is_first_in_its_process(&self, at: usize) -> bool {
         self.before_in_its_process(at).next().is_none()
     }
 
-    /// The attempts at this test that the process of one of them had made before.
+    /// Earlier attempts at this test in the same process.
     fn before_in_its_process(&self, at: usize) -> impl Iterator<Item = &Try> {
         let environment = self.tries[at].environment;
         self.tries[..at].iter().filter(move |one| one.environment == environment)
     }
 
-    /// In how many processes the first attempt failed, and in how many there was one.
+    /// Number of processes whose first attempt failed, and number of processes.
     pub(crate) fn failed_first(&self) -> (usize, usize) {
         let first: Vec<usize> = (0..self.tries.len()).filter(|at| self.is_first_in_its_process(*at)).collect();
         (first.iter().filter(|at| self.tries[**at].outcome.is_failure()).count(), first.len())

@@ -1,4 +1,4 @@
-//! A test that failed at least once: everything that was tried on it, and what that comes to.
+//! A test that failed at least once: all attempts at it, and the verdict they lead to.
 
 use unflake_model::{
     Attempt, Comparison, Dependencies, Detail, EnvironmentId, Evidence, Finding, Granularity, Isolation, Outcome,
@@ -11,17 +11,17 @@ use crate::rerun::confirmation::{Confirmation, Standing};
 
 pub(crate) struct Case {
     pub(crate) test: TestId,
-    /// In the order in which they were made; the first one failed.
+    /// In execution order; the first one failed.
     pub(crate) tries: Vec<Try>,
     pub(crate) never_excuse: Option<String>,
-    /// The sessions in which its pass was to be confirmed, in the order in which they were asked for.
+    /// Sessions that confirm its pass, in the order of their requests.
     pub(crate) confirmations: Vec<Confirmation>,
-    /// How it first failed: the kind of its error and the line.
+    /// Error type and line of its first failure.
     pub(crate) how: Option<(String, Option<u32>)>,
-    /// What the attempt that is told next depended on.
+    /// Dependencies of the attempt that is about to be observed.
     pub(crate) depends: Option<Box<Dependencies>>,
     pub(crate) suspicion: Suspicion,
-    /// Why an attempt that was asked for could not be made.
+    /// Why a requested attempt could not be made.
     not_rerun: Option<String>,
 }
 
@@ -36,11 +36,11 @@ pub(crate) struct Try {
     pub(crate) outcome: Outcome,
 }
 
-/// Why attempts that would tell more were not made on any test.
+/// Why further attempts were not made on any test.
 pub(crate) struct NotMade {
-    /// Those at a test that has not passed yet.
+    /// Attempts at a test that has not passed yet.
     pub(crate) rerun: Option<String>,
-    /// Those that would confirm a pass.
+    /// Attempts that would confirm a pass.
     pub(crate) confirmation: Option<&'static str>,
 }
 
@@ -81,17 +81,17 @@ impl Case {
         }
     }
 
-    /// A session that was to give it its first pass is over without an attempt at it.
+    /// A session that was to give it its first pass ended without running it.
     pub(crate) fn left_out(&mut self, why: &str) {
         self.not_rerun = Some(format!("could not be run again: {why}"));
     }
 
-    /// The first attempt after the first failure that passed.
+    /// Index of the first passing attempt after the first failure.
     pub(crate) fn pass(&self) -> Option<usize> {
         self.tries.iter().skip(1).position(|one| one.outcome.is_pass()).map(|at| at + 1)
     }
 
-    /// Whether it never passed before it was tried at the base, so that the change may have to answer for it.
+    /// Whether it never passed before it ran at the base, so that the change may have caused it.
     pub(crate) fn is_suspected(&self) -> bool {
         self.pass().is_none() || !self.suspicion.here.is_empty()
     }
@@ -114,7 +114,7 @@ impl Case {
         });
         let passed_on = pass.map(|one| match one.purpose {
             Purpose::Suite => Rung::Immediate,
-            // Unless it had to have a process to itself.
+            // Unless it had to have a process of its own.
             Purpose::Again if !isolated || in_company(one.environment) => Rung::Immediate,
             Purpose::AtEnd => Rung::AtEnd,
             _ => Rung::Fresh,
@@ -160,7 +160,8 @@ impl Case {
             (_, Some(Standing::Refuted)) => self.first_time_sentence(),
             _ => self.real_sentence(&evidence),
         };
-        // Alone, it shows what does not depend on chance or on other tests. A real failure that also passed may be both.
+        // Alone it reproduces what depends neither on chance nor on other tests. A real failure
+        // that also passed may depend on either.
         let alone = match kind {
             VerdictKind::Real => standing == Some(Standing::Refuted) || evidence.failed == evidence.attempts,
             VerdictKind::FlakyBursty | VerdictKind::FlakyStateDependent => false,
@@ -202,7 +203,7 @@ impl Case {
         if first.outcome == Outcome::TimedOut {
             sentence.insert_str(0, "timed out, and ");
         }
-        // The rung promises the same environment. Where it was another one, say so.
+        // The rung implies the same environment; if it was another one, the sentence mentions it.
         if kind != VerdictKind::FlakyStateDependent && pass.environment != first.environment {
             sentence = sentence.replace(", in the same process", "");
             sentence.push_str(", in a new process");
@@ -256,7 +257,7 @@ impl Case {
     }
 }
 
-/// How an attempt failed, as far as that is the same wherever its files are.
+/// Error type and line of a failure: independent of where its files are.
 pub(crate) fn how(attempt: &Attempt) -> Option<(String, Option<u32>)> {
     attempt.failure.as_ref().map(|failure| (failure.kind.clone(), failure.line))
 }

@@ -1,8 +1,9 @@
 //! The verdict ladder (Eloussi 2015, chapter 3): is this failure flaky?
 //!
-//! RERUN at once, POSTPONE to the end of the suite, FORK a fresh environment. The rung on which a failing test first
-//! passes names the kind of its flakiness. A pass in the process of the failure is confirmed before it excuses anything.
-//! INTERSECT is for those that never pass: can the change have done it?
+//! RERUN at once, POSTPONE to the end of the suite, FORK a fresh environment. The rung on which a
+//! failing test first passes determines the kind of flakiness. A pass in the process of the failure
+//! is confirmed before it excuses anything. INTERSECT handles tests that never pass: can the change
+//! have caused it?
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -19,23 +20,23 @@ use crate::{NeverExcuse, Technique};
 /// With fewer failing tests than this, no share of them is too many.
 const NEVER_TOO_MANY_BELOW: usize = 10;
 
-/// How often to try a failing test on each rung.
+/// Number of attempts at a failing test on each rung.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rungs {
-    /// Attempts right after the failure, in the same environment (the thesis' C_IMM).
+    /// Attempts directly after the failure, in the same environment (C_IMM in the thesis).
     pub immediate: u32,
     /// Attempts after the whole suite, in the same environment (C_END).
     pub at_end: u32,
-    /// Attempts each in a fresh environment of its own (C_NEW). With 0 of them no pass is confirmed either.
+    /// Attempts in a fresh environment each (C_NEW). With 0, no pass is confirmed either.
     pub fresh: u32,
-    /// How a fresh environment is to be made.
+    /// How fresh environments are made.
     pub fresh_by: Isolation,
-    /// The share of failing tests, in per cent, from which on the change is plainly broken and only the immediate
+    /// Percentage of failing tests from which the change is plainly broken and only immediate
     /// attempts are made (THRESHOLD). Passes among these are confirmed all the same.
     pub too_many: f64,
-    /// How finely to look whether a change can have caused what never passes. None: not at all.
+    /// Granularity of the change impact check for tests that never pass. `None`: no check.
     pub intersect: Option<Granularity>,
-    /// Whether tests that nothing ties to the change are run at the base, where no pass there is known.
+    /// Whether tests unrelated to the change run at the base when no pass there is known.
     pub verify_base: AtBase,
 }
 
@@ -57,13 +58,14 @@ pub struct Ladder {
     rungs: Rungs,
     never_excuse: NeverExcuse,
     suite: Vec<TestId>,
-    /// Tests that are not to run.
+    /// Tests that must not run.
     left_out: BTreeSet<TestId>,
-    /// Whether every session has processes of its own, which end with it.
+    /// Whether every session has its own processes, which end with it.
     isolated: bool,
-    /// Where it has: what ran in each process of the suite, in its order; later, in those in which all of it is run again.
+    /// If so: the tests of each suite process in execution order; later, of the processes that
+    /// repeat them.
     processes: BTreeMap<EnvironmentId, Vec<TestId>>,
-    /// The processes of the suite that ran more than one test.
+    /// Suite processes that ran more than one test.
     shared: BTreeSet<EnvironmentId>,
     stage: Stage,
     /// Whether there were too many failures for any rung but the first.
@@ -72,25 +74,25 @@ pub struct Ladder {
     /// Tests that have failed, in the order of their first failure.
     cases: Vec<Case>,
     case_of: HashMap<TestId, usize>,
-    /// The cases whose passes are being confirmed.
+    /// Sessions that confirm passes, with the index of their test.
     confirming: HashMap<SessionId, usize>,
-    /// What ran in each process of the suite, in its order, where processes live on.
+    /// Tests of each suite process in execution order, where processes live on.
     ran: HashMap<EnvironmentId, Vec<TestId>>,
-    /// What changed, or why nobody can tell.
+    /// What changed, or why that is unknown.
     compared: Option<Result<Comparison, String>>,
-    /// The cases of which is being found out whether the change can have caused them.
+    /// Sessions of the change impact check, with the index of their test.
     suspecting: HashMap<SessionId, (usize, Next)>,
 }
 
 #[derive(Clone, Copy, PartialEq)]
 enum Stage {
     Suite,
-    /// All of a process once more, where a test could not be run again in it.
+    /// A whole process once more, where a test could not be repeated in it.
     Again,
     AtEnd,
-    /// How many rounds of fresh environments have been asked for, be it for a first pass or to confirm one.
+    /// Rounds of fresh environments requested so far, for a first pass or a confirmation.
     Fresh(u32),
-    /// Whether the change can have caused what never passed.
+    /// Can the change have caused what never passed?
     Intersect,
     Over,
 }
@@ -117,7 +119,7 @@ impl Ladder {
         }
     }
 
-    /// These tests are not run at all.
+    /// Excludes these tests from the run.
     pub fn leaving_out(mut self, tests: BTreeSet<TestId>) -> Self {
         self.left_out = tests;
         self
@@ -137,7 +139,7 @@ impl Ladder {
         if let Some((at, Next::BaseAfterOthers)) = suspected {
             let case = &mut self.cases[*at];
             if case.test == attempt.test {
-                // In another tree it may fail because something is not there that no commit has.
+                // In another tree it may fail because an uncommitted file is missing.
                 if attempt.outcome.is_failure() && how(attempt) != case.how {
                     case.suspicion.no_base = Some("it fails there in another way".to_owned());
                 } else {
@@ -154,7 +156,8 @@ impl Ladder {
         }
         let at = match self.case_of.get(&attempt.test) {
             Some(at) => *at,
-            // What passed in the suite and fails beside a failure that is looked into is no failure of the suite.
+            // A test that passed in the suite and fails while another failure is examined is no
+            // failure of the suite.
             None if attempt.outcome.is_failure() && attempt.purpose == Purpose::Suite => {
                 self.case_of.insert(attempt.test.clone(), self.cases.len());
                 self.cases.push(Case::new(attempt.test.clone()));
@@ -202,7 +205,7 @@ impl Ladder {
         }
     }
 
-    /// For every failure that never passed: what is still to be found out of it and the change.
+    /// The pending change impact checks of every failure that never passed.
     fn sessions_to_intersect(&mut self) -> Vec<Session> {
         let (Some(granularity), Some(Ok(compared))) = (self.rungs.intersect, &self.compared) else { return Vec::new() };
         let mut wanted = Vec::new();
@@ -243,7 +246,7 @@ impl Ladder {
         sessions
     }
 
-    /// The tests that had run in the process in which a case first failed.
+    /// Tests that had run in the process in which a test first failed.
     fn ran_before(&self, case: &Case) -> &[TestId] {
         let ran = self.ran.get(&case.tries[0].environment).map_or(&[][..], Vec::as_slice);
         ran.iter().position(|test| *test == case.test).map_or(&[], |at| &ran[..at])
@@ -264,8 +267,8 @@ impl Ladder {
         Session { place, again, ..Session::fresh(id, purpose, Isolation::Fork, tests) }
     }
 
-    /// For every test that failed in a process which it shared, and could not be run again in it: a new process with the
-    /// same tests.
+    /// Repeats the whole process of every test that failed in a shared process and could not be
+    /// rerun in it.
     fn processes_again(&mut self) -> Vec<Session> {
         let mut processes = std::mem::take(&mut self.processes);
         processes.retain(|_, ran| ran.len() > 1);
@@ -281,19 +284,19 @@ impl Ladder {
         again.into_iter().map(|tests| self.session(Purpose::Again, place, tests, 0)).collect()
     }
 
-    /// Whether the process in which a test first failed was its own.
+    /// Whether the process of its first failure ran nothing else.
     fn was_alone(&self, case: &Case) -> bool {
         self.isolated && !self.shared.contains(&case.tries[0].environment)
     }
 
-    /// Once more after the suite: where it ran, or where that is over in a process of its own each.
+    /// Reruns after the suite: in the same process, or in its own where that has ended.
     fn sessions_at_end(&mut self) -> Vec<Session> {
         if self.rungs.at_end == 0 || self.too_many {
             return Vec::new();
         }
         let again = self.rungs.at_end - 1;
         if self.isolated {
-            // Beside others, or after them, is not the same state.
+            // In parallel with others, or after them, the state differs.
             let alone = |case: &&Case| case.pass().is_none() && self.was_alone(case);
             let tests: Vec<TestId> = self.cases.iter().filter(alone).map(|case| case.test.clone()).collect();
             let place = Placement::Fresh(Isolation::Process);
@@ -305,12 +308,12 @@ impl Ladder {
         }
     }
 
-    /// Sessions of one test each: those that may give it its first pass, and those that confirm one.
+    /// Single-test sessions: those that may give a first pass, and those that confirm one.
     fn fresh_sessions(&mut self, round: u32) -> Vec<Session> {
         let place = Placement::Fresh(self.rungs.fresh_by);
         let mut sessions = Vec::new();
         if round <= self.rungs.fresh && !self.too_many {
-            // A test that had a process to itself has been in a fresh environment from the first.
+            // A test with its own process was in a fresh environment from the start.
             let wanted = |case: &&Case| case.pass().is_none() && !self.was_alone(case);
             let tests: Vec<TestId> = self.cases.iter().filter(wanted).map(|case| case.test.clone()).collect();
             for test in tests {

@@ -1,4 +1,4 @@
-//! One test, once, in an environment of its own: for whoever wants to see what it does.
+//! Runs one test once, in its own environment.
 
 use unflake_model::{Finding, Isolation, Observation, Purpose, Session, SessionId, TestId};
 
@@ -6,7 +6,7 @@ use crate::Technique;
 
 pub struct SingleRun {
     wanted: String,
-    /// The tests that have that name, or where there is none that have it as a part of theirs.
+    /// Tests with the requested id, or else tests that contain it.
     pub matching: Vec<TestId>,
     asked: bool,
 }
@@ -57,13 +57,13 @@ mod tests {
     }
 
     #[test]
-    fn a_whole_name_goes_before_a_part() {
+    fn an_exact_id_wins_over_a_part() {
         assert_eq!(asked("shop adds").0[0].tests, ["shop adds".into()]);
         assert_eq!(asked("pays").0[0].tests, ["shop pays".into()]);
     }
 
     #[test]
-    fn what_is_not_clear_is_not_run() {
+    fn an_ambiguous_name_is_not_run() {
         assert_eq!((asked("adds").0.len(), asked("adds").1), (0, 2));
         assert_eq!((asked("x").0.len(), asked("x").1), (0, 0));
     }

@@ -1,28 +1,30 @@
-//! Where the behaviour of a test changed: the most probable way to cut its runs into segments of one behaviour each.
+//! Change points: the most probable division of a test's history into segments of one behaviour
+//! each.
 //!
-//! A behaviour is one of three. Steady: it fails now and then, each run for itself (never is a rate too). Bursty: it fails for
-//! a while and passes for a while, again and again. Broken: it always fails, and with the same code it never passes. What a
-//! behaviour's rate is nobody knows, so each is weighed by its evidence over all rates. Cuts cost what a change of code
-//! costs in probability; so that two failures in a row break a test that has never failed, and are nothing in one that often does.
+//! There are three behaviours. Steady: each run fails independently at some rate, possibly zero.
+//! Bursty: failing and passing phases alternate. Broken: it always fails and never passes with the
+//! same code. The rate is unknown, so each behaviour is weighed by its evidence over all rates. A
+//! cut costs the probability of a code change; so two failures in a row break a test that never
+//! failed, and mean nothing in one that often does.
 
 use std::sync::OnceLock;
 
 use crate::score::estimate::ScoredRun;
 use crate::stats::beta::{Prior, shared};
 
-/// So many runs are looked at, and so many rows of like ones among them.
+/// Limits on runs and on blocks of equal outcomes that are considered.
 pub(crate) const MOST_RUNS: usize = 1000;
 const MOST_BLOCKS: usize = 400;
 
-/// A change comes once in so many runs.
+/// Probability of a change per run.
 const CHANGE: f64 = 1.0 / 200.0;
-/// Of all behaviours that begin, so many are these.
+/// Prior probabilities of the behaviours.
 const STEADY: f64 = 0.75;
 const BROKEN: f64 = 0.24;
 const BURSTY: f64 = 0.01;
-/// In a broken test a run passes only by mistake.
+/// Probability that a run of a broken test passes by mistake.
 const BY_MISTAKE: f64 = 0.001;
-/// How sure the bounds of a change are.
+/// Confidence of the bounds of a change.
 const SURE: f64 = 0.9;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,20 +40,20 @@ pub(crate) struct Segment {
     /// The first run of it, and the first after it.
     pub(crate) begin: usize,
     pub(crate) end: usize,
-    /// Between these two the change lies that made it begin.
+    /// The change that began it lies between these two.
     pub(crate) earliest: usize,
     pub(crate) latest: usize,
 }
 
-/// Sums of runs from the beginning, so that those of any part are differences.
+/// Prefix sums over runs, so that any segment is a difference of two.
 #[derive(Clone, Copy, Default)]
 struct Sums {
     runs: usize,
-    /// Failures of both kinds, those that are proven flaky, and failures right after a failure.
+    /// Failures of both kinds, those proven flaky, and failures directly after a failure.
     failed: usize,
     flaked: usize,
     again: usize,
-    /// Passes right after a failure.
+    /// Passes directly after a failure.
     recovered: usize,
 }
 
@@ -87,7 +89,7 @@ impl Evidence {
         }
     }
 
-    /// How likely the runs between two sums are, of a segment of that kind.
+    /// Log-likelihood of the runs between two prefix sums as a segment of this behaviour.
     fn of(&self, kind: Kind, from: &Sums, to: &Sums, before: Option<ScoredRun>) -> f64 {
         let runs = to.runs - from.runs;
         let failed = to.failed - from.failed;
@@ -99,7 +101,7 @@ impl Evidence {
                 BROKEN.ln() + passed * BY_MISTAKE.ln() + failed as f64 * (1.0 - BY_MISTAKE).ln()
             }
             Kind::Bursty => {
-                // What the run before the segment did is no affair of it.
+                // The run before the segment does not belong to it.
                 let (mut again, mut recovered) = (to.again - from.again, to.recovered - from.recovered);
                 if before.is_some_and(|before| before != ScoredRun::Passed) && runs > 0 {
                     let first_fails = again + recovered > 0 && failed > 0 && self.first_fails(from, to);
@@ -113,13 +115,14 @@ impl Evidence {
         }
     }
 
-    /// Whether a segment that follows a failure begins with one: then it has one more failure after failures.
+    /// Whether a segment that follows a failure begins with one: it then counts one repeated
+    /// failure too many.
     fn first_fails(&self, from: &Sums, to: &Sums) -> bool {
         to.again > from.again
     }
 }
 
-/// The segments of the runs, the oldest first. Never empty unless there are no runs.
+/// The segments of the runs, oldest first. Empty only if there are no runs.
 pub(crate) fn segments(runs: &[ScoredRun]) -> Vec<Segment> {
     let runs = &runs[runs.len().saturating_sub(MOST_RUNS)..];
     if runs.is_empty() {
@@ -131,7 +134,7 @@ pub(crate) fn segments(runs: &[ScoredRun]) -> Vec<Segment> {
     }
     let evidence = Evidence::new();
     let cuts = cuts(runs);
-    // best[i]: of all ways to cut what stands before cuts[i], the most probable, and the last segment of it.
+    // best[i]: the most probable division of everything before cuts[i], and its last segment.
     let mut best: Vec<(f64, usize, Kind)> = vec![(0.0, 0, Kind::Steady)];
     for end in 1..cuts.len() {
         let mut here = (f64::NEG_INFINITY, 0, Kind::Steady);
@@ -162,7 +165,7 @@ pub(crate) fn segments(runs: &[ScoredRun]) -> Vec<Segment> {
     found
 }
 
-/// Places at which a cut can be best: between runs that end differently. Of very many the newest.
+/// Possible optimal cuts: between runs with different outcomes. If there are too many, the newest.
 fn cuts(runs: &[ScoredRun]) -> Vec<usize> {
     let fails = |seen: ScoredRun| seen != ScoredRun::Passed;
     let mut cuts: Vec<usize> = (1..runs.len()).filter(|at| fails(runs[at - 1]) != fails(runs[*at])).collect();
@@ -173,7 +176,7 @@ fn cuts(runs: &[ScoredRun]) -> Vec<usize> {
     cuts
 }
 
-/// How early and how late the change may have come with which a segment begins, all else as it is.
+/// Bounds of the change with which a segment begins, everything else fixed.
 fn bound(found: &mut [Segment], at: usize, sums: &[Sums], runs: &[ScoredRun], evidence: &Evidence) {
     let (before, after) = (found[at - 1], found[at]);
     let places: Vec<usize> = (before.begin + 1..after.end).collect();

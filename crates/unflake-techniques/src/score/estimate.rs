@@ -1,8 +1,7 @@
-//! The score of a test: how likely it is to fail for flakiness in its next run.
+//! The flakiness score of a test: its probability of a flaky failure in the next run.
 //!
-//! Recent runs weigh more. A breakage does not raise the score: runs in which the test was broken are set apart, and so are
-//! runs in which something else was, such as a machine. What is known of a test that has hardly run is little, and the
-//! bounds of its score say so.
+//! Recent runs weigh more. Breakages do not raise the score: runs in which the test, or something
+//! else such as a machine, was broken are excluded. Tests with few runs have wide bounds.
 
 use crate::score::change_points::{Kind, MOST_RUNS, Segment, segments};
 use crate::stats::beta::quantile;
@@ -13,33 +12,32 @@ pub enum ScoredRun {
     Passed,
     /// It failed, and passed in the same run or with the same code.
     Flaked,
-    /// It failed, and nothing is known that excuses it.
+    /// It failed, and nothing excuses it.
     Failed,
 }
 
-/// After so many runs a run weighs half.
+/// Number of runs after which a run's weight is halved.
 const HALF_LIFE: f64 = 60.0;
-/// What runs before a change of behaviour still weigh, beside those after it.
+/// Weight of runs before a change of behaviour relative to those after it.
 const BEFORE_A_CHANGE: f64 = 0.05;
-/// Before the first run a test is thought to be as flaky as most: hardly. Failures, and passes.
+/// Prior: before its first run a test is assumed to be hardly flaky. Failures and passes.
 const FAILURES: f64 = 0.1;
 const PASSES: f64 = 4.0;
-/// Within these bounds the true rate is nine times in ten.
+/// The 90 % interval of the rate.
 const BOUNDS: [f64; 2] = [0.05, 0.95];
-/// A test with no failure in this many runs since it was flaky is called fixed, and not merely lucky, by the evidence of the
-/// cut; this is how flaky it must have been for anybody to say so.
+/// Minimum failure rate before a change for a test to be reported as fixed or newly flaky.
 const WORTH_SAYING: f64 = 0.01;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Score {
-    /// Of a flaky failure in the next run.
+    /// Probability of a flaky failure in the next run.
     pub probability: f64,
     pub low: f64,
     pub high: f64,
-    /// Runs that were counted, and flaky failures among them.
+    /// Counted runs, and flaky failures among them.
     pub runs: usize,
     pub failures: usize,
-    /// Failures that were not counted, because the test was broken.
+    /// Failures that were not counted because the test was broken.
     pub broken: usize,
     pub state: TestHealth,
     pub since: Option<FlakySince>,
@@ -47,7 +45,7 @@ pub struct Score {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TestHealth {
-    /// Never a flaky failure since its last change.
+    /// No flaky failure since its last change.
     Sound,
     Flaky,
     /// It fails in bursts.
@@ -59,8 +57,7 @@ pub enum TestHealth {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlakySince {
     pub change: RateChange,
-    /// The first run after it, and within which bounds that is sure to nine parts of ten; counted from the first run that
-    /// was given.
+    /// The first run after it with its 90 % bounds; indexes into the given runs.
     pub run: usize,
     pub earliest: usize,
     pub latest: usize,
@@ -72,13 +69,13 @@ pub enum RateChange {
     /// It was broken and passes again.
     Mended,
     Flaky,
-    /// It was flaky and is no more.
+    /// It was flaky and no longer is.
     Fixed,
     Worse,
     Better,
 }
 
-/// The score after these runs, the oldest first.
+/// The score after these runs, oldest first.
 pub fn score(runs: &[ScoredRun]) -> Score {
     let skipped = runs.len().saturating_sub(MOST_RUNS);
     let runs = &runs[skipped..];
@@ -114,14 +111,14 @@ pub fn score(runs: &[ScoredRun]) -> Score {
     }
 }
 
-/// A test that has not failed since its last change may never fail.
+/// The lower bound is zero for a test that has not failed since its last change.
 fn bounds(a: f64, b: f64, sound: bool) -> (f64, f64) {
     let low = if sound { 0.0 } else { quantile(BOUNDS[0], a, b).min(a / (a + b)) };
     (low, quantile(BOUNDS[1], a, b))
 }
 
 impl Score {
-    /// What a test that never failed comes to. The same as [`score`] says, without the way there.
+    /// The score of a test that never failed. Equal to [`score`], but cheaper.
     pub fn of_passes(runs: usize) -> Self {
         let runs = runs.min(MOST_RUNS);
         let passed = weight_of(runs);
@@ -139,13 +136,14 @@ impl Score {
         }
     }
 
-    /// Whether anybody should look at it: it has failed for flakiness, and not too long ago to matter.
+    /// Whether it needs attention: it has failed because of flakiness, and recently enough to
+    /// matter.
     pub fn is_flaky(&self) -> bool {
         self.failures > 0 && matches!(self.state, TestHealth::Flaky | TestHealth::Bursty)
     }
 }
 
-/// What so many runs weigh, the last of them 1.
+/// Total weight of this many runs, the last of which weighs 1.
 fn weight_of(runs: usize) -> f64 {
     let fade = 0.5_f64.powf(1.0 / HALF_LIFE);
     (1.0 - fade.powi(runs as i32)) / (1.0 - fade)
@@ -153,7 +151,7 @@ fn weight_of(runs: usize) -> f64 {
 
 #[derive(Default)]
 struct Counted {
-    /// By weight.
+    /// Weighted.
     failed: f64,
     passed: f64,
     failures: usize,
@@ -175,7 +173,7 @@ impl Counted {
             if later.is_some() {
                 weight *= BEFORE_A_CHANGE;
             }
-            // A test that was broken in between is the same test.
+            // A test that was broken in between is still the same test.
             later = Some(segment.kind);
             for seen in part.iter().rev() {
                 let fails = *seen != ScoredRun::Passed;
@@ -188,7 +186,7 @@ impl Counted {
     }
 }
 
-/// Of a test that fails in bursts the last run says most: what came after runs like it, failures and passes.
+/// For a bursty test the last run is most informative: failures and passes after runs like it.
 fn after_last(last: &Segment, runs: &[ScoredRun]) -> Option<(f64, f64)> {
     if last.kind != Kind::Bursty {
         return None;

@@ -1,11 +1,14 @@
-//! From executions to what each test did in each run: what a score is made of.
+//! Builds the timeline of each test from recorded executions: the input of the score.
 //!
-//! 1. A test that failed and passed in the same source (a report, or a run of ours) was flaky there.
+//! 1. A test that failed and passed in the same source (a report, or an unflake run) was flaky
+//! there.
 //! 2. So was one that failed, and passed with the same code in the same job of another run.
-//! 3. A run may have several sources. A test that failed in one of them, such as the job of one system, failed in the run.
-//! 4. A failure of code that is somebody's work in progress says nothing, unless it is proven flaky.
-//! 5. Runs in which most tests failed, where usually few do, are set apart: a machine or a network was broken, not a test.
-//! 6. A test that was skipped has not run.
+//! 3. A run may have several sources. A test that failed in one of them, such as one job, failed in
+//! the run.
+//! 4. A failure of work in progress counts only if it is proven flaky.
+//! 5. Runs in which most tests failed, where usually few do, are excluded: a machine or network was
+//! broken.
+//! 6. A skipped test has not run.
 
 use std::collections::{HashMap, HashSet};
 
@@ -13,47 +16,48 @@ use unflake_model::Outcome;
 
 use crate::score::estimate::{Score, ScoredRun, score};
 
-/// A run is suspected only if it has so many tests.
+/// Minimum number of tests for a run to be excluded.
 const FEWEST: u32 = 10;
 
-/// A report, or a run of ours. Numbers mean nothing but that two are the same.
+/// A report or an unflake run. Numbers are only identities.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TimelineSource {
-    /// Sources of one run have one number. They are counted from 0, in the order of time.
+    /// Sources of one run share its number. Runs are numbered from 0 in time order.
     pub run: u32,
-    /// None: it is not known which code ran.
+    /// `None`: the code that ran is unknown.
     pub code: Option<u32>,
     pub job: u32,
-    /// Of a branch on which nothing is finished, or of files that no commit has.
+    /// From an unfinished branch, or with uncommitted files.
     pub in_progress: bool,
 }
 
-/// What all tests did in all runs, of which tests are known by numbers from 0.
+/// Results of all tests, numbered from 0, in all runs.
 #[derive(Default)]
 pub struct Timeline {
     sources: Vec<TimelineSource>,
-    /// Of each test its entries: the source, and in the lowest bits whether it failed there and whether it passed.
+    /// Entries of each test: the source, and in the lowest bits whether it failed and whether it
+    /// passed there.
     entries: Vec<Vec<u32>>,
-    /// Seconds that each test spent in failing, or in being run again.
+    /// Seconds that each test spent failing or being rerun.
     lost: Vec<f32>,
 }
 
 const FAILED: u32 = 1;
 const PASSED: u32 = 2;
 
-/// What became of one test.
+/// History and score of one test.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TestStanding {
     pub test: usize,
     pub score: Score,
-    /// The runs in which it was seen, the oldest first, with how it ended there; without those that are set apart. Empty for a
-    /// test that never failed in them.
+    /// Its runs, oldest first, with the result of each; without excluded runs. Empty for a test
+    /// that never failed in them.
     pub strip: Vec<(u32, ScoredRun)>,
     pub seconds_lost: f32,
 }
 
 impl Timeline {
-    /// Executions that are added from now on come from this source.
+    /// Subsequent executions come from this source.
     pub fn begin(&mut self, source: TimelineSource) {
         self.sources.push(source);
     }
@@ -78,9 +82,9 @@ impl Timeline {
         }
     }
 
-    /// Runs that are set apart because most tests failed in them, by their numbers.
+    /// Numbers of the runs that are excluded because most tests failed in them.
     pub fn bad_days(&self) -> HashSet<u32> {
-        // Of each run how many tests were seen, and how many failed.
+        // Tests and failures per run.
         let mut runs = vec![(0_u32, 0_u32); self.runs()];
         for entry in self.entries.iter().flatten() {
             let run = &mut runs[self.run_of(*entry)];
@@ -95,7 +99,7 @@ impl Timeline {
         (0..).zip(&runs).filter(|(_, counts)| is_bad(counts)).map(|(run, _)| run).collect()
     }
 
-    /// Every test that was ever seen, scored.
+    /// Scores every test that was ever seen.
     pub fn standings(&self, bad_days: &HashSet<u32>) -> Vec<TestStanding> {
         let bad: Vec<bool> = (0..self.runs() as u32).map(|run| bad_days.contains(&run)).collect();
         let mut of_passes: HashMap<usize, Score> = HashMap::new();
@@ -115,7 +119,7 @@ impl Timeline {
         standings
     }
 
-    /// How many runs there are.
+    /// Number of runs.
     fn runs(&self) -> usize {
         self.sources.iter().map(|source| source.run as usize + 1).max().unwrap_or(0)
     }
@@ -124,7 +128,7 @@ impl Timeline {
         self.sources[(entry >> 2) as usize].run as usize
     }
 
-    /// In how many runs a test was seen. Entries of one run are mostly neighbours.
+    /// Number of runs with this test. Entries of one run are mostly adjacent.
     fn runs_seen(&self, entries: &[u32], bad: &[bool]) -> usize {
         let mut last = None;
         let runs = entries.iter().map(|entry| self.run_of(*entry));
@@ -173,7 +177,7 @@ mod tests {
         TimelineSource { run, code: Some(code), job, in_progress: false }
     }
 
-    /// How the only test that failed ended in each run.
+    /// Results per run of the only test that failed.
     fn seen(build: impl FnOnce(&mut Timeline)) -> Vec<ScoredRun> {
         let mut ledger = Timeline::default();
         build(&mut ledger);
@@ -182,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pass_in_the_same_report_proves_it_flaky() {
+    fn a_pass_in_the_same_report_proves_flakiness() {
         let told = seen(|ledger| {
             ledger.begin(source(0, 0, 0));
             ledger.add(0, false, Outcome::Failed, 1.0);
@@ -195,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn so_does_a_pass_with_the_same_code_in_the_same_job() {
+    fn a_pass_with_the_same_code_and_job_proves_flakiness() {
         let runs = |same_job: u32, same_code: u32| {
             seen(|ledger| {
                 ledger.begin(source(0, 7, 0));
@@ -236,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn a_day_on_which_most_tests_failed_is_set_apart() {
+    fn runs_in_which_most_tests_failed_are_excluded() {
         let mut ledger = Timeline::default();
         for run in 0..20 {
             ledger.begin(source(run, run, 0));
@@ -254,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_skipped_has_not_run() {
+    fn a_skipped_test_has_not_run() {
         let mut ledger = Timeline::default();
         ledger.begin(source(0, 0, 0));
         ledger.add(3, false, Outcome::Skipped, 0.0);

@@ -1,4 +1,4 @@
-//! From what runs looked like to how far they differ, and in what.
+//! Compares the outputs of runs at a layer: how much they differ, and in what.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -6,18 +6,18 @@ use unflake_model::{Difference, Fact, FactId, Layer, LayerFacts, OutputId, SeenI
 
 use crate::variance::entropy::{entropy, groups, inconsistent};
 
-/// Of what differs, so much is told.
+/// Limits on reported differences and on values of each.
 const UNITS: usize = 50;
 const VALUES: usize = 20;
 
-/// How far the outputs of some runs differ.
+/// Variance of the outputs of some runs.
 pub fn spread(looks: &dyn LayerFacts, runs: &[OutputId]) -> Variance {
     let groups = groups(runs);
     let range = range(looks, alike(runs).into_iter().map(|(output, times)| (looks.facts(output), times)));
     Variance { runs: runs.len() as u32, entropy: entropy(&groups), range, groups }
 }
 
-/// The same of a suite, whose output in a run is the union of the outputs of its tests in that run.
+/// Variance of a suite, whose output in a run is the union of its tests' outputs.
 pub fn suite_spread(looks: &dyn LayerFacts, runs: &[Vec<OutputId>]) -> Variance {
     let mut unions: HashMap<Vec<FactId>, u32> = HashMap::new();
     let mut known: HashMap<&[OutputId], Vec<FactId>> = HashMap::new();
@@ -72,7 +72,7 @@ fn alike(runs: &[OutputId]) -> BTreeMap<OutputId, u32> {
     alike
 }
 
-/// Of different outputs, each with how many runs had it.
+/// Number of inconsistent units over distinct outputs, each with its number of runs.
 fn range<'a>(looks: &dyn LayerFacts, outputs: impl ExactSizeIterator<Item = (&'a [FactId], u32)>) -> u32 {
     if outputs.len() < 2 {
         return 0;
@@ -80,7 +80,8 @@ fn range<'a>(looks: &dyn LayerFacts, outputs: impl ExactSizeIterator<Item = (&'a
     counted(looks, &inconsistent(outputs)).len() as u32
 }
 
-/// The units of these facts. An order counts where nothing else differs: another line makes another order.
+/// Units of these facts. An order counts only if nothing else differs: another line changes the
+/// order as well.
 fn counted(looks: &dyn LayerFacts, facts: &BTreeMap<FactId, u32>) -> HashSet<u32> {
     let of =
         |order: bool| facts.keys().filter(move |fact| looks.is_order(**fact) == order).map(|fact| looks.unit(*fact));
@@ -101,7 +102,7 @@ fn difference(looks: &dyn LayerFacts, facts: &[(FactId, u32)]) -> Difference {
     Difference { unit, last: None, seen, support: looks.support(facts[0].0) }
 }
 
-/// Of orders, the first line at which not all are the same, with what stands there.
+/// The first line at which orders differ, with what each has there.
 fn first_unlike(orders: &[SeenIn]) -> Vec<SeenIn> {
     let lines: Vec<Vec<&str>> =
         orders.iter().map(|order| order.value.iter().flat_map(|text| text.lines()).collect()).collect();
@@ -120,14 +121,14 @@ fn first_unlike(orders: &[SeenIn]) -> Vec<SeenIn> {
     seen
 }
 
-/// An assertion that is not reached sees no values: that is told once for each.
+/// An assertion that is not reached has no values: reported once each.
 fn once_unreached(found: &mut Vec<Difference>) {
     let mut told = HashSet::new();
     let missing = |one: &Difference| (one.unit.file.clone(), one.unit.line, one.seen[0].runs);
     found.retain(|one| one.seen.len() > 1 || told.insert(missing(one)));
 }
 
-/// Lines that follow each other and differ in the same way are one difference.
+/// Merges consecutive lines that differ in the same way.
 fn joined(lines: Vec<Difference>) -> Vec<Difference> {
     let mut joined: Vec<Difference> = Vec::new();
     for line in lines {

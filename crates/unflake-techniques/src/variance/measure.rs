@@ -1,6 +1,6 @@
-//! The measure: the same tests many times, and how far the runs differ at each layer.
+//! Measures how much runs of the same tests differ at each layer.
 //!
-//! This file decides what to run and puts the answer together; `spread.rs` compares.
+//! This module decides what to run and assembles the result; `compare` compares the runs.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
@@ -16,15 +16,15 @@ use crate::search::select::chosen;
 use crate::variance::compare::{differences, spread, suite_spread};
 use crate::variance::entropy::{false_positives, wilson};
 
-/// What is to be measured, and at what price.
+/// What to measure, and the budget.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MeasureConfig {
-    /// Names of tests, or parts of them. None: all.
+    /// Names of tests, or parts of them. `None`: all.
     pub only: Option<Vec<String>>,
     pub runs: u32,
     pub layers: Vec<Layer>,
     pub fresh_by: Isolation,
-    /// No run is begun after so many seconds.
+    /// No run begins after this many seconds.
     pub seconds: f64,
 }
 
@@ -35,14 +35,14 @@ pub struct Measure {
     tests: Vec<TestId>,
     nobody: Vec<String>,
     isolated: bool,
-    /// Attempts of each test: the run, the number of the attempt among all that were told, whether it failed.
+    /// Attempts of each test by run: index among all attempts, and whether it failed.
     attempts: HashMap<TestId, BTreeMap<u32, (usize, bool)>>,
     told: usize,
     asked: u32,
-    /// Microseconds: when the first attempt began, and when the latest one known to us ended.
+    /// Microseconds: start of the first attempt and end of the latest.
     first: Option<i64>,
     latest: i64,
-    /// Nothing more can be run.
+    /// No more runs are possible.
     done: bool,
 }
 
@@ -63,12 +63,12 @@ impl Measure {
         }
     }
 
-    /// Names that fit no test.
+    /// Requested names without a matching test.
     pub fn nobody(&self) -> &[String] {
         &self.nobody
     }
 
-    /// How many tests are measured.
+    /// Number of measured tests.
     pub fn tests(&self) -> usize {
         self.tests.len()
     }
@@ -86,7 +86,7 @@ impl Measure {
         runs.insert(attempt.session.0, (number, attempt.outcome.is_failure()));
     }
 
-    /// What the runs of a test looked like at a layer, in their order.
+    /// Outputs of a test at a layer, by run.
     fn outputs(&self, test: &TestId, layer: Layer) -> Vec<(u32, OutputId)> {
         let looks = self.looks.borrow();
         let runs = self.attempts.get(test).into_iter().flatten();
@@ -99,7 +99,7 @@ impl Measure {
         rate(failed, runs.map_or(0, BTreeMap::len) as u32)
     }
 
-    /// What the tests came to together.
+    /// The measurement over all tests.
     pub fn measured(&self) -> Measurement {
         let looks = self.looks.borrow();
         let asked = &self.measuring.layers;
@@ -110,7 +110,7 @@ impl Measure {
         Measurement { runs, unseen, layers, gaps: looks.gaps(), hidden: looks.hidden() }
     }
 
-    /// None where nothing was seen: that all runs are alike would be no news.
+    /// `None` if nothing was recorded at the layer: equal runs would be no information.
     fn layer(&self, layer: Layer) -> Option<LayerMeasure> {
         let looks = &*self.looks.borrow();
         let all: Vec<Vec<(u32, OutputId)>> = self.tests.iter().map(|test| self.outputs(test, layer)).collect();
@@ -187,13 +187,13 @@ impl Technique for Measure {
                 };
             }
             Observation::Attempted(attempt) => self.hear_attempt(attempt),
-            // What cannot be run once cannot be run at all.
+            // A test that cannot run once cannot run at all.
             Observation::SessionEnded { left, why: Some(_), .. } if left.len() == self.tests.len() => self.done = true,
             _ => {}
         }
     }
 
-    /// One run at a time: nobody is beside it, so that what differs is the tests' own.
+    /// One run at a time, so that differences come from the tests and not from parallel sessions.
     fn ask(&mut self) -> Vec<Session> {
         let enough = self.asked == self.measuring.runs || self.is_over();
         if self.done || enough || self.tests.is_empty() || !self.nobody.is_empty() {

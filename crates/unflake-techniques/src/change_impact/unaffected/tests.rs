@@ -16,11 +16,11 @@ struct World {
     changed: &'static str,
     passed: BTreeMap<TestId, Vec<TestId>>,
     verify: AtBase,
-    /// How `b` ends here and at the base, in the order of its attempts; the last one repeats.
+    /// Outcomes of `b` here and at the base, in order; the last one repeats.
     here: Vec<Outcome>,
     at_base: Vec<Outcome>,
     unknown: Vec<String>,
-    /// The kind of the error at the base.
+    /// Error type at the base.
     error_at_base: &'static str,
 }
 
@@ -191,7 +191,7 @@ fn a_pass_after_others_counts_if_those_are_unaffected_too() {
 }
 
 #[test]
-fn where_those_before_it_changed_the_same_tests_are_run_with_the_files_of_the_base() {
+fn affected_predecessors_are_repeated_with_the_files_of_the_base() {
     let world = |at_base: Outcome| World {
         changed: "a.py",
         verify: AtBase::Needed,
@@ -209,14 +209,14 @@ fn where_those_before_it_changed_the_same_tests_are_run_with_the_files_of_the_ba
 }
 
 #[test]
-fn without_a_known_pass_it_says_just_that_nothing_is_touched() {
+fn without_a_known_pass_a_disjoint_change_excuses_nothing() {
     let played = World::default().play();
     assert_eq!(played.verdict.kind, VerdictKind::Real);
     assert_eq!(played.intersect.unwrap().base_passed, None);
 }
 
 #[test]
-fn what_the_change_touches_is_real_whatever_is_known() {
+fn touched_or_unknown_dependencies_are_never_excused() {
     let played = World { changed: "b.py", ..World::passed(&[]) }.play();
     assert_eq!(played.verdict.kind, VerdictKind::Real);
     assert_eq!(played.intersect.unwrap().touched[0].path, "b.py");
@@ -225,7 +225,7 @@ fn what_the_change_touches_is_real_whatever_is_known() {
 }
 
 #[test]
-fn a_pass_at_the_base_that_is_seen_now_must_go_with_a_change_of_mind_here() {
+fn a_pass_at_the_base_counts_only_if_the_outcome_varies() {
     let failed = [Failed; 4];
     let passes_here = World { here: [&failed[..], &[Passed]].concat(), ..World::verified(&[Passed]) }.play();
     assert_eq!(passes_here.asked[3..], ["base 1", "base 1", "base 1", "fresh 1", "fresh 1"]);

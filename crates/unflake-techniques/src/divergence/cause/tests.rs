@@ -24,7 +24,7 @@ fn of(recorded: &Recorded, line: u32, at: f64) -> (Cause, String) {
 }
 
 #[test]
-fn the_blamed_line_is_asked_first_and_then_those_before_it() {
+fn the_blamed_line_is_examined_before_its_predecessors() {
     let mut runs = Recorded::default();
     runs.run(true, &[("main", "t:1 t:2 d:8 d:9 t:3 t:4")]);
     runs.reach("t:1", Cause::Time, "time.time").reach("d:9", Cause::Randomness, "random.random");
@@ -35,7 +35,7 @@ fn the_blamed_line_is_asked_first_and_then_those_before_it() {
 }
 
 #[test]
-fn of_several_the_one_that_gives_other_values_is_likelier() {
+fn calls_with_changing_results_are_the_likelier_cause() {
     let mut runs = Recorded::default();
     runs.run(true, &[("main", "t:1 t:2")]);
     runs.reach("t:1", Cause::AsyncWait, "time.sleep").reach("t:1", Cause::Time, "time.time");
@@ -43,7 +43,7 @@ fn of_several_the_one_that_gives_other_values_is_likelier() {
 }
 
 #[test]
-fn how_it_is_built_says_the_rest() {
+fn the_thread_structure_is_the_fallback() {
     let mut runs = Recorded::default();
     runs.run(true, &[("main", "t:1 t:2")]);
     assert_eq!(of(&runs, 2, 2.0).0, Cause::Unknown);
@@ -56,7 +56,7 @@ fn how_it_is_built_says_the_rest() {
 }
 
 #[test]
-fn the_same_items_in_another_order() {
+fn equal_items_in_another_order_mean_an_unordered_collection() {
     let mut runs = Recorded::default();
     runs.run(true, &[("main", "t:1 t:2")]).run(false, &[("main", "t:1 t:2")]);
     runs.reach("t:1", Cause::Time, "time.time");
@@ -71,7 +71,7 @@ fn the_same_items_in_another_order() {
 }
 
 #[test]
-fn what_several_strands_bring_comes_in_the_order_in_which_they_are_ready() {
+fn results_of_several_threads_arrive_in_completion_order() {
     let strands = [("main", "t:1 t:2 t:3"), ("worker", "w:1 w:2 w:3")];
     let mut runs = Recorded::default();
     runs.run(true, &strands).run(false, &strands);

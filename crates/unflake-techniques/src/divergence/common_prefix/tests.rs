@@ -11,7 +11,7 @@ fn parted(recorded: &Recorded) -> Vec<DivergencePoint> {
 
 /// Listings 1 to 3 of the paper: the test calls a function that draws 0 or 1.
 #[test]
-fn the_example_of_the_paper() {
+fn the_example_of_the_paper_diverges_at_its_branch() {
     let mut runs = Recorded::default();
     runs.run(false, &[("main", "test:109 draw:7 draw:8 draw:9 draw:10 test:111")]);
     runs.run(true, &[("main", "test:109 draw:7 draw:8 draw:9 draw:12")]);
@@ -28,7 +28,7 @@ fn the_example_of_the_paper() {
 }
 
 #[test]
-fn the_passing_run_that_stays_longest_is_taken_and_failing_runs_are_grouped() {
+fn failing_runs_are_grouped_by_divergence_from_the_nearest_passing_run() {
     let mut runs = Recorded::default();
     runs.run(false, &[("main", "t:1 t:2 t:9")]);
     runs.run(false, &[("main", "t:1 t:3 t:4 t:9")]);
@@ -43,7 +43,7 @@ fn the_passing_run_that_stays_longest_is_taken_and_failing_runs_are_grouped() {
 }
 
 #[test]
-fn lines_that_both_come_to_again_are_nobodys() {
+fn lines_that_both_sides_reach_are_left_out() {
     let mut runs = Recorded::default();
     runs.run(false, &[("main", "t:1 t:2 t:3 t:7 t:8")]);
     runs.run(true, &[("main", "t:1 t:4 t:5 t:7 t:9")]);
@@ -52,7 +52,7 @@ fn lines_that_both_come_to_again_are_nobodys() {
 }
 
 #[test]
-fn what_lies_behind_a_cut_is_not_known() {
+fn nothing_is_concluded_beyond_a_truncated_trace() {
     let mut runs = Recorded::default();
     runs.run(false, &[("main", "t:1 t:2 …")]);
     runs.run(true, &[("main", "t:1 t:2 t:3")]);
@@ -62,7 +62,7 @@ fn what_lies_behind_a_cut_is_not_known() {
 }
 
 #[test]
-fn the_strand_that_parts_first_wins_and_the_others_are_kept() {
+fn the_earliest_diverging_thread_wins_and_the_others_are_kept() {
     let mut runs = Recorded::default();
     runs.run(false, &[("main", "t:1 t:2 t:3 t:4"), ("worker", "w:1 w:2 w:3 w:4 w:5 w:6")]);
     runs.run(true, &[("main", "t:1 t:2 t:3 t:9"), ("worker", "w:1 w:7 w:3 w:4 w:5 w:6")]);
@@ -74,7 +74,7 @@ fn the_strand_that_parts_first_wins_and_the_others_are_kept() {
 }
 
 #[test]
-fn a_run_that_goes_the_same_way_parts_nowhere() {
+fn identical_traces_have_no_divergence_point() {
     let mut runs = Recorded::default();
     runs.run(false, &[("main", "t:1 t:2")]).run(true, &[("main", "t:1 t:2")]);
     assert_eq!(parted(&runs), []);

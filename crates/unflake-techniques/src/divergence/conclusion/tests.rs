@@ -13,7 +13,7 @@ fn first(recorded: &Recorded) -> (u32, DivergenceKind, String) {
     (first.line.line, first.how, first.sentence.clone())
 }
 
-/// A delay with a random part, as in the sketch of what is printed: 11 of 50 runs draw 0.93 or more.
+/// A delay with random jitter: 11 of 50 runs draw the limit or more.
 fn jitter(limit: f64) -> Recorded {
     let mut runs = Recorded::default();
     for at in 0..50_u32 {
@@ -33,7 +33,7 @@ fn jitter(limit: f64) -> Recorded {
 }
 
 #[test]
-fn the_number_that_was_drawn_and_not_the_branch() {
+fn the_drawn_number_wins_over_the_branch_it_decides() {
     let found = told(&jitter(0.78));
     assert_eq!((found.runs, found.failed), (50, 11));
     let start = &found.locations[0];
@@ -49,7 +49,7 @@ fn the_number_that_was_drawn_and_not_the_branch() {
 }
 
 #[test]
-fn control_wins_where_values_differ_only_behind_it() {
+fn control_flow_wins_where_values_differ_only_afterwards() {
     let mut runs = Recorded::default();
     for _ in 0..10 {
         runs.run(false, &[("main", "t:1 t:2 t:3 x=1 t:5")]).run(true, &[("main", "t:1 t:2 t:4 x=2 t:5")]);
@@ -61,7 +61,7 @@ fn control_wins_where_values_differ_only_behind_it() {
 }
 
 #[test]
-fn where_nothing_parts_before_the_assertion_the_value_is_the_only_answer() {
+fn a_value_is_the_answer_where_control_flow_never_diverges() {
     let mut runs = Recorded::default();
     for at in 0..12 {
         let failed = at % 3 == 0;
@@ -74,7 +74,7 @@ fn where_nothing_parts_before_the_assertion_the_value_is_the_only_answer() {
 }
 
 #[test]
-fn the_failure_itself_is_no_start_if_something_waits_before_it() {
+fn a_preceding_wait_is_the_start_rather_than_the_failure_itself() {
     let mut runs = Recorded::default();
     for _ in 0..8 {
         runs.run(false, &[("main", "t:1 t:2 t:3 t:4"), ("worker", "w:1 w:2")]);
@@ -91,7 +91,7 @@ fn the_failure_itself_is_no_start_if_something_waits_before_it() {
 }
 
 #[test]
-fn two_ways_to_fail_have_two_starts() {
+fn two_kinds_of_failure_have_two_starts() {
     let mut runs = Recorded::default();
     for at in 0..30 {
         let (way, failed) = [("t:2 t:3 t:5 t:6", false), ("t:2 t:8", true), ("t:2 t:3 t:5 t:9", true)][at % 3];
@@ -108,7 +108,7 @@ fn two_ways_to_fail_have_two_starts() {
 }
 
 #[test]
-fn equal_runs_are_told_to_be_equal() {
+fn identical_runs_yield_only_the_failing_line() {
     let mut runs = Recorded::default();
     for _ in 0..6 {
         runs.run(false, &[("main", "t:1 t:2")]).run(true, &[("main", "t:1 t:2")]);
@@ -120,7 +120,7 @@ fn equal_runs_are_told_to_be_equal() {
 }
 
 #[test]
-fn what_is_drawn_while_loading_comes_before_all_else() {
+fn values_drawn_while_loading_precede_everything() {
     let mut runs = Recorded::default();
     for at in 0..20 {
         let bucket = at * 13 % 20;
@@ -137,7 +137,7 @@ fn what_is_drawn_while_loading_comes_before_all_else() {
 }
 
 #[test]
-fn threads_that_share_the_work_in_another_way_every_time() {
+fn varying_work_shares_of_threads_are_a_race() {
     let mut runs = Recorded::default();
     for at in 0..16_usize {
         let turns = |times: usize| "w:1 w:2 ".repeat(1 + times);
@@ -151,7 +151,7 @@ fn threads_that_share_the_work_in_another_way_every_time() {
 }
 
 #[test]
-fn what_the_failing_line_calls_comes_before_its_failure() {
+fn calls_of_the_failing_line_precede_its_failure() {
     let mut runs = Recorded::default();
     for _ in 0..6 {
         runs.run(false, &[("main", "f:1 t:5 c:1 c:2 c:9 t:6 f:2")]);
@@ -168,7 +168,7 @@ fn what_the_failing_line_calls_comes_before_its_failure() {
 }
 
 #[test]
-fn two_causes_of_one_failure_are_both_told() {
+fn two_causes_of_one_failure_are_both_reported() {
     let mut runs = Recorded::default();
     for at in 0..60_u32 {
         let (turn, window) = (at * 7 % 5, at * 11 % 6);
@@ -183,7 +183,7 @@ fn two_causes_of_one_failure_are_both_told() {
 }
 
 #[test]
-fn what_was_handed_to_a_task_was_there_before_it() {
+fn a_value_passed_to_a_task_is_located_before_the_task() {
     let mut runs = Recorded::default();
     for at in 0..20 {
         let (path, failed) = if at % 3 == 0 { ("'/b'", true) } else { ("'/a'", false) };
@@ -195,7 +195,7 @@ fn what_was_handed_to_a_task_was_there_before_it() {
 }
 
 #[test]
-fn a_list_that_several_threads_add_to() {
+fn a_list_shared_by_several_threads_is_a_race() {
     let mut runs = Recorded::default();
     for at in 0..12 {
         let end = if at % 3 == 0 { "" } else { "t:4" };
@@ -215,7 +215,7 @@ fn a_list_that_several_threads_add_to() {
 }
 
 #[test]
-fn what_comes_before_others_are_started_and_what_comes_after_they_are_done() {
+fn work_before_and_after_other_threads_is_ordered_around_them() {
     let mut runs = Recorded::default();
     for at in 0..20 {
         let (drawn, result) = (at * 7 % 20, at % 5);

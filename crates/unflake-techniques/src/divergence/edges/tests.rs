@@ -1,7 +1,7 @@
 use super::*;
 use crate::divergence::recorded_traces::Recorded;
 
-/// The steps that tell all failing runs from all passing ones, the earliest first: line and words.
+/// Edges that separate all failing from all passing runs, earliest first: line and sentence.
 fn perfect(recorded: &Recorded) -> Vec<(u32, String)> {
     let runs = Runs::new(recorded, &recorded.runs);
     let mut found = steps(&runs);
@@ -15,7 +15,7 @@ fn first(recorded: &Recorded) -> (u32, String) {
 }
 
 #[test]
-fn a_branch_that_only_failing_runs_take() {
+fn a_branch_that_only_failing_runs_take_is_found() {
     let mut runs = Recorded::default();
     for _ in 0..3 {
         runs.run(false, &[("main", "t:1 t:2 t:3 t:5")]).run(true, &[("main", "t:1 t:2 t:4 t:5")]);
@@ -24,7 +24,7 @@ fn a_branch_that_only_failing_runs_take() {
 }
 
 #[test]
-fn a_loop_that_turns_now_so_and_now_so_whatever_the_outcome_is_no_answer() {
+fn loops_that_vary_regardless_of_the_outcome_are_ignored() {
     let mut runs = Recorded::default();
     for turns in [1, 2, 3, 4, 2, 3] {
         let noise = "t:2 t:3 ".repeat(turns);
@@ -35,7 +35,7 @@ fn a_loop_that_turns_now_so_and_now_so_whatever_the_outcome_is_no_answer() {
 }
 
 #[test]
-fn one_turn_too_many() {
+fn one_iteration_too_many_is_found() {
     let mut runs = Recorded::default();
     for turns in 0..4 {
         runs.run(false, &[("main", &format!("t:1 {} t:2 t:5", "t:2 t:3 ".repeat(turns)))]);
@@ -45,7 +45,7 @@ fn one_turn_too_many() {
 }
 
 #[test]
-fn several_ways_to_go_wrong_are_one_way_not_to_go_right() {
+fn several_wrong_branches_are_one_missing_right_branch() {
     let mut runs = Recorded::default();
     for at in 0..6 {
         runs.run(false, &[("main", "t:1 t:2 t:3 t:9")]);
@@ -55,7 +55,7 @@ fn several_ways_to_go_wrong_are_one_way_not_to_go_right() {
 }
 
 #[test]
-fn a_strand_that_ends_early_and_one_that_is_not_there() {
+fn threads_that_end_early_or_are_missing_are_found() {
     let mut runs = Recorded::default();
     for _ in 0..3 {
         runs.run(false, &[("main", "t:1 t:2 t:3"), ("worker", "w:1 w:2")]);
@@ -72,7 +72,7 @@ fn a_strand_that_ends_early_and_one_that_is_not_there() {
 }
 
 #[test]
-fn a_line_that_is_come_to_from_everywhere() {
+fn a_line_reached_from_various_lines_is_found() {
     let mut runs = Recorded::default();
     for at in 0..6 {
         runs.run(false, &[("main", &format!("t:1 t:{} t:5 t:9", 10 + at))]);
@@ -81,9 +81,9 @@ fn a_line_that_is_come_to_from_everywhere() {
     assert_eq!(first(&runs), (6, "it is come to".into()));
 }
 
-/// Two tills at three seats: each asks for every seat, and sells those it finds free.
+/// Two tills with three seats: each asks for every seat and sells those it finds free.
 #[test]
-fn what_two_threads_do_too_often_together_is_seen_in_neither() {
+fn edges_taken_too_often_by_two_threads_together_are_found() {
     let till = |sold: usize| format!("{}{}s:9", "s:1 s:2 ".repeat(sold), "s:1 ".repeat(3 - sold));
     let mut runs = Recorded::default();
     for at in 0..12 {

@@ -7,11 +7,12 @@ fn locating() -> LocateConfig {
     LocateConfig { test: "retry".into(), runs: 50, most: 200, fresh_by: Isolation::Fork, seconds: 1e6, jobs: 2 }
 }
 
-/// A conversation with a world in which the nth run (from 0) of an origin ends as `world` says, with what it goes through.
+/// Drives the technique with a simulated test: the nth run (from 0) of an isolation kind ends as
+/// `simulate` says, along the given trace.
 struct Story {
     locate: Locate,
     traces: Rc<RefCell<Recorded>>,
-    /// Of each batch, how many copies and how many processes.
+    /// Per batch: number of forks and of new processes.
     batches: Vec<(usize, usize)>,
 }
 
@@ -69,7 +70,7 @@ fn play(locating: LocateConfig, isolated: bool, world: impl Fn(Isolation, u32) -
     }
 }
 
-/// Passes or fails by a number that is drawn; `share` of ten runs fail.
+/// Passes or fails by a drawn number; `share` of ten runs fail.
 fn drawn(run: u32, share: u32) -> (Outcome, String) {
     let number = (run * 7 + 3) % 10;
     let (outcome, end) = if number < share { (Outcome::Failed, "t:9") } else { (Outcome::Passed, "t:8") };
@@ -77,7 +78,7 @@ fn drawn(run: u32, share: u32) -> (Outcome, String) {
 }
 
 #[test]
-fn it_stops_when_the_answer_stays_the_same() {
+fn it_stops_when_the_answer_is_stable() {
     let story = play(locating(), false, |_, run| drawn(run, 5));
     assert_eq!(story.batches, [(10, 0), (10, 0)]);
     let found = &story.locate.findings()[0];
@@ -86,7 +87,7 @@ fn it_stops_when_the_answer_stays_the_same() {
 }
 
 #[test]
-fn a_rare_failure_is_looked_for_longer_and_compared_at_fifty() {
+fn a_rare_failure_is_searched_longer_and_compared_at_fifty() {
     let rare = |_, run| if run == 30 { drawn(1, 1) } else { drawn(2 + run % 8, 1) };
     let story = play(locating(), true, rare);
     assert_eq!(story.locate.counts().passed + story.locate.counts().failed, 50);
@@ -96,7 +97,7 @@ fn a_rare_failure_is_looked_for_longer_and_compared_at_fifty() {
 }
 
 #[test]
-fn copies_that_all_end_alike_are_joined_by_processes() {
+fn forks_that_end_alike_are_joined_by_new_processes() {
     let by_process = |origin, run| match origin {
         Isolation::Fork => (Outcome::Passed, "t:1 t:2 t:8".to_owned()),
         _ => drawn(run, 4),
@@ -111,7 +112,7 @@ fn copies_that_all_end_alike_are_joined_by_processes() {
 }
 
 #[test]
-fn copies_and_processes_that_only_differ_from_each_other_are_not_enough() {
+fn differences_between_forks_and_processes_alone_are_not_enough() {
     let at_first_alike = |origin, run| match origin {
         Isolation::Fork => (Outcome::Passed, "t:1 t:2 t:8".to_owned()),
         Isolation::Process if run < 12 => (Outcome::Failed, format!("t:1 t:2 n={} t:3 t:9", run % 4)),
@@ -135,13 +136,13 @@ fn copies_and_processes_that_only_differ_from_each_other_are_not_enough() {
 }
 
 #[test]
-fn who_runs_in_processes_anyway_is_asked_for_processes() {
+fn an_isolated_runner_always_gets_new_processes() {
     let story = play(locating(), true, |_, run| drawn(run, 5));
     assert!(story.batches.iter().all(|(copies, _)| *copies == 0), "{:?}", story.batches);
 }
 
 #[test]
-fn runs_that_are_out_of_time_and_such_without_a_trace_are_set_apart() {
+fn timeouts_and_untraced_runs_are_excluded() {
     let story = play(locating(), true, |_, run| match run % 5 {
         0 => (Outcome::TimedOut, "t:1 t:2".to_owned()),
         1 => (Outcome::Passed, String::new()),
@@ -155,13 +156,13 @@ fn runs_that_are_out_of_time_and_such_without_a_trace_are_set_apart() {
 }
 
 #[test]
-fn time_that_is_over_ends_it() {
+fn the_budget_ends_it() {
     let story = play(LocateConfig { seconds: 5.0, ..locating() }, true, |_, _| (Outcome::Passed, "t:1".into()));
     assert_eq!(story.batches, [(0, 10)]);
 }
 
 #[test]
-fn a_skipped_test_and_a_name_that_several_have_are_not_run_on() {
+fn skipped_tests_and_ambiguous_names_are_not_run_further() {
     let skipped = play(locating(), true, |_, _| (Outcome::Skipped, String::new()));
     assert_eq!((skipped.batches, skipped.locate.counts().skipped), (vec![(0, 10)], 10));
     let several = play(LocateConfig { test: "mail".into(), ..locating() }, true, |_, _| panic!("not run"));

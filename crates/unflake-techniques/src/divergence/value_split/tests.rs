@@ -19,7 +19,7 @@ fn of_words(failing: &[&str], passing: &[&str]) -> Option<Found> {
 }
 
 #[test]
-fn a_threshold_without_strays_has_two_ways() {
+fn a_pure_threshold_has_two_arrangements() {
     let found = of(&[0.95, 0.99], &[0.1, 0.5, 0.92]);
     assert_eq!(found.test, Test::AtLeast(Some(0.92), 0.95));
     assert_eq!(found.says, [true, true, false, false, false]);
@@ -28,7 +28,7 @@ fn a_threshold_without_strays_has_two_ways() {
 }
 
 #[test]
-fn a_range_in_the_middle() {
+fn a_range_in_the_middle_is_found() {
     let failing: Vec<f64> = (10..20).map(f64::from).collect();
     let passing: Vec<f64> = (0..10).chain(20..40).map(f64::from).collect();
     assert_eq!(of(&failing, &passing).test, Test::Between(10.0, 19.0));
@@ -36,7 +36,7 @@ fn a_range_in_the_middle() {
 }
 
 #[test]
-fn a_stray_makes_it_less_clear_but_not_worthless() {
+fn a_misprediction_weakens_a_split_without_voiding_it() {
     let (failing, mut passing): (Vec<f64>, Vec<f64>) =
         ((60..80).map(f64::from).collect(), (0..30).map(f64::from).collect());
     let clear = of(&failing, &passing).chance;
@@ -46,7 +46,7 @@ fn a_stray_makes_it_less_clear_but_not_worthless() {
 }
 
 #[test]
-fn words_that_are_different_in_every_run_say_nothing() {
+fn words_that_differ_in_every_run_are_insignificant() {
     assert!(of_words(&["a", "b", "c"], &["d", "e", "f"]).unwrap().chance > 0.999);
     let found = of_words(&["a"; 5], &["b"; 5]).unwrap();
     assert_eq!(found.test, Test::OneOf(vec!["a".into()]));
@@ -55,13 +55,13 @@ fn words_that_are_different_in_every_run_say_nothing() {
 }
 
 #[test]
-fn what_was_not_seen_is_no_reason() {
+fn missing_values_are_no_evidence() {
     let found = of_words(&["-", "-", "-", "b"], &["c"; 20]);
     assert!(found.is_none_or(|found| found.says.iter().filter(|says| **says).count() == 1));
 }
 
 #[test]
-fn thresholds_are_written_short_and_true() {
+fn thresholds_are_short_and_exact() {
     assert_eq!(between(0.9312, Some(0.9288)), "0.93");
     assert_eq!(between(0.9312, Some(0.9311)), "0.9312");
     assert_eq!(between(61.0, Some(58.0)), "61");

@@ -15,7 +15,6 @@ fn words_of(recorded: &Recorded) -> Vec<String> {
     blamed(recorded).into_iter().map(|one| one.what).collect()
 }
 
-/// Numbers that are the same in every run of the tests.
 struct Dice(u64);
 
 impl Dice {
@@ -27,7 +26,7 @@ impl Dice {
     }
 }
 
-/// Twenty runs; those of which `failed` says so fail. `text` is what each goes through.
+/// Twenty runs; `failed` decides their outcomes and `text` their traces.
 fn runs(failed: impl Fn(u32) -> bool, text: impl Fn(u32) -> String) -> Recorded {
     let mut recorded = Recorded::default();
     for at in 0..20 {
@@ -37,14 +36,14 @@ fn runs(failed: impl Fn(u32) -> bool, text: impl Fn(u32) -> String) -> Recorded 
 }
 
 #[test]
-fn what_merely_varies_is_not_blamed() {
+fn random_values_are_not_blamed() {
     let found =
         runs(|at| at % 4 == 1, |at| format!("t:1 id='{:x}' now={} t:2 n={}", at * 40503, 1000 + at, at * 7 % 20));
     assert_eq!(words_of(&found), [""; 0]);
 }
 
 #[test]
-fn a_clock_is_not_blamed_because_the_last_runs_failed() {
+fn a_clock_is_not_blamed_because_late_runs_failed() {
     let late = runs(|at| at >= 14, |at| format!("t:1 now={} t:2", 1_000_000 + at * 3));
     assert_eq!(words_of(&late), [""; 0]);
     let seen = Runs::new(&late, &late.runs);
@@ -54,7 +53,7 @@ fn a_clock_is_not_blamed_because_the_last_runs_failed() {
 }
 
 #[test]
-fn the_same_as_before_or_not() {
+fn comparison_with_the_previous_occurrence_is_found() {
     let ticks =
         runs(|at| at % 3 == 0, |at| format!("t:1 tick={} t:2 t:1 tick={} t:3", at * 5, at * 5 + u32::from(at % 3 > 0)));
     assert!(words_of(&ticks).contains(&"tick the 2nd time is the same as before".to_owned()), "{:?}", words_of(&ticks));
@@ -70,7 +69,7 @@ fn the_same_as_before_or_not() {
 }
 
 #[test]
-fn one_of_several_draws_that_is_too_large() {
+fn one_large_draw_of_several_is_found() {
     let draws = runs(
         |at| at % 3 == 0,
         |at| {
@@ -83,7 +82,7 @@ fn one_of_several_draws_that_is_too_large() {
 }
 
 #[test]
-fn lengths_and_first_items() {
+fn lengths_and_first_items_are_found() {
     let lengths = runs(
         |at| at % 3 == 0,
         |at| {
@@ -103,13 +102,13 @@ fn lengths_and_first_items() {
 }
 
 #[test]
-fn what_is_seen_first_goes_first() {
+fn the_value_seen_first_ranks_first() {
     let found = runs(|at| at % 3 == 0, |at| format!("t:1 returns={0} x={0} t:2", u32::from(at % 3 == 0)));
     assert_eq!(words_of(&found), ["what is returned ≥ 1", "x ≥ 1"]);
 }
 
 #[test]
-fn what_does_not_come_any_more_is_no_reason_at_its_last_time() {
+fn a_missing_later_occurrence_is_only_visible_at_the_end() {
     let found = runs(
         |at| at % 3 == 0,
         |at| match at % 3 {
@@ -121,7 +120,8 @@ fn what_does_not_come_any_more_is_no_reason_at_its_last_time() {
     assert_eq!(end.at[0], Some(3.0), "but only the end does so");
 }
 
-/// A run of a made-up test: a loop that turns now so and now so, and values of every kind. What decides is drawn at line 7.
+/// A run of a made-up test: loops and values of every kind that vary at random. Line 7 draws the
+/// value that decides.
 fn way(dice: &mut Dice, at: u64, decides: u64) -> String {
     let mut text = format!("t:1 id='{:x}' now={} ", dice.below(1 << 40), 1_700_000 + at * 3 + dice.below(2));
     for _ in 0..=dice.below(3) {
@@ -135,7 +135,7 @@ fn way(dice: &mut Dice, at: u64, decides: u64) -> String {
 }
 
 #[test]
-fn outcomes_that_have_to_do_with_nothing_are_hardly_ever_blamed_on_something() {
+fn unrelated_outcomes_are_hardly_ever_blamed_on_a_value() {
     let (mut dice, mut wrong, trials) = (Dice(1), 0, 400);
     for _ in 0..trials {
         let mut recorded = Recorded::default();
@@ -150,7 +150,7 @@ fn outcomes_that_have_to_do_with_nothing_are_hardly_ever_blamed_on_something() {
 }
 
 #[test]
-fn what_was_planted_is_found() {
+fn a_planted_cause_is_found() {
     let (mut dice, mut found, trials) = (Dice(2), 0, 100);
     for trial in 0..trials {
         let mut recorded = Recorded::default();
@@ -165,7 +165,7 @@ fn what_was_planted_is_found() {
 }
 
 #[test]
-fn what_is_in_it_and_what_is_not() {
+fn membership_of_an_item_is_found() {
     let sample = |at: u32| {
         let mut dice = Dice(u64::from(at));
         let mut all = vec!["cup", "mug", "lamp", "pen", "rug", "tin"];
@@ -179,7 +179,7 @@ fn what_is_in_it_and_what_is_not() {
 }
 
 #[test]
-fn long_numbers_are_shown_short() {
+fn long_numbers_are_shortened() {
     assert_eq!(
         ["0.7027955196783342", "12", "0.25", "1e-09", "0.00012345678"].map(short),
         ["0.7028", "12", "0.25", "1e-09", "0.00012345678"]
@@ -187,8 +187,8 @@ fn long_numbers_are_shown_short() {
 }
 
 #[test]
-fn what_passing_runs_do_past_the_line_that_fails_is_not_blamed() {
-    // The test fails at its third line; who passes it calls the same function once more.
+fn values_beyond_the_failing_line_are_not_blamed() {
+    // The test fails at its third line; passing runs call the same function once more.
     let mut found = runs(
         |at| at % 3 == 0,
         |at| match at % 3 {
@@ -198,7 +198,7 @@ fn what_passing_runs_do_past_the_line_that_fails_is_not_blamed() {
     );
     found.raised(3);
     assert_eq!(words_of(&found), [""; 0]);
-    // What is called by that line itself may well be where it starts.
+    // Calls of that line itself may well be the start.
     let mut called = runs(
         |at| at % 3 == 0,
         |at| match at % 3 {

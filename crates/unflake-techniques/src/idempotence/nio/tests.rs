@@ -34,7 +34,7 @@ fn nio(cell: &str) -> Sim {
     Sim { writes: polluter(cell).writes, ..victim(&[cell]) }
 }
 
-/// Sets its own state up, too late.
+/// Sets its own state up too late.
 fn needs_itself(cell: &str) -> Sim {
     Sim { writes: polluter(cell).writes, ..brittle(&[cell]) }
 }
@@ -44,7 +44,7 @@ fn broken() -> Sim {
 }
 
 #[test]
-fn each_kind_is_told_apart() {
+fn every_kind_is_classified() {
     let special = vec![
         (1, nio("x")),
         (2, needs_itself("y")),
@@ -77,7 +77,7 @@ fn each_kind_is_told_apart() {
 }
 
 #[test]
-fn chance_is_never_called_idempotent_or_not() {
+fn random_failures_are_never_classified_as_nio_or_brittle() {
     let mut told = 0;
     for percent in [10, 30, 50, 70, 90] {
         let special = (0..40).map(|at| (at, Sim { fails_anyway: percent, ..Sim::default() })).collect();
@@ -91,7 +91,7 @@ fn chance_is_never_called_idempotent_or_not() {
 }
 
 #[test]
-fn one_fork_a_test_and_more_only_where_something_is_wrong() {
+fn a_test_costs_one_fork_unless_it_is_suspected() {
     let mut world = World::new(1000, vec![(500, nio("x"))]);
     assert_eq!(play(&mut world, doubling()).len(), 1);
     assert_eq!((world.executions, world.forks), (2000 + 3 * 2 + 3, 1000 + 6));
@@ -108,7 +108,7 @@ fn a_test_that_passed_in_the_suite_is_brittle_and_not_broken() {
 }
 
 #[test]
-fn groups_share_an_environment_and_a_suspicion_is_repeated_alone() {
+fn groups_share_an_environment_and_suspicions_are_repeated_alone() {
     for mode in [NioMode::IsolatedClass, NioMode::EntireSuite] {
         // t2 fails in company because of t0, both times; t1 pollutes itself.
         let special = vec![(0, polluter("x")), (1, nio("y")), (2, victim(&["x"]))];
@@ -123,8 +123,8 @@ fn groups_share_an_environment_and_a_suspicion_is_repeated_alone() {
 }
 
 #[test]
-fn what_a_test_does_alone_counts_more_than_what_it_does_in_company() {
-    // In company it fails both times, because of t0; alone it passes and then fails, by its own doing.
+fn behaviour_alone_outweighs_behaviour_in_company() {
+    // In company it fails both times because of t0; alone it passes and then fails by itself.
     let both = Sim { writes: polluter("x").writes, ..victim(&["x"]) };
     let special = vec![(0, polluter("x")), (1, both)];
     let findings = play(&mut World::new(2, special), NioConfig { mode: NioMode::EntireSuite, ..doubling() });
@@ -134,7 +134,7 @@ fn what_a_test_does_alone_counts_more_than_what_it_does_in_company() {
 }
 
 #[test]
-fn a_process_that_died_shows_no_second_run() {
+fn a_crashed_process_shows_no_second_run() {
     let heard = |environment, outcome| Heard {
         test: named(0),
         environment: EnvironmentId(environment),
@@ -154,7 +154,7 @@ fn a_process_that_died_shows_no_second_run() {
 }
 
 #[test]
-fn one_other_outcome_alone_makes_it_a_matter_of_chance() {
+fn one_deviation_alone_makes_it_non_deterministic() {
     let mut case = Case::new(&named(0), (Outcome::Passed, Outcome::Failed), vec![named(0), named(0)]);
     case.alone = vec![Outcome::Passed; 3];
     assert_eq!(case.kind(&Book::default()), Some(NioKind::Nio));
@@ -163,7 +163,7 @@ fn one_other_outcome_alone_makes_it_a_matter_of_chance() {
 }
 
 #[test]
-fn only_what_is_wanted_is_run() {
+fn only_requested_tests_are_run() {
     let mut inquiry = Nio::new(NioConfig { only: Some(vec!["t1".to_owned(), "x".to_owned()]), ..doubling() });
     let mut world = World::new(30, Vec::new());
     world.play(&mut inquiry);
@@ -171,7 +171,7 @@ fn only_what_is_wanted_is_run() {
 }
 
 #[test]
-fn what_fails_twice_only_after_others_is_told_with_them() {
+fn nio_that_needs_other_tests_is_reported_with_them() {
     let counts = |state: &mut State| *state.entry("n".to_owned()).or_default() += 1;
     let full = |state: &State| state.get("n").is_some_and(|n| *n >= 3);
     let counting = || Sim { writes: Some(Box::new(counts)), ..Sim::default() };
@@ -188,7 +188,7 @@ fn what_fails_twice_only_after_others_is_told_with_them() {
 }
 
 #[test]
-fn where_every_test_has_its_own_process_nobody_knows() {
+fn isolated_runners_leave_tests_untried() {
     let mut inquiry = Nio::new(doubling());
     let mut world = World::new(3, vec![(1, nio("x")), (2, Sim { skips: true, ..Sim::default() })]);
     world.isolated = true;
@@ -198,7 +198,7 @@ fn where_every_test_has_its_own_process_nobody_knows() {
 }
 
 #[test]
-fn a_run_that_is_cut_short_says_that_nothing_is_confirmed() {
+fn an_interrupted_run_reports_unconfirmed_findings() {
     let mut inquiry = Nio::new(doubling());
     let mut world = World::new(3, vec![(1, nio("x"))]);
     world.list(&mut inquiry);
@@ -210,7 +210,7 @@ fn a_run_that_is_cut_short_says_that_nothing_is_confirmed() {
 }
 
 #[test]
-fn the_state_that_the_first_run_leaves_is_proven() {
+fn the_state_leaked_by_the_first_run_is_proven() {
     let mut world = World::new(3, vec![(1, nio("shop.cache"))]);
     let findings = play(&mut world, NioConfig { state: true, ..doubling() });
     let [_, state] = &findings[..] else { panic!("{findings:#?}") };
@@ -222,9 +222,9 @@ fn the_state_that_the_first_run_leaves_is_proven() {
     );
 }
 
-/// The tear-down of a class says that not all of its tests have run.
+/// The tear-down of a class complains that not all of its tests have run.
 #[test]
-fn what_fails_after_the_last_test_is_no_matter_of_running_it_twice() {
+fn failing_shared_tear_down_is_not_nio() {
     use Outcome::{Failed, Passed};
     let mut case = Case::new(&named(1), (Passed, Failed), vec![named(1), named(1)]);
     case.twice.extend([(Passed, Failed); 3]);

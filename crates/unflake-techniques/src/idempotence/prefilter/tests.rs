@@ -36,15 +36,16 @@ fn found(test: usize) -> (String, NioKind, Option<Isolation>) {
 }
 
 #[test]
-fn few_processes_find_what_is_then_shown_in_a_process_of_its_own() {
+fn suspects_of_few_processes_are_confirmed_in_their_own() {
     let mut world = World::new(500, vec![(3, nio("x")), (400, nio("jvm.y"))]);
     assert_eq!(play(&mut world, NioMode::IsolatedMethod), (vec![found(3), found(400)], 498));
-    // Four with in-process environments; for each of the two one that shows it, and six that repeat it.
+    // Four with in-process environments; for each suspect one that shows it, and six that repeat
+    // it.
     assert_eq!((world.forks, world.executions), (4 + 2 * 7, 1000 + 2 * (2 + 3 * 2 + 3)));
 }
 
 #[test]
-fn what_only_class_loaders_show_is_no_finding() {
+fn failures_in_class_loaders_only_are_no_finding() {
     let special =
         vec![(1, in_process(Outcome::Failed)), (2, in_process(Outcome::Skipped)), (3, in_process(Outcome::TimedOut))];
     let mut world = World::new(40, special);
@@ -52,15 +53,15 @@ fn what_only_class_loaders_show_is_no_finding() {
 }
 
 #[test]
-fn what_class_loaders_hide_by_a_skip_is_found() {
+fn skips_in_class_loaders_hide_nothing() {
     let hidden = Sim { in_process: Some(Outcome::Skipped), ..nio("x") };
     let mut world = World::new(40, vec![(1, hidden), (2, Sim { skips: true, ..Sim::default() })]);
     assert_eq!(play(&mut world, NioMode::IsolatedMethod), (vec![found(1)], 39));
 }
 
 #[test]
-fn what_another_test_left_outside_of_classes_can_hide_something() {
-    // It would fail the second time, if another had not left what cures it.
+fn process_wide_state_of_other_tests_can_hide_nio() {
+    // It would fail the second time if another test had not left state that prevents it.
     let cured =
         Sim { fails: Some(Box::new(|state| state.get("x") == Some(&1) && !state.contains_key("jvm.y"))), ..nio("x") };
     let mut world = World::new(3, vec![(0, polluter("jvm.y")), (1, cured)]);
@@ -68,7 +69,7 @@ fn what_another_test_left_outside_of_classes_can_hide_something() {
 }
 
 #[test]
-fn where_class_loaders_suit_nobody_they_are_given_up() {
+fn screening_stops_where_class_loaders_suit_no_test() {
     let mut special: Vec<(usize, Sim)> = (0..500).map(|at| (at, in_process(Outcome::Error))).collect();
     special[300].1 = Sim { in_process: Some(Outcome::Error), ..nio("x") };
     let mut world = World::new(500, special);
@@ -77,7 +78,7 @@ fn where_class_loaders_suit_nobody_they_are_given_up() {
 }
 
 #[test]
-fn in_other_modes_tests_share_processes_anyway() {
+fn other_modes_are_not_screened() {
     let mut world = World::new(40, vec![(3, nio("x"))]);
     assert_eq!(play(&mut world, NioMode::EntireSuite), (vec![found(3)], 0));
 }

@@ -2,7 +2,7 @@ use super::*;
 use crate::order::order_cover::Chance;
 use crate::simulation::simulated_suite::{Sim, State, World, brittle, named, polluter, victim};
 
-/// What is found of the last test of a world, after all the others.
+/// Conclusion on the last test of a suite after all others.
 fn found(world: &mut World, turned: Turned) -> Conclusion {
     let mut after = world.order.clone();
     let test = after.pop().expect("there are tests");
@@ -18,7 +18,7 @@ fn sentence(conclusion: &Conclusion) -> String {
     conclusion.sentence(&named(1))
 }
 
-/// Writes as many cells as wanted, of which few matter.
+/// Writes many cells of which few matter.
 fn writes(cells: Vec<String>) -> Sim {
     Sim {
         writes: Some(Box::new(move |state| cells.iter().for_each(|cell| _ = state.insert(cell.clone(), 1)))),
@@ -27,7 +27,7 @@ fn writes(cells: Vec<String>) -> Sim {
 }
 
 #[test]
-fn the_one_cell_that_matters_is_proven_and_its_line_told() {
+fn the_one_relevant_cell_is_proven_with_its_source_line() {
     let cells = (0..100).map(|at| format!("c{at}")).collect();
     let mut world = World::new(2, vec![(0, writes(cells)), (1, victim(&["c42"]))]);
     let found = found(&mut world, Turned::Passes);
@@ -41,8 +41,8 @@ fn the_one_cell_that_matters_is_proven_and_its_line_told() {
 }
 
 #[test]
-fn cells_that_matter_together_are_told_together() {
-    // It passes only if neither is there.
+fn cells_that_matter_together_are_reported_together() {
+    // It passes only if neither cell is set.
     let fails = |state: &State| state.contains_key("c3") || state.contains_key("c17");
     let cells = (0..20).map(|at| format!("c{at}")).collect();
     let either = Sim { fails: Some(Box::new(fails)), ..Sim::default() };
@@ -52,7 +52,7 @@ fn cells_that_matter_together_are_told_together() {
 }
 
 #[test]
-fn several_tests_are_named_together() {
+fn several_polluters_are_named_together() {
     let special = vec![(0, polluter("a")), (1, polluter("b")), (2, victim(&["a", "b"]))];
     let found = found(&mut World::new(3, special), Turned::Passes);
     assert_eq!(found.leak.after, [named(0), named(1)]);
@@ -63,7 +63,7 @@ fn several_tests_are_named_together() {
 }
 
 #[test]
-fn a_brittle_fails_again_without_what_others_set_up() {
+fn a_brittle_test_fails_again_when_its_state_is_removed() {
     let mut world = World::new(2, vec![(0, writes(vec!["a".to_owned(), "b".to_owned()])), (1, brittle(&["b"]))]);
     let failure = Failure {
         phase: unflake_model::Phase::Call,
@@ -83,7 +83,7 @@ fn a_brittle_fails_again_without_what_others_set_up() {
 }
 
 #[test]
-fn what_cannot_be_put_back_is_suspected() {
+fn unrestorable_state_is_only_suspected() {
     for known_before in [true, false] {
         let cells = vec!["a".to_owned(), "b".to_owned(), "c".to_owned()];
         let mut world = World::new(2, vec![(0, writes(cells)), (1, victim(&["b"]))]);
@@ -99,7 +99,7 @@ fn what_cannot_be_put_back_is_suspected() {
 }
 
 #[test]
-fn what_cannot_be_put_back_and_does_not_matter_is_no_obstacle() {
+fn unrestorable_but_irrelevant_state_does_not_prevent_a_proof() {
     let mut world = World::new(2, vec![(0, writes(vec!["a".to_owned(), "b".to_owned()])), (1, victim(&["b"]))]);
     world.fixed.insert("a".to_owned(), false);
     let found = found(&mut world, Turned::Passes);
@@ -107,8 +107,8 @@ fn what_cannot_be_put_back_and_does_not_matter_is_no_obstacle() {
 }
 
 #[test]
-fn what_was_put_back_in_vain_is_not_blamed() {
-    // It fails for a reason that nobody sees.
+fn state_restored_without_effect_is_not_blamed() {
+    // It fails for a reason that is not visible.
     let mut world =
         World::new(2, vec![(0, polluter("a")), (1, Sim { fails: Some(Box::new(|_| true)), ..Sim::default() })]);
     let found = found(&mut world, Turned::Passes);
@@ -120,14 +120,14 @@ fn what_was_put_back_in_vain_is_not_blamed() {
 }
 
 #[test]
-fn a_test_that_bears_it_shows_nothing() {
+fn a_test_that_tolerates_the_state_proves_nothing() {
     let found = found(&mut World::new(2, vec![(0, polluter("a"))]), Turned::Passes);
     assert_eq!(found.leak.kind, LeakKind::Suspected);
     assert!(sentence(&found).ends_with("not proven: it ended otherwise in a copy of the process"));
 }
 
 #[test]
-fn chance_proves_nothing() {
+fn random_failures_prove_nothing() {
     for seed in 0..20 {
         let noisy = Sim { fails_anyway: 50, ..Sim::default() };
         let mut world = World::new(2, vec![(0, polluter("a")), (1, noisy)]);
@@ -136,9 +136,9 @@ fn chance_proves_nothing() {
     }
 }
 
-/// In random worlds: whatever is proven turns the outcome, and no part of it does.
+/// In random suites, proven cells change the outcome and no subset does.
 #[test]
-fn what_is_proven_is_true_and_smallest() {
+fn proofs_are_true_and_minimal() {
     for seed in 0..100 {
         let mut chance = Chance(seed);
         let n = 1 + chance.below(80);

@@ -39,7 +39,7 @@ pub(crate) fn names(tests: &[usize]) -> Vec<TestId> {
 }
 
 #[test]
-fn all_alternatives_are_named() {
+fn all_alternative_polluters_are_named() {
     let special = vec![(1, polluter("x")), (4, polluter("x")), (8, polluter("x")), (6, victim(&["x"]))];
     let findings = play(&mut World::new(10, special), given(6));
     let mut culprits = dependence(&findings[0]).culprits.clone();
@@ -48,7 +48,7 @@ fn all_alternatives_are_named() {
 }
 
 #[test]
-fn tests_that_are_needed_together_are_found_together() {
+fn polluters_that_are_needed_together_are_found_together() {
     let special =
         || vec![(20, polluter("x")), (90, polluter("y")), (55, polluter("z")), (150, victim(&["x", "y", "z"]))];
     let findings = play(&mut World::new(200, special()), given(150));
@@ -57,7 +57,7 @@ fn tests_that_are_needed_together_are_found_together() {
 }
 
 #[test]
-fn a_brittle_is_told_with_what_sets_its_state() {
+fn a_brittle_test_is_reported_with_its_state_setter() {
     let mut world = World::new(200, vec![(120, polluter("x")), (160, brittle(&["x"]))]);
     let findings = play(&mut world, given(160));
     let found = dependence(&findings[0]);
@@ -68,7 +68,7 @@ fn a_brittle_is_told_with_what_sets_its_state() {
 }
 
 #[test]
-fn a_cleaner_between_hides_nothing_and_is_named() {
+fn a_cleaner_is_named_and_hides_nothing() {
     let special = || vec![(5, polluter("x")), (6, cleaner("x")), (30, victim(&["x"]))];
     let findings = play(&mut World::new(60, special()), given(30));
     let found = dependence(&findings[0]);
@@ -78,7 +78,7 @@ fn a_cleaner_between_hides_nothing_and_is_named() {
 }
 
 #[test]
-fn a_test_that_crashes_is_left_out_of_the_search() {
+fn a_crashing_test_is_excluded_from_the_search() {
     let dies = || Sim { dies: true, ..Sim::default() };
     let special = vec![(2, dies()), (10, polluter("x")), (50, polluter("y")), (90, victim(&["x", "y"]))];
     let findings = play(&mut World::new(100, special), given(90));
@@ -90,7 +90,7 @@ fn a_test_that_crashes_is_left_out_of_the_search() {
 }
 
 #[test]
-fn a_noisy_victim_is_told_with_its_rate() {
+fn a_noisy_victim_is_reported_with_its_rate() {
     let mut rates = Vec::new();
     for (percent, place) in [(35, 3), (40, 3), (50, 20), (60, 40), (70, 60), (80, 70)] {
         let noisy = Sim { fails_really: Some(percent), ..victim(&["x"]) };
@@ -101,7 +101,7 @@ fn a_noisy_victim_is_told_with_its_rate() {
         rates.push((found.evidence.seen, found.evidence.tried));
     }
     assert!(rates.iter().any(|(seen, tried)| seen < tried), "{rates:?}");
-    // A test that seemed to be needed once is not told as a culprit.
+    // A test that seemed necessary once is not reported as a culprit.
     for seed in 0..20 {
         let noisy = Sim { fails_really: Some(75), ..victim(&["x"]) };
         let mut world = World::new(100, vec![(40, polluter("x")), (80, noisy)]);
@@ -112,7 +112,7 @@ fn a_noisy_victim_is_told_with_its_rate() {
 }
 
 #[test]
-fn chance_is_not_taken_for_loading() {
+fn random_failures_are_never_reported_as_dependent() {
     for seed in 0..40 {
         let mut world = World::new(20, vec![(4, Sim { fails_anyway: 50, ..Sim::default() })]);
         (world.files, world.chance) = (5, Chance(seed));
@@ -125,7 +125,7 @@ fn chance_is_not_taken_for_loading() {
 #[test]
 fn a_file_that_only_has_to_be_loaded_is_found() {
     let load = || -> Writes { Box::new(|state: &mut State| _ = state.insert("x".to_owned(), 1)) };
-    // For the victim given, and found among the tests that fail alone.
+    // Both for the requested victim and among the tests that fail alone.
     for ordering in [given(95), ordering()] {
         let mut world = World::new(100, vec![(95, victim(&["x"]))]);
         world.files = 50;
@@ -149,7 +149,7 @@ fn a_file_that_only_has_to_be_loaded_is_found() {
 }
 
 #[test]
-fn a_state_is_proven_with_the_order() {
+fn the_leaked_state_is_proven_with_the_order() {
     let special = vec![(7, polluter("shop.cache")), (8, polluter("log.level")), (12, victim(&["shop.cache"]))];
     let findings = play(&mut World::new(20, special), OrderConfig { state: true, ..given(12) });
     let [_, finding] = &findings[..] else { panic!("{findings:#?}") };
@@ -158,7 +158,7 @@ fn a_state_is_proven_with_the_order() {
     assert_eq!(leak.after, names(&[7]));
 }
 
-/// What a search costs in a suite of 1,000 tests. The numbers are in the page on the decisions.
+/// Cost of a search in a suite of 1,000 tests. The numbers are in the design notes.
 #[test]
 fn the_cost_of_a_search_stays_low() {
     type Make = fn(&mut Chance) -> (usize, Vec<(usize, Sim)>);

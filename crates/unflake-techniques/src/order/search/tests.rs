@@ -6,7 +6,7 @@ use crate::search::scheduler::Heard;
 use crate::simulation::simulated_suite::{Sim, World, brittle, cleaner, named, polluter, victim};
 
 #[test]
-fn a_polluter_right_before_its_victim_is_found_without_being_told() {
+fn an_adjacent_polluter_is_found_in_a_search_of_the_whole_suite() {
     let mut world = World::new(10, vec![(7, polluter("x")), (3, victim(&["x"]))]);
     let findings = play(&mut world, ordering());
     assert_eq!(findings.len(), 1, "{findings:#?}");
@@ -23,7 +23,7 @@ fn a_polluter_right_before_its_victim_is_found_without_being_told() {
 }
 
 #[test]
-fn chance_is_not_taken_for_order() {
+fn random_failures_are_not_taken_for_order_dependence() {
     for percent in [5, 20, 50, 80, 95] {
         let special = vec![(4, Sim { fails_anyway: percent, ..Sim::default() }), (9, polluter("x"))];
         for finding in play(&mut World::new(20, special), ordering()) {
@@ -34,7 +34,7 @@ fn chance_is_not_taken_for_order() {
 }
 
 #[test]
-fn what_fails_only_beside_others_is_no_finding() {
+fn failures_in_parallel_only_are_no_finding() {
     for percent in [20, 50] {
         let special = vec![(4, Sim { fails_beside_others: percent, ..Sim::default() }), (9, polluter("x"))];
         let mut order = Order::new(ordering());
@@ -45,14 +45,14 @@ fn what_fails_only_beside_others_is_no_finding() {
 }
 
 #[test]
-fn what_fails_always_and_what_is_skipped_is_no_matter_of_order() {
+fn broken_and_skipped_tests_are_not_order_dependent() {
     let broken = Sim { fails: Some(Box::new(|_| true)), ..Sim::default() };
     let skipped = Sim { skips: true, ..Sim::default() };
     assert!(play(&mut World::new(9, vec![(1, broken), (5, skipped)]), ordering()).is_empty());
 }
 
 #[test]
-fn every_pair_is_covered_and_the_line_says_so() {
+fn all_pairs_are_covered_and_reported() {
     let mut order = Order::new(OrderConfig { random: 0, ..ordering() });
     World::new(7, Vec::new()).play(&mut order);
     assert_eq!(order.coverage().pairs(), (42, 42));
@@ -63,7 +63,7 @@ fn every_pair_is_covered_and_the_line_says_so() {
 }
 
 #[test]
-fn what_cannot_be_brought_next_to_others_is_left_out_and_said() {
+fn tests_that_cannot_be_combined_are_left_out_and_reported() {
     let special = vec![(1, Sim { dies: true, ..Sim::default() }), (4, Sim { skips: true, ..Sim::default() })];
     let mut order = Order::new(OrderConfig { random: 0, ..ordering() });
     World::new(9, special).play(&mut order);
@@ -72,7 +72,7 @@ fn what_cannot_be_brought_next_to_others_is_left_out_and_said() {
 }
 
 #[test]
-fn only_the_tests_in_the_same_process_are_suspected() {
+fn only_tests_of_the_same_process_are_suspected() {
     let mut book = Book::new(&[test("a"), test("b"), test("c"), test("v")], false, 0);
     book.alone.insert(3, Outcome::Passed);
     let heard = |test: &str, environment, outcome| Heard {
@@ -100,8 +100,8 @@ fn test(id: &str) -> Test {
 }
 
 #[test]
-fn when_the_time_is_over_it_says_what_is_left() {
-    // 100 × 11 ms alone, then 110 ms an order.
+fn an_exhausted_budget_is_reported() {
+    // 100 × 11 ms alone, then 110 ms per order.
     let mut order = Order::new(OrderConfig { seconds: 3.0, ..ordering() });
     let mut world = World::new(100, Vec::new());
     world.files = 10;
@@ -112,7 +112,7 @@ fn when_the_time_is_over_it_says_what_is_left() {
 }
 
 #[test]
-fn however_short_the_time_nothing_is_called_chance_that_is_order() {
+fn a_short_budget_never_turns_order_dependence_into_chance() {
     let mut unfinished = 0;
     for tenths in 1..60 {
         let special = vec![(70, polluter("x")), (80, polluter("y")), (20, victim(&["x", "y"])), (40, brittle(&["x"]))];
@@ -125,7 +125,7 @@ fn however_short_the_time_nothing_is_called_chance_that_is_order() {
 }
 
 #[test]
-fn what_was_found_of_one_test_helps_with_the_next() {
+fn a_known_polluter_is_guessed_for_the_next_victim() {
     let victims = |n: usize| (100..100 + n).map(|at| (at, victim(&["x"])));
     let cost = |n: usize| {
         let mut world = World::new(300, victims(n).chain([(290, polluter("x"))]).collect());
@@ -133,12 +133,12 @@ fn what_was_found_of_one_test_helps_with_the_next() {
         assert_eq!(findings.len(), n);
         world.forks
     };
-    // All but the first four, which are looked into at the same time.
+    // All but the first four, which are examined at the same time.
     assert!(cost(24) - cost(4) < 20 * 14, "{} and {}", cost(4), cost(24));
 }
 
 #[test]
-fn a_run_that_is_cut_short_says_what_it_knows() {
+fn an_interrupted_run_reports_what_it_knows() {
     let special = || vec![(7, polluter("x")), (50, polluter("y")), (70, victim(&["x", "y"]))];
     let mut order = Order::new(ordering());
     let mut world = World::new(100, special());
@@ -155,9 +155,10 @@ fn a_run_that_is_cut_short_says_what_it_knows() {
     assert!(lengths.is_sorted_by(|one, two| one >= two), "{lengths:?}");
 }
 
-/// Random worlds of simple relations: what is found is true and smallest, and nothing else is found.
+/// In random suites with simple relations, the result is true and minimal, and nothing else is
+/// found.
 #[test]
-fn in_random_worlds_only_true_relations_are_found() {
+fn only_true_relations_are_found_in_random_suites() {
     for seed in 0..60 {
         let mut chance = Chance(seed);
         let n = 3 + chance.below(60);
@@ -192,9 +193,10 @@ fn in_random_worlds_only_true_relations_are_found() {
     }
 }
 
-/// Random worlds of many relations at once: whatever is found can be seen in the world, and every pair that pollutes is found.
+/// In random suites with many relations, every finding can be reproduced and every polluting pair
+/// is found.
 #[test]
-fn what_is_found_is_true_and_pairs_are_never_missed() {
+fn findings_are_true_and_pairs_are_never_missed() {
     let mut told = 0;
     for seed in 0..40 {
         let mut chance = Chance(seed);
@@ -247,7 +249,7 @@ fn what_is_found_is_true_and_pairs_are_never_missed() {
 }
 
 #[test]
-fn in_worlds_without_relations_nothing_is_found() {
+fn suites_without_relations_have_no_findings() {
     for n in [0, 1, 2, 5, 30] {
         let special = (0..n).map(|at| (at, polluter(&format!("c{at}")))).collect();
         assert!(play(&mut World::new(n, special), ordering()).is_empty());
@@ -255,7 +257,7 @@ fn in_worlds_without_relations_nothing_is_found() {
 }
 
 #[test]
-fn what_fails_beside_others_may_be_a_victim_too() {
+fn a_test_that_fails_in_parallel_may_also_be_a_victim() {
     for seed in 0..10 {
         let both = Sim { fails_beside_others: 10, ..victim(&["x"]) };
         let mut world = World::new(20, vec![(4, both), (9, polluter("x"))]);

@@ -1,4 +1,4 @@
-//! The ladder where every session has processes of its own.
+//! The ladder where every session has its own processes.
 
 use std::collections::VecDeque;
 
@@ -7,8 +7,8 @@ use unflake_model::{EnvironmentId, Outcome, Test, Timestamp};
 use super::*;
 use Outcome::{Failed, Passed};
 
-/// Plays the ladder on tests `a` and `t`; `a` always passes. `shared`: the tests of one session share a process, and nothing
-/// is run again in it. What was asked for, and what was found of `t`.
+/// Runs the ladder on tests `a` and `t`; `a` always passes. `shared`: the tests of a session share
+/// a process, and nothing is rerun in it. Returns the requested sessions and the finding on `t`.
 fn play(shared: bool, rungs: Rungs, outcomes_of_t: &[Outcome]) -> (Vec<String>, String) {
     let mut ladder = Ladder::new(rungs, NeverExcuse::default());
     let tests = ["a", "t"].map(|id| Test { id: id.into(), file: None, line: None, command: Vec::new() }).to_vec();
@@ -64,7 +64,7 @@ fn play(shared: bool, rungs: Rungs, outcomes_of_t: &[Outcome]) -> (Vec<String>, 
 }
 
 #[test]
-fn a_pass_at_once_in_a_process_of_its_own_is_its_own_proof() {
+fn an_immediate_pass_in_its_own_process_needs_no_confirmation() {
     let (asked, found) = play(false, Rungs::default(), &[Failed, Passed]);
     assert_eq!(asked, ["suite a t"]);
     assert_eq!(
@@ -74,7 +74,7 @@ fn a_pass_at_once_in_a_process_of_its_own_is_its_own_proof() {
 }
 
 #[test]
-fn later_it_runs_alone_as_it_did_before() {
+fn later_attempts_run_alone_as_well() {
     let (asked, found) = play(false, Rungs::default(), &[Failed, Failed, Passed]);
     assert_eq!(asked, ["suite a t", "at-end t"]);
     assert_eq!(
@@ -84,14 +84,14 @@ fn later_it_runs_alone_as_it_did_before() {
 }
 
 #[test]
-fn it_was_in_a_fresh_environment_from_the_first() {
+fn no_further_fresh_environment_is_needed() {
     let (asked, found) = play(false, Rungs::default(), &[Failed; 3]);
     assert_eq!(asked, ["suite a t", "at-end t"]);
     assert_eq!(found, "Real, None, fresh Some(Process): failed 3 of 3 times, in a new process too");
 }
 
 #[test]
-fn where_tests_share_a_process_all_of_it_is_run_again() {
+fn a_shared_process_is_repeated_as_a_whole() {
     let (asked, found) = play(true, Rungs::default(), &[Failed, Passed]);
     assert_eq!(asked, ["suite a t", "again a t"]);
     assert_eq!(
@@ -102,7 +102,7 @@ fn where_tests_share_a_process_all_of_it_is_run_again() {
 }
 
 #[test]
-fn what_fails_after_the_others_only_depends_on_them() {
+fn a_test_that_fails_only_in_company_is_state_dependent() {
     let (asked, found) = play(true, Rungs::default(), &[Failed, Failed, Passed]);
     assert_eq!(asked, ["suite a t", "again a t", "fresh t"]);
     assert_eq!(

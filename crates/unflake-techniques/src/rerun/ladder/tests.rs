@@ -2,11 +2,12 @@ use unflake_model::{Death, EnvironmentId, Failure, Outcome, Phase, Test, Timesta
 
 use super::*;
 
-/// A world in which each test has its outcomes written down in the order in which it is tried; the last one repeats.
+/// Drives the ladder with scripted outcomes: those of each test in the order of its attempts; the
+/// last one repeats.
 struct World {
     ladder: Ladder,
     outcomes: Vec<(TestId, Vec<Outcome>)>,
-    /// Where every process begins with the first outcome: how often each test was tried in each.
+    /// If every process starts over with the first outcome: attempts per test and process.
     tried: Option<HashMap<(TestId, EnvironmentId), usize>>,
     asked: Vec<String>,
     next_environment: u32,
@@ -28,7 +29,7 @@ impl World {
         Self { ladder, outcomes, tried: None, asked: Vec::new(), next_environment: 1 }
     }
 
-    /// The same in every process, whatever happened in others.
+    /// The same script in every process, whatever happened in others.
     fn in_every_process(rungs: Rungs, outcomes: &[(&str, &[Outcome])]) -> Self {
         Self { tried: Some(HashMap::new()), ..Self::new(rungs, outcomes) }
     }
@@ -43,7 +44,7 @@ impl World {
         if all.len() > 1 { all.remove(0) } else { all[0] }
     }
 
-    /// Plays one round of sessions. False when the ladder asks for none.
+    /// Runs one batch of sessions. False if the ladder requests none.
     fn round(&mut self) -> bool {
         let sessions = self.ladder.ask();
         for session in &sessions {
@@ -82,7 +83,7 @@ impl World {
         self
     }
 
-    /// What was found, as `test kind rung: sentence`.
+    /// Findings as `test kind rung: sentence`.
     fn found(&self) -> Vec<String> {
         let line = |finding: Finding| {
             let verdict = finding.verdict().unwrap().clone();
@@ -127,14 +128,14 @@ fn check(outcomes: &[Outcome], asked: &[&str], found: &str) {
 }
 
 #[test]
-fn a_suite_that_passes_is_run_once_and_nothing_is_said() {
+fn a_passing_suite_runs_once_without_findings() {
     let world = World::new(Rungs::default(), &[("a", &[Passed]), ("b", &[Skipped])]).play();
     assert_eq!(world.asked, ["suite a b +1"]);
     assert!(world.found().is_empty());
 }
 
 #[test]
-fn a_pass_at_once_is_not_bursty() {
+fn an_immediate_pass_is_independent_flakiness() {
     check(
         &[Failed, Passed],
         &["suite a t +1", "fresh t +1"],
@@ -152,7 +153,7 @@ fn a_pass_at_the_end_is_bursty() {
 }
 
 #[test]
-fn a_pass_only_when_fresh_depends_on_state() {
+fn a_pass_only_when_fresh_is_state_dependent() {
     check(
         &[Failed, Failed, Failed, Passed],
         &["suite a t +1", "at-end t +0", "fresh t +0"],
@@ -161,7 +162,7 @@ fn a_pass_only_when_fresh_depends_on_state() {
 }
 
 #[test]
-fn no_pass_at_all_is_real() {
+fn a_test_that_never_passes_is_real() {
     check(
         &[Failed],
         &["suite a t +1", "at-end t +0", "fresh t +0"],
@@ -180,7 +181,7 @@ fn no_pass_at_all_is_real() {
 }
 
 #[test]
-fn a_skip_when_run_again_proves_nothing() {
+fn a_skipped_rerun_proves_nothing() {
     check(&[Failed, Skipped], &["suite a t +1", "at-end t +0", "fresh t +0"], "t real -: failed 1 of 4 times");
 }
 
@@ -194,7 +195,7 @@ fn a_crash_is_never_excused() {
 }
 
 #[test]
-fn a_report_of_a_sanitizer_is_never_excused() {
+fn a_sanitizer_report_is_never_excused() {
     let mut world = World::new(Rungs::default(), &[("t", &[Passed])]);
     let session = world.ladder.ask().remove(0);
     let mut first = attempt(&session, &"t".into(), EnvironmentId(0), 0, 0, Failed);
@@ -207,7 +208,7 @@ fn a_report_of_a_sanitizer_is_never_excused() {
 }
 
 #[test]
-fn an_error_in_a_tear_down_that_tests_share_is_never_excused() {
+fn an_error_in_a_shared_tear_down_is_never_excused() {
     let mut world = World::new(Rungs::default(), &[("t", &[Passed])]);
     let session = world.ladder.ask().remove(0);
     let mut first = attempt(&session, &"t".into(), EnvironmentId(0), 0, 0, Error);
@@ -225,7 +226,7 @@ fn an_error_in_a_tear_down_that_tests_share_is_never_excused() {
 }
 
 #[test]
-fn every_number_of_attempts_can_be_chosen() {
+fn the_number_of_attempts_is_configurable() {
     let rungs = Rungs { immediate: 2, at_end: 3, fresh: 2, ..Rungs::default() };
     let world = World::new(rungs, &[("t", &[Failed])]).play();
     assert_eq!(world.asked, ["suite t +2", "at-end t +2", "fresh t +0", "fresh t +0"]);
@@ -256,7 +257,7 @@ fn suite(tests: usize, failing: usize) -> World {
 }
 
 #[test]
-fn too_many_failures_are_not_run_again_later() {
+fn too_many_failures_are_not_rerun_later() {
     let world = suite(20, 12);
     assert_eq!(world.asked.len(), 1);
     assert_eq!(
@@ -272,20 +273,20 @@ fn fewer_than_ten_failures_are_never_too_many() {
 }
 
 #[test]
-fn the_share_decides_from_ten_on() {
+fn from_ten_failures_on_the_share_decides() {
     assert_eq!(suite(1001, 10).asked.len(), 2 + 10);
     assert_eq!(suite(1000, 10).asked.len(), 1);
 }
 
 #[test]
-fn a_run_cut_short_says_what_it_knows_and_that_it_was_cut_short() {
+fn an_interrupted_run_reports_what_it_knows() {
     let mut world = World::new(Rungs::default(), &[("t", &[Failed])]);
     world.round();
     assert_eq!(world.found(), ["t real -: failed 2 of 2 times; the run ended before it could be run again"]);
 }
 
 #[test]
-fn an_attempt_that_could_not_be_made_is_told() {
+fn an_impossible_attempt_is_reported() {
     let mut world = World::new(Rungs::default(), &[("t", &[Failed])]);
     world.round();
     world.round();
@@ -300,7 +301,7 @@ fn an_attempt_that_could_not_be_made_is_told() {
 }
 
 #[test]
-fn a_rerun_that_needed_a_new_process_says_so() {
+fn a_rerun_in_a_new_process_is_reported() {
     let mut world = World::new(Rungs::default(), &[("t", &[Passed])]);
     let session = world.ladder.ask().remove(0);
     world.ladder.hear(&Observation::Attempted(attempt(&session, &"t".into(), EnvironmentId(0), 7, 0, TimedOut)));
@@ -314,7 +315,7 @@ fn a_rerun_that_needed_a_new_process_says_so() {
 }
 
 #[test]
-fn the_first_test_of_all_cannot_have_been_polluted_by_another() {
+fn the_first_test_cannot_be_polluted_by_another() {
     let world = World::new(Rungs::default(), &[("t", &[Failed, Failed, Failed, Passed])]).play();
     let expected =
         "passed only in a fresh environment, though no test had run before it: loading the other files may do it";
@@ -332,7 +333,7 @@ fn only(world: &World) -> Finding {
 }
 
 #[test]
-fn a_test_that_fails_first_and_then_passes_in_every_process_is_real() {
+fn failing_first_and_passing_later_in_every_process_is_real() {
     let world = World::in_every_process(Rungs::default(), &[("a", &[Passed]), ("t", &[Failed, Passed])]).play();
     assert_eq!(world.asked, ["suite a t +1", "fresh t +1", "fresh t +1", "fresh t +1"]);
     assert_eq!(world.found(), [format!("t real immediate: fails the first time in every process {FIRST_TIME}")]);
@@ -343,7 +344,7 @@ fn a_test_that_fails_first_and_then_passes_in_every_process_is_real() {
 }
 
 #[test]
-fn a_test_that_passes_only_at_the_end_in_every_process_is_real() {
+fn passing_only_at_the_end_in_every_process_is_real() {
     let world = World::in_every_process(Rungs::default(), &[("t", &[Error, Error, Passed])]).play();
     assert_eq!(world.asked, ["suite t +1", "at-end t +0", "fresh t +2", "fresh t +2", "fresh t +2"]);
     assert_eq!(world.found(), [format!("t real at-end: fails the first time in every process {FIRST_TIME}")]);
@@ -354,9 +355,10 @@ fn a_test_that_passes_only_at_the_end_in_every_process_is_real() {
     assert_eq!(world.found(), [format!("t real at-end: fails the first time in every process {FIRST_TIME}")]);
 }
 
-/// Whatever a test does, if it does the same in every process and fails first, every plain run is red.
+/// Whatever a test does, if it does the same in every process and fails first, every plain run is
+/// red.
 #[test]
-fn what_is_the_same_in_every_process_and_fails_first_is_never_excused() {
+fn repeatable_first_failures_are_never_excused() {
     for immediate in 0..4 {
         for at_end in 0..4 {
             for pattern in 0..64 {
@@ -375,7 +377,7 @@ fn what_is_the_same_in_every_process_and_fails_first_is_never_excused() {
 }
 
 #[test]
-fn the_first_process_that_goes_another_way_confirms_the_pass() {
+fn the_first_deviating_process_confirms_the_pass() {
     let again = ["suite a t +1", "fresh t +1", "fresh t +1", "fresh t +1"];
     let passed = "t flaky-independent immediate: passed when run again at once";
     check(&[Failed, Passed, Passed], &again[..2], passed);
@@ -398,7 +400,7 @@ fn the_first_process_that_goes_another_way_confirms_the_pass() {
 }
 
 #[test]
-fn a_pass_at_the_end_is_confirmed_by_as_many_attempts_as_it_took() {
+fn a_pass_at_the_end_is_confirmed_by_as_many_attempts() {
     check(
         &[Failed, Failed, Passed, Failed],
         &["suite a t +1", "at-end t +0", "fresh t +2"],
@@ -407,7 +409,7 @@ fn a_pass_at_the_end_is_confirmed_by_as_many_attempts_as_it_took() {
 }
 
 #[test]
-fn all_passes_are_confirmed_side_by_side_and_beside_the_other_fresh_attempts() {
+fn passes_are_confirmed_in_parallel_with_other_fresh_attempts() {
     let always = &[Failed][..];
     let tests =
         [("once", &[Failed, Passed][..]), ("real", always), ("twice", &[Failed, Passed, Failed, Passed, Passed])];
@@ -439,7 +441,7 @@ fn a_pass_in_a_process_without_a_failure_needs_no_confirmation() {
 }
 
 #[test]
-fn a_pass_in_the_second_process_after_a_failure_in_it_needs_one() {
+fn a_pass_after_a_failure_in_the_second_process_needs_one() {
     let mut world = World::new(Rungs { immediate: 2, ..Rungs::default() }, &[("t", &[Passed])]);
     let session = world.ladder.ask().remove(0);
     for (environment, run, outcome) in [(0, 0, TimedOut), (1, 1, Failed), (1, 2, Passed)] {
@@ -450,7 +452,7 @@ fn a_pass_in_the_second_process_after_a_failure_in_it_needs_one() {
 }
 
 #[test]
-fn a_confirmation_that_runs_out_of_time_and_then_passes_in_another_process_confirms() {
+fn a_confirmation_that_times_out_and_passes_elsewhere_confirms() {
     let mut world = World::new(Rungs::default(), &[("t", &[Failed, Passed])]);
     world.round();
     let session = world.ladder.ask().remove(0);
@@ -462,7 +464,7 @@ fn a_confirmation_that_runs_out_of_time_and_then_passes_in_another_process_confi
 }
 
 #[test]
-fn a_crash_while_a_pass_is_confirmed_is_never_excused() {
+fn a_crash_during_a_confirmation_is_never_excused() {
     check(
         &[Failed, Passed, Crashed(Death::Signal(11)), Passed],
         &["suite a t +1", "fresh t +1"],
@@ -471,7 +473,7 @@ fn a_crash_while_a_pass_is_confirmed_is_never_excused() {
 }
 
 #[test]
-fn what_is_never_excused_needs_no_confirmation_and_is_shown_by_the_whole_command() {
+fn never_excused_failures_need_no_confirmation() {
     let world = World::new(Rungs::default(), &[("t", &[Crashed(Death::Signal(11)), Passed])]).play();
     assert_eq!(world.asked, ["suite t +1"]);
     let finding = only(&world);
@@ -484,7 +486,7 @@ fn what_is_never_excused_needs_no_confirmation_and_is_shown_by_the_whole_command
 const MAY_STILL: &str = "; it may still fail the first time in every process: ";
 
 #[test]
-fn without_fresh_environments_nothing_is_confirmed_and_that_is_said() {
+fn without_fresh_environments_nothing_is_confirmed() {
     let rungs = Rungs { fresh: 0, ..Rungs::default() };
     let world = World::in_every_process(rungs, &[("t", &[Failed, Passed])]).play();
     assert_eq!(world.asked, ["suite t +1"]);
@@ -510,7 +512,7 @@ fn passes_are_confirmed_however_many_tests_fail() {
 }
 
 #[test]
-fn a_run_cut_short_says_that_a_pass_was_not_confirmed() {
+fn an_interrupted_run_reports_an_unconfirmed_pass() {
     let mut world = World::in_every_process(Rungs::default(), &[("t", &[Failed, Passed])]);
     let why = "the run ended before it could be run in a fresh environment";
     let expected = format!("t flaky-independent immediate: passed when run again at once{MAY_STILL}{why}");
@@ -518,14 +520,14 @@ fn a_run_cut_short_says_that_a_pass_was_not_confirmed() {
     assert_eq!(world.found()[0], expected);
     world.round();
     assert_eq!(world.found()[0], expected);
-    // In the middle of a confirmation: a failure alone says nothing yet.
+    // In the middle of a confirmation, a single failure decides nothing yet.
     let session = world.ladder.ask().remove(0);
     world.ladder.hear(&Observation::Attempted(attempt(&session, &"t".into(), EnvironmentId(7), 0, 0, Failed)));
     assert_eq!(world.found()[0], expected);
 }
 
 #[test]
-fn a_confirmation_that_could_not_be_made_is_told_and_not_asked_for_again() {
+fn an_impossible_confirmation_is_reported_and_not_repeated() {
     let mut world = World::new(Rungs::default(), &[("t", &[Failed, Passed])]);
     world.round();
     let session = world.ladder.ask().remove(0);

@@ -1,8 +1,7 @@
-//! Histories of which the truth is known, because they were drawn from it.
+//! Calibration of scores on simulated histories whose true rates are known.
 
 use super::*;
 
-/// Numbers that look random and are the same every time (Steele's splitmix64).
 pub(crate) struct Dice(pub(crate) u64);
 
 impl Dice {
@@ -23,11 +22,11 @@ impl Dice {
     }
 }
 
-/// A history, and how likely a flaky failure is in the run after it.
+/// A simulated history with the true probability of a flaky failure in its next run.
 struct World {
     runs: Vec<ScoredRun>,
     next: f64,
-    /// Where the behaviour changed last, if it did.
+    /// Run of the last change of behaviour, if any.
     changed: Option<usize>,
 }
 
@@ -45,7 +44,7 @@ fn independent(dice: &mut Dice, length: usize) -> World {
     World { runs: (0..length).map(|_| drawn(dice, rate)).collect(), next: rate, changed: None }
 }
 
-/// Most tests are sound, and of the others most are hardly flaky.
+/// Most tests are sound, and most others are hardly flaky.
 fn flaky_rate(dice: &mut Dice) -> f64 {
     if dice.hits(0.7) { 0.0 } else { dice.between(0.0, 0.7).powi(2) }
 }
@@ -67,7 +66,7 @@ fn drifting(dice: &mut Dice, length: usize) -> World {
     World { runs: (0..length).map(|at| drawn(dice, rate(at))).collect(), next: rate(length), changed: None }
 }
 
-/// Broken for a while, sound or a little flaky otherwise.
+/// Broken for a while, otherwise sound or slightly flaky.
 fn broken(dice: &mut Dice, length: usize) -> World {
     let mut world = independent(dice, length);
     let begin = dice.between(20.0, length as f64 - 10.0) as usize;
@@ -94,9 +93,9 @@ fn became_flaky(dice: &mut Dice, length: usize) -> World {
 
 type Draw = fn(&mut Dice, usize) -> World;
 
-/// Of tests that are scored alike, as many fail for flakiness in their next run as the score says.
+/// Among tests with similar scores, as many fail in their next run as the score predicts.
 #[test]
-fn scores_hold_what_they_promise() {
+fn scores_are_calibrated() {
     let kinds: [(&str, Draw); 6] = [
         ("independent", independent),
         ("bursty", bursty),
@@ -130,9 +129,9 @@ fn scores_hold_what_they_promise() {
     }
 }
 
-/// Where it changed is told, and the bounds hold what they promise.
+/// Changes are located, and their bounds cover the truth.
 #[test]
-fn changes_are_found_where_they_were() {
+fn changes_are_located() {
     let dice = &mut Dice(2);
     for (name, draw, least) in
         [("broken", broken as Draw, 0.9), ("fixed", fixed, 0.8), ("became flaky", became_flaky, 0.8)]
@@ -166,7 +165,7 @@ fn a_breakage_does_not_raise_the_score() {
 }
 
 #[test]
-fn one_failure_is_a_flake_and_two_in_a_row_of_a_sound_test_are_not() {
+fn one_failure_is_a_flake_and_several_in_a_row_of_a_sound_test_are_not() {
     let with = |failures: usize, before: usize| {
         let mut runs = vec![ScoredRun::Passed; before];
         runs.extend(vec![ScoredRun::Failed; failures]);
@@ -186,7 +185,7 @@ fn one_failure_is_a_flake_and_two_in_a_row_of_a_sound_test_are_not() {
 
 /// Failures that passed with the same code are never a breakage, however many come in a row.
 #[test]
-fn what_is_proven_flaky_is_not_broken() {
+fn proven_flakiness_is_never_broken() {
     let mut runs = vec![ScoredRun::Passed; 100];
     runs.extend([ScoredRun::Flaked; 10]);
     let score = score(&runs);
@@ -195,7 +194,7 @@ fn what_is_proven_flaky_is_not_broken() {
 }
 
 #[test]
-fn little_is_known_of_three_runs() {
+fn few_runs_give_wide_bounds() {
     let new = score(&[ScoredRun::Passed; 3]);
     assert!(new.high > 0.03 && new.low < 0.001, "{new:?}");
     let old = score(&[ScoredRun::Passed; 500]);
@@ -206,7 +205,7 @@ fn little_is_known_of_three_runs() {
 }
 
 #[test]
-fn the_short_way_for_tests_that_never_failed_says_the_same() {
+fn the_shortcut_for_tests_that_never_failed_is_equal() {
     for runs in [0, 1, 7, 100, 999, 1000, 5000] {
         let (long, short) = (score(&vec![ScoredRun::Passed; runs]), Score::of_passes(runs));
         assert!((long.probability - short.probability).abs() < 1e-9 && (long.high - short.high).abs() < 1e-6);
@@ -214,9 +213,9 @@ fn the_short_way_for_tests_that_never_failed_says_the_same() {
     }
 }
 
-/// Failures in bursts that come again and again are no breakages.
+/// Recurring bursts of failures are no breakages.
 #[test]
-fn bursts_that_come_again_are_flaky() {
+fn recurring_bursts_are_flaky() {
     let mut runs = Vec::new();
     for _ in 0..8 {
         runs.extend([ScoredRun::Passed; 30]);

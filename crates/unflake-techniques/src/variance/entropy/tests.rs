@@ -30,7 +30,7 @@ fn rounded(number: f64) -> f64 {
 
 /// Table 3.2: inconsistent lines, range, groups and entropy.
 #[test]
-fn the_tables_of_the_dissertation() {
+fn the_tables_of_the_dissertation_are_reproduced() {
     let expected: [(&[u32], &[u32], f64); 5] = [
         (&[], &[4], 0.0),
         (&[5], &[3, 1], 0.56),
@@ -51,16 +51,17 @@ fn the_tables_of_the_dissertation() {
 }
 
 #[test]
-fn entropy_as_in_its_chapters_text() {
+fn entropy_matches_the_text_of_its_chapter() {
     assert_eq!(entropy(&[4]).to_string(), "0");
     assert_eq!(rounded(entropy(&[1; 10])), 2.30);
     assert_eq!(rounded(entropy(&[9, 1])), 0.33);
     assert_eq!(entropy(&[]), 0.0);
 }
 
-/// Formula 4.1, on its own table: run 1 is the truth, so TC2 is wrong three times, TC3 twice, TC4 twice, of 4 · 3.
+/// Formula 4.1, on its own table: run 1 is the truth, so TC2 is wrong three times, TC3 twice, TC4
+/// twice, of 4 · 3.
 #[test]
-fn false_positives_against_the_first_run() {
+fn false_positives_are_counted_against_the_first_run() {
     let wrong: Vec<u32> = TABLE.iter().map(|test| false_positives(&test[..])).collect();
     assert_eq!(wrong, [0, 3, 2, 2]);
     let rate = f64::from(wrong.iter().sum::<u32>()) / (4.0 * 3.0) * 100.0;

@@ -4,7 +4,8 @@ use unflake_model::{EnvironmentId, Fact, FactId, Gap, Outcome, SuppressedNoise, 
 
 use super::*;
 
-/// LayerFacts as literals: facts by their words, `unit=value` or a unit alone. One entry for each attempt; None: nothing is known of it.
+/// Layers as literals: facts as words, `unit=value` or a unit alone, one entry per attempt; `None`
+/// for an attempt without a recording.
 #[derive(Default)]
 struct Literal {
     facts: Vec<String>,
@@ -84,7 +85,7 @@ impl LayerFacts for Literal {
     }
 }
 
-/// A measurement of tests `a`, `b`, … that have these looks at a layer: one list of runs for each test.
+/// Measures tests `a`, `b`, … with these recordings at a layer: one list of runs per test.
 fn measure(layer: Layer, tests: &[&[Option<&str>]]) -> Measure {
     let runs = tests.iter().map(|runs| runs.len()).max().unwrap_or(0);
     let looks = Rc::new(RefCell::new(Literal::default()));
@@ -137,7 +138,7 @@ fn rounded(number: f64) -> f64 {
 
 /// Tables 3.1 and 3.2 of the dissertation and formula 4.1, through the whole measurement.
 #[test]
-fn the_tables_of_the_dissertation() {
+fn the_tables_of_the_dissertation_are_reproduced() {
     let some = |runs: [&'static str; 4]| runs.map(Some);
     let table = [
         some(["2 3", "2 3", "2 3", "2 3"]),
@@ -167,25 +168,25 @@ fn the_tables_of_the_dissertation() {
 }
 
 #[test]
-fn differences_that_cancel_leave_the_suite_below_its_tests_and_others_above() {
+fn suite_variance_can_be_below_or_above_that_of_its_tests() {
     let suite_and_average = |tests: &[&[Option<&str>]]| {
         let layer = measure(Layer::Code, tests).measured().layers.remove(0);
         (rounded(layer.suite.unwrap().entropy), rounded(layer.entropy))
     };
-    // What one leaves out the other runs.
+    // Lines that one test leaves out the other runs.
     let cancel: [&[Option<&str>]; 2] = [&[Some("1 2"), Some("1")], &[Some("1"), Some("1 2")]];
     assert_eq!(suite_and_average(&cancel), (0.0, 0.69));
-    // Each has a line of its own, by its own chance.
+    // Each test has a line of its own that varies independently.
     let add: [&[Option<&str>]; 2] =
         [&[Some("1 2"), Some("1 2"), Some("1"), Some("1")], &[Some("1 3"), Some("1"), Some("1 3"), Some("1")]];
     assert_eq!(suite_and_average(&add), (1.39, 0.69));
 }
 
 #[test]
-fn what_was_not_seen_is_not_zero() {
+fn missing_recordings_are_not_zero_variance() {
     let unseen = measure(Layer::Code, &[&[None, None]]).measured();
     assert_eq!((unseen.layers.len(), &unseen.unseen[..]), (0, &[Layer::Code][..]));
-    // Of one test one run is missing: it has two, and the suite has two.
+    // One run of one test is missing: two remain for it and for the suite.
     let some = measure(Layer::Code, &[&[Some("1"), None, Some("1 2")], &[Some("1"), Some("1"), Some("1")]]).measured();
     let layer = &some.layers[0];
     assert_eq!((layer.tests, layer.suite.as_ref().unwrap().runs), (2, 2));
@@ -195,7 +196,7 @@ fn what_was_not_seen_is_not_zero() {
 }
 
 #[test]
-fn values_are_told_with_their_runs() {
+fn values_are_reported_with_their_runs() {
     let runs = [Some("verdict=passed"), Some("verdict=failed"), Some("verdict=passed")];
     let found = measure(Layer::Verdict, &[&runs]).findings().remove(0);
     assert!(found.sentence.ends_with("verdict: passed (2 runs), failed (1 run)"), "{}", found.sentence);
@@ -205,7 +206,7 @@ fn values_are_told_with_their_runs() {
 }
 
 #[test]
-fn lines_that_go_together_are_told_together() {
+fn adjacent_lines_that_vary_together_are_merged() {
     let runs = [Some("1 2 3 4 9"), Some("1 9"), Some("1 2 3 9")];
     let found = measure(Layer::Code, &[&runs]).findings().remove(0);
     let Detail::Layer(found) = found.detail else { panic!() };
@@ -215,7 +216,7 @@ fn lines_that_go_together_are_told_together() {
 }
 
 #[test]
-fn an_order_counts_where_nothing_else_differs() {
+fn an_order_counts_only_if_nothing_else_differs() {
     let range = |runs: &[Option<&str>]| {
         let found = measure(Layer::Interface, &[runs]).findings().remove(0);
         let Detail::Layer(found) = found.detail else { panic!() };
@@ -226,15 +227,15 @@ fn an_order_counts_where_nothing_else_differs() {
 }
 
 #[test]
-fn of_another_order_the_first_line_that_is_elsewhere_is_told() {
-    // A comma stands for the end of a line.
+fn the_first_line_of_a_different_order_is_reported() {
+    // A comma stands for a line break.
     let runs = [Some("x order=a,b,c"), Some("x order=a,c,b"), Some("x order=a,b,c"), Some("x order=a,b,d")];
     let found = measure(Layer::Interface, &[&runs]).findings().remove(0);
     assert!(found.sentence.ends_with("order: b is line 2 (3 runs), c is line 2 (1 run)"), "{}", found.sentence);
 }
 
 #[test]
-fn a_name_that_fits_no_test_is_not_run() {
+fn unmatched_names_prevent_the_run() {
     let measuring = MeasureConfig {
         only: Some(vec!["x".to_owned()]),
         runs: 2,
