@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use unflake_model::{Attempt, Day, QuarantineMode, QuarantineStanding, Quarantined, TestId};
 
 /// The standing of an entry, given all attempts of a run.
-pub fn standing(
+pub fn quarantine_standing(
     entry: &Quarantined,
     today: Day,
     listed: &BTreeSet<&TestId>,
@@ -20,55 +20,36 @@ pub fn standing(
     if !listed.contains(&entry.test) {
         return QuarantineStanding::Unknown;
     }
-    let mine = || attempts.iter().filter(|attempt| attempt.test == entry.test);
-    let mut failed = mine().filter(|attempt| attempt.outcome.is_failure()).peekable();
+    let of_test = || attempts.iter().filter(|attempt| attempt.test == entry.test);
+    let mut failed = of_test().filter(|attempt| attempt.outcome.is_failure()).peekable();
     if failed.peek().is_none() {
         return match entry.mode {
-            _ if mine().next().is_some() => QuarantineStanding::Passed,
+            _ if of_test().next().is_some() => QuarantineStanding::Passed,
             QuarantineMode::Skip => QuarantineStanding::LeftOut,
             QuarantineMode::Run => QuarantineStanding::NotRun,
         };
     }
-    let foretold = |attempt: &Attempt| {
+    let is_known = |attempt: &Attempt| {
         attempt.failure.as_ref().is_some_and(|failure| entry.failures.contains(&failure.fingerprint()))
     };
-    if failed.all(foretold) { QuarantineStanding::Excused } else { QuarantineStanding::FailedOtherwise }
+    if failed.all(is_known) { QuarantineStanding::Excused } else { QuarantineStanding::FailedOtherwise }
 }
 
 #[cfg(test)]
 mod tests {
-    use unflake_model::{Failure, Isolation, Outcome, Phase, Purpose, Session, SessionId};
+    use unflake_model::{Failure, Isolation, Outcome, Purpose, Session, SessionId};
 
     use super::*;
+    use crate::simulation;
 
     fn failure(message: &str) -> Failure {
-        Failure {
-            phase: Phase::Call,
-            kind: "AssertionError".to_owned(),
-            message: message.to_owned(),
-            trace: String::new(),
-            file: None,
-            line: None,
-        }
+        Failure { message: message.to_owned(), ..simulation::failure("AssertionError") }
     }
 
-    fn attempt(said: Option<&str>) -> Attempt {
+    fn attempt(message: Option<&str>) -> Attempt {
         let session = Session::fresh(SessionId(0), Purpose::Suite, Isolation::Fork, vec![TestId::new("t::a")]);
-        Attempt {
-            test: session.tests[0].clone(),
-            session: session.id,
-            purpose: Purpose::Suite,
-            environment: unflake_model::EnvironmentId(0),
-            origin: Isolation::Fork,
-            position: 0,
-            run: 0,
-            outcome: if said.is_some() { Outcome::Failed } else { Outcome::Passed },
-            started: unflake_model::Timestamp(0),
-            seconds: 0.1,
-            failure: said.map(failure),
-            stdout: String::new(),
-            stderr: String::new(),
-        }
+        let outcome = if message.is_some() { Outcome::Failed } else { Outcome::Passed };
+        Attempt { failure: message.map(failure), ..simulation::attempt(&session, &session.tests[0], outcome) }
     }
 
     fn entry() -> Quarantined {
@@ -90,7 +71,7 @@ mod tests {
 
     fn of(today: &str, attempts: &[Attempt]) -> QuarantineStanding {
         let test = TestId::new("t::a");
-        standing(&entry(), day(today), &BTreeSet::from([&test]), attempts)
+        quarantine_standing(&entry(), day(today), &BTreeSet::from([&test]), attempts)
     }
 
     #[test]
@@ -112,14 +93,20 @@ mod tests {
     fn a_test_that_did_not_fail_needs_no_excuse() {
         assert_eq!(of("2026-11-10", &[attempt(None)]), QuarantineStanding::Passed);
         assert_eq!(of("2026-11-10", &[]), QuarantineStanding::NotRun);
-        assert_eq!(standing(&entry(), day("2026-11-10"), &BTreeSet::new(), &[]), QuarantineStanding::Unknown);
+        assert_eq!(
+            quarantine_standing(&entry(), day("2026-11-10"), &BTreeSet::new(), &[]),
+            QuarantineStanding::Unknown
+        );
     }
 
     #[test]
     fn a_skipped_entry_that_did_not_run_was_left_out() {
         let test = TestId::new("t::a");
         let entry = Quarantined { mode: QuarantineMode::Skip, ..entry() };
-        assert_eq!(standing(&entry, day("2026-11-10"), &BTreeSet::from([&test]), &[]), QuarantineStanding::LeftOut);
+        assert_eq!(
+            quarantine_standing(&entry, day("2026-11-10"), &BTreeSet::from([&test]), &[]),
+            QuarantineStanding::LeftOut
+        );
     }
 
     #[test]
@@ -128,6 +115,9 @@ mod tests {
         let entry = Quarantined { failures: Vec::new(), ..entry() };
         let listed = BTreeSet::from([&test]);
         let attempts = [attempt(Some("no answer"))];
-        assert_eq!(standing(&entry, day("2026-11-10"), &listed, &attempts), QuarantineStanding::FailedOtherwise);
+        assert_eq!(
+            quarantine_standing(&entry, day("2026-11-10"), &listed, &attempts),
+            QuarantineStanding::FailedOtherwise
+        );
     }
 }

@@ -13,7 +13,8 @@ use unflake_model::{
     Verdict, VerdictKind,
 };
 
-use crate::Technique;
+use crate::search::budget::Budget;
+use crate::{Recordings, Technique};
 
 /// Budget, repetitions and parallelism.
 #[derive(Clone, Debug, PartialEq)]
@@ -28,17 +29,16 @@ pub struct StressConfig {
 }
 
 pub struct Stress {
-    pressure: StressConfig,
-    tests: Vec<Course>,
+    config: StressConfig,
+    budget: Budget,
+    tests: Vec<StressedTest>,
+    /// Indexes into `tests`.
     at: HashMap<TestId, usize>,
-    asked: u32,
-    /// Microseconds: start of the first attempt and end of the latest.
-    first: Option<i64>,
-    latest: i64,
+    requested: u32,
 }
 
 /// Attempts at one test so far.
-struct Course {
+struct StressedTest {
     test: TestId,
     attempts: u32,
     passed: u32,
@@ -50,46 +50,41 @@ struct Course {
 }
 
 impl Stress {
-    pub fn new(pressure: StressConfig) -> Self {
-        Self { pressure, tests: Vec::new(), at: HashMap::new(), asked: 0, first: None, latest: 0 }
+    pub fn new(config: StressConfig) -> Self {
+        let budget = Budget::new(config.seconds);
+        Self { config, budget, tests: Vec::new(), at: HashMap::new(), requested: 0 }
     }
 
-    fn hear_attempt(&mut self, attempt: &Attempt) {
-        let Some(course) = self.at.get(&attempt.test).map(|at| &mut self.tests[*at]) else { return };
-        course.attempts += 1;
-        course.passed += u32::from(attempt.outcome.is_pass());
+    fn observe_attempt(&mut self, attempt: &Attempt) {
+        let Some(test) = self.at.get(&attempt.test).map(|at| &mut self.tests[*at]) else { return };
+        test.attempts += 1;
+        test.passed += u32::from(attempt.outcome.is_pass());
         if attempt.outcome.is_failure() {
-            course.failed += 1;
-            course.first_failure.get_or_insert((course.attempts, attempt.outcome));
+            test.failed += 1;
+            test.first_failure.get_or_insert((test.attempts, attempt.outcome));
         }
-        let began = attempt.started.0;
-        self.first = Some(self.first.unwrap_or(began).min(began));
-        self.latest = self.latest.max(began + (attempt.seconds * 1e6) as i64);
-    }
-
-    fn is_over(&self) -> bool {
-        self.first.is_some_and(|first| (self.latest - first) as f64 >= self.pressure.seconds * 1e6)
+        self.budget.observe(attempt);
     }
 
     /// Number of further copies of a test to run now.
-    fn wanted(&self, course: &Course) -> u32 {
+    fn copies_to_run(&self, test: &StressedTest) -> u32 {
         // A test that is skipped once is skipped always.
-        let is_skipped = course.attempts > 0 && course.passed + course.failed == 0;
-        if course.failed > 0 || course.left.is_some() || is_skipped {
+        let is_skipped = test.attempts > 0 && test.passed + test.failed == 0;
+        if test.failed > 0 || test.left.is_some() || is_skipped {
             return 0;
         }
-        let left = self.pressure.times.map_or(u32::MAX, |times| times.saturating_sub(course.attempts));
-        self.pressure.copies.max(1).min(left)
+        let left = self.config.times.map_or(u32::MAX, |times| times.saturating_sub(test.attempts));
+        self.config.copies.max(1).min(left)
     }
 }
 
 impl Technique for Stress {
-    fn hear(&mut self, observation: &Observation) {
+    fn observe(&mut self, observation: &Observation, _: Recordings<'_>) {
         match observation {
             Observation::Listed { tests, .. } => {
                 for test in tests {
                     self.at.insert(test.id.clone(), self.tests.len());
-                    self.tests.push(Course {
+                    self.tests.push(StressedTest {
                         test: test.id.clone(),
                         attempts: 0,
                         passed: 0,
@@ -99,7 +94,7 @@ impl Technique for Stress {
                     });
                 }
             }
-            Observation::Attempted(attempt) => self.hear_attempt(attempt),
+            Observation::Attempted(attempt) => self.observe_attempt(attempt),
             Observation::SessionEnded { left, why: Some(why), .. } => {
                 for test in left {
                     if let Some(at) = self.at.get(test) {
@@ -111,28 +106,28 @@ impl Technique for Stress {
         }
     }
 
-    fn ask(&mut self) -> Vec<Session> {
-        if self.is_over() {
+    fn next_sessions(&mut self, _: Recordings<'_>) -> Vec<Session> {
+        if self.budget.is_exhausted() {
             return Vec::new();
         }
         let mut sessions = Vec::new();
         for at in 0..self.tests.len() {
-            for _ in 0..self.wanted(&self.tests[at]) {
+            for _ in 0..self.copies_to_run(&self.tests[at]) {
                 // Session 0 is the suite, which does not run here.
-                self.asked += 1;
-                let (id, test) = (SessionId(self.asked), self.tests[at].test.clone());
-                sessions.push(Session::fresh(id, Purpose::Stress, self.pressure.fresh_by, vec![test]));
+                self.requested += 1;
+                let (id, test) = (SessionId(self.requested), self.tests[at].test.clone());
+                sessions.push(Session::fresh(id, Purpose::Stress, self.config.fresh_by, vec![test]));
             }
         }
         sessions
     }
 
-    fn findings(&self) -> Vec<Finding> {
-        self.tests.iter().filter_map(Course::finding).collect()
+    fn findings(&self, _: Recordings<'_>) -> Vec<Finding> {
+        self.tests.iter().filter_map(StressedTest::finding).collect()
     }
 }
 
-impl Course {
+impl StressedTest {
     fn finding(&self) -> Option<Finding> {
         let (which, outcome) = self.first_failure?;
         let flaky = self.passed > 0 && !matches!(outcome, Outcome::Crashed(_));
@@ -173,24 +168,24 @@ impl Course {
 
 #[cfg(test)]
 mod tests {
-    use unflake_model::{EnvironmentId, Test, Timestamp};
+    use unflake_model::Timestamp;
 
     use super::*;
+    use crate::simulation::{attempt, listed};
 
     fn stress(tests: &[&str], seconds: f64, times: Option<u32>) -> Stress {
         let mut stress = Stress::new(StressConfig { seconds, times, copies: 3, fresh_by: Isolation::Fork });
-        let test = |id: &&str| Test { id: (*id).into(), file: None, line: None, command: Vec::new() };
-        stress.hear(&Observation::Listed { tests: tests.iter().map(test).collect(), deselected: 0, isolated: true });
+        stress.observe(&listed(tests, true), Recordings::EMPTY);
         stress
     }
 
     /// Runs the sessions; every attempt takes a second, three at a time.
-    fn play(stress: &mut Stress, mut outcome: impl FnMut(&str, u32) -> Outcome) -> Vec<String> {
+    fn run_stress(stress: &mut Stress, mut outcome: impl FnMut(&str, u32) -> Outcome) -> Vec<String> {
         let mut times: HashMap<TestId, u32> = HashMap::new();
         let mut rounds = Vec::new();
         let mut clock = 0;
         loop {
-            let sessions = stress.ask();
+            let sessions = stress.next_sessions(Recordings::EMPTY);
             if sessions.is_empty() {
                 return rounds;
             }
@@ -201,21 +196,8 @@ mod tests {
                 *time += 1;
                 let outcome = outcome(test.as_str(), *time);
                 let started = Timestamp(clock + at as i64 / 3 * 1_000_000);
-                stress.hear(&Observation::Attempted(Attempt {
-                    test,
-                    session: session.id,
-                    purpose: session.purpose,
-                    environment: EnvironmentId(session.id.0),
-                    origin: Isolation::Process,
-                    position: 0,
-                    run: 0,
-                    outcome,
-                    started,
-                    seconds: 1.0,
-                    failure: None,
-                    stdout: String::new(),
-                    stderr: String::new(),
-                }));
+                let attempt = Attempt { started, seconds: 1.0, ..attempt(session, &test, outcome) };
+                stress.observe(&Observation::Attempted(attempt), Recordings::EMPTY);
             }
             clock += sessions.len().div_ceil(3) as i64 * 1_000_000;
         }
@@ -224,12 +206,12 @@ mod tests {
     #[test]
     fn a_failed_test_stops_and_the_others_continue() {
         let mut stress = stress(&["a", "b"], 6.0, None);
-        let rounds = play(&mut stress, |test, time| match (test, time) {
+        let rounds = run_stress(&mut stress, |test, time| match (test, time) {
             ("a", 2) => Outcome::Failed,
             _ => Outcome::Passed,
         });
         assert_eq!(rounds, ["a a a b b b", "b b b", "b b b", "b b b", "b b b"]);
-        let findings = stress.findings();
+        let findings = stress.findings(Recordings::EMPTY);
         assert_eq!(findings.len(), 1);
         assert_eq!(
             findings[0].sentence,
@@ -241,26 +223,26 @@ mod tests {
     #[test]
     fn a_test_that_always_fails_is_real() {
         let mut stress = stress(&["a"], 60.0, None);
-        play(&mut stress, |_, _| Outcome::Failed);
-        assert_eq!(stress.findings()[0].verdict().unwrap().kind, VerdictKind::Real);
-        assert_eq!(stress.findings()[0].sentence, "failed 3 of 3 times: not a matter of load");
+        run_stress(&mut stress, |_, _| Outcome::Failed);
+        assert_eq!(stress.findings(Recordings::EMPTY)[0].verdict().unwrap().kind, VerdictKind::Real);
+        assert_eq!(stress.findings(Recordings::EMPTY)[0].sentence, "failed 3 of 3 times: not a matter of load");
     }
 
     #[test]
     fn the_repetition_limit_holds_and_skipped_tests_are_not_repeated() {
         let mut stress = stress(&["a", "s"], 60.0, Some(4));
-        let rounds = play(&mut stress, |test, _| if test == "s" { Outcome::Skipped } else { Outcome::Passed });
+        let rounds = run_stress(&mut stress, |test, _| if test == "s" { Outcome::Skipped } else { Outcome::Passed });
         assert_eq!(rounds, ["a a a s s s", "a"]);
-        assert!(stress.findings().is_empty());
+        assert!(stress.findings(Recordings::EMPTY).is_empty());
     }
 
     #[test]
     fn a_crash_is_never_flaky() {
         let mut stress = stress(&["a"], 3.0, None);
-        play(&mut stress, |_, time| match time {
+        run_stress(&mut stress, |_, time| match time {
             3 => Outcome::Crashed(unflake_model::Death::Signal(11)),
             _ => Outcome::Passed,
         });
-        assert_eq!(stress.findings()[0].verdict().unwrap().kind, VerdictKind::Real);
+        assert_eq!(stress.findings(Recordings::EMPTY)[0].verdict().unwrap().kind, VerdictKind::Real);
     }
 }

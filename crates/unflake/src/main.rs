@@ -10,6 +10,7 @@ mod exit;
 mod functions;
 mod history_recorder;
 mod owners;
+mod recorders;
 mod renames;
 mod report_files;
 mod repro_command;

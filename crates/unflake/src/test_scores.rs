@@ -90,7 +90,7 @@ pub(crate) fn look_at(
             ledger.add(test.0 as usize, false, Outcome::Failed, 0.0);
         }
     }
-    let bad_days = ledger.bad_days();
+    let bad_days = ledger.excluded_runs();
     let all =
         ledger.standings(&bad_days).into_iter().map(|standing| (TestKey(standing.test as i64), standing)).collect();
     let mut formerly: HashMap<TestKey, Vec<TestKey>> = HashMap::new();

@@ -14,17 +14,17 @@ pub struct Flakiness {
     /// Body hash of the latest sample.
     pub body: String,
     /// Oldest first.
-    pub versions: Vec<ScoredRun>,
+    pub versions: Vec<VersionSample>,
 }
 
 /// What an assertion evaluated to on one version.
 #[derive(Clone, Debug, PartialEq)]
-pub struct ScoredRun {
+pub struct VersionSample {
     pub version: String,
     pub groups: Vec<ValueGroup>,
 }
 
-impl ScoredRun {
+impl VersionSample {
     /// F(a) = −Σ p·ln p over the observed values (5.1).
     pub fn score(&self) -> f64 {
         entropy(&self.groups.iter().map(|group| group.times).collect::<Vec<_>>())
@@ -36,16 +36,15 @@ impl ScoredRun {
 
     /// Whether it both held and failed. Values that vary while the assertion holds do not matter.
     pub fn is_inconsistent(&self) -> bool {
-        let any = |how: fn(AssertionOutcome) -> bool| self.groups.iter().any(|group| how(group.how));
-        any(|how| how == AssertionOutcome::Held) && any(AssertionOutcome::is_failure)
+        is_inconsistent(&self.groups)
     }
 }
 
 impl Flakiness {
     /// The version with the highest score; a flaky assertion is one that is flaky on any version.
-    pub fn worst(&self) -> &ScoredRun {
+    pub fn worst(&self) -> &VersionSample {
         let worst = self.versions.iter().max_by(|one, other| one.score().total_cmp(&other.score()));
-        worst.expect("it was seen on some version")
+        worst.expect("every assertion has a sample")
     }
 
     pub fn score(&self) -> f64 {
@@ -53,15 +52,15 @@ impl Flakiness {
     }
 
     /// The highest-scoring version on which it both held and failed.
-    pub fn worst_inconsistent(&self) -> Option<&ScoredRun> {
-        let flaky = self.versions.iter().filter(|seen| seen.is_inconsistent());
+    pub fn worst_inconsistent(&self) -> Option<&VersionSample> {
+        let flaky = self.versions.iter().filter(|sample| sample.is_inconsistent());
         flaky.max_by(|one, other| one.score().total_cmp(&other.score()))
     }
 
     /// Values of failing evaluations on any version, most frequent first.
     pub fn failing(&self) -> Vec<String> {
         let mut times: BTreeMap<&str, u32> = BTreeMap::new();
-        for group in self.versions.iter().flat_map(|seen| &seen.groups) {
+        for group in self.versions.iter().flat_map(|sample| &sample.groups) {
             group.failing.iter().for_each(|one| *times.entry(one).or_default() += group.times);
         }
         let mut failing: Vec<(&str, u32)> = times.into_iter().collect();
@@ -82,20 +81,24 @@ impl Flakiness {
 }
 
 /// Groups samples by assertion and version, oldest sample first.
-pub fn accumulate(evidence: impl IntoIterator<Item = AssertionSample>) -> Vec<Flakiness> {
+pub fn accumulate(samples: impl IntoIterator<Item = AssertionSample>) -> Vec<Flakiness> {
     let mut all: BTreeMap<Assertion, Flakiness> = BTreeMap::new();
-    for one in evidence {
-        let AssertionSample { assertion, body, version, groups } = one;
-        let known = all.entry(assertion.clone());
-        let known = known.or_insert_with(|| Flakiness { assertion, body: String::new(), versions: Vec::new() });
-        known.body = body;
-        let at = known.versions.iter().position(|seen| seen.version == version).unwrap_or_else(|| {
-            known.versions.push(ScoredRun { version, groups: Vec::new() });
-            known.versions.len() - 1
+    for AssertionSample { assertion, body, version, groups } in samples {
+        let flakiness = all.entry(assertion.clone());
+        let flakiness = flakiness.or_insert_with(|| Flakiness { assertion, body: String::new(), versions: Vec::new() });
+        flakiness.body = body;
+        let at = flakiness.versions.iter().position(|sample| sample.version == version).unwrap_or_else(|| {
+            flakiness.versions.push(VersionSample { version, groups: Vec::new() });
+            flakiness.versions.len() - 1
         });
-        groups.into_iter().for_each(|group| add(&mut known.versions[at].groups, group));
+        groups.into_iter().for_each(|group| add(&mut flakiness.versions[at].groups, group));
     }
     all.into_values().collect()
+}
+
+pub(crate) fn is_inconsistent(groups: &[ValueGroup]) -> bool {
+    let any = |outcome: fn(AssertionOutcome) -> bool| groups.iter().any(|group| outcome(group.how));
+    any(|outcome| outcome == AssertionOutcome::Held) && any(AssertionOutcome::is_failure)
 }
 
 /// Merges a group of equal values into those of a version.
@@ -107,13 +110,13 @@ pub(crate) fn add(groups: &mut Vec<ValueGroup>, group: ValueGroup) {
 }
 
 /// F(test) = the largest F of its assertions (5.2), most flaky test first.
-pub fn of_tests(assertions: &[Flakiness]) -> Vec<(&TestId, f64)> {
+pub fn test_scores(assertions: &[Flakiness]) -> Vec<(&TestId, f64)> {
     largest(assertions.iter().map(|one| (&one.assertion.test, one.score())))
 }
 
 /// The same per object under test: the part of the varying expression before its last dot, with its
 /// location.
-pub fn of_objects(assertions: &[Flakiness]) -> Vec<((String, String), f64)> {
+pub fn object_scores(assertions: &[Flakiness]) -> Vec<((String, String), f64)> {
     largest(assertions.iter().filter_map(|one| {
         let varying = one.varying()?;
         let object = varying.rsplit_once('.').map_or(varying, |(object, _)| object);

@@ -35,8 +35,8 @@ pub(crate) fn assertion(name: &str) -> Assertion {
     Assertion { test: "tests/test_options.py::test_options".into(), spot }
 }
 
-pub(crate) fn evidence(version: &str, seen: &[(&str, &[(&str, u32)])]) -> Vec<AssertionSample> {
-    let of = |(name, values): &(&str, &[(&str, u32)])| {
+pub(crate) fn samples(version: &str, values: &[(&str, &[(&str, u32)])]) -> Vec<AssertionSample> {
+    let sample = |(name, values): &(&str, &[(&str, u32)])| {
         let expected = FIRST.iter().find(|first| first.0 == *name).map(|first| first.1[0].0);
         let group = |(value, times): &(&str, u32)| {
             let values = format!("dialog.{name} = {value}");
@@ -51,5 +51,5 @@ pub(crate) fn evidence(version: &str, seen: &[(&str, &[(&str, u32)])]) -> Vec<As
         let (body, version) = ("b1".to_owned(), version.to_owned());
         AssertionSample { assertion: assertion(name), body, version, groups: values.iter().map(group).collect() }
     };
-    seen.iter().map(of).collect()
+    values.iter().map(sample).collect()
 }

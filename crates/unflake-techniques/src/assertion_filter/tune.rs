@@ -1,6 +1,8 @@
 //! Recommends a score threshold: how many flaky failures it removes against how many real ones it
 //! keeps.
 
+use crate::stats::binomial::upper_bound_of_none;
+
 /// A failed assertion with its score and a person's label.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ScoredFailure {
@@ -49,8 +51,8 @@ const STEP: f64 = 0.1;
 /// R(τ): share of varying assertions that the threshold removes (5.3 for tests, 5.4 for
 /// assertions).
 pub(crate) fn removed(all: &[ScoredFailure], threshold: f64) -> Option<f64> {
-    let beyond = |threshold: f64| all.iter().filter(|one| one.score > threshold).count() as f64;
-    (beyond(0.0) > 0.0).then(|| beyond(threshold) / beyond(0.0))
+    let above = |threshold: f64| all.iter().filter(|one| one.score > threshold).count() as f64;
+    (above(0.0) > 0.0).then(|| above(threshold) / above(0.0))
 }
 
 /// B(τ): share of bug-revealing failures that remain (5.5; as printed, the share that is lost).
@@ -87,8 +89,8 @@ pub(crate) fn balance(curve: &[ThresholdPoint]) -> Option<(f64, f64)> {
         if before >= 0.0 || after < 0.0 {
             return None;
         }
-        let way = before / (before - after);
-        let between = |from: f64, to: f64| from + way * (to - from);
+        let fraction = before / (before - after);
+        let between = |from: f64, to: f64| from + fraction * (to - from);
         Some((between(pair[0].threshold, pair[1].threshold), between(pair[0].removed?, pair[1].removed?)))
     })
 }
@@ -109,7 +111,7 @@ pub fn advise(all: &[ScoredFailure]) -> Option<ThresholdAdvice> {
         updates: count(FailureLabel::Update),
         flaky: count(FailureLabel::Flaky),
         varied: all.iter().filter(|one| one.score > 0.0).count() as u32,
-        may_lose: 1.0 - 0.05_f64.powf(1.0 / f64::from(count(FailureLabel::True).max(1))),
+        may_lose: upper_bound_of_none(count(FailureLabel::True).max(1), 0.05),
     })
 }
 

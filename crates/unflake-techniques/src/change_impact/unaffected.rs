@@ -10,7 +10,7 @@ use unflake_model::{
     Comparison, Dependencies, Detail, Finding, Granularity, Intersect, IntersectKind, Outcome, TestId, TouchedPath,
 };
 
-use crate::change_impact::intersect::{Common, intersect};
+use crate::change_impact::intersect::{Overlap, intersect};
 
 /// Runs at the base, and if all of them pass, runs here afterwards.
 pub(crate) const AT_BASE: u32 = 3;
@@ -18,12 +18,12 @@ pub(crate) const HERE: u32 = 2;
 
 /// What is known of a failing test and a change.
 #[derive(Default)]
-pub(crate) struct Suspicion {
+pub(crate) struct ChangeSuspicion {
     /// Its dependencies when it failed in its own environment.
     pub(crate) alone: Option<Box<Dependencies>>,
     /// The session that repeated everything before it in the suite, with the dependencies of those
     /// tests.
-    pub(crate) before: Option<Before>,
+    pub(crate) preceding: Option<PrecedingTests>,
     /// Outcomes at the base, and outcomes here after that.
     pub(crate) at_base: Vec<Outcome>,
     pub(crate) here: Vec<Outcome>,
@@ -35,17 +35,17 @@ pub(crate) struct Suspicion {
 
 /// The preceding tests, repeated.
 #[derive(Default)]
-pub(crate) struct Before {
-    pub(crate) on: Vec<(TestId, Box<Dependencies>)>,
-    pub(crate) whole: bool,
+pub(crate) struct PrecedingTests {
+    pub(crate) dependencies: Vec<(TestId, Box<Dependencies>)>,
+    pub(crate) complete: bool,
 }
 
 /// The next check.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Next {
+pub(crate) enum NextCheck {
     Nothing,
     /// Whether anything that ran before it in the suite is affected.
-    Before,
+    PrecedingTests,
     Base,
     /// At the base, after the tests after which it had passed there.
     BaseAfterOthers,
@@ -62,8 +62,8 @@ pub enum AtBase {
     Never,
 }
 
-impl Suspicion {
-    fn common(&self, compared: &Comparison, granularity: Granularity) -> Option<Common> {
+impl ChangeSuspicion {
+    fn overlap(&self, compared: &Comparison, granularity: Granularity) -> Option<Overlap> {
         Some(intersect(&compared.changes, self.alone.as_deref()?, granularity))
     }
 
@@ -75,51 +75,53 @@ impl Suspicion {
         compared: &Comparison,
         granularity: Granularity,
         verify: AtBase,
-    ) -> Next {
-        let Some(common) = self.common(compared, granularity) else { return Next::Nothing };
-        if !common.is_empty() {
-            return Next::Nothing;
+    ) -> NextCheck {
+        let Some(overlap) = self.overlap(compared, granularity) else { return NextCheck::Nothing };
+        if !overlap.is_empty() {
+            return NextCheck::Nothing;
         }
         match compared.passed.get(test) {
-            Some(before) if before.is_empty() => return Next::Nothing,
-            Some(before) if before == ran_before && self.before.is_none() => return Next::Before,
+            Some(before) if before.is_empty() => return NextCheck::Nothing,
+            Some(before) if before == ran_before && self.preceding.is_none() => return NextCheck::PrecedingTests,
             _ => {}
         }
-        if self.before_are_unaffected(compared, granularity) || verify == AtBase::Never || self.no_base.is_some() {
-            return Next::Nothing;
+        if self.preceding_are_unaffected(compared, granularity) || verify == AtBase::Never || self.no_base.is_some() {
+            return NextCheck::Nothing;
         }
         if compared.passed.contains_key(test) && self.after_others.is_none() {
-            return Next::BaseAfterOthers;
+            return NextCheck::BaseAfterOthers;
         }
         if self.after_others.is_some_and(|outcome| outcome.is_failure()) || verify == AtBase::Needed {
-            return Next::Nothing;
+            return NextCheck::Nothing;
         }
         match (self.at_base.is_empty(), self.here.is_empty()) {
-            (true, _) => Next::Base,
-            (false, true) if self.at_base.iter().all(|outcome| outcome.is_pass()) => Next::Here,
-            _ => Next::Nothing,
+            (true, _) => NextCheck::Base,
+            (false, true) if self.at_base.iter().all(|outcome| outcome.is_pass()) => NextCheck::Here,
+            _ => NextCheck::Nothing,
         }
     }
 
-    fn before_are_unaffected(&self, compared: &Comparison, granularity: Granularity) -> bool {
-        let unmet = |on: &Dependencies| {
+    fn preceding_are_unaffected(&self, compared: &Comparison, granularity: Granularity) -> bool {
+        let is_unaffected = |on: &Dependencies| {
             // The tests before each of them are checked on their own.
             let on = Dependencies { after: 0, ..on.clone() };
             intersect(&compared.changes, &on, granularity).is_empty()
         };
-        self.before.as_ref().is_some_and(|before| before.whole && before.on.iter().all(|(_, on)| unmet(on)))
+        self.preceding.as_ref().is_some_and(|preceding| {
+            preceding.complete && preceding.dependencies.iter().all(|(_, on)| is_unaffected(on))
+        })
     }
 
     /// Whether the change cannot have caused it, by everything known.
     pub(crate) fn excuses(&self, test: &TestId, compared: &Comparison, granularity: Granularity) -> bool {
-        if !self.common(compared, granularity).is_some_and(|common| common.is_empty()) {
+        if !self.overlap(compared, granularity).is_some_and(|overlap| overlap.is_empty()) {
             return false;
         }
         let kept = match compared.passed.get(test) {
             Some(before) if before.is_empty() => true,
             Some(_) => {
                 let fails_there_now = self.after_others.is_some_and(|outcome| outcome.is_failure());
-                fails_there_now || self.before_are_unaffected(compared, granularity)
+                fails_there_now || self.preceding_are_unaffected(compared, granularity)
             }
             None => false,
         };
@@ -155,7 +157,7 @@ impl Suspicion {
         match compared {
             Err(why) => detail.unknown.push(why.clone()),
             Ok(compared) => {
-                let common = intersect(&compared.changes, alone, granularity);
+                let overlap = intersect(&compared.changes, alone, granularity);
                 let (passed, failed) = counts(&self.at_base);
                 detail.base = Some(compared.changes.base.clone());
                 detail.base_passed = match (passed, failed) {
@@ -163,8 +165,8 @@ impl Suspicion {
                     (passed, _) => Some(passed > 0),
                 };
                 detail.considered = compared.changes.files.iter().map(|change| change.path.clone()).collect();
-                detail.touched = common.touched;
-                detail.unknown = common.unknown;
+                detail.touched = overlap.touched;
+                detail.unknown = overlap.unknown;
                 if self.contradicts() && detail.touched.is_empty() {
                     let (_, here) = counts(&self.here);
                     detail.unknown.push(format!(

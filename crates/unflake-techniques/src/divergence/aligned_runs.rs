@@ -12,11 +12,11 @@ const LOADING: &str = "loading";
 const TASK: &str = "task ";
 
 /// A thread that starts others does so within this many lines.
-const LOOKED_AT: usize = 100_000;
+const LINES_SEARCHED: usize = 100_000;
 
 /// A completed run with a trace.
 #[derive(Clone, Debug)]
-pub(crate) struct Run {
+pub(crate) struct TracedRun {
     pub(crate) trace: TraceId,
     pub(crate) failed: bool,
     pub(crate) origin: Isolation,
@@ -29,7 +29,7 @@ pub(crate) struct Run {
     pub(crate) raised: Option<(String, u32)>,
 }
 
-impl Run {
+impl TracedRun {
     pub(crate) fn new(trace: TraceId, attempt: &Attempt) -> Self {
         let failed = attempt.outcome.is_failure();
         let failure = attempt.failure.as_ref().filter(|_| failed);
@@ -47,24 +47,24 @@ impl Run {
     }
 }
 
-/// Runs with their threads aligned.
-pub(crate) struct Runs<'a> {
+/// AlignedRuns with their threads aligned.
+pub(crate) struct AlignedRuns<'a> {
     pub(crate) traces: &'a dyn Traces,
-    pub(crate) all: &'a [Run],
+    pub(crate) all: &'a [TracedRun],
     /// Threads in the order in which they begin.
-    pub(crate) keys: Vec<Key>,
+    pub(crate) threads: Vec<AlignedThread>,
     /// By run and thread: position at which it first starts another thread.
     starts: RefCell<HashMap<(usize, usize), Option<f64>>>,
 }
 
 /// A thread, matched across runs.
-pub(crate) struct Key {
+pub(crate) struct AlignedThread {
     pub(crate) name: String,
     /// Index of the thread in each run's trace; `None` where the run lacks it.
     pub(crate) at: Vec<Option<usize>>,
 }
 
-impl Key {
+impl AlignedThread {
     pub(crate) fn is_loading(&self) -> bool {
         self.name == LOADING
     }
@@ -74,41 +74,41 @@ impl Key {
     }
 }
 
-impl<'a> Runs<'a> {
-    pub(crate) fn new(traces: &'a dyn Traces, all: &'a [Run]) -> Self {
+impl<'a> AlignedRuns<'a> {
+    pub(crate) fn new(traces: &'a dyn Traces, all: &'a [TracedRun]) -> Self {
         let mut found: HashMap<&str, usize> = HashMap::new();
-        let mut keys: Vec<(u64, Key)> = Vec::new();
+        let mut threads: Vec<(u64, AlignedThread)> = Vec::new();
         for (at, run) in all.iter().enumerate() {
             for (place, strand) in traces.strands(run.trace).iter().enumerate() {
-                let key = *found.entry(&strand.key).or_insert_with(|| {
+                let thread = *found.entry(&strand.key).or_insert_with(|| {
                     let began = if strand.name == LOADING { 0 } else { strand.began + 1 };
-                    keys.push((began, Key { name: strand.name.clone(), at: vec![None; all.len()] }));
-                    keys.len() - 1
+                    threads.push((began, AlignedThread { name: strand.name.clone(), at: vec![None; all.len()] }));
+                    threads.len() - 1
                 });
-                keys[key].1.at[at] = Some(place);
+                threads[thread].1.at[at] = Some(place);
             }
         }
-        keys.sort_by_key(|(began, _)| *began);
-        let keys = keys.into_iter().map(|(_, key)| key).collect();
-        Self { traces, all, keys, starts: RefCell::default() }
+        threads.sort_by_key(|(began, _)| *began);
+        let threads = threads.into_iter().map(|(_, thread)| thread).collect();
+        Self { traces, all, threads, starts: RefCell::default() }
     }
 
     pub(crate) fn failed(&self) -> usize {
         self.all.iter().filter(|run| run.failed).count()
     }
 
-    pub(crate) fn strand(&self, run: usize, key: usize) -> Option<&ThreadTrace> {
-        Some(&self.traces.strands(self.all[run].trace)[self.keys[key].at[run]?])
+    pub(crate) fn thread_trace(&self, run: usize, thread: usize) -> Option<&ThreadTrace> {
+        Some(&self.traces.strands(self.all[run].trace)[self.threads[thread].at[run]?])
     }
 
     /// How the archive addresses the thread of a run.
-    pub(crate) fn id(&self, run: usize, key: usize) -> Option<(TraceId, usize)> {
-        Some((self.all[run].trace, self.keys[key].at[run]?))
+    pub(crate) fn id(&self, run: usize, thread: usize) -> Option<(TraceId, usize)> {
+        Some((self.all[run].trace, self.threads[thread].at[run]?))
     }
 
     /// Length of the prefix that all runs share in a thread.
-    pub(crate) fn shared(&self, key: usize) -> u64 {
-        let mut ids = (0..self.all.len()).filter_map(|run| self.id(run, key));
+    pub(crate) fn common_prefix(&self, thread: usize) -> u64 {
+        let mut ids = (0..self.all.len()).filter_map(|run| self.id(run, thread));
         let Some(first) = ids.next() else { return 0 };
         let whole = self.traces.strands(first.0)[first.1].events;
         ids.map(|other| self.traces.common(first, other)).min().unwrap_or(whole)
@@ -118,14 +118,14 @@ impl<'a> Runs<'a> {
     /// between threads, so this is an estimate. Loading precedes everything. A thread's work before
     /// it starts others precedes theirs; its work afterwards follows theirs, because it mostly
     /// waits for them. Otherwise each thread progresses evenly until the end of the run.
-    pub(crate) fn when(&self, run: usize, key: usize, position: f64) -> f64 {
-        let Some(strand) = self.strand(run, key) else { return f64::MAX };
+    pub(crate) fn relative_time(&self, run: usize, thread: usize, position: f64) -> f64 {
+        let Some(strand) = self.thread_trace(run, thread) else { return f64::MAX };
         let share = position / strand.events.max(1) as f64;
-        if self.keys[key].is_loading() {
+        if self.threads[thread].is_loading() {
             return share;
         }
-        let (others, steps) = (self.keys.len() as f64, key as f64);
-        match self.starts_others(run, key) {
+        let (others, steps) = (self.threads.len() as f64, thread as f64);
+        match self.starts_others(run, thread) {
             Some(start) if position <= start => others + steps + share,
             Some(_) => 4.0 * others - steps + share,
             None => {
@@ -140,8 +140,8 @@ impl<'a> Runs<'a> {
 
     /// Position at which a thread first starts others, as far as its lines say. The first of
     /// several threads is known to.
-    fn starts_others(&self, run: usize, key: usize) -> Option<f64> {
-        let known = self.starts.borrow().get(&(run, key)).copied();
+    fn starts_others(&self, run: usize, thread: usize) -> Option<f64> {
+        let known = self.starts.borrow().get(&(run, thread)).copied();
         known.unwrap_or_else(|| {
             let starters: HashSet<LineId> = self
                 .traces
@@ -150,13 +150,13 @@ impl<'a> Runs<'a> {
                 .filter(|reach| reach.cause == Cause::Race)
                 .map(|reach| reach.line)
                 .collect();
-            let later = ((key + 1)..self.keys.len()).any(|other| self.id(run, other).is_some());
-            let lines = self.id(run, key).filter(|_| later && !starters.is_empty());
-            let lines = lines.map_or(Vec::new(), |id| self.traces.lines(id, 0, LOOKED_AT));
+            let later = ((thread + 1)..self.threads.len()).any(|other| self.id(run, other).is_some());
+            let lines = self.id(run, thread).filter(|_| later && !starters.is_empty());
+            let lines = lines.map_or(Vec::new(), |id| self.traces.lines(id, 0, LINES_SEARCHED));
             let at = lines.iter().position(|line| starters.contains(line)).map(|at| at as f64 + 1.0);
-            let first = (0..key).all(|other| self.keys[other].is_loading());
+            let first = (0..thread).all(|other| self.threads[other].is_loading());
             let start = at.or_else(|| (later && first && !self.traces.reaches().is_empty()).then_some(0.0));
-            self.starts.borrow_mut().insert((run, key), start);
+            self.starts.borrow_mut().insert((run, thread), start);
             start
         })
     }

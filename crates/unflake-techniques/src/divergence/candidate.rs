@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use unflake_model::{DivergenceKind, LineId, Location, ValueSplit};
 
-use crate::divergence::aligned_runs::Runs;
+use crate::divergence::aligned_runs::AlignedRuns;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Candidate {
     pub(crate) how: DivergenceKind,
     /// Index of the thread it is in.
-    pub(crate) key: usize,
+    pub(crate) thread: usize,
     pub(crate) line: LineId,
     /// Target line of a control-flow edge; `None` also at the end of the thread.
     pub(crate) to: Option<LineId>,
@@ -31,39 +31,39 @@ pub(crate) struct Candidate {
 
 impl Candidate {
     /// Median relative time over the failing runs that it predicts.
-    pub(crate) fn moment(runs: &Runs<'_>, key: usize, says: &[bool], at: &[Option<f64>]) -> Option<f64> {
+    pub(crate) fn moment(runs: &AlignedRuns<'_>, thread: usize, says: &[bool], at: &[Option<f64>]) -> Option<f64> {
         let told = (0..says.len()).filter(|run| says[*run] && runs.all[*run].failed);
-        let mut moments: Vec<f64> = told.filter_map(|run| Some(runs.when(run, key, at[run]?))).collect();
+        let mut moments: Vec<f64> = told.filter_map(|run| Some(runs.relative_time(run, thread, at[run]?))).collect();
         moments.sort_by(f64::total_cmp);
         moments.get(moments.len() / 2).copied()
     }
 
     /// Number of failing and of passing runs for which it predicts a failure.
-    pub(crate) fn told(&self, runs: &Runs<'_>) -> (usize, usize) {
+    pub(crate) fn predicted(&self, runs: &AlignedRuns<'_>) -> (usize, usize) {
         let count =
             |failed| runs.all.iter().zip(&self.says).filter(|(run, says)| run.failed == failed && **says).count();
         (count(true), count(false))
     }
 
-    pub(crate) fn is_perfect(&self, runs: &Runs<'_>) -> bool {
-        self.told(runs) == (runs.failed(), 0)
+    pub(crate) fn is_perfect(&self, runs: &AlignedRuns<'_>) -> bool {
+        self.predicted(runs) == (runs.failed(), 0)
     }
 
     /// Whether it predicts most failures with few false alarms.
-    pub(crate) fn is_good(&self, runs: &Runs<'_>) -> bool {
-        let (failing, passing) = self.told(runs);
+    pub(crate) fn is_good(&self, runs: &AlignedRuns<'_>) -> bool {
+        let (failing, passing) = self.predicted(runs);
         let failed = runs.failed();
         failing * 5 >= failed * 4 && passing * 10 <= runs.all.len() - failed
     }
 
     /// Whether it predicts some failures with hardly any false alarm.
-    pub(crate) fn is_partial(&self, runs: &Runs<'_>) -> bool {
-        let (failing, passing) = self.told(runs);
+    pub(crate) fn is_partial(&self, runs: &AlignedRuns<'_>) -> bool {
+        let (failing, passing) = self.predicted(runs);
         failing > 2 && passing * 20 <= runs.all.len() - runs.failed()
     }
 
-    pub(crate) fn location(&self, runs: &Runs<'_>) -> Location {
-        let (failing, passing) = self.told(runs);
+    pub(crate) fn location(&self, runs: &AlignedRuns<'_>) -> Location {
+        let (failing, passing) = self.predicted(runs);
         let (failed, passed) = (runs.failed(), runs.all.len() - runs.failed());
         Location {
             line: runs.traces.line(self.line),

@@ -5,16 +5,16 @@ use std::collections::HashSet;
 
 use unflake_model::{Cause, LineId, NondeterministicCall};
 
-use crate::divergence::aligned_runs::Runs;
+use crate::divergence::aligned_runs::AlignedRuns;
 use crate::divergence::candidate::Candidate;
 use crate::divergence::value_text::items;
 
 /// Number of preceding lines searched for a nondeterministic call.
-const LOOKED_BACK: u64 = 60;
+const LINES_BACK: u64 = 60;
 
 /// A cause with its justification, worded to follow "because".
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Why {
+pub(crate) struct CauseHypothesis {
     pub(crate) cause: Cause,
     pub(crate) because: String,
 }
@@ -38,14 +38,14 @@ const LIKELY: [Cause; 12] = [
 ];
 
 /// The cause of the divergence that begins at this candidate.
-pub(crate) fn cause(runs: &Runs<'_>, start: &Candidate) -> Why {
+pub(crate) fn cause(runs: &AlignedRuns<'_>, start: &Candidate) -> CauseHypothesis {
     let name = |line: LineId| {
         let line = runs.traces.line(line);
         format!("{}:{}", line.file, line.line)
     };
     if let Some(reach) = reach(runs.traces.reaches(), start.line) {
         let because = format!("{} reaches for {}", name(start.line), reach.what);
-        return Why { cause: reach.cause, because };
+        return CauseHypothesis { cause: reach.cause, because };
     }
     let near = lines_before(runs, start).into_iter().find_map(|line| reach(runs.traces.reaches(), line));
     // A random draw may shuffle, and results of several threads arrive in completion order. Apart
@@ -53,11 +53,11 @@ pub(crate) fn cause(runs: &Runs<'_>, start: &Candidate) -> Why {
     let arrives = |cause| matches!(cause, Cause::AsyncWait | Cause::Race) && tasks(runs).max(threads(runs)) > 1;
     if is_shuffled(start) && near.is_none_or(|near| near.cause != Cause::Randomness && !arrives(near.cause)) {
         let because = format!("{} has the same items in another order", name(start.line));
-        return Why { cause: Cause::UnorderedCollection, because };
+        return CauseHypothesis { cause: Cause::UnorderedCollection, because };
     }
     if let Some(reach) = near {
         let because = format!("{}, just before it, reaches for {}", name(reach.line), reach.what);
-        return Why { cause: reach.cause, because };
+        return CauseHypothesis { cause: reach.cause, because };
     }
     structure(runs)
 }
@@ -78,28 +78,31 @@ fn sorted(text: &str) -> Option<Vec<&str>> {
 }
 
 /// Fallback that uses the thread structure alone.
-pub(crate) fn structure(runs: &Runs<'_>) -> Why {
+pub(crate) fn structure(runs: &AlignedRuns<'_>) -> CauseHypothesis {
     let (tasks, threads) = (tasks(runs), threads(runs));
     if tasks > 1 {
         let because = format!("{tasks} tasks take turns in it, and what they wait for decides whose turn it is");
-        return Why { cause: Cause::AsyncWait, because };
+        return CauseHypothesis { cause: Cause::AsyncWait, because };
     }
     if threads > 1 {
         let because = format!("{threads} threads take part in it, and nothing recorded says which of them comes first");
-        return Why { cause: Cause::Race, because };
+        return CauseHypothesis { cause: Cause::Race, because };
     }
     let because = "no line before it reaches for anything that is known to vary".to_owned();
-    Why { cause: Cause::Unknown, because }
+    CauseHypothesis { cause: Cause::Unknown, because }
 }
 
-fn tasks(runs: &Runs<'_>) -> usize {
-    runs.keys.iter().filter(|key| key.is_task()).count()
+fn tasks(runs: &AlignedRuns<'_>) -> usize {
+    runs.threads.iter().filter(|thread| thread.is_task()).count()
 }
 
 /// Threads that do any work; one with hardly any events only waits.
-fn threads(runs: &Runs<'_>) -> usize {
-    let works = |key: &usize| (0..runs.all.len()).any(|run| runs.strand(run, *key).is_some_and(|one| one.events > 2));
-    let threads = (0..runs.keys.len()).filter(|key| !runs.keys[*key].is_task() && !runs.keys[*key].is_loading());
+fn threads(runs: &AlignedRuns<'_>) -> usize {
+    let works = |thread: &usize| {
+        (0..runs.all.len()).any(|run| runs.thread_trace(run, *thread).is_some_and(|one| one.events > 2))
+    };
+    let threads = (0..runs.threads.len())
+        .filter(|thread| !runs.threads[*thread].is_task() && !runs.threads[*thread].is_loading());
     threads.filter(works).count()
 }
 
@@ -111,12 +114,12 @@ pub(crate) fn reach(reaches: &[NondeterministicCall], line: LineId) -> Option<&N
 
 /// Lines that ran before the candidate in a failing run, nearest first: calls made by its own line,
 /// then earlier lines.
-fn lines_before(runs: &Runs<'_>, start: &Candidate) -> Vec<LineId> {
+fn lines_before(runs: &AlignedRuns<'_>, start: &Candidate) -> Vec<LineId> {
     let told = |run: &usize| runs.all[*run].failed && start.says[*run] && start.at[*run].is_some();
     let Some(run) = (0..runs.all.len()).find(told) else { return Vec::new() };
-    let (Some(id), Some(at)) = (runs.id(run, start.key), start.at[run]) else { return Vec::new() };
+    let (Some(id), Some(at)) = (runs.id(run, start.thread), start.at[run]) else { return Vec::new() };
     let until = at.ceil() as u64;
-    let from = until.saturating_sub(LOOKED_BACK);
+    let from = until.saturating_sub(LINES_BACK);
     let mut lines = runs.traces.lines(id, from, (until - from) as usize);
     lines.reverse();
     lines

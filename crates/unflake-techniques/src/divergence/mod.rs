@@ -3,12 +3,12 @@
 //! - `locate` is the technique: it decides what to run and when to stop
 //! - `conclusion` compares the traces and ranks start locations
 //! - `aligned_runs` matches threads across runs; `failure_line` finds the line that raised a
-//! failure
+//!   failure
 //! - `common_prefix` is the published comparison with the nearest passing run
 //! - `edges` and `cross_thread_edges` find control flow, `values`, `features`, `value_split` and
-//! `value_text` values that separate failing from passing runs; both yield a `candidate`
+//!   `value_text` values that separate failing from passing runs; both yield a `candidate`
 //! - `cause` classifies the root cause; `no_divergence` words the answer when nothing separates the
-//! runs
+//!   runs
 //! - `recorded_traces` provides traces as literals, for tests
 
 pub(crate) mod aligned_runs;

@@ -6,12 +6,12 @@ use unflake_model::{
     Cause, Isolation, LineId, NondeterministicCall, ObservedValue, SourceLine, ThreadTrace, TraceId, Traces,
 };
 
-use crate::divergence::aligned_runs::Run;
+use crate::divergence::aligned_runs::TracedRun;
 
 /// Written-down runs: whether each failed, and its threads.
 #[derive(Default)]
-pub(crate) struct Recorded {
-    pub(crate) runs: Vec<Run>,
+pub(crate) struct RecordedTraces {
+    pub(crate) runs: Vec<TracedRun>,
     traces: Vec<Trace>,
     lines: Vec<SourceLine>,
     numbers: HashMap<SourceLine, LineId>,
@@ -20,7 +20,7 @@ pub(crate) struct Recorded {
 
 type Trace = (Vec<ThreadTrace>, Vec<Vec<LineId>>, Vec<Vec<ObservedValue>>);
 
-impl Recorded {
+impl RecordedTraces {
     /// Adds a run. Threads are written as `a:1 a:2 x=5 b:1`: function and line of each step (all in
     /// `a.src`), and values seen after the preceding step. A thread that ends in `…` was truncated.
     pub(crate) fn run(&mut self, failed: bool, strands: &[(&str, &str)]) -> &mut Self {
@@ -44,7 +44,7 @@ impl Recorded {
             values.push(seen);
         }
         let message = if failed { "it failed".to_owned() } else { String::new() };
-        self.runs.push(Run {
+        self.runs.push(TracedRun {
             trace: TraceId(self.traces.len() as u32),
             failed,
             origin: Isolation::Fork,
@@ -80,7 +80,7 @@ impl Recorded {
     }
 }
 
-impl Traces for Recorded {
+impl Traces for RecordedTraces {
     fn strands(&self, trace: TraceId) -> &[ThreadTrace] {
         &self.traces[trace.0 as usize].0
     }

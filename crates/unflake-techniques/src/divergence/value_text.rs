@@ -103,14 +103,14 @@ mod tests {
 
     #[test]
     fn containers_have_items_and_a_length() {
-        let told = |text: &str| items(text).map(|items| (items.shown.join("|"), items.length));
-        assert_eq!(told("[1, (2, 3), 'a, b']"), Some(("1|(2, 3)|'a, b'".into(), 3)));
-        assert_eq!(told("{'a': 1, … 7 items}"), Some(("'a': 1".into(), 7)));
-        assert_eq!(told("(9 items)"), Some((String::new(), 9)));
-        assert_eq!(told("('x',)"), Some(("'x'".into(), 1)));
-        assert_eq!(told("[]"), Some((String::new(), 0)));
-        assert_eq!(told("'[1]'"), None);
-        assert_eq!(told("[\"it's\", '\\'']"), Some(("\"it's\"|'\\''".into(), 2)));
+        let parsed = |text: &str| items(text).map(|items| (items.shown.join("|"), items.length));
+        assert_eq!(parsed("[1, (2, 3), 'a, b']"), Some(("1|(2, 3)|'a, b'".into(), 3)));
+        assert_eq!(parsed("{'a': 1, … 7 items}"), Some(("'a': 1".into(), 7)));
+        assert_eq!(parsed("(9 items)"), Some((String::new(), 9)));
+        assert_eq!(parsed("('x',)"), Some(("'x'".into(), 1)));
+        assert_eq!(parsed("[]"), Some((String::new(), 0)));
+        assert_eq!(parsed("'[1]'"), None);
+        assert_eq!(parsed("[\"it's\", '\\'']"), Some(("\"it's\"|'\\''".into(), 2)));
     }
 
     #[test]

@@ -10,15 +10,17 @@ use std::cell::RefCell;
 
 use unflake_model::{Failure, OrderKind, Outcome, Repeats, TestId};
 
-use crate::order::victim_trial::After;
-use crate::search::minimize::{Found, LONG, Trial, fewer_by_one, parts, showing_parts, smallest};
-use crate::search::scheduler::{Answer, Desk};
+use crate::order::victim_trial::VictimTrial;
+use crate::search::minimize::{
+    Minimized, Oracle, SHORT_LIST, first_reproducing, minimize, parts, reproducing_parts, without_each,
+};
+use crate::search::scheduler::{Scheduler, SessionResult};
 
 /// The search for further culprits and cleaners stops at this many.
 pub(crate) const MANY: usize = 5;
 /// Levels of persistence: how often each list is tried, and how often the result is repeated, after
 /// its culprits and alone. Higher levels are used only when the outcome varies.
-const PATIENCE: [(usize, usize); 3] = [(1, 5), (3, 20), (12, 30)];
+const PERSISTENCE: [(usize, usize); 3] = [(1, 5), (3, 20), (12, 30)];
 /// Runs after all other tests before the outcome is called unchanged.
 const TIMES_AFTER_ALL: usize = 5;
 /// Runs without each test of the result.
@@ -42,18 +44,18 @@ pub(crate) struct Suspect {
 
 /// Result of a search.
 #[derive(Clone, Debug)]
-pub(crate) enum Answered {
+pub(crate) enum SearchConclusion {
     Depends(Box<Dependence>),
     /// The outcome varies and no order explains it. Runs alone, and how many of them differed from
     /// the first.
-    Chance {
+    Random {
         alone: u32,
         other: u32,
     },
     /// It fails only while other sessions run in parallel.
-    OnlyBesideOthers,
+    OnlyInParallel,
     /// The outcome is the same after all of them.
-    Nothing,
+    Unchanged,
     /// It could not be run alone, or is skipped.
     Unknown,
 }
@@ -76,136 +78,133 @@ pub(crate) struct Dependence {
 
 /// Searches the culprits of one test. `None`: the budget was exhausted before anything was known.
 /// `best` always holds the shortest list after which the outcome differed.
-pub(crate) async fn culprits(
-    desk: &Desk,
+pub(crate) async fn find_culprits(
+    scheduler: &Scheduler,
     suspect: &Suspect,
     thorough: bool,
     best: &RefCell<Vec<TestId>>,
-) -> Option<Answered> {
-    let mut after = After::new(desk, &suspect.test, best);
-    for (tries, times) in PATIENCE {
-        after.tries = tries;
-        let (found, showing) = search(&after, suspect).await;
-        let Some(alone) = after.first() else { return Some(Answered::Unknown) };
+) -> Option<SearchConclusion> {
+    let mut trial = VictimTrial::new(scheduler, &suspect.test, best);
+    for (tries, times) in PERSISTENCE {
+        trial.tries = tries;
+        let (found, reproducing) = search(&trial, suspect).await;
+        let Some(alone) = trial.first_alone() else { return Some(SearchConclusion::Unknown) };
         let (list, unfinished) = match found {
-            Found::Smallest(list) => (after.alive(&list), None),
-            Found::Smaller(list) => {
-                (after.alive(&list), Some("the time was over before a smaller order could be looked for".to_owned()))
+            Minimized::Minimal(list) => (trial.runnable(&list), None),
+            Minimized::Reduced(list) => {
+                (trial.runnable(&list), Some("the time was over before a smaller order could be looked for".to_owned()))
             }
-            Found::Nothing => (Vec::new(), None),
-            Found::Untried => return None,
+            Minimized::NotReproduced => (Vec::new(), None),
+            Minimized::Untried => return None,
         };
         if !list.is_empty() {
-            let list = if unfinished.is_none() { without_spare(&mut after, list).await } else { list };
-            let evidence = after.repeat(&list, times).await;
-            if after.holds(&evidence) {
+            let list = if unfinished.is_none() { without_superfluous(&mut trial, list).await } else { list };
+            let evidence = trial.repeat(&list, times).await;
+            if trial.is_significant(&evidence) {
                 let mut dependence = Dependence {
                     kind: if alone.outcome.is_failure() { OrderKind::Brittle } else { OrderKind::Victim },
                     alone: alone.outcome,
                     culprits: vec![list],
                     cleaners: Vec::new(),
                     evidence,
-                    failure: after.failure(),
+                    failure: trial.failure(),
                     each_tried: None,
                     by_loading: false,
                     unfinished,
                 };
                 if dependence.unfinished.is_none() {
-                    alternatives(&after, suspect, showing, thorough, &mut dependence).await;
-                    cleaners(&after, suspect, thorough, &mut dependence).await;
+                    alternatives(&trial, suspect, reproducing, thorough, &mut dependence).await;
+                    cleaners(&trial, suspect, thorough, &mut dependence).await;
                 }
-                return Some(Answered::Depends(Box::new(dependence)));
+                return Some(SearchConclusion::Depends(Box::new(dependence)));
             }
         }
-        if desk.is_late() {
+        if scheduler.out_of_time() {
             return None;
         }
         // Before searching with more persistence: is there anything to find, and is it not merely
         // random?
         if !suspect.seen && best.borrow().is_empty() {
-            after.tries = TIMES_AFTER_ALL;
-            if !after.shows(vec![(suspect.before.clone(), suspect.before.len())]).await[0] {
+            trial.tries = TIMES_AFTER_ALL;
+            if !trial.reproduces(vec![(suspect.before.clone(), suspect.before.len())]).await[0] {
                 break;
             }
         }
-        if after.repeat_alone(TIMES_ALONE).await > 0 {
+        if trial.repeat_alone(TIMES_ALONE).await > 0 {
             break;
         }
     }
-    let (alone, other) = after.alone();
+    let (alone, other) = trial.alone();
     let was_seen = suspect.seen || !best.borrow().is_empty();
-    Some(if was_seen || other > 0 { Answered::Chance { alone, other } } else { Answered::Nothing })
+    Some(if was_seen || other > 0 { SearchConclusion::Random { alone, other } } else { SearchConclusion::Unchanged })
 }
 
 /// A minimal list, and the parts that reproduce the change on their own, if tried.
-async fn search(after: &After<'_>, suspect: &Suspect) -> (Found<TestId>, Option<Vec<Vec<TestId>>>) {
-    let before = after.alive(&suspect.before);
+async fn search(trial: &VictimTrial<'_>, suspect: &Suspect) -> (Minimized<TestId>, Option<Vec<Vec<TestId>>>) {
+    let before = trial.runnable(&suspect.before);
     if before.is_empty() {
-        after.shows(Vec::new()).await;
-        return (Found::Nothing, None);
+        trial.reproduces(Vec::new()).await;
+        return (Minimized::NotReproduced, None);
     }
     let mut guesses = suspect.guesses.clone();
     // In an order made to bring two tests together, it is the last one.
     guesses.extend(before.last().filter(|_| suspect.seen).map(|last| vec![last.clone()]));
-    if !guesses.is_empty() {
-        let shows = after.shows(guesses.iter().map(|guess| (guess.clone(), 0)).collect()).await;
-        if let Some((guess, _)) = guesses.into_iter().zip(shows).find(|(_, shows)| *shows) {
-            return (smallest(guess, true, after).await, None);
-        }
+    if !guesses.is_empty()
+        && let Some(guess) = first_reproducing(guesses, trial).await
+    {
+        return (minimize(guess, true, trial).await, None);
     }
-    let showing = showing_parts(&before, after).await;
-    let found = match showing.first() {
-        Some(part) => smallest(part.clone(), true, after).await,
-        None => smallest(before, false, after).await,
+    let reproducing = reproducing_parts(&before, trial).await;
+    let found = match reproducing.first() {
+        Some(part) => minimize(part.clone(), true, trial).await,
+        None => minimize(before, false, trial).await,
     };
-    (found, Some(showing))
+    (found, Some(reproducing))
 }
 
 /// With randomness involved, a superfluous test can look necessary. So each one is removed several
 /// times.
-async fn without_spare(after: &mut After<'_>, mut list: Vec<TestId>) -> Vec<TestId> {
-    let tries = after.tries;
-    after.tries = tries.max(TIMES_WITHOUT);
+async fn without_superfluous(trial: &mut VictimTrial<'_>, mut list: Vec<TestId>) -> Vec<TestId> {
+    let tries = trial.tries;
+    trial.tries = tries.max(TIMES_WITHOUT);
     while list.len() > 1 {
-        let fewer = fewer_by_one(&list);
-        let shows = after.shows(fewer.iter().map(|list| (list.clone(), 0)).collect()).await;
-        let Some((shorter, _)) = fewer.into_iter().zip(shows).find(|(_, shows)| *shows) else { break };
+        let Some(shorter) = first_reproducing(without_each(&list), trial).await else { break };
         list = shorter;
     }
-    after.tries = tries;
+    trial.tries = tries;
     list
 }
 
 /// Other lists with the same effect, within the parts that reproduce it.
 async fn alternatives(
-    after: &After<'_>,
+    trial: &VictimTrial<'_>,
     suspect: &Suspect,
-    showing: Option<Vec<Vec<TestId>>>,
+    reproducing: Option<Vec<Vec<TestId>>>,
     thorough: bool,
     dependence: &mut Dependence,
 ) {
-    let mut tried = vec![after.alive(&suspect.before); usize::from(showing.is_some())];
-    let mut showing = showing.unwrap_or_default();
+    let mut tried = vec![trial.runnable(&suspect.before); usize::from(reproducing.is_some())];
+    let mut reproducing = reproducing.unwrap_or_default();
     for more in [&suspect.before, &suspect.others].into_iter().skip(tried.len()) {
-        if (thorough || more.len() <= LONG) && !after.is_over() {
-            let more = after.alive(more);
-            showing.extend(showing_parts(&more, after).await);
+        if (thorough || more.len() <= SHORT_LIST) && !trial.out_of_time() {
+            let more = trial.runnable(more);
+            reproducing.extend(reproducing_parts(&more, trial).await);
             tried.push(more);
         }
     }
-    if tried.len() == 2 && tried.iter().all(|tests| tests.len() <= LONG) {
+    if tried.len() == 2 && tried.iter().all(|tests| tests.len() <= SHORT_LIST) {
         dependence.each_tried = Some(tried.concat().len());
     }
     let culprits = &mut dependence.culprits;
-    for mut part in showing {
+    for mut part in reproducing {
         let whole = part.len();
         part.retain(|test| !culprits[0].contains(test));
         let mut known = part.len() == whole;
-        while culprits.len() < MANY && !part.is_empty() && !after.is_over() {
-            let Found::Smallest(list) = smallest(part.clone(), known, after).await else { break };
+        while culprits.len() < MANY && !part.is_empty() && !trial.out_of_time() {
+            let Minimized::Minimal(list) = minimize(part.clone(), known, trial).await else { break };
             part.retain(|test| !list.contains(test));
             known = false;
-            if after.shows(vec![(list.clone(), 0)]).await[0] {
+            if trial.reproduces(vec![(list.clone(), 0)]).await[0] {
                 culprits.push(list);
             }
         }
@@ -213,19 +212,19 @@ async fn alternatives(
 }
 
 /// Tests that undo the effect of the culprits on a victim.
-async fn cleaners(after: &After<'_>, suspect: &Suspect, thorough: bool, dependence: &mut Dependence) {
+async fn cleaners(trial: &VictimTrial<'_>, suspect: &Suspect, thorough: bool, dependence: &mut Dependence) {
     let culprit = dependence.culprits[0].clone();
-    let mut candidates = after.alive(&[&suspect.before[..], &suspect.others[..]].concat());
+    let mut candidates = trial.runnable(&[&suspect.before[..], &suspect.others[..]].concat());
     candidates.retain(|test| !dependence.culprits.iter().any(|list| list.contains(test)));
     let wanted = dependence.kind == OrderKind::Victim && dependence.evidence.seen == dependence.evidence.tried;
-    if !wanted || after.is_over() || !(thorough || candidates.len() <= LONG) {
+    if !wanted || trial.out_of_time() || !(thorough || candidates.len() <= SHORT_LIST) {
         return;
     }
     let passing = async |lists: Vec<Vec<TestId>>| {
-        let question = |list: &Vec<TestId>| after.question([&culprit[..], list].concat(), culprit.len());
-        let answers = after.desk.ask(lists.iter().map(question).collect()).await;
-        let passes = |answer: &Answer| answer.last().is_some_and(|last| last.outcome.is_pass());
-        lists.into_iter().zip(answers).filter(|(_, answer)| passes(answer)).map(|(list, _)| list).collect::<Vec<_>>()
+        let request = |list: &Vec<TestId>| trial.request([&culprit[..], list].concat(), culprit.len());
+        let results = trial.scheduler.run(lists.iter().map(request).collect()).await;
+        let passes = |result: &SessionResult| result.last().is_some_and(|last| last.outcome.is_pass());
+        lists.into_iter().zip(results).filter(|(_, result)| passes(result)).map(|(list, _)| list).collect::<Vec<_>>()
     };
     // A forked victim may pass whatever runs in between.
     if !passing(vec![Vec::new()]).await.is_empty() {
@@ -234,7 +233,7 @@ async fn cleaners(after: &After<'_>, suspect: &Suspect, thorough: bool, dependen
     for part in passing(parts(&candidates)).await {
         if part.len() == 1 {
             dependence.cleaners.extend(part);
-        } else if dependence.cleaners.len() < MANY && !after.is_over() {
+        } else if dependence.cleaners.len() < MANY && !trial.out_of_time() {
             let each = part.into_iter().map(|test| vec![test]).collect();
             dependence.cleaners.extend(passing(each).await.concat());
         }

@@ -7,7 +7,7 @@
 
 use unflake_model::SessionId;
 
-use crate::rerun::failing_test::{Case, Try};
+use crate::rerun::failing_test::{AttemptRecord, FailingTest};
 
 /// Number of fresh environments in which a test must first fail and then pass before that counts as
 /// its pattern.
@@ -22,7 +22,7 @@ pub(crate) struct Confirmation {
 
 /// What is known of the first pass of a test that had failed.
 #[derive(Debug, PartialEq)]
-pub(crate) enum Standing {
+pub(crate) enum PassStatus {
     /// In some process the test did not follow the pattern of failing first and passing later.
     Holds {
         /// It never passed in that process.
@@ -36,44 +36,47 @@ pub(crate) enum Standing {
     Unknown(String),
 }
 
-impl Standing {
+impl PassStatus {
     /// The status of `pass`, the index of one of the attempts.
-    pub(crate) fn of(case: &Case, pass: usize) -> Self {
-        if case.is_first_in_its_process(pass) {
+    pub(crate) fn of(test: &FailingTest, pass: usize) -> Self {
+        if test.is_first_in_its_process(pass) {
             return Self::Holds { only_failed: false };
         }
-        for confirmation in &case.confirmations {
-            let tries = || (pass + 1..case.tries.len()).filter(|at| case.tries[*at].session == confirmation.session);
-            let outcome = |at: usize| case.tries[at].outcome;
+        for confirmation in &test.confirmations {
+            let attempts =
+                || (pass + 1..test.attempts.len()).filter(|at| test.attempts[*at].session == confirmation.session);
+            let outcome = |at: usize| test.attempts[at].outcome;
             match &confirmation.end {
                 None => return Self::Open,
-                Some(Err(why)) => return Self::Unknown(format!("it could not be run in a fresh environment: {why}")),
+                Some(Err(reason)) => {
+                    return Self::Unknown(format!("it could not be run in a fresh environment: {reason}"));
+                }
                 Some(Ok(())) => {}
             }
-            if tries().any(|at| outcome(at).is_pass() && case.is_first_in_its_process(at)) {
+            if attempts().any(|at| outcome(at).is_pass() && test.is_first_in_its_process(at)) {
                 return Self::Holds { only_failed: false };
             }
-            if tries().any(|at| outcome(at).is_pass()) {
+            if attempts().any(|at| outcome(at).is_pass()) {
                 continue;
             }
-            if tries().any(|at| !outcome(at).is_failure()) {
+            if attempts().any(|at| !outcome(at).is_failure()) {
                 return Self::Unknown("it was skipped in a fresh environment".to_owned());
             }
-            if tries().next().is_none() {
+            if attempts().next().is_none() {
                 return Self::Unknown("it was not run in a fresh environment".to_owned());
             }
             return Self::Holds { only_failed: true };
         }
-        if case.confirmations.len() < ENVIRONMENTS { Self::Open } else { Self::Refuted }
+        if test.confirmations.len() < ENVIRONMENTS { Self::Open } else { Self::Refuted }
     }
 }
 
-impl Case {
+impl FailingTest {
     /// How often to rerun the test in the next fresh environment, if its pass needs confirmation.
     pub(crate) fn to_confirm(&self) -> Option<u32> {
         let pass = self.pass()?;
         let under_way = self.confirmations.iter().any(|one| one.end.is_none());
-        let wanted = self.never_excuse.is_none() && !under_way && Standing::of(self, pass) == Standing::Open;
+        let wanted = self.never_excuse.is_none() && !under_way && PassStatus::of(self, pass) == PassStatus::Open;
         wanted.then(|| self.before_in_its_process(pass).count() as u32)
     }
 
@@ -83,14 +86,14 @@ impl Case {
     }
 
     /// Earlier attempts at this test in the same process.
-    fn before_in_its_process(&self, at: usize) -> impl Iterator<Item = &Try> {
-        let environment = self.tries[at].environment;
-        self.tries[..at].iter().filter(move |one| one.environment == environment)
+    fn before_in_its_process(&self, at: usize) -> impl Iterator<Item = &AttemptRecord> {
+        let environment = self.attempts[at].environment;
+        self.attempts[..at].iter().filter(move |one| one.environment == environment)
     }
 
     /// Number of processes whose first attempt failed, and number of processes.
     pub(crate) fn failed_first(&self) -> (usize, usize) {
-        let first: Vec<usize> = (0..self.tries.len()).filter(|at| self.is_first_in_its_process(*at)).collect();
-        (first.iter().filter(|at| self.tries[**at].outcome.is_failure()).count(), first.len())
+        let first: Vec<usize> = (0..self.attempts.len()).filter(|at| self.is_first_in_its_process(*at)).collect();
+        (first.iter().filter(|at| self.attempts[**at].outcome.is_failure()).count(), first.len())
     }
 }

@@ -12,10 +12,10 @@ use unflake_model::{
     Session, SessionId, TestId,
 };
 
-use crate::change_impact::unaffected::{AT_BASE, AtBase, Before, HERE, Next};
+use crate::change_impact::unaffected::{AT_BASE, AtBase, HERE, NextCheck, PrecedingTests};
 use crate::rerun::confirmation::Confirmation;
-use crate::rerun::failing_test::{Case, NotMade, how};
-use crate::{NeverExcuse, Technique};
+use crate::rerun::failing_test::{FailingTest, MissingAttempts, failure_site};
+use crate::{NeverExcuse, Recordings, Technique};
 
 /// With fewer failing tests than this, no share of them is too many.
 const NEVER_TOO_MANY_BELOW: usize = 10;
@@ -67,13 +67,13 @@ pub struct Ladder {
     processes: BTreeMap<EnvironmentId, Vec<TestId>>,
     /// Suite processes that ran more than one test.
     shared: BTreeSet<EnvironmentId>,
-    stage: Stage,
+    stage: LadderStage,
     /// Whether there were too many failures for any rung but the first.
     too_many: bool,
-    asked: u32,
+    requested: u32,
     /// Tests that have failed, in the order of their first failure.
-    cases: Vec<Case>,
-    case_of: HashMap<TestId, usize>,
+    failing: Vec<FailingTest>,
+    failing_at: HashMap<TestId, usize>,
     /// Sessions that confirm passes, with the index of their test.
     confirming: HashMap<SessionId, usize>,
     /// Tests of each suite process in execution order, where processes live on.
@@ -81,11 +81,11 @@ pub struct Ladder {
     /// What changed, or why that is unknown.
     compared: Option<Result<Comparison, String>>,
     /// Sessions of the change impact check, with the index of their test.
-    suspecting: HashMap<SessionId, (usize, Next)>,
+    suspecting: HashMap<SessionId, (usize, NextCheck)>,
 }
 
 #[derive(Clone, Copy, PartialEq)]
-enum Stage {
+enum LadderStage {
     Suite,
     /// A whole process once more, where a test could not be repeated in it.
     Again,
@@ -107,11 +107,11 @@ impl Ladder {
             isolated: false,
             processes: BTreeMap::new(),
             shared: BTreeSet::new(),
-            stage: Stage::Suite,
+            stage: LadderStage::Suite,
             too_many: false,
-            asked: 0,
-            cases: Vec::new(),
-            case_of: HashMap::new(),
+            requested: 0,
+            failing: Vec::new(),
+            failing_at: HashMap::new(),
             confirming: HashMap::new(),
             ran: HashMap::new(),
             compared: None,
@@ -125,7 +125,7 @@ impl Ladder {
         self
     }
 
-    fn hear_attempt(&mut self, attempt: &Attempt) {
+    fn observe_attempt(&mut self, attempt: &Attempt) {
         if self.isolated && matches!(attempt.purpose, Purpose::Suite | Purpose::Again) {
             self.processes.entry(attempt.environment).or_default().push(attempt.test.clone());
         }
@@ -136,72 +136,72 @@ impl Ladder {
             }
         }
         let suspected = self.suspecting.get(&attempt.session);
-        if let Some((at, Next::BaseAfterOthers)) = suspected {
-            let case = &mut self.cases[*at];
-            if case.test == attempt.test {
+        if let Some((at, NextCheck::BaseAfterOthers)) = suspected {
+            let failing_test = &mut self.failing[*at];
+            if failing_test.test == attempt.test {
                 // In another tree it may fail because an uncommitted file is missing.
-                if attempt.outcome.is_failure() && how(attempt) != case.how {
-                    case.suspicion.no_base = Some("it fails there in another way".to_owned());
+                if attempt.outcome.is_failure() && failure_site(attempt) != failing_test.first_failure {
+                    failing_test.suspicion.no_base = Some("it fails there in another way".to_owned());
                 } else {
-                    case.suspicion.after_others = Some(attempt.outcome);
+                    failing_test.suspicion.after_others = Some(attempt.outcome);
                 }
             }
             return;
         }
-        if let Some((at, Next::Base)) = suspected {
-            return self.cases[*at].suspicion.at_base.push(attempt.outcome);
+        if let Some((at, NextCheck::Base)) = suspected {
+            return self.failing[*at].suspicion.at_base.push(attempt.outcome);
         }
-        if let Some((at, Next::Here)) = suspected {
-            self.cases[*at].suspicion.here.push(attempt.outcome);
+        if let Some((at, NextCheck::Here)) = suspected {
+            self.failing[*at].suspicion.here.push(attempt.outcome);
         }
-        let at = match self.case_of.get(&attempt.test) {
+        let at = match self.failing_at.get(&attempt.test) {
             Some(at) => *at,
             // A test that passed in the suite and fails while another failure is examined is no
             // failure of the suite.
             None if attempt.outcome.is_failure() && attempt.purpose == Purpose::Suite => {
-                self.case_of.insert(attempt.test.clone(), self.cases.len());
-                self.cases.push(Case::new(attempt.test.clone()));
-                self.cases.len() - 1
+                self.failing_at.insert(attempt.test.clone(), self.failing.len());
+                self.failing.push(FailingTest::new(attempt.test.clone()));
+                self.failing.len() - 1
             }
             None => return,
         };
-        self.cases[at].hear(attempt, &self.never_excuse);
+        self.failing[at].observe(attempt, &self.never_excuse);
     }
 
-    fn hear_end(&mut self, session: SessionId, left: &[TestId], why: Option<&str>) {
+    fn observe_end(&mut self, session: SessionId, left: &[TestId], why: Option<&str>) {
         if let Some(at) = self.confirming.remove(&session) {
             let left = (!left.is_empty()).then(|| why.unwrap_or("its session ended before").to_owned());
-            if let Some(confirmation) = self.cases[at].confirmations.last_mut() {
+            if let Some(confirmation) = self.failing[at].confirmations.last_mut() {
                 confirmation.end = Some(left.map_or(Ok(()), Err));
             }
         } else if let Some((at, next)) = self.suspecting.remove(&session) {
-            let suspicion = &mut self.cases[at].suspicion;
+            let suspicion = &mut self.failing[at].suspicion;
             match next {
-                Next::Before => {
-                    if let Some(before) = &mut suspicion.before {
-                        before.whole = left.is_empty();
+                NextCheck::PrecedingTests => {
+                    if let Some(preceding) = &mut suspicion.preceding {
+                        preceding.complete = left.is_empty();
                     }
                 }
-                Next::Base | Next::BaseAfterOthers if !left.is_empty() => {
+                NextCheck::Base | NextCheck::BaseAfterOthers if !left.is_empty() => {
                     suspicion.no_base = Some(why.unwrap_or("its session ended before").to_owned());
                 }
                 _ => {}
             }
         } else if let Some(why) = why {
             for test in left {
-                if let Some(at) = self.case_of.get(test) {
-                    self.cases[*at].left_out(why);
+                if let Some(at) = self.failing_at.get(test) {
+                    self.failing[*at].left_out(why);
                 }
             }
         }
     }
 
-    fn hear_dependencies(&mut self, session: SessionId, test: &TestId, on: &Dependencies) {
-        if let Some((at, Next::Before)) = self.suspecting.get(&session) {
-            let before = self.cases[*at].suspicion.before.get_or_insert_default();
-            before.on.push((test.clone(), Box::new(on.clone())));
-        } else if let Some(at) = self.case_of.get(test) {
-            self.cases[*at].depends = Some(Box::new(on.clone()));
+    fn observe_dependencies(&mut self, session: SessionId, test: &TestId, on: &Dependencies) {
+        if let Some((at, NextCheck::PrecedingTests)) = self.suspecting.get(&session) {
+            let preceding = self.failing[*at].suspicion.preceding.get_or_insert_default();
+            preceding.dependencies.push((test.clone(), Box::new(on.clone())));
+        } else if let Some(at) = self.failing_at.get(test) {
+            self.failing[*at].depends = Some(Box::new(on.clone()));
         }
     }
 
@@ -209,17 +209,18 @@ impl Ladder {
     fn sessions_to_intersect(&mut self) -> Vec<Session> {
         let (Some(granularity), Some(Ok(compared))) = (self.rungs.intersect, &self.compared) else { return Vec::new() };
         let mut wanted = Vec::new();
-        for (at, case) in self.cases.iter().enumerate() {
-            if case.pass().is_some() || case.never_excuse.is_some() {
+        for (at, failing_test) in self.failing.iter().enumerate() {
+            if failing_test.pass().is_some() || failing_test.never_excuse.is_some() {
                 continue;
             }
-            let before = self.ran_before(case);
-            match case.suspicion.next(&case.test, before, compared, granularity, self.rungs.verify_base) {
-                Next::Nothing => {}
-                Next::Before => wanted.push((at, Next::Before, before.to_vec())),
-                Next::BaseAfterOthers => {
-                    let there = compared.passed.get(&case.test).cloned().unwrap_or_default();
-                    wanted.push((at, Next::BaseAfterOthers, there));
+            let before = self.ran_before(failing_test);
+            match failing_test.suspicion.next(&failing_test.test, before, compared, granularity, self.rungs.verify_base)
+            {
+                NextCheck::Nothing => {}
+                NextCheck::PrecedingTests => wanted.push((at, NextCheck::PrecedingTests, before.to_vec())),
+                NextCheck::BaseAfterOthers => {
+                    let there = compared.passed.get(&failing_test.test).cloned().unwrap_or_default();
+                    wanted.push((at, NextCheck::BaseAfterOthers, there));
                 }
                 next => wanted.push((at, next, Vec::new())),
             }
@@ -227,15 +228,15 @@ impl Ladder {
         let place = Placement::Fresh(self.rungs.fresh_by);
         let mut sessions = Vec::new();
         for (at, next, mut tests) in wanted {
-            tests.push(self.cases[at].test.clone());
+            tests.push(self.failing[at].test.clone());
             let (purpose, times, depends) = match next {
-                Next::Before => (Purpose::Again, 1, Some(granularity)),
-                Next::Base => (Purpose::Base, AT_BASE, Some(Granularity::File)),
-                Next::BaseAfterOthers => (Purpose::Base, 1, Some(Granularity::File)),
+                NextCheck::PrecedingTests => (Purpose::Again, 1, Some(granularity)),
+                NextCheck::Base => (Purpose::Base, AT_BASE, Some(Granularity::File)),
+                NextCheck::BaseAfterOthers => (Purpose::Base, 1, Some(Granularity::File)),
                 _ => (Purpose::Fresh, HERE, None),
             };
-            if next == Next::Before {
-                self.cases[at].suspicion.before = Some(Before::default());
+            if next == NextCheck::PrecedingTests {
+                self.failing[at].suspicion.preceding = Some(PrecedingTests::default());
             }
             for _ in 0..times {
                 let session = Session { depends, ..self.session(purpose, place, tests.clone(), 0) };
@@ -247,23 +248,27 @@ impl Ladder {
     }
 
     /// Tests that had run in the process in which a test first failed.
-    fn ran_before(&self, case: &Case) -> &[TestId] {
-        let ran = self.ran.get(&case.tries[0].environment).map_or(&[][..], Vec::as_slice);
-        ran.iter().position(|test| *test == case.test).map_or(&[], |at| &ran[..at])
+    fn ran_before(&self, failing_test: &FailingTest) -> &[TestId] {
+        let ran = self.ran.get(&failing_test.attempts[0].environment).map_or(&[][..], Vec::as_slice);
+        ran.iter().position(|test| *test == failing_test.test).map_or(&[], |at| &ran[..at])
     }
 
     fn undecided(&self) -> Vec<TestId> {
-        self.cases.iter().filter(|case| case.pass().is_none()).map(|case| case.test.clone()).collect()
+        self.failing
+            .iter()
+            .filter(|failing_test| failing_test.pass().is_none())
+            .map(|failing_test| failing_test.test.clone())
+            .collect()
     }
 
     fn are_too_many(&self) -> bool {
-        let failing = self.cases.len();
+        let failing = self.failing.len();
         failing >= NEVER_TOO_MANY_BELOW && failing as f64 * 100.0 >= self.rungs.too_many * self.suite.len() as f64
     }
 
     fn session(&mut self, purpose: Purpose, place: Placement, tests: Vec<TestId>, again: u32) -> Session {
-        let id = SessionId(self.asked);
-        self.asked += 1;
+        let id = SessionId(self.requested);
+        self.requested += 1;
         Session { place, again, ..Session::fresh(id, purpose, Isolation::Fork, tests) }
     }
 
@@ -276,8 +281,12 @@ impl Ladder {
         if self.rungs.immediate == 0 {
             return Vec::new();
         }
-        let failed: BTreeSet<EnvironmentId> =
-            self.cases.iter().filter(|case| case.tries.len() == 1).map(|case| case.tries[0].environment).collect();
+        let failed: BTreeSet<EnvironmentId> = self
+            .failing
+            .iter()
+            .filter(|failing_test| failing_test.attempts.len() == 1)
+            .map(|failing_test| failing_test.attempts[0].environment)
+            .collect();
         let again: Vec<Vec<TestId>> =
             failed.into_iter().filter_map(|environment| processes.remove(&environment)).collect();
         let place = Placement::Fresh(Isolation::Process);
@@ -285,8 +294,8 @@ impl Ladder {
     }
 
     /// Whether the process of its first failure ran nothing else.
-    fn was_alone(&self, case: &Case) -> bool {
-        self.isolated && !self.shared.contains(&case.tries[0].environment)
+    fn was_alone(&self, failing_test: &FailingTest) -> bool {
+        self.isolated && !self.shared.contains(&failing_test.attempts[0].environment)
     }
 
     /// Reruns after the suite: in the same process, or in its own where that has ended.
@@ -297,8 +306,9 @@ impl Ladder {
         let again = self.rungs.at_end - 1;
         if self.isolated {
             // In parallel with others, or after them, the state differs.
-            let alone = |case: &&Case| case.pass().is_none() && self.was_alone(case);
-            let tests: Vec<TestId> = self.cases.iter().filter(alone).map(|case| case.test.clone()).collect();
+            let alone = |failing_test: &&FailingTest| failing_test.pass().is_none() && self.was_alone(failing_test);
+            let tests: Vec<TestId> =
+                self.failing.iter().filter(alone).map(|failing_test| failing_test.test.clone()).collect();
             let place = Placement::Fresh(Isolation::Process);
             return tests.into_iter().map(|test| self.session(Purpose::AtEnd, place, vec![test], again)).collect();
         }
@@ -314,19 +324,20 @@ impl Ladder {
         let mut sessions = Vec::new();
         if round <= self.rungs.fresh && !self.too_many {
             // A test with its own process was in a fresh environment from the start.
-            let wanted = |case: &&Case| case.pass().is_none() && !self.was_alone(case);
-            let tests: Vec<TestId> = self.cases.iter().filter(wanted).map(|case| case.test.clone()).collect();
+            let wanted = |failing_test: &&FailingTest| failing_test.pass().is_none() && !self.was_alone(failing_test);
+            let tests: Vec<TestId> =
+                self.failing.iter().filter(wanted).map(|failing_test| failing_test.test.clone()).collect();
             for test in tests {
                 let depends = self.rungs.intersect.filter(|_| round == 1);
                 sessions.push(Session { depends, ..self.session(Purpose::Fresh, place, vec![test], 0) });
             }
         }
         if self.rungs.fresh > 0 {
-            for at in 0..self.cases.len() {
-                let Some(again) = self.cases[at].to_confirm() else { continue };
-                let session = self.session(Purpose::Fresh, place, vec![self.cases[at].test.clone()], again);
+            for at in 0..self.failing.len() {
+                let Some(again) = self.failing[at].to_confirm() else { continue };
+                let session = self.session(Purpose::Fresh, place, vec![self.failing[at].test.clone()], again);
                 self.confirming.insert(session.id, at);
-                self.cases[at].confirmations.push(Confirmation { session: session.id, end: None });
+                self.failing[at].confirmations.push(Confirmation { session: session.id, end: None });
                 sessions.push(session);
             }
         }
@@ -335,7 +346,7 @@ impl Ladder {
 }
 
 impl Technique for Ladder {
-    fn hear(&mut self, observation: &Observation) {
+    fn observe(&mut self, observation: &Observation, _: Recordings<'_>) {
         match observation {
             Observation::Listed { tests, isolated, .. } => {
                 let ids = tests.iter().map(|test| &test.id).filter(|test| !self.left_out.contains(test));
@@ -343,63 +354,63 @@ impl Technique for Ladder {
                 self.isolated = *isolated;
             }
             Observation::Compared(compared) => self.compared = Some((**compared).clone()),
-            Observation::Depends { session, test, on } => self.hear_dependencies(*session, test, on),
-            Observation::Attempted(attempt) => self.hear_attempt(attempt),
+            Observation::Depends { session, test, on } => self.observe_dependencies(*session, test, on),
+            Observation::Attempted(attempt) => self.observe_attempt(attempt),
             Observation::SessionEnded { session, left, why } => {
-                self.hear_end(*session, left, why.as_deref());
+                self.observe_end(*session, left, why.as_deref());
             }
             _ => {}
         }
     }
 
-    fn ask(&mut self) -> Vec<Session> {
-        if self.asked == 0 {
+    fn next_sessions(&mut self, _: Recordings<'_>) -> Vec<Session> {
+        if self.requested == 0 {
             let suite = self.suite.clone();
             return vec![self.session(Purpose::Suite, Placement::Live, suite, self.rungs.immediate)];
         }
         loop {
             self.stage = match self.stage {
-                Stage::Suite => {
+                LadderStage::Suite => {
                     self.too_many = self.are_too_many();
-                    Stage::Again
+                    LadderStage::Again
                 }
-                Stage::Again => Stage::AtEnd,
-                Stage::AtEnd => Stage::Fresh(1),
-                Stage::Fresh(round) => Stage::Fresh(round + 1),
-                Stage::Intersect => Stage::Intersect,
-                Stage::Over => return Vec::new(),
+                LadderStage::Again => LadderStage::AtEnd,
+                LadderStage::AtEnd => LadderStage::Fresh(1),
+                LadderStage::Fresh(round) => LadderStage::Fresh(round + 1),
+                LadderStage::Intersect => LadderStage::Intersect,
+                LadderStage::Over => return Vec::new(),
             };
             let sessions = match self.stage {
-                Stage::Again => self.processes_again(),
-                Stage::AtEnd => self.sessions_at_end(),
-                Stage::Fresh(round) => self.fresh_sessions(round),
-                Stage::Intersect => self.sessions_to_intersect(),
-                Stage::Suite | Stage::Over => Vec::new(),
+                LadderStage::Again => self.processes_again(),
+                LadderStage::AtEnd => self.sessions_at_end(),
+                LadderStage::Fresh(round) => self.fresh_sessions(round),
+                LadderStage::Intersect => self.sessions_to_intersect(),
+                LadderStage::Suite | LadderStage::Over => Vec::new(),
             };
             if !sessions.is_empty() {
                 return sessions;
             }
             match self.stage {
-                Stage::Fresh(_) => self.stage = Stage::Intersect,
-                Stage::Intersect => self.stage = Stage::Over,
+                LadderStage::Fresh(_) => self.stage = LadderStage::Intersect,
+                LadderStage::Intersect => self.stage = LadderStage::Over,
                 _ => {}
             }
         }
     }
 
-    fn findings(&self) -> Vec<Finding> {
-        let over = self.stage == Stage::Over;
-        let not_made = NotMade {
-            rerun: match over {
+    fn findings(&self, _: Recordings<'_>) -> Vec<Finding> {
+        let is_over = self.stage == LadderStage::Over;
+        let missing = MissingAttempts {
+            rerun: match is_over {
                 _ if self.too_many => Some(format!(
                     "{} of {} tests fail: too many to be chance, so they were not run again later",
-                    self.cases.len(),
+                    self.failing.len(),
                     self.suite.len()
                 )),
                 true => None,
                 false => Some("the run ended before it could be run again".to_owned()),
             },
-            confirmation: match over {
+            confirmation: match is_over {
                 _ if self.rungs.fresh == 0 => Some("fresh environments are not wanted"),
                 true => None,
                 false => Some("the run ended before it could be run in a fresh environment"),
@@ -411,10 +422,10 @@ impl Technique for Ladder {
         };
         let compared = self.compared.as_ref().zip(self.rungs.intersect);
         let mut findings = Vec::new();
-        for case in &self.cases {
-            findings.push(case.finding(&not_made, self.isolated, &in_company, compared));
-            if let Some((compared, granularity)) = compared.filter(|_| case.is_suspected()) {
-                findings.extend(case.suspicion.finding(&case.test, compared, granularity));
+        for failing_test in &self.failing {
+            findings.push(failing_test.finding(&missing, self.isolated, &in_company, compared));
+            if let Some((compared, granularity)) = compared.filter(|_| failing_test.is_suspected()) {
+                findings.extend(failing_test.suspicion.finding(&failing_test.test, compared, granularity));
             }
         }
         findings

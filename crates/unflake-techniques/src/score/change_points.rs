@@ -7,28 +7,28 @@
 //! cut costs the probability of a code change; so two failures in a row break a test that never
 //! failed, and mean nothing in one that often does.
 
-use std::sync::OnceLock;
+use std::sync::LazyLock;
 
 use crate::score::estimate::ScoredRun;
-use crate::stats::beta::{Prior, shared};
+use crate::stats::beta::BetaPrior;
 
 /// Limits on runs and on blocks of equal outcomes that are considered.
 pub(crate) const MOST_RUNS: usize = 1000;
 const MOST_BLOCKS: usize = 400;
 
 /// Probability of a change per run.
-const CHANGE: f64 = 1.0 / 200.0;
+const CHANGE_RATE: f64 = 1.0 / 200.0;
 /// Prior probabilities of the behaviours.
 const STEADY: f64 = 0.75;
 const BROKEN: f64 = 0.24;
 const BURSTY: f64 = 0.01;
 /// Probability that a run of a broken test passes by mistake.
-const BY_MISTAKE: f64 = 0.001;
+const PASS_WHEN_BROKEN: f64 = 0.001;
 /// Confidence of the bounds of a change.
-const SURE: f64 = 0.9;
+const CONFIDENCE: f64 = 0.9;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum Behaviour {
     Steady,
     Bursty,
     Broken,
@@ -36,7 +36,7 @@ pub(crate) enum Kind {
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Segment {
-    pub(crate) kind: Kind,
+    pub(crate) kind: Behaviour,
     /// The first run of it, and the first after it.
     pub(crate) begin: usize,
     pub(crate) end: usize,
@@ -47,7 +47,7 @@ pub(crate) struct Segment {
 
 /// Prefix sums over runs, so that any segment is a difference of two.
 #[derive(Clone, Copy, Default)]
-struct Sums {
+struct PrefixSums {
     runs: usize,
     /// Failures of both kinds, those proven flaky, and failures directly after a failure.
     failed: usize,
@@ -57,7 +57,7 @@ struct Sums {
     recovered: usize,
 }
 
-impl Sums {
+impl PrefixSums {
     fn then(self, before: Option<ScoredRun>, seen: ScoredRun) -> Self {
         let fails = seen != ScoredRun::Passed;
         let after_failure = before.is_some_and(|before| before != ScoredRun::Passed);
@@ -71,40 +71,36 @@ impl Sums {
     }
 }
 
-struct Evidence {
-    rate: &'static Prior,
-    bursts: &'static Prior,
-    length: &'static Prior,
+struct SegmentLikelihood {
+    rate: &'static BetaPrior,
+    bursts: &'static BetaPrior,
+    length: &'static BetaPrior,
 }
 
-impl Evidence {
+impl SegmentLikelihood {
     fn new() -> Self {
-        static RATE: OnceLock<Prior> = OnceLock::new();
-        static BURSTS: OnceLock<Prior> = OnceLock::new();
-        static LENGTH: OnceLock<Prior> = OnceLock::new();
-        Self {
-            rate: shared(&RATE, 0.2, 4.0, MOST_RUNS),
-            bursts: shared(&BURSTS, 0.2, 10.0, MOST_RUNS),
-            length: shared(&LENGTH, 2.0, 1.0, MOST_RUNS),
-        }
+        static RATE: LazyLock<BetaPrior> = LazyLock::new(|| BetaPrior::new(0.2, 4.0, MOST_RUNS));
+        static BURSTS: LazyLock<BetaPrior> = LazyLock::new(|| BetaPrior::new(0.2, 10.0, MOST_RUNS));
+        static LENGTH: LazyLock<BetaPrior> = LazyLock::new(|| BetaPrior::new(2.0, 1.0, MOST_RUNS));
+        Self { rate: &RATE, bursts: &BURSTS, length: &LENGTH }
     }
 
     /// Log-likelihood of the runs between two prefix sums as a segment of this behaviour.
-    fn of(&self, kind: Kind, from: &Sums, to: &Sums, before: Option<ScoredRun>) -> f64 {
+    fn of(&self, kind: Behaviour, from: &PrefixSums, to: &PrefixSums, before: Option<ScoredRun>) -> f64 {
         let runs = to.runs - from.runs;
         let failed = to.failed - from.failed;
         match kind {
-            Kind::Steady => STEADY.ln() + self.rate.evidence(failed, runs - failed),
-            Kind::Broken if to.flaked > from.flaked => f64::NEG_INFINITY,
-            Kind::Broken => {
+            Behaviour::Steady => STEADY.ln() + self.rate.evidence(failed, runs - failed),
+            Behaviour::Broken if to.flaked > from.flaked => f64::NEG_INFINITY,
+            Behaviour::Broken => {
                 let passed = (runs - failed) as f64;
-                BROKEN.ln() + passed * BY_MISTAKE.ln() + failed as f64 * (1.0 - BY_MISTAKE).ln()
+                BROKEN.ln() + passed * PASS_WHEN_BROKEN.ln() + failed as f64 * (1.0 - PASS_WHEN_BROKEN).ln()
             }
-            Kind::Bursty => {
+            Behaviour::Bursty => {
                 // The run before the segment does not belong to it.
                 let (mut again, mut recovered) = (to.again - from.again, to.recovered - from.recovered);
                 if before.is_some_and(|before| before != ScoredRun::Passed) && runs > 0 {
-                    let first_fails = again + recovered > 0 && failed > 0 && self.first_fails(from, to);
+                    let first_fails = again + recovered > 0 && failed > 0 && Self::first_fails(from, to);
                     again -= usize::from(first_fails);
                     recovered -= usize::from(!first_fails && recovered > 0);
                 }
@@ -117,7 +113,7 @@ impl Evidence {
 
     /// Whether a segment that follows a failure begins with one: it then counts one repeated
     /// failure too many.
-    fn first_fails(&self, from: &Sums, to: &Sums) -> bool {
+    fn first_fails(from: &PrefixSums, to: &PrefixSums) -> bool {
         to.again > from.again
     }
 }
@@ -128,21 +124,21 @@ pub(crate) fn segments(runs: &[ScoredRun]) -> Vec<Segment> {
     if runs.is_empty() {
         return Vec::new();
     }
-    let mut sums = vec![Sums::default()];
+    let mut sums = vec![PrefixSums::default()];
     for (at, seen) in runs.iter().enumerate() {
         sums.push(sums[at].then(at.checked_sub(1).map(|before| runs[before]), *seen));
     }
-    let evidence = Evidence::new();
+    let likelihood = SegmentLikelihood::new();
     let cuts = cuts(runs);
     // best[i]: the most probable division of everything before cuts[i], and its last segment.
-    let mut best: Vec<(f64, usize, Kind)> = vec![(0.0, 0, Kind::Steady)];
+    let mut best: Vec<(f64, usize, Behaviour)> = vec![(0.0, 0, Behaviour::Steady)];
     for end in 1..cuts.len() {
-        let mut here = (f64::NEG_INFINITY, 0, Kind::Steady);
+        let mut here = (f64::NEG_INFINITY, 0, Behaviour::Steady);
         for begin in 0..end {
             let before = cuts[begin].checked_sub(1).map(|before| runs[before]);
-            let cost = if begin == 0 { 0.0 } else { CHANGE.ln() };
-            for kind in [Kind::Steady, Kind::Bursty, Kind::Broken] {
-                let likely = evidence.of(kind, &sums[cuts[begin]], &sums[cuts[end]], before);
+            let cost = if begin == 0 { 0.0 } else { CHANGE_RATE.ln() };
+            for kind in [Behaviour::Steady, Behaviour::Bursty, Behaviour::Broken] {
+                let likely = likelihood.of(kind, &sums[cuts[begin]], &sums[cuts[end]], before);
                 let total = best[begin].0 + cost + likely;
                 if total > here.0 {
                     here = (total, begin, kind);
@@ -160,7 +156,7 @@ pub(crate) fn segments(runs: &[ScoredRun]) -> Vec<Segment> {
     }
     found.reverse();
     for at in 1..found.len() {
-        bound(&mut found, at, &sums, runs, &evidence);
+        bound(&mut found, at, &sums, runs, &likelihood);
     }
     found
 }
@@ -177,21 +173,21 @@ fn cuts(runs: &[ScoredRun]) -> Vec<usize> {
 }
 
 /// Bounds of the change with which a segment begins, everything else fixed.
-fn bound(found: &mut [Segment], at: usize, sums: &[Sums], runs: &[ScoredRun], evidence: &Evidence) {
+fn bound(found: &mut [Segment], at: usize, sums: &[PrefixSums], runs: &[ScoredRun], likelihood: &SegmentLikelihood) {
     let (before, after) = (found[at - 1], found[at]);
     let places: Vec<usize> = (before.begin + 1..after.end).collect();
     let likely: Vec<f64> = places
         .iter()
         .map(|&place| {
             let first = before.begin.checked_sub(1).map(|at| runs[at]);
-            evidence.of(before.kind, &sums[before.begin], &sums[place], first)
-                + evidence.of(after.kind, &sums[place], &sums[after.end], Some(runs[place - 1]))
+            likelihood.of(before.kind, &sums[before.begin], &sums[place], first)
+                + likelihood.of(after.kind, &sums[place], &sums[after.end], Some(runs[place - 1]))
         })
         .collect();
     let most = likely.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let weights: Vec<f64> = likely.iter().map(|one| (one - most).exp()).collect();
     let all: f64 = weights.iter().sum();
-    let tail = (1.0 - SURE) / 2.0 * all;
+    let tail = (1.0 - CONFIDENCE) / 2.0 * all;
     let reach = |mut order: Box<dyn Iterator<Item = usize>>| {
         let mut sum = 0.0;
         order.by_ref().find(|&at| {

@@ -3,7 +3,7 @@
 //! Recent runs weigh more. Breakages do not raise the score: runs in which the test, or something
 //! else such as a machine, was broken are excluded. Tests with few runs have wide bounds.
 
-use crate::score::change_points::{Kind, MOST_RUNS, Segment, segments};
+use crate::score::change_points::{Behaviour, MOST_RUNS, Segment, segments};
 use crate::stats::beta::quantile;
 
 /// How a test ended in one run.
@@ -26,7 +26,7 @@ const PASSES: f64 = 4.0;
 /// The 90 % interval of the rate.
 const BOUNDS: [f64; 2] = [0.05, 0.95];
 /// Minimum failure rate before a change for a test to be reported as fixed or newly flaky.
-const WORTH_SAYING: f64 = 0.01;
+const REPORTED_RATE: f64 = 0.01;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Score {
@@ -80,15 +80,15 @@ pub fn score(runs: &[ScoredRun]) -> Score {
     let skipped = runs.len().saturating_sub(MOST_RUNS);
     let runs = &runs[skipped..];
     let segments = segments(runs);
-    let counted = Counted::of(runs, &segments);
+    let counted = WeightedCounts::of(runs, &segments);
     let last = segments.last();
     let usual = (FAILURES + counted.failed, PASSES + counted.passed);
     let (a, b) = last.and_then(|last| after_last(last, runs)).unwrap_or(usual);
     let within =
         |segment: &Segment| runs[segment.begin..segment.end].iter().filter(|seen| **seen != ScoredRun::Passed).count();
     let state = match last {
-        Some(segment) if segment.kind == Kind::Broken => TestHealth::Broken,
-        Some(segment) if segment.kind == Kind::Bursty => TestHealth::Bursty,
+        Some(segment) if segment.kind == Behaviour::Broken => TestHealth::Broken,
+        Some(segment) if segment.kind == Behaviour::Bursty => TestHealth::Bursty,
         Some(segment) if within(segment) > 0 => TestHealth::Flaky,
         _ => TestHealth::Sound,
     };
@@ -103,7 +103,7 @@ pub fn score(runs: &[ScoredRun]) -> Score {
         probability: a / (a + b),
         low,
         high,
-        runs: runs.len() - counted.set_apart,
+        runs: runs.len() - counted.excluded,
         failures: counted.failures,
         broken: counted.broken,
         state,
@@ -150,23 +150,23 @@ fn weight_of(runs: usize) -> f64 {
 }
 
 #[derive(Default)]
-struct Counted {
+struct WeightedCounts {
     /// Weighted.
     failed: f64,
     passed: f64,
     failures: usize,
     broken: usize,
-    set_apart: usize,
+    excluded: usize,
 }
 
-impl Counted {
+impl WeightedCounts {
     fn of(runs: &[ScoredRun], segments: &[Segment]) -> Self {
         let fade = 0.5_f64.powf(1.0 / HALF_LIFE);
-        let (mut counted, mut weight, mut later) = (Self::default(), 1.0, None::<Kind>);
+        let (mut counted, mut weight, mut later) = (Self::default(), 1.0, None::<Behaviour>);
         for segment in segments.iter().rev() {
             let part = &runs[segment.begin..segment.end];
-            if segment.kind == Kind::Broken {
-                counted.set_apart += part.len();
+            if segment.kind == Behaviour::Broken {
+                counted.excluded += part.len();
                 counted.broken += part.iter().filter(|seen| **seen == ScoredRun::Failed).count();
                 continue;
             }
@@ -188,7 +188,7 @@ impl Counted {
 
 /// For a bursty test the last run is most informative: failures and passes after runs like it.
 fn after_last(last: &Segment, runs: &[ScoredRun]) -> Option<(f64, f64)> {
-    if last.kind != Kind::Bursty {
+    if last.kind != Behaviour::Bursty {
         return None;
     }
     let part = &runs[last.begin..last.end];
@@ -208,10 +208,10 @@ fn since(runs: &[ScoredRun], segments: &[Segment]) -> Option<FlakySince> {
         part.iter().filter(|seen| **seen != ScoredRun::Passed).count() as f64 / part.len().max(1) as f64
     };
     let change = match (before.kind, after.kind) {
-        (_, Kind::Broken) => RateChange::Broken,
-        (Kind::Broken, _) => RateChange::Mended,
-        _ if rate(after) == 0.0 && rate(before) >= WORTH_SAYING => RateChange::Fixed,
-        _ if rate(before) < WORTH_SAYING && rate(after) > rate(before) => RateChange::Flaky,
+        (_, Behaviour::Broken) => RateChange::Broken,
+        (Behaviour::Broken, _) => RateChange::Mended,
+        _ if rate(after) == 0.0 && rate(before) >= REPORTED_RATE => RateChange::Fixed,
+        _ if rate(before) < REPORTED_RATE && rate(after) > rate(before) => RateChange::Flaky,
         _ if rate(after) > rate(before) => RateChange::Worse,
         _ => RateChange::Better,
     };

@@ -1,13 +1,13 @@
 //! Builds the timeline of each test from recorded executions: the input of the score.
 //!
 //! 1. A test that failed and passed in the same source (a report, or an unflake run) was flaky
-//! there.
+//!    there.
 //! 2. So was one that failed, and passed with the same code in the same job of another run.
 //! 3. A run may have several sources. A test that failed in one of them, such as one job, failed in
-//! the run.
+//!    the run.
 //! 4. A failure of work in progress counts only if it is proven flaky.
 //! 5. Runs in which most tests failed, where usually few do, are excluded: a machine or network was
-//! broken.
+//!    broken.
 //! 6. A skipped test has not run.
 
 use std::collections::{HashMap, HashSet};
@@ -17,7 +17,7 @@ use unflake_model::Outcome;
 use crate::score::estimate::{Score, ScoredRun, score};
 
 /// Minimum number of tests for a run to be excluded.
-const FEWEST: u32 = 10;
+const FEWEST_TESTS: u32 = 10;
 
 /// A report or an unflake run. Numbers are only identities.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,7 +83,7 @@ impl Timeline {
     }
 
     /// Numbers of the runs that are excluded because most tests failed in them.
-    pub fn bad_days(&self) -> HashSet<u32> {
+    pub fn excluded_runs(&self) -> HashSet<u32> {
         // Tests and failures per run.
         let mut runs = vec![(0_u32, 0_u32); self.runs()];
         for entry in self.entries.iter().flatten() {
@@ -95,13 +95,13 @@ impl Timeline {
         let mut shares: Vec<f64> = seen().map(|(seen, failed)| f64::from(*failed) / f64::from(*seen)).collect();
         shares.sort_by(f64::total_cmp);
         let usual = shares.get(shares.len() / 2).copied().unwrap_or(0.0);
-        let is_bad = |(seen, failed): &(u32, u32)| *seen >= FEWEST && 2 * failed > *seen && usual < 0.25;
+        let is_bad = |(seen, failed): &(u32, u32)| *seen >= FEWEST_TESTS && 2 * failed > *seen && usual < 0.25;
         (0..).zip(&runs).filter(|(_, counts)| is_bad(counts)).map(|(run, _)| run).collect()
     }
 
     /// Scores every test that was ever seen.
-    pub fn standings(&self, bad_days: &HashSet<u32>) -> Vec<TestStanding> {
-        let bad: Vec<bool> = (0..self.runs() as u32).map(|run| bad_days.contains(&run)).collect();
+    pub fn standings(&self, excluded_runs: &HashSet<u32>) -> Vec<TestStanding> {
+        let bad: Vec<bool> = (0..self.runs() as u32).map(|run| excluded_runs.contains(&run)).collect();
         let mut of_passes: HashMap<usize, Score> = HashMap::new();
         let mut standings = Vec::new();
         for (test, entries) in self.entries.iter().enumerate().filter(|(_, entries)| !entries.is_empty()) {
@@ -112,7 +112,7 @@ impl Timeline {
                 standings.push(TestStanding { test, score, strip: Vec::new(), seconds_lost });
                 continue;
             }
-            let strip = self.strip(entries, bad_days);
+            let strip = self.strip(entries, excluded_runs);
             let seen: Vec<ScoredRun> = strip.iter().map(|(_, seen)| *seen).collect();
             standings.push(TestStanding { test, score: score(&seen), strip, seconds_lost });
         }
@@ -135,16 +135,16 @@ impl Timeline {
         runs.filter(|run| last.replace(*run) != Some(*run) && !bad[*run]).count()
     }
 
-    fn strip(&self, entries: &[u32], bad_days: &HashSet<u32>) -> Vec<(u32, ScoredRun)> {
-        let told: Vec<(TimelineSource, u32)> =
+    fn strip(&self, entries: &[u32], excluded_runs: &HashSet<u32>) -> Vec<(u32, ScoredRun)> {
+        let results: Vec<(TimelineSource, u32)> =
             entries.iter().map(|entry| (self.sources[(entry >> 2) as usize], entry & 3)).collect();
-        let passed_with: HashSet<(u32, u32)> = told
+        let passed_with: HashSet<(u32, u32)> = results
             .iter()
             .filter(|(_, bits)| bits & PASSED != 0)
             .filter_map(|(source, _)| Some((source.code?, source.job)))
             .collect();
         let mut runs: HashMap<u32, ScoredRun> = HashMap::new();
-        for (source, bits) in &told {
+        for (source, bits) in &results {
             let proven = source.code.is_some_and(|code| passed_with.contains(&(code, source.job)));
             let seen = match *bits {
                 PASSED => ScoredRun::Passed,
@@ -155,7 +155,8 @@ impl Timeline {
             let so_far = runs.entry(source.run).or_insert(seen);
             *so_far = worse(*so_far, seen);
         }
-        let mut strip: Vec<(u32, ScoredRun)> = runs.into_iter().filter(|(run, _)| !bad_days.contains(run)).collect();
+        let mut strip: Vec<(u32, ScoredRun)> =
+            runs.into_iter().filter(|(run, _)| !excluded_runs.contains(run)).collect();
         strip.sort_unstable_by_key(|(run, _)| *run);
         strip
     }
@@ -179,33 +180,33 @@ mod tests {
 
     /// Results per run of the only test that failed.
     fn seen(build: impl FnOnce(&mut Timeline)) -> Vec<ScoredRun> {
-        let mut ledger = Timeline::default();
-        build(&mut ledger);
-        let bad = ledger.bad_days();
-        ledger.standings(&bad).remove(0).strip.into_iter().map(|(_, seen)| seen).collect()
+        let mut timeline = Timeline::default();
+        build(&mut timeline);
+        let bad = timeline.excluded_runs();
+        timeline.standings(&bad).remove(0).strip.into_iter().map(|(_, seen)| seen).collect()
     }
 
     #[test]
     fn a_pass_in_the_same_report_proves_flakiness() {
-        let told = seen(|ledger| {
-            ledger.begin(source(0, 0, 0));
-            ledger.add(0, false, Outcome::Failed, 1.0);
-            ledger.add(0, true, Outcome::Passed, 1.0);
-            ledger.begin(source(1, 1, 0));
-            ledger.add(0, false, Outcome::Failed, 1.0);
-            ledger.add(0, true, Outcome::Failed, 1.0);
+        let results = seen(|timeline| {
+            timeline.begin(source(0, 0, 0));
+            timeline.add(0, false, Outcome::Failed, 1.0);
+            timeline.add(0, true, Outcome::Passed, 1.0);
+            timeline.begin(source(1, 1, 0));
+            timeline.add(0, false, Outcome::Failed, 1.0);
+            timeline.add(0, true, Outcome::Failed, 1.0);
         });
-        assert_eq!(told, [ScoredRun::Flaked, ScoredRun::Failed]);
+        assert_eq!(results, [ScoredRun::Flaked, ScoredRun::Failed]);
     }
 
     #[test]
     fn a_pass_with_the_same_code_and_job_proves_flakiness() {
         let runs = |same_job: u32, same_code: u32| {
-            seen(|ledger| {
-                ledger.begin(source(0, 7, 0));
-                ledger.add(0, false, Outcome::Failed, 1.0);
-                ledger.begin(source(1, same_code, same_job));
-                ledger.add(0, false, Outcome::Passed, 1.0);
+            seen(|timeline| {
+                timeline.begin(source(0, 7, 0));
+                timeline.add(0, false, Outcome::Failed, 1.0);
+                timeline.begin(source(1, same_code, same_job));
+                timeline.add(0, false, Outcome::Passed, 1.0);
             })
         };
         assert_eq!(runs(0, 7), [ScoredRun::Flaked, ScoredRun::Passed]);
@@ -215,43 +216,43 @@ mod tests {
 
     #[test]
     fn jobs_of_one_run_are_one_run() {
-        let told = seen(|ledger| {
+        let results = seen(|timeline| {
             for run in 0..3 {
                 for job in 0..2 {
-                    ledger.begin(source(run, run, job));
-                    ledger.add(0, false, if job == 1 { Outcome::Failed } else { Outcome::Passed }, 1.0);
+                    timeline.begin(source(run, run, job));
+                    timeline.add(0, false, if job == 1 { Outcome::Failed } else { Outcome::Passed }, 1.0);
                 }
             }
         });
-        assert_eq!(told, [ScoredRun::Failed; 3]);
+        assert_eq!(results, [ScoredRun::Failed; 3]);
     }
 
     #[test]
     fn work_in_progress_may_fail() {
-        let told = seen(|ledger| {
-            ledger.begin(TimelineSource { in_progress: true, ..source(0, 0, 0) });
-            ledger.add(0, false, Outcome::Failed, 1.0);
-            ledger.begin(TimelineSource { in_progress: true, ..source(1, 1, 0) });
-            ledger.add(0, false, Outcome::Failed, 1.0);
-            ledger.begin(source(2, 1, 0));
-            ledger.add(0, false, Outcome::Passed, 1.0);
+        let results = seen(|timeline| {
+            timeline.begin(TimelineSource { in_progress: true, ..source(0, 0, 0) });
+            timeline.add(0, false, Outcome::Failed, 1.0);
+            timeline.begin(TimelineSource { in_progress: true, ..source(1, 1, 0) });
+            timeline.add(0, false, Outcome::Failed, 1.0);
+            timeline.begin(source(2, 1, 0));
+            timeline.add(0, false, Outcome::Passed, 1.0);
         });
-        assert_eq!(told, [ScoredRun::Flaked, ScoredRun::Passed]);
+        assert_eq!(results, [ScoredRun::Flaked, ScoredRun::Passed]);
     }
 
     #[test]
     fn runs_in_which_most_tests_failed_are_excluded() {
-        let mut ledger = Timeline::default();
+        let mut timeline = Timeline::default();
         for run in 0..20 {
-            ledger.begin(source(run, run, 0));
+            timeline.begin(source(run, run, 0));
             for test in 0..20 {
                 let fails = run == 7 && test < 15 || test == 0 && run % 5 == 0;
-                ledger.add(test, false, if fails { Outcome::Error } else { Outcome::Passed }, 1.0);
+                timeline.add(test, false, if fails { Outcome::Error } else { Outcome::Passed }, 1.0);
             }
         }
-        let bad = ledger.bad_days();
+        let bad = timeline.excluded_runs();
         assert_eq!(bad, HashSet::from([7]));
-        let standings = ledger.standings(&bad);
+        let standings = timeline.standings(&bad);
         assert_eq!((standings[0].score.runs, standings[0].score.failures), (19, 4));
         assert_eq!(standings[1].score.failures, 0, "it failed on that day only");
         assert_eq!((standings[19].score.runs, standings[19].strip.len()), (19, 0));
@@ -259,9 +260,9 @@ mod tests {
 
     #[test]
     fn a_skipped_test_has_not_run() {
-        let mut ledger = Timeline::default();
-        ledger.begin(source(0, 0, 0));
-        ledger.add(3, false, Outcome::Skipped, 0.0);
-        assert_eq!(ledger.standings(&HashSet::new()), []);
+        let mut timeline = Timeline::default();
+        timeline.begin(source(0, 0, 0));
+        timeline.add(3, false, Outcome::Skipped, 0.0);
+        assert_eq!(timeline.standings(&HashSet::new()), []);
     }
 }

@@ -3,14 +3,14 @@
 use std::collections::HashMap;
 use std::io::{self, Write};
 use std::path::Path;
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use unflake_engine::Engine;
 use unflake_git::Repository;
 use unflake_model::{Base, BaseChoice, ChangeKind, Changes, FileChange, Granularity, Observation, Session, TestId};
 use unflake_report as report;
 use unflake_store::{Learned, Revision};
-use unflake_techniques::{DependencyLearning, Technique, can_affect};
+use unflake_techniques::{DependencyLearning, Recordings, Technique, can_affect};
 
 use crate::args::{AffectedArgs, When};
 use crate::commands::run::change_set::Compare;
@@ -21,7 +21,7 @@ use crate::error::Trouble;
 use crate::exit::Exit;
 use crate::history_recorder::Memory;
 use crate::repro_command;
-use crate::run_loop::{Campaign, Gathered};
+use crate::run_loop::{Gathered, RunLoop};
 
 pub(crate) fn show(args: &AffectedArgs, settings: &Settings, here: &Path, colour: When) -> Result<Exit, Trouble> {
     let granularity = settings.granularity.value.unwrap_or_default();
@@ -70,34 +70,25 @@ fn list(
     stop_on_signals(&exec)?;
     let mut learning = learn.map(DependencyLearning::new);
     let mut nothing = Nothing;
-    let campaign = Campaign {
-        inquiry: match &mut learning {
-            Some(learn) => learn,
-            None => &mut nothing,
-        },
-        memory,
-        progress: console::progress(colour, learn.is_none()),
-        here,
-        compare: None,
-        base: None,
-        take: Box::new(|_| {}),
-        began: Instant::now(),
-        gathered: Gathered::default(),
+    let technique: &mut dyn Technique = match &mut learning {
+        Some(learn) => learn,
+        None => &mut nothing,
     };
-    Ok(campaign.run(exec, &settings.command.value, |_, _| false))
+    let run_loop = RunLoop::new(technique, memory, console::progress(colour, learn.is_none()), here);
+    Ok(run_loop.run(exec, &settings.command.value, |_, _| false))
 }
 
 /// An inquiry with nothing to ask: tests are listed, and that is all.
 struct Nothing;
 
 impl Technique for Nothing {
-    fn hear(&mut self, _: &Observation) {}
+    fn observe(&mut self, _: &Observation, _: Recordings<'_>) {}
 
-    fn ask(&mut self) -> Vec<Session> {
+    fn next_sessions(&mut self, _: Recordings<'_>) -> Vec<Session> {
         Vec::new()
     }
 
-    fn findings(&self) -> Vec<unflake_model::Finding> {
+    fn findings(&self, _: Recordings<'_>) -> Vec<unflake_model::Finding> {
         Vec::new()
     }
 }

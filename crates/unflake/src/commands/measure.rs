@@ -1,11 +1,9 @@
 //! `unflake measure`: how far runs of the same tests differ, layer by layer.
 
-use std::cell::RefCell;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
-use std::rc::Rc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use clap::Args;
 use unflake_engine::{Engine, Launch};
@@ -21,8 +19,9 @@ use crate::console;
 use crate::error::Trouble;
 use crate::exit::Exit;
 use crate::history_recorder::Memory;
+use crate::recorders::Recorders;
 use crate::report_files::{Found, Outputs};
-use crate::run_loop::{Campaign, Gathered};
+use crate::run_loop::{Gathered, RunLoop};
 
 #[derive(Debug, Args)]
 #[command(
@@ -64,7 +63,7 @@ pub(crate) struct MeasureArgs {
     pub(crate) command: CommandArgs,
 }
 
-/// How long runs are begun.
+/// Default budget.
 const TIME: Duration = Duration::from_secs(600);
 
 pub(crate) fn run(args: &MeasureArgs, settings: &Settings, here: &Path, colour: When) -> Result<Exit, Trouble> {
@@ -83,34 +82,25 @@ pub(crate) fn run(args: &MeasureArgs, settings: &Settings, here: &Path, colour: 
     };
     let outputs = Outputs::open(&args.output)?;
     let mut memory = Memory::begin(&settings.store, command, here)?;
-    let looks = Rc::new(RefCell::new(Archive::new(&layers, rules)));
+    let recorders = Recorders::of_layers(Archive::new(&layers, rules));
     let exec = Engine::new(launch)?;
     stop_on_signals(&exec)?;
-    let measuring = MeasureConfig {
+    let config = MeasureConfig {
         only: (!args.tests.is_empty()).then(|| args.tests.clone()),
         runs: args.runs,
         layers,
         fresh_by: settings.fresh_by.value,
         seconds,
     };
-    let mut measure = Measure::new(measuring, looks.clone());
-    let campaign = Campaign {
-        inquiry: &mut measure,
-        memory: &mut memory,
-        progress: console::progress(colour, args.output.quiet),
-        here,
-        compare: None,
-        base: None,
-        take: Box::new(|observation| looks.borrow_mut().take(observation)),
-        began: Instant::now(),
-        gathered: Gathered::default(),
-    };
-    let mut gathered = campaign.run(exec, command, |_, _| false);
-    if let Some(name) = measure.nobody().first() {
+    let mut measure = Measure::new(config);
+    let progress = console::progress(colour, args.output.quiet);
+    let run_loop = RunLoop::new(&mut measure, &mut memory, progress, here).with_recorders(recorders);
+    let mut gathered = run_loop.run(exec, command, |_, _| false);
+    if let Some(name) = measure.unmatched_names().first() {
         let hint = "a part of its name is enough";
         return Err(Trouble::usage(format!("no test has `{name}` in its name")).hint(hint));
     }
-    let measured = measure.measured();
+    let measured = measure.measured(gathered.recorders.view());
     let (exit, meaning) = judge(&gathered, measured.runs);
     memory.finish(exit.code());
     gathered.notes.append(&mut memory.notes);
@@ -139,7 +129,7 @@ pub(crate) fn run(args: &MeasureArgs, settings: &Settings, here: &Path, colour: 
     }
 }
 
-/// The layers that were asked for, in their order; all where none was. How a test ends is always among them.
+/// The requested layers in their order; all if none is requested. The verdict is always among them.
 fn layers(words: &[String]) -> Result<Vec<Layer>, Trouble> {
     let names = || Layer::ALL.map(Layer::word).join(", ");
     for word in words {
@@ -163,7 +153,7 @@ fn cannot_write(path: &Path, error: &io::Error) -> Trouble {
     Trouble::usage(format!("{} cannot be written: {error}", path.display()))
 }
 
-/// What a reader of the numbers should know.
+/// What a reader of the numbers must know.
 fn notes(gathered: &Gathered, wanted: u32, made: u32) -> Vec<String> {
     let mut notes = Vec::new();
     if made < wanted && made > 0 {
@@ -176,7 +166,7 @@ fn notes(gathered: &Gathered, wanted: u32, made: u32) -> Vec<String> {
     notes
 }
 
-/// What it comes to, and why in words.
+/// The exit code and its reason.
 fn judge(gathered: &Gathered, runs: u32) -> (Exit, String) {
     if gathered.totals.interrupted {
         return (Exit::Interrupted, "you stopped it; this is what was seen until then".to_owned());
@@ -208,7 +198,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn layers_by_their_names() {
+    fn layers_are_selected_by_name() {
         let words = |words: &[&str]| layers(&words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>()).ok();
         assert_eq!(words(&[]), Some(Layer::ALL.to_vec()));
         assert_eq!(words(&["interface", "code"]), Some(vec![Layer::Verdict, Layer::Code, Layer::Interface]));

@@ -3,7 +3,7 @@
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use unflake_engine::{Engine, Launch};
 use unflake_model::{Detail, Finding, Isolation, NioKind, NioMode, TestId};
@@ -19,7 +19,7 @@ use crate::error::Trouble;
 use crate::exit::Exit;
 use crate::history_recorder::Memory;
 use crate::report_files::{Found, Outputs};
-use crate::run_loop::{Campaign, Gathered};
+use crate::run_loop::{Gathered, RunLoop};
 
 /// How long a search goes on.
 const TIME: Duration = Duration::from_secs(600);
@@ -54,7 +54,7 @@ pub(crate) fn nio(args: &NioArgs, settings: &Settings, here: &Path, colour: When
     });
     let search =
         Search { name: "nio", args: &args.search, seed: None, of_changes: args.changed, settings, here, colour };
-    search.run(&mut nio, |nio| nio.nobody(), notes_of)
+    search.run(&mut nio, |nio| nio.unmatched_names(), notes_of)
 }
 
 /// Whether the tests run in JVMs.
@@ -68,7 +68,7 @@ fn notes_of(nio: &Nio) -> Vec<String> {
     let notes = [
         count(nio.left(), "were not looked into: the time was over (--for)"),
         count(nio.untried().len(), untried),
-        only_beside(&nio.only_beside_others()),
+        only_beside(&nio.only_in_parallel()),
         count(nio.in_process_only(), IN_PROCESS_ONLY),
     ];
     notes.into_iter().flatten().collect()
@@ -105,8 +105,8 @@ pub(crate) fn order(args: &OrderArgs, settings: &Settings, here: &Path, colour: 
         Search { name: "order", args: &args.search, seed: Some(seed), of_changes: false, settings, here, colour };
     search.run(
         &mut order,
-        |order| order.nobody(),
-        |order| only_beside(&order.only_beside_others()).into_iter().chain([order.coverage().to_string()]).collect(),
+        |order| order.unmatched_names(),
+        |order| only_beside(&order.only_in_parallel()).into_iter().chain([order.coverage().to_string()]).collect(),
     )
 }
 
@@ -143,18 +143,9 @@ impl Search<'_> {
         let mut memory = Memory::begin(&self.settings.store, command, self.here)?;
         let exec = Engine::new(launch)?;
         stop_on_signals(&exec)?;
-        let campaign = Campaign {
-            inquiry,
-            memory: &mut memory,
-            progress: console::progress(self.colour, self.args.output.quiet),
-            here: self.here,
-            compare: None,
-            base: None,
-            take: Box::new(|_| {}),
-            began: Instant::now(),
-            gathered: Gathered::default(),
-        };
-        let mut gathered = campaign.run(exec, command, |_, _| false);
+        let progress = console::progress(self.colour, self.args.output.quiet);
+        let run_loop = RunLoop::new(inquiry, &mut memory, progress, self.here);
+        let mut gathered = run_loop.run(exec, command, |_, _| false);
         let wrong = if gathered.listed && !self.of_changes { nobody(inquiry) } else { Vec::new() };
         if let Some(name) = wrong.first() {
             let hint = "a part of its name is enough";

@@ -1,12 +1,9 @@
 //! `unflake trace`: the lines that one run of a test goes through, in their order.
 
-use std::cell::RefCell;
 use std::io::{self, Write};
-use std::path::Path;
-use std::time::Instant;
+use std::path::{Path, PathBuf};
 
 use unflake_engine::{Engine, Tracing};
-use unflake_model::Observation;
 use unflake_observe::trace::{Attempt, Depends, Lines, Process, Project, Thread};
 use unflake_report::{self as report, TraceListing, TraceStep};
 use unflake_techniques::SingleRun;
@@ -18,7 +15,8 @@ use crate::console;
 use crate::error::Trouble;
 use crate::exit::Exit;
 use crate::history_recorder::Memory;
-use crate::run_loop::{Campaign, Gathered};
+use crate::recorders::Recorders;
+use crate::run_loop::RunLoop;
 use crate::sources::Sources;
 
 /// More steps of one thread are counted and not shown.
@@ -34,6 +32,18 @@ struct Traced {
     depends: Depends,
 }
 
+/// Reads traces as they are recorded.
+pub(crate) struct TraceReader {
+    root: PathBuf,
+    traces: Vec<Traced>,
+}
+
+impl TraceReader {
+    pub(crate) fn read(&mut self, directory: &Path) {
+        self.traces.push(read(directory, &self.root));
+    }
+}
+
 pub(crate) fn run(args: &TraceArgs, settings: &Settings, here: &Path, colour: When) -> Result<Exit, Trouble> {
     let command = &settings.command.value;
     let mut launch = launch(settings);
@@ -46,23 +56,10 @@ pub(crate) fn run(args: &TraceArgs, settings: &Settings, here: &Path, colour: Wh
     let exec = Engine::new(launch)?;
     stop_on_signals(&exec)?;
     let mut once = SingleRun::new(&args.test);
-    let traces = RefCell::new(Vec::new());
-    let campaign = Campaign {
-        inquiry: &mut once,
-        memory: &mut memory,
-        progress: console::progress(colour, false),
-        here,
-        compare: None,
-        base: None,
-        take: Box::new(|observation| {
-            if let Observation::Traced { directory, .. } = observation {
-                traces.borrow_mut().push(read(directory, here));
-            }
-        }),
-        began: Instant::now(),
-        gathered: Gathered::default(),
-    };
-    let gathered = campaign.run(exec, command, |_, _| false);
+    let reader = TraceReader { root: here.to_owned(), traces: Vec::new() };
+    let recorders = Recorders::of_trace_reader(reader);
+    let run_loop = RunLoop::new(&mut once, &mut memory, console::progress(colour, false), here);
+    let gathered = run_loop.with_recorders(recorders).run(exec, command, |_, _| false);
     if let Some(problem) = gathered.problems.first() {
         return Err(Trouble::runner(report::plain(&problem.text)));
     }
@@ -73,8 +70,8 @@ pub(crate) fn run(args: &TraceArgs, settings: &Settings, here: &Path, colour: Wh
         return Err(not_one(&args.test, &once.matching.iter().map(|test| test.as_str()).collect::<Vec<_>>()));
     }
     memory.finish(0);
-    let traces = traces.into_inner();
-    let (Some(attempt), Some(traced)) = (gathered.attempts.first(), traces.first()) else {
+    let traced = gathered.recorders.trace_reader.as_ref().and_then(|reader| reader.traces.first());
+    let (Some(attempt), Some(traced)) = (gathered.attempts.first(), traced) else {
         let what = "the test left no trace: its process did not run any code that was built for tracing";
         return Err(Trouble::runner(what).hint("`unflake doctor` says what is needed"));
     };

@@ -1,10 +1,10 @@
 use super::*;
 use crate::assertion_filter::flakiness::accumulate;
-use crate::assertion_filter::gao_example::{FIRST, REVEALING, evidence};
+use crate::assertion_filter::gao_example::{FIRST, REVEALING, samples};
 
 fn example() -> Vec<ScoredFailure> {
     let label = |name: &str| REVEALING.contains(&name).then_some(FailureLabel::True);
-    accumulate(evidence("v1", &FIRST))
+    accumulate(samples("v1", &FIRST))
         .iter()
         .zip(FIRST)
         .map(|(known, (name, _))| ScoredFailure { score: known.score(), label: label(name) })

@@ -40,17 +40,17 @@ fn depends() -> Dependencies {
     }
 }
 
-fn met(path: &str, kind: ChangeKind) -> Option<String> {
-    let common = intersect(&changed(&[(path, kind)]), &depends(), Granularity::File);
-    assert_eq!(common.unknown, Vec::<String>::new());
-    common.touched.first().map(|touch| touch.how.clone())
+fn touched_how(path: &str, kind: ChangeKind) -> Option<String> {
+    let overlap = intersect(&changed(&[(path, kind)]), &depends(), Granularity::File);
+    assert_eq!(overlap.unknown, Vec::<String>::new());
+    overlap.touched.first().map(|touch| touch.how.clone())
 }
 
 #[test]
 fn every_kind_of_dependency_is_touched_by_its_change_only() {
     use ChangeKind::*;
     let check = |path: &str, kind: ChangeKind, how: Option<&str>| {
-        assert_eq!(met(path, kind.clone()).as_deref(), how, "{path} {kind:?}");
+        assert_eq!(touched_how(path, kind.clone()).as_deref(), how, "{path} {kind:?}");
     };
     check("shop/cart.py", Modified, Some("is run by it"));
     check("shop/cart.py", Deleted, Some("is run by it"));
@@ -100,8 +100,8 @@ fn paths_of_a_nested_project_are_relative_to_the_repository() {
     assert!(meets("service/json.py", ChangeKind::Added));
     assert!(!meets("shop/cart.py", ChangeKind::Modified));
     let elsewhere = Dependencies { root: PathBuf::from("/other"), ..depends() };
-    let common = intersect(&changed(&[]), &elsewhere, Granularity::File);
-    assert!(common.unknown[0].contains("known of /p only"), "{common:?}");
+    let overlap = intersect(&changed(&[]), &elsewhere, Granularity::File);
+    assert!(overlap.unknown[0].contains("known of /p only"), "{overlap:?}");
 }
 
 #[test]
@@ -157,6 +157,6 @@ fn unknown_dependencies_are_reported() {
 fn the_referring_line_is_reported() {
     let mut on = depends();
     on.via.insert("shop/cart.py".to_owned(), "tests/test_a.py:7".to_owned());
-    let common = intersect(&changed(&[("shop/cart.py", ChangeKind::Modified)]), &on, Granularity::File);
-    assert_eq!(common.touched[0].via.as_deref(), Some("tests/test_a.py:7"));
+    let overlap = intersect(&changed(&[("shop/cart.py", ChangeKind::Modified)]), &on, Granularity::File);
+    assert_eq!(overlap.touched[0].via.as_deref(), Some("tests/test_a.py:7"));
 }

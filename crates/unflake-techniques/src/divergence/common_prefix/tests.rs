@@ -1,18 +1,18 @@
 use super::*;
-use crate::divergence::recorded_traces::Recorded;
+use crate::divergence::recorded_traces::RecordedTraces;
 
 fn numbers(lines: &[SourceLine]) -> Vec<u32> {
     lines.iter().map(|line| line.line).collect()
 }
 
-fn parted(recorded: &Recorded) -> Vec<DivergencePoint> {
-    partings(&Runs::new(recorded, &recorded.runs))
+fn parted(recorded: &RecordedTraces) -> Vec<DivergencePoint> {
+    divergence_points(&AlignedRuns::new(recorded, &recorded.runs))
 }
 
 /// Listings 1 to 3 of the paper: the test calls a function that draws 0 or 1.
 #[test]
 fn the_example_of_the_paper_diverges_at_its_branch() {
-    let mut runs = Recorded::default();
+    let mut runs = RecordedTraces::default();
     runs.run(false, &[("main", "test:109 draw:7 draw:8 draw:9 draw:10 test:111")]);
     runs.run(true, &[("main", "test:109 draw:7 draw:8 draw:9 draw:12")]);
     let found = parted(&runs);
@@ -29,7 +29,7 @@ fn the_example_of_the_paper_diverges_at_its_branch() {
 
 #[test]
 fn failing_runs_are_grouped_by_divergence_from_the_nearest_passing_run() {
-    let mut runs = Recorded::default();
+    let mut runs = RecordedTraces::default();
     runs.run(false, &[("main", "t:1 t:2 t:9")]);
     runs.run(false, &[("main", "t:1 t:3 t:4 t:9")]);
     runs.run(true, &[("main", "t:1 t:3 t:5")]);
@@ -44,7 +44,7 @@ fn failing_runs_are_grouped_by_divergence_from_the_nearest_passing_run() {
 
 #[test]
 fn lines_that_both_sides_reach_are_left_out() {
-    let mut runs = Recorded::default();
+    let mut runs = RecordedTraces::default();
     runs.run(false, &[("main", "t:1 t:2 t:3 t:7 t:8")]);
     runs.run(true, &[("main", "t:1 t:4 t:5 t:7 t:9")]);
     let found = parted(&runs);
@@ -53,7 +53,7 @@ fn lines_that_both_sides_reach_are_left_out() {
 
 #[test]
 fn nothing_is_concluded_beyond_a_truncated_trace() {
-    let mut runs = Recorded::default();
+    let mut runs = RecordedTraces::default();
     runs.run(false, &[("main", "t:1 t:2 …")]);
     runs.run(true, &[("main", "t:1 t:2 t:3")]);
     assert_eq!(parted(&runs), []);
@@ -63,7 +63,7 @@ fn nothing_is_concluded_beyond_a_truncated_trace() {
 
 #[test]
 fn the_earliest_diverging_thread_wins_and_the_others_are_kept() {
-    let mut runs = Recorded::default();
+    let mut runs = RecordedTraces::default();
     runs.run(false, &[("main", "t:1 t:2 t:3 t:4"), ("worker", "w:1 w:2 w:3 w:4 w:5 w:6")]);
     runs.run(true, &[("main", "t:1 t:2 t:3 t:9"), ("worker", "w:1 w:7 w:3 w:4 w:5 w:6")]);
     let found = parted(&runs);
@@ -75,7 +75,7 @@ fn the_earliest_diverging_thread_wins_and_the_others_are_kept() {
 
 #[test]
 fn identical_traces_have_no_divergence_point() {
-    let mut runs = Recorded::default();
+    let mut runs = RecordedTraces::default();
     runs.run(false, &[("main", "t:1 t:2")]).run(true, &[("main", "t:1 t:2")]);
     assert_eq!(parted(&runs), []);
 }

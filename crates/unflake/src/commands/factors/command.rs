@@ -1,11 +1,9 @@
 //! `unflake factors`: which condition of its world makes a test fail.
 
-use std::cell::RefCell;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
-use std::rc::Rc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use clap::Args;
 use jiff::Zoned;
@@ -27,9 +25,10 @@ use crate::console;
 use crate::error::Trouble;
 use crate::exit::Exit;
 use crate::history_recorder::Memory;
+use crate::recorders::Recorders;
 use crate::report_files::{Found, Outputs};
 use crate::revision;
-use crate::run_loop::{Campaign, Gathered};
+use crate::run_loop::{Gathered, RunLoop};
 
 /// How long runs are begun.
 const TIME: Duration = Duration::from_secs(600);
@@ -101,7 +100,7 @@ pub(crate) fn run(args: &FactorsArgs, settings: &Settings, here: &Path, colour: 
     let Plan { baseline, singles, mixes, untried } =
         experiment_plan::plan(&date_of(&known), command, cores, &only, launch.driver.is_none());
     let clock = clock(&baseline, &Zoned::now());
-    let looks = Rc::new(RefCell::new(Archive::new(&layers, Rules::without(&[]).expect("none is named"))));
+    let recorders = Recorders::of_layers(Archive::new(&layers, Rules::without(&[]).expect("none is named")));
     let asked = ExperimentConfig {
         names: vec![name.clone()],
         together: args.together,
@@ -115,23 +114,14 @@ pub(crate) fn run(args: &FactorsArgs, settings: &Settings, here: &Path, colour: 
         known,
         layers,
     };
-    let mut experiment = Experiment::new(asked, looks.clone());
+    let mut experiment = Experiment::new(asked);
     let outputs = Outputs::open(&args.output)?;
     let mut memory = Memory::begin(&settings.store, command, here)?;
     let exec = Engine::new(launch)?;
     stop_on_signals(&exec)?;
-    let campaign = Campaign {
-        inquiry: &mut experiment,
-        memory: &mut memory,
-        progress: console::progress(colour, args.output.quiet),
-        here,
-        compare: None,
-        base: None,
-        take: Box::new(|observation| looks.borrow_mut().take(observation)),
-        began: Instant::now(),
-        gathered: Gathered::default(),
-    };
-    let mut gathered = campaign.run(exec, command, |_, _| false);
+    let progress = console::progress(colour, args.output.quiet);
+    let run_loop = RunLoop::new(&mut experiment, &mut memory, progress, here).with_recorders(recorders);
+    let mut gathered = run_loop.run(exec, command, |_, _| false);
     let matching = &experiment.matching;
     if gathered.listed && gathered.problems.is_empty() && (matching.len() != 1 && !args.together || matching.is_empty())
     {

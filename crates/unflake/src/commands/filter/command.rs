@@ -4,22 +4,20 @@ use std::collections::HashSet;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Instant;
 
 use jiff::civil::Date;
 use jiff::{ToSpan, Zoned};
 use unflake_engine::{Engine, Launch};
-use unflake_model::{Assertion, Detail, FilterKind, Filtered, Finding, Isolation, Layer};
+use unflake_model::{Assertion, Detail, FilterKind, Filtered, Finding, Isolation, Layer, Test};
 use unflake_report::{self as report, VaryingAssertion};
 use unflake_store::{Store, StoreLocation};
 use unflake_techniques::{
-    Filter, FilterEntry, FilterLearn, FilterLearnConfig, Flakiness, SeenOnVersion, Technique, accumulate, of_objects,
-    of_tests,
+    AssertionFilter, AssertionLearning, FilterEntry, Flakiness, RepeatedRuns, RepeatedRunsConfig, VersionSample,
+    accumulate, object_scores, test_scores,
 };
 
 use crate::args::When;
 use crate::args::filter::{FilterLearnArgs, FilterShowArgs, FilteringArgs};
-use crate::commands::filter::assertion_log;
 use crate::commands::filter::file::{FilterFile, NAME, OUR_REASON, Word, Written};
 use crate::commands::run::command::{launch, stop_on_signals};
 use crate::config::project;
@@ -29,7 +27,7 @@ use crate::error::Trouble;
 use crate::exit::Exit;
 use crate::history_recorder::{Memory, OURS};
 use crate::report_files::{Found, Outputs};
-use crate::run_loop::{Campaign, Gathered};
+use crate::run_loop::{Gathered, RunLoop};
 
 /// So many of the values with which an assertion failed are written down.
 const MOST_FAILING: usize = 20;
@@ -64,40 +62,32 @@ pub(crate) fn learn(args: &FilterLearnArgs, settings: &Settings, here: &Path, co
     // Copies of one process have the same hash seed, and whatever else is drawn once.
     let fresh_by = if settings.fresh_by.from == Source::Default { Isolation::Process } else { settings.fresh_by.value };
     let at_once = if settings.jobs.from == Source::Default { 1 } else { settings.jobs.value };
-    let learning = FilterLearnConfig { tests: args.tests.clone(), runs: args.runs, fresh_by, at_once };
-    let mut learn = FilterLearn::new(learning, Box::new(assertion_log::seen));
+    let config = RepeatedRunsConfig { tests: args.tests.clone(), runs: args.runs, fresh_by, at_once };
+    let (mut runs, mut learning) = (RepeatedRuns::new(config), AssertionLearning::default());
     let exec = Engine::new(launch)?;
     stop_on_signals(&exec)?;
-    let campaign = Campaign {
-        inquiry: &mut learn,
-        memory: &mut memory,
-        progress: console::progress(colour, args.output.quiet),
-        here,
-        compare: None,
-        base: None,
-        take: Box::new(assertion_log::done_with),
-        began: Instant::now(),
-        gathered: Gathered::default(),
-    };
-    let mut gathered = campaign.run(exec, command, |_, _| false);
-    if let Some(name) = learn.unknown.first() {
+    let progress = console::progress(colour, args.output.quiet);
+    let run_loop = RunLoop::new(&mut runs, &mut memory, progress, here).with_assertions(Some(&mut learning));
+    let mut gathered = run_loop.run(exec, command, |_, _| false);
+    if let Some(name) = runs.unmatched_names().first() {
         return Err(Trouble::usage(format!("no test has `{name}` in its name")).hint("a part of its name is enough"));
     }
-    let samples = learn.samples();
+    let samples = learning.samples();
     let now: HashSet<Assertion> = samples.iter().map(|sample| sample.assertion.clone()).collect();
     let known = memory.keep_samples(&samples);
     let all = accumulate(known);
     let seen: Vec<Flakiness> = all.into_iter().filter(|one| now.contains(&one.assertion)).collect();
-    let entries = entries(&learn, &seen, file.rule);
+    let entries = entries(&learning, &gathered.tests, &seen, file.rule);
     let in_filter: HashSet<Assertion> = entries.iter().map(|entry| entry.learned.assertion.clone()).collect();
-    let counts = Counts { seen: now.len(), learned: in_filter.len(), looked: learn.looked, attempts: learn.attempts };
+    let counts =
+        Counts { seen: now.len(), learned: in_filter.len(), recorded: learning.recorded, attempts: learning.attempts };
     let (exit, meaning) = judge(&gathered, &counts);
     memory.finish(exit.code());
     gathered.notes.append(&mut memory.notes);
     let expires = args.expires.filter(|days| *days > 0).map_or(90, i64::from);
     let expires = today().checked_add(expires.days()).ok().filter(|_| args.expires != Some(0));
     // Entries follow the code, one version at a time.
-    let follow = |old: Written| match learn.again(&old.learned()) {
+    let follow = |old: Written| match learning.relearned(&gathered.tests, &old.learned()) {
         Some(now) => old.moved(now),
         None => old,
     };
@@ -138,16 +128,16 @@ pub(crate) fn learn(args: &FilterLearnArgs, settings: &Settings, here: &Path, co
 }
 
 /// The ones that may fail from now on.
-fn entries(learn: &FilterLearn<'_>, seen: &[Flakiness], rule: Word) -> Vec<FilterEntry> {
-    let chosen: Vec<(&Flakiness, &SeenOnVersion)> = seen
+fn entries(learning: &AssertionLearning, tests: &[Test], seen: &[Flakiness], rule: Word) -> Vec<FilterEntry> {
+    let chosen: Vec<(&Flakiness, &VersionSample)> = seen
         .iter()
         .filter_map(|one| match rule {
             Word::Strict => Some((one, one.worst_inconsistent()?)),
             Word::Published => Some((one, one.worst())).filter(|(_, worst)| worst.score() > 0.0),
         })
         .collect();
-    let learned = learn.learned(chosen.iter().map(|(one, _)| one.assertion.clone()));
-    let entry = |(learned, (one, worst)): (_, (&Flakiness, &SeenOnVersion))| FilterEntry {
+    let learned = learning.learned(tests, chosen.iter().map(|(one, _)| one.assertion.clone()));
+    let entry = |(learned, (one, worst)): (_, (&Flakiness, &VersionSample))| FilterEntry {
         learned,
         score: worst.score(),
         runs: worst.runs(),
@@ -158,7 +148,7 @@ fn entries(learn: &FilterLearn<'_>, seen: &[Flakiness], rule: Word) -> Vec<Filte
     learned.into_iter().zip(chosen).map(entry).collect()
 }
 
-fn failures(seen: &SeenOnVersion) -> u32 {
+fn failures(seen: &VersionSample) -> u32 {
     seen.groups.iter().filter(|group| group.how.is_failure()).map(|group| group.times).sum()
 }
 
@@ -209,7 +199,7 @@ fn findings(seen: &[Flakiness], in_filter: &HashSet<Assertion>) -> Vec<Finding> 
 struct Counts {
     seen: usize,
     learned: usize,
-    looked: u32,
+    recorded: u32,
     attempts: u32,
 }
 
@@ -223,7 +213,7 @@ fn judge(gathered: &Gathered, counts: &Counts) -> (Exit, String) {
     if gathered.tests.is_empty() {
         return (Exit::NoTests, "no tests were found".to_owned());
     }
-    if counts.looked == 0 && counts.attempts > 0 {
+    if counts.recorded == 0 && counts.attempts > 0 {
         return (Exit::Runner, "the runner did not tell what assertions saw".to_owned());
     }
     let what = match (counts.seen, counts.learned) {
@@ -244,26 +234,15 @@ fn who(here: &Path) -> String {
     name.filter(|name| !name.is_empty()).or_else(|| std::env::var("USER").ok()).unwrap_or_default()
 }
 
-/// A filter around an inquiry, for `unflake run`.
-pub(crate) fn around<'a>(
-    inner: Box<dyn Technique + 'a>,
-    path: &Path,
-    args: &FilteringArgs,
-    store: &StoreLocation,
-) -> Result<Filter<'a>, Trouble> {
+/// The filter of a project, for `unflake run`.
+pub(crate) fn filter(path: &Path, args: &FilteringArgs, store: &StoreLocation) -> Result<AssertionFilter, Trouble> {
     let Some(file) = FilterFile::read(path)? else {
         let what = format!("there is no filter: {} does not exist", path.display());
         return Err(Trouble::usage(what).hint("`unflake filter learn` makes one"));
     };
     let (threshold, today) = (args.threshold.unwrap_or(file.threshold), today());
     let entries = file.entries.iter().map(|entry| entry.entry(threshold, today)).collect();
-    Ok(Filter::new(
-        inner,
-        entries,
-        &known(store)?,
-        args.rule.unwrap_or(file.rule).rule(),
-        Box::new(assertion_log::seen),
-    ))
+    Ok(AssertionFilter::new(entries, &known(store)?, args.rule.unwrap_or(file.rule).rule()))
 }
 
 /// Everything the history knows of assertions.
@@ -278,8 +257,8 @@ pub(crate) fn show(args: &FilterShowArgs, settings: &Settings, here: &Path, colo
     let in_filter: HashSet<Assertion> = file.entries.iter().map(Written::assertion).collect();
     let mut varying = varying(&known, &in_filter);
     varying.truncate(args.limit);
-    let mut objects = of_objects(&known);
-    let mut tests = of_tests(&known);
+    let mut objects = object_scores(&known);
+    let mut tests = test_scores(&known);
     objects.retain(|(_, score)| *score > 0.0);
     tests.retain(|(_, score)| *score > 0.0);
     let shown = report::AssertionRanks {

@@ -1,14 +1,11 @@
-//! A search for where a test starts to fail: many traced runs of it, and what they come to.
+//! Runs a test many times with tracing and concludes where it starts to fail.
 
-use std::cell::RefCell;
 use std::env;
-use std::fs;
 use std::path::Path;
-use std::rc::Rc;
 use std::time::Instant;
 
 use unflake_engine::{Engine, Launch, Tracing};
-use unflake_model::{Observation, PreparedReport};
+use unflake_model::PreparedReport;
 use unflake_observe::trace::{Archive, Project};
 use unflake_report::Progress;
 use unflake_techniques::{Locate, LocateConfig, LocateCounts};
@@ -20,32 +17,33 @@ use crate::config::settings::{self, Settings};
 use crate::error::Trouble;
 use crate::exit::Exit;
 use crate::history_recorder::Memory;
-use crate::run_loop::{Campaign, Gathered};
+use crate::recorders::Recorders;
+use crate::run_loop::{Gathered, RunLoop};
 use crate::worktree_hash;
 
-/// What is to be located, and at what price.
+/// What to locate, and the budget.
 pub(crate) struct Wanted {
-    /// The name of a test, or a part of it that no other has.
+    /// A test id, or a part of it that no other test has.
     pub(crate) test: String,
     pub(crate) runs: u32,
     pub(crate) most: u32,
-    /// No run is begun after that.
+    /// No run begins after this many seconds.
     pub(crate) seconds: f64,
     pub(crate) lines_only: bool,
 }
 
-/// What a search came to.
+/// Result of a search.
 pub(crate) struct Searched {
     pub(crate) gathered: Gathered,
     pub(crate) counts: LocateCounts,
     pub(crate) exit: Exit,
     pub(crate) meaning: String,
     pub(crate) cut_short: bool,
-    /// Whether the report is kept for later.
+    /// Whether the report is stored for later.
     pub(crate) kept: bool,
 }
 
-/// Runs the test as often as it takes. `tree`: the report is to be kept for these files.
+/// Runs the test as often as needed. `tree`: the report is stored for this state of the files.
 pub(crate) fn search(
     wanted: &Wanted,
     settings: &Settings,
@@ -63,48 +61,29 @@ pub(crate) fn search(
     let launch = Launch { suite: false, traced: Some(tracing), time, ..launch(settings) };
     let mut memory = Memory::begin(&settings.store, command, here)?;
     let root = project::find(here);
-    // Its file has no name, so nothing is left of it whatever becomes of us.
+    // Its file has no name, so nothing of it remains even if the process is killed.
     let archive = Archive::new(env::temp_dir()).map_err(|error| Trouble::runner(error.to_string()))?;
-    let archive = Rc::new(RefCell::new(archive));
+    let recorders = Recorders::of_traces(archive, Project::new(&root));
     let exec = Engine::new(launch)?;
     stop_on_signals(&exec)?;
-    let mut locate = Locate::new(
-        LocateConfig {
-            test: wanted.test.clone(),
-            runs: wanted.runs,
-            most: wanted.most,
-            fresh_by: settings.fresh_by.value,
-            seconds: wanted.seconds,
-            jobs: settings.jobs.value,
-        },
-        archive.clone(),
-    );
-    let of_project = Project::new(&root);
+    let mut locate = Locate::new(LocateConfig {
+        test: wanted.test.clone(),
+        runs: wanted.runs,
+        most: wanted.most,
+        fresh_by: settings.fresh_by.value,
+        seconds: wanted.seconds,
+        jobs: settings.jobs.value,
+    });
     let began = Instant::now();
-    let campaign = Campaign {
-        inquiry: &mut locate,
-        memory: &mut memory,
-        progress,
-        here,
-        compare: None,
-        base: None,
-        // What cannot be read is told with the answer, as a gap.
-        take: Box::new(|observation| {
-            if let Observation::Traced { directory, .. } = observation {
-                let _ = archive.borrow_mut().add(directory, &of_project);
-                let _ = fs::remove_dir_all(directory);
-            }
-        }),
-        began,
-        gathered: Gathered::default(),
-    };
-    let mut gathered = campaign.run(exec, command, |_, _| false);
+    let run_loop = RunLoop::new(&mut locate, &mut memory, progress, here).with_recorders(recorders);
+    let mut gathered = run_loop.run(exec, command, |_, _| false);
     if gathered.listed && gathered.problems.is_empty() && locate.matching.len() != 1 {
         return Err(not_one(&wanted.test, &locate.matching.iter().map(|test| test.as_str()).collect::<Vec<_>>()));
     }
     let (exit, meaning) = judge(&gathered, locate.counts());
     memory.finish(exit.code());
-    if let Some(trouble) = archive.borrow().trouble() {
+    let trouble = gathered.recorders.traces.as_ref().and_then(|(archive, _)| archive.trouble());
+    if let Some(trouble) = trouble {
         gathered.notes.push(format!("a trace could not be read again, so the answer may be wrong: {trouble}"));
     }
     let cut_short = began.elapsed().as_secs_f64() >= wanted.seconds;
@@ -125,7 +104,7 @@ pub(crate) fn search(
 }
 
 impl Searched {
-    /// Whether it says something of the test: nobody stopped it, and the runner could run it.
+    /// Whether it is a result: it was not interrupted, and the runner could run the test.
     fn is_an_answer(&self) -> bool {
         !matches!(self.exit, Exit::Interrupted | Exit::Runner | Exit::NoTests)
     }
@@ -147,7 +126,7 @@ impl Searched {
     }
 }
 
-/// What it comes to, and why in words.
+/// The exit code and its reason.
 fn judge(gathered: &Gathered, counts: LocateCounts) -> (Exit, String) {
     if gathered.totals.interrupted {
         return (Exit::Interrupted, "you stopped it; this is what was found until then".to_owned());

@@ -9,7 +9,7 @@ use unflake_model::{
 };
 use unflake_report::{self as report, TerminalStyle};
 use unflake_store::{Kept, Store, StoreLocation, let_git_see};
-use unflake_techniques::standing;
+use unflake_techniques::quarantine_standing;
 
 use crate::args::{QuarantineAdd, QuarantineArgs, QuarantineCommand};
 use crate::commands::quarantine::file::{LONGEST_DAYS, QuarantineFile};
@@ -53,7 +53,7 @@ impl Quarantine {
 
     fn standing(&self, entry: &Quarantined, gathered: &Gathered) -> QuarantineStanding {
         let listed = gathered.tests.iter().map(|test| &test.id).filter(|test| **test == entry.test).collect();
-        standing(entry, self.today, &listed, &gathered.attempts)
+        quarantine_standing(entry, self.today, &listed, &gathered.attempts)
     }
 }
 

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use std::{env, thread};
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -11,10 +11,11 @@ use signal_hook::iterator::Signals;
 use unflake_engine::{Engine, Launch};
 use unflake_model::{Death, Detail, Finding, ProblemKind, QuarantineStanding};
 use unflake_report as report;
-use unflake_techniques::{Ladder, NeverExcuse, Rungs, Stress, StressConfig, Technique};
+use unflake_techniques::{
+    AssertionFilter, AssertionPolicy, Ladder, NeverExcuse, Rungs, Stress, StressConfig, Technique,
+};
 
 use crate::args::{RunArgs, When};
-use crate::commands::filter::assertion_log;
 use crate::commands::filter::command;
 use crate::commands::quarantine::command::Quarantine;
 use crate::commands::run::change_set::Compare;
@@ -24,7 +25,7 @@ use crate::error::Trouble;
 use crate::exit::Exit;
 use crate::history_recorder::Memory;
 use crate::report_files::{Found, Outputs};
-use crate::run_loop::{Campaign, Gathered};
+use crate::run_loop::{Gathered, RunLoop};
 
 /// Under stress, so many environments go at once for each core.
 const CROWD: usize = 4;
@@ -45,7 +46,7 @@ pub(crate) fn run(args: RunArgs, settings: &Settings, here: &Path, colour: When)
     let gates = |gathered: &Gathered, finding: &Finding| {
         (finding.is_real() || flaky_gates && finding.is_flaky()) && !quarantine.excuses(gathered, finding)
     };
-    let mut inquiry: Box<dyn Technique> = if args.stress {
+    let mut technique: Box<dyn Technique> = if args.stress {
         if settings.jobs.from == Source::Default {
             launch.jobs *= CROWD;
         }
@@ -54,31 +55,25 @@ pub(crate) fn run(args: RunArgs, settings: &Settings, here: &Path, colour: When)
         let never = NeverExcuse::new(&settings.never_excuse.value)?;
         Box::new(Ladder::new(rungs(settings, compare.is_some()), never).leaving_out(quarantine.left_out()))
     };
-    if let Some(said) = &args.filter {
+    let mut filter = None;
+    if let Some(file) = &args.filter {
         launch = command::watching(launch);
-        let path = command::place(said.as_deref(), here);
-        inquiry = Box::new(command::around(inquiry, &path, &args.filtering, &settings.store.value)?);
+        let path = command::place(file.as_deref(), here);
+        filter = Some(command::filter(&path, &args.filtering, &settings.store.value)?);
     }
     let crowd = launch.jobs;
     let exec = Engine::new(launch)?;
     stop_on_signals(&exec)?;
-    let campaign = Campaign {
-        inquiry: inquiry.as_mut(),
-        memory: &mut memory,
-        progress: console::progress(colour, args.output.quiet),
-        here,
-        compare,
-        base: None,
-        take: Box::new(assertion_log::done_with),
-        began: Instant::now(),
-        gathered: Gathered::default(),
-    };
-    let mut gathered = campaign.run(exec, command, gates);
+    let progress = console::progress(colour, args.output.quiet);
+    let run_loop = RunLoop::new(technique.as_mut(), &mut memory, progress, here)
+        .with_assertions(filter.as_mut().map(|filter| filter as &mut dyn AssertionPolicy))
+        .with_comparison(compare);
+    let mut gathered = run_loop.run(exec, command, gates);
     gathered.apart = quarantine.set_apart(&gathered);
     let (exit, meaning) = judge(&gathered, gates, args.stress);
     memory.finish(exit.code());
     gathered.notes.append(&mut memory.notes);
-    gathered.notes.extend(inquiry.notes());
+    gathered.notes.extend(filter.iter().flat_map(AssertionFilter::notes));
     // What such tests depend on is not told yet, in a repository or not.
     if no_repository && !gathered.isolated && gathered.findings.iter().any(Finding::is_real) {
         let note = "whether a change can have caused the failures was not looked at: this is not a git repository";
