@@ -7,7 +7,7 @@
 //! - `environment`: which condition makes a test fail
 //! - `variance`, `assertion_filter`: how runs of unchanged code differ, and tolerating it
 //! - `stress`, `score`, `quarantine`: provoking, ranking and excusing failures
-//! - `search`, `stats`: what several techniques share; `simulation`: test doubles
+//! - `search`, `stats`, `finding`: what several techniques share; `simulation`: test doubles
 //!
 //! Deliberately absent: processes, files, clocks, SQL, drawing. So their tests are literals.
 
@@ -15,6 +15,7 @@ mod assertion_filter;
 mod change_impact;
 mod divergence;
 mod environment;
+mod finding;
 mod idempotence;
 mod leaked_state;
 mod order;

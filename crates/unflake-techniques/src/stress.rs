@@ -9,10 +9,10 @@
 use std::collections::HashMap;
 
 use unflake_model::{
-    Attempt, Detail, Evidence, Finding, Isolation, Observation, Outcome, Purpose, Rung, Session, SessionId, TestId,
-    Verdict, VerdictKind,
+    Attempt, Finding, Isolation, Observation, Outcome, Purpose, Session, SessionId, TestId, VerdictKind,
 };
 
+use crate::finding::counted_verdict;
 use crate::search::budget::Budget;
 use crate::{Recordings, Technique};
 
@@ -146,23 +146,8 @@ impl StressedTest {
                 self.failed
             ),
         };
-        let evidence = Evidence {
-            attempts: self.attempts,
-            failed: self.failed,
-            fresh: Some(Isolation::Process),
-            after: 0,
-            never_excuse: None,
-            confirmed: None,
-            not_rerun: None,
-        };
-        let rung = flaky.then_some(Rung::Fresh);
-        Some(Finding {
-            test: self.test.clone(),
-            detail: Detail::Verdict(Verdict { kind, rung, evidence }),
-            sentence,
-            repeat: None,
-            replay: vec![self.test.clone()],
-        })
+        let counts = (self.attempts, self.failed);
+        Some(counted_verdict(&self.test, kind, counts, Isolation::Process, sentence))
     }
 }
 

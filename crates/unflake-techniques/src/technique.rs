@@ -1,4 +1,5 @@
-//! The interface of a technique: it requests sessions, observes what happens and concludes findings.
+//! The interface of a technique: it requests sessions, observes what happens and concludes
+//! findings.
 
 use unflake_model::{
     Fact, FactId, Finding, Gap, Layer, LayerFacts, LineId, NondeterministicCall, Observation, ObservedValue, OutputId,

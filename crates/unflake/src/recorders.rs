@@ -1,6 +1,7 @@
 //! Keeps what agents record beside attempts: traces, layers and assertion values.
 //!
-//! The files are gone when the run is over, so they are read as soon as an observation announces them.
+//! The files are gone when the run is over, so they are read as soon as an observation announces
+//! them.
 
 use std::collections::HashMap;
 use std::fs;

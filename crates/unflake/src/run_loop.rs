@@ -1,7 +1,8 @@
-//! The run loop: a technique requests sessions, the engine runs them, and what is observed is stored,
-//! passed to the technique and displayed, until the technique requests no more.
+//! The run loop: a technique requests sessions, the engine runs them, and what is observed is
+//! stored, passed to the technique and displayed, until the technique requests no more.
 //!
-//! The loop is closed here and nowhere else. An observation is stored before a technique observes it.
+//! The loop is closed here and nowhere else. An observation is stored before a technique observes
+//! it.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -22,8 +23,8 @@ use crate::recorders::Recorders;
 use crate::repro_command;
 use crate::sources;
 
-/// After this many failing attempts only the beginnings of their texts stay in memory, and after many
-/// more only the beginnings of their messages. The history has the full texts.
+/// After this many failing attempts only the beginnings of their texts stay in memory, and after
+/// many more only the beginnings of their messages. The history has the full texts.
 const WHOLE_FAILURES: usize = 300;
 const BEGINNING: usize = 2000;
 const BEGUN_FAILURES: usize = 3000;
@@ -260,7 +261,8 @@ impl<'a> RunLoop<'a> {
         let _ = self.progress.tick(now, &mut io::stderr());
     }
 
-    /// Whether it belongs to a session of the assertion policy, which the technique did not request.
+    /// Whether it belongs to a session of the assertion policy, which the technique did not
+    /// request.
     fn is_of_policy(&self, observation: &Observation) -> bool {
         let session = match observation {
             Observation::Started { session, .. } | Observation::SessionEnded { session, .. } => *session,

@@ -137,7 +137,8 @@ impl AssertionFilter {
         tally.too_often
     }
 
-    /// Number of failures without a pass after which an assertion fails too often. `None`: no limit.
+    /// Number of failures without a pass after which an assertion fails too often. `None`: no
+    /// limit.
     fn failure_limit(&self, assertion: &Assertion) -> Option<u32> {
         if self.rule == FilterRule::Published {
             return None;
@@ -244,8 +245,8 @@ impl AssertionPolicy for AssertionFilter {
         judged
     }
 
-    /// Reruns, alone, every test with a tolerated failure of an assertion that has not held yet: first
-    /// in forks, which are cheap, then in new processes.
+    /// Reruns, alone, every test with a tolerated failure of an assertion that has not held yet:
+    /// first in forks, which are cheap, then in new processes.
     fn next_sessions(&mut self, findings: &[Finding]) -> Vec<Session> {
         // A test that alone does not reach its assertion is not repeated forever.
         if self.rounds * AT_ONCE > MOST_ATTEMPTS {

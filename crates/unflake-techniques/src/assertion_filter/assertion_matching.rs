@@ -197,7 +197,7 @@ fn followed(id: &str, was: &AssertionKey, now: &AssertionKey) -> Option<String> 
     Some(format!("{}::{rest}{parameters}", now.file))
 }
 
-/// The same for Java-style ids such as `com.acme.CartTest$Inner#total(int)`. The assertion's
+/// The same for ids of methods such as `com.acme.CartTest$Inner#total(int)`. The assertion's
 /// function carries neither package nor parameters.
 fn followed_method(class: &str, method: &str, was: &AssertionKey, now: &AssertionKey) -> Option<String> {
     let folder = |file: &str| file.rsplit_once('/').map_or(String::new(), |(folder, _)| folder.to_owned());

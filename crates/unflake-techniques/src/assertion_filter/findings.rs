@@ -1,9 +1,10 @@
 //! Sentences and findings of the assertion filter.
 
 use unflake_model::{
-    Assertion, AssertionRecord, Detail, Evidence, Failure, FilterKind, Filtered, Finding, Isolation, Phase, TestId,
-    Verdict, VerdictKind,
+    Assertion, AssertionRecord, Detail, Failure, FilterKind, Filtered, Finding, Isolation, Phase, TestId, VerdictKind,
 };
+
+use crate::finding::counted_verdict;
 
 /// A finding on a failed assertion. `known` is its score and the number of runs behind the score.
 pub(crate) fn finding(
@@ -36,29 +37,15 @@ pub(crate) fn finding(
     };
     let test = assertion.test.clone();
     let filtered = Filtered { kind, assertion, line: record.line, saw: values, score, runs };
-    Finding { replay: vec![test.clone()], test, detail: Detail::Filter(filtered), sentence, repeat: None }
+    crate::finding::finding(&test, Detail::Filter(filtered), sentence, vec![test.clone()])
 }
 
 /// Verdict for a test in which a filtered assertion fails every time. `before`: failures and runs
 /// without a change.
 pub(crate) fn verdict(test: &TestId, failed: u32, before: Option<(u32, u32)>) -> Finding {
     let before = before.map_or(String::new(), |(failed, runs)| format!(", before {failed} of {runs}"));
-    let evidence = Evidence {
-        attempts: failed,
-        failed,
-        fresh: Some(Isolation::Fork),
-        after: 0,
-        never_excuse: None,
-        confirmed: None,
-        not_rerun: None,
-    };
-    Finding {
-        test: test.clone(),
-        detail: Detail::Verdict(Verdict { kind: VerdictKind::Real, rung: None, evidence }),
-        sentence: format!("an assertion that is in the filter failed {failed} of {failed} times{before}"),
-        repeat: None,
-        replay: vec![test.clone()],
-    }
+    let sentence = format!("an assertion that is in the filter failed {failed} of {failed} times{before}");
+    counted_verdict(test, VerdictKind::Real, (failed, failed), Isolation::Fork, sentence)
 }
 
 /// The failure of an assertion that is in the filter but may not fail this way.

@@ -60,10 +60,10 @@ pub(crate) fn kept(all: &[ScoredFailure], threshold: f64) -> Option<f64> {
     share_kept(all, threshold, |label| label == FailureLabel::True)
 }
 
-fn share_kept(all: &[ScoredFailure], threshold: f64, wanted: impl Fn(FailureLabel) -> bool) -> Option<f64> {
-    let wanted: Vec<&ScoredFailure> = all.iter().filter(|one| one.label.is_some_and(&wanted)).collect();
-    let stay = wanted.iter().filter(|one| one.score <= threshold).count() as f64;
-    (!wanted.is_empty()).then(|| stay / wanted.len() as f64)
+fn share_kept(all: &[ScoredFailure], threshold: f64, counts: impl Fn(FailureLabel) -> bool) -> Option<f64> {
+    let labelled: Vec<&ScoredFailure> = all.iter().filter(|one| one.label.is_some_and(&counts)).collect();
+    let stay = labelled.iter().filter(|one| one.score <= threshold).count() as f64;
+    (!labelled.is_empty()).then(|| stay / labelled.len() as f64)
 }
 
 pub(crate) fn point(all: &[ScoredFailure], threshold: f64) -> ThresholdPoint {

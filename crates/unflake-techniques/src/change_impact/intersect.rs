@@ -173,7 +173,7 @@ impl<'a> Intersection<'a> {
     }
 
     /// Files that appeared or disappeared where a module of such a name was searched.
-    fn searched(&mut self, directory: &str, wanted: impl Fn(&str) -> bool) {
+    fn searched(&mut self, directory: &str, is_searched: impl Fn(&str) -> bool) {
         let changes = self.changes;
         for change in changes.files.iter().filter(|change| appears_or_disappears(&change.kind)) {
             let from = match &change.kind {
@@ -183,8 +183,8 @@ impl<'a> Intersection<'a> {
             let found = |path: &str| {
                 let Some(rest) = path_below(path, directory, changes.ignore_case) else { return false };
                 match rest.split_once('/') {
-                    Some((package, _)) => wanted(package),
-                    None => wanted(rest.split('.').next().unwrap_or(&rest)),
+                    Some((package, _)) => is_searched(package),
+                    None => is_searched(rest.split('.').next().unwrap_or(&rest)),
                 }
             };
             if found(&change.path) || from.is_some_and(found) {

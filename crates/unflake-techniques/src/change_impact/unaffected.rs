@@ -11,6 +11,7 @@ use unflake_model::{
 };
 
 use crate::change_impact::intersect::{Overlap, intersect};
+use crate::finding::finding;
 
 /// Runs at the base, and if all of them pass, runs here afterwards.
 pub(crate) const AT_BASE: u32 = 3;
@@ -182,13 +183,7 @@ impl ChangeSuspicion {
             }
         }
         let sentence = self.sentence(&detail, test, compared);
-        Some(Finding {
-            test: test.clone(),
-            detail: Detail::Intersect(detail),
-            sentence,
-            repeat: None,
-            replay: vec![test.clone()],
-        })
+        Some(finding(test, Detail::Intersect(detail), sentence, vec![test.clone()]))
     }
 
     fn sentence(&self, detail: &Intersect, test: &TestId, compared: &Result<Comparison, String>) -> String {

@@ -79,10 +79,10 @@ impl<'a> AlignedRuns<'a> {
         let mut found: HashMap<&str, usize> = HashMap::new();
         let mut threads: Vec<(u64, AlignedThread)> = Vec::new();
         for (at, run) in all.iter().enumerate() {
-            for (place, strand) in traces.strands(run.trace).iter().enumerate() {
-                let thread = *found.entry(&strand.key).or_insert_with(|| {
-                    let began = if strand.name == LOADING { 0 } else { strand.began + 1 };
-                    threads.push((began, AlignedThread { name: strand.name.clone(), at: vec![None; all.len()] }));
+            for (place, trace) in traces.strands(run.trace).iter().enumerate() {
+                let thread = *found.entry(&trace.key).or_insert_with(|| {
+                    let began = if trace.name == LOADING { 0 } else { trace.began + 1 };
+                    threads.push((began, AlignedThread { name: trace.name.clone(), at: vec![None; all.len()] }));
                     threads.len() - 1
                 });
                 threads[thread].1.at[at] = Some(place);
@@ -119,8 +119,8 @@ impl<'a> AlignedRuns<'a> {
     /// it starts others precedes theirs; its work afterwards follows theirs, because it mostly
     /// waits for them. Otherwise each thread progresses evenly until the end of the run.
     pub(crate) fn relative_time(&self, run: usize, thread: usize, position: f64) -> f64 {
-        let Some(strand) = self.thread_trace(run, thread) else { return f64::MAX };
-        let share = position / strand.events.max(1) as f64;
+        let Some(trace) = self.thread_trace(run, thread) else { return f64::MAX };
+        let share = position / trace.events.max(1) as f64;
         if self.threads[thread].is_loading() {
             return share;
         }
@@ -129,10 +129,10 @@ impl<'a> AlignedRuns<'a> {
             Some(start) if position <= start => others + steps + share,
             Some(_) => 4.0 * others - steps + share,
             None => {
-                let strands = self.traces.strands(self.all[run].trace);
-                let latest = strands.iter().map(|strand| strand.began).max().unwrap_or_default() as f64;
+                let all = self.traces.strands(self.all[run].trace);
+                let latest = all.iter().map(|other| other.began).max().unwrap_or_default() as f64;
                 let whole = (self.all[run].seconds * 1e9).max(latest * 1.1).max(1.0);
-                let began = strand.began as f64 / whole;
+                let began = trace.began as f64 / whole;
                 2.0 * others + began + share * (1.0 - began)
             }
         }

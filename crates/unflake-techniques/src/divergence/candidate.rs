@@ -15,13 +15,13 @@ pub(crate) struct Candidate {
     /// Target line of a control-flow edge; `None` also at the end of the thread.
     pub(crate) to: Option<LineId>,
     /// By run: whether the candidate predicts a failure.
-    pub(crate) says: Vec<bool>,
+    pub(crate) predicts: Vec<bool>,
     /// By run: the position of the thread at that moment.
     pub(crate) at: Vec<Option<f64>>,
     /// Median relative time in the failing runs (`AlignedRuns::relative_time`).
     pub(crate) when: f64,
-    /// Probability by chance, corrected for everything that was examined.
-    pub(crate) chance: f64,
+    /// P-value, corrected for everything that was examined.
+    pub(crate) p_value: f64,
     /// What holds in failing runs; the sentence continues with how often.
     pub(crate) what: String,
     pub(crate) value: Option<ValueSplit>,
@@ -31,17 +31,19 @@ pub(crate) struct Candidate {
 
 impl Candidate {
     /// Median relative time over the failing runs that it predicts.
-    pub(crate) fn moment(runs: &AlignedRuns<'_>, thread: usize, says: &[bool], at: &[Option<f64>]) -> Option<f64> {
-        let told = (0..says.len()).filter(|run| says[*run] && runs.all[*run].failed);
-        let mut moments: Vec<f64> = told.filter_map(|run| Some(runs.relative_time(run, thread, at[run]?))).collect();
+    pub(crate) fn moment(runs: &AlignedRuns<'_>, thread: usize, predicts: &[bool], at: &[Option<f64>]) -> Option<f64> {
+        let predicted = (0..predicts.len()).filter(|run| predicts[*run] && runs.all[*run].failed);
+        let mut moments: Vec<f64> =
+            predicted.filter_map(|run| Some(runs.relative_time(run, thread, at[run]?))).collect();
         moments.sort_by(f64::total_cmp);
         moments.get(moments.len() / 2).copied()
     }
 
     /// Number of failing and of passing runs for which it predicts a failure.
     pub(crate) fn predicted(&self, runs: &AlignedRuns<'_>) -> (usize, usize) {
-        let count =
-            |failed| runs.all.iter().zip(&self.says).filter(|(run, says)| run.failed == failed && **says).count();
+        let count = |failed| {
+            runs.all.iter().zip(&self.predicts).filter(|(run, predicts)| run.failed == failed && **predicts).count()
+        };
         (count(true), count(false))
     }
 
@@ -70,7 +72,7 @@ impl Candidate {
             how: self.how,
             failing: failing as u32,
             passing: passing as u32,
-            chance: self.chance.min(1.0),
+            chance: self.p_value.min(1.0),
             sentence: format!("{} {}", self.what, often(failing, failed, passing, passed)),
             value: self.value.clone(),
         }

@@ -85,7 +85,8 @@ pub(crate) fn structure(runs: &AlignedRuns<'_>) -> CauseHypothesis {
         return CauseHypothesis { cause: Cause::AsyncWait, because };
     }
     if threads > 1 {
-        let because = format!("{threads} threads take part in it, and nothing recorded says which of them comes first");
+        let because =
+            format!("{threads} threads take part in it, and nothing recorded predicts which of them comes first");
         return CauseHypothesis { cause: Cause::Race, because };
     }
     let because = "no line before it reaches for anything that is known to vary".to_owned();
@@ -115,8 +116,8 @@ pub(crate) fn reach(reaches: &[NondeterministicCall], line: LineId) -> Option<&N
 /// Lines that ran before the candidate in a failing run, nearest first: calls made by its own line,
 /// then earlier lines.
 fn lines_before(runs: &AlignedRuns<'_>, start: &Candidate) -> Vec<LineId> {
-    let told = |run: &usize| runs.all[*run].failed && start.says[*run] && start.at[*run].is_some();
-    let Some(run) = (0..runs.all.len()).find(told) else { return Vec::new() };
+    let predicted = |run: &usize| runs.all[*run].failed && start.predicts[*run] && start.at[*run].is_some();
+    let Some(run) = (0..runs.all.len()).find(predicted) else { return Vec::new() };
     let (Some(id), Some(at)) = (runs.id(run, start.thread), start.at[run]) else { return Vec::new() };
     let until = at.ceil() as u64;
     let from = until.saturating_sub(LINES_BACK);

@@ -3,7 +3,7 @@
 
 use std::collections::HashSet;
 
-use unflake_model::{DivergencePoint, LineId, SourceLine};
+use unflake_model::{DivergencePoint, LineId, SourceLine, ThreadTrace};
 
 use crate::divergence::aligned_runs::AlignedRuns;
 
@@ -86,7 +86,7 @@ fn forks(runs: &AlignedRuns<'_>, failing: usize, passing: usize) -> Vec<ForkPoin
             return None;
         }
         // Anything may follow the end of a truncated trace.
-        let unknown = |strand: &unflake_model::ThreadTrace| strand.truncated.is_some() && strand.events == common;
+        let unknown = |trace: &ThreadTrace| trace.truncated.is_some() && trace.events == common;
         if one.is_some_and(unknown) || other.is_some_and(unknown) {
             return None;
         }

@@ -32,7 +32,7 @@ const LINES_BACK: u64 = 2000;
 pub(crate) fn divergence(traces: &dyn Traces, all: &[TracedRun]) -> Divergence {
     let runs = AlignedRuns::new(traces, all);
     let mut unknown = traces.gaps().to_vec();
-    let is_cut = |run: &&TracedRun| traces.strands(run.trace).iter().any(|strand| strand.truncated.is_some());
+    let is_cut = |run: &&TracedRun| traces.strands(run.trace).iter().any(|thread| thread.truncated.is_some());
     let cut = all.iter().filter(is_cut).count();
     if cut > 0 {
         unknown.push(format!("{cut} of {} traces are cut short: what comes behind was not compared", all.len()));
@@ -118,10 +118,10 @@ fn starts(runs: &AlignedRuns<'_>, unknown: &mut Vec<String>) -> StartLocations {
         let note = "some values follow the clock, and so do the outcomes: whether they have to do with each other cannot be told";
         unknown.push(note.to_owned());
     }
-    let blamed = values.found.into_iter().filter(|one| one.chance < BLAMED);
+    let blamed = values.found.into_iter().filter(|one| one.p_value < BLAMED);
     let mut all: Vec<Candidate> = blamed.chain(edge_candidates(runs)).collect();
-    all.retain(|one| one.is_perfect(runs) || one.chance < BLAMED);
-    all.sort_by(|one, other| one.when.total_cmp(&other.when).then(one.chance.total_cmp(&other.chance)));
+    all.retain(|one| one.is_perfect(runs) || one.p_value < BLAMED);
+    all.sort_by(|one, other| one.when.total_cmp(&other.when).then(one.p_value.total_cmp(&other.p_value)));
 
     let (late, early): (Vec<Candidate>, Vec<Candidate>) = all.into_iter().partition(|one| is_consequence(runs, one));
     let (perfect, others): (Vec<Candidate>, Vec<Candidate>) = early.into_iter().partition(|one| one.is_perfect(runs));
@@ -138,7 +138,7 @@ fn starts(runs: &AlignedRuns<'_>, unknown: &mut Vec<String>) -> StartLocations {
     };
     let in_order: Vec<Candidate> = perfect.into_iter().chain(good).chain(partial).filter(|one| is_new(one)).collect();
     if let Some(first) = in_order.first() {
-        let is_left = |at: usize| !runs.all[at].failed || !first.says[at];
+        let is_left = |at: usize| !runs.all[at].failed || !first.predicts[at];
         let left = (0..runs.all.len()).filter(|at| is_left(*at)).map(|at| runs.all[at].clone()).collect();
         let locations = in_order.iter().map(|one| one.location(runs)).take(MOST_LOCATIONS).collect();
         return StartLocations { locations, why: cause(runs, first), left, is_invisible: false };
@@ -152,7 +152,7 @@ fn starts(runs: &AlignedRuns<'_>, unknown: &mut Vec<String>) -> StartLocations {
 /// Whether the candidate is the failure itself or a consequence of it. Calls made by the raising
 /// line come after that line, and may well be the start.
 fn is_consequence(runs: &AlignedRuns<'_>, one: &Candidate) -> bool {
-    let told = (0..runs.all.len()).filter(|run| runs.all[*run].failed && one.says[*run]);
+    let predicted = (0..runs.all.len()).filter(|run| runs.all[*run].failed && one.predicts[*run]);
     let known = |run: usize| {
         let (thread, raised) = runs.raised_at(run)?;
         let at = one.at[run].filter(|_| thread == one.thread)?;
@@ -172,7 +172,7 @@ fn is_consequence(runs: &AlignedRuns<'_>, one: &Candidate) -> bool {
         let was_there = || before.iter().any(|line| runs.traces.line(*line).function == to.function);
         Some(line.function == raised_in.function || to.function != line.function && was_there())
     };
-    told.filter_map(known).next().unwrap_or(false)
+    predicted.filter_map(known).next().unwrap_or(false)
 }
 
 #[cfg(test)]

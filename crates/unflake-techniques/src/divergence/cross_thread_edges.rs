@@ -8,7 +8,7 @@ use unflake_model::{DivergenceKind, LineId};
 
 use crate::divergence::aligned_runs::AlignedRuns;
 use crate::divergence::candidate::Candidate;
-use crate::divergence::edges::{ANYWHERE, Edge, EdgeCounts, OUTSIDE, best_threshold};
+use crate::divergence::edges::{ANYWHERE, EdgeCounts, LineEdge, OUTSIDE, best_threshold};
 use crate::stats::exact_test::ExactTest;
 
 /// Sums can be formed in many ways, so a sum must be significant to be reported.
@@ -20,13 +20,13 @@ const SIGNIFICANT: f64 = 0.01;
 pub(crate) fn cross_thread_edges(
     runs: &AlignedRuns<'_>,
     taken: &[Vec<EdgeCounts>],
-    chance: &ExactTest,
+    exact: &ExactTest,
     examined: &mut HashSet<Vec<bool>>,
 ) -> Vec<Candidate> {
     // By edge, the last thread that takes it: a started thread rather than its starter.
-    let mut shared: BTreeMap<Edge, usize> = BTreeMap::new();
+    let mut shared: BTreeMap<LineEdge, usize> = BTreeMap::new();
     for run in 0..runs.all.len() {
-        let mut first: HashSet<Edge> = HashSet::new();
+        let mut first: HashSet<LineEdge> = HashSet::new();
         for (thread, ways) in taken.iter().enumerate().filter(|(thread, _)| !runs.threads[*thread].is_loading()) {
             for edge in ways[run].keys().filter(|(from, to)| *from < ANYWHERE && *to != OUTSIDE) {
                 if !first.insert(*edge) {
@@ -39,28 +39,28 @@ pub(crate) fn cross_thread_edges(
     let found = shared.into_iter().filter_map(|(edge, thread)| {
         let times = |run: usize| taken.iter().filter_map(|ways| Some(ways[run].get(&edge)?.times)).sum::<u64>();
         let times: Vec<u64> = (0..runs.all.len()).map(times).collect();
-        let best = best_threshold(runs, &times, &[true], chance, examined)?;
+        let best = best_threshold(runs, &times, &[true], exact, examined)?;
         let at: Vec<Option<f64>> = (0..runs.all.len())
             .map(|run| match taken[thread][run].get(&edge) {
                 Some(one) => Some(one.at[1] as f64),
                 None => Some(runs.thread_trace(run, thread)?.events as f64),
             })
             .collect();
-        let when = Candidate::moment(runs, thread, &best.says, &at)?;
+        let when = Candidate::moment(runs, thread, &best.predicts, &at)?;
         let (line, to) = (LineId(edge.0), LineId(edge.1));
         let who = if runs.threads[thread].is_task() { "tasks" } else { "threads" };
         let what = format!("line {} comes next more often, all {who} together", runs.traces.line(to).line);
-        let (says, chance) = (best.says, best.chance);
+        let (predicts, p_value) = (best.predicts, best.p_value);
         let to = Some(to);
         Some(Candidate {
             how: DivergenceKind::Control,
             thread,
             line,
             to,
-            says,
+            predicts,
             at,
             when,
-            chance,
+            p_value,
             what,
             value: None,
             shown: Vec::new(),
@@ -71,5 +71,5 @@ pub(crate) fn cross_thread_edges(
 
 /// The significant sums, once the number of comparisons is known.
 pub(crate) fn significant(found: Vec<Candidate>, ways: f64) -> impl Iterator<Item = Candidate> {
-    found.into_iter().filter(move |one| one.chance * ways < SIGNIFICANT)
+    found.into_iter().filter(move |one| one.p_value * ways < SIGNIFICANT)
 }

@@ -1,8 +1,8 @@
 //! Control-flow differences: edges between consecutive lines that failing runs take more or less
 //! often than passing ones.
 //!
-//! AlignedRuns are not compared position by position: a loop that iterates three or four times, whatever
-//! the outcome, shifts everything after it.
+//! AlignedRuns are not compared position by position: a loop that iterates three or four times,
+//! whatever the outcome, shifts everything after it.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hasher};
@@ -24,10 +24,10 @@ const MOST_TIMES: usize = 64;
 /// Stands for any preceding line: the edge means that a line is reached at all.
 pub(crate) const ANYWHERE: u32 = u32::MAX - 1;
 
-pub(crate) type Edge = (u32, u32);
+pub(crate) type LineEdge = (u32, u32);
 
-/// Edge counts of one thread in one run.
-pub(crate) type EdgeCounts = HashMap<Edge, EdgeUse, BuildHasherDefault<EdgeHasher>>;
+/// LineEdge counts of one thread in one run.
+pub(crate) type EdgeCounts = HashMap<LineEdge, EdgeUse, BuildHasherDefault<EdgeHasher>>;
 
 /// A fast hasher: there are hundreds of millions of edges, and nobody gains from crafted
 /// collisions.
@@ -68,7 +68,7 @@ impl EdgeUse {
 
 /// Every edge that separates at least some failing runs from passing ones.
 pub(crate) fn edge_candidates(runs: &AlignedRuns<'_>) -> Vec<Candidate> {
-    let chance = ExactTest::new(runs.all.len());
+    let exact = ExactTest::new(runs.all.len());
     let mut found = Vec::new();
     let mut examined: HashSet<Vec<bool>> = HashSet::new();
     let counts = |thread: usize| -> Vec<EdgeCounts> {
@@ -77,25 +77,25 @@ pub(crate) fn edge_candidates(runs: &AlignedRuns<'_>) -> Vec<Candidate> {
     };
     let all_taken: Vec<Vec<EdgeCounts>> = (0..runs.threads.len()).map(counts).collect();
     for (thread, taken) in all_taken.iter().enumerate() {
-        let mut edges: Vec<Edge> = taken.iter().flat_map(HashMap::keys).copied().collect();
+        let mut edges: Vec<LineEdge> = taken.iter().flat_map(HashMap::keys).copied().collect();
         edges.sort_unstable_by_key(|edge| (edge.0 == ANYWHERE, *edge));
         edges.dedup();
         let mut led_to: HashSet<(LineId, Vec<bool>)> = HashSet::new();
         for edge in edges {
             let times: Vec<u64> = taken.iter().map(|all| all.get(&edge).map_or(0, |taken| taken.times)).collect();
             let ways: &[bool] = if edge.0 == ANYWHERE { &[true] } else { &[true, false] };
-            let best = best_threshold(runs, &times, ways, &chance, &mut examined);
+            let best = best_threshold(runs, &times, ways, &exact, &mut examined);
             let Some(one) = best.and_then(|best| candidate(runs, thread, edge, best, taken)) else { continue };
             // Reaching a line adds nothing to the edge that leads to it.
-            if one.to.is_none_or(|to| led_to.insert((to, one.says.clone()))) || edge.0 != ANYWHERE {
+            if one.to.is_none_or(|to| led_to.insert((to, one.predicts.clone()))) || edge.0 != ANYWHERE {
                 found.push(one);
             }
         }
     }
-    let sums = cross_thread_edges(runs, &all_taken, &chance, &mut examined);
+    let sums = cross_thread_edges(runs, &all_taken, &exact, &mut examined);
     let all = examined.len() as f64;
     found.extend(significant(sums, all));
-    found.iter_mut().for_each(|one| one.chance = (one.chance * all).min(1.0));
+    found.iter_mut().for_each(|one| one.p_value = (one.p_value * all).min(1.0));
     found
 }
 
@@ -104,7 +104,7 @@ fn count_edges(runs: &AlignedRuns<'_>, thread: usize, run: usize, from: u64) -> 
     let mut taken = EdgeCounts::default();
     let Some(id) = runs.id(run, thread) else { return taken };
     let mut visits: Vec<u64> = Vec::new();
-    let mut put = |edge: Edge, at: u64| {
+    let mut put = |edge: LineEdge, at: u64| {
         let line = edge.0.wrapping_add(1) as usize;
         if visits.len() <= line {
             visits.resize(line + 1, 0);
@@ -134,7 +134,7 @@ fn count_edges(runs: &AlignedRuns<'_>, thread: usize, run: usize, from: u64) -> 
             break;
         }
     }
-    if runs.thread_trace(run, thread).is_some_and(|strand| strand.truncated.is_none()) {
+    if runs.thread_trace(run, thread).is_some_and(|trace| trace.truncated.is_none()) {
         put((before, OUTSIDE), at);
     }
     for ((_, to), one) in taken.clone().into_iter().filter(|((_, to), _)| *to != OUTSIDE) {
@@ -149,15 +149,15 @@ fn count_edges(runs: &AlignedRuns<'_>, thread: usize, run: usize, from: u64) -> 
 pub(crate) struct BestThreshold {
     least: u64,
     more: bool,
-    pub(crate) says: Vec<bool>,
-    pub(crate) chance: f64,
+    pub(crate) predicts: Vec<bool>,
+    pub(crate) p_value: f64,
 }
 
 pub(crate) fn best_threshold(
     runs: &AlignedRuns<'_>,
     times: &[u64],
     ways: &[bool],
-    chance: &ExactTest,
+    exact: &ExactTest,
     examined: &mut HashSet<Vec<bool>>,
 ) -> Option<BestThreshold> {
     let (all, failed) = (runs.all.len(), runs.failed());
@@ -167,13 +167,13 @@ pub(crate) fn best_threshold(
     let mut best: Option<BestThreshold> = None;
     for least in least.into_iter().skip(1).take(MOST_TIMES) {
         for more in ways.iter().copied() {
-            let says: Vec<bool> = times.iter().map(|times| (*times >= least) == more).collect();
-            let chosen = says.iter().filter(|says| **says).count();
-            let hits = runs.all.iter().zip(&says).filter(|(run, says)| run.failed && **says).count();
-            let by_chance = chance.at_least(hits, chosen, failed, all);
-            examined.insert(says.clone());
-            if best.as_ref().is_none_or(|best| by_chance < best.chance) {
-                best = Some(BestThreshold { least, more, says, chance: by_chance });
+            let predicts: Vec<bool> = times.iter().map(|times| (*times >= least) == more).collect();
+            let chosen = predicts.iter().filter(|predicts| **predicts).count();
+            let hits = runs.all.iter().zip(&predicts).filter(|(run, predicts)| run.failed && **predicts).count();
+            let p_value = exact.at_least(hits, chosen, failed, all);
+            examined.insert(predicts.clone());
+            if best.as_ref().is_none_or(|best| p_value < best.p_value) {
+                best = Some(BestThreshold { least, more, predicts, p_value });
             }
         }
     }
@@ -183,7 +183,7 @@ pub(crate) fn best_threshold(
 fn candidate(
     runs: &AlignedRuns<'_>,
     thread: usize,
-    edge: Edge,
+    edge: LineEdge,
     best: BestThreshold,
     taken: &[EdgeCounts],
 ) -> Option<Candidate> {
@@ -197,27 +197,27 @@ fn candidate(
         false => positions_without(runs, edge, best.least, taken),
     };
     // A run that never reached the source line diverged earlier.
-    let told = (0..at.len()).filter(|run| runs.all[*run].failed && best.says[*run]);
-    if told.clone().filter(|run| at[*run].is_none()).count() * 5 > told.count() {
+    let predicted = (0..at.len()).filter(|run| runs.all[*run].failed && best.predicts[*run]);
+    if predicted.clone().filter(|run| at[*run].is_none()).count() * 5 > predicted.count() {
         return None;
     }
-    let when = Candidate::moment(runs, thread, &best.says, &at)?;
+    let when = Candidate::moment(runs, thread, &best.predicts, &at)?;
     let line = LineId(if from >= ANYWHERE { to } else { from });
     if line.0 == OUTSIDE {
         return None;
     }
     let what = sentence(runs, from, to, &best);
-    let BestThreshold { says, chance, .. } = best;
+    let BestThreshold { predicts, p_value, .. } = best;
     let to = (to != OUTSIDE).then_some(LineId(to));
     Some(Candidate {
         how: DivergenceKind::Control,
         thread,
         line,
         to,
-        says,
+        predicts,
         at,
         when,
-        chance,
+        p_value,
         what,
         value: None,
         shown: Vec::new(),
@@ -226,7 +226,7 @@ fn candidate(
 
 /// Positions at which runs that take an edge fewer than `least` times take another one instead: at
 /// the visit to its source line at which passing runs take it for the last time that counts.
-fn positions_without(runs: &AlignedRuns<'_>, edge: Edge, least: u64, taken: &[EdgeCounts]) -> Vec<Option<f64>> {
+fn positions_without(runs: &AlignedRuns<'_>, edge: LineEdge, least: u64, taken: &[EdgeCounts]) -> Vec<Option<f64>> {
     let passing = taken.iter().zip(runs.all).filter(|(_, run)| !run.failed);
     let visits = passing
         .filter_map(|(all, _)| all.get(&edge).filter(|one| one.times >= least).map(|one| one.nth(least, one.visit)));

@@ -13,13 +13,13 @@ impl AlignedRuns<'_> {
     /// Thread and position at which the failure of a run was raised. If that line is outside the
     /// project, the last line of the run.
     pub(crate) fn raised_at(&self, run: usize) -> Option<(usize, u64)> {
-        let told = (0..self.threads.len()).find_map(|thread| self.raised_in(run, thread));
+        let known = (0..self.threads.len()).find_map(|thread| self.raised_in(run, thread));
         let last = || {
             let thread = (0..self.threads.len())
                 .find(|thread| !self.threads[*thread].is_loading() && self.id(run, *thread).is_some())?;
             Some((thread, self.thread_trace(run, thread)?.events.checked_sub(1)?))
         };
-        told.or_else(last)
+        known.or_else(last)
     }
 
     fn raised_in(&self, run: usize, thread: usize) -> Option<(usize, u64)> {

@@ -11,7 +11,7 @@ const MOST_TIMES: usize = 32;
 const MOST_ITEMS: usize = 24;
 
 /// A value with its position in the trace (fractional, as several values can follow one line).
-pub(crate) type Moment = (f64, Arc<str>);
+pub(crate) type TimedValue = (f64, Arc<str>);
 
 /// One property of a value, evaluated for every run.
 #[derive(Clone, Debug)]
@@ -67,7 +67,7 @@ pub(crate) enum Aspect {
 }
 
 /// All features of a name at a line.
-pub(crate) fn features(seen: &[Vec<Moment>]) -> Vec<Feature> {
+pub(crate) fn features(seen: &[Vec<TimedValue>]) -> Vec<Feature> {
     let most = seen.iter().map(Vec::len).max().unwrap_or_default();
     let mut features = Vec::new();
     for time in 0..most.min(MOST_TIMES) {
@@ -81,8 +81,8 @@ pub(crate) fn features(seen: &[Vec<Moment>]) -> Vec<Feature> {
     }
     if most > 1 {
         aspects(Occurrence::Last, seen.iter().map(|all| all.last()).collect(), &mut features);
-        let by = |one: &&Moment, other: &&Moment| compare(&one.1, &other.1);
-        let numbers = |all: &Vec<Moment>| all.iter().all(|(_, text)| number(text).is_some());
+        let by = |one: &&TimedValue, other: &&TimedValue| compare(&one.1, &other.1);
+        let numbers = |all: &Vec<TimedValue>| all.iter().all(|(_, text)| number(text).is_some());
         if seen.iter().all(numbers) {
             aspects(Occurrence::Largest, seen.iter().map(|all| all.iter().rev().max_by(by)).collect(), &mut features);
             aspects(Occurrence::Smallest, seen.iter().map(|all| all.iter().min_by(by)).collect(), &mut features);
@@ -92,12 +92,12 @@ pub(crate) fn features(seen: &[Vec<Moment>]) -> Vec<Feature> {
 }
 
 /// Extracts a feature from a value, with its display text.
-type Extractor<'a> = &'a dyn Fn(&Moment) -> Option<(FeatureValue, Arc<str>)>;
+type Extractor<'a> = &'a dyn Fn(&TimedValue) -> Option<(FeatureValue, Arc<str>)>;
 
-fn aspects(which: Occurrence, values: Vec<Option<&Moment>>, features: &mut Vec<Feature>) {
+fn aspects(which: Occurrence, values: Vec<Option<&TimedValue>>, features: &mut Vec<Feature>) {
     let all_numbers = values.iter().flatten().all(|(_, text)| number(text).is_some());
     let mut add = |aspect, extract: Extractor<'_>| {
-        let sample = |seen: &Option<&Moment>| {
+        let sample = |seen: &Option<&TimedValue>| {
             let seen = (*seen)?;
             extract(seen).map(|(value, shown)| FeatureSample { at: seen.0, value, shown })
         };
@@ -133,7 +133,7 @@ fn aspects(which: Occurrence, values: Vec<Option<&Moment>>, features: &mut Vec<F
 }
 
 /// Distinct items of these containers, if all are known and few.
-fn different<'a>(values: &[Option<&'a Moment>]) -> Vec<&'a str> {
+fn different<'a>(values: &[Option<&'a TimedValue>]) -> Vec<&'a str> {
     let mut different: Vec<&str> = Vec::new();
     for (_, text) in values.iter().flatten() {
         let Some(items) = items(text).filter(|items| items.shown.len() == items.length) else { return Vec::new() };
@@ -149,7 +149,7 @@ fn different<'a>(values: &[Option<&'a Moment>]) -> Vec<&'a str> {
     different
 }
 
-fn compared(before: &Moment, now: &Moment) -> Option<FeatureSample> {
+fn compared(before: &TimedValue, now: &TimedValue) -> Option<FeatureSample> {
     let word = match compare(&before.1, &now.1) {
         Ordering::Less => "more",
         Ordering::Equal => "the same",

@@ -11,6 +11,7 @@ use unflake_model::{
 };
 
 use crate::divergence::conclusion::{TracedRun, divergence};
+use crate::finding::finding;
 use crate::search::budget::Budget;
 use crate::search::select::select_listed;
 use crate::{Recordings, Technique};
@@ -126,14 +127,14 @@ impl Locate {
         let by = self.config.fresh_by;
         let compared = self.compared();
         let processes = compared.iter().filter(|run| run.origin == Isolation::Process).count();
-        let (seen, wanted) = match both(&compared) {
+        let (made, needed) = match both(&compared) {
             true if is_mixed(&compared) => (processes as u32, self.config.runs),
             true => (compared.len() as u32, self.config.runs),
             false => (self.requested, self.config.most.max(self.config.runs)),
         };
         let batch = BATCH.max(self.config.jobs as u32);
         let all_left = self.config.most.max(self.config.runs).saturating_sub(self.requested);
-        let batch = batch.min(wanted.saturating_sub(seen)).min(all_left);
+        let batch = batch.min(needed.saturating_sub(made)).min(all_left);
         if by == Isolation::Process || self.isolated || self.requested == 0 {
             return vec![if self.isolated { Isolation::Process } else { by }; batch as usize];
         }
@@ -225,8 +226,7 @@ impl Technique for Locate {
             Some(start) => format!("starts at {}:{}: {}", start.line.file, start.line.line, start.sentence),
             None => "nothing that was recorded tells its failing runs from the passing ones".to_owned(),
         };
-        let replay = vec![test.clone()];
-        vec![Finding { test: test.clone(), detail: Detail::Divergence(found), sentence, repeat: None, replay }]
+        vec![finding(test, Detail::Divergence(found), sentence, vec![test.clone()])]
     }
 }
 

@@ -37,8 +37,7 @@ pub(crate) fn no_divergence(
         }
     }
     let until = failure.filter(|late| late.thread == thread).and_then(|late| late.at[run]).map(|at| at as u64);
-    let until =
-        until.unwrap_or_else(|| runs.thread_trace(run, thread).map_or(0, |strand| strand.events)).max(raised + 1);
+    let until = until.unwrap_or_else(|| runs.thread_trace(run, thread).map_or(0, |trace| trace.events)).max(raised + 1);
     match last_call(runs, run, thread, until) {
         Some(reach) => {
             let line = runs.traces.line(reach.line);

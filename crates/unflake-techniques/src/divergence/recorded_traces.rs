@@ -23,9 +23,9 @@ type Trace = (Vec<ThreadTrace>, Vec<Vec<LineId>>, Vec<Vec<ObservedValue>>);
 impl RecordedTraces {
     /// Adds a run. Threads are written as `a:1 a:2 x=5 b:1`: function and line of each step (all in
     /// `a.src`), and values seen after the preceding step. A thread that ends in `…` was truncated.
-    pub(crate) fn run(&mut self, failed: bool, strands: &[(&str, &str)]) -> &mut Self {
+    pub(crate) fn run(&mut self, failed: bool, threads: &[(&str, &str)]) -> &mut Self {
         let (mut all, mut streams, mut values) = (Vec::new(), Vec::new(), Vec::new());
-        for (at, (name, text)) in strands.iter().enumerate() {
+        for (at, (name, text)) in threads.iter().enumerate() {
             let (mut stream, mut seen, mut truncated) = (Vec::new(), Vec::new(), None);
             for word in text.split_whitespace() {
                 if word == "…" {
@@ -86,20 +86,20 @@ impl Traces for RecordedTraces {
     }
 
     fn common(&self, one: (TraceId, usize), other: (TraceId, usize)) -> u64 {
-        let stream = |(trace, strand): (TraceId, usize)| &self.traces[trace.0 as usize].1[strand];
+        let stream = |(trace, thread): (TraceId, usize)| &self.traces[trace.0 as usize].1[thread];
         stream(one).iter().zip(stream(other)).take_while(|(one, other)| one == other).count() as u64
     }
 
-    fn lines(&self, (trace, strand): (TraceId, usize), from: u64, most: usize) -> Vec<LineId> {
-        self.traces[trace.0 as usize].1[strand].iter().skip(from as usize).take(most).copied().collect()
+    fn lines(&self, (trace, thread): (TraceId, usize), from: u64, most: usize) -> Vec<LineId> {
+        self.traces[trace.0 as usize].1[thread].iter().skip(from as usize).take(most).copied().collect()
     }
 
     fn line(&self, id: LineId) -> SourceLine {
         self.lines[id.0 as usize].clone()
     }
 
-    fn values(&self, (trace, strand): (TraceId, usize)) -> Vec<ObservedValue> {
-        self.traces[trace.0 as usize].2[strand].clone()
+    fn values(&self, (trace, thread): (TraceId, usize)) -> Vec<ObservedValue> {
+        self.traces[trace.0 as usize].2[thread].clone()
     }
 
     fn reaches(&self) -> &[NondeterministicCall] {

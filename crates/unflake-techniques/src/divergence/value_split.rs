@@ -10,9 +10,9 @@ use crate::stats::exact_test::ExactTest;
 #[derive(Clone, Debug)]
 pub(crate) struct ValueSplitRule {
     /// By run: whether a failure is predicted. Never for a run without a value.
-    pub(crate) says: Vec<bool>,
+    pub(crate) predicts: Vec<bool>,
     /// P-value for this feature alone.
-    pub(crate) chance: f64,
+    pub(crate) p_value: f64,
     pub(crate) rule: SplitRule,
 }
 
@@ -40,8 +40,8 @@ impl RunOutcomes<'_> {
     }
 
     /// Number of runs whose outcome is predicted wrongly.
-    pub(crate) fn mispredicted(&self, says: &[bool]) -> usize {
-        self.failed.iter().zip(says).filter(|(failed, says)| failed != says).count()
+    pub(crate) fn mispredicted(&self, predicts: &[bool]) -> usize {
+        self.failed.iter().zip(predicts).filter(|(failed, predicts)| failed != predicts).count()
     }
 
     pub(crate) fn split(&self, samples: &[Option<FeatureSample>]) -> Option<ValueSplitRule> {
@@ -80,11 +80,11 @@ impl RunOutcomes<'_> {
         let (one, at, is_above) = below.chain(above).min_by(|one, other| one.0.total_cmp(&other.0))?;
         let (last, next) = (sorted[at - 1].0, sorted[at].0);
         let rule = if is_above { SplitRule::AtLeast(Some(last), next) } else { SplitRule::AtMost(last, Some(next)) };
-        let says = predictions(numbers, &rule);
+        let predicts = predictions(numbers, &rule);
         // Of all arrangements of outcomes, one on either side splits without a misprediction.
-        let ways = if self.mispredicted(&says) == 0 { 2.0 } else { 2.0 * cuts.len() as f64 };
-        let threshold = ValueSplitRule { says, chance: (one * ways).min(1.0), rule };
-        let range = self.range(numbers, &sorted).filter(|range| range.chance < threshold.chance);
+        let ways = if self.mispredicted(&predicts) == 0 { 2.0 } else { 2.0 * cuts.len() as f64 };
+        let threshold = ValueSplitRule { predicts, p_value: (one * ways).min(1.0), rule };
+        let range = self.range(numbers, &sorted).filter(|range| range.p_value < threshold.p_value);
         Some(range.unwrap_or(threshold))
     }
 
@@ -101,9 +101,9 @@ impl RunOutcomes<'_> {
         let candidates =
             [(SplitRule::Between(low, high), all - failing + 1), (SplitRule::Outside(least, most), failing + 1)];
         candidates.into_iter().find_map(|(rule, ways)| {
-            let says = predictions(numbers, &rule);
-            let chance = 2.0 * ways as f64 * self.exact.one_assignment(all, failing);
-            (self.mispredicted(&says) == 0).then_some(ValueSplitRule { says, chance: chance.min(1.0), rule })
+            let predicts = predictions(numbers, &rule);
+            let p_value = 2.0 * ways as f64 * self.exact.one_assignment(all, failing);
+            (self.mispredicted(&predicts) == 0).then_some(ValueSplitRule { predicts, p_value: p_value.min(1.0), rule })
         })
     }
 
@@ -129,7 +129,7 @@ impl RunOutcomes<'_> {
         let mut failing: Vec<_> = groups.iter().filter(|group| is_failing(group)).collect();
         failing.sort_by_key(|(_, [failing, _])| std::cmp::Reverse(*failing));
         let words: Vec<Arc<str>> = failing.iter().filter_map(|(word, _)| word.cloned()).collect();
-        let says: Vec<bool> = samples
+        let predicts: Vec<bool> = samples
             .iter()
             .map(|sample| {
                 sample.as_ref().is_some_and(|sample| match &sample.value {
@@ -138,22 +138,22 @@ impl RunOutcomes<'_> {
                 })
             })
             .collect();
-        let strays = self.mispredicted(&says);
+        let strays = self.mispredicted(&predicts);
         if words.is_empty() {
             return None;
         }
         let all = self.failed.len();
-        let chance = if strays * 5 > all {
+        let p_value = if strays * 5 > all {
             // Far from pure: these words were merely selected from all there are.
-            let chosen = says.iter().filter(|says| **says).count();
-            let hits = self.failed.iter().zip(&says).filter(|(failed, says)| **failed && **says).count();
+            let chosen = predicts.iter().filter(|predicts| **predicts).count();
+            let hits = self.failed.iter().zip(&predicts).filter(|(failed, predicts)| **failed && **predicts).count();
             self.exact.at_least(hits, chosen, self.failing(), all) * 2_f64.powi(groups.len() as i32)
         } else {
             let sizes: Vec<usize> = groups.iter().map(|(_, [failing, passing])| failing + passing).collect();
             self.exact.as_pure(&sizes, strays, self.failing(), all)
         };
-        let chance = chance.min(1.0);
-        Some(ValueSplitRule { says, chance, rule: SplitRule::OneOf(words) })
+        let p_value = p_value.min(1.0);
+        Some(ValueSplitRule { predicts, p_value, rule: SplitRule::OneOf(words) })
     }
 }
 

@@ -10,7 +10,7 @@ use unflake_model::{DivergenceKind, LineId, ValueSplit};
 use crate::divergence::aligned_runs::AlignedRuns;
 use crate::divergence::candidate::Candidate;
 use crate::divergence::features::{
-    Aspect, Feature, FeatureKind, FeatureSample, FeatureValue, Moment, Occurrence, features,
+    Aspect, Feature, FeatureKind, FeatureSample, FeatureValue, Occurrence, TimedValue, features,
 };
 use crate::divergence::value_split::{RunOutcomes, SplitRule, ValueSplitRule, shortest_between};
 use crate::stats::exact_test::ExactTest;
@@ -36,7 +36,7 @@ pub(crate) fn value_candidates(runs: &AlignedRuns<'_>) -> ValueCandidates {
     let failed: Vec<bool> = runs.all.iter().map(|run| run.failed).collect();
     let outcomes = RunOutcomes { failed: &failed, exact: &exact };
     let order: Vec<Option<f64>> = (0..failed.len()).map(|run| Some(run as f64)).collect();
-    let by_order = outcomes.numbers(&order).map_or(usize::MAX, |found| outcomes.mispredicted(&found.says));
+    let by_order = outcomes.numbers(&order).map_or(usize::MAX, |found| outcomes.mispredicted(&found.predicts));
     let (mut all, mut examined) = (ValueCandidates { found: Vec::new(), like_clocks: false }, HashSet::new());
     for thread in 0..runs.threads.len() {
         for ((line, name), seen) in values_by_name(runs, thread) {
@@ -46,11 +46,12 @@ pub(crate) fn value_candidates(runs: &AlignedRuns<'_>) -> ValueCandidates {
                 examined.insert(fingerprint);
                 let Some(found) = outcomes.split(&feature.samples) else { continue };
                 // A split with many false alarms is never blamed.
-                let taken = failed.iter().zip(&found.says).filter(|(failed, says)| **says && !**failed).count();
-                if taken * 10 > failed.len() {
+                let false_alarms =
+                    failed.iter().zip(&found.predicts).filter(|(failed, predicts)| **predicts && !**failed).count();
+                if false_alarms * 10 > failed.len() {
                     continue;
                 }
-                let mispredicted = outcomes.mispredicted(&found.says);
+                let mispredicted = outcomes.mispredicted(&found.predicts);
                 if varies && is_monotonic(&feature.samples) && by_order <= mispredicted {
                     all.like_clocks = true;
                     continue;
@@ -60,13 +61,13 @@ pub(crate) fn value_candidates(runs: &AlignedRuns<'_>) -> ValueCandidates {
         }
     }
     let examined = examined.len() as f64;
-    all.found.iter_mut().for_each(|one| one.chance = (one.chance * examined).min(1.0));
+    all.found.iter_mut().for_each(|one| one.p_value = (one.p_value * examined).min(1.0));
     all
 }
 
 /// By line and name: the values seen in each run.
-fn values_by_name(runs: &AlignedRuns<'_>, thread: usize) -> HashMap<Name, Vec<Vec<Moment>>> {
-    let mut gathered: HashMap<Name, Vec<Vec<Moment>>> = HashMap::new();
+fn values_by_name(runs: &AlignedRuns<'_>, thread: usize) -> HashMap<Name, Vec<Vec<TimedValue>>> {
+    let mut gathered: HashMap<Name, Vec<Vec<TimedValue>>> = HashMap::new();
     let past = runs.past_failure(thread);
     for run in 0..runs.all.len() {
         let values = runs.id(run, thread).map_or(Vec::new(), |id| runs.traces.values(id));
@@ -85,7 +86,7 @@ fn values_by_name(runs: &AlignedRuns<'_>, thread: usize) -> HashMap<Name, Vec<Ve
     gathered
 }
 
-fn same(one: &[Moment], other: &[Moment]) -> bool {
+fn same(one: &[TimedValue], other: &[TimedValue]) -> bool {
     one.iter().map(|(_, text)| text).eq(other.iter().map(|(_, text)| text))
 }
 
@@ -148,7 +149,7 @@ fn candidate(
         return None;
     }
     let at: Vec<Option<f64>> = (0..runs.all.len()).map(|run| moment(runs, thread, run, feature, all)).collect();
-    let when = Candidate::moment(runs, thread, &found.says, &at)?;
+    let when = Candidate::moment(runs, thread, &found.predicts, &at)?;
     let what = sentence(name, &feature.kind, &found.rule);
     let value = Some(ValueSplit {
         name: name.to_owned(),
@@ -156,12 +157,24 @@ fn candidate(
         passing: examples(runs, feature, false),
     });
     let shown = feature.samples.iter().map(|sample| sample.as_ref().map(|sample| sample.shown.clone())).collect();
-    let ValueSplitRule { says, chance, .. } = found;
-    Some(Candidate { how: DivergenceKind::Value, thread, line, to: None, says, at, when, chance, what, value, shown })
+    let ValueSplitRule { predicts, p_value, .. } = found;
+    Some(Candidate {
+        how: DivergenceKind::Value,
+        thread,
+        line,
+        to: None,
+        predicts,
+        at,
+        when,
+        p_value,
+        what,
+        value,
+        shown,
+    })
 }
 
-/// Position at which the value of a run was distinct. That an occurrence is the last is distinct at the
-/// end, unless no passing run has that value at that time.
+/// Position at which the value of a run was distinct. That an occurrence is the last is distinct at
+/// the end, unless no passing run has that value at that time.
 fn moment(runs: &AlignedRuns<'_>, thread: usize, run: usize, feature: &Feature, all: &[Feature]) -> Option<f64> {
     let sample = feature.samples[run].as_ref()?;
     let FeatureKind { which: Occurrence::Last, aspect } = &feature.kind else { return Some(sample.at) };

@@ -2,6 +2,7 @@
 
 use unflake_model::{Detail, Failure, Finding, Isolation, Nio, NioKind, Outcome, Repeats, TestId};
 
+use crate::finding::finding;
 use crate::idempotence::nio::NioProgress;
 use crate::leaked_state::proof::StateConclusion;
 use crate::search::scheduler::{AttemptSummary, SessionResult};
@@ -86,13 +87,9 @@ impl NioSuspect {
         };
         let sentence = self.sentence(kind, &evidence, progress);
         let second_failure = self.second_failure.clone();
-        let found = Finding {
-            test: self.test.clone(),
-            detail: Detail::Nio(Nio { kind, mode: progress.mode, evidence, fresh: self.fresh, second_failure }),
-            sentence,
-            repeat: None,
-            replay: if kind == NioKind::Nio { self.order.clone() } else { vec![self.test.clone()] },
-        };
+        let detail = Detail::Nio(Nio { kind, mode: progress.mode, evidence, fresh: self.fresh, second_failure });
+        let replay = if kind == NioKind::Nio { self.order.clone() } else { vec![self.test.clone()] };
+        let found = finding(&self.test, detail, sentence, replay);
         let state = self.state.iter().map(|state| state.finding(&self.test));
         std::iter::once(found).chain(state).collect()
     }

@@ -251,8 +251,8 @@ impl NioSearch {
         self.progress.borrow_mut().over = true;
     }
 
-    /// Parallel copies of a project may collide on a port or a file. So a varying outcome is checked
-    /// sequentially before it is called random.
+    /// Parallel copies of a project may collide on a port or a file. So a varying outcome is
+    /// checked sequentially before it is called random.
     async fn check_sequentially(&self, at: usize) {
         let test = self.progress.borrow().suspects[at].test.clone();
         let pair = vec![test.clone(), test.clone()];

@@ -6,6 +6,7 @@
 
 use unflake_model::{Cell, Detail, Failure, Finding, Leak, LeakKind, Outcome, Probe, Purpose, TestId};
 
+use crate::finding::finding;
 use crate::search::minimize::{Minimized, Oracle, minimize, reproducing_parts};
 use crate::search::scheduler::{Scheduler, SessionRequest, SessionResult};
 
@@ -170,15 +171,8 @@ async fn with_write_sites(trial: &RestoreTrial<'_>, mut cells: Vec<Cell>) -> Vec
 
 impl StateConclusion {
     pub(crate) fn finding(&self, test: &TestId) -> Finding {
-        let mut replay = self.leak.after.clone();
-        replay.push(test.clone());
-        Finding {
-            test: test.clone(),
-            sentence: self.sentence(test),
-            detail: Detail::State(self.leak.clone()),
-            repeat: None,
-            replay,
-        }
+        let replay = [&self.leak.after[..], std::slice::from_ref(test)].concat();
+        finding(test, Detail::State(self.leak.clone()), self.sentence(test), replay)
     }
 
     fn sentence(&self, test: &TestId) -> String {

@@ -1,9 +1,8 @@
 //! Findings on order-dependent tests: detail and sentence.
 
-use unflake_model::{
-    Detail, Evidence, Finding, Isolation, OrderDependence, OrderKind, Repeats, Rung, TestId, Verdict, VerdictKind,
-};
+use unflake_model::{Detail, Finding, Isolation, OrderDependence, OrderKind, Repeats, TestId, VerdictKind};
 
+use crate::finding::{counted_verdict, finding};
 use crate::order::polluter_search::{Dependence, MANY, SearchConclusion};
 use crate::order::progress::SuspectRecord;
 
@@ -19,10 +18,6 @@ pub(crate) fn findings(record: &SuspectRecord) -> Vec<Finding> {
         None => unfinished(record),
     };
     found.into_iter().chain(record.state.iter().map(|state| state.finding(test))).collect()
-}
-
-fn finding(test: &TestId, detail: Detail, sentence: String, replay: Vec<TestId>) -> Finding {
-    Finding { test: test.clone(), detail, sentence, repeat: None, replay }
 }
 
 fn depends(test: &TestId, found: &Dependence) -> Finding {
@@ -85,15 +80,6 @@ fn sequence(list: &[TestId]) -> String {
 
 fn random(record: &SuspectRecord, alone: u32, other: u32) -> Finding {
     let (attempts, failed) = record.tally;
-    let evidence = Evidence {
-        attempts,
-        failed,
-        fresh: Some(Isolation::Fork),
-        after: 0,
-        never_excuse: None,
-        confirmed: None,
-        not_rerun: None,
-    };
     let sentence = match other {
         0 => format!(
             "failed {failed} of {attempts} times and ended the same way all {alone} times alone, but no order brings it about"
@@ -102,8 +88,8 @@ fn random(record: &SuspectRecord, alone: u32, other: u32) -> Finding {
             format!("fails now and then, whatever runs before it ({failed} of {attempts} times): not a matter of order")
         }
     };
-    let detail = Detail::Verdict(Verdict { kind: VerdictKind::FlakyIndependent, rung: Some(Rung::Fresh), evidence });
-    finding(&record.suspect.test, detail, sentence, vec![record.suspect.test.clone()])
+    let kind = VerdictKind::FlakyIndependent;
+    counted_verdict(&record.suspect.test, kind, record.tally, Isolation::Fork, sentence)
 }
 
 /// A suspected dependence that the run had no time to repeat.

@@ -216,8 +216,8 @@ async fn cleaners(trial: &VictimTrial<'_>, suspect: &Suspect, thorough: bool, de
     let culprit = dependence.culprits[0].clone();
     let mut candidates = trial.runnable(&[&suspect.before[..], &suspect.others[..]].concat());
     candidates.retain(|test| !dependence.culprits.iter().any(|list| list.contains(test)));
-    let wanted = dependence.kind == OrderKind::Victim && dependence.evidence.seen == dependence.evidence.tried;
-    if !wanted || trial.out_of_time() || !(thorough || candidates.len() <= SHORT_LIST) {
+    let has_cleaners = dependence.kind == OrderKind::Victim && dependence.evidence.seen == dependence.evidence.tried;
+    if !has_cleaners || trial.out_of_time() || !(thorough || candidates.len() <= SHORT_LIST) {
         return;
     }
     let passing = async |lists: Vec<Vec<TestId>>| {

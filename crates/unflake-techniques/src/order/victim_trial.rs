@@ -124,7 +124,7 @@ impl Oracle<TestId> for VictimTrial<'_> {
         let mut reproduces: Vec<Option<bool>> = vec![None; lists.len()];
         // Tests that end the process are excluded from the next round.
         for _ in 0..3 {
-            let mut asked = Vec::new();
+            let mut tried = Vec::new();
             let is_first = self.first_alone.borrow().is_none();
             let mut requests = vec![self.request(Vec::new(), 0); usize::from(is_first)];
             for (at, (list, prefix)) in lists.iter().enumerate() {
@@ -135,7 +135,7 @@ impl Oracle<TestId> for VictimTrial<'_> {
                 if list.is_empty() {
                     reproduces[at] = Some(false);
                 } else {
-                    asked.push(at);
+                    tried.push(at);
                     requests.extend(std::iter::repeat_n(self.request(list, prefix), self.tries));
                 }
             }
@@ -144,7 +144,7 @@ impl Oracle<TestId> for VictimTrial<'_> {
                 *self.first_alone.borrow_mut() = results.remove(0).last().cloned();
                 self.alone.set((1, 0));
             }
-            for (at, results) in asked.into_iter().zip(results.chunks(self.tries)) {
+            for (at, results) in tried.into_iter().zip(results.chunks(self.tries)) {
                 reproduces[at] = results.iter().filter_map(|result| self.differs(result)).reduce(|one, two| one || two);
                 let mut best = self.best.borrow_mut();
                 if reproduces[at] == Some(true) && (best.is_empty() || lists[at].0.len() < best.len()) {

@@ -76,8 +76,8 @@ impl FailingTest {
     pub(crate) fn to_confirm(&self) -> Option<u32> {
         let pass = self.pass()?;
         let under_way = self.confirmations.iter().any(|one| one.end.is_none());
-        let wanted = self.never_excuse.is_none() && !under_way && PassStatus::of(self, pass) == PassStatus::Open;
-        wanted.then(|| self.before_in_its_process(pass).count() as u32)
+        let needed = self.never_excuse.is_none() && !under_way && PassStatus::of(self, pass) == PassStatus::Open;
+        needed.then(|| self.before_in_its_process(pass).count() as u32)
     }
 
     /// Whether it is the first attempt at the test in its process.

@@ -7,6 +7,7 @@ use unflake_model::{
 
 use crate::NeverExcuse;
 use crate::change_impact::unaffected::ChangeSuspicion;
+use crate::finding::finding;
 use crate::rerun::confirmation::{Confirmation, PassStatus};
 
 pub(crate) struct FailingTest {
@@ -169,13 +170,7 @@ impl FailingTest {
             VerdictKind::FlakyIndependent | VerdictKind::UnaffectedByChange => true,
         };
         let replay = if alone { vec![self.test.clone()] } else { Vec::new() };
-        Finding {
-            test: self.test.clone(),
-            detail: Detail::Verdict(Verdict { kind, rung, evidence }),
-            sentence,
-            repeat: None,
-            replay,
-        }
+        finding(&self.test, Detail::Verdict(Verdict { kind, rung, evidence }), sentence, replay)
     }
 
     fn flaky_sentence(

@@ -208,7 +208,7 @@ impl Ladder {
     /// The pending change impact checks of every failure that never passed.
     fn sessions_to_intersect(&mut self) -> Vec<Session> {
         let (Some(granularity), Some(Ok(compared))) = (self.rungs.intersect, &self.compared) else { return Vec::new() };
-        let mut wanted = Vec::new();
+        let mut checks = Vec::new();
         for (at, failing_test) in self.failing.iter().enumerate() {
             if failing_test.pass().is_some() || failing_test.never_excuse.is_some() {
                 continue;
@@ -217,17 +217,17 @@ impl Ladder {
             match failing_test.suspicion.next(&failing_test.test, before, compared, granularity, self.rungs.verify_base)
             {
                 NextCheck::Nothing => {}
-                NextCheck::PrecedingTests => wanted.push((at, NextCheck::PrecedingTests, before.to_vec())),
+                NextCheck::PrecedingTests => checks.push((at, NextCheck::PrecedingTests, before.to_vec())),
                 NextCheck::BaseAfterOthers => {
                     let there = compared.passed.get(&failing_test.test).cloned().unwrap_or_default();
-                    wanted.push((at, NextCheck::BaseAfterOthers, there));
+                    checks.push((at, NextCheck::BaseAfterOthers, there));
                 }
-                next => wanted.push((at, next, Vec::new())),
+                next => checks.push((at, next, Vec::new())),
             }
         }
         let place = Placement::Fresh(self.rungs.fresh_by);
         let mut sessions = Vec::new();
-        for (at, next, mut tests) in wanted {
+        for (at, next, mut tests) in checks {
             tests.push(self.failing[at].test.clone());
             let (purpose, times, depends) = match next {
                 NextCheck::PrecedingTests => (Purpose::Again, 1, Some(granularity)),
@@ -324,9 +324,10 @@ impl Ladder {
         let mut sessions = Vec::new();
         if round <= self.rungs.fresh && !self.too_many {
             // A test with its own process was in a fresh environment from the start.
-            let wanted = |failing_test: &&FailingTest| failing_test.pass().is_none() && !self.was_alone(failing_test);
+            let needs_rerun =
+                |failing_test: &&FailingTest| failing_test.pass().is_none() && !self.was_alone(failing_test);
             let tests: Vec<TestId> =
-                self.failing.iter().filter(wanted).map(|failing_test| failing_test.test.clone()).collect();
+                self.failing.iter().filter(needs_rerun).map(|failing_test| failing_test.test.clone()).collect();
             for test in tests {
                 let depends = self.rungs.intersect.filter(|_| round == 1);
                 sessions.push(Session { depends, ..self.session(Purpose::Fresh, place, vec![test], 0) });

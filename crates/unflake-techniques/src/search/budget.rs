@@ -1,4 +1,5 @@
-//! The time budget of a technique, measured by the timestamps of attempts: techniques have no clock.
+//! The time budget of a technique, measured by the timestamps of attempts: techniques have no
+//! clock.
 
 use unflake_model::Attempt;
 

@@ -43,7 +43,8 @@ pub struct Coverage {
     pub tests: usize,
     /// Number of executed orders.
     pub orders: u32,
-    /// Number of tests that cannot be placed next to others: they are skipped, or end their process.
+    /// Number of tests that cannot be placed next to others: they are skipped, or end their
+    /// process.
     pub left_out: usize,
     /// Number of requested tests, if only some were requested.
     pub given: Option<usize>,

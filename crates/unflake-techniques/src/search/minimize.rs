@@ -79,7 +79,8 @@ pub(crate) async fn minimize<T: Clone, O: Oracle<T>>(items: Vec<T>, known: bool,
     Minimized::Minimal(list)
 }
 
-/// Finds the needed items one by one, the last first. `before` followed by `kept` always reproduces.
+/// Finds the needed items one by one, the last first. `before` followed by `kept` always
+/// reproduces.
 async fn minimize_from_end<T: Clone, O: Oracle<T>>(mut before: Vec<T>, known: bool, oracle: &O) -> Minimized<T> {
     let mut kept: Vec<T> = Vec::new();
     // Prefix lengths known to be too short, and known to be long enough.

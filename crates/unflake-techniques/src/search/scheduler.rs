@@ -2,8 +2,9 @@
 //!
 //! A search is an async function that requests sessions from a [`Scheduler`] and awaits their
 //! results. Nothing blocks and there is no runtime: the technique that owns the search resumes it
-//! when all results of a batch have been observed. Searches that run concurrently put their requests
-//! into one batch, so that the engine can run the sessions in parallel and share their prefixes.
+//! when all results of a batch have been observed. Searches that run concurrently put their
+//! requests into one batch, so that the engine can run the sessions in parallel and share their
+//! prefixes.
 
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
@@ -102,7 +103,7 @@ struct SessionQueue {
     tally: HashMap<TestId, (u32, u32)>,
     attempts: u64,
     busy_seconds: f64,
-    /// Attempts observed in any session, including those that nobody requested here.
+    /// Attempts observed in any session, including those that were not requested here.
     observed: usize,
 }
 

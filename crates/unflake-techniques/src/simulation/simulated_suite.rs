@@ -1,7 +1,8 @@
-//! A simulated suite whose tests read and write shared state, with an engine that runs sessions of it.
+//! A simulated suite whose tests read and write shared state, with an engine that runs sessions of
+//! it.
 //!
-//! It behaves as the real engine does: it shares prefixes of sessions, keeps a few states, forks, and
-//! counts what that costs. Outcomes follow from state unless a test is told to fail at random.
+//! It behaves as the real engine does: it shares prefixes of sessions, keeps a few states, forks,
+//! and counts what that costs. Outcomes follow from state unless a test fails at random.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -133,7 +134,8 @@ impl SimulatedSuite {
         }
     }
 
-    /// Whether the last of these tests passes after the others. `None` if it is skipped or the process ends.
+    /// Whether the last of these tests passes after the others. `None` if it is skipped or the
+    /// process ends.
     pub(crate) fn passes(&self, tests: &[TestId]) -> Option<bool> {
         let (mut state, mut passes) = (self.start.clone(), None);
         for test in tests {
@@ -205,7 +207,8 @@ impl SimulatedSuite {
         true
     }
 
-    /// The state after the prefix of a session, shared with others. `None` if the process ends in it.
+    /// The state after the prefix of a session, shared with others. `None` if the process ends in
+    /// it.
     fn reach(&mut self, session: &Session, technique: &mut dyn Technique) -> Option<SharedState> {
         let prefix = if self.isolated { &[] } else { &session.tests[..session.prefix as usize] };
         let watched = session.probe.as_ref().is_some_and(|probe| !probe.watch.is_empty());

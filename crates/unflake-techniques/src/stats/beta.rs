@@ -3,8 +3,8 @@
 use statrs::function::beta::beta_reg;
 use statrs::function::gamma::ln_gamma;
 
-/// A Beta(a, b) prior of a rate, with its evidence tabulated for counts up to a limit: the search for
-/// change points evaluates it very often.
+/// A Beta(a, b) prior of a rate, with its evidence tabulated for counts up to a limit: the search
+/// for change points evaluates it very often.
 pub(crate) struct BetaPrior {
     a: Vec<f64>,
     b: Vec<f64>,

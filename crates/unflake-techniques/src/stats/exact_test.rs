@@ -1,7 +1,7 @@
 //! Exact tests: the probability of a difference if outcomes were assigned to runs at random.
 
-/// Tabulated log-factorials: the numbers of arrangements exceed the range of floats, and p-values are
-/// computed millions of times.
+/// Tabulated log-factorials: the numbers of arrangements exceed the range of floats, and p-values
+/// are computed millions of times.
 pub(crate) struct ExactTest {
     ln_factorials: Vec<f64>,
 }

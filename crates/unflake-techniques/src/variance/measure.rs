@@ -9,6 +9,7 @@ use unflake_model::{
     OutputId, Purpose, Rate, Session, SessionId, TestId,
 };
 
+use crate::finding::finding;
 use crate::search::budget::Budget;
 use crate::search::select::{Selection, select_listed};
 use crate::stats::binomial::wilson;
@@ -145,7 +146,7 @@ impl Measure {
         });
         let sentence = format!("differs from run to run at the layer {layer}: {first}");
         let detail = Detail::Layer(LayerDifference { kind: layer, spread, units, failures });
-        Some(Finding { test: test.clone(), detail, sentence, repeat: None, replay: vec![test.clone()] })
+        Some(finding(test, detail, sentence, vec![test.clone()]))
     }
 }
 

@@ -28,7 +28,8 @@ enum Happens {
     Breaks,
 }
 
-/// Runs a suite of one test with a filter. What happens in each attempt is scripted; the last repeats.
+/// Runs a suite of one test with a filter. What happens in each attempt is scripted; the last
+/// repeats.
 fn run(entries: Vec<FilterEntry>, known: &[Flakiness], rule: FilterRule, script: &[Happens]) -> (Vec<Finding>, usize) {
     let rungs = Rungs { immediate: 0, verify_base: crate::AtBase::Never, ..Rungs::default() };
     let mut ladder = Ladder::new(rungs, NeverExcuse::new::<String>(&[]).unwrap());
@@ -96,8 +97,8 @@ fn a_known_failure_is_tolerated_once_the_assertion_has_held() {
 fn failing_every_time_is_real_although_the_values_are_known() {
     let (findings, made) = run(vec![entry()], &[], FilterRule::Strict, &[Sees(348)]);
     assert_eq!((kinds(&findings), is_real(&findings)), (vec![FilterKind::EveryTime], true));
-    // Three of ten is compatible with a rate of 0.6, which ten failures in a row exclude: one for the
-    // suite and its four forks, and nine processes.
+    // Three of ten is compatible with a rate of 0.6, which ten failures in a row exclude: one for
+    // the suite and its four forks, and nine processes.
     assert_eq!(made, 1 + 4 + 9);
     let verdict = findings.iter().find(|one| one.is_real()).unwrap();
     assert!(verdict.sentence.contains("before 3 of 10"), "{}", verdict.sentence);

@@ -19,8 +19,8 @@ fn config(runs: u32, at_once: usize, tests: &[&str]) -> RepeatedRunsConfig {
     RepeatedRunsConfig { tests, runs, fresh_by: Isolation::Process, at_once }
 }
 
-/// One test with two assertions. The first fails in every other run, and the second is reached only if
-/// the first holds or may fail.
+/// One test with two assertions. The first fails in every other run, and the second is reached only
+/// if the first holds or may fail.
 #[derive(Default)]
 struct ScriptedTest {
     runs: u32,

@@ -8,10 +8,10 @@ fn start(recorded: &RecordedTraces, line: u32, at: f64) -> Candidate {
         thread: 0,
         line: id,
         to: None,
-        says: vec![true; recorded.runs.len()],
+        predicts: vec![true; recorded.runs.len()],
         at: vec![Some(at); recorded.runs.len()],
         when: 0.5,
-        chance: 0.0,
+        p_value: 0.0,
         what: String::new(),
         value: None,
         shown: Vec::new(),
@@ -29,9 +29,9 @@ fn the_blamed_line_is_examined_before_its_predecessors() {
     runs.run(true, &[("main", "t:1 t:2 d:8 d:9 t:3 t:4")]);
     runs.reach("t:1", Cause::Time, "time.time").reach("d:9", Cause::Randomness, "random.random");
     assert_eq!(of(&runs, 1, 1.0), (Cause::Time, "a.src:1 reaches for time.time".into()));
-    let told = (Cause::Randomness, "a.src:9, just before it, reaches for random.random".into());
-    assert_eq!(of(&runs, 2, 3.75), told, "the call that the line made");
-    assert_eq!(of(&runs, 3, 5.0), told);
+    let expected = (Cause::Randomness, "a.src:9, just before it, reaches for random.random".into());
+    assert_eq!(of(&runs, 2, 3.75), expected, "the call that the line made");
+    assert_eq!(of(&runs, 3, 5.0), expected);
 }
 
 #[test]

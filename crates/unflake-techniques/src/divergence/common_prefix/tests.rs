@@ -17,14 +17,14 @@ fn the_example_of_the_paper_diverges_at_its_branch() {
     runs.run(true, &[("main", "test:109 draw:7 draw:8 draw:9 draw:12")]);
     let found = parted(&runs);
     assert_eq!(found.len(), 1);
-    let parting = &found[0];
-    assert_eq!(numbers(&parting.before), [109, 7, 8, 9]);
-    assert_eq!(parting.last.as_ref().unwrap().line, 9);
-    assert_eq!(numbers(&parting.passing), [10]);
-    assert_eq!(numbers(&parting.failing), [12]);
-    assert_eq!(numbers(&parting.calls), [109]);
-    assert_eq!((parting.runs, parting.common), (1, 4));
-    assert_eq!(parting.messages, [("it failed".to_owned(), 1)]);
+    let point = &found[0];
+    assert_eq!(numbers(&point.before), [109, 7, 8, 9]);
+    assert_eq!(point.last.as_ref().unwrap().line, 9);
+    assert_eq!(numbers(&point.passing), [10]);
+    assert_eq!(numbers(&point.failing), [12]);
+    assert_eq!(numbers(&point.calls), [109]);
+    assert_eq!((point.runs, point.common), (1, 4));
+    assert_eq!(point.messages, [("it failed".to_owned(), 1)]);
 }
 
 #[test]
@@ -36,8 +36,8 @@ fn failing_runs_are_grouped_by_divergence_from_the_nearest_passing_run() {
     runs.run(true, &[("main", "t:1 t:3 t:5")]);
     runs.run(true, &[("main", "t:1 t:2 t:8")]);
     let found = parted(&runs);
-    let told: Vec<_> = found.iter().map(|parting| (parting.runs, numbers(&parting.before), parting.common)).collect();
-    assert_eq!(told, [(2, vec![1, 3], 2), (1, vec![1, 2], 2)]);
+    let summary: Vec<_> = found.iter().map(|point| (point.runs, numbers(&point.before), point.common)).collect();
+    assert_eq!(summary, [(2, vec![1, 3], 2), (1, vec![1, 2], 2)]);
     assert_eq!(numbers(&found[0].passing), [4, 9]);
     assert_eq!(numbers(&found[0].failing), [5]);
 }

@@ -9,7 +9,7 @@ fn config() -> LocateConfig {
 }
 
 /// Drives the technique with a simulated test: the nth run (from 0) of an isolation kind ends as
-/// `simulate` says, along the given trace.
+/// `simulate` predicts, along the given trace.
 struct LocateRun {
     locate: Locate,
     traces: RecordedTraces,

@@ -23,8 +23,8 @@ fn split_words(failing: &[&str], passing: &[&str]) -> Option<ValueSplitRule> {
 fn a_pure_threshold_has_two_arrangements() {
     let found = split_numbers(&[0.95, 0.99], &[0.1, 0.5, 0.92]);
     assert_eq!(found.rule, SplitRule::AtLeast(Some(0.92), 0.95));
-    assert_eq!(found.says, [true, true, false, false, false]);
-    assert!((found.chance - 2.0 / 10.0).abs() < 1e-12);
+    assert_eq!(found.predicts, [true, true, false, false, false]);
+    assert!((found.p_value - 2.0 / 10.0).abs() < 1e-12);
     assert_eq!(split_numbers(&[1.0, 2.0], &[3.0, 4.0, 5.0]).rule, SplitRule::AtMost(2.0, Some(3.0)));
 }
 
@@ -40,25 +40,25 @@ fn a_range_in_the_middle_is_found() {
 fn a_misprediction_weakens_a_split_without_voiding_it() {
     let (failing, mut passing): (Vec<f64>, Vec<f64>) =
         ((60..80).map(f64::from).collect(), (0..30).map(f64::from).collect());
-    let clear = split_numbers(&failing, &passing).chance;
+    let clear = split_numbers(&failing, &passing).p_value;
     passing.push(65.5);
     let found = split_numbers(&failing, &passing);
-    assert!(found.chance > clear && found.chance < 1e-6, "{}", found.chance);
+    assert!(found.p_value > clear && found.p_value < 1e-6, "{}", found.p_value);
 }
 
 #[test]
 fn words_that_differ_in_every_run_are_insignificant() {
-    assert!(split_words(&["a", "b", "c"], &["d", "e", "f"]).unwrap().chance > 0.999);
+    assert!(split_words(&["a", "b", "c"], &["d", "e", "f"]).unwrap().p_value > 0.999);
     let found = split_words(&["a"; 5], &["b"; 5]).unwrap();
     assert_eq!(found.rule, SplitRule::OneOf(vec!["a".into()]));
-    assert!((found.chance - 2.0 / 252.0).abs() < 1e-12);
+    assert!((found.p_value - 2.0 / 252.0).abs() < 1e-12);
     assert!(split_words(&["a", "a"], &["a", "a"]).is_none());
 }
 
 #[test]
 fn missing_values_are_no_evidence() {
     let found = split_words(&["-", "-", "-", "b"], &["c"; 20]);
-    assert!(found.is_none_or(|found| found.says.iter().filter(|says| **says).count() == 1));
+    assert!(found.is_none_or(|found| found.predicts.iter().filter(|predicts| **predicts).count() == 1));
 }
 
 #[test]

@@ -295,7 +295,8 @@ fn the_first_test_cannot_be_polluted_by_another() {
     assert_eq!(suite.found(), [format!("t flaky-state-dependent fresh: {expected}")]);
 }
 
-// -- Confirming a pass ------------------------------------------------------------------------------------------------
+// -- Confirming a pass
+// ------------------------------------------------------------------------------------------------
 
 const FIRST_TIME: &str = "(4 of 4), and passes when run again there: look at what is done at first use only";
 

@@ -19,7 +19,8 @@ fn ended(session: &Session, left: &[&str]) -> Observation {
 
 const CRASHED: Outcome = Outcome::Crashed(Death::Signal(11));
 
-/// Asks these requests at once, tells what is made of the sessions, and says how the last test of each is known to have ended.
+/// Requests these sessions concurrently and observes what `observe` makes of them. Returns the
+/// known outcome of the last test of each.
 fn last(
     requests: &[(&[&str], usize)],
     isolated: bool,

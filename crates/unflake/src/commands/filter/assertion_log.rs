@@ -22,7 +22,8 @@ struct Evaluations {
     failing: Vec<String>,
 }
 
-/// Each assertion once, with all its evaluations. A truncated or damaged log is read as far as possible.
+/// Each assertion once, with all its evaluations. A truncated or damaged log is read as far as
+/// possible.
 pub(crate) fn records(path: &Path) -> Vec<AssertionRecord> {
     let Ok(file) = File::open(path) else { return Vec::new() };
     let mut all: BTreeMap<(AssertionKey, u32), Evaluations> = BTreeMap::new();
