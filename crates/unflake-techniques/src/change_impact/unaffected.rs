@@ -24,7 +24,7 @@ pub(crate) struct ChangeSuspicion {
     pub(crate) alone: Option<Box<Dependencies>>,
     /// The session that repeated everything before it in the suite, with the dependencies of those
     /// tests.
-    pub(crate) preceding: Option<PrecedingTests>,
+    pub(crate) preceding: Option<Predecessors>,
     /// Outcomes at the base, and outcomes here after that.
     pub(crate) at_base: Vec<Outcome>,
     pub(crate) here: Vec<Outcome>,
@@ -36,7 +36,7 @@ pub(crate) struct ChangeSuspicion {
 
 /// The preceding tests, repeated.
 #[derive(Default)]
-pub(crate) struct PrecedingTests {
+pub(crate) struct Predecessors {
     pub(crate) dependencies: Vec<(TestId, Box<Dependencies>)>,
     pub(crate) complete: bool,
 }
@@ -46,7 +46,7 @@ pub(crate) struct PrecedingTests {
 pub(crate) enum NextCheck {
     Nothing,
     /// Whether anything that ran before it in the suite is affected.
-    PrecedingTests,
+    Predecessors,
     Base,
     /// At the base, after the tests after which it had passed there.
     BaseAfterOthers,
@@ -83,7 +83,7 @@ impl ChangeSuspicion {
         }
         match compared.passed.get(test) {
             Some(before) if before.is_empty() => return NextCheck::Nothing,
-            Some(before) if before == ran_before && self.preceding.is_none() => return NextCheck::PrecedingTests,
+            Some(before) if before == ran_before && self.preceding.is_none() => return NextCheck::Predecessors,
             _ => {}
         }
         if self.preceding_are_unaffected(compared, granularity) || verify == AtBase::Never || self.no_base.is_some() {

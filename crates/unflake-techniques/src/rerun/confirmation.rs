@@ -7,7 +7,7 @@
 
 use unflake_model::SessionId;
 
-use crate::rerun::failing_test::{AttemptRecord, FailingTest};
+use crate::rerun::failing_test::{AttemptRecord, FailedTest};
 
 /// Number of fresh environments in which a test must first fail and then pass before that counts as
 /// its pattern.
@@ -38,7 +38,7 @@ pub(crate) enum PassStatus {
 
 impl PassStatus {
     /// The status of `pass`, the index of one of the attempts.
-    pub(crate) fn of(test: &FailingTest, pass: usize) -> Self {
+    pub(crate) fn of(test: &FailedTest, pass: usize) -> Self {
         if test.is_first_in_its_process(pass) {
             return Self::Holds { only_failed: false };
         }
@@ -71,7 +71,7 @@ impl PassStatus {
     }
 }
 
-impl FailingTest {
+impl FailedTest {
     /// How often to rerun the test in the next fresh environment, if its pass needs confirmation.
     pub(crate) fn to_confirm(&self) -> Option<u32> {
         let pass = self.pass()?;

@@ -10,7 +10,7 @@ use crate::change_impact::unaffected::ChangeSuspicion;
 use crate::finding::finding;
 use crate::rerun::confirmation::{Confirmation, PassStatus};
 
-pub(crate) struct FailingTest {
+pub(crate) struct FailedTest {
     pub(crate) test: TestId,
     /// In execution order; the first one failed.
     pub(crate) attempts: Vec<AttemptRecord>,
@@ -45,7 +45,7 @@ pub(crate) struct MissingAttempts {
     pub(crate) confirmation: Option<&'static str>,
 }
 
-impl FailingTest {
+impl FailedTest {
     pub(crate) fn new(test: TestId) -> Self {
         Self {
             test,

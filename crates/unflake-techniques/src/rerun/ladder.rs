@@ -12,9 +12,9 @@ use unflake_model::{
     Session, SessionId, TestId,
 };
 
-use crate::change_impact::unaffected::{AT_BASE, AtBase, HERE, NextCheck, PrecedingTests};
+use crate::change_impact::unaffected::{AT_BASE, AtBase, HERE, NextCheck, Predecessors};
 use crate::rerun::confirmation::Confirmation;
-use crate::rerun::failing_test::{FailingTest, MissingAttempts, failure_site};
+use crate::rerun::failing_test::{FailedTest, MissingAttempts, failure_site};
 use crate::{NeverExcuse, Recordings, Technique};
 
 /// With fewer failing tests than this, no share of them is too many.
@@ -72,7 +72,7 @@ pub struct Ladder {
     too_many: bool,
     requested: u32,
     /// Tests that have failed, in the order of their first failure.
-    failing: Vec<FailingTest>,
+    failing: Vec<FailedTest>,
     failing_at: HashMap<TestId, usize>,
     /// Sessions that confirm passes, with the index of their test.
     confirming: HashMap<SessionId, usize>,
@@ -160,7 +160,7 @@ impl Ladder {
             // failure of the suite.
             None if attempt.outcome.is_failure() && attempt.purpose == Purpose::Suite => {
                 self.failing_at.insert(attempt.test.clone(), self.failing.len());
-                self.failing.push(FailingTest::new(attempt.test.clone()));
+                self.failing.push(FailedTest::new(attempt.test.clone()));
                 self.failing.len() - 1
             }
             None => return,
@@ -177,7 +177,7 @@ impl Ladder {
         } else if let Some((at, next)) = self.suspecting.remove(&session) {
             let suspicion = &mut self.failing[at].suspicion;
             match next {
-                NextCheck::PrecedingTests => {
+                NextCheck::Predecessors => {
                     if let Some(preceding) = &mut suspicion.preceding {
                         preceding.complete = left.is_empty();
                     }
@@ -197,7 +197,7 @@ impl Ladder {
     }
 
     fn observe_dependencies(&mut self, session: SessionId, test: &TestId, on: &Dependencies) {
-        if let Some((at, NextCheck::PrecedingTests)) = self.suspecting.get(&session) {
+        if let Some((at, NextCheck::Predecessors)) = self.suspecting.get(&session) {
             let preceding = self.failing[*at].suspicion.preceding.get_or_insert_default();
             preceding.dependencies.push((test.clone(), Box::new(on.clone())));
         } else if let Some(at) = self.failing_at.get(test) {
@@ -217,7 +217,7 @@ impl Ladder {
             match failing_test.suspicion.next(&failing_test.test, before, compared, granularity, self.rungs.verify_base)
             {
                 NextCheck::Nothing => {}
-                NextCheck::PrecedingTests => checks.push((at, NextCheck::PrecedingTests, before.to_vec())),
+                NextCheck::Predecessors => checks.push((at, NextCheck::Predecessors, before.to_vec())),
                 NextCheck::BaseAfterOthers => {
                     let there = compared.passed.get(&failing_test.test).cloned().unwrap_or_default();
                     checks.push((at, NextCheck::BaseAfterOthers, there));
@@ -230,13 +230,13 @@ impl Ladder {
         for (at, next, mut tests) in checks {
             tests.push(self.failing[at].test.clone());
             let (purpose, times, depends) = match next {
-                NextCheck::PrecedingTests => (Purpose::Again, 1, Some(granularity)),
+                NextCheck::Predecessors => (Purpose::Again, 1, Some(granularity)),
                 NextCheck::Base => (Purpose::Base, AT_BASE, Some(Granularity::File)),
                 NextCheck::BaseAfterOthers => (Purpose::Base, 1, Some(Granularity::File)),
                 _ => (Purpose::Fresh, HERE, None),
             };
-            if next == NextCheck::PrecedingTests {
-                self.failing[at].suspicion.preceding = Some(PrecedingTests::default());
+            if next == NextCheck::Predecessors {
+                self.failing[at].suspicion.preceding = Some(Predecessors::default());
             }
             for _ in 0..times {
                 let session = Session { depends, ..self.session(purpose, place, tests.clone(), 0) };
@@ -248,7 +248,7 @@ impl Ladder {
     }
 
     /// Tests that had run in the process in which a test first failed.
-    fn ran_before(&self, failing_test: &FailingTest) -> &[TestId] {
+    fn ran_before(&self, failing_test: &FailedTest) -> &[TestId] {
         let ran = self.ran.get(&failing_test.attempts[0].environment).map_or(&[][..], Vec::as_slice);
         ran.iter().position(|test| *test == failing_test.test).map_or(&[], |at| &ran[..at])
     }
@@ -294,7 +294,7 @@ impl Ladder {
     }
 
     /// Whether the process of its first failure ran nothing else.
-    fn was_alone(&self, failing_test: &FailingTest) -> bool {
+    fn was_alone(&self, failing_test: &FailedTest) -> bool {
         self.isolated && !self.shared.contains(&failing_test.attempts[0].environment)
     }
 
@@ -306,7 +306,7 @@ impl Ladder {
         let again = self.rungs.at_end - 1;
         if self.isolated {
             // In parallel with others, or after them, the state differs.
-            let alone = |failing_test: &&FailingTest| failing_test.pass().is_none() && self.was_alone(failing_test);
+            let alone = |failing_test: &&FailedTest| failing_test.pass().is_none() && self.was_alone(failing_test);
             let tests: Vec<TestId> =
                 self.failing.iter().filter(alone).map(|failing_test| failing_test.test.clone()).collect();
             let place = Placement::Fresh(Isolation::Process);
@@ -325,7 +325,7 @@ impl Ladder {
         if round <= self.rungs.fresh && !self.too_many {
             // A test with its own process was in a fresh environment from the start.
             let needs_rerun =
-                |failing_test: &&FailingTest| failing_test.pass().is_none() && !self.was_alone(failing_test);
+                |failing_test: &&FailedTest| failing_test.pass().is_none() && !self.was_alone(failing_test);
             let tests: Vec<TestId> =
                 self.failing.iter().filter(needs_rerun).map(|failing_test| failing_test.test.clone()).collect();
             for test in tests {
