@@ -1,13 +1,14 @@
-//! Which failures of a run are excused because somebody has set them apart for a while, and what became of each of these agreements.
+//! Decides which failures of a run are excused by the quarantine, and the standing of each entry.
 //!
-//! An excuse is for one failure of one test until a day. A test that fails in another way, or after that day, fails the run as ever.
+//! An entry excuses one failure of one test until a date. A test that fails differently, or after
+//! that date, fails the run.
 
 use std::collections::BTreeSet;
 
 use unflake_model::{Attempt, Day, QuarantineMode, QuarantineStanding, Quarantined, TestId};
 
-/// What an entry comes to, given everything that was attempted.
-pub fn standing(
+/// The standing of an entry, given all attempts of a run.
+pub fn quarantine_standing(
     entry: &Quarantined,
     today: Day,
     listed: &BTreeSet<&TestId>,
@@ -19,55 +20,36 @@ pub fn standing(
     if !listed.contains(&entry.test) {
         return QuarantineStanding::Unknown;
     }
-    let mine = || attempts.iter().filter(|attempt| attempt.test == entry.test);
-    let mut failed = mine().filter(|attempt| attempt.outcome.is_failure()).peekable();
+    let of_test = || attempts.iter().filter(|attempt| attempt.test == entry.test);
+    let mut failed = of_test().filter(|attempt| attempt.outcome.is_failure()).peekable();
     if failed.peek().is_none() {
         return match entry.mode {
-            _ if mine().next().is_some() => QuarantineStanding::Passed,
+            _ if of_test().next().is_some() => QuarantineStanding::Passed,
             QuarantineMode::Skip => QuarantineStanding::LeftOut,
             QuarantineMode::Run => QuarantineStanding::NotRun,
         };
     }
-    let foretold = |attempt: &Attempt| {
+    let is_known = |attempt: &Attempt| {
         attempt.failure.as_ref().is_some_and(|failure| entry.failures.contains(&failure.fingerprint()))
     };
-    if failed.all(foretold) { QuarantineStanding::Excused } else { QuarantineStanding::FailedOtherwise }
+    if failed.all(is_known) { QuarantineStanding::Excused } else { QuarantineStanding::FailedOtherwise }
 }
 
 #[cfg(test)]
 mod tests {
-    use unflake_model::{Failure, Isolation, Outcome, Phase, Purpose, Session, SessionId};
+    use unflake_model::{Failure, Isolation, Outcome, Purpose, Session, SessionId};
 
     use super::*;
+    use crate::simulation;
 
     fn failure(message: &str) -> Failure {
-        Failure {
-            phase: Phase::Call,
-            kind: "AssertionError".to_owned(),
-            message: message.to_owned(),
-            trace: String::new(),
-            file: None,
-            line: None,
-        }
+        Failure { message: message.to_owned(), ..simulation::failure("AssertionError") }
     }
 
-    fn attempt(said: Option<&str>) -> Attempt {
+    fn attempt(message: Option<&str>) -> Attempt {
         let session = Session::fresh(SessionId(0), Purpose::Suite, Isolation::Fork, vec![TestId::new("t::a")]);
-        Attempt {
-            test: session.tests[0].clone(),
-            session: session.id,
-            purpose: Purpose::Suite,
-            environment: unflake_model::EnvironmentId(0),
-            origin: Isolation::Fork,
-            position: 0,
-            run: 0,
-            outcome: if said.is_some() { Outcome::Failed } else { Outcome::Passed },
-            started: unflake_model::Timestamp(0),
-            seconds: 0.1,
-            failure: said.map(failure),
-            stdout: String::new(),
-            stderr: String::new(),
-        }
+        let outcome = if message.is_some() { Outcome::Failed } else { Outcome::Passed };
+        Attempt { failure: message.map(failure), ..simulation::attempt(&session, &session.tests[0], outcome) }
     }
 
     fn entry() -> Quarantined {
@@ -89,11 +71,11 @@ mod tests {
 
     fn of(today: &str, attempts: &[Attempt]) -> QuarantineStanding {
         let test = TestId::new("t::a");
-        standing(&entry(), day(today), &BTreeSet::from([&test]), attempts)
+        quarantine_standing(&entry(), day(today), &BTreeSet::from([&test]), attempts)
     }
 
     #[test]
-    fn only_the_failure_that_it_names_is_excused() {
+    fn only_the_named_failure_is_excused() {
         assert_eq!(of("2026-11-10", &[attempt(Some("no answer"))]), QuarantineStanding::Excused);
         assert_eq!(of("2026-11-10", &[attempt(Some("no answer")), attempt(None)]), QuarantineStanding::Excused);
         assert_eq!(of("2026-11-10", &[attempt(Some("wrong answer"))]), QuarantineStanding::FailedOtherwise);
@@ -102,31 +84,40 @@ mod tests {
     }
 
     #[test]
-    fn it_holds_to_the_end_of_its_last_day() {
+    fn an_entry_is_valid_through_its_last_day() {
         assert_eq!(of("2026-11-15", &[attempt(Some("no answer"))]), QuarantineStanding::Excused);
         assert_eq!(of("2026-11-16", &[attempt(Some("no answer"))]), QuarantineStanding::Expired);
     }
 
     #[test]
-    fn what_did_not_fail_needs_no_excuse() {
+    fn a_test_that_did_not_fail_needs_no_excuse() {
         assert_eq!(of("2026-11-10", &[attempt(None)]), QuarantineStanding::Passed);
         assert_eq!(of("2026-11-10", &[]), QuarantineStanding::NotRun);
-        assert_eq!(standing(&entry(), day("2026-11-10"), &BTreeSet::new(), &[]), QuarantineStanding::Unknown);
+        assert_eq!(
+            quarantine_standing(&entry(), day("2026-11-10"), &BTreeSet::new(), &[]),
+            QuarantineStanding::Unknown
+        );
     }
 
     #[test]
-    fn what_is_to_be_left_out_and_did_not_run_was_left_out() {
+    fn a_skipped_entry_that_did_not_run_was_left_out() {
         let test = TestId::new("t::a");
         let entry = Quarantined { mode: QuarantineMode::Skip, ..entry() };
-        assert_eq!(standing(&entry, day("2026-11-10"), &BTreeSet::from([&test]), &[]), QuarantineStanding::LeftOut);
+        assert_eq!(
+            quarantine_standing(&entry, day("2026-11-10"), &BTreeSet::from([&test]), &[]),
+            QuarantineStanding::LeftOut
+        );
     }
 
     #[test]
-    fn an_entry_that_names_no_failure_excuses_none() {
+    fn an_entry_without_failures_excuses_nothing() {
         let test = TestId::new("t::a");
         let entry = Quarantined { failures: Vec::new(), ..entry() };
         let listed = BTreeSet::from([&test]);
         let attempts = [attempt(Some("no answer"))];
-        assert_eq!(standing(&entry, day("2026-11-10"), &listed, &attempts), QuarantineStanding::FailedOtherwise);
+        assert_eq!(
+            quarantine_standing(&entry, day("2026-11-10"), &listed, &attempts),
+            QuarantineStanding::FailedOtherwise
+        );
     }
 }

@@ -1,93 +1,90 @@
-//! Stress: every test again and again, beside copies of itself, until it fails or the time is over.
+//! Stress: runs every test repeatedly, in parallel with copies of itself, until it fails or the
+//! budget is exhausted.
 //!
-//! What a test shares with other processes (ports, files, the clock, the processors) is contested by its own copies, and
-//! more of them run than there are processors. Each copy has a fresh environment, so that nothing but that differs
-//! from one attempt to the next. A test that has failed is left alone; the others go on.
+//! Copies contend for everything a test shares with other processes (ports, files, the clock, the
+//! CPU), and more of them run than there are cores. Each copy has a fresh environment, so that
+//! nothing else differs between attempts. A test that has failed is not run again; the others
+//! continue.
 
 use std::collections::HashMap;
 
 use unflake_model::{
-    Attempt, Detail, Evidence, Finding, Isolation, Observation, Outcome, Purpose, Rung, Session, SessionId, TestId,
-    Verdict, VerdictKind,
+    Attempt, Finding, Isolation, Observation, Outcome, Purpose, Session, SessionId, TestId, VerdictKind,
 };
 
-use crate::Technique;
+use crate::finding::counted_verdict;
+use crate::search::budget::Budget;
+use crate::{Recordings, Technique};
 
-/// How long, how often, and how many at once.
+/// Budget, repetitions and parallelism.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StressConfig {
-    /// No attempt is begun after so many seconds.
+    /// No attempt begins after this many seconds.
     pub seconds: f64,
-    /// No test is run more often than this.
+    /// Maximum number of runs per test.
     pub times: Option<u32>,
-    /// How many copies of one test are asked for together.
+    /// Copies of one test per batch.
     pub copies: u32,
     pub fresh_by: Isolation,
 }
 
 pub struct Stress {
-    pressure: StressConfig,
-    tests: Vec<Course>,
+    config: StressConfig,
+    budget: Budget,
+    tests: Vec<StressedTest>,
+    /// Indexes into `tests`.
     at: HashMap<TestId, usize>,
-    asked: u32,
-    /// Microseconds: when the first attempt began, and when the latest one known to us ended.
-    first: Option<i64>,
-    latest: i64,
+    requested: u32,
 }
 
-/// What became of one test so far.
-struct Course {
+/// Attempts at one test so far.
+struct StressedTest {
     test: TestId,
     attempts: u32,
     passed: u32,
     failed: u32,
-    /// Of the attempts, which was the first to fail, and how.
+    /// Number and outcome of the first failing attempt.
     first_failure: Option<(u32, Outcome)>,
-    /// Why it cannot be run at all.
+    /// Why it cannot run at all.
     left: Option<String>,
 }
 
 impl Stress {
-    pub fn new(pressure: StressConfig) -> Self {
-        Self { pressure, tests: Vec::new(), at: HashMap::new(), asked: 0, first: None, latest: 0 }
+    pub fn new(config: StressConfig) -> Self {
+        let budget = Budget::new(config.seconds);
+        Self { config, budget, tests: Vec::new(), at: HashMap::new(), requested: 0 }
     }
 
-    fn hear_attempt(&mut self, attempt: &Attempt) {
-        let Some(course) = self.at.get(&attempt.test).map(|at| &mut self.tests[*at]) else { return };
-        course.attempts += 1;
-        course.passed += u32::from(attempt.outcome.is_pass());
+    fn observe_attempt(&mut self, attempt: &Attempt) {
+        let Some(test) = self.at.get(&attempt.test).map(|at| &mut self.tests[*at]) else { return };
+        test.attempts += 1;
+        test.passed += u32::from(attempt.outcome.is_pass());
         if attempt.outcome.is_failure() {
-            course.failed += 1;
-            course.first_failure.get_or_insert((course.attempts, attempt.outcome));
+            test.failed += 1;
+            test.first_failure.get_or_insert((test.attempts, attempt.outcome));
         }
-        let began = attempt.started.0;
-        self.first = Some(self.first.unwrap_or(began).min(began));
-        self.latest = self.latest.max(began + (attempt.seconds * 1e6) as i64);
+        self.budget.observe(attempt);
     }
 
-    fn is_over(&self) -> bool {
-        self.first.is_some_and(|first| (self.latest - first) as f64 >= self.pressure.seconds * 1e6)
-    }
-
-    /// How many more copies of a test are wanted now.
-    fn wanted(&self, course: &Course) -> u32 {
-        // What is skipped once is skipped always.
-        let is_skipped = course.attempts > 0 && course.passed + course.failed == 0;
-        if course.failed > 0 || course.left.is_some() || is_skipped {
+    /// Number of further copies of a test to run now.
+    fn copies_to_run(&self, test: &StressedTest) -> u32 {
+        // A test that is skipped once is skipped always.
+        let is_skipped = test.attempts > 0 && test.passed + test.failed == 0;
+        if test.failed > 0 || test.left.is_some() || is_skipped {
             return 0;
         }
-        let left = self.pressure.times.map_or(u32::MAX, |times| times.saturating_sub(course.attempts));
-        self.pressure.copies.max(1).min(left)
+        let left = self.config.times.map_or(u32::MAX, |times| times.saturating_sub(test.attempts));
+        self.config.copies.max(1).min(left)
     }
 }
 
 impl Technique for Stress {
-    fn hear(&mut self, observation: &Observation) {
+    fn observe(&mut self, observation: &Observation, _: Recordings<'_>) {
         match observation {
             Observation::Listed { tests, .. } => {
                 for test in tests {
                     self.at.insert(test.id.clone(), self.tests.len());
-                    self.tests.push(Course {
+                    self.tests.push(StressedTest {
                         test: test.id.clone(),
                         attempts: 0,
                         passed: 0,
@@ -97,7 +94,7 @@ impl Technique for Stress {
                     });
                 }
             }
-            Observation::Attempted(attempt) => self.hear_attempt(attempt),
+            Observation::Attempted(attempt) => self.observe_attempt(attempt),
             Observation::SessionEnded { left, why: Some(why), .. } => {
                 for test in left {
                     if let Some(at) = self.at.get(test) {
@@ -109,28 +106,28 @@ impl Technique for Stress {
         }
     }
 
-    fn ask(&mut self) -> Vec<Session> {
-        if self.is_over() {
+    fn next_sessions(&mut self, _: Recordings<'_>) -> Vec<Session> {
+        if self.budget.is_exhausted() {
             return Vec::new();
         }
         let mut sessions = Vec::new();
         for at in 0..self.tests.len() {
-            for _ in 0..self.wanted(&self.tests[at]) {
-                // Number 0 is the suite's, and there is none here.
-                self.asked += 1;
-                let (id, test) = (SessionId(self.asked), self.tests[at].test.clone());
-                sessions.push(Session::fresh(id, Purpose::Stress, self.pressure.fresh_by, vec![test]));
+            for _ in 0..self.copies_to_run(&self.tests[at]) {
+                // Session 0 is the suite, which does not run here.
+                self.requested += 1;
+                let (id, test) = (SessionId(self.requested), self.tests[at].test.clone());
+                sessions.push(Session::fresh(id, Purpose::Stress, self.config.fresh_by, vec![test]));
             }
         }
         sessions
     }
 
-    fn findings(&self) -> Vec<Finding> {
-        self.tests.iter().filter_map(Course::finding).collect()
+    fn findings(&self, _: Recordings<'_>) -> Vec<Finding> {
+        self.tests.iter().filter_map(StressedTest::finding).collect()
     }
 }
 
-impl Course {
+impl StressedTest {
     fn finding(&self) -> Option<Finding> {
         let (which, outcome) = self.first_failure?;
         let flaky = self.passed > 0 && !matches!(outcome, Outcome::Crashed(_));
@@ -149,46 +146,31 @@ impl Course {
                 self.failed
             ),
         };
-        let evidence = Evidence {
-            attempts: self.attempts,
-            failed: self.failed,
-            fresh: Some(Isolation::Process),
-            after: 0,
-            never_excuse: None,
-            confirmed: None,
-            not_rerun: None,
-        };
-        let rung = flaky.then_some(Rung::Fresh);
-        Some(Finding {
-            test: self.test.clone(),
-            detail: Detail::Verdict(Verdict { kind, rung, evidence }),
-            sentence,
-            repeat: None,
-            replay: vec![self.test.clone()],
-        })
+        let counts = (self.attempts, self.failed);
+        Some(counted_verdict(&self.test, kind, counts, Isolation::Process, sentence))
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use unflake_model::{EnvironmentId, Test, Timestamp};
+    use unflake_model::Timestamp;
 
     use super::*;
+    use crate::simulation::{attempt, listed};
 
     fn stress(tests: &[&str], seconds: f64, times: Option<u32>) -> Stress {
         let mut stress = Stress::new(StressConfig { seconds, times, copies: 3, fresh_by: Isolation::Fork });
-        let test = |id: &&str| Test { id: (*id).into(), file: None, line: None, command: Vec::new() };
-        stress.hear(&Observation::Listed { tests: tests.iter().map(test).collect(), deselected: 0, isolated: true });
+        stress.observe(&listed(tests, true), Recordings::EMPTY);
         stress
     }
 
-    /// Plays the sessions; every attempt takes a second, three at a time.
-    fn play(stress: &mut Stress, mut outcome: impl FnMut(&str, u32) -> Outcome) -> Vec<String> {
+    /// Runs the sessions; every attempt takes a second, three at a time.
+    fn run_stress(stress: &mut Stress, mut outcome: impl FnMut(&str, u32) -> Outcome) -> Vec<String> {
         let mut times: HashMap<TestId, u32> = HashMap::new();
         let mut rounds = Vec::new();
         let mut clock = 0;
         loop {
-            let sessions = stress.ask();
+            let sessions = stress.next_sessions(Recordings::EMPTY);
             if sessions.is_empty() {
                 return rounds;
             }
@@ -199,35 +181,22 @@ mod tests {
                 *time += 1;
                 let outcome = outcome(test.as_str(), *time);
                 let started = Timestamp(clock + at as i64 / 3 * 1_000_000);
-                stress.hear(&Observation::Attempted(Attempt {
-                    test,
-                    session: session.id,
-                    purpose: session.purpose,
-                    environment: EnvironmentId(session.id.0),
-                    origin: Isolation::Process,
-                    position: 0,
-                    run: 0,
-                    outcome,
-                    started,
-                    seconds: 1.0,
-                    failure: None,
-                    stdout: String::new(),
-                    stderr: String::new(),
-                }));
+                let attempt = Attempt { started, seconds: 1.0, ..attempt(session, &test, outcome) };
+                stress.observe(&Observation::Attempted(attempt), Recordings::EMPTY);
             }
             clock += sessions.len().div_ceil(3) as i64 * 1_000_000;
         }
     }
 
     #[test]
-    fn a_test_that_failed_is_left_alone_and_the_others_go_on() {
+    fn a_failed_test_stops_and_the_others_continue() {
         let mut stress = stress(&["a", "b"], 6.0, None);
-        let rounds = play(&mut stress, |test, time| match (test, time) {
+        let rounds = run_stress(&mut stress, |test, time| match (test, time) {
             ("a", 2) => Outcome::Failed,
             _ => Outcome::Passed,
         });
         assert_eq!(rounds, ["a a a b b b", "b b b", "b b b", "b b b", "b b b"]);
-        let findings = stress.findings();
+        let findings = stress.findings(Recordings::EMPTY);
         assert_eq!(findings.len(), 1);
         assert_eq!(
             findings[0].sentence,
@@ -237,28 +206,28 @@ mod tests {
     }
 
     #[test]
-    fn what_fails_always_is_no_matter_of_load() {
+    fn a_test_that_always_fails_is_real() {
         let mut stress = stress(&["a"], 60.0, None);
-        play(&mut stress, |_, _| Outcome::Failed);
-        assert_eq!(stress.findings()[0].verdict().unwrap().kind, VerdictKind::Real);
-        assert_eq!(stress.findings()[0].sentence, "failed 3 of 3 times: not a matter of load");
+        run_stress(&mut stress, |_, _| Outcome::Failed);
+        assert_eq!(stress.findings(Recordings::EMPTY)[0].verdict().unwrap().kind, VerdictKind::Real);
+        assert_eq!(stress.findings(Recordings::EMPTY)[0].sentence, "failed 3 of 3 times: not a matter of load");
     }
 
     #[test]
-    fn a_number_of_times_is_kept_and_a_skipped_test_is_not_tried_again() {
+    fn the_repetition_limit_holds_and_skipped_tests_are_not_repeated() {
         let mut stress = stress(&["a", "s"], 60.0, Some(4));
-        let rounds = play(&mut stress, |test, _| if test == "s" { Outcome::Skipped } else { Outcome::Passed });
+        let rounds = run_stress(&mut stress, |test, _| if test == "s" { Outcome::Skipped } else { Outcome::Passed });
         assert_eq!(rounds, ["a a a s s s", "a"]);
-        assert!(stress.findings().is_empty());
+        assert!(stress.findings(Recordings::EMPTY).is_empty());
     }
 
     #[test]
-    fn a_crash_is_never_called_flaky() {
+    fn a_crash_is_never_flaky() {
         let mut stress = stress(&["a"], 3.0, None);
-        play(&mut stress, |_, time| match time {
+        run_stress(&mut stress, |_, time| match time {
             3 => Outcome::Crashed(unflake_model::Death::Signal(11)),
             _ => Outcome::Passed,
         });
-        assert_eq!(stress.findings()[0].verdict().unwrap().kind, VerdictKind::Real);
+        assert_eq!(stress.findings(Recordings::EMPTY)[0].verdict().unwrap().kind, VerdictKind::Real);
     }
 }

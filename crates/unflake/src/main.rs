@@ -14,6 +14,7 @@ mod interrupt;
 mod launch;
 mod output;
 mod project;
+mod recorders;
 mod repro_command;
 mod run_loop;
 mod technique_run;

@@ -1,5 +1,8 @@
-//! The loop: an inquiry asks for sessions, exec runs them, and what is observed is kept, shown and heard, until the
-//! inquiry has nothing more to ask. Closed here and nowhere else.
+//! The run loop: a technique requests sessions, the engine runs them, and what is observed is
+//! stored, passed to the technique and displayed, until the technique requests no more.
+//!
+//! The loop is closed here and nowhere else. An observation is stored before a technique observes
+//! it.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -12,23 +15,24 @@ use unflake_model::{
 };
 use unflake_report::Progress;
 use unflake_runners::ReplayedSession;
-use unflake_techniques::Technique;
+use unflake_techniques::{AssertionPolicy, Technique};
 
 use crate::diagnostics;
 use crate::history::recorder::HistoryRecorder;
 use crate::project::base_worktree;
 use crate::project::comparison::ComparisonBase;
 use crate::project::source_files;
+use crate::recorders::Recorders;
 use crate::repro_command;
 
-/// Of more failing attempts than this only the beginnings of their texts stay in memory, and of many more than that only what
-/// they said first. The history has them whole.
+/// After this many failing attempts only the beginnings of their texts stay in memory, and after
+/// many more only the beginnings of their messages. The history has the full texts.
 const WHOLE_FAILURES: usize = 300;
 const BEGINNING: usize = 2000;
 const BEGUN_FAILURES: usize = 3000;
-const FIRST_WORDS: usize = 300;
+const MESSAGE_BEGINNING: usize = 300;
 
-/// Everything that a campaign has gathered.
+/// Everything that a run has gathered.
 #[derive(Default)]
 pub(crate) struct Gathered {
     pub(crate) runner: Option<String>,
@@ -42,85 +46,171 @@ pub(crate) struct Gathered {
     pub(crate) left_why: Option<String>,
     pub(crate) findings: Vec<Finding>,
     pub(crate) measured: Option<Measurement>,
-    /// What people said of findings.
+    /// Feedback on findings.
     pub(crate) answers: Vec<Feedback>,
-    /// What is in quarantine, and what it came to.
+    /// Quarantine entries and their standing.
     pub(crate) apart: Vec<QuarantineResult>,
     pub(crate) totals: Totals,
     pub(crate) listed: bool,
-    /// Whether tests run in processes of their own.
+    /// Whether tests run in their own processes.
     pub(crate) isolated: bool,
     pub(crate) closed: Option<RunnerExit>,
-    /// The directory that names of tests are relative to.
+    /// The directory that test ids are relative to.
     pub(crate) root: Option<PathBuf>,
+    /// What was recorded beside the attempts.
+    pub(crate) recorders: Recorders,
     failures: usize,
     rerun_seconds: f64,
     suite_ended: Option<f64>,
 }
 
 impl Gathered {
-    /// The plain runner's command for one test, where the agent gave it.
+    /// The plain runner's command for one test, if the agent provided it.
     fn command_of(&self, test: &TestId) -> Option<&[String]> {
         let found = self.tests.iter().find(|one| one.id == *test)?;
         Some(&found.command[..]).filter(|words| !words.is_empty())
     }
 }
 
-pub(crate) struct Campaign<'a> {
-    pub(crate) inquiry: &'a mut dyn Technique,
-    pub(crate) memory: &'a mut HistoryRecorder,
-    pub(crate) progress: Progress,
-    /// Where the command is run.
-    pub(crate) here: &'a Path,
-    /// What to compare with, where there is a repository.
-    pub(crate) compare: Option<ComparisonBase>,
-    /// What is done with attempts, and before each with its trace and with what it looked like, whose files are gone when the run is over.
-    pub(crate) take: Box<dyn FnMut(&Observation) + 'a>,
-    pub(crate) began: Instant,
-    pub(crate) gathered: Gathered,
-    /// The revision of the base, once that has been looked for; empty where there is none.
-    pub(crate) base: Option<String>,
+/// A technique with everything that it needs to run.
+pub(crate) struct RunLoop<'a> {
+    technique: &'a mut dyn Technique,
+    /// The assertion filter, where one is in force.
+    assertions: Option<&'a mut dyn AssertionPolicy>,
+    recorders: Recorders,
+    memory: &'a mut HistoryRecorder,
+    progress: Progress,
+    /// The directory in which the command runs.
+    here: &'a Path,
+    /// What to compare with, in a repository.
+    compare: Option<ComparisonBase>,
+    /// The base revision, once it has been determined; empty if there is none.
+    base: Option<String>,
+    began: Instant,
+    gathered: Gathered,
 }
 
-impl Campaign<'_> {
-    /// Runs the whole conversation. `gates` says of a finding whether it makes the run fail.
+impl<'a> RunLoop<'a> {
+    pub(crate) fn new(
+        technique: &'a mut dyn Technique,
+        memory: &'a mut HistoryRecorder,
+        progress: Progress,
+        here: &'a Path,
+    ) -> Self {
+        Self {
+            technique,
+            assertions: None,
+            recorders: Recorders::default(),
+            memory,
+            progress,
+            here,
+            compare: None,
+            base: None,
+            began: Instant::now(),
+            gathered: Gathered::default(),
+        }
+    }
+
+    /// Runs under an assertion policy.
+    pub(crate) fn with_assertions(self, assertions: Option<&'a mut dyn AssertionPolicy>) -> Self {
+        Self { assertions, ..self }
+    }
+
+    pub(crate) fn with_recorders(self, recorders: Recorders) -> Self {
+        Self { recorders, ..self }
+    }
+
+    /// Compares with the base when the technique asks for dependencies.
+    pub(crate) fn with_comparison(self, compare: Option<ComparisonBase>) -> Self {
+        Self { compare, ..self }
+    }
+
+    /// Runs the technique to its end. `gates` decides whether a finding makes the run fail.
     pub(crate) fn run(
         mut self,
-        mut exec: Engine,
+        mut engine: Engine,
         command: &[String],
         gates: impl Fn(&Gathered, &Finding) -> bool,
     ) -> Gathered {
         self.show(&Observation::RunStarted { command: command.to_vec() });
-        self.gathered.listed = exec.list(&mut |batch| self.hear(batch));
+        self.gathered.listed = engine.list(&mut |batch| self.observe(batch));
         diagnostics::log_listing(self.gathered.listed, self.now());
         if self.gathered.listed && !self.gathered.tests.is_empty() {
-            if exec.launch().filter {
-                self.let_fail(&mut exec);
+            if engine.launch().filter {
+                self.start_assertions(&mut engine);
             }
-            while !exec.was_interrupted() && !exec.is_time_over() {
-                let sessions = self.inquiry.ask();
-                diagnostics::log_question(&sessions);
-                if sessions.is_empty() {
-                    break;
-                }
-                let depending: Vec<TestId> = depending(&sessions);
-                let (at_base, here): (Vec<Session>, _) =
-                    sessions.into_iter().partition(|session| session.purpose == Purpose::Base);
-                if let Some(Err(error)) = self.inquiry.may_fail_now().map(|may_fail| exec.let_fail(&may_fail)) {
-                    self.gathered.notes.push(format!("what may fail could not be told: {error}"));
-                }
-                exec.run(here, &mut |batch| self.hear(batch));
-                if !depending.is_empty() && self.base.is_none() {
-                    self.look_at_changes(&depending);
-                }
-                if !at_base.is_empty() {
-                    self.run_at_base(at_base, exec.launch());
-                }
-            }
+            while !engine.was_interrupted() && !engine.is_time_over() && self.run_batch(&mut engine) {}
         }
-        self.gathered.root = exec.root().map(Path::to_owned);
+        self.gathered.root = engine.root().map(Path::to_owned);
+        self.conclude(command);
+        let after_suite = self.gathered.suite_ended.map_or(0.0, |ended| self.now() - ended);
+        let interrupted = engine.was_interrupted();
+        let failed = self.gathered.findings.iter().filter(|finding| gates(&self.gathered, finding)).count() as u32;
+        self.gathered.closed = Some(engine.close(failed, &mut |batch| self.observe(batch)));
+        self.gathered.totals =
+            Totals { seconds: self.now(), rerun_seconds: self.gathered.rerun_seconds + after_suite, interrupted };
+        let ended = Observation::RunEnded(self.gathered.totals.clone());
+        self.show(&ended);
+        Gathered { recorders: self.recorders, ..self.gathered }
+    }
+
+    /// Runs the next batch of sessions. False if there is none.
+    fn run_batch(&mut self, engine: &mut Engine) -> bool {
+        let sessions = self.next_sessions();
+        diagnostics::log_question(&sessions);
+        if sessions.is_empty() {
+            return false;
+        }
+        let depending = tests_with_dependencies(&sessions);
+        let (at_base, here): (Vec<Session>, _) =
+            sessions.into_iter().partition(|session| session.purpose == Purpose::Base);
+        let changed = self.assertions.as_mut().and_then(|policy| policy.changed_assertions());
+        if let Some(Err(error)) = changed.map(|may_fail| engine.let_fail(&may_fail)) {
+            self.gathered.notes.push(format!("what may fail could not be told: {error}"));
+        }
+        engine.run(here, &mut |batch| self.observe(batch));
+        if !depending.is_empty() && self.base.is_none() {
+            self.compare_with_base(&depending);
+        }
+        if !at_base.is_empty() {
+            self.run_at_base(at_base, engine.launch());
+        }
+        true
+    }
+
+    /// The sessions of the technique, and once it needs no more, of the assertion policy.
+    fn next_sessions(&mut self) -> Vec<Session> {
+        let sessions = self.technique.next_sessions(self.recorders.view());
+        match &mut self.assertions {
+            Some(policy) if sessions.is_empty() => {
+                policy.next_sessions(&self.technique.findings(self.recorders.view()))
+            }
+            _ => sessions,
+        }
+    }
+
+    /// Tells the engine which assertions may fail. None may where that is unknown.
+    fn start_assertions(&mut self, engine: &mut Engine) {
+        let sites = engine.sites(&mut |batch| self.observe(batch));
+        let done = sites.and_then(|sites| {
+            let tests = &self.gathered.tests;
+            let hashes = engine.root().map(|root| source_files::hashes(tests, root)).unwrap_or_default();
+            let may_fail = self.assertions.as_mut().map_or(Vec::new(), |policy| policy.start(tests, &sites, &hashes));
+            engine.let_fail(&may_fail).map_err(|error| error.to_string())
+        });
+        if let Err(why) = done {
+            self.gathered.notes.push(format!("no assertion was let fail: {why}"));
+        }
+    }
+
+    /// Collects the findings with the commands that reproduce them, and stores and displays them.
+    fn conclude(&mut self, command: &[String]) {
+        let mut findings = self.technique.findings(self.recorders.view());
+        if let Some(policy) = &self.assertions {
+            findings = policy.findings(findings);
+        }
         let root = self.gathered.root.clone();
-        for mut finding in self.inquiry.findings() {
+        for mut finding in findings {
             let alone = finding.replay.first().and_then(|test| self.gathered.command_of(test));
             let tests: Vec<&str> = finding.replay.iter().map(TestId::as_str).collect();
             let session = ReplayedSession { command, tests: &tests, alone, root: root.as_deref(), here: self.here };
@@ -128,51 +218,28 @@ impl Campaign<'_> {
             diagnostics::log_finding(&finding);
             self.gathered.findings.push(finding);
         }
-        // Real failures say so themselves, and nobody can answer that they are of no use.
-        let told: Vec<Finding> = self.gathered.findings.iter().filter(|one| !one.is_real()).cloned().collect();
-        self.memory.record_findings(&told);
+        // Real failures need no feedback, so they are not stored as findings.
+        let stored: Vec<Finding> = self.gathered.findings.iter().filter(|one| !one.is_real()).cloned().collect();
+        self.memory.record_findings(&stored);
         self.gathered.answers = self.memory.answers();
-        lower(&mut self.gathered.findings, &self.gathered.answers);
+        move_useless_last(&mut self.gathered.findings, &self.gathered.answers);
         for finding in self.gathered.findings.clone() {
             self.show(&Observation::Found(Box::new(finding)));
         }
-        let now = self.now();
-        let after_suite = self.gathered.suite_ended.map_or(0.0, |ended| now - ended);
-        let interrupted = exec.was_interrupted();
-        let failed = self.gathered.findings.iter().filter(|finding| gates(&self.gathered, finding)).count() as u32;
-        self.gathered.closed = Some(exec.close(failed, &mut |batch| self.hear(batch)));
-        self.gathered.totals =
-            Totals { seconds: self.now(), rerun_seconds: self.gathered.rerun_seconds + after_suite, interrupted };
-        let ended = Observation::RunEnded(self.gathered.totals.clone());
-        self.show(&ended);
-        self.gathered
     }
 
-    /// Has the inquiry say which assertions may fail. Where it cannot be asked, none may.
-    fn let_fail(&mut self, exec: &mut Engine) {
-        let sites = exec.sites(&mut |batch| self.hear(batch));
-        let done = sites.and_then(|sites| {
-            let sources = exec.root().map(|root| source_files::hashes(&self.gathered.tests, root)).unwrap_or_default();
-            let may_fail = self.inquiry.let_fail(&sites, &sources);
-            exec.let_fail(&may_fail).map_err(|error| error.to_string())
-        });
-        if let Err(why) = done {
-            self.gathered.notes.push(format!("no assertion was let fail: {why}"));
-        }
-    }
-
-    /// Once, when the first failing tests have been asked what they depend on.
-    fn look_at_changes(&mut self, tests: &[TestId]) {
+    /// Determines what changed, once, when the first dependencies are known.
+    fn compare_with_base(&mut self, tests: &[TestId]) {
         let Some(compare) = &self.compare else { return };
         let compared = compare.compare(tests, self.memory);
         self.base = Some(compared.as_ref().map_or(String::new(), |one| one.changes.base.revision.clone()));
-        self.hear(&[Observation::Compared(Box::new(compared))]);
+        self.observe(&[Observation::Compared(Box::new(compared))]);
     }
 
     fn run_at_base(&mut self, sessions: Vec<Session>, launch: &Launch) {
         if let (Some(compare), Some(revision)) = (&self.compare, &self.base) {
-            let seen = base_worktree::run(compare, revision, launch, sessions);
-            self.hear(&seen);
+            let observed = base_worktree::run(compare, revision, launch, sessions);
+            self.observe(&observed);
         }
     }
 
@@ -180,19 +247,33 @@ impl Campaign<'_> {
         self.began.elapsed().as_secs_f64()
     }
 
-    /// Kept before it is heard, heard before it is shown.
-    fn hear(&mut self, batch: &[Observation]) {
-        let instead = self.inquiry.instead(batch);
-        let batch = instead.as_deref().unwrap_or(batch);
+    /// Stores a batch of observations, then passes each to the technique, then displays it.
+    fn observe(&mut self, batch: &[Observation]) {
+        let judged = self.assertions.as_mut().map(|policy| self.recorders.judge(batch, &mut **policy));
+        let batch = judged.as_deref().unwrap_or(batch);
         self.memory.record(batch);
         for observation in batch {
             diagnostics::log_observation(observation);
-            self.inquiry.hear(observation);
+            self.recorders.record(observation);
+            if !self.is_of_policy(observation) {
+                self.technique.observe(observation, self.recorders.view());
+            }
             self.gather(observation);
             self.show(observation);
         }
         let now = self.now();
         let _ = self.progress.tick(now, &mut io::stderr());
+    }
+
+    /// Whether it belongs to a session of the assertion policy, which the technique did not
+    /// request.
+    fn is_of_policy(&self, observation: &Observation) -> bool {
+        let session = match observation {
+            Observation::Started { session, .. } | Observation::SessionEnded { session, .. } => *session,
+            Observation::Attempted(attempt) => attempt.session,
+            _ => return false,
+        };
+        self.assertions.as_ref().is_some_and(|policy| policy.owns(session))
     }
 
     /// A display that fails is no reason to stop.
@@ -225,15 +306,15 @@ impl Campaign<'_> {
             Observation::RunStarted { .. }
             | Observation::Found(_)
             | Observation::RunEnded(_)
+            | Observation::Traced { .. }
+            | Observation::Looked { .. }
             | Observation::Started { .. }
             | Observation::Compared(_)
             | Observation::Depends { .. }
             | Observation::Under { .. }
             | Observation::Left { .. }
             | Observation::NotRestored { .. } => {}
-            Observation::Traced { .. } | Observation::Looked { .. } => (self.take)(observation),
             Observation::Attempted(attempt) => {
-                (self.take)(observation);
                 if attempt.purpose == Purpose::Suite && attempt.run > 0 {
                     gathered.rerun_seconds += attempt.seconds;
                 }
@@ -241,11 +322,11 @@ impl Campaign<'_> {
                 gathered.attempts.push(match gathered.failures {
                     ..=WHOLE_FAILURES if attempt.outcome.is_failure() => attempt.clone(),
                     ..=BEGUN_FAILURES => beginning_of(attempt, BEGINNING),
-                    _ => first_words_of(attempt),
+                    _ => message_beginning_of(attempt),
                 });
             }
             Observation::SessionEnded { session, left, why } => {
-                // Only what the suite left out was planned; a rerun that could not be made is told in its verdict.
+                // Only the suite is a plan; the verdict reports a rerun that could not be made.
                 if session.0 == 0 {
                     gathered.suite_ended = Some(now);
                     gathered.left.extend(left.iter().cloned());
@@ -256,8 +337,8 @@ impl Campaign<'_> {
     }
 }
 
-/// What people found of no use comes after everything else. Real failures stay where they are.
-fn lower(findings: &mut [Finding], answers: &[Feedback]) {
+/// Moves findings with negative feedback to the end. Real failures stay in place.
+fn move_useless_last(findings: &mut [Finding], answers: &[Feedback]) {
     let useless = |finding: &Finding| {
         let id = finding.id();
         !finding.is_real() && answers.iter().any(|answer| answer.finding == id && !answer.useful)
@@ -267,17 +348,17 @@ fn lower(findings: &mut [Finding], answers: &[Feedback]) {
     }
 }
 
-/// The tests of which is wanted to be known what they depend on.
-fn depending(sessions: &[Session]) -> Vec<TestId> {
-    let wanted = sessions.iter().filter(|session| session.depends.is_some());
-    let mut tests: Vec<TestId> = wanted.flat_map(|session| session.tests.iter().cloned()).collect();
+/// The tests whose dependencies are requested.
+fn tests_with_dependencies(sessions: &[Session]) -> Vec<TestId> {
+    let requested = sessions.iter().filter(|session| session.depends.is_some());
+    let mut tests: Vec<TestId> = requested.flat_map(|session| session.tests.iter().cloned()).collect();
     tests.sort();
     tests.dedup();
     tests
 }
 
-fn first_words_of(attempt: &Attempt) -> Attempt {
-    let mut short = beginning_of(attempt, FIRST_WORDS);
+fn message_beginning_of(attempt: &Attempt) -> Attempt {
+    let mut short = beginning_of(attempt, MESSAGE_BEGINNING);
     (short.stdout, short.stderr) = Default::default();
     if let Some(failure) = &mut short.failure {
         failure.trace.clear();

@@ -6,12 +6,11 @@
 //! file that the user asked for.
 
 use std::io::{self, Write};
-use std::time::Instant;
 
 use unflake_engine::{Engine, Launch};
-use unflake_model::{Finding, Observation};
+use unflake_model::Finding;
 use unflake_report::{self as report, Progress, TerminalStyle};
-use unflake_techniques::Technique;
+use unflake_techniques::{AssertionPolicy, Technique};
 
 use crate::args::groups::OutputArgs;
 use crate::config::settings::Settings;
@@ -23,7 +22,8 @@ use crate::history::recorder::HistoryRecorder;
 use crate::interrupt::stop_on_signals;
 use crate::output::report_files::{ReportFiles, RunSummary};
 use crate::project::comparison::ComparisonBase;
-use crate::run_loop::{Campaign, Gathered};
+use crate::recorders::Recorders;
+use crate::run_loop::{Gathered, RunLoop};
 
 /// Whether a finding makes the run fail.
 pub(crate) type Gate<'a> = Box<dyn Fn(&Gathered, &Finding) -> bool + 'a>;
@@ -37,9 +37,8 @@ pub(crate) struct TechniqueRun<'a> {
     pub(crate) progress: Progress,
     /// The revision to compare with, where the technique asks for changes.
     pub(crate) compare: Option<ComparisonBase>,
-    /// Called with every attempt, and before it with its trace and its layers, whose files are gone
-    /// when the run is over.
-    pub(crate) take: Box<dyn FnMut(&Observation) + 'a>,
+    /// What to keep of traces and layers, whose files are gone when the run is over.
+    pub(crate) recorders: Recorders,
     /// Told to the runner at the end, so that it can exit as if only these had failed.
     pub(crate) gates: Gate<'a>,
 }
@@ -47,9 +46,16 @@ pub(crate) struct TechniqueRun<'a> {
 impl<'a> TechniqueRun<'a> {
     /// A run without report files.
     pub(crate) fn new(context: &'a Context, settings: &'a Settings, launch: Launch, progress: Progress) -> Self {
-        let (compare, take, gates) =
-            (None, Box::new(|_: &Observation| {}), Box::new(|_: &Gathered, _: &Finding| false));
-        Self { context, settings, launch, files: ReportFiles::default(), progress, compare, take, gates }
+        Self {
+            context,
+            settings,
+            launch,
+            files: ReportFiles::default(),
+            progress,
+            compare: None,
+            recorders: Recorders::default(),
+            gates: Box::new(|_, _| false),
+        }
     }
 
     /// A run with the report files that the user asked for. They are opened now: a path that cannot
@@ -66,23 +72,29 @@ impl<'a> TechniqueRun<'a> {
 
     /// Runs the technique to its end, to the end of its time, or until it is interrupted.
     pub(crate) fn run(self, technique: &mut dyn Technique) -> Result<FinishedRun<'a>, CommandError> {
-        let Self { context, settings, launch, files, progress, compare, take, gates } = self;
+        self.run_under(technique, None)
+    }
+
+    /// The same under an assertion policy.
+    pub(crate) fn run_under(
+        self,
+        technique: &mut dyn Technique,
+        assertions: Option<&mut dyn AssertionPolicy>,
+    ) -> Result<FinishedRun<'a>, CommandError> {
+        let Self { context, settings, launch, files, progress, compare, recorders, gates } = self;
         let command = &settings.command.value;
         diagnostics::log_launch(&launch);
         let mut history = HistoryRecorder::begin(&settings.store, command, &context.here)?;
         let engine = Engine::new(launch)?;
         stop_on_signals(&engine)?;
-        let run_loop = Campaign {
-            inquiry: technique,
-            memory: &mut history,
-            progress,
-            here: &context.here,
-            compare,
-            base: None,
-            take,
-            began: Instant::now(),
-            gathered: Gathered::default(),
+        let assertions: Option<&mut dyn AssertionPolicy> = match assertions {
+            Some(policy) => Some(policy),
+            None => None,
         };
+        let run_loop = RunLoop::new(technique, &mut history, progress, &context.here)
+            .with_assertions(assertions)
+            .with_recorders(recorders)
+            .with_comparison(compare);
         let record = run_loop.run(engine, command, gates);
         Ok(FinishedRun { record, history, context, command, files })
     }

@@ -1,226 +1,172 @@
-//! A run in which assertions that are known to vary without a change may fail. Another inquiry does the work; this one tells it how
-//! attempts ended, and says afterwards what did not count.
+//! Applies the assertion filter during a run: assertions known to vary on unchanged code may fail.
+//! Decides which of these failures still count, and reports those that do not.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use unflake_model::{
-    Assertion, AssertionOutcome, AssertionRecord, AssertionSite, Attempt, FilterKind, Finding, Isolation, Observation,
-    Outcome, Purpose, Session, SessionId, Test, TestId,
+    Assertion, AssertionOutcome, AssertionRecord, AssertionSite, Attempt, FilterKind, Finding, Isolation, Outcome,
+    Purpose, Session, SessionId, Test, TestId,
 };
 
 use crate::assertion_filter::findings;
-use crate::assertion_filter::learn::ReadAssertions;
-use crate::variance::entropy::wilson;
-use crate::{AssertionSource, Flakiness, LearnedAssertion, Technique};
+use crate::stats::binomial::{runs_to_exclude, wilson};
+use crate::{AssertionPolicy, AssertionSource, Flakiness, LearnedAssertion};
 
-/// An assertion that may fail.
+/// An assertion that may fail, with the samples that justify it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FilterEntry {
     pub learned: LearnedAssertion,
     pub score: f64,
-    /// How often it was seen without a change, on the version on which it varied most, and how often of these it failed.
+    /// Runs and failures without a change, on the version on which it varied most.
     pub runs: u32,
     pub failed: u32,
-    /// What it saw when it failed without a change.
+    /// Values with which it failed without a change.
     pub failing: Vec<String>,
-    /// Why it may not fail after all: it has expired, or its score is not beyond the threshold.
+    /// Why the entry has no effect: it has expired, or its score does not exceed the threshold.
     pub inert: Option<String>,
 }
 
-/// What a failure must be like to be let go.
+/// Which failures of filtered assertions are tolerated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FilterRule {
-    /// It is like one that was seen without a change, and the assertion does not fail every time now if that would be more than chance;
-    /// or it held when it was run again.
+    /// Failures with known values, unless the assertion now fails significantly more often; and
+    /// failures of assertions that hold when rerun.
     #[default]
     Strict,
-    /// Anything.
+    /// All of them (as published).
     Published,
 }
 
-/// So unlikely must it be that an assertion fails that often by chance.
-const BY_CHANCE: f64 = 0.01;
-/// But no more attempts than these are made. What never held in them counts, although it may fail that often without a change: nothing is
-/// let go that was not seen to hold here.
+/// Significance at which an assertion fails too often.
+const SIGNIFICANT: f64 = 0.01;
+/// Maximum number of attempts. An assertion that never held in them counts, although it may fail
+/// that often without a change: nothing is tolerated that has not been seen to hold in this run.
 const MOST_ATTEMPTS: u32 = 20;
-/// So many attempts are made before it is looked whether it has held.
+/// Attempts per round.
 const AT_ONCE: u32 = 4;
-/// Sessions of the other inquiry have smaller numbers.
+/// Session ids of the technique are smaller.
 const OWN_SESSIONS: u32 = 1 << 30;
 
-/// What became of an assertion that may fail, in all attempts here.
+/// Evaluations of a filtered assertion in this run.
 #[derive(Default)]
-struct Trial {
+struct AssertionTally {
     held: u32,
     failed: u32,
-    /// Failures that say something of their own. Copies of one process share what was drawn when it started, such as the seed of its
-    /// hashes: all of them together are one.
-    alone: u32,
-    copies: bool,
-    /// It fails every time, and more often than it did by chance.
+    /// Failures in processes of their own.
+    in_new_process: u32,
+    /// Whether it failed in forks, which share whatever was drawn when their process started, such
+    /// as its hash seed. All of them count as one sample.
+    in_forks: bool,
+    /// It fails every time, significantly more often than without a change.
     too_often: bool,
 }
 
-impl Trial {
-    /// How many failures there are that do not hang together.
-    fn count(&self) -> u32 {
-        self.alone + u32::from(self.copies)
+impl AssertionTally {
+    fn independent_failures(&self) -> u32 {
+        self.in_new_process + u32::from(self.in_forks)
     }
 }
 
-pub struct Filter<'a> {
-    inner: Box<dyn Technique + 'a>,
-    read: ReadAssertions<'a>,
+pub struct AssertionFilter {
     rule: FilterRule,
     entries: Vec<FilterEntry>,
-    /// Score and runs of everything that was ever looked at; of assertions of this code, once it is known.
+    /// Score and runs of every sampled assertion; of those of the current code, once that is known.
     known: HashMap<Assertion, (f64, u32)>,
     bodies: HashMap<Assertion, String>,
-    listed: Vec<Test>,
-    /// The assertions of this code that entries are about.
+    /// The assertions of the current code with the indexes of their entries.
     matched: HashMap<Assertion, Vec<usize>>,
-    /// Entries that are about none, and why.
+    /// Indexes of entries that match no assertion, and the reason.
     unmatched: Vec<(usize, String)>,
-    /// What the attempt that is told next saw.
-    next: Vec<AssertionRecord>,
-    /// What was let fail, as it first did; and whether in a way that it never did before.
-    let_go: BTreeMap<Assertion, (AssertionRecord, bool)>,
-    trials: BTreeMap<Assertion, Trial>,
-    /// How many sessions of our own were asked for, and how often some were.
-    asked: u32,
+    /// First tolerated failure of each assertion, and whether its values were new.
+    tolerated: BTreeMap<Assertion, (AssertionRecord, bool)>,
+    tallies: BTreeMap<Assertion, AssertionTally>,
+    /// Number of requested sessions of the filter itself, and of rounds of them.
+    requested: u32,
     rounds: u32,
-    /// Assertions that failed and counted, as they first did.
+    /// First failure of each assertion that counts.
     failed: BTreeMap<Assertion, AssertionRecord>,
 }
 
-impl<'a> Filter<'a> {
-    pub fn new(
-        inner: Box<dyn Technique + 'a>,
-        entries: Vec<FilterEntry>,
-        known: &[Flakiness],
-        rule: FilterRule,
-        read: ReadAssertions<'a>,
-    ) -> Self {
+impl AssertionFilter {
+    pub fn new(entries: Vec<FilterEntry>, known: &[Flakiness], rule: FilterRule) -> Self {
         Self {
-            inner,
-            read,
             rule,
             entries,
             known: known.iter().map(|one| (one.assertion.clone(), (one.score(), one.worst().runs()))).collect(),
             bodies: known.iter().map(|one| (one.assertion.clone(), one.body.clone())).collect(),
-            listed: Vec::new(),
             matched: HashMap::new(),
             unmatched: Vec::new(),
-            next: Vec::new(),
-            let_go: BTreeMap::new(),
-            trials: BTreeMap::new(),
-            asked: 0,
+            tolerated: BTreeMap::new(),
+            tallies: BTreeMap::new(),
+            requested: 0,
             rounds: 0,
             failed: BTreeMap::new(),
         }
+    }
+
+    /// Entries without an effect on this run, each with the reason.
+    pub fn notes(&self) -> Vec<String> {
+        let unmatched = self.unmatched.iter().map(|(at, reason)| (&self.entries[*at], reason));
+        let inert = self.entries.iter().filter_map(|entry| Some((entry, entry.inert.as_ref()?)));
+        let note = |(entry, reason): (&FilterEntry, &String)| {
+            let Assertion { test, spot } = &entry.learned.assertion;
+            format!("the filter does nothing for `{}` in {test}: {reason}", spot.expression)
+        };
+        inert.chain(unmatched).map(note).collect()
     }
 
     fn entries_of(&self, assertion: &Assertion) -> impl Iterator<Item = &FilterEntry> {
         self.matched.get(assertion).into_iter().flatten().map(|at| &self.entries[*at])
     }
 
-    /// Whether an assertion failed in a way that is known to come without a change.
-    fn is_like_before(&self, assertion: &Assertion, saw: &AssertionRecord) -> bool {
+    /// Whether an assertion failed with values that are known from unchanged code.
+    fn has_known_values(&self, assertion: &Assertion, record: &AssertionRecord) -> bool {
         let known: HashSet<&String> = self.entries_of(assertion).flat_map(|entry| &entry.failing).collect();
-        self.rule == FilterRule::Published || saw.failing.iter().all(|values| known.contains(values))
+        self.rule == FilterRule::Published || record.failing.iter().all(|values| known.contains(values))
     }
 
-    /// The attempt as it is to count.
-    fn judge(&mut self, attempt: &Attempt) -> Attempt {
-        let mut judged = attempt.clone();
-        for saw in std::mem::take(&mut self.next).into_iter().filter(|_| attempt.purpose != Purpose::Base) {
-            let assertion = Assertion { test: attempt.test.clone(), spot: saw.spot.clone() };
-            match saw.how {
-                AssertionOutcome::Filtered => {
-                    let unlike = !self.is_like_before(&assertion, &saw);
-                    let counts = match () {
-                        () if self.fails_too_often(&assertion, attempt) => {
-                            Some("It is in the filter, but fails every time now.")
-                        }
-                        () if unlike => Some("It is in the filter, but never failed with these values before."),
-                        () => None,
-                    };
-                    if let Some(why) = counts.filter(|_| judged.outcome.is_pass()) {
-                        (judged.outcome, judged.failure) = (Outcome::Failed, Some(findings::failure(&saw, why)));
-                    }
-                    self.let_go.entry(assertion).or_insert((saw, unlike));
-                }
-                AssertionOutcome::Failed => drop(self.failed.entry(assertion).or_insert(saw)),
-                AssertionOutcome::Held if self.matched.contains_key(&assertion) => {
-                    self.trials.entry(assertion).or_default().held += 1
-                }
-                AssertionOutcome::Held | AssertionOutcome::Raised => {}
-            }
-        }
-        judged
-    }
-
-    /// Counts one more failure of an assertion that never held here. Whether these are now more than chance.
+    /// Counts a failure, and returns whether the assertion now fails too often.
     fn fails_too_often(&mut self, assertion: &Assertion, attempt: &Attempt) -> bool {
-        let enough = self.enough(assertion);
-        let trial = self.trials.entry(assertion.clone()).or_default();
-        trial.failed += 1;
-        let is_copy = attempt.origin == Isolation::Fork || attempt.session.0 < OWN_SESSIONS;
-        trial.alone += u32::from(!is_copy);
-        trial.copies |= is_copy;
-        trial.too_often = trial.held == 0 && enough.is_some_and(|enough| trial.count() >= enough);
-        trial.too_often
+        let limit = self.failure_limit(assertion);
+        let tally = self.tallies.entry(assertion.clone()).or_default();
+        tally.failed += 1;
+        let forked = attempt.origin == Isolation::Fork || !owns(attempt.session);
+        tally.in_new_process += u32::from(!forked);
+        tally.in_forks |= forked;
+        tally.too_often = tally.held == 0 && limit.is_some_and(|limit| tally.independent_failures() >= limit);
+        tally.too_often
     }
 
-    /// After how many failures and no pass an assertion fails more often than without a change, or so often that it may not be let go
-    /// unseen. None: that does not matter.
-    fn enough(&self, assertion: &Assertion) -> Option<u32> {
+    /// Number of failures without a pass after which an assertion fails too often. `None`: no
+    /// limit.
+    fn failure_limit(&self, assertion: &Assertion) -> Option<u32> {
         if self.rule == FilterRule::Published {
             return None;
         }
-        // As often as it may fail without a change, given how seldom it was seen.
-        let most = self.entries_of(assertion).map(|entry| wilson(entry.failed, entry.runs).1).fold(0.0, f64::max);
-        let enough = if most < 1.0 { (BY_CHANCE.ln() / most.ln()).ceil() } else { f64::INFINITY };
-        Some(enough.clamp(2.0, f64::from(MOST_ATTEMPTS)) as u32)
+        // The highest failure rate that is compatible with the samples of unchanged code.
+        let rate = self.entries_of(assertion).map(|entry| wilson(entry.failed, entry.runs).1).fold(0.0, f64::max);
+        Some(runs_to_exclude(rate, SIGNIFICANT).clamp(2.0, f64::from(MOST_ATTEMPTS)) as u32)
     }
 
-    /// Once more, alone, every test in which something was let fail that has not held here yet: in copies first, which cost little, then
-    /// in processes of their own.
-    fn sessions_to_try(&mut self) -> Vec<Session> {
-        // A test that does not get as far as its assertion when it is alone is not waited for.
-        if self.rounds * AT_ONCE > MOST_ATTEMPTS {
-            return Vec::new();
-        }
-        let origin = if self.rounds == 0 { Isolation::Fork } else { Isolation::Process };
-        self.rounds += 1;
-        let real = real(&self.inner.findings());
-        let mut times: BTreeMap<&TestId, u32> = BTreeMap::new();
-        for assertion in self.let_go.keys().filter(|assertion| !real.contains(&assertion.test)) {
-            let trial = self.trials.get(assertion).filter(|trial| trial.held == 0);
-            let missing = trial.and_then(|trial| self.enough(assertion)?.checked_sub(trial.count())).unwrap_or(0);
-            let known = times.entry(&assertion.test).or_default();
-            *known = missing.min(AT_ONCE).max(*known);
-        }
-        let sessions = times.into_iter().flat_map(|(test, times)| (0..times).map(move |_| test.clone()));
-        let session = |(id, test)| Session::fresh(SessionId(id), Purpose::Fresh, origin, vec![test]);
-        let sessions: Vec<Session> = (OWN_SESSIONS + self.asked..).zip(sessions).map(session).collect();
-        self.asked += sessions.len() as u32;
-        sessions
-    }
-
-    /// The entry that says most of an assertion.
+    /// The entry with the highest score.
     fn entry_of(&self, assertion: &Assertion) -> Option<&FilterEntry> {
         self.entries_of(assertion).max_by(|one, other| one.score.total_cmp(&other.score))
     }
 
-    fn finding(&self, kind: FilterKind, assertion: Assertion, saw: &AssertionRecord, why: Option<&str>) -> Finding {
+    fn finding(
+        &self,
+        kind: FilterKind,
+        assertion: Assertion,
+        record: &AssertionRecord,
+        reason: Option<&str>,
+    ) -> Finding {
         let entry = self.entry_of(&assertion).map(|entry| (entry.score, entry.runs));
         let known = entry.or_else(|| self.known.get(&assertion).copied());
-        findings::finding(kind, assertion, saw, known, why)
+        findings::finding(kind, assertion, record, known, reason)
     }
 
-    /// Of a failure that counts.
-    fn class(&self, assertion: &Assertion) -> (FilterKind, Option<String>) {
+    /// Classifies a failure that counts.
+    fn classify(&self, assertion: &Assertion) -> (FilterKind, Option<String>) {
         if let Some(entry) = self.entries_of(assertion).next() {
             return (FilterKind::NotInForce, entry.inert.clone());
         }
@@ -236,43 +182,26 @@ fn real(findings: &[Finding]) -> HashSet<TestId> {
     findings.iter().filter(|one| one.is_real()).map(|one| one.test.clone()).collect()
 }
 
-/// Whether it is about a session of the other inquiry.
-fn is_of_inner(observation: &Observation) -> bool {
-    let id = match observation {
-        Observation::Started { session, .. } | Observation::SessionEnded { session, .. } => *session,
-        Observation::Attempted(attempt) => attempt.session,
-        _ => return true,
-    };
-    id.0 < OWN_SESSIONS
+fn owns(session: SessionId) -> bool {
+    session.0 >= OWN_SESSIONS
 }
 
-impl Technique for Filter<'_> {
-    fn hear(&mut self, observation: &Observation) {
-        if let Observation::Listed { tests, .. } = observation {
-            self.listed = tests.clone();
-        }
-        if is_of_inner(observation) {
-            self.inner.hear(observation);
-        }
-    }
-
-    fn ask(&mut self) -> Vec<Session> {
-        match self.inner.ask() {
-            none if none.is_empty() => self.sessions_to_try(),
-            sessions => sessions,
-        }
-    }
-
-    fn let_fail(&mut self, sites: &[AssertionSite], sources: &HashMap<String, String>) -> Vec<Assertion> {
-        let code = AssertionSource::new(&self.listed, sites, sources);
+impl AssertionPolicy for AssertionFilter {
+    fn start(
+        &mut self,
+        tests: &[Test],
+        sites: &[AssertionSite],
+        source_hashes: &HashMap<String, String>,
+    ) -> Vec<Assertion> {
+        let code = AssertionSource::new(tests, sites, source_hashes);
         for (at, entry) in self.entries.iter().enumerate() {
             match code.find(&entry.learned) {
                 Ok(assertion) => self.matched.entry(assertion).or_default().push(at),
-                Err(why) if entry.inert.is_none() => self.unmatched.push((at, why)),
+                Err(reason) if entry.inert.is_none() => self.unmatched.push((at, reason)),
                 Err(_) => {}
             }
         }
-        // What is known of an assertion that has moved is only told, and lets nothing fail.
+        // Samples of an assertion that has moved only inform findings; they tolerate nothing.
         for (assertion, body) in std::mem::take(&mut self.bodies) {
             let old = LearnedAssertion { assertion, body, same: 1, source: None, alike: false };
             let now = code.find(&old).ok().filter(|now| !self.known.contains_key(now));
@@ -287,50 +216,86 @@ impl Technique for Filter<'_> {
         may_fail
     }
 
-    fn instead(&mut self, observed: &[Observation]) -> Option<Vec<Observation>> {
-        let instead = |one: &Observation| match one {
-            Observation::Looked { file, .. } => {
-                self.next = (self.read)(file);
-                one.clone()
+    fn judge(&mut self, attempt: &Attempt, records: Option<Vec<AssertionRecord>>) -> Attempt {
+        let mut judged = attempt.clone();
+        for record in records.into_iter().flatten().filter(|_| attempt.purpose != Purpose::Base) {
+            let assertion = Assertion { test: attempt.test.clone(), spot: record.spot.clone() };
+            match record.how {
+                AssertionOutcome::Filtered => {
+                    let has_new_values = !self.has_known_values(&assertion, &record);
+                    let counts = match () {
+                        () if self.fails_too_often(&assertion, attempt) => {
+                            Some("It is in the filter, but fails every time now.")
+                        }
+                        () if has_new_values => Some("It is in the filter, but never failed with these values before."),
+                        () => None,
+                    };
+                    if let Some(reason) = counts.filter(|_| judged.outcome.is_pass()) {
+                        (judged.outcome, judged.failure) = (Outcome::Failed, Some(findings::failure(&record, reason)));
+                    }
+                    self.tolerated.entry(assertion).or_insert((record, has_new_values));
+                }
+                AssertionOutcome::Failed => drop(self.failed.entry(assertion).or_insert(record)),
+                AssertionOutcome::Held if self.matched.contains_key(&assertion) => {
+                    self.tallies.entry(assertion).or_default().held += 1
+                }
+                AssertionOutcome::Held | AssertionOutcome::Raised => {}
             }
-            Observation::Attempted(attempt) => Observation::Attempted(self.judge(attempt)),
-            other => other.clone(),
-        };
-        Some(observed.iter().map(instead).collect())
+        }
+        judged
     }
 
-    /// Entries that do nothing here, each with the reason.
-    fn notes(&self) -> Vec<String> {
-        let unmatched = self.unmatched.iter().map(|(at, why)| (&self.entries[*at], why));
-        let inert = self.entries.iter().filter_map(|entry| Some((entry, entry.inert.as_ref()?)));
-        let stale = inert.chain(unmatched).map(|(entry, why)| {
-            let Assertion { test, spot } = &entry.learned.assertion;
-            format!("the filter does nothing for `{}` in {test}: {why}", spot.expression)
-        });
-        self.inner.notes().into_iter().chain(stale).collect()
+    /// Reruns, alone, every test with a tolerated failure of an assertion that has not held yet:
+    /// first in forks, which are cheap, then in new processes.
+    fn next_sessions(&mut self, findings: &[Finding]) -> Vec<Session> {
+        // A test that alone does not reach its assertion is not repeated forever.
+        if self.rounds * AT_ONCE > MOST_ATTEMPTS {
+            return Vec::new();
+        }
+        let origin = if self.rounds == 0 { Isolation::Fork } else { Isolation::Process };
+        self.rounds += 1;
+        let real = real(findings);
+        let mut times: BTreeMap<&TestId, u32> = BTreeMap::new();
+        for assertion in self.tolerated.keys().filter(|assertion| !real.contains(&assertion.test)) {
+            let tally = self.tallies.get(assertion).filter(|tally| tally.held == 0);
+            let missing = tally
+                .and_then(|tally| self.failure_limit(assertion)?.checked_sub(tally.independent_failures()))
+                .unwrap_or(0);
+            let so_far = times.entry(&assertion.test).or_default();
+            *so_far = missing.min(AT_ONCE).max(*so_far);
+        }
+        let tests = times.into_iter().flat_map(|(test, times)| (0..times).map(move |_| test.clone()));
+        let session = |(id, test)| Session::fresh(SessionId(id), Purpose::Fresh, origin, vec![test]);
+        let sessions: Vec<Session> = (OWN_SESSIONS + self.requested..).zip(tests).map(session).collect();
+        self.requested += sessions.len() as u32;
+        sessions
     }
 
-    fn findings(&self) -> Vec<Finding> {
-        let mut findings = self.inner.findings();
+    fn owns(&self, session: SessionId) -> bool {
+        owns(session)
+    }
+
+    fn findings(&self, of_technique: Vec<Finding>) -> Vec<Finding> {
+        let mut findings = of_technique;
         let real = real(&findings);
         let mut judged = real.clone();
-        for (assertion, (saw, unlike)) in &self.let_go {
-            let trial = self.trials.get(assertion).filter(|trial| trial.too_often && trial.held == 0);
-            let kind = match trial {
-                _ if *unlike && real.contains(&assertion.test) => FilterKind::NeverLikeThis,
+        for (assertion, (record, has_new_values)) in &self.tolerated {
+            let tally = self.tallies.get(assertion).filter(|tally| tally.too_often && tally.held == 0);
+            let kind = match tally {
+                _ if *has_new_values && real.contains(&assertion.test) => FilterKind::NeverLikeThis,
                 Some(_) => FilterKind::EveryTime,
                 None => FilterKind::Flaky,
             };
-            if let Some(trial) = trial.filter(|_| judged.insert(assertion.test.clone())) {
+            if let Some(tally) = tally.filter(|_| judged.insert(assertion.test.clone())) {
                 findings.retain(|finding| finding.test != assertion.test || finding.verdict().is_none());
                 let before = self.entry_of(assertion).map(|entry| (entry.failed, entry.runs));
-                findings.push(findings::verdict(&assertion.test, trial.failed, before));
+                findings.push(findings::verdict(&assertion.test, tally.failed, before));
             }
-            findings.push(self.finding(kind, assertion.clone(), saw, None));
+            findings.push(self.finding(kind, assertion.clone(), record, None));
         }
-        for (assertion, saw) in self.failed.iter().filter(|(assertion, _)| real.contains(&assertion.test)) {
-            let (kind, why) = self.class(assertion);
-            findings.push(self.finding(kind, assertion.clone(), saw, why.as_deref()));
+        for (assertion, record) in self.failed.iter().filter(|(assertion, _)| real.contains(&assertion.test)) {
+            let (kind, reason) = self.classify(assertion);
+            findings.push(self.finding(kind, assertion.clone(), record, reason.as_deref()));
         }
         findings
     }

@@ -1,32 +1,34 @@
-//! Which assertion of the code as it is now is the one that was looked at before. Where that is not certain, none is: to let the wrong
-//! assertion fail would be worse than to let none.
+//! Finds the assertion of the current code that an earlier run learned about, across edits, moves
+//! and renames. When the match is ambiguous no assertion matches: tolerating the wrong assertion is
+//! worse than tolerating none.
 
 use std::collections::{HashMap, HashSet};
 
 use unflake_model::{Assertion, AssertionKey, AssertionSite, Test, TestId};
 
-/// An assertion as it was when it was looked at.
+/// An assertion as it was when it was learned.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LearnedAssertion {
     pub assertion: Assertion,
-    /// Of the function around it. Empty: not known, and then it is found only where it was.
+    /// Hash of the enclosing function's body. Empty when unknown; then the assertion matches only
+    /// at its old location.
     pub body: String,
-    /// How often its function had this expression.
+    /// How often its function contained this expression.
     pub same: u32,
-    /// A hash of the file that the test is in, where the test has parameters: their names may change hands.
+    /// Hash of the test's file, for parametrized tests: parameter ids can be reassigned by an edit.
     pub source: Option<String>,
-    /// Whether another assertion or another test could be taken for it, once it is no longer where it was.
+    /// Whether another assertion or test could be mistaken for it once it has moved.
     pub alike: bool,
 }
 
-/// The code as it is now.
+/// Index of the assertions and tests of the current code.
 pub struct AssertionSource<'a> {
     tests: HashMap<&'a str, &'a Test>,
     sites: &'a [AssertionSite],
     spots: HashMap<&'a AssertionKey, usize>,
     bodies: HashMap<&'a str, Vec<&'a AssertionSite>>,
     functions: HashSet<(&'a str, &'a str)>,
-    /// Hashes of files of tests.
+    /// Hashes of test files.
     sources: &'a HashMap<String, String>,
 }
 
@@ -42,7 +44,7 @@ impl<'a> AssertionSource<'a> {
         Self { tests, sites, spots, bodies, functions, sources }
     }
 
-    /// An assertion of this code, as it is to be found again in another.
+    /// Describes an assertion of this code so that it can be found in later versions.
     pub fn learned(&self, assertion: &Assertion) -> LearnedAssertion {
         let site = self.sites.iter().find(|site| site.spot == assertion.spot);
         let body = site.map(|site| site.body.clone()).unwrap_or_default();
@@ -53,7 +55,7 @@ impl<'a> AssertionSource<'a> {
         LearnedAssertion { assertion: assertion.clone(), same: self.same(&assertion.spot), body, source, alike }
     }
 
-    /// The assertion that it is now, or why it is none.
+    /// The same assertion in this code, or the reason why there is no certain match.
     pub fn find(&self, old: &LearnedAssertion) -> Result<Assertion, String> {
         let spot = self.find_spot(old)?;
         let test = self.find_test(old, spot)?;
@@ -123,7 +125,7 @@ impl<'a> AssertionSource<'a> {
         }
     }
 
-    /// The same expression in a body of that hash, wherever it is.
+    /// Occurrences of the same expression in functions whose body has this hash.
     fn alike(&self, spot: &AssertionKey, body: &str) -> impl Iterator<Item = &'a AssertionKey> {
         let in_body = self.bodies.get(body).filter(|_| !body.is_empty()).map_or(&[][..], Vec::as_slice);
         let wanted = (&spot.expression, spot.ordinal);
@@ -142,7 +144,7 @@ impl<'a> AssertionSource<'a> {
         self.sources.get(self.tests.get(id)?.file.as_deref()?)
     }
 
-    /// Tests that have the same parameters in another order.
+    /// Tests with the same parameters in a different order.
     fn permutations(&self, id: &str) -> impl Iterator<Item = &'a str> {
         let pieces = |parameters: &str| {
             let mut pieces: Vec<String> = parameters.split('-').map(str::to_owned).collect();
@@ -161,7 +163,7 @@ impl<'a> AssertionSource<'a> {
     }
 }
 
-/// The name of a test without its parameters, and those.
+/// Splits a test id into its name and its parameters.
 fn split(id: &str) -> (&str, Option<&str>) {
     match id.find('[') {
         Some(at) if id.ends_with(']') => (&id[..at], Some(&id[at + 1..id.len() - 1])),
@@ -169,12 +171,12 @@ fn split(id: &str) -> (&str, Option<&str>) {
     }
 }
 
-/// Whether parameters have only the names of their places. So they do where a test is `Class#method`.
+/// Whether parameter ids are only indexes. They are for `Class#method` ids.
 fn are_numbered(id: &str, parameters: &str) -> bool {
     split(id).0.contains('#') || parameters.split('-').any(is_numbered)
 }
 
-/// Whether a parameter is named by the place that it had: `case0`.
+/// Whether a parameter id is named by its index, as in `case0`.
 fn is_numbered(parameter: &str) -> bool {
     let name = parameter.trim_end_matches(|letter: char| letter.is_ascii_digit());
     let is_name = |name: &str| name.chars().all(|letter| letter.is_alphanumeric() || letter == '_');
@@ -183,7 +185,7 @@ fn is_numbered(parameter: &str) -> bool {
         && is_name(name)
 }
 
-/// What a test is called now, if it is the function around the assertion, or is in its file.
+/// The current id of a test that contains the assertion, or whose file does.
 fn followed(id: &str, was: &AssertionKey, now: &AssertionKey) -> Option<String> {
     let (base, parameters) = split(id);
     if let Some((class, method)) = base.split_once('#') {
@@ -195,8 +197,8 @@ fn followed(id: &str, was: &AssertionKey, now: &AssertionKey) -> Option<String> 
     Some(format!("{}::{rest}{parameters}", now.file))
 }
 
-/// The same for a method of a class, `com.acme.CartTest$Inner#total(int)`, that is in a file of its package. Its function has no package and no
-/// parameters.
+/// The same for ids of methods such as `com.acme.CartTest$Inner#total(int)`. The assertion's
+/// function carries neither package nor parameters.
 fn followed_method(class: &str, method: &str, was: &AssertionKey, now: &AssertionKey) -> Option<String> {
     let folder = |file: &str| file.rsplit_once('/').map_or(String::new(), |(folder, _)| folder.to_owned());
     let (package, simple) = class.rsplit_once('.').unwrap_or(("", class));
@@ -206,7 +208,7 @@ fn followed_method(class: &str, method: &str, was: &AssertionKey, now: &Assertio
     let package = folder(&now.file).strip_prefix(&sources)?.replace('/', ".");
     let (class, name) = match was.function.rsplit_once('.')? {
         (there, this) if (there, this) == (simple, name) => now.function.rsplit_once('.')?,
-        // A helper of the class.
+        // A helper method of the same class.
         (there, _) if there == simple => (now.function.rsplit_once('.')?.0, name),
         _ => return None,
     };

@@ -1,79 +1,67 @@
-//! What the flake filter says.
+//! Sentences and findings of the assertion filter.
 
 use unflake_model::{
-    Assertion, AssertionRecord, Detail, Evidence, Failure, FilterKind, Filtered, Finding, Isolation, Phase, TestId,
-    Verdict, VerdictKind,
+    Assertion, AssertionRecord, Detail, Failure, FilterKind, Filtered, Finding, Isolation, Phase, TestId, VerdictKind,
 };
 
-/// Of an assertion that failed. `known`: its score, and the runs that rests on.
+use crate::finding::counted_verdict;
+
+/// A finding on a failed assertion. `known` is its score and the number of runs behind the score.
 pub(crate) fn finding(
     kind: FilterKind,
     assertion: Assertion,
-    saw: &AssertionRecord,
+    record: &AssertionRecord,
     known: Option<(f64, u32)>,
-    why: Option<&str>,
+    reason: Option<&str>,
 ) -> Finding {
-    let what = format!("`{}`", saw.spot.expression);
-    let values = saw.failing.first().unwrap_or(&saw.values).lines().collect::<Vec<_>>().join(", ");
+    let assertion_text = format!("`{}`", record.spot.expression);
+    let values = record.failing.first().unwrap_or(&record.values).lines().collect::<Vec<_>>().join(", ");
     let (score, runs) = (known.map(|known| known.0), known.map_or(0, |known| known.1));
     let varied = score.map_or(String::new(), |score| format!("score {score:.2} in {runs} runs"));
     let sentence = match kind {
         FilterKind::Flaky => {
-            format!("{what} failed and did not count: {values}; it varies without a change ({varied})")
+            format!("{assertion_text} failed and did not count: {values}; it varies without a change ({varied})")
         }
         FilterKind::NeverLikeThis => {
-            format!("{what} varies without a change ({varied}), but never failed like this: {values}")
+            format!("{assertion_text} varies without a change ({varied}), but never failed like this: {values}")
         }
         FilterKind::EveryTime => {
-            format!("{what} varies without a change ({varied}), but fails every time now: {values}")
+            format!("{assertion_text} varies without a change ({varied}), but fails every time now: {values}")
         }
-        FilterKind::NeverVaried => format!("{what} never varied without a change ({runs} runs)"),
+        FilterKind::NeverVaried => format!("{assertion_text} never varied without a change ({runs} runs)"),
         FilterKind::NotInForce => {
-            let why = why.map(|why| format!(": {why}")).unwrap_or_default();
-            format!("{what} varied without a change ({varied}), but is not let fail{why}")
+            let reason = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
+            format!("{assertion_text} varied without a change ({varied}), but is not let fail{reason}")
         }
-        FilterKind::Unknown => format!("nothing is known of how {what} varies without a change"),
+        FilterKind::Unknown => format!("nothing is known of how {assertion_text} varies without a change"),
     };
     let test = assertion.test.clone();
-    let filtered = Filtered { kind, assertion, line: saw.line, saw: values, score, runs };
-    Finding { replay: vec![test.clone()], test, detail: Detail::Filter(filtered), sentence, repeat: None }
+    let filtered = Filtered { kind, assertion, line: record.line, saw: values, score, runs };
+    crate::finding::finding(&test, Detail::Filter(filtered), sentence, vec![test.clone()])
 }
 
-/// On a test in which an assertion of the filter fails every time. `before`: how often it did without a change, of how many times.
+/// Verdict for a test in which a filtered assertion fails every time. `before`: failures and runs
+/// without a change.
 pub(crate) fn verdict(test: &TestId, failed: u32, before: Option<(u32, u32)>) -> Finding {
     let before = before.map_or(String::new(), |(failed, runs)| format!(", before {failed} of {runs}"));
-    let evidence = Evidence {
-        attempts: failed,
-        failed,
-        fresh: Some(Isolation::Fork),
-        after: 0,
-        never_excuse: None,
-        confirmed: None,
-        not_rerun: None,
-    };
-    Finding {
-        test: test.clone(),
-        detail: Detail::Verdict(Verdict { kind: VerdictKind::Real, rung: None, evidence }),
-        sentence: format!("an assertion that is in the filter failed {failed} of {failed} times{before}"),
-        repeat: None,
-        replay: vec![test.clone()],
-    }
+    let sentence = format!("an assertion that is in the filter failed {failed} of {failed} times{before}");
+    counted_verdict(test, VerdictKind::Real, (failed, failed), Isolation::Fork, sentence)
 }
 
-/// What an assertion says that may not fail in this way.
-pub(crate) fn failure(saw: &AssertionRecord, why: &str) -> Failure {
-    let values = saw.failing.first().unwrap_or(&saw.values);
+/// The failure of an assertion that is in the filter but may not fail this way.
+pub(crate) fn failure(record: &AssertionRecord, reason: &str) -> Failure {
+    let values = record.failing.first().unwrap_or(&record.values);
     let values: String = values.lines().map(|line| format!("\n  {line}")).collect();
-    let expression = &saw.spot.expression;
-    // A call says so itself: `assertEqual(…)`.
-    let says_so = expression.starts_with("assert") || expression.contains(".assert");
-    let message = format!("{}{expression}{values}\n{why}", if says_so { "" } else { "assert " });
+    let expression = &record.spot.expression;
+    // Assertion calls such as `assertEqual(…)` already contain the word.
+    let has_assert = expression.starts_with("assert") || expression.contains(".assert");
+    let message = format!("{}{expression}{values}\n{reason}", if has_assert { "" } else { "assert " });
     Failure {
         phase: Phase::Call,
         kind: "AssertionError".to_owned(),
         trace: message.clone(),
         message,
-        file: Some(saw.spot.file.clone()),
-        line: Some(saw.line),
+        file: Some(record.spot.file.clone()),
+        line: Some(record.line),
     }
 }

@@ -1,4 +1,5 @@
-//! How far assertions vary although nothing changed: a score for each, on each version, and over all versions that were looked at.
+//! Flakiness scores (Gao 2017, chapter 5): how much an assertion varies on unchanged code, per
+//! version and over all versions.
 
 use std::collections::BTreeMap;
 
@@ -6,25 +7,25 @@ use unflake_model::{Assertion, AssertionOutcome, AssertionSample, TestId, ValueG
 
 use crate::variance::entropy::entropy;
 
-/// An assertion, and what it saw on each version.
+/// An assertion with its samples on each version.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Flakiness {
     pub assertion: Assertion,
-    /// As it was last.
+    /// Body hash of the latest sample.
     pub body: String,
-    /// In the order in which they were looked at.
-    pub versions: Vec<ScoredRun>,
+    /// Oldest first.
+    pub versions: Vec<VersionSample>,
 }
 
-/// What an assertion saw on one version.
+/// What an assertion evaluated to on one version.
 #[derive(Clone, Debug, PartialEq)]
-pub struct ScoredRun {
+pub struct VersionSample {
     pub version: String,
     pub groups: Vec<ValueGroup>,
 }
 
-impl ScoredRun {
-    /// F(a) = −Σ p·ln p over what it saw (5.1).
+impl VersionSample {
+    /// F(a) = −Σ p·ln p over the observed values (5.1).
     pub fn score(&self) -> f64 {
         entropy(&self.groups.iter().map(|group| group.times).collect::<Vec<_>>())
     }
@@ -33,34 +34,33 @@ impl ScoredRun {
         self.groups.iter().map(|group| group.times).sum()
     }
 
-    /// Whether it both held and failed: what it saw may vary as it likes as long as it holds.
+    /// Whether it both held and failed. Values that vary while the assertion holds do not matter.
     pub fn is_inconsistent(&self) -> bool {
-        let any = |how: fn(AssertionOutcome) -> bool| self.groups.iter().any(|group| how(group.how));
-        any(|how| how == AssertionOutcome::Held) && any(AssertionOutcome::is_failure)
+        is_inconsistent(&self.groups)
     }
 }
 
 impl Flakiness {
-    /// The version on which it varied most. Versions are put together by what was flaky on any of them.
-    pub fn worst(&self) -> &ScoredRun {
+    /// The version with the highest score; a flaky assertion is one that is flaky on any version.
+    pub fn worst(&self) -> &VersionSample {
         let worst = self.versions.iter().max_by(|one, other| one.score().total_cmp(&other.score()));
-        worst.expect("it was seen on some version")
+        worst.expect("every assertion has a sample")
     }
 
     pub fn score(&self) -> f64 {
         self.worst().score()
     }
 
-    /// The worst of the versions on which it both held and failed.
-    pub fn worst_inconsistent(&self) -> Option<&ScoredRun> {
-        let flaky = self.versions.iter().filter(|seen| seen.is_inconsistent());
+    /// The highest-scoring version on which it both held and failed.
+    pub fn worst_inconsistent(&self) -> Option<&VersionSample> {
+        let flaky = self.versions.iter().filter(|sample| sample.is_inconsistent());
         flaky.max_by(|one, other| one.score().total_cmp(&other.score()))
     }
 
-    /// What it saw when it failed, on any version, the most frequent first.
+    /// Values of failing evaluations on any version, most frequent first.
     pub fn failing(&self) -> Vec<String> {
         let mut times: BTreeMap<&str, u32> = BTreeMap::new();
-        for group in self.versions.iter().flat_map(|seen| &seen.groups) {
+        for group in self.versions.iter().flat_map(|sample| &sample.groups) {
             group.failing.iter().for_each(|one| *times.entry(one).or_default() += group.times);
         }
         let mut failing: Vec<(&str, u32)> = times.into_iter().collect();
@@ -68,7 +68,7 @@ impl Flakiness {
         failing.into_iter().map(|(values, _)| values.to_owned()).collect()
     }
 
-    /// What the assertion looks at and what of it varied: the first expression that did not always have the same value.
+    /// The first sub-expression whose value was not the same in every run.
     pub fn varying(&self) -> Option<&str> {
         let first = |group: &'_ ValueGroup| -> Vec<String> { group.values.lines().map(str::to_owned).collect() };
         let groups = &self.worst().groups;
@@ -80,24 +80,28 @@ impl Flakiness {
     }
 }
 
-/// Puts evidence together by assertion and version. The newest comes last.
-pub fn accumulate(evidence: impl IntoIterator<Item = AssertionSample>) -> Vec<Flakiness> {
+/// Groups samples by assertion and version, oldest sample first.
+pub fn accumulate(samples: impl IntoIterator<Item = AssertionSample>) -> Vec<Flakiness> {
     let mut all: BTreeMap<Assertion, Flakiness> = BTreeMap::new();
-    for one in evidence {
-        let AssertionSample { assertion, body, version, groups } = one;
-        let known = all.entry(assertion.clone());
-        let known = known.or_insert_with(|| Flakiness { assertion, body: String::new(), versions: Vec::new() });
-        known.body = body;
-        let at = known.versions.iter().position(|seen| seen.version == version).unwrap_or_else(|| {
-            known.versions.push(ScoredRun { version, groups: Vec::new() });
-            known.versions.len() - 1
+    for AssertionSample { assertion, body, version, groups } in samples {
+        let flakiness = all.entry(assertion.clone());
+        let flakiness = flakiness.or_insert_with(|| Flakiness { assertion, body: String::new(), versions: Vec::new() });
+        flakiness.body = body;
+        let at = flakiness.versions.iter().position(|sample| sample.version == version).unwrap_or_else(|| {
+            flakiness.versions.push(VersionSample { version, groups: Vec::new() });
+            flakiness.versions.len() - 1
         });
-        groups.into_iter().for_each(|group| add(&mut known.versions[at].groups, group));
+        groups.into_iter().for_each(|group| add(&mut flakiness.versions[at].groups, group));
     }
     all.into_values().collect()
 }
 
-/// Adds a group to those of a version.
+pub(crate) fn is_inconsistent(groups: &[ValueGroup]) -> bool {
+    let any = |outcome: fn(AssertionOutcome) -> bool| groups.iter().any(|group| outcome(group.how));
+    any(|outcome| outcome == AssertionOutcome::Held) && any(AssertionOutcome::is_failure)
+}
+
+/// Merges a group of equal values into those of a version.
 pub(crate) fn add(groups: &mut Vec<ValueGroup>, group: ValueGroup) {
     match groups.iter_mut().find(|there| there.how == group.how && there.values == group.values) {
         Some(there) => there.times += group.times,
@@ -105,13 +109,14 @@ pub(crate) fn add(groups: &mut Vec<ValueGroup>, group: ValueGroup) {
     }
 }
 
-/// F(test) = the largest F of its assertions (5.2), the most flaky test first.
-pub fn of_tests(assertions: &[Flakiness]) -> Vec<(&TestId, f64)> {
+/// F(test) = the largest F of its assertions (5.2), most flaky test first.
+pub fn test_scores(assertions: &[Flakiness]) -> Vec<(&TestId, f64)> {
     largest(assertions.iter().map(|one| (&one.assertion.test, one.score())))
 }
 
-/// The same for what assertions look at: what comes before the last dot of the expression that varied, with where that is.
-pub fn of_objects(assertions: &[Flakiness]) -> Vec<((String, String), f64)> {
+/// The same per object under test: the part of the varying expression before its last dot, with its
+/// location.
+pub fn object_scores(assertions: &[Flakiness]) -> Vec<((String, String), f64)> {
     largest(assertions.iter().filter_map(|one| {
         let varying = one.varying()?;
         let object = varying.rsplit_once('.').map_or(varying, |(object, _)| object);

@@ -1,8 +1,8 @@
-//! The example with which the flake filter was introduced: a dialog of jEdit, six assertions, three versions.
+//! The running example of Gao (2017): a jEdit dialog with six assertions and three versions.
 
 use unflake_model::{Assertion, AssertionKey, AssertionOutcome, AssertionSample, ValueGroup};
 
-/// What each assertion saw in ten runs of the first version: values with how often; the first is what it expects.
+/// Values and counts of ten runs on the first version; the first value is the expected one.
 pub(crate) const FIRST: [(&str, &[(&str, u32)]); 6] = [
     ("asr1", &[("false", 10)]),
     ("asr2", &[("358", 5), ("348", 3), ("338", 2)]),
@@ -12,7 +12,7 @@ pub(crate) const FIRST: [(&str, &[(&str, u32)]); 6] = [
     ("asr6", &[("22", 7), ("17", 3)]),
 ];
 
-/// On the second version two of them varied.
+/// On the second version two assertions varied.
 pub(crate) const SECOND: [(&str, &[(&str, u32)]); 6] = [
     ("asr1", &[("false", 10)]),
     ("asr2", &[("358", 6), ("348", 4)]),
@@ -35,8 +35,8 @@ pub(crate) fn assertion(name: &str) -> Assertion {
     Assertion { test: "tests/test_options.py::test_options".into(), spot }
 }
 
-pub(crate) fn evidence(version: &str, seen: &[(&str, &[(&str, u32)])]) -> Vec<AssertionSample> {
-    let of = |(name, values): &(&str, &[(&str, u32)])| {
+pub(crate) fn samples(version: &str, values: &[(&str, &[(&str, u32)])]) -> Vec<AssertionSample> {
+    let sample = |(name, values): &(&str, &[(&str, u32)])| {
         let expected = FIRST.iter().find(|first| first.0 == *name).map(|first| first.1[0].0);
         let group = |(value, times): &(&str, u32)| {
             let values = format!("dialog.{name} = {value}");
@@ -51,5 +51,5 @@ pub(crate) fn evidence(version: &str, seen: &[(&str, &[(&str, u32)])]) -> Vec<As
         let (body, version) = ("b1".to_owned(), version.to_owned());
         AssertionSample { assertion: assertion(name), body, version, groups: values.iter().map(group).collect() }
     };
-    seen.iter().map(of).collect()
+    values.iter().map(sample).collect()
 }

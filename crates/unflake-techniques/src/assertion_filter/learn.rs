@@ -1,71 +1,93 @@
-//! The tests several times on one version, to learn how far each assertion varies although nothing changed.
+//! Learns how assertions vary on unchanged code: samples their values while the tests are repeated.
 
 use std::collections::{BTreeMap, HashMap};
-use std::path::Path;
 
 use unflake_model::{
-    Assertion, AssertionOutcome, AssertionRecord, AssertionSample, AssertionSite, Finding, Isolation, Observation,
-    Placement, Purpose, Session, SessionId, Test, TestId, ValueGroup,
+    Assertion, AssertionOutcome, AssertionRecord, AssertionSample, AssertionSite, Attempt, Finding, Isolation,
+    Observation, Placement, Purpose, Session, SessionId, Test, ValueGroup,
 };
 
-use crate::assertion_filter::flakiness::add;
-use crate::search::select::chosen;
-use crate::{AssertionSource, LearnedAssertion, Technique};
+use crate::assertion_filter::flakiness::{add, is_inconsistent};
+use crate::search::select::{Selection, select_listed};
+use crate::{AssertionPolicy, AssertionSource, LearnedAssertion, Recordings, Technique};
 
-/// Reads what the assertions of an attempt saw.
-pub type ReadAssertions<'a> = Box<dyn FnMut(&Path) -> Vec<AssertionRecord> + 'a>;
-
-/// What is to be learned, and how.
-pub struct FilterLearnConfig {
-    /// By name or part of it; none: all.
+/// What to run, and how.
+pub struct RepeatedRunsConfig {
+    /// Names of tests, or parts of them. Empty: all.
     pub tests: Vec<String>,
     pub runs: u32,
-    /// How runs after the first get their environment.
+    /// Isolation of the runs after the first.
     pub fresh_by: Isolation,
-    /// How many runs may go side by side. They may disturb each other then.
+    /// Number of parallel runs. They may disturb each other.
     pub at_once: usize,
 }
 
-pub struct FilterLearn<'a> {
-    learning: FilterLearnConfig,
-    read: ReadAssertions<'a>,
-    listed: Vec<Test>,
-    chosen: Vec<TestId>,
-    /// Names that were given and fit no test.
-    pub unknown: Vec<String>,
-    asked: u32,
-    /// What the attempt that is told next saw.
-    next: Vec<AssertionRecord>,
-    seen: BTreeMap<Assertion, Vec<ValueGroup>>,
-    /// How many assertions may fail by now.
-    may_fail: usize,
-    sites: Vec<AssertionSite>,
-    sources: HashMap<String, String>,
-    /// How many attempts told what their assertions saw.
-    pub looked: u32,
-    pub attempts: u32,
+/// Runs the same tests several times: first in the user's own process, then in fresh environments.
+pub struct RepeatedRuns {
+    config: RepeatedRunsConfig,
+    selection: Selection,
+    requested: u32,
 }
 
-impl<'a> FilterLearn<'a> {
-    pub fn new(learning: FilterLearnConfig, read: ReadAssertions<'a>) -> Self {
-        Self {
-            learning,
-            read,
-            listed: Vec::new(),
-            chosen: Vec::new(),
-            unknown: Vec::new(),
-            asked: 0,
-            next: Vec::new(),
-            seen: BTreeMap::new(),
-            may_fail: 0,
-            sites: Vec::new(),
-            sources: HashMap::new(),
-            looked: 0,
-            attempts: 0,
+impl RepeatedRuns {
+    pub fn new(config: RepeatedRunsConfig) -> Self {
+        Self { config, selection: Selection::default(), requested: 0 }
+    }
+
+    /// Requested names without a matching test.
+    pub fn unmatched_names(&self) -> &[String] {
+        &self.selection.unmatched
+    }
+}
+
+impl Technique for RepeatedRuns {
+    fn observe(&mut self, observation: &Observation, _: Recordings<'_>) {
+        if let Observation::Listed { tests, .. } = observation {
+            let only = Some(&self.config.tests[..]).filter(|names| !names.is_empty());
+            self.selection = select_listed(tests, only);
         }
     }
 
-    /// What was seen, without the version: that is for whoever keeps it.
+    fn next_sessions(&mut self, _: Recordings<'_>) -> Vec<Session> {
+        if self.selection.tests.is_empty() {
+            return Vec::new();
+        }
+        let at_once = if self.requested == 0 { 1 } else { self.config.at_once.max(1) as u32 };
+        let end = self.config.runs.min(self.requested + at_once);
+        let session = |id: u32| {
+            let (purpose, place) = match id {
+                0 => (Purpose::Suite, Placement::Live),
+                _ => (Purpose::Look, Placement::Fresh(self.config.fresh_by)),
+            };
+            let tests = self.selection.tests.clone();
+            Session { place, ..Session::fresh(SessionId(id), purpose, self.config.fresh_by, tests) }
+        };
+        let sessions = (self.requested..end).map(session).collect();
+        self.requested = end;
+        sessions
+    }
+
+    fn findings(&self, _: Recordings<'_>) -> Vec<Finding> {
+        Vec::new()
+    }
+}
+
+/// Samples the assertions of every attempt. Assertions that have both held and failed may fail from
+/// then on, as they will with a filter, so that later assertions are sampled equally often.
+#[derive(Default)]
+pub struct AssertionLearning {
+    sites: Vec<AssertionSite>,
+    source_hashes: HashMap<String, String>,
+    samples: BTreeMap<Assertion, Vec<ValueGroup>>,
+    /// Number of assertions that may fail by now.
+    may_fail: usize,
+    pub attempts: u32,
+    /// Number of attempts with records of their assertions.
+    pub recorded: u32,
+}
+
+impl AssertionLearning {
+    /// The samples, without a version: the store adds it.
     pub fn samples(&self) -> Vec<AssertionSample> {
         let body: HashMap<_, _> = self.sites.iter().map(|site| (&site.spot, &site.body)).collect();
         let sample = |(assertion, groups): (&Assertion, &Vec<ValueGroup>)| AssertionSample {
@@ -74,89 +96,56 @@ impl<'a> FilterLearn<'a> {
             version: String::new(),
             groups: groups.clone(),
         };
-        self.seen.iter().map(sample).collect()
+        self.samples.iter().map(sample).collect()
     }
 
-    /// An assertion that was learned before, as it is to be found from now on. None: it is not certain which it is now.
-    pub fn again(&self, old: &LearnedAssertion) -> Option<LearnedAssertion> {
-        let code = AssertionSource::new(&self.listed, &self.sites, &self.sources);
+    /// Updates a learned assertion to the current code. `None`: the match is uncertain.
+    pub fn relearned(&self, tests: &[Test], old: &LearnedAssertion) -> Option<LearnedAssertion> {
+        let code = AssertionSource::new(tests, &self.sites, &self.source_hashes);
         code.find(old).ok().map(|now| code.learned(&now))
     }
 
-    /// These assertions, as they are to be found again in other code.
-    pub fn learned(&self, assertions: impl IntoIterator<Item = Assertion>) -> Vec<LearnedAssertion> {
-        let code = AssertionSource::new(&self.listed, &self.sites, &self.sources);
+    /// Describes assertions so that they can be found in later versions of the code.
+    pub fn learned(&self, tests: &[Test], assertions: impl IntoIterator<Item = Assertion>) -> Vec<LearnedAssertion> {
+        let code = AssertionSource::new(tests, &self.sites, &self.source_hashes);
         assertions.into_iter().map(|assertion| code.learned(&assertion)).collect()
     }
 }
 
-impl Technique for FilterLearn<'_> {
-    fn hear(&mut self, observation: &Observation) {
-        match observation {
-            Observation::Listed { tests, .. } => {
-                self.listed = tests.clone();
-                let all: Vec<TestId> = tests.iter().map(|test| test.id.clone()).collect();
-                (self.chosen, self.unknown) = match &self.learning.tests[..] {
-                    [] => (all, Vec::new()),
-                    names => chosen(&all, names),
-                };
-            }
-            Observation::Looked { file, .. } => {
-                self.next = (self.read)(file);
-                self.looked += 1;
-            }
-            Observation::Attempted(attempt) => {
-                self.attempts += 1;
-                for saw in std::mem::take(&mut self.next) {
-                    let how = if saw.how == AssertionOutcome::Filtered { AssertionOutcome::Failed } else { saw.how };
-                    let group = ValueGroup { how, values: saw.values, failing: saw.failing, times: 1 };
-                    let assertion = Assertion { test: attempt.test.clone(), spot: saw.spot };
-                    // What something else came out of says nothing of the assertion.
-                    if group.how != AssertionOutcome::Raised {
-                        add(self.seen.entry(assertion).or_default(), group);
-                    }
-                }
-            }
-            _ => {}
-        }
+impl AssertionPolicy for AssertionLearning {
+    fn start(
+        &mut self,
+        _: &[Test],
+        sites: &[AssertionSite],
+        source_hashes: &HashMap<String, String>,
+    ) -> Vec<Assertion> {
+        (self.sites, self.source_hashes) = (sites.to_vec(), source_hashes.clone());
+        Vec::new()
     }
 
-    fn ask(&mut self) -> Vec<Session> {
-        let left = self.learning.runs.saturating_sub(self.asked);
-        let now = if self.asked == 0 { 1 } else { self.learning.at_once.max(1) as u32 };
-        let sessions = (0..left.min(now)).map(|more| {
-            let id = SessionId(self.asked + more);
-            let (purpose, place) = match id.0 {
-                0 => (Purpose::Suite, Placement::Live),
-                _ => (Purpose::Look, Placement::Fresh(self.learning.fresh_by)),
+    fn changed_assertions(&mut self) -> Option<Vec<Assertion>> {
+        let varying = self.samples.iter().filter(|(_, groups)| is_inconsistent(groups));
+        let varying: Vec<Assertion> = varying.map(|(assertion, _)| assertion.clone()).collect();
+        let changed = varying.len() != self.may_fail;
+        self.may_fail = varying.len();
+        (changed && !self.sites.is_empty()).then_some(varying)
+    }
+
+    fn judge(&mut self, attempt: &Attempt, records: Option<Vec<AssertionRecord>>) -> Attempt {
+        self.attempts += 1;
+        self.recorded += u32::from(records.is_some());
+        for record in records.into_iter().flatten() {
+            let how = match record.how {
+                AssertionOutcome::Filtered => AssertionOutcome::Failed,
+                // An error inside the expression is no value of the assertion.
+                AssertionOutcome::Raised => continue,
+                how => how,
             };
-            Session { place, ..Session::fresh(id, purpose, self.learning.fresh_by, self.chosen.clone()) }
-        });
-        let sessions: Vec<Session> = sessions.filter(|session| !session.tests.is_empty()).collect();
-        self.asked += left.min(now);
-        sessions
-    }
-
-    fn let_fail(&mut self, sites: &[AssertionSite], sources: &HashMap<String, String>) -> Vec<Assertion> {
-        (self.sites, self.sources) = (sites.to_vec(), sources.clone());
-        Vec::new()
-    }
-
-    /// Runs go on past what both held and failed, as they will with a filter: what comes after it is to be seen as often.
-    fn may_fail_now(&mut self) -> Option<Vec<Assertion>> {
-        let varies = |groups: &[ValueGroup]| {
-            groups.iter().any(|group| group.how == AssertionOutcome::Held)
-                && groups.iter().any(|group| group.how.is_failure())
-        };
-        let now: Vec<Assertion> =
-            self.seen.iter().filter(|(_, groups)| varies(groups)).map(|(assertion, _)| assertion.clone()).collect();
-        let changed = now.len() != self.may_fail;
-        self.may_fail = now.len();
-        (changed && !self.sites.is_empty()).then_some(now)
-    }
-
-    fn findings(&self) -> Vec<Finding> {
-        Vec::new()
+            let assertion = Assertion { test: attempt.test.clone(), spot: record.spot };
+            let group = ValueGroup { how, values: record.values, failing: record.failing, times: 1 };
+            add(self.samples.entry(assertion).or_default(), group);
+        }
+        attempt.clone()
     }
 }
 

@@ -1,23 +1,26 @@
-//! Which threshold: how many flaky assertions it takes out, and how many that reveal a bug it leaves in.
+//! Recommends a score threshold: how many flaky failures it removes against how many real ones it
+//! keeps.
 
-/// An assertion that failed, with its score and what a person says of the failure.
+use crate::stats::binomial::upper_bound_of_none;
+
+/// A failed assertion with its score and a person's label.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ScoredFailure {
     pub score: f64,
     pub label: Option<FailureLabel>,
 }
 
-/// What a failure was.
+/// What a failure turned out to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FailureLabel {
     /// It revealed a bug.
     True,
-    /// The feature was changed on purpose, and the test has to follow.
+    /// The feature changed on purpose and the test must follow.
     Update,
     Flaky,
 }
 
-/// A threshold and what it does, in shares of 1. None: there is nothing to take a share of.
+/// A threshold with its effect as shares of 1; `None` when there is nothing to take a share of.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ThresholdPoint {
     pub threshold: f64,
@@ -25,41 +28,42 @@ pub struct ThresholdPoint {
     pub kept: Option<f64>,
 }
 
-/// What is recommended, and what it rests on.
+/// The recommended threshold and its basis.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ThresholdAdvice {
-    /// The smallest that loses no failure which somebody has to see.
+    /// The smallest threshold that keeps every failure somebody must see.
     pub point: ThresholdPoint,
-    /// Where both curves meet, with straight lines between their points.
+    /// Where both curves meet, interpolated linearly.
     pub balance: Option<(f64, f64)>,
     pub curve: Vec<ThresholdPoint>,
     pub bugs: u32,
     pub updates: u32,
     pub flaky: u32,
-    /// Assertions that varied at all.
+    /// Number of assertions that varied at all.
     pub varied: u32,
-    /// The share of bugs that may be lost all the same, with 95 % confidence.
+    /// Upper 95 % bound on the share of bugs the threshold may lose.
     pub may_lose: f64,
 }
 
-/// The distance between the thresholds of a curve.
+/// Distance between two thresholds of a curve.
 const STEP: f64 = 0.1;
 
-/// R(τ): of everything that varied, the share that is taken out (5.3 for tests, 5.4 for assertions).
+/// R(τ): share of varying assertions that the threshold removes (5.3 for tests, 5.4 for
+/// assertions).
 pub(crate) fn removed(all: &[ScoredFailure], threshold: f64) -> Option<f64> {
-    let beyond = |threshold: f64| all.iter().filter(|one| one.score > threshold).count() as f64;
-    (beyond(0.0) > 0.0).then(|| beyond(threshold) / beyond(0.0))
+    let above = |threshold: f64| all.iter().filter(|one| one.score > threshold).count() as f64;
+    (above(0.0) > 0.0).then(|| above(threshold) / above(0.0))
 }
 
-/// B(τ): of those that reveal a bug, the share that stays (5.5, which as printed is the share that is lost).
+/// B(τ): share of bug-revealing failures that remain (5.5; as printed, the share that is lost).
 pub(crate) fn kept(all: &[ScoredFailure], threshold: f64) -> Option<f64> {
     share_kept(all, threshold, |label| label == FailureLabel::True)
 }
 
-fn share_kept(all: &[ScoredFailure], threshold: f64, wanted: impl Fn(FailureLabel) -> bool) -> Option<f64> {
-    let wanted: Vec<&ScoredFailure> = all.iter().filter(|one| one.label.is_some_and(&wanted)).collect();
-    let stay = wanted.iter().filter(|one| one.score <= threshold).count() as f64;
-    (!wanted.is_empty()).then(|| stay / wanted.len() as f64)
+fn share_kept(all: &[ScoredFailure], threshold: f64, counts: impl Fn(FailureLabel) -> bool) -> Option<f64> {
+    let labelled: Vec<&ScoredFailure> = all.iter().filter(|one| one.label.is_some_and(&counts)).collect();
+    let stay = labelled.iter().filter(|one| one.score <= threshold).count() as f64;
+    (!labelled.is_empty()).then(|| stay / labelled.len() as f64)
 }
 
 pub(crate) fn point(all: &[ScoredFailure], threshold: f64) -> ThresholdPoint {
@@ -85,18 +89,18 @@ pub(crate) fn balance(curve: &[ThresholdPoint]) -> Option<(f64, f64)> {
         if before >= 0.0 || after < 0.0 {
             return None;
         }
-        let way = before / (before - after);
-        let between = |from: f64, to: f64| from + way * (to - from);
+        let fraction = before / (before - after);
+        let between = |from: f64, to: f64| from + fraction * (to - from);
         Some((between(pair[0].threshold, pair[1].threshold), between(pair[0].removed?, pair[1].removed?)))
     })
 }
 
-/// None: without a failure that is known to be no flake nothing can be recommended.
+/// `None` without a failure labelled as real: nothing can be recommended then.
 pub fn advise(all: &[ScoredFailure]) -> Option<ThresholdAdvice> {
     let count = |wanted: FailureLabel| all.iter().filter(|one| one.label == Some(wanted)).count() as u32;
     let must_stay = |one: &&ScoredFailure| matches!(one.label, Some(FailureLabel::True | FailureLabel::Update));
     let highest = all.iter().filter(must_stay).map(|one| one.score).reduce(f64::max)?;
-    // To be typed: the next hundredth.
+    // Rounded up to the next hundredth, because people type it.
     let threshold = (highest * 100.0 - 1e-9).ceil().max(0.0) / 100.0;
     let curve = curve(all);
     Some(ThresholdAdvice {
@@ -107,8 +111,7 @@ pub fn advise(all: &[ScoredFailure]) -> Option<ThresholdAdvice> {
         updates: count(FailureLabel::Update),
         flaky: count(FailureLabel::Flaky),
         varied: all.iter().filter(|one| one.score > 0.0).count() as u32,
-        // None of n was lost: so many may be (0.05 = (1 − p)ⁿ).
-        may_lose: 1.0 - 0.05_f64.powf(1.0 / f64::from(count(FailureLabel::True).max(1))),
+        may_lose: upper_bound_of_none(count(FailureLabel::True).max(1), 0.05),
     })
 }
 

@@ -1,37 +1,37 @@
-//! The whole suite once, to learn what each test depends on.
+//! Runs the whole suite once to learn what each test depends on.
 
 use unflake_model::{Finding, Granularity, Isolation, Observation, Placement, Purpose, Session, SessionId, TestId};
 
-use crate::Technique;
+use crate::{Recordings, Technique};
 
 pub struct DependencyLearning {
     granularity: Granularity,
     suite: Vec<TestId>,
-    asked: bool,
+    requested: bool,
 }
 
 impl DependencyLearning {
     pub fn new(granularity: Granularity) -> Self {
-        Self { granularity, suite: Vec::new(), asked: false }
+        Self { granularity, suite: Vec::new(), requested: false }
     }
 }
 
 impl Technique for DependencyLearning {
-    fn hear(&mut self, observation: &Observation) {
+    fn observe(&mut self, observation: &Observation, _: Recordings<'_>) {
         if let Observation::Listed { tests, .. } = observation {
             self.suite = tests.iter().map(|test| test.id.clone()).collect();
         }
     }
 
-    fn ask(&mut self) -> Vec<Session> {
-        if std::mem::replace(&mut self.asked, true) {
+    fn next_sessions(&mut self, _: Recordings<'_>) -> Vec<Session> {
+        if std::mem::replace(&mut self.requested, true) {
             return Vec::new();
         }
         let session = Session::fresh(SessionId(0), Purpose::Suite, Isolation::Process, std::mem::take(&mut self.suite));
         vec![Session { place: Placement::Live, depends: Some(self.granularity), ..session }]
     }
 
-    fn findings(&self) -> Vec<Finding> {
+    fn findings(&self, _: Recordings<'_>) -> Vec<Finding> {
         Vec::new()
     }
 }

@@ -1,6 +1,7 @@
-//! INTERSECT (Eloussi 2015, chapter 4): does a change meet anything that a test depended on?
+//! INTERSECT (Eloussi 2015, chapter 4): does a change touch anything that a test depends on?
 //!
-//! In doubt it does. What nobody can know is told as such, and then the answer is never "unaffected".
+//! In doubt it does. Unknown dependencies are reported as such, and then the answer is never
+//! "unaffected".
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,25 +9,25 @@ use unflake_model::{ChangeKind, Changes, Dependencies, FileChange, Granularity, 
 
 /// What a change and the dependencies of one attempt have in common.
 #[derive(Debug, Default, PartialEq)]
-pub(crate) struct Common {
+pub(crate) struct Overlap {
     pub(crate) touched: Vec<TouchedPath>,
     pub(crate) unknown: Vec<String>,
 }
 
-impl Common {
+impl Overlap {
     pub(crate) fn is_empty(&self) -> bool {
         self.touched.is_empty() && self.unknown.is_empty()
     }
 }
 
-pub(crate) fn intersect(changes: &Changes, on: &Dependencies, granularity: Granularity) -> Common {
-    let mut meeting = Meeting { changes, on, granularity, touched: BTreeMap::new() };
+pub(crate) fn intersect(changes: &Changes, on: &Dependencies, granularity: Granularity) -> Overlap {
+    let mut found = Intersection { changes, on, granularity, touched: BTreeMap::new() };
     let mut unknown = changes.unknown.clone();
     unknown.extend(on.unknown.iter().cloned());
     if on.after > 0 {
         unknown.push(format!("{} attempts came before it in its process", on.after));
     }
-    // Where the project is a part of the repository, or there is another repository in it.
+    // The project may be a part of the repository, or contain another repository.
     let below = match on.root.strip_prefix(&changes.root).map(|below| below.to_str()) {
         Ok(Some("")) => String::new(),
         Ok(Some(below)) => format!("{below}/"),
@@ -37,55 +38,55 @@ pub(crate) fn intersect(changes: &Changes, on: &Dependencies, granularity: Granu
                 on.root.display(),
                 changes.root.display()
             ));
-            return Common { touched: Vec::new(), unknown };
+            return Overlap { touched: Vec::new(), unknown };
         }
     };
     let at = |path: &str| match path {
         "." | "" => below.trim_end_matches('/').to_owned(),
         path => format!("{below}{path}"),
     };
-    meeting.for_all();
+    found.global_inputs();
     for (path, functions) in &on.executed {
-        meeting.executed(path, &at(path), functions.as_ref());
+        found.executed(path, &at(path), functions.as_ref());
     }
     for path in &on.read {
-        meeting.used(path, &at(path), READ);
+        found.used(path, &at(path), READ);
     }
     for path in &on.written {
-        meeting.used(path, &at(path), "is written by it");
+        found.used(path, &at(path), "is written by it");
     }
     for path in &on.listed {
-        meeting.below(path, &at(path), comes_or_goes, "is in a directory that it lists");
+        found.below(path, &at(path), appears_or_disappears, "is in a directory that it lists");
     }
     for path in &on.looked {
-        // It may have come with what is in it.
-        let counts = if changes.new_directories.contains(&at(path)) { comes_or_goes } else { goes };
-        meeting.below(path, &at(path), counts, "is in a directory that it looks for");
+        // The directory may have appeared together with its contents.
+        let counts = if changes.new_directories.contains(&at(path)) { appears_or_disappears } else { disappears };
+        found.below(path, &at(path), counts, "is in a directory that it looks for");
     }
     for path in &on.missed {
-        meeting.used(path, &at(path), "is looked for by it");
-        meeting.below(path, &at(path), |_| true, "is below a path that it looks for");
+        found.used(path, &at(path), "is looked for by it");
+        found.below(path, &at(path), |_| true, "is below a path that it looks for");
     }
     for (directory, names) in &on.searched {
         let directory = at(directory);
-        meeting.searched(&directory, |name| names.contains(name));
+        found.searched(&directory, |name| names.contains(name));
     }
-    // What it made itself was not there before.
+    // A file that the test created itself did not exist before.
     let made = |path: &String| on.written.contains(path) && on.missed.contains(path);
     for path in on.executed.keys().chain(&on.read) {
         if changes.ignores(&at(path)) && !made(path) {
             unknown.push(format!("it uses {path}, which git ignores: nobody knows whether that changed"));
         }
     }
-    Common { touched: meeting.touched.into_values().collect(), unknown }
+    Overlap { touched: found.touched.into_values().collect(), unknown }
 }
 
-/// Why a change can affect a test that depended on all this, in words that follow the test's name. None: it cannot, as far
-/// as anybody knows; what tests leave behind for each other aside.
+/// Why a change can affect a test with these dependencies, worded to follow the test's name.
+/// `None`: it cannot as far as is known, apart from state that tests leave behind for each other.
 pub fn can_affect(changes: &Changes, on: &Dependencies, granularity: Granularity) -> Option<String> {
     let on = Dependencies { after: 0, ..on.clone() };
-    let common = intersect(changes, &on, granularity);
-    match (common.touched.first(), common.unknown.first()) {
+    let overlap = intersect(changes, &on, granularity);
+    match (overlap.touched.first(), overlap.unknown.first()) {
         (Some(touch), _) => Some(format!("{} {}", touch.path, touch.how)),
         (None, Some(why)) => Some(format!("cannot be ruled out: {why}")),
         (None, None) => None,
@@ -93,7 +94,7 @@ pub fn can_affect(changes: &Changes, on: &Dependencies, granularity: Granularity
 }
 
 /// The changed files whose code a test ran, or which it read.
-pub fn met(changes: &Changes, on: &Dependencies, granularity: Granularity) -> Vec<TouchedPath> {
+pub fn touched_paths(changes: &Changes, on: &Dependencies, granularity: Granularity) -> Vec<TouchedPath> {
     let touched = intersect(changes, on, granularity).touched;
     touched.into_iter().filter(|touch| touch.how == RUN || touch.how == READ).collect()
 }
@@ -101,32 +102,33 @@ pub fn met(changes: &Changes, on: &Dependencies, granularity: Granularity) -> Ve
 const RUN: &str = "is run by it";
 const READ: &str = "is read by it";
 
-struct Meeting<'a> {
+struct Intersection<'a> {
     changes: &'a Changes,
     on: &'a Dependencies,
     granularity: Granularity,
     touched: BTreeMap<&'a str, TouchedPath>,
 }
 
-impl<'a> Meeting<'a> {
-    /// The first way in which a change is met is told: they come from the most telling to the least.
-    fn meet(&mut self, change: &'a FileChange, used: Option<&str>, how: &str, functions: Vec<String>) {
+impl<'a> Intersection<'a> {
+    /// Only the first way in which a change is touched is kept; they come from the most to the
+    /// least informative.
+    fn touch(&mut self, change: &'a FileChange, used: Option<&str>, how: &str, functions: Vec<String>) {
         let via = used.and_then(|path| self.on.via.get(path)).cloned();
-        let touch = || TouchedPath { path: change.path.clone(), how: how.to_owned(), via, functions };
-        self.touched.entry(&change.path).or_insert_with(touch);
+        let new = || TouchedPath { path: change.path.clone(), how: how.to_owned(), via, functions };
+        self.touched.entry(&change.path).or_insert_with(new);
     }
 
-    /// At the level of functions, a file in which only comments and spacing differ is not changed.
+    /// At function granularity, a file in which only comments and spacing differ is unchanged.
     fn counts(&self, change: &FileChange) -> bool {
         let same = change.functions.as_ref().is_some_and(|functions| functions.is_empty());
         self.granularity == Granularity::File || !same
     }
 
-    fn for_all(&mut self) {
+    fn global_inputs(&mut self) {
         let changes = self.changes;
         let all = changes.files.iter().filter(|change| changes.for_all.contains(&change.path));
         for change in all.filter(|change| self.counts(change)).collect::<Vec<_>>() {
-            self.meet(change, None, "counts for every test", Vec::new());
+            self.touch(change, None, "counts for every test", Vec::new());
         }
     }
 
@@ -134,75 +136,76 @@ impl<'a> Meeting<'a> {
         for change in self.changes.touching(path).collect::<Vec<_>>() {
             match (&change.functions, entered) {
                 (Some(changed), Some(entered)) if self.granularity == Granularity::Function => {
-                    let met: Vec<String> = entered.iter().filter(|name| changed.touches(name)).cloned().collect();
-                    if !met.is_empty() {
-                        // Where the body of a class or a module changed, everything in it is met; what changed says more.
+                    let touched: Vec<String> = entered.iter().filter(|name| changed.touches(name)).cloned().collect();
+                    if !touched.is_empty() {
+                        // If the body of a class or module changed, everything in it is touched;
+                        // what changed is more informative.
                         let named = match changed.bodies.is_empty() {
-                            true => met,
+                            true => touched,
                             false => changed.bodies.iter().cloned().collect(),
                         };
-                        self.meet(change, Some(used), RUN, named);
+                        self.touch(change, Some(used), RUN, named);
                     }
                 }
-                _ => self.meet(change, Some(used), RUN, Vec::new()),
+                _ => self.touch(change, Some(used), RUN, Vec::new()),
             }
         }
     }
 
     fn used(&mut self, used: &str, path: &str, how: &str) {
         for change in self.changes.touching(path).collect::<Vec<_>>() {
-            self.meet(change, Some(used), how, Vec::new());
+            self.touch(change, Some(used), how, Vec::new());
         }
     }
 
     fn below(&mut self, used: &str, directory: &str, counts: fn(&ChangeKind) -> bool, how: &str) {
         let changes = self.changes;
-        let is_below = |path: &str| rest_below(path, directory, changes.ignore_case).is_some();
+        let is_below = |path: &str| path_below(path, directory, changes.ignore_case).is_some();
         for change in changes.files.iter().filter(|change| counts(&change.kind)) {
             let from = match &change.kind {
                 ChangeKind::Renamed { from } => Some(from.as_str()),
                 _ => None,
             };
             if is_below(&change.path) || from.is_some_and(is_below) {
-                self.meet(change, Some(used), how, Vec::new());
+                self.touch(change, Some(used), how, Vec::new());
             }
         }
     }
 
-    /// Something that came or went at a place where a module of such a name was looked for.
-    fn searched(&mut self, directory: &str, wanted: impl Fn(&str) -> bool) {
+    /// Files that appeared or disappeared where a module of such a name was searched.
+    fn searched(&mut self, directory: &str, is_searched: impl Fn(&str) -> bool) {
         let changes = self.changes;
-        for change in changes.files.iter().filter(|change| comes_or_goes(&change.kind)) {
+        for change in changes.files.iter().filter(|change| appears_or_disappears(&change.kind)) {
             let from = match &change.kind {
                 ChangeKind::Renamed { from } => Some(from.as_str()),
                 _ => None,
             };
             let found = |path: &str| {
-                let Some(rest) = rest_below(path, directory, changes.ignore_case) else { return false };
+                let Some(rest) = path_below(path, directory, changes.ignore_case) else { return false };
                 match rest.split_once('/') {
-                    Some((package, _)) => wanted(package),
-                    None => wanted(rest.split('.').next().unwrap_or(&rest)),
+                    Some((package, _)) => is_searched(package),
+                    None => is_searched(rest.split('.').next().unwrap_or(&rest)),
                 }
             };
             if found(&change.path) || from.is_some_and(found) {
-                self.meet(change, None, "is where it looks for a module", Vec::new());
+                self.touch(change, None, "is where it looks for a module", Vec::new());
             }
         }
     }
 }
 
-fn comes_or_goes(kind: &ChangeKind) -> bool {
+fn appears_or_disappears(kind: &ChangeKind) -> bool {
     !matches!(kind, ChangeKind::Modified | ChangeKind::ModeOnly)
 }
 
-fn goes(kind: &ChangeKind) -> bool {
+fn disappears(kind: &ChangeKind) -> bool {
     !matches!(kind, ChangeKind::Modified | ChangeKind::ModeOnly | ChangeKind::Added | ChangeKind::Untracked)
 }
 
-/// What follows the directory in the path. The root is the empty directory.
-fn rest_below(path: &str, directory: &str, ignore_case: bool) -> Option<String> {
+/// The path below a directory. The root is the empty directory.
+fn path_below(path: &str, directory: &str, ignore_case: bool) -> Option<String> {
     if ignore_case {
-        return rest_below(&path.to_lowercase(), &directory.to_lowercase(), false);
+        return path_below(&path.to_lowercase(), &directory.to_lowercase(), false);
     }
     match directory {
         "" => Some(path.to_owned()),

@@ -1,67 +1,70 @@
 //! The last rung of the ladder: a failure that the change cannot have caused.
 //!
-//! Two things are needed: nothing that the failing test depended on has changed, and the test passed at the base. A pass
-//! there after other tests is worth something only if those depend on nothing that changed either, for they may
-//! have set up what it needs; or if the same tests with the same files make it fail now. A pass at the base that is seen
-//! now, against failures here every time, refutes what seemed disjoint: then something ties them together that nobody saw.
+//! Two things are needed: nothing that the failing test depends on has changed, and the test passed
+//! at the base. A pass there after other tests counts only if those depend on nothing that changed
+//! either, since they may have set up what it needs; or if the same tests with the same files make
+//! it fail now. A pass at the base now, against failures here every time, refutes the disjointness:
+//! then an unseen dependency exists.
 
 use unflake_model::{
     Comparison, Dependencies, Detail, Finding, Granularity, Intersect, IntersectKind, Outcome, TestId, TouchedPath,
 };
 
-use crate::change_impact::intersect::{Common, intersect};
+use crate::change_impact::intersect::{Overlap, intersect};
+use crate::finding::finding;
 
-/// So often a test is run at the base, and where it always passes there, so often again here.
+/// Runs at the base, and if all of them pass, runs here afterwards.
 pub(crate) const AT_BASE: u32 = 3;
 pub(crate) const HERE: u32 = 2;
 
 /// What is known of a failing test and a change.
 #[derive(Default)]
-pub(crate) struct Suspicion {
-    /// What it depended on, as it failed in an environment of its own.
+pub(crate) struct ChangeSuspicion {
+    /// Its dependencies when it failed in its own environment.
     pub(crate) alone: Option<Box<Dependencies>>,
-    /// The session in which all that ran before it in the suite was run again, and what those tests depended on.
-    pub(crate) before: Option<Before>,
-    /// How it ended at the base, and how it ended here after that.
+    /// The session that repeated everything before it in the suite, with the dependencies of those
+    /// tests.
+    pub(crate) preceding: Option<Predecessors>,
+    /// Outcomes at the base, and outcomes here after that.
     pub(crate) at_base: Vec<Outcome>,
     pub(crate) here: Vec<Outcome>,
-    /// How it ended now at the base, after the tests after which it had passed there.
+    /// Outcome at the base now, after the tests after which it had passed there.
     pub(crate) after_others: Option<Outcome>,
-    /// Why it could not be run at the base.
+    /// Why it could not run at the base.
     pub(crate) no_base: Option<String>,
 }
 
-/// The tests before it, once more.
+/// The preceding tests, repeated.
 #[derive(Default)]
-pub(crate) struct Before {
-    pub(crate) on: Vec<(TestId, Box<Dependencies>)>,
-    pub(crate) whole: bool,
+pub(crate) struct Predecessors {
+    pub(crate) dependencies: Vec<(TestId, Box<Dependencies>)>,
+    pub(crate) complete: bool,
 }
 
-/// What to find out next.
+/// The next check.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Next {
+pub(crate) enum NextCheck {
     Nothing,
-    /// Whether anything that ran before it in the suite has changed.
-    Before,
+    /// Whether anything that ran before it in the suite is affected.
+    Predecessors,
     Base,
     /// At the base, after the tests after which it had passed there.
     BaseAfterOthers,
     Here,
 }
 
-/// Whether tests are to be run at the base.
+/// Whether tests run at the base.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AtBase {
-    /// Where a pass is known and nothing less tells what it is worth.
+    /// If a pass is known and nothing cheaper tells what it is worth.
     #[default]
     Needed,
     Always,
     Never,
 }
 
-impl Suspicion {
-    fn common(&self, compared: &Comparison, granularity: Granularity) -> Option<Common> {
+impl ChangeSuspicion {
+    fn overlap(&self, compared: &Comparison, granularity: Granularity) -> Option<Overlap> {
         Some(intersect(&compared.changes, self.alone.as_deref()?, granularity))
     }
 
@@ -73,51 +76,53 @@ impl Suspicion {
         compared: &Comparison,
         granularity: Granularity,
         verify: AtBase,
-    ) -> Next {
-        let Some(common) = self.common(compared, granularity) else { return Next::Nothing };
-        if !common.is_empty() {
-            return Next::Nothing;
+    ) -> NextCheck {
+        let Some(overlap) = self.overlap(compared, granularity) else { return NextCheck::Nothing };
+        if !overlap.is_empty() {
+            return NextCheck::Nothing;
         }
         match compared.passed.get(test) {
-            Some(before) if before.is_empty() => return Next::Nothing,
-            Some(before) if before == ran_before && self.before.is_none() => return Next::Before,
+            Some(before) if before.is_empty() => return NextCheck::Nothing,
+            Some(before) if before == ran_before && self.preceding.is_none() => return NextCheck::Predecessors,
             _ => {}
         }
-        if self.before_are_unaffected(compared, granularity) || verify == AtBase::Never || self.no_base.is_some() {
-            return Next::Nothing;
+        if self.preceding_are_unaffected(compared, granularity) || verify == AtBase::Never || self.no_base.is_some() {
+            return NextCheck::Nothing;
         }
         if compared.passed.contains_key(test) && self.after_others.is_none() {
-            return Next::BaseAfterOthers;
+            return NextCheck::BaseAfterOthers;
         }
         if self.after_others.is_some_and(|outcome| outcome.is_failure()) || verify == AtBase::Needed {
-            return Next::Nothing;
+            return NextCheck::Nothing;
         }
         match (self.at_base.is_empty(), self.here.is_empty()) {
-            (true, _) => Next::Base,
-            (false, true) if self.at_base.iter().all(|outcome| outcome.is_pass()) => Next::Here,
-            _ => Next::Nothing,
+            (true, _) => NextCheck::Base,
+            (false, true) if self.at_base.iter().all(|outcome| outcome.is_pass()) => NextCheck::Here,
+            _ => NextCheck::Nothing,
         }
     }
 
-    fn before_are_unaffected(&self, compared: &Comparison, granularity: Granularity) -> bool {
-        let unmet = |on: &Dependencies| {
-            // What came before each of them is looked at for itself.
+    fn preceding_are_unaffected(&self, compared: &Comparison, granularity: Granularity) -> bool {
+        let is_unaffected = |on: &Dependencies| {
+            // The tests before each of them are checked on their own.
             let on = Dependencies { after: 0, ..on.clone() };
             intersect(&compared.changes, &on, granularity).is_empty()
         };
-        self.before.as_ref().is_some_and(|before| before.whole && before.on.iter().all(|(_, on)| unmet(on)))
+        self.preceding.as_ref().is_some_and(|preceding| {
+            preceding.complete && preceding.dependencies.iter().all(|(_, on)| is_unaffected(on))
+        })
     }
 
-    /// Whether the change cannot have caused it, by all that is known.
+    /// Whether the change cannot have caused it, by everything known.
     pub(crate) fn excuses(&self, test: &TestId, compared: &Comparison, granularity: Granularity) -> bool {
-        if !self.common(compared, granularity).is_some_and(|common| common.is_empty()) {
+        if !self.overlap(compared, granularity).is_some_and(|overlap| overlap.is_empty()) {
             return false;
         }
         let kept = match compared.passed.get(test) {
             Some(before) if before.is_empty() => true,
             Some(_) => {
                 let fails_there_now = self.after_others.is_some_and(|outcome| outcome.is_failure());
-                fails_there_now || self.before_are_unaffected(compared, granularity)
+                fails_there_now || self.preceding_are_unaffected(compared, granularity)
             }
             None => false,
         };
@@ -153,7 +158,7 @@ impl Suspicion {
         match compared {
             Err(why) => detail.unknown.push(why.clone()),
             Ok(compared) => {
-                let common = intersect(&compared.changes, alone, granularity);
+                let overlap = intersect(&compared.changes, alone, granularity);
                 let (passed, failed) = counts(&self.at_base);
                 detail.base = Some(compared.changes.base.clone());
                 detail.base_passed = match (passed, failed) {
@@ -161,8 +166,8 @@ impl Suspicion {
                     (passed, _) => Some(passed > 0),
                 };
                 detail.considered = compared.changes.files.iter().map(|change| change.path.clone()).collect();
-                detail.touched = common.touched;
-                detail.unknown = common.unknown;
+                detail.touched = overlap.touched;
+                detail.unknown = overlap.unknown;
                 if self.contradicts() && detail.touched.is_empty() {
                     let (_, here) = counts(&self.here);
                     detail.unknown.push(format!(
@@ -178,13 +183,7 @@ impl Suspicion {
             }
         }
         let sentence = self.sentence(&detail, test, compared);
-        Some(Finding {
-            test: test.clone(),
-            detail: Detail::Intersect(detail),
-            sentence,
-            repeat: None,
-            replay: vec![test.clone()],
-        })
+        Some(finding(test, Detail::Intersect(detail), sentence, vec![test.clone()]))
     }
 
     fn sentence(&self, detail: &Intersect, test: &TestId, compared: &Result<Comparison, String>) -> String {
@@ -222,7 +221,7 @@ impl Suspicion {
         }
     }
 
-    /// What the verdict says, where it rests on this.
+    /// The sentence of a verdict that rests on this.
     pub(crate) fn excuse(
         &self,
         test: &TestId,
@@ -272,7 +271,7 @@ fn affected(touched: &[TouchedPath]) -> String {
     sentence
 }
 
-/// How many passed and how many failed.
+/// Numbers of passes and failures.
 fn counts(outcomes: &[Outcome]) -> (u32, u32) {
     let count = |wanted: fn(Outcome) -> bool| outcomes.iter().filter(|outcome| wanted(**outcome)).count() as u32;
     (count(Outcome::is_pass), count(Outcome::is_failure))

@@ -1,76 +1,78 @@
-//! Something that may tell failing runs from passing ones.
+//! A difference between runs that may separate failing from passing ones.
 
 use std::sync::Arc;
 
 use unflake_model::{DivergenceKind, LineId, Location, ValueSplit};
 
-use crate::divergence::aligned_runs::Runs;
+use crate::divergence::aligned_runs::AlignedRuns;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Candidate {
     pub(crate) how: DivergenceKind,
-    /// The strand it is in.
-    pub(crate) key: usize,
+    /// Index of the thread it is in.
+    pub(crate) thread: usize,
     pub(crate) line: LineId,
-    /// Of a step, the line that it leads to; None also where it leads to the end.
+    /// Target line of a control-flow edge; `None` also at the end of the thread.
     pub(crate) to: Option<LineId>,
-    /// By run: whether it is taken for a failing one.
-    pub(crate) says: Vec<bool>,
-    /// By run, how far its strand was then.
+    /// By run: whether the candidate predicts a failure.
+    pub(crate) predicts: Vec<bool>,
+    /// By run: the position of the thread at that moment.
     pub(crate) at: Vec<Option<f64>>,
-    /// When it was, in the middle of the failing runs (`Runs::when`).
+    /// Median relative time in the failing runs (`AlignedRuns::relative_time`).
     pub(crate) when: f64,
-    /// How likely it is by chance, with everything counted that was looked at.
-    pub(crate) chance: f64,
-    /// What is so in failing runs, to be followed by how often.
+    /// P-value, corrected for everything that was examined.
+    pub(crate) p_value: f64,
+    /// What holds in failing runs; the sentence continues with how often.
     pub(crate) what: String,
     pub(crate) value: Option<ValueSplit>,
-    /// By run, what the value was; empty for a step.
+    /// By run: the value; empty for a control-flow edge.
     pub(crate) shown: Vec<Option<Arc<str>>>,
 }
 
 impl Candidate {
-    /// The moment of it, from the failing runs that it tells apart.
-    pub(crate) fn moment(runs: &Runs<'_>, key: usize, says: &[bool], at: &[Option<f64>]) -> Option<f64> {
-        let told = (0..says.len()).filter(|run| says[*run] && runs.all[*run].failed);
-        let mut moments: Vec<f64> = told.filter_map(|run| Some(runs.when(run, key, at[run]?))).collect();
+    /// Median relative time over the failing runs that it predicts.
+    pub(crate) fn moment(runs: &AlignedRuns<'_>, thread: usize, predicts: &[bool], at: &[Option<f64>]) -> Option<f64> {
+        let predicted = (0..predicts.len()).filter(|run| predicts[*run] && runs.all[*run].failed);
+        let mut moments: Vec<f64> =
+            predicted.filter_map(|run| Some(runs.relative_time(run, thread, at[run]?))).collect();
         moments.sort_by(f64::total_cmp);
         moments.get(moments.len() / 2).copied()
     }
 
-    /// How many failing runs it tells apart, and how many passing ones it takes for failing.
-    pub(crate) fn told(&self, runs: &Runs<'_>) -> (usize, usize) {
-        let count =
-            |failed| runs.all.iter().zip(&self.says).filter(|(run, says)| run.failed == failed && **says).count();
+    /// Number of failing and of passing runs for which it predicts a failure.
+    pub(crate) fn predicted(&self, runs: &AlignedRuns<'_>) -> (usize, usize) {
+        let count = |failed| {
+            runs.all.iter().zip(&self.predicts).filter(|(run, predicts)| run.failed == failed && **predicts).count()
+        };
         (count(true), count(false))
     }
 
-    pub(crate) fn is_perfect(&self, runs: &Runs<'_>) -> bool {
-        self.told(runs) == (runs.failed(), 0)
+    pub(crate) fn is_perfect(&self, runs: &AlignedRuns<'_>) -> bool {
+        self.predicted(runs) == (runs.failed(), 0)
     }
 
-    /// Whether it tells most failing runs apart and takes few others for them.
-    pub(crate) fn is_good(&self, runs: &Runs<'_>) -> bool {
-        let (failing, passing) = self.told(runs);
+    /// Whether it predicts most failures with few false alarms.
+    pub(crate) fn is_good(&self, runs: &AlignedRuns<'_>) -> bool {
+        let (failing, passing) = self.predicted(runs);
         let failed = runs.failed();
         failing * 5 >= failed * 4 && passing * 10 <= runs.all.len() - failed
     }
 
-    /// Whether it tells at least some failing runs apart, and takes hardly any other for them.
-    pub(crate) fn is_partial(&self, runs: &Runs<'_>) -> bool {
-        let (failing, passing) = self.told(runs);
+    /// Whether it predicts some failures with hardly any false alarm.
+    pub(crate) fn is_partial(&self, runs: &AlignedRuns<'_>) -> bool {
+        let (failing, passing) = self.predicted(runs);
         failing > 2 && passing * 20 <= runs.all.len() - runs.failed()
     }
 
-    pub(crate) fn location(&self, runs: &Runs<'_>) -> Location {
-        let (failing, passing) = self.told(runs);
+    pub(crate) fn location(&self, runs: &AlignedRuns<'_>) -> Location {
+        let (failing, passing) = self.predicted(runs);
         let (failed, passed) = (runs.failed(), runs.all.len() - runs.failed());
         Location {
             line: runs.traces.line(self.line),
             how: self.how,
             failing: failing as u32,
             passing: passing as u32,
-            chance: self.chance.min(1.0),
+            chance: self.p_value.min(1.0),
             sentence: format!("{} {}", self.what, often(failing, failed, passing, passed)),
             value: self.value.clone(),
         }

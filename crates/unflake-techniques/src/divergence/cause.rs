@@ -1,26 +1,27 @@
-//! What kind of thing makes a test do now this, now that: read from what its lines reach for, else from how it is built.
+//! Classifies the root cause: from the nondeterministic calls of the blamed lines, else from the
+//! thread structure.
 
 use std::collections::HashSet;
 
 use unflake_model::{Cause, LineId, NondeterministicCall};
 
-use crate::divergence::aligned_runs::Runs;
+use crate::divergence::aligned_runs::AlignedRuns;
 use crate::divergence::candidate::Candidate;
 use crate::divergence::value_text::items;
 
-/// So many lines before the blamed one are asked what they reached for.
-const LOOKED_BACK: u64 = 60;
+/// Number of preceding lines searched for a nondeterministic call.
+const LINES_BACK: u64 = 60;
 
-/// A cause, and why this one, in words that follow "because".
+/// A cause with its justification, worded to follow "because".
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Why {
+pub(crate) struct CauseHypothesis {
     pub(crate) cause: Cause,
     pub(crate) because: String,
 }
 
-/// Of several things that one line reaches for, the one that most likely makes it vary. What gives another value whenever it is
-/// asked comes first. What gives one that depends on the world around comes next. Waits and threads come last, because lines that
-/// deal with them do so in every run, and only which of them is first differs.
+/// Causes of one line in order of likelihood. Calls that return another value each time come first,
+/// then those that depend on the environment. Waits and threads come last: such lines run every
+/// time, and only their order differs.
 const LIKELY: [Cause; 12] = [
     Cause::Randomness,
     Cause::Time,
@@ -36,39 +37,39 @@ const LIKELY: [Cause; 12] = [
     Cause::Unknown,
 ];
 
-/// Of what starts at this candidate.
-pub(crate) fn cause(runs: &Runs<'_>, start: &Candidate) -> Why {
+/// The cause of the divergence that begins at this candidate.
+pub(crate) fn cause(runs: &AlignedRuns<'_>, start: &Candidate) -> CauseHypothesis {
     let name = |line: LineId| {
         let line = runs.traces.line(line);
         format!("{}:{}", line.file, line.line)
     };
     if let Some(reach) = reach(runs.traces.reaches(), start.line) {
         let because = format!("{} reaches for {}", name(start.line), reach.what);
-        return Why { cause: reach.cause, because };
+        return CauseHypothesis { cause: reach.cause, because };
     }
     let near = lines_before(runs, start).into_iter().find_map(|line| reach(runs.traces.reaches(), line));
-    // Who draws may shuffle, and what several strands bring comes in the order in which they are ready; but for that, what has the
-    // same items in another order was never in any order.
+    // A random draw may shuffle, and results of several threads arrive in completion order. Apart
+    // from these, equal items in another order come from an unordered collection.
     let arrives = |cause| matches!(cause, Cause::AsyncWait | Cause::Race) && tasks(runs).max(threads(runs)) > 1;
     if is_shuffled(start) && near.is_none_or(|near| near.cause != Cause::Randomness && !arrives(near.cause)) {
         let because = format!("{} has the same items in another order", name(start.line));
-        return Why { cause: Cause::UnorderedCollection, because };
+        return CauseHypothesis { cause: Cause::UnorderedCollection, because };
     }
     if let Some(reach) = near {
         let because = format!("{}, just before it, reaches for {}", name(reach.line), reach.what);
-        return Why { cause: reach.cause, because };
+        return CauseHypothesis { cause: reach.cause, because };
     }
     structure(runs)
 }
 
-/// Whether its value holds the same in every run, in different orders.
+/// Whether the value contains the same items in every run, in different orders.
 fn is_shuffled(start: &Candidate) -> bool {
     let texts: HashSet<&str> = start.shown.iter().flatten().map(|text| &**text).collect();
     let held: HashSet<Option<Vec<&str>>> = texts.iter().map(|text| sorted(text)).collect();
     texts.len() > 1 && held.len() == 1 && !held.contains(&None)
 }
 
-/// The items of a container without their order, if all of them are known.
+/// The items of a container, sorted; `None` unless all of them are known.
 fn sorted(text: &str) -> Option<Vec<&str>> {
     let found = items(text)?;
     let mut shown = found.shown;
@@ -76,45 +77,50 @@ fn sorted(text: &str) -> Option<Vec<&str>> {
     (shown.len() == found.length).then_some(shown)
 }
 
-/// From the strands alone, where nothing else says more.
-pub(crate) fn structure(runs: &Runs<'_>) -> Why {
+/// Fallback that uses the thread structure alone.
+pub(crate) fn structure(runs: &AlignedRuns<'_>) -> CauseHypothesis {
     let (tasks, threads) = (tasks(runs), threads(runs));
     if tasks > 1 {
         let because = format!("{tasks} tasks take turns in it, and what they wait for decides whose turn it is");
-        return Why { cause: Cause::AsyncWait, because };
+        return CauseHypothesis { cause: Cause::AsyncWait, because };
     }
     if threads > 1 {
-        let because = format!("{threads} threads take part in it, and nothing recorded says which of them comes first");
-        return Why { cause: Cause::Race, because };
+        let because =
+            format!("{threads} threads take part in it, and nothing recorded predicts which of them comes first");
+        return CauseHypothesis { cause: Cause::Race, because };
     }
     let because = "no line before it reaches for anything that is known to vary".to_owned();
-    Why { cause: Cause::Unknown, because }
+    CauseHypothesis { cause: Cause::Unknown, because }
 }
 
-fn tasks(runs: &Runs<'_>) -> usize {
-    runs.keys.iter().filter(|key| key.is_task()).count()
+fn tasks(runs: &AlignedRuns<'_>) -> usize {
+    runs.threads.iter().filter(|thread| thread.is_task()).count()
 }
 
-/// Those that do something: a strand that does next to nothing only waits for the others.
-fn threads(runs: &Runs<'_>) -> usize {
-    let works = |key: &usize| (0..runs.all.len()).any(|run| runs.strand(run, *key).is_some_and(|one| one.events > 2));
-    let threads = (0..runs.keys.len()).filter(|key| !runs.keys[*key].is_task() && !runs.keys[*key].is_loading());
+/// Threads that do any work; one with hardly any events only waits.
+fn threads(runs: &AlignedRuns<'_>) -> usize {
+    let works = |thread: &usize| {
+        (0..runs.all.len()).any(|run| runs.thread_trace(run, *thread).is_some_and(|one| one.events > 2))
+    };
+    let threads = (0..runs.threads.len())
+        .filter(|thread| !runs.threads[*thread].is_task() && !runs.threads[*thread].is_loading());
     threads.filter(works).count()
 }
 
-/// The likeliest thing that a line reaches for.
+/// The most likely nondeterministic call of a line.
 pub(crate) fn reach(reaches: &[NondeterministicCall], line: LineId) -> Option<&NondeterministicCall> {
     let rank = |reach: &&NondeterministicCall| LIKELY.iter().position(|cause| *cause == reach.cause);
     reaches.iter().filter(|reach| reach.line == line).min_by_key(rank)
 }
 
-/// What ran before it in a failing run, the nearest first: the calls that its own line made, and the lines before.
-fn lines_before(runs: &Runs<'_>, start: &Candidate) -> Vec<LineId> {
-    let told = |run: &usize| runs.all[*run].failed && start.says[*run] && start.at[*run].is_some();
-    let Some(run) = (0..runs.all.len()).find(told) else { return Vec::new() };
-    let (Some(id), Some(at)) = (runs.id(run, start.key), start.at[run]) else { return Vec::new() };
+/// Lines that ran before the candidate in a failing run, nearest first: calls made by its own line,
+/// then earlier lines.
+fn lines_before(runs: &AlignedRuns<'_>, start: &Candidate) -> Vec<LineId> {
+    let predicted = |run: &usize| runs.all[*run].failed && start.predicts[*run] && start.at[*run].is_some();
+    let Some(run) = (0..runs.all.len()).find(predicted) else { return Vec::new() };
+    let (Some(id), Some(at)) = (runs.id(run, start.thread), start.at[run]) else { return Vec::new() };
     let until = at.ceil() as u64;
-    let from = until.saturating_sub(LOOKED_BACK);
+    let from = until.saturating_sub(LINES_BACK);
     let mut lines = runs.traces.lines(id, from, (until - from) as usize);
     lines.reverse();
     lines

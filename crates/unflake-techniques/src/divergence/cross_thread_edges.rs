@@ -1,64 +1,66 @@
-//! Steps that several strands take, counted over all of them. Each of two threads may sell any number of seats in any run: that both
-//! together sell more of them than there are, no trace of a thread alone has in it.
+//! Control-flow edges that several threads take, counted over all threads. Two threads may each
+//! sell any number of seats in any run; that both together sell too many is visible in neither
+//! thread alone.
 
 use std::collections::{BTreeMap, HashSet};
 
 use unflake_model::{DivergenceKind, LineId};
 
-use crate::divergence::aligned_runs::Runs;
+use crate::divergence::aligned_runs::AlignedRuns;
 use crate::divergence::candidate::Candidate;
-use crate::divergence::edges::{ANYWHERE, Edge, OUTSIDE, Way, best};
-use crate::stats::fisher::Chance;
+use crate::divergence::edges::{ANYWHERE, EdgeCounts, LineEdge, OUTSIDE, best_threshold};
+use crate::stats::exact_test::ExactTest;
 
-/// There are many ways to add things up: what is told of a sum must not be chance.
-const SURE: f64 = 0.01;
+/// Sums can be formed in many ways, so a sum must be significant to be reported.
+const SIGNIFICANT: f64 = 0.01;
 
-/// What strands do together more often in failing runs. That they do something less often mostly says that somebody did not wait for
-/// them, and each strand says that itself. `taken`: the steps by strand and run.
-pub(crate) fn together(
-    runs: &Runs<'_>,
-    taken: &[Vec<Way>],
-    chance: &Chance,
-    looked_at: &mut HashSet<Vec<bool>>,
+/// Edges that threads together take more often in failing runs. Taking an edge less often mostly
+/// means that nobody waited for a thread, which that thread's own edges show. `taken`: edge counts
+/// by thread and run.
+pub(crate) fn cross_thread_edges(
+    runs: &AlignedRuns<'_>,
+    taken: &[Vec<EdgeCounts>],
+    exact: &ExactTest,
+    examined: &mut HashSet<Vec<bool>>,
 ) -> Vec<Candidate> {
-    // By step, the last strand that takes it: one that was started rather than the one that started it.
-    let mut shared: BTreeMap<Edge, usize> = BTreeMap::new();
+    // By edge, the last thread that takes it: a started thread rather than its starter.
+    let mut shared: BTreeMap<LineEdge, usize> = BTreeMap::new();
     for run in 0..runs.all.len() {
-        let mut first: HashSet<Edge> = HashSet::new();
-        for (key, ways) in taken.iter().enumerate().filter(|(key, _)| !runs.keys[*key].is_loading()) {
+        let mut first: HashSet<LineEdge> = HashSet::new();
+        for (thread, ways) in taken.iter().enumerate().filter(|(thread, _)| !runs.threads[*thread].is_loading()) {
             for edge in ways[run].keys().filter(|(from, to)| *from < ANYWHERE && *to != OUTSIDE) {
                 if !first.insert(*edge) {
-                    let last = shared.entry(*edge).or_insert(key);
-                    *last = key.max(*last);
+                    let last = shared.entry(*edge).or_insert(thread);
+                    *last = thread.max(*last);
                 }
             }
         }
     }
-    let found = shared.into_iter().filter_map(|(edge, key)| {
+    let found = shared.into_iter().filter_map(|(edge, thread)| {
         let times = |run: usize| taken.iter().filter_map(|ways| Some(ways[run].get(&edge)?.times)).sum::<u64>();
         let times: Vec<u64> = (0..runs.all.len()).map(times).collect();
-        let best = best(runs, &times, &[true], chance, looked_at)?;
+        let best = best_threshold(runs, &times, &[true], exact, examined)?;
         let at: Vec<Option<f64>> = (0..runs.all.len())
-            .map(|run| match taken[key][run].get(&edge) {
+            .map(|run| match taken[thread][run].get(&edge) {
                 Some(one) => Some(one.at[1] as f64),
-                None => Some(runs.strand(run, key)?.events as f64),
+                None => Some(runs.thread_trace(run, thread)?.events as f64),
             })
             .collect();
-        let when = Candidate::moment(runs, key, &best.says, &at)?;
+        let when = Candidate::moment(runs, thread, &best.predicts, &at)?;
         let (line, to) = (LineId(edge.0), LineId(edge.1));
-        let who = if runs.keys[key].is_task() { "tasks" } else { "threads" };
+        let who = if runs.threads[thread].is_task() { "tasks" } else { "threads" };
         let what = format!("line {} comes next more often, all {who} together", runs.traces.line(to).line);
-        let (says, chance) = (best.says, best.chance);
+        let (predicts, p_value) = (best.predicts, best.p_value);
         let to = Some(to);
         Some(Candidate {
             how: DivergenceKind::Control,
-            key,
+            thread,
             line,
             to,
-            says,
+            predicts,
             at,
             when,
-            chance,
+            p_value,
             what,
             value: None,
             shown: Vec::new(),
@@ -67,7 +69,7 @@ pub(crate) fn together(
     found.collect()
 }
 
-/// Those of them that are told, when it is known how many ways there were to find something.
-pub(crate) fn sure(found: Vec<Candidate>, ways: f64) -> impl Iterator<Item = Candidate> {
-    found.into_iter().filter(move |one| one.chance * ways < SURE)
+/// The significant sums, once the number of comparisons is known.
+pub(crate) fn significant(found: Vec<Candidate>, ways: f64) -> impl Iterator<Item = Candidate> {
+    found.into_iter().filter(move |one| one.p_value * ways < SIGNIFICANT)
 }

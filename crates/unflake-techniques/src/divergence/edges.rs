@@ -1,38 +1,40 @@
-//! Ways that failing runs go and passing ones do not: which line follows which, and how often.
+//! Control-flow differences: edges between consecutive lines that failing runs take more or less
+//! often than passing ones.
 //!
-//! Runs are not compared position by position here. A loop that turns three times or four, whatever the outcome, moves all
-//! that comes behind it, and what matters may come behind it.
+//! AlignedRuns are not compared position by position: a loop that iterates three or four times,
+//! whatever the outcome, shifts everything after it.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hasher};
 
 use unflake_model::{DivergenceKind, LineId};
 
-use crate::divergence::aligned_runs::Runs;
+use crate::divergence::aligned_runs::AlignedRuns;
 use crate::divergence::candidate::Candidate;
-use crate::divergence::cross_thread_edges::{sure, together};
-use crate::stats::fisher::Chance;
+use crate::divergence::cross_thread_edges::{cross_thread_edges, significant};
+use crate::stats::exact_test::ExactTest;
 
-/// Stands for what is before the first line of a strand and behind its last.
+/// Stands for the position before the first and after the last line of a thread.
 pub(crate) const OUTSIDE: u32 = u32::MAX;
-/// So many lines are looked at together.
+/// Lines read per chunk.
 const CHUNK: usize = 16 << 10;
-/// Numbers of times that are tried for one step.
+/// Count thresholds tried per edge.
 const MOST_TIMES: usize = 64;
 
-/// Stands for whatever line comes before: the step is that a line is come to at all.
+/// Stands for any preceding line: the edge means that a line is reached at all.
 pub(crate) const ANYWHERE: u32 = u32::MAX - 1;
 
-pub(crate) type Edge = (u32, u32);
+pub(crate) type LineEdge = (u32, u32);
 
-/// The steps that one run takes.
-pub(crate) type Way = HashMap<Edge, Taken, BuildHasherDefault<Mixed>>;
+/// LineEdge counts of one thread in one run.
+pub(crate) type EdgeCounts = HashMap<LineEdge, EdgeUse, BuildHasherDefault<EdgeHasher>>;
 
-/// There are hundreds of millions of steps, and nobody gains from choosing them so that they collide.
+/// A fast hasher: there are hundreds of millions of edges, and nobody gains from crafted
+/// collisions.
 #[derive(Default)]
-pub(crate) struct Mixed(u64);
+pub(crate) struct EdgeHasher(u64);
 
-impl Hasher for Mixed {
+impl Hasher for EdgeHasher {
     fn write(&mut self, bytes: &[u8]) {
         bytes.iter().for_each(|byte| self.write_u32(u32::from(*byte)));
     }
@@ -46,77 +48,77 @@ impl Hasher for Mixed {
     }
 }
 
-/// A step from one line to the next, as one run takes it.
+/// How one run takes an edge.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Taken {
+pub(crate) struct EdgeUse {
     pub(crate) times: u64,
-    /// How many lines come before it, the first time and the last.
+    /// Lines before its first and its last occurrence.
     pub(crate) at: [u64; 2],
-    /// The how manieth time it was that the run came to the line that it leads away from.
+    /// How often the run had visited the source line at its first and last occurrence.
     visit: [u64; 2],
 }
 
-impl Taken {
-    /// Its nth time. Only the first and the last are known; those in between are taken to come evenly.
+impl EdgeUse {
+    /// Value at the nth occurrence, interpolated between the first and the last.
     fn nth(&self, nth: u64, of: [u64; 2]) -> f64 {
         let share = (nth - 1) as f64 / (self.times - 1).max(1) as f64;
         of[0] as f64 + share * (of[1] - of[0]) as f64
     }
 }
 
-/// Everything that tells at least some failing runs from passing ones.
-pub(crate) fn steps(runs: &Runs<'_>) -> Vec<Candidate> {
-    let chance = Chance::new(runs.all.len());
+/// Every edge that separates at least some failing runs from passing ones.
+pub(crate) fn edge_candidates(runs: &AlignedRuns<'_>) -> Vec<Candidate> {
+    let exact = ExactTest::new(runs.all.len());
     let mut found = Vec::new();
-    let mut looked_at: HashSet<Vec<bool>> = HashSet::new();
-    let ways = |key: usize| -> Vec<Way> {
-        let from = runs.shared(key).saturating_sub(1);
-        (0..runs.all.len()).map(|run| walk(runs, key, run, from)).collect()
+    let mut examined: HashSet<Vec<bool>> = HashSet::new();
+    let counts = |thread: usize| -> Vec<EdgeCounts> {
+        let from = runs.common_prefix(thread).saturating_sub(1);
+        (0..runs.all.len()).map(|run| count_edges(runs, thread, run, from)).collect()
     };
-    let all_taken: Vec<Vec<Way>> = (0..runs.keys.len()).map(ways).collect();
-    for (key, taken) in all_taken.iter().enumerate() {
-        let mut edges: Vec<Edge> = taken.iter().flat_map(HashMap::keys).copied().collect();
+    let all_taken: Vec<Vec<EdgeCounts>> = (0..runs.threads.len()).map(counts).collect();
+    for (thread, taken) in all_taken.iter().enumerate() {
+        let mut edges: Vec<LineEdge> = taken.iter().flat_map(HashMap::keys).copied().collect();
         edges.sort_unstable_by_key(|edge| (edge.0 == ANYWHERE, *edge));
         edges.dedup();
         let mut led_to: HashSet<(LineId, Vec<bool>)> = HashSet::new();
         for edge in edges {
             let times: Vec<u64> = taken.iter().map(|all| all.get(&edge).map_or(0, |taken| taken.times)).collect();
             let ways: &[bool] = if edge.0 == ANYWHERE { &[true] } else { &[true, false] };
-            let best = best(runs, &times, ways, &chance, &mut looked_at);
-            let Some(one) = best.and_then(|best| candidate(runs, key, edge, best, taken)) else { continue };
-            // That a line is come to says nothing that the step to it does not say.
-            if one.to.is_none_or(|to| led_to.insert((to, one.says.clone()))) || edge.0 != ANYWHERE {
+            let best = best_threshold(runs, &times, ways, &exact, &mut examined);
+            let Some(one) = best.and_then(|best| candidate(runs, thread, edge, best, taken)) else { continue };
+            // Reaching a line adds nothing to the edge that leads to it.
+            if one.to.is_none_or(|to| led_to.insert((to, one.predicts.clone()))) || edge.0 != ANYWHERE {
                 found.push(one);
             }
         }
     }
-    let sums = together(runs, &all_taken, &chance, &mut looked_at);
-    let all = looked_at.len() as f64;
-    found.extend(sure(sums, all));
-    found.iter_mut().for_each(|one| one.chance = (one.chance * all).min(1.0));
+    let sums = cross_thread_edges(runs, &all_taken, &exact, &mut examined);
+    let all = examined.len() as f64;
+    found.extend(significant(sums, all));
+    found.iter_mut().for_each(|one| one.p_value = (one.p_value * all).min(1.0));
     found
 }
 
-/// The steps of one strand of one run, from where not all runs are the same any more.
-fn walk(runs: &Runs<'_>, key: usize, run: usize, from: u64) -> Way {
-    let mut taken = Way::default();
-    let Some(id) = runs.id(run, key) else { return taken };
+/// Edges of one thread of one run, from where runs begin to differ.
+fn count_edges(runs: &AlignedRuns<'_>, thread: usize, run: usize, from: u64) -> EdgeCounts {
+    let mut taken = EdgeCounts::default();
+    let Some(id) = runs.id(run, thread) else { return taken };
     let mut visits: Vec<u64> = Vec::new();
-    let mut put = |edge: Edge, at: u64| {
+    let mut put = |edge: LineEdge, at: u64| {
         let line = edge.0.wrapping_add(1) as usize;
         if visits.len() <= line {
             visits.resize(line + 1, 0);
         }
         visits[line] += 1;
         let visit = visits[line];
-        let one = taken.entry(edge).or_insert(Taken { times: 0, at: [at; 2], visit: [visit; 2] });
+        let one = taken.entry(edge).or_insert(EdgeUse { times: 0, at: [at; 2], visit: [visit; 2] });
         one.times += 1;
         (one.at[1], one.visit[1]) = (at, visit);
     };
     let mut before = OUTSIDE;
     let mut at = from;
     if from > 0 {
-        // All that is the same in all runs is as good as its first step, where not all runs have the strand.
+        // The shared prefix is represented by its first edge, for threads that some runs lack.
         put((OUTSIDE, runs.traces.lines(id, 0, 1)[0].0), 0);
         before = runs.traces.lines(id, from, 1)[0].0;
         at += 1;
@@ -132,53 +134,59 @@ fn walk(runs: &Runs<'_>, key: usize, run: usize, from: u64) -> Way {
             break;
         }
     }
-    if runs.strand(run, key).is_some_and(|strand| strand.truncated.is_none()) {
+    if runs.thread_trace(run, thread).is_some_and(|trace| trace.truncated.is_none()) {
         put((before, OUTSIDE), at);
     }
     for ((_, to), one) in taken.clone().into_iter().filter(|((_, to), _)| *to != OUTSIDE) {
-        let line = taken.entry((ANYWHERE, to)).or_insert(Taken { times: 0, visit: [1; 2], ..one });
+        let line = taken.entry((ANYWHERE, to)).or_insert(EdgeUse { times: 0, visit: [1; 2], ..one });
         line.times += one.times;
         line.at = [line.at[0].min(one.at[0]), line.at[1].max(one.at[1])];
     }
     taken
 }
 
-/// So many times or more, or fewer than that, tells failing runs.
-pub(crate) struct Best {
+/// The count threshold that best separates failing from passing runs.
+pub(crate) struct BestThreshold {
     least: u64,
     more: bool,
-    pub(crate) says: Vec<bool>,
-    pub(crate) chance: f64,
+    pub(crate) predicts: Vec<bool>,
+    pub(crate) p_value: f64,
 }
 
-pub(crate) fn best(
-    runs: &Runs<'_>,
+pub(crate) fn best_threshold(
+    runs: &AlignedRuns<'_>,
     times: &[u64],
     ways: &[bool],
-    chance: &Chance,
-    looked_at: &mut HashSet<Vec<bool>>,
-) -> Option<Best> {
+    exact: &ExactTest,
+    examined: &mut HashSet<Vec<bool>>,
+) -> Option<BestThreshold> {
     let (all, failed) = (runs.all.len(), runs.failed());
     let mut least: Vec<u64> = times.to_vec();
     least.sort_unstable();
     least.dedup();
-    let mut best: Option<Best> = None;
+    let mut best: Option<BestThreshold> = None;
     for least in least.into_iter().skip(1).take(MOST_TIMES) {
         for more in ways.iter().copied() {
-            let says: Vec<bool> = times.iter().map(|times| (*times >= least) == more).collect();
-            let chosen = says.iter().filter(|says| **says).count();
-            let hits = runs.all.iter().zip(&says).filter(|(run, says)| run.failed && **says).count();
-            let by_chance = chance.at_least(hits, chosen, failed, all);
-            looked_at.insert(says.clone());
-            if best.as_ref().is_none_or(|best| by_chance < best.chance) {
-                best = Some(Best { least, more, says, chance: by_chance });
+            let predicts: Vec<bool> = times.iter().map(|times| (*times >= least) == more).collect();
+            let chosen = predicts.iter().filter(|predicts| **predicts).count();
+            let hits = runs.all.iter().zip(&predicts).filter(|(run, predicts)| run.failed && **predicts).count();
+            let p_value = exact.at_least(hits, chosen, failed, all);
+            examined.insert(predicts.clone());
+            if best.as_ref().is_none_or(|best| p_value < best.p_value) {
+                best = Some(BestThreshold { least, more, predicts, p_value });
             }
         }
     }
     best
 }
 
-fn candidate(runs: &Runs<'_>, key: usize, edge: Edge, best: Best, taken: &[Way]) -> Option<Candidate> {
+fn candidate(
+    runs: &AlignedRuns<'_>,
+    thread: usize,
+    edge: LineEdge,
+    best: BestThreshold,
+    taken: &[EdgeCounts],
+) -> Option<Candidate> {
     let (from, to) = edge;
     let at: Vec<Option<f64>> = match best.more {
         true => taken
@@ -186,54 +194,54 @@ fn candidate(runs: &Runs<'_>, key: usize, edge: Edge, best: Best, taken: &[Way])
             .map(|all| all.get(&edge).filter(|one| one.times >= best.least))
             .map(|one| Some(one?.nth(best.least, one?.at) + if from == ANYWHERE { 0.2 } else { 0.0 }))
             .collect(),
-        false => missing(runs, edge, best.least, taken),
+        false => positions_without(runs, edge, best.least, taken),
     };
-    // Who never came to where it would have been has parted before.
-    let told = (0..at.len()).filter(|run| runs.all[*run].failed && best.says[*run]);
-    if told.clone().filter(|run| at[*run].is_none()).count() * 5 > told.count() {
+    // A run that never reached the source line diverged earlier.
+    let predicted = (0..at.len()).filter(|run| runs.all[*run].failed && best.predicts[*run]);
+    if predicted.clone().filter(|run| at[*run].is_none()).count() * 5 > predicted.count() {
         return None;
     }
-    let when = Candidate::moment(runs, key, &best.says, &at)?;
+    let when = Candidate::moment(runs, thread, &best.predicts, &at)?;
     let line = LineId(if from >= ANYWHERE { to } else { from });
     if line.0 == OUTSIDE {
         return None;
     }
-    let what = words(runs, from, to, &best);
-    let Best { says, chance, .. } = best;
+    let what = sentence(runs, from, to, &best);
+    let BestThreshold { predicts, p_value, .. } = best;
     let to = (to != OUTSIDE).then_some(LineId(to));
     Some(Candidate {
         how: DivergenceKind::Control,
-        key,
+        thread,
         line,
         to,
-        says,
+        predicts,
         at,
         when,
-        chance,
+        p_value,
         what,
         value: None,
         shown: Vec::new(),
     })
 }
 
-/// Where runs that take a step fewer than `least` times take another one instead: when they come to its line as often as passing runs
-/// have when they take it for the last time that counts.
-fn missing(runs: &Runs<'_>, edge: Edge, least: u64, taken: &[Way]) -> Vec<Option<f64>> {
+/// Positions at which runs that take an edge fewer than `least` times take another one instead: at
+/// the visit to its source line at which passing runs take it for the last time that counts.
+fn positions_without(runs: &AlignedRuns<'_>, edge: LineEdge, least: u64, taken: &[EdgeCounts]) -> Vec<Option<f64>> {
     let passing = taken.iter().zip(runs.all).filter(|(_, run)| !run.failed);
     let visits = passing
         .filter_map(|(all, _)| all.get(&edge).filter(|one| one.times >= least).map(|one| one.nth(least, one.visit)));
     let Some(visit) = visits.min_by(f64::total_cmp) else { return vec![None; taken.len()] };
-    let instead = |all: &Way| {
+    let instead = |all: &EdgeCounts| {
         let others = all.iter().filter(|(other, _)| other.0 == edge.0 && other.1 != edge.1);
         let later = others.filter(|(_, one)| one.visit[1] as f64 >= visit);
-        // The nearest that is known: each step was taken between its first time and its last.
+        // The nearest known position: each edge occurs between its first and last position.
         later.map(|(_, one)| if one.visit[0] as f64 >= visit { one.at[0] } else { one.at[1] }).min()
     };
-    // What is done says more than what is not.
+    // An action explains more than its absence.
     taken.iter().map(|all| instead(all).map(|at| at as f64 + 0.1)).collect()
 }
 
-fn words(runs: &Runs<'_>, from: u32, to: u32, best: &Best) -> String {
+fn sentence(runs: &AlignedRuns<'_>, from: u32, to: u32, best: &BestThreshold) -> String {
     let name = |line: u32| {
         let to = runs.traces.line(LineId(line));
         match from < ANYWHERE && runs.traces.line(LineId(from)).file == to.file {

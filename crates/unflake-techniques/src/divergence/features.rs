@@ -1,50 +1,50 @@
-//! What can be asked of the values that a name had at a line: each question gives every run an answer, a number or a word.
+//! Features of the values that a name had at a line: each yields a number or a word per run.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
 
 use crate::divergence::value_text::{compare, items, number};
 
-/// Later times than this are seen by the last, the largest and the smallest alone.
+/// Later occurrences are covered by the last, the largest and the smallest only.
 const MOST_TIMES: usize = 32;
-/// Of containers with more different items than this is not asked which of them they have.
+/// Containers with more distinct items get no membership features.
 const MOST_ITEMS: usize = 24;
 
-/// A value at a moment: after how many lines (with a fraction, as several values may be seen after one), and its text.
-pub(crate) type Moment = (f64, Arc<str>);
+/// A value with its position in the trace (fractional, as several values can follow one line).
+pub(crate) type TimedValue = (f64, Arc<str>);
 
-/// The same question put to every run.
+/// One property of a value, evaluated for every run.
 #[derive(Clone, Debug)]
 pub(crate) struct Feature {
-    /// What is asked about: the name, and where it was seen more than once, which time.
-    pub(crate) about: About,
-    pub(crate) answers: Vec<Option<Answer>>,
+    /// The property: which occurrence, and which aspect of it.
+    pub(crate) kind: FeatureKind,
+    pub(crate) samples: Vec<Option<FeatureSample>>,
 }
 
 #[derive(Clone, Debug)]
-pub(crate) struct Answer {
-    /// How many lines came before.
+pub(crate) struct FeatureSample {
+    /// Position in the trace.
     pub(crate) at: f64,
-    pub(crate) is: Is,
-    /// As people see it.
+    pub(crate) value: FeatureValue,
+    /// As shown to people.
     pub(crate) shown: Arc<str>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Is {
+pub(crate) enum FeatureValue {
     Number(f64),
     Word(Arc<str>),
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct About {
-    pub(crate) which: Which,
+pub(crate) struct FeatureKind {
+    pub(crate) which: Occurrence,
     pub(crate) aspect: Aspect,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Which {
-    /// It was never seen more than once.
+pub(crate) enum Occurrence {
+    /// The name was never seen more than once.
     Only,
     /// Counted from 1.
     Time(usize),
@@ -58,81 +58,82 @@ pub(crate) enum Aspect {
     Itself,
     Length,
     First,
-    /// Whether this is among its items.
+    /// Whether it contains this item.
     Has(Arc<str>),
-    /// Whether its items are in their order.
+    /// Whether its items are sorted.
     InOrder,
-    /// Less, the same or more than the time before.
+    /// Compared with the previous occurrence: less, the same or more.
     AgainstBefore,
 }
 
-/// All that can be asked of what a name was at a line, in every run.
-pub(crate) fn features(seen: &[Vec<Moment>]) -> Vec<Feature> {
+/// All features of a name at a line.
+pub(crate) fn features(seen: &[Vec<TimedValue>]) -> Vec<Feature> {
     let most = seen.iter().map(Vec::len).max().unwrap_or_default();
-    let mut asked = Vec::new();
+    let mut features = Vec::new();
     for time in 0..most.min(MOST_TIMES) {
-        let which = if most == 1 { Which::Only } else { Which::Time(time + 1) };
-        aspects(which, seen.iter().map(|all| all.get(time)).collect(), &mut asked);
+        let which = if most == 1 { Occurrence::Only } else { Occurrence::Time(time + 1) };
+        aspects(which, seen.iter().map(|all| all.get(time)).collect(), &mut features);
         if time > 0 {
-            let about = About { which, aspect: Aspect::AgainstBefore };
-            let answers = seen.iter().map(|all| against(all.get(time - 1)?, all.get(time)?)).collect();
-            asked.push(Feature { about, answers });
+            let kind = FeatureKind { which, aspect: Aspect::AgainstBefore };
+            let samples = seen.iter().map(|all| compared(all.get(time - 1)?, all.get(time)?)).collect();
+            features.push(Feature { kind, samples });
         }
     }
     if most > 1 {
-        aspects(Which::Last, seen.iter().map(|all| all.last()).collect(), &mut asked);
-        let by = |one: &&Moment, other: &&Moment| compare(&one.1, &other.1);
-        let numbers = |all: &Vec<Moment>| all.iter().all(|(_, text)| number(text).is_some());
+        aspects(Occurrence::Last, seen.iter().map(|all| all.last()).collect(), &mut features);
+        let by = |one: &&TimedValue, other: &&TimedValue| compare(&one.1, &other.1);
+        let numbers = |all: &Vec<TimedValue>| all.iter().all(|(_, text)| number(text).is_some());
         if seen.iter().all(numbers) {
-            aspects(Which::Largest, seen.iter().map(|all| all.iter().rev().max_by(by)).collect(), &mut asked);
-            aspects(Which::Smallest, seen.iter().map(|all| all.iter().min_by(by)).collect(), &mut asked);
+            aspects(Occurrence::Largest, seen.iter().map(|all| all.iter().rev().max_by(by)).collect(), &mut features);
+            aspects(Occurrence::Smallest, seen.iter().map(|all| all.iter().min_by(by)).collect(), &mut features);
         }
     }
-    asked
+    features
 }
 
-/// What a value answers, and how that is shown.
-type Question<'a> = &'a dyn Fn(&Moment) -> Option<(Is, Arc<str>)>;
+/// Extracts a feature from a value, with its display text.
+type Extractor<'a> = &'a dyn Fn(&TimedValue) -> Option<(FeatureValue, Arc<str>)>;
 
-fn aspects(which: Which, values: Vec<Option<&Moment>>, asked: &mut Vec<Feature>) {
+fn aspects(which: Occurrence, values: Vec<Option<&TimedValue>>, features: &mut Vec<Feature>) {
     let all_numbers = values.iter().flatten().all(|(_, text)| number(text).is_some());
-    let mut ask = |aspect, answer: Question<'_>| {
-        let answer = |value: &Option<&Moment>| {
-            let value = (*value)?;
-            answer(value).map(|(is, shown)| Answer { at: value.0, is, shown })
+    let mut add = |aspect, extract: Extractor<'_>| {
+        let sample = |seen: &Option<&TimedValue>| {
+            let seen = (*seen)?;
+            extract(seen).map(|(value, shown)| FeatureSample { at: seen.0, value, shown })
         };
-        asked.push(Feature { about: About { which, aspect }, answers: values.iter().map(answer).collect() });
+        features.push(Feature { kind: FeatureKind { which, aspect }, samples: values.iter().map(sample).collect() });
     };
-    ask(Aspect::Itself, &|(_, text)| {
-        let is = number(text).filter(|_| all_numbers).map_or_else(|| Is::Word(text.clone()), Is::Number);
-        Some((is, text.clone()))
+    add(Aspect::Itself, &|(_, text)| {
+        let value =
+            number(text).filter(|_| all_numbers).map_or_else(|| FeatureValue::Word(text.clone()), FeatureValue::Number);
+        Some((value, text.clone()))
     });
     if !values.iter().flatten().any(|(_, text)| items(text).is_some()) {
         return;
     }
-    ask(Aspect::Length, &|(_, text)| {
+    add(Aspect::Length, &|(_, text)| {
         let length = items(text)?.length;
-        Some((Is::Number(length as f64), length.to_string().into()))
+        Some((FeatureValue::Number(length as f64), length.to_string().into()))
     });
-    ask(Aspect::First, &|(_, text)| {
+    add(Aspect::First, &|(_, text)| {
         let first: Arc<str> = items(text)?.shown.first().copied()?.into();
-        Some((Is::Word(first.clone()), first))
+        Some((FeatureValue::Word(first.clone()), first))
     });
     for item in different(&values) {
-        ask(Aspect::Has(item.into()), &|(_, text)| {
+        add(Aspect::Has(item.into()), &|(_, text)| {
             let has = items(text)?.shown.contains(&item);
-            Some((Is::Word(if has { "yes" } else { "no" }.into()), text.clone()))
+            Some((FeatureValue::Word(if has { "yes" } else { "no" }.into()), text.clone()))
         });
     }
-    ask(Aspect::InOrder, &|(_, text)| {
+    add(Aspect::InOrder, &|(_, text)| {
         let items = items(text)?.shown;
         let rising = items.is_sorted_by(|one, other| compare(one, other) != Ordering::Greater);
-        Some((Is::Word(if rising { "in order" } else { "out of order" }.into()), text.clone()))
+        Some((FeatureValue::Word(if rising { "in order" } else { "out of order" }.into()), text.clone()))
     });
 }
 
-/// The items that some of these containers have, if all are known and they are few.
-fn different<'a>(values: &[Option<&'a Moment>]) -> Vec<&'a str> {
+/// Distinct items of these containers, if all are known and few.
+fn different<'a>(values: &[Option<&'a TimedValue>]) -> Vec<&'a str> {
     let mut different: Vec<&str> = Vec::new();
     for (_, text) in values.iter().flatten() {
         let Some(items) = items(text).filter(|items| items.shown.len() == items.length) else { return Vec::new() };
@@ -148,12 +149,12 @@ fn different<'a>(values: &[Option<&'a Moment>]) -> Vec<&'a str> {
     different
 }
 
-fn against(before: &Moment, now: &Moment) -> Option<Answer> {
+fn compared(before: &TimedValue, now: &TimedValue) -> Option<FeatureSample> {
     let word = match compare(&before.1, &now.1) {
         Ordering::Less => "more",
         Ordering::Equal => "the same",
         Ordering::Greater => "less",
     };
     let shown = format!("{}, then {}", before.1, now.1);
-    Some(Answer { at: now.0, is: Is::Word(word.into()), shown: shown.into() })
+    Some(FeatureSample { at: now.0, value: FeatureValue::Word(word.into()), shown: shown.into() })
 }

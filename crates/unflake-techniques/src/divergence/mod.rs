@@ -1,4 +1,15 @@
-//! Where a flaky test starts to fail: failing and passing runs are traced and compared.
+//! Locates where a flaky test starts to fail, by comparing traces of failing and passing runs.
+//!
+//! - `locate` is the technique: it decides what to run and when to stop
+//! - `conclusion` compares the traces and ranks start locations
+//! - `aligned_runs` matches threads across runs; `failure_line` finds the line that raised a
+//!   failure
+//! - `common_prefix` is the published comparison with the nearest passing run
+//! - `edges` and `cross_thread_edges` find control flow, `values`, `features`, `value_split` and
+//!   `value_text` values that separate failing from passing runs; both yield a `candidate`
+//! - `cause` classifies the root cause; `no_divergence` words the answer when nothing separates the
+//!   runs
+//! - `recorded_traces` provides traces as literals, for tests
 
 pub(crate) mod aligned_runs;
 pub(crate) mod candidate;

@@ -1,41 +1,44 @@
-//! Where nothing that was recorded tells failing runs from passing ones before the failure: what can honestly be said then.
+//! The answer when nothing recorded before the failure separates failing from passing runs.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use unflake_model::{Cause, DivergenceKind, DivergencePoint, LineId, Location, NondeterministicCall, SourceLine};
 
-use crate::divergence::aligned_runs::Runs;
+use crate::divergence::aligned_runs::AlignedRuns;
 use crate::divergence::candidate::Candidate;
-use crate::divergence::cause::{Why, reach, structure};
-use crate::divergence::common_prefix::partings;
+use crate::divergence::cause::{CauseHypothesis, reach, structure};
+use crate::divergence::common_prefix::divergence_points;
 use crate::divergence::value_text::items;
 
-/// So many lines before the failure are asked what they reached for.
-const LOOKED_BACK: u64 = 600;
+/// Lines before the failure that are searched for nondeterministic calls.
+const LINES_BACK: u64 = 600;
 
-/// The likeliest line, if any. `failure` is where the runs part because some of them fail.
-pub(crate) fn unseen(runs: &Runs<'_>, failure: Option<&Candidate>) -> (Option<Location>, Why) {
+/// The most likely line, if any. `failure` is where runs diverge because some of them fail.
+pub(crate) fn no_divergence(
+    runs: &AlignedRuns<'_>,
+    failure: Option<&Candidate>,
+) -> (Option<Location>, CauseHypothesis) {
     let why = structure(runs);
     let Some(run) = (0..runs.all.len()).find(|run| runs.all[*run].failed) else { return (None, why) };
-    let Some((key, raised)) = runs.raised(run) else { return (None, why) };
-    let several = runs.keys.iter().filter(|key| !key.is_loading()).count() > 1;
+    let Some((thread, raised)) = runs.raised_at(run) else { return (None, why) };
+    let several = runs.threads.iter().filter(|thread| !thread.is_loading()).count() > 1;
     if several {
-        if let Some((line, name)) = changed_by_several(runs, run, key) {
+        if let Some((line, name)) = modified_by_several(runs, run, thread) {
             let line = runs.traces.line(line);
             let sentence = format!(
                 "several threads or tasks change {name} here, and nothing else that was recorded tells the runs apart before they fail"
             );
-            return (Some(order(runs, line, sentence)), why);
+            return (Some(unmeasured(runs, line, sentence)), why);
         }
-        if let Some(line) = part_elsewhere(runs, &partings(runs), key) {
+        if let Some(line) = diverging_elsewhere(runs, &divergence_points(runs), thread) {
             let sentence = "threads or tasks go another way from here in almost every run, and nothing else differs before the failure";
-            return (Some(order(runs, line, sentence.to_owned())), why);
+            return (Some(unmeasured(runs, line, sentence.to_owned())), why);
         }
     }
-    let until = failure.filter(|late| late.key == key).and_then(|late| late.at[run]).map(|at| at as u64);
-    let until = until.unwrap_or_else(|| runs.strand(run, key).map_or(0, |strand| strand.events)).max(raised + 1);
-    match last_reach(runs, run, key, until) {
+    let until = failure.filter(|late| late.thread == thread).and_then(|late| late.at[run]).map(|at| at as u64);
+    let until = until.unwrap_or_else(|| runs.thread_trace(run, thread).map_or(0, |trace| trace.events)).max(raised + 1);
+    match last_call(runs, run, thread, until) {
         Some(reach) => {
             let line = runs.traces.line(reach.line);
             let because = format!(
@@ -47,50 +50,54 @@ pub(crate) fn unseen(runs: &Runs<'_>, failure: Option<&Candidate>) -> (Option<Lo
                 reach.what
             );
             let how = if waits(reach) { DivergenceKind::Order } else { DivergenceKind::Value };
-            (Some(Location { how, ..order(runs, line, sentence) }), Why { cause: reach.cause, because })
+            (
+                Some(Location { how, ..unmeasured(runs, line, sentence) }),
+                CauseHypothesis { cause: reach.cause, because },
+            )
         }
         None => {
             let sentence = "nothing that was recorded before the failure, which is here, tells the runs apart";
             let how = if several { DivergenceKind::Order } else { DivergenceKind::Value };
-            let location = runs.shows().map(|line| Location { how, ..order(runs, line, sentence.to_owned()) });
+            let location =
+                runs.failure_line().map(|line| Location { how, ..unmeasured(runs, line, sentence.to_owned()) });
             (location, why)
         }
     }
 }
 
-/// Nothing was measured, so nothing is claimed.
-fn order(runs: &Runs<'_>, line: SourceLine, sentence: String) -> Location {
+/// A location without a measurement: it claims no significance.
+fn unmeasured(runs: &AlignedRuns<'_>, line: SourceLine, sentence: String) -> Location {
     let (failing, passing) = (runs.failed() as u32, (runs.all.len() - runs.failed()) as u32);
     Location { line, how: DivergenceKind::Order, failing, passing, chance: 1.0, sentence, value: None }
 }
 
-/// A line at which a container of the failing strand is changed by several others.
-fn changed_by_several(runs: &Runs<'_>, run: usize, failing: usize) -> Option<(LineId, Arc<str>)> {
-    let names = |key: usize| runs.id(run, key).map_or(Vec::new(), |id| runs.traces.values(id));
+/// A line at which several other threads modify a container of the failing thread.
+fn modified_by_several(runs: &AlignedRuns<'_>, run: usize, failing: usize) -> Option<(LineId, Arc<str>)> {
+    let names = |thread: usize| runs.id(run, thread).map_or(Vec::new(), |id| runs.traces.values(id));
     let known: HashSet<Arc<str>> = names(failing).into_iter().map(|seen| seen.name).collect();
     let mut changed: HashMap<(LineId, Arc<str>), (HashSet<usize>, usize)> = HashMap::new();
-    for key in (0..runs.keys.len()).filter(|key| *key != failing && !runs.keys[*key].is_loading()) {
-        for seen in names(key) {
+    for thread in (0..runs.threads.len()).filter(|thread| *thread != failing && !runs.threads[*thread].is_loading()) {
+        for seen in names(thread) {
             if known.contains(&seen.name) && items(&seen.text).is_some() {
-                let (keys, times) = changed.entry((seen.line, seen.name)).or_default();
-                keys.insert(key);
+                let (threads, times) = changed.entry((seen.line, seen.name)).or_default();
+                threads.insert(thread);
                 *times += 1;
             }
         }
     }
-    let by_several = changed.into_iter().filter(|(_, (keys, _))| keys.len() > 1);
+    let by_several = changed.into_iter().filter(|(_, (threads, _))| threads.len() > 1);
     let most = by_several.max_by_key(|((line, _), (_, times))| (*times, std::cmp::Reverse(*line)));
     most.map(|(place, _)| place)
 }
 
-/// The line at which most failing runs part from passing ones, if that is in another strand than the one that fails.
-fn part_elsewhere(runs: &Runs<'_>, partings: &[DivergencePoint], failing: usize) -> Option<SourceLine> {
+/// The line at which most failing runs diverge, if in another thread than the failing one.
+fn diverging_elsewhere(runs: &AlignedRuns<'_>, points: &[DivergencePoint], failing: usize) -> Option<SourceLine> {
     let mut counted: Vec<(&SourceLine, u32)> = Vec::new();
-    for (parting, line) in partings.iter().filter_map(|parting| Some((parting, parting.last.as_ref()?))) {
+    for (point, line) in points.iter().filter_map(|point| Some((point, point.last.as_ref()?))) {
         match counted.iter_mut().find(|(other, _)| *other == line) {
-            _ if parting.strand == runs.keys[failing].name => {}
-            Some((_, times)) => *times += parting.runs,
-            None => counted.push((line, parting.runs)),
+            _ if point.strand == runs.threads[failing].name => {}
+            Some((_, times)) => *times += point.runs,
+            None => counted.push((line, point.runs)),
         }
     }
     let all: u32 = counted.iter().map(|(_, times)| times).sum();
@@ -98,10 +105,10 @@ fn part_elsewhere(runs: &Runs<'_>, partings: &[DivergencePoint], failing: usize)
     (all as usize * 2 >= runs.failed()).then(|| most.0.clone())
 }
 
-/// What the last line before a failure reached for: whatever waits for others first, then whatever else may vary.
-fn last_reach<'a>(runs: &'a Runs<'_>, run: usize, key: usize, until: u64) -> Option<&'a NondeterministicCall> {
-    let from = until.saturating_sub(LOOKED_BACK);
-    let lines = runs.traces.lines(runs.id(run, key)?, from, (until - from) as usize);
+/// The last nondeterministic call before a failure: waits first, then anything else that may vary.
+fn last_call<'a>(runs: &'a AlignedRuns<'_>, run: usize, thread: usize, until: u64) -> Option<&'a NondeterministicCall> {
+    let from = until.saturating_sub(LINES_BACK);
+    let lines = runs.traces.lines(runs.id(run, thread)?, from, (until - from) as usize);
     let all = runs.traces.reaches();
     let waiting = |line: &LineId| all.iter().filter(|reach| reach.line == *line).find(|reach| waits(reach));
     lines.iter().rev().find_map(waiting).or_else(|| lines.iter().rev().find_map(|line| reach(all, *line)))

@@ -1,4 +1,4 @@
-//! Traces as literals, for the tests of what compares them.
+//! Traces as literals, for the tests of the comparison.
 
 use std::collections::HashMap;
 
@@ -6,12 +6,12 @@ use unflake_model::{
     Cause, Isolation, LineId, NondeterministicCall, ObservedValue, SourceLine, ThreadTrace, TraceId, Traces,
 };
 
-use crate::divergence::aligned_runs::Run;
+use crate::divergence::aligned_runs::TracedRun;
 
-/// Runs that are written down: of each whether it failed, and its strands.
+/// Written-down runs: whether each failed, and its threads.
 #[derive(Default)]
-pub(crate) struct Recorded {
-    pub(crate) runs: Vec<Run>,
+pub(crate) struct RecordedTraces {
+    pub(crate) runs: Vec<TracedRun>,
     traces: Vec<Trace>,
     lines: Vec<SourceLine>,
     numbers: HashMap<SourceLine, LineId>,
@@ -20,12 +20,12 @@ pub(crate) struct Recorded {
 
 type Trace = (Vec<ThreadTrace>, Vec<Vec<LineId>>, Vec<Vec<ObservedValue>>);
 
-impl Recorded {
-    /// Another run, with strands as `a:1 a:2 x=5 b:1`: the function and line of each step (all of them in `a.src`), and a value
-    /// that was seen after the step before it. A strand that ends in `…` was cut.
-    pub(crate) fn run(&mut self, failed: bool, strands: &[(&str, &str)]) -> &mut Self {
+impl RecordedTraces {
+    /// Adds a run. Threads are written as `a:1 a:2 x=5 b:1`: function and line of each step (all in
+    /// `a.src`), and values seen after the preceding step. A thread that ends in `…` was truncated.
+    pub(crate) fn run(&mut self, failed: bool, threads: &[(&str, &str)]) -> &mut Self {
         let (mut all, mut streams, mut values) = (Vec::new(), Vec::new(), Vec::new());
-        for (at, (name, text)) in strands.iter().enumerate() {
+        for (at, (name, text)) in threads.iter().enumerate() {
             let (mut stream, mut seen, mut truncated) = (Vec::new(), Vec::new(), None);
             for word in text.split_whitespace() {
                 if word == "…" {
@@ -44,7 +44,7 @@ impl Recorded {
             values.push(seen);
         }
         let message = if failed { "it failed".to_owned() } else { String::new() };
-        self.runs.push(Run {
+        self.runs.push(TracedRun {
             trace: TraceId(self.traces.len() as u32),
             failed,
             origin: Isolation::Fork,
@@ -57,7 +57,7 @@ impl Recorded {
         self
     }
 
-    /// Says of all failing runs where they were raised.
+    /// Sets the raising line of all failing runs.
     pub(crate) fn raised(&mut self, line: u32) -> &mut Self {
         self.runs.iter_mut().filter(|run| run.failed).for_each(|run| run.raised = Some(("a.src".into(), line)));
         self
@@ -80,26 +80,26 @@ impl Recorded {
     }
 }
 
-impl Traces for Recorded {
+impl Traces for RecordedTraces {
     fn strands(&self, trace: TraceId) -> &[ThreadTrace] {
         &self.traces[trace.0 as usize].0
     }
 
     fn common(&self, one: (TraceId, usize), other: (TraceId, usize)) -> u64 {
-        let stream = |(trace, strand): (TraceId, usize)| &self.traces[trace.0 as usize].1[strand];
+        let stream = |(trace, thread): (TraceId, usize)| &self.traces[trace.0 as usize].1[thread];
         stream(one).iter().zip(stream(other)).take_while(|(one, other)| one == other).count() as u64
     }
 
-    fn lines(&self, (trace, strand): (TraceId, usize), from: u64, most: usize) -> Vec<LineId> {
-        self.traces[trace.0 as usize].1[strand].iter().skip(from as usize).take(most).copied().collect()
+    fn lines(&self, (trace, thread): (TraceId, usize), from: u64, most: usize) -> Vec<LineId> {
+        self.traces[trace.0 as usize].1[thread].iter().skip(from as usize).take(most).copied().collect()
     }
 
     fn line(&self, id: LineId) -> SourceLine {
         self.lines[id.0 as usize].clone()
     }
 
-    fn values(&self, (trace, strand): (TraceId, usize)) -> Vec<ObservedValue> {
-        self.traces[trace.0 as usize].2[strand].clone()
+    fn values(&self, (trace, thread): (TraceId, usize)) -> Vec<ObservedValue> {
+        self.traces[trace.0 as usize].2[thread].clone()
     }
 
     fn reaches(&self) -> &[NondeterministicCall] {

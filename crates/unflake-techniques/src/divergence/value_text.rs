@@ -1,24 +1,24 @@
-//! What the text of a value says: a number, or items in an order.
+//! Interprets the text of a value: a number, or the items of a container.
 
 use std::cmp::Ordering;
 
-/// The number that a text is.
+/// The number that a text denotes.
 pub(crate) fn number(text: &str) -> Option<f64> {
     let first = text.chars().next()?;
-    // Words that are numbers for a parser (`inf`, `nan`) are words here.
+    // `inf` and `nan` parse as numbers but are words here.
     (first.is_ascii_digit() || first == '-')
         .then(|| text.parse().ok())
         .flatten()
         .filter(|number: &f64| number.is_finite())
 }
 
-/// The items of a container, as far as its text has them, and how many there are.
+/// Items of a container as far as its text shows them, and their total number.
 pub(crate) struct Items<'a> {
     pub(crate) shown: Vec<&'a str>,
     pub(crate) length: usize,
 }
 
-/// `[1, 2, 3]`, `{'a': 1, … 7 items}`, `(9 items)`: what a text in brackets holds. A text without any is no container.
+/// Parses `[1, 2, 3]`, `{'a': 1, … 7 items}`, `(9 items)`. A text without brackets is no container.
 pub(crate) fn items(text: &str) -> Option<Items<'_>> {
     let inside = [('[', ']'), ('(', ')'), ('{', '}')]
         .iter()
@@ -36,7 +36,7 @@ pub(crate) fn items(text: &str) -> Option<Items<'_>> {
     Some(Items { shown, length })
 }
 
-/// At the commas that are in no brackets and no quotes of their own.
+/// Splits at commas outside nested brackets and quotes.
 fn split(text: &str) -> Vec<&str> {
     let (mut parts, mut from, mut depth, mut quote) = (Vec::new(), 0, 0_usize, None);
     let mut escaped = false;
@@ -60,7 +60,7 @@ fn split(text: &str) -> Vec<&str> {
     parts
 }
 
-/// As people would order them: numbers inside of texts by what they count.
+/// Natural order: numbers inside texts compare by value.
 pub(crate) fn compare(one: &str, other: &str) -> Ordering {
     if let (Some(one), Some(other)) = (number(one), number(other)) {
         return one.total_cmp(&other);
@@ -95,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_numbers_and_words_are_not() {
+    fn numbers_are_told_from_words() {
         assert_eq!(number("0.93"), Some(0.93));
         assert_eq!(number("-4"), Some(-4.0));
         assert_eq!((number("inf"), number("True"), number("'4'"), number("")), (None, None, None, None));
@@ -103,18 +103,18 @@ mod tests {
 
     #[test]
     fn containers_have_items_and_a_length() {
-        let told = |text: &str| items(text).map(|items| (items.shown.join("|"), items.length));
-        assert_eq!(told("[1, (2, 3), 'a, b']"), Some(("1|(2, 3)|'a, b'".into(), 3)));
-        assert_eq!(told("{'a': 1, … 7 items}"), Some(("'a': 1".into(), 7)));
-        assert_eq!(told("(9 items)"), Some((String::new(), 9)));
-        assert_eq!(told("('x',)"), Some(("'x'".into(), 1)));
-        assert_eq!(told("[]"), Some((String::new(), 0)));
-        assert_eq!(told("'[1]'"), None);
-        assert_eq!(told("[\"it's\", '\\'']"), Some(("\"it's\"|'\\''".into(), 2)));
+        let parsed = |text: &str| items(text).map(|items| (items.shown.join("|"), items.length));
+        assert_eq!(parsed("[1, (2, 3), 'a, b']"), Some(("1|(2, 3)|'a, b'".into(), 3)));
+        assert_eq!(parsed("{'a': 1, … 7 items}"), Some(("'a': 1".into(), 7)));
+        assert_eq!(parsed("(9 items)"), Some((String::new(), 9)));
+        assert_eq!(parsed("('x',)"), Some(("'x'".into(), 1)));
+        assert_eq!(parsed("[]"), Some((String::new(), 0)));
+        assert_eq!(parsed("'[1]'"), None);
+        assert_eq!(parsed("[\"it's\", '\\'']"), Some(("\"it's\"|'\\''".into(), 2)));
     }
 
     #[test]
-    fn texts_are_ordered_by_the_numbers_in_them() {
+    fn texts_compare_by_the_numbers_in_them() {
         assert_eq!(compare("('127.0.0.1', 9999)", "('127.0.0.1', 43211)"), Ordering::Less);
         assert_eq!(compare("10", "9.5"), Ordering::Greater);
         assert_eq!(compare("a7", "a07"), Ordering::Equal);

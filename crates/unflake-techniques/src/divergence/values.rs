@@ -1,4 +1,4 @@
-//! Values that tell failing runs from passing ones: often they do so before the ways of the runs part.
+//! Values that separate failing from passing runs, often before their control flow diverges.
 
 use std::collections::hash_map::DefaultHasher;
 use std::collections::{HashMap, HashSet};
@@ -7,67 +7,70 @@ use std::sync::Arc;
 
 use unflake_model::{DivergenceKind, LineId, ValueSplit};
 
-use crate::divergence::aligned_runs::Runs;
+use crate::divergence::aligned_runs::AlignedRuns;
 use crate::divergence::candidate::Candidate;
-use crate::divergence::features::{About, Answer, Aspect, Feature, Is, Moment, Which, features};
-use crate::divergence::value_split::{Found, Outcomes, Test, between};
-use crate::stats::fisher::Chance;
+use crate::divergence::features::{
+    Aspect, Feature, FeatureKind, FeatureSample, FeatureValue, Occurrence, TimedValue, features,
+};
+use crate::divergence::value_split::{RunOutcomes, SplitRule, ValueSplitRule, shortest_between};
+use crate::stats::exact_test::ExactTest;
 
-/// What a function gives back goes by this name.
+/// Name under which return values are recorded.
 const RETURNS: &str = "returns";
-/// Examples of values that are no numbers.
+/// Number of examples shown for non-numeric values.
 const EXAMPLES: usize = 4;
-/// A value is seen after the line that made it and before the next one begins.
+/// A value is seen after its line and before the next one.
 const BEFORE_NEXT: f64 = 0.25;
 
-/// What was found, and what was passed over.
-pub(crate) struct Values {
+/// Value candidates, and whether any were discarded.
+pub(crate) struct ValueCandidates {
     pub(crate) found: Vec<Candidate>,
-    /// Some values follow the order of the runs, as clocks do, and the outcomes do so too.
+    /// Some values and the outcomes both follow the order of the runs, as clocks do.
     pub(crate) like_clocks: bool,
 }
 
 type Name = (LineId, Arc<str>);
 
-pub(crate) fn values(runs: &Runs<'_>) -> Values {
-    let chance = Chance::new(runs.all.len());
+pub(crate) fn value_candidates(runs: &AlignedRuns<'_>) -> ValueCandidates {
+    let exact = ExactTest::new(runs.all.len());
     let failed: Vec<bool> = runs.all.iter().map(|run| run.failed).collect();
-    let outcomes = Outcomes { failed: &failed, chance: &chance };
+    let outcomes = RunOutcomes { failed: &failed, exact: &exact };
     let order: Vec<Option<f64>> = (0..failed.len()).map(|run| Some(run as f64)).collect();
-    let by_order = outcomes.numbers(&order).map_or(usize::MAX, |found| outcomes.strays(&found.says));
-    let (mut all, mut looked_at) = (Values { found: Vec::new(), like_clocks: false }, HashSet::new());
-    for key in 0..runs.keys.len() {
-        for ((line, name), seen) in gather(runs, key) {
+    let by_order = outcomes.numbers(&order).map_or(usize::MAX, |found| outcomes.mispredicted(&found.predicts));
+    let (mut all, mut examined) = (ValueCandidates { found: Vec::new(), like_clocks: false }, HashSet::new());
+    for thread in 0..runs.threads.len() {
+        for ((line, name), seen) in values_by_name(runs, thread) {
             let features = features(&seen);
             for feature in &features {
-                let Some((ranks, varies)) = ranks(&feature.answers) else { continue };
-                looked_at.insert(ranks);
-                let Some(found) = outcomes.split(&feature.answers) else { continue };
-                // Who takes many passing runs for failing ones is never blamed.
-                let taken = failed.iter().zip(&found.says).filter(|(failed, says)| **says && !**failed).count();
-                if taken * 10 > failed.len() {
+                let Some((fingerprint, varies)) = fingerprint(&feature.samples) else { continue };
+                examined.insert(fingerprint);
+                let Some(found) = outcomes.split(&feature.samples) else { continue };
+                // A split with many false alarms is never blamed.
+                let false_alarms =
+                    failed.iter().zip(&found.predicts).filter(|(failed, predicts)| **predicts && !**failed).count();
+                if false_alarms * 10 > failed.len() {
                     continue;
                 }
-                let strays = outcomes.strays(&found.says);
-                if varies && follows(&feature.answers) && by_order <= strays {
+                let mispredicted = outcomes.mispredicted(&found.predicts);
+                if varies && is_monotonic(&feature.samples) && by_order <= mispredicted {
                     all.like_clocks = true;
                     continue;
                 }
-                all.found.extend(candidate(runs, key, line, &name, &features, feature, found));
+                all.found.extend(candidate(runs, thread, line, &name, &features, feature, found));
             }
         }
     }
-    let looked_at = looked_at.len() as f64;
-    all.found.iter_mut().for_each(|one| one.chance = (one.chance * looked_at).min(1.0));
+    let examined = examined.len() as f64;
+    all.found.iter_mut().for_each(|one| one.p_value = (one.p_value * examined).min(1.0));
     all
 }
 
-/// By line and name, what was seen in each run.
-fn gather(runs: &Runs<'_>, key: usize) -> HashMap<Name, Vec<Vec<Moment>>> {
-    let mut gathered: HashMap<Name, Vec<Vec<Moment>>> = HashMap::new();
-    let past = runs.past_failure(key);
+/// By line and name: the values seen in each run.
+fn values_by_name(runs: &AlignedRuns<'_>, thread: usize) -> HashMap<Name, Vec<Vec<TimedValue>>> {
+    let mut gathered: HashMap<Name, Vec<Vec<TimedValue>>> = HashMap::new();
+    let past = runs.past_failure(thread);
     for run in 0..runs.all.len() {
-        let values = runs.id(run, key).map_or(Vec::new(), |id| runs.traces.values(id));
+        let values = runs.id(run, thread).map_or(Vec::new(), |id| runs.traces.values(id));
         let of = values.len() as f64;
         for (nth, seen) in values.into_iter().enumerate() {
             let at = seen.at as f64 - BEFORE_NEXT + nth as f64 / of * BEFORE_NEXT / 2.0;
@@ -78,47 +81,48 @@ fn gather(runs: &Runs<'_>, key: usize) -> HashMap<Name, Vec<Vec<Moment>>> {
             all[run].push((at, seen.text));
         }
     }
-    // What is always the same, as most is, need not be looked at.
+    // Most values are always the same and need no examination.
     gathered.retain(|_, seen| seen.iter().any(|run| !same(run, &seen[0])));
     gathered
 }
 
-fn same(one: &[Moment], other: &[Moment]) -> bool {
+fn same(one: &[TimedValue], other: &[TimedValue]) -> bool {
     one.iter().map(|(_, text)| text).eq(other.iter().map(|(_, text)| text))
 }
 
-/// A fingerprint of which runs have the same answer (and of their order), and whether most answers differ. None: all are the same.
-fn ranks(answers: &[Option<Answer>]) -> Option<(u64, bool)> {
-    let mut known: Vec<&Is> = Vec::new();
-    for is in answers.iter().flatten().map(|answer| &answer.is) {
-        if !known.contains(&is) {
-            known.push(is);
+/// Fingerprint of which runs share a value (and of the order of values), and whether most values
+/// differ. `None`: all are equal.
+fn fingerprint(samples: &[Option<FeatureSample>]) -> Option<(u64, bool)> {
+    let mut distinct: Vec<&FeatureValue> = Vec::new();
+    for is in samples.iter().flatten().map(|sample| &sample.value) {
+        if !distinct.contains(&is) {
+            distinct.push(is);
         }
     }
-    let absent = answers.iter().any(Option::is_none);
-    if known.len() + usize::from(absent) < 2 || known.is_empty() {
+    let absent = samples.iter().any(Option::is_none);
+    if distinct.len() + usize::from(absent) < 2 || distinct.is_empty() {
         return None;
     }
-    let varies = known.len() * 2 > answers.len();
-    known.sort_by(|one, other| match (one, other) {
-        (Is::Number(one), Is::Number(other)) => one.total_cmp(other),
-        _ => std::cmp::Ordering::Equal, // Words stay in the order in which they came.
+    let varies = distinct.len() * 2 > samples.len();
+    distinct.sort_by(|one, other| match (one, other) {
+        (FeatureValue::Number(one), FeatureValue::Number(other)) => one.total_cmp(other),
+        _ => std::cmp::Ordering::Equal, // Words keep the order in which they appeared.
     });
     let mut hash = DefaultHasher::new();
-    for answer in answers {
-        answer.as_ref().and_then(|answer| known.iter().position(|is| **is == answer.is)).hash(&mut hash);
+    for sample in samples {
+        sample.as_ref().and_then(|sample| distinct.iter().position(|is| **is == sample.value)).hash(&mut hash);
     }
     Some((hash.finish(), varies))
 }
 
-/// Whether the answers rise, or fall, from run to run.
-fn follows(answers: &[Option<Answer>]) -> bool {
-    let numbers: Vec<f64> = answers
+/// Whether the values rise or fall from run to run.
+fn is_monotonic(samples: &[Option<FeatureSample>]) -> bool {
+    let numbers: Vec<f64> = samples
         .iter()
         .flatten()
-        .filter_map(|answer| match answer.is {
-            Is::Number(number) => Some(number),
-            Is::Word(_) => None,
+        .filter_map(|sample| match sample.value {
+            FeatureValue::Number(number) => Some(number),
+            FeatureValue::Word(_) => None,
         })
         .collect();
     let steps = numbers.len().saturating_sub(1);
@@ -127,68 +131,81 @@ fn follows(answers: &[Option<Answer>]) -> bool {
 }
 
 fn candidate(
-    runs: &Runs<'_>,
-    key: usize,
+    runs: &AlignedRuns<'_>,
+    thread: usize,
     line: LineId,
     name: &str,
     all: &[Feature],
     feature: &Feature,
-    found: Found,
+    found: ValueSplitRule,
 ) -> Option<Candidate> {
-    // That something never came to be so is not seen at any moment.
-    let never = match (feature.about.which, &found.test) {
-        (Which::Largest, test) => !matches!(test, Test::AtLeast(..)),
-        (Which::Smallest, test) => !matches!(test, Test::AtMost(..)),
+    // That something never happened is not visible at any position.
+    let never = match (feature.kind.which, &found.rule) {
+        (Occurrence::Largest, rule) => !matches!(rule, SplitRule::AtLeast(..)),
+        (Occurrence::Smallest, rule) => !matches!(rule, SplitRule::AtMost(..)),
         _ => false,
     };
     if never {
         return None;
     }
-    let at: Vec<Option<f64>> = (0..runs.all.len()).map(|run| moment(runs, key, run, feature, all)).collect();
-    let when = Candidate::moment(runs, key, &found.says, &at)?;
-    let what = words(name, &feature.about, &found.test);
+    let at: Vec<Option<f64>> = (0..runs.all.len()).map(|run| moment(runs, thread, run, feature, all)).collect();
+    let when = Candidate::moment(runs, thread, &found.predicts, &at)?;
+    let what = sentence(name, &feature.kind, &found.rule);
     let value = Some(ValueSplit {
         name: name.to_owned(),
         failing: examples(runs, feature, true),
         passing: examples(runs, feature, false),
     });
-    let shown = feature.answers.iter().map(|answer| answer.as_ref().map(|answer| answer.shown.clone())).collect();
-    let Found { says, chance, .. } = found;
-    Some(Candidate { how: DivergenceKind::Value, key, line, to: None, says, at, when, chance, what, value, shown })
+    let shown = feature.samples.iter().map(|sample| sample.as_ref().map(|sample| sample.shown.clone())).collect();
+    let ValueSplitRule { predicts, p_value, .. } = found;
+    Some(Candidate {
+        how: DivergenceKind::Value,
+        thread,
+        line,
+        to: None,
+        predicts,
+        at,
+        when,
+        p_value,
+        what,
+        value,
+        shown,
+    })
 }
 
-/// When the answer of a run was there. That one is the last is known at the end, unless no passing run has it at that time.
-fn moment(runs: &Runs<'_>, key: usize, run: usize, feature: &Feature, all: &[Feature]) -> Option<f64> {
-    let answer = feature.answers[run].as_ref()?;
-    let About { which: Which::Last, aspect } = &feature.about else { return Some(answer.at) };
-    let is_it = |one: &&Feature| one.about.aspect == *aspect && matches!(one.about.which, Which::Time(_));
+/// Position at which the value of a run was distinct. That an occurrence is the last is distinct at
+/// the end, unless no passing run has that value at that time.
+fn moment(runs: &AlignedRuns<'_>, thread: usize, run: usize, feature: &Feature, all: &[Feature]) -> Option<f64> {
+    let sample = feature.samples[run].as_ref()?;
+    let FeatureKind { which: Occurrence::Last, aspect } = &feature.kind else { return Some(sample.at) };
+    let is_it = |one: &&Feature| one.kind.aspect == *aspect && matches!(one.kind.which, Occurrence::Time(_));
     let at_the_time =
-        all.iter().filter(is_it).find(|one| one.answers[run].as_ref().is_some_and(|it| it.at == answer.at));
+        all.iter().filter(is_it).find(|one| one.samples[run].as_ref().is_some_and(|it| it.at == sample.at));
     let same = |other: usize| {
-        let theirs = at_the_time.and_then(|one| one.answers[other].as_ref());
-        !runs.all[other].failed && theirs.is_some_and(|theirs| theirs.is == answer.is)
+        let theirs = at_the_time.and_then(|one| one.samples[other].as_ref());
+        !runs.all[other].failed && theirs.is_some_and(|theirs| theirs.value == sample.value)
     };
     let passes_so = at_the_time.is_none() || (0..runs.all.len()).any(same);
-    Some(if passes_so { runs.strand(run, key)?.events as f64 } else { answer.at })
+    Some(if passes_so { runs.thread_trace(run, thread)?.events as f64 } else { sample.at })
 }
 
-/// A range of numbers, or the most frequent of other values.
-fn examples(runs: &Runs<'_>, feature: &Feature, failed: bool) -> Vec<String> {
-    let answers = feature.answers.iter().zip(runs.all).filter(|(_, run)| run.failed == failed);
-    let answers: Vec<&Answer> = answers.filter_map(|(answer, _)| answer.as_ref()).collect();
+/// A range of numbers, or the most frequent other values.
+fn examples(runs: &AlignedRuns<'_>, feature: &Feature, failed: bool) -> Vec<String> {
+    let samples = feature.samples.iter().zip(runs.all).filter(|(_, run)| run.failed == failed);
+    let samples: Vec<&FeatureSample> = samples.filter_map(|(sample, _)| sample.as_ref()).collect();
     let mut counted: Vec<(&str, usize)> = Vec::new();
-    for answer in &answers {
-        match counted.iter_mut().find(|(text, _)| *text == &*answer.shown) {
+    for sample in &samples {
+        match counted.iter_mut().find(|(text, _)| *text == &*sample.shown) {
             Some((_, times)) => *times += 1,
-            None => counted.push((&answer.shown, 1)),
+            None => counted.push((&sample.shown, 1)),
         }
     }
-    let number = |answer: &&&Answer| match answer.is {
-        Is::Number(number) => number,
-        Is::Word(_) => f64::NAN,
+    let number = |sample: &&&FeatureSample| match sample.value {
+        FeatureValue::Number(number) => number,
+        FeatureValue::Word(_) => f64::NAN,
     };
-    let by = |one: &&&Answer, other: &&&Answer| number(one).total_cmp(&number(other));
-    match (answers.iter().min_by(by), answers.iter().max_by(by)) {
+    let by = |one: &&&FeatureSample, other: &&&FeatureSample| number(one).total_cmp(&number(other));
+    match (samples.iter().min_by(by), samples.iter().max_by(by)) {
         (Some(least), Some(most)) if counted.len() > EXAMPLES && !number(&most).is_nan() => {
             vec![format!("{} – {}", short(&least.shown), short(&most.shown))]
         }
@@ -199,7 +216,7 @@ fn examples(runs: &Runs<'_>, feature: &Feature, failed: bool) -> Vec<String> {
     }
 }
 
-/// A number with no more digits behind its point than anybody reads.
+/// Limits a number to the decimals that people read.
 fn short(text: &str) -> String {
     match text.parse::<f64>() {
         Ok(number) if number.abs() >= 0.01 && text.split('.').nth(1).is_some_and(|digits| digits.len() > 4) => {
@@ -209,40 +226,40 @@ fn short(text: &str) -> String {
     }
 }
 
-/// What is so in failing runs: `jitter ≥ 0.93`.
-fn words(name: &str, about: &About, test: &Test) -> String {
+/// What holds in failing runs, such as `jitter ≥ 0.93`.
+fn sentence(name: &str, kind: &FeatureKind, rule: &SplitRule) -> String {
     let name = if name == RETURNS { "what is returned" } else { name };
-    let which = match about.which {
-        Which::Only | Which::Time(1) => String::new(),
-        Which::Time(time) => format!(" the {} time", nth(time)),
-        Which::Last => " at last".to_owned(),
-        Which::Largest | Which::Smallest => " at some time".to_owned(),
+    let which = match kind.which {
+        Occurrence::Only | Occurrence::Time(1) => String::new(),
+        Occurrence::Time(time) => format!(" the {} time", nth(time)),
+        Occurrence::Last => " at last".to_owned(),
+        Occurrence::Largest | Occurrence::Smallest => " at some time".to_owned(),
     };
-    let of = match &about.aspect {
+    let of = match &kind.aspect {
         Aspect::Length => format!("the number of items of {name}{which}"),
         Aspect::First => format!("the first item of {name}{which}"),
         Aspect::InOrder => format!("the items of {name}{which}"),
         Aspect::Itself | Aspect::AgainstBefore | Aspect::Has(_) => format!("{name}{which}"),
     };
-    match (test, &about.aspect) {
-        (Test::AtLeast(below, least), _) => format!("{of} ≥ {}", between(*least, *below)),
-        (Test::AtMost(most, above), _) => format!("{of} ≤ {}", between(*most, *above)),
-        (Test::Between(low, high), _) => format!("{of} from {low} to {high}"),
-        (Test::Outside(low, high), _) => format!("{of} below {low} or above {high}"),
-        (Test::OneOf(words), Aspect::AgainstBefore) => match words.iter().any(|word| &**word == "the same") {
+    match (rule, &kind.aspect) {
+        (SplitRule::AtLeast(below, least), _) => format!("{of} ≥ {}", shortest_between(*least, *below)),
+        (SplitRule::AtMost(most, above), _) => format!("{of} ≤ {}", shortest_between(*most, *above)),
+        (SplitRule::Between(low, high), _) => format!("{of} from {low} to {high}"),
+        (SplitRule::Outside(low, high), _) => format!("{of} below {low} or above {high}"),
+        (SplitRule::OneOf(words), Aspect::AgainstBefore) => match words.iter().any(|word| &**word == "the same") {
             true if words.len() == 1 => format!("{of} is the same as before"),
             false if words.len() == 2 => format!("{of} is not the same as before"),
             _ => format!("{of} is {} than before", words[0]),
         },
-        (Test::OneOf(words), Aspect::Has(item)) => match &*words[0] == "yes" {
+        (SplitRule::OneOf(words), Aspect::Has(item)) => match &*words[0] == "yes" {
             true => format!("{of} has {item}"),
             false => format!("{of} does not have {item}"),
         },
-        (Test::OneOf(words), Aspect::InOrder) => match &*words[0] == "in order" {
+        (SplitRule::OneOf(words), Aspect::InOrder) => match &*words[0] == "in order" {
             true => format!("{of} are in rising order"),
             false => format!("{of} are not in rising order"),
         },
-        (Test::OneOf(words), _) => match &words[..] {
+        (SplitRule::OneOf(words), _) => match &words[..] {
             [one] => format!("{of} is {one}"),
             several if several.len() <= EXAMPLES => format!("{of} is one of {}", several.join(", ")),
             several => format!("{of} is one of {} values, such as {}", several.len(), several[0]),

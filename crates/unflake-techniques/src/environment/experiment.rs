@@ -9,22 +9,21 @@ use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
 
 use unflake_model::{
-    Attempt, Detail, Factor, FactorKind, Finding, Isolation, Layer, LayerFacts, Observation, Session, TestId,
-    UntriedFactor,
+    Attempt, Detail, Factor, FactorKind, Finding, Isolation, Layer, Observation, Session, TestId, UntriedFactor,
 };
 
-use crate::Technique;
 use crate::environment::findings::findings;
 use crate::environment::threshold::{Edge, edge};
 use crate::environment::trials::{Bench, Book, Run, World, before, order_of};
-use crate::search::minimize::{self, Found, Trial};
-use crate::search::scheduler::{Desk, Work};
-use crate::search::select::chosen;
-use crate::stats::rate_difference::{Failures, corrected, less_often, more_often};
+use crate::search::minimize::{self, Minimized, Oracle};
+use crate::search::scheduler::{Scheduler, SearchTask};
+use crate::search::select::select_tests;
+use crate::stats::failure_rate::{FailureCount, corrected, less_often, more_often};
+use crate::{Recordings, Technique};
 
 /// How often the baseline is run to begin with, and then once more; the uncontrolled world as often as both.
 const PART: u32 = 5;
-/// How often every other world is run first, those that work through time more often; and how often more where that looks different.
+/// How often every other world is run first, those that task through time more often; and how often more where that looks different.
 const FIRST: u32 = 3;
 const FIRST_IN_TIME: u32 = 5;
 /// Where every run has a process to itself.
@@ -68,12 +67,11 @@ pub struct ExperimentConfig {
 
 pub struct Experiment {
     asked: ExperimentConfig,
-    looks: Rc<RefCell<dyn LayerFacts>>,
     /// The tests that are meant.
     pub matching: Vec<TestId>,
     /// All, as the runner lists them.
     tests: Vec<TestId>,
-    work: Option<Work>,
+    task: Option<SearchTask>,
     book: Rc<RefCell<Book>>,
     outcome: Rc<RefCell<Outcome>>,
 }
@@ -92,16 +90,16 @@ pub(crate) struct Effect {
     pub(crate) factors: Vec<Factor>,
     /// Whether it fails more often there than at the baseline.
     pub(crate) fails: bool,
-    pub(crate) there: Failures,
-    pub(crate) baseline: Failures,
+    pub(crate) there: FailureCount,
+    pub(crate) baseline: FailureCount,
     pub(crate) chance: f64,
     pub(crate) edge: Option<Edge>,
 }
 
 impl Experiment {
-    pub fn new(asked: ExperimentConfig, looks: Rc<RefCell<dyn LayerFacts>>) -> Self {
-        let (matching, tests, work) = (Vec::new(), Vec::new(), None);
-        Self { asked, looks, matching, tests, work, book: Rc::default(), outcome: Rc::default() }
+    pub fn new(asked: ExperimentConfig) -> Self {
+        let (matching, tests, task) = (Vec::new(), Vec::new(), None);
+        Self { asked, matching, tests, task, book: Rc::default(), outcome: Rc::default() }
     }
 
     /// How many runs were made, those of an earlier experiment that this one went on from among them.
@@ -115,7 +113,7 @@ impl Experiment {
     }
 
     fn begin(&mut self, tests: Vec<TestId>) {
-        self.matching = chosen(&tests, &self.asked.names).0;
+        self.matching = select_tests(&tests, &self.asked.names).tests;
         self.tests.clone_from(&tests);
         if self.matching.is_empty() || self.matching.len() > 1 && !self.asked.together {
             return;
@@ -128,9 +126,9 @@ impl Experiment {
             let run = Run { failed: told.then_some(failed), seconds: attempt.seconds, failing, attempts: Vec::new() };
             known.entry(factors.clone()).or_default().push_back(run);
         }
-        let desk = Desk::new(Isolation::Fork, self.asked.seconds);
+        let scheduler = Scheduler::new(Isolation::Fork, self.asked.seconds);
         let bench = Bench {
-            desk: desk.clone(),
+            scheduler: scheduler.clone(),
             book: self.book.clone(),
             unit: self.matching.clone(),
             tests,
@@ -141,27 +139,27 @@ impl Experiment {
             alone: Cell::new(false),
         };
         let (plan, mixes) = (self.asked.plan.clone(), self.asked.mixes.clone());
-        self.work = Some(Work::new(desk, conduct(bench, plan, mixes, self.outcome.clone())));
+        self.task = Some(SearchTask::new(scheduler, conduct(bench, plan, mixes, self.outcome.clone())));
     }
 }
 
 impl Technique for Experiment {
-    fn hear(&mut self, observation: &Observation) {
+    fn observe(&mut self, observation: &Observation, _: Recordings<'_>) {
         if let Observation::Listed { tests, .. } = observation {
             self.begin(tests.iter().map(|test| test.id.clone()).collect());
         }
-        if let Some(work) = &mut self.work {
-            work.hear(observation);
+        if let Some(task) = &mut self.task {
+            task.observe(observation);
         }
     }
 
-    fn ask(&mut self) -> Vec<Session> {
-        self.work.as_mut().map_or(Vec::new(), Work::ask)
+    fn next_sessions(&mut self, _: Recordings<'_>) -> Vec<Session> {
+        self.task.as_mut().map_or(Vec::new(), SearchTask::next_sessions)
     }
 
-    fn findings(&self) -> Vec<Finding> {
-        let looks = self.looks.borrow();
-        let mut found = findings(&self.matching, &self.asked, &self.book.borrow(), &self.outcome.borrow(), &*looks);
+    fn findings(&self, recordings: Recordings<'_>) -> Vec<Finding> {
+        let mut found =
+            findings(&self.matching, &self.asked, &self.book.borrow(), &self.outcome.borrow(), recordings.layers);
         for finding in &mut found {
             let Detail::Factor(influence) = &finding.detail else { continue };
             let first = order_of(&influence.setting).map(|order| before(&self.tests, &self.matching, order));
@@ -276,8 +274,8 @@ fn suspects(bench: &Bench, singles: &[World]) -> Vec<World> {
 async fn make_sure(bench: &Bench, suspects: Vec<World>) -> Vec<Effect> {
     let usual = bench.failures(&World::BASELINE);
     let directions: Vec<bool> = suspects.iter().map(|world| bench.failures(world).share() > usual.share()).collect();
-    let mut there = vec![Failures::default(); suspects.len()];
-    let mut baseline = Failures::default();
+    let mut there = vec![FailureCount::default(); suspects.len()];
+    let mut baseline = FailureCount::default();
     let mut sure: Vec<Option<Effect>> = vec![None; suspects.len()];
     for look in LOOKS {
         while baseline.runs < look && sure.iter().any(Option::is_none) {
@@ -285,12 +283,12 @@ async fn make_sure(bench: &Bench, suspects: Vec<World>) -> Vec<Effect> {
             let open: Vec<usize> = open.collect();
             let worlds = [World::BASELINE].into_iter().chain(open.iter().map(|at| suspects[*at].clone()));
             let turn: Vec<(World, u32)> = worlds.map(|world| (world, TURN)).collect();
-            let heard = bench.run(&turn).await;
-            baseline = sum(baseline, heard[0]);
-            for (at, heard) in open.iter().zip(&heard[1..]) {
-                there[*at] = sum(there[*at], *heard);
+            let attempt = bench.run(&turn).await;
+            baseline = sum(baseline, attempt[0]);
+            for (at, attempt) in open.iter().zip(&attempt[1..]) {
+                there[*at] = sum(there[*at], *attempt);
             }
-            if heard.iter().all(|heard| heard.runs == 0) || bench.is_over() {
+            if attempt.iter().all(|attempt| attempt.runs == 0) || bench.is_over() {
                 break;
             }
         }
@@ -319,8 +317,8 @@ async fn make_sure(bench: &Bench, suspects: Vec<World>) -> Vec<Effect> {
     sure.into_iter().flatten().collect()
 }
 
-fn sum(one: Failures, other: Failures) -> Failures {
-    Failures::new(one.failed + other.failed, one.runs + other.runs)
+fn sum(one: FailureCount, other: FailureCount) -> FailureCount {
+    FailureCount::new(one.failed + other.failed, one.runs + other.runs)
 }
 
 /// Lists of factors that are tried for whether the test fails under all of them together.
@@ -330,10 +328,10 @@ struct Together<'a> {
     fails: bool,
 }
 
-impl Trial<Factor> for Together<'_> {
-    const GROWS: bool = false;
+impl Oracle<Factor> for Together<'_> {
+    const COST_GROWS: bool = false;
 
-    async fn shows(&self, lists: Vec<(Vec<Factor>, usize)>) -> Vec<bool> {
+    async fn reproduces(&self, lists: Vec<(Vec<Factor>, usize)>) -> Vec<bool> {
         let wanted: Vec<(World, u32)> = lists.into_iter().map(|(list, _)| (World::With(list), MIXED)).collect();
         let missing: Vec<(World, u32)> =
             wanted.iter().filter(|(world, _)| self.bench.failures(world).runs < MIXED).cloned().collect();
@@ -341,7 +339,7 @@ impl Trial<Factor> for Together<'_> {
         wanted.iter().map(|(world, _)| (self.bench.failures(world).share() > 0.5) == self.fails).collect()
     }
 
-    fn is_over(&self) -> bool {
+    fn out_of_time(&self) -> bool {
         self.bench.is_over()
     }
 }
@@ -349,7 +347,7 @@ impl Trial<Factor> for Together<'_> {
 /// The smallest combinations that make it fail, of worlds in which everything is set otherwise at once.
 async fn combinations(bench: &Bench, mixes: Vec<Vec<Factor>>) -> Vec<World> {
     let trial = Together { bench, fails: true };
-    let shows = trial.shows(mixes.iter().map(|mix| (mix.clone(), 0)).collect()).await;
+    let shows = trial.reproduces(mixes.iter().map(|mix| (mix.clone(), 0)).collect()).await;
     let mut found: Vec<World> = Vec::new();
     for (mix, _) in mixes.into_iter().zip(shows).filter(|(_, shows)| *shows) {
         // One of the same kinds is enough.
@@ -357,7 +355,7 @@ async fn combinations(bench: &Bench, mixes: Vec<Vec<Factor>>) -> Vec<World> {
         if found.iter().any(|known| known.differs_in().iter().all(|factor| has(factor.kind()))) {
             continue;
         }
-        if let Found::Smallest(list) = minimize::smallest(mix, true, &trial).await {
+        if let Minimized::Minimal(list) = minimize::minimize(mix, true, &trial).await {
             found.push(World::With(list));
         }
     }
@@ -399,9 +397,9 @@ async fn narrowed(bench: &Bench, effect: Effect) -> Effect {
         return effect;
     }
     let trial = Together { bench, fails: effect.fails };
-    match minimize::smallest(effect.factors.clone(), true, &trial).await {
-        Found::Smallest(factors) | Found::Smaller(factors) => Effect { factors, ..effect },
-        Found::Nothing | Found::Untried => effect,
+    match minimize::minimize(effect.factors.clone(), true, &trial).await {
+        Minimized::Minimal(factors) | Minimized::Reduced(factors) => Effect { factors, ..effect },
+        Minimized::NotReproduced | Minimized::Untried => effect,
     }
 }
 

@@ -8,8 +8,9 @@ use unflake_model::{
 use crate::environment::experiment::{Effect, ExperimentConfig, Outcome};
 use crate::environment::threshold::{Again, Edge};
 use crate::environment::trials::{Book, Row, Run, World};
-use crate::stats::rate_difference::{Failures, differs};
-use crate::variance::entropy::{entropy, false_positives, groups, inconsistent, wilson};
+use crate::stats::binomial::wilson;
+use crate::stats::failure_rate::{FailureCount, differs};
+use crate::variance::entropy::{entropy, false_positives, groups, inconsistent};
 
 const DAY: i64 = 24 * 3600;
 /// So many of the tests that fail are named.
@@ -97,7 +98,7 @@ fn nothing(book: &Book) -> Influence {
     }
 }
 
-pub(crate) fn rate(failures: Failures) -> Rate {
+pub(crate) fn rate(failures: FailureCount) -> Rate {
     let (low, high) = wilson(failures.failed, failures.runs);
     Rate { seen: failures.failed, of: failures.runs, low, high }
 }
@@ -207,7 +208,7 @@ fn who(effect: &Effect, tests: &[TestId], book: &Book) -> String {
     if tests.len() > 1 { format!("; it is {}{more}", names.join(", ")) } else { String::new() }
 }
 
-fn seldom(usual: Failures) -> String {
+fn seldom(usual: FailureCount) -> String {
     match usual.failed {
         0 => format!("passes ({} of {})", usual.runs, usual.runs),
         failed => format!("less often ({failed} of {})", usual.runs),

@@ -4,7 +4,7 @@ use unflake_model::{ClockSetting, Factor, FactorKind, Moment, Network};
 
 use crate::environment::experiment::Effect;
 use crate::environment::trials::{Bench, World};
-use crate::search::scheduler::together;
+use crate::search::scheduler::join_all;
 
 /// How often a setting is tried: where it has done the same every time, and where it has not.
 const CLEAR: u32 = 2;
@@ -123,7 +123,7 @@ async fn dates(probe: &Probe<'_>, here: i64) -> Option<Edge> {
         Factor::Date(ClockSetting::At(_)) => factor.number(),
         _ => None,
     })? as i64;
-    let edges = together(vec![first_beyond(probe, here, baseline, -1), first_beyond(probe, here, baseline, 1)]).await;
+    let edges = join_all(vec![first_beyond(probe, here, baseline, -1), first_beyond(probe, here, baseline, 1)]).await;
     let [from, until] = edges[..] else { return None };
     let again = match (from, until) {
         (Some(from), Some(until)) if until - from <= DAY => again(probe, here).await,

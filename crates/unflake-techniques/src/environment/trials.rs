@@ -6,9 +6,9 @@ use std::rc::Rc;
 
 use unflake_model::{Factor, FactorKind, Purpose, TestId};
 
-use crate::order::order_cover::Chance;
-use crate::search::scheduler::{Answer, Desk, Question};
-use crate::stats::rate_difference::Failures;
+use crate::search::rng::SeededRng;
+use crate::search::scheduler::{Scheduler, SessionRequest, SessionResult};
+use crate::stats::failure_rate::FailureCount;
 
 /// Before the test, of an order, at most so many others are run.
 const BEFORE: usize = 300;
@@ -59,7 +59,7 @@ pub(crate) struct Row {
 }
 
 impl Row {
-    pub(crate) fn failures(&self) -> Failures {
+    pub(crate) fn failures(&self) -> FailureCount {
         failures(&self.runs)
     }
 
@@ -68,9 +68,9 @@ impl Row {
     }
 }
 
-fn failures(runs: &[Run]) -> Failures {
+fn failures(runs: &[Run]) -> FailureCount {
     let told = runs.iter().filter_map(|run| run.failed);
-    told.fold(Failures::default(), |sum, failed| Failures::new(sum.failed + u32::from(failed), sum.runs + 1))
+    told.fold(FailureCount::default(), |sum, failed| FailureCount::new(sum.failed + u32::from(failed), sum.runs + 1))
 }
 
 /// All that has been run, in the order in which worlds were first tried.
@@ -93,13 +93,13 @@ impl Book {
         &mut self.rows[at]
     }
 
-    pub(crate) fn failures(&self, world: &World) -> Failures {
-        self.row(world).map_or(Failures::default(), Row::failures)
+    pub(crate) fn failures(&self, world: &World) -> FailureCount {
+        self.row(world).map_or(FailureCount::default(), Row::failures)
     }
 }
 
 pub(crate) struct Bench {
-    pub(crate) desk: Desk,
+    pub(crate) scheduler: Scheduler,
     pub(crate) book: Rc<RefCell<Book>>,
     /// What is looked into: a test, or several that are run together.
     pub(crate) unit: Vec<TestId>,
@@ -125,7 +125,7 @@ impl Bench {
     }
 
     /// Makes so many runs in each of these worlds. What came of them, in the order of the worlds; fewer where no more could be made.
-    pub(crate) async fn run(&self, wanted: &[(World, u32)]) -> Vec<Failures> {
+    pub(crate) async fn run(&self, wanted: &[(World, u32)]) -> Vec<FailureCount> {
         if !self.alone.get() {
             return self.run_together(wanted).await;
         }
@@ -136,8 +136,8 @@ impl Bench {
         found
     }
 
-    async fn run_together(&self, wanted: &[(World, u32)]) -> Vec<Failures> {
-        let mut questions = Vec::new();
+    async fn run_together(&self, wanted: &[(World, u32)]) -> Vec<FailureCount> {
+        let mut requests = Vec::new();
         let mut news: Vec<Vec<Run>> = vec![Vec::new(); wanted.len()];
         for (at, (world, runs)) in wanted.iter().enumerate() {
             let factors = self.factors(world);
@@ -148,20 +148,20 @@ impl Bench {
                 news[at].extend(known.drain(..taken));
             }
             let cannot = self.book.borrow().row(world).is_some_and(|row| row.cannot.is_some());
-            let room = self.left().saturating_sub(questions.len() as u32);
+            let room = self.left().saturating_sub(requests.len() as u32);
             let missing = if cannot { 0 } else { missing.min(room) };
-            questions.extend((0..missing).map(|_| (at, self.question(world, factors.clone()))));
+            requests.extend((0..missing).map(|_| (at, self.request(world, factors.clone()))));
         }
-        let (places, questions): (Vec<usize>, Vec<Question>) = questions.into_iter().unzip();
-        let answers = if questions.is_empty() { Vec::new() } else { self.desk.ask(questions).await };
+        let (places, requests): (Vec<usize>, Vec<SessionRequest>) = requests.into_iter().unzip();
+        let results = if requests.is_empty() { Vec::new() } else { self.scheduler.run(requests).await };
         let mut book = self.book.borrow_mut();
-        for (at, answer) in places.into_iter().zip(answers) {
+        for (at, result) in places.into_iter().zip(results) {
             let (world, row) = (&wanted[at].0, &mut news[at]);
-            match self.run_of(&answer) {
+            match self.run_of(&result) {
                 Some(run) => row.push(run),
                 None if row.is_empty() && book.row_mut(world).runs.is_empty() => {
                     book.row_mut(world).cannot =
-                        Some(answer.why.clone().unwrap_or_else(|| "it did not run".to_owned()));
+                        Some(result.reason.clone().unwrap_or_else(|| "it did not run".to_owned()));
                 }
                 None => {}
             }
@@ -177,36 +177,36 @@ impl Bench {
         news.iter().map(|runs| failures(runs)).collect()
     }
 
-    fn question(&self, world: &World, factors: Vec<Factor>) -> Question {
+    fn request(&self, world: &World, factors: Vec<Factor>) -> SessionRequest {
         let tests = order_of(&factors).map_or(Vec::new(), |order| before(&self.tests, &self.unit, order));
         let drawn = world.kind() == Some(FactorKind::RandomSeed);
-        Question {
-            anew: drawn || self.anew.get(),
+        SessionRequest {
+            new_process: drawn || self.anew.get(),
             under: Some(factors),
-            ..Question::new(Purpose::Factor, [tests, self.unit.clone()].concat())
+            ..SessionRequest::new(Purpose::Factor, [tests, self.unit.clone()].concat())
         }
     }
 
     /// None: it did not come to its end.
-    fn run_of(&self, answer: &Answer) -> Option<Run> {
-        let ours = answer.attempts.iter().filter(|heard| self.unit.contains(&heard.test));
+    fn run_of(&self, result: &SessionResult) -> Option<Run> {
+        let ours = result.attempts.iter().filter(|attempt| self.unit.contains(&attempt.test));
         let mut run = Run { failed: None, seconds: 0.0, failing: Vec::new(), attempts: Vec::new() };
-        for heard in ours {
-            run.seconds += heard.seconds;
-            run.attempts.push(heard.number);
-            if heard.outcome.is_failure() {
-                run.failing.push(heard.test.clone());
+        for attempt in ours {
+            run.seconds += attempt.seconds;
+            run.attempts.push(attempt.index);
+            if attempt.outcome.is_failure() {
+                run.failing.push(attempt.test.clone());
             }
-            if heard.outcome.is_failure() || heard.outcome.is_pass() {
+            if attempt.outcome.is_failure() || attempt.outcome.is_pass() {
                 run.failed = Some(!run.failing.is_empty());
             }
         }
         let is_ours = |test: &TestId| self.unit.contains(test);
-        let whole = !answer.left.iter().any(is_ours) && answer.attempts.iter().any(|heard| is_ours(&heard.test));
+        let whole = !result.not_run.iter().any(is_ours) && result.attempts.iter().any(|attempt| is_ours(&attempt.test));
         whole.then_some(run)
     }
 
-    pub(crate) fn failures(&self, world: &World) -> Failures {
+    pub(crate) fn failures(&self, world: &World) -> FailureCount {
         self.book.borrow().failures(world)
     }
 
@@ -216,7 +216,7 @@ impl Bench {
     }
 
     fn left(&self) -> u32 {
-        if self.desk.is_late() { 0 } else { self.budget.saturating_sub(self.book.borrow().made) }
+        if self.scheduler.out_of_time() { 0 } else { self.budget.saturating_sub(self.book.borrow().made) }
     }
 
     pub(crate) fn is_over(&self) -> bool {
@@ -242,7 +242,7 @@ pub(crate) fn before(tests: &[TestId], unit: &[TestId], order: u64) -> Vec<TestI
     match order {
         0 => {}
         1 => tests.reverse(),
-        seed => Chance(seed).shuffle(&mut tests),
+        seed => SeededRng(seed).shuffle(&mut tests),
     }
     let before: Vec<TestId> = tests.into_iter().take_while(|test| !unit.contains(test)).collect();
     before[before.len().saturating_sub(BEFORE)..].to_vec()

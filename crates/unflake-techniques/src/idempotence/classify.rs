@@ -1,34 +1,36 @@
-//! A test that did not pass both times, and what is said of it.
+//! Classifies tests that did not pass twice, and words the findings.
 
 use unflake_model::{Detail, Failure, Finding, Isolation, Nio, NioKind, Outcome, Repeats, TestId};
 
-use crate::idempotence::nio::Book;
-use crate::leaked_state::proof::Conclusion;
-use crate::search::scheduler::{Answer, Heard};
+use crate::finding::finding;
+use crate::idempotence::nio::NioProgress;
+use crate::leaked_state::proof::StateConclusion;
+use crate::search::scheduler::{AttemptSummary, SessionResult};
 
+/// A test that did not pass twice.
 #[derive(Clone)]
-pub(crate) struct Case {
+pub(crate) struct NioSuspect {
     pub(crate) test: TestId,
-    /// How it ended twice in one environment, each time.
+    /// Outcomes of both runs in one environment, per repetition.
     pub(crate) twice: Vec<(Outcome, Outcome)>,
-    /// How it ended alone.
+    /// Outcomes alone.
     pub(crate) alone: Vec<Outcome>,
-    /// What it takes to see it: the test twice, after others of its group where they are needed.
+    /// The session that reproduces it: the test twice, after others of its group if needed.
     pub(crate) order: Vec<TestId>,
     pub(crate) second_failure: Option<Failure>,
-    pub(crate) state: Option<Conclusion>,
-    /// With nobody beside it, it passes.
-    pub(crate) only_beside_others: bool,
-    /// The weakest kind of fresh environment in which any of this was seen.
+    pub(crate) state: Option<StateConclusion>,
+    /// It passes when nothing runs in parallel.
+    pub(crate) only_in_parallel: bool,
+    /// The weakest isolation in which any of this was seen.
     pub(crate) fresh: Option<Isolation>,
 }
 
-/// A skip is neither.
-fn went(outcome: Outcome, well: bool) -> bool {
+/// A skip is neither a pass nor a failure.
+fn matches(outcome: Outcome, well: bool) -> bool {
     if well { outcome.is_pass() } else { outcome.is_failure() }
 }
 
-impl Case {
+impl NioSuspect {
     pub(crate) fn new(test: &TestId, twice: (Outcome, Outcome), order: Vec<TestId>) -> Self {
         Self {
             test: test.clone(),
@@ -37,65 +39,62 @@ impl Case {
             order,
             second_failure: None,
             state: None,
-            only_beside_others: false,
+            only_in_parallel: false,
             fresh: None,
         }
     }
 
-    pub(crate) fn rest_on<'a>(&mut self, attempts: impl IntoIterator<Item = &'a Heard>) {
-        self.fresh = attempts.into_iter().map(|heard| heard.origin).chain(self.fresh).max();
+    pub(crate) fn add_isolation<'a>(&mut self, attempts: impl IntoIterator<Item = &'a AttemptSummary>) {
+        self.fresh = attempts.into_iter().map(|attempt| attempt.origin).chain(self.fresh).max();
     }
 
-    /// None: it fails after others and not alone, which is no matter of running it twice.
-    pub(crate) fn kind(&self, book: &Book) -> Option<NioKind> {
+    /// `None`: it fails after others but not alone, which is not a matter of idempotence.
+    pub(crate) fn kind(&self, progress: &NioProgress) -> Option<NioKind> {
         let twice = |first: bool, second: bool| {
-            let same = |(one, two): &(Outcome, Outcome)| went(*one, first) && went(*two, second);
-            self.twice.iter().all(same) && self.alone.iter().all(|one| went(*one, first))
+            let same = |(one, two): &(Outcome, Outcome)| matches(*one, first) && matches(*two, second);
+            self.twice.iter().all(same) && self.alone.iter().all(|one| matches(*one, first))
         };
         let is_victim = self.order.len() > 2
             && self.twice.iter().all(|(one, _)| one.is_failure())
             && self.alone.iter().all(|one| one.is_pass());
-        let fails = twice(false, false) || self.is_torn_down_badly();
+        let fails = twice(false, false) || self.fails_in_tear_down();
         Some(match () {
-            () if is_victim || self.only_beside_others => return None,
+            () if is_victim || self.only_in_parallel => return None,
             () if twice(true, false) => NioKind::Nio,
             () if twice(false, true) => NioKind::Brittle,
-            () if fails && book.passed_in_suite.contains(&self.test) => NioKind::Brittle,
+            () if fails && progress.passed_in_suite.contains(&self.test) => NioKind::Brittle,
             () if fails => NioKind::Broken,
             () => NioKind::NonDeterministic,
         })
     }
 
-    /// Whatever run of it is the last one fails, be it the first: what comes after the last test of a class or a file is what fails.
-    fn is_torn_down_badly(&self) -> bool {
+    /// Whichever run is the last one fails, even if it is the first: the shared tear-down after the
+    /// last test of a class or file fails.
+    fn fails_in_tear_down(&self) -> bool {
         let last_fails = |(one, two): &(Outcome, Outcome)| one.is_pass() && two.is_failure();
         self.twice.iter().all(last_fails) && !self.alone.is_empty() && self.alone.iter().all(|one| one.is_failure())
     }
 
-    pub(crate) fn findings(&self, book: &Book) -> Vec<Finding> {
-        let Some(kind) = self.kind(book) else { return Vec::new() };
+    pub(crate) fn findings(&self, progress: &NioProgress) -> Vec<Finding> {
+        let Some(kind) = self.kind(progress) else { return Vec::new() };
         let (first, second) = (self.twice[0].0.is_pass(), self.twice[0].1.is_pass());
-        let same = self.twice.iter().filter(|(one, two)| went(*one, first) && went(*two, second));
+        let same = self.twice.iter().filter(|(one, two)| matches(*one, first) && matches(*two, second));
         let evidence = Repeats {
             seen: same.count() as u32,
             tried: self.twice.len() as u32,
             alone_passed: self.alone.iter().filter(|one| one.is_pass()).count() as u32,
             alone_tried: self.alone.len() as u32,
         };
-        let sentence = self.sentence(kind, &evidence, book);
+        let sentence = self.sentence(kind, &evidence, progress);
         let second_failure = self.second_failure.clone();
-        let found = Finding {
-            test: self.test.clone(),
-            detail: Detail::Nio(Nio { kind, mode: book.mode, evidence, fresh: self.fresh, second_failure }),
-            sentence,
-            repeat: None,
-            replay: if kind == NioKind::Nio { self.order.clone() } else { vec![self.test.clone()] },
-        };
+        let detail = Detail::Nio(Nio { kind, mode: progress.mode, evidence, fresh: self.fresh, second_failure });
+        let replay = if kind == NioKind::Nio { self.order.clone() } else { vec![self.test.clone()] };
+        let found = finding(&self.test, detail, sentence, replay);
         let state = self.state.iter().map(|state| state.finding(&self.test));
         std::iter::once(found).chain(state).collect()
     }
 
-    fn sentence(&self, kind: NioKind, evidence: &Repeats, book: &Book) -> String {
+    fn sentence(&self, kind: NioKind, evidence: &Repeats, progress: &NioProgress) -> String {
         let Repeats { seen, tried, alone_passed, alone_tried } = *evidence;
         let mut sentence = match kind {
             NioKind::Nio if self.order.len() > 2 => {
@@ -114,11 +113,11 @@ impl Case {
                 format!("fails at first and passes when it is run again in the same process ({seen} of {tried})")
             }
             NioKind::Brittle => {
-                let torn_down = self.is_torn_down_badly();
+                let torn_down = self.fails_in_tear_down();
                 let (failed, of) = if torn_down { (alone_tried - alone_passed, alone_tried) } else { (seen, tried) };
                 format!("fails alone ({failed} of {of}), though it passed in the suite")
             }
-            NioKind::Broken if self.is_torn_down_badly() => {
+            NioKind::Broken if self.fails_in_tear_down() => {
                 format!("fails whenever it is the last to run ({tried} times after itself, {alone_tried} times alone)")
             }
             NioKind::Broken => format!("fails whenever it runs ({tried} times twice, {alone_tried} times alone)"),
@@ -130,10 +129,11 @@ impl Case {
         };
         match (alone_tried, kind) {
             (0, _) => {
-                let why = if book.over { "it could not be repeated" } else { "the run ended before it was repeated" };
+                let why =
+                    if progress.over { "it could not be repeated" } else { "the run ended before it was repeated" };
                 sentence.push_str(&format!("; not confirmed: {why}"));
             }
-            (_, NioKind::Brittle | NioKind::Broken) if self.is_torn_down_badly() => {
+            (_, NioKind::Brittle | NioKind::Broken) if self.fails_in_tear_down() => {
                 sentence.push_str("; it is what follows the last test, such as a tear-down of their class, that fails");
             }
             (_, NioKind::Nio) => sentence.push_str(&format!("; passes alone ({alone_passed} of {alone_tried})")),
@@ -143,47 +143,49 @@ impl Case {
     }
 }
 
-/// Whatever of a group did not pass both times becomes a case.
-pub(crate) fn take_note(group: &[TestId], answer: &Answer, book: &mut Book) {
-    let attempts = &answer.attempts;
+/// Records every test of a group that did not pass both times.
+pub(crate) fn record_suspects(group: &[TestId], result: &SessionResult, progress: &mut NioProgress) {
+    let attempts = &result.attempts;
     for test in group {
-        let Some(at) = attempts.iter().position(|heard| heard.test == *test) else {
-            book.untried.push(test.clone());
+        let Some(at) = attempts.iter().position(|attempt| attempt.test == *test) else {
+            progress.untried.push(test.clone());
             continue;
         };
         let first = &attempts[at];
         if first.outcome == Outcome::Skipped {
             continue;
         }
-        // A process that did not come through the first run cannot show the second.
-        let second = attempts.get(at + 1).filter(|heard| heard.test == *test && heard.environment == first.environment);
+        // A process that did not survive the first run cannot show the second.
+        let second =
+            attempts.get(at + 1).filter(|attempt| attempt.test == *test && attempt.environment == first.environment);
         let Some(second) = second else {
             if first.outcome.is_failure() {
-                let mut case = Case::new(test, (first.outcome, first.outcome), vec![test.clone(), test.clone()]);
-                case.rest_on([first]);
-                book.cases.push(case);
+                let mut suspect =
+                    NioSuspect::new(test, (first.outcome, first.outcome), vec![test.clone(), test.clone()]);
+                suspect.add_isolation([first]);
+                progress.suspects.push(suspect);
             } else {
-                book.untried.push(test.clone());
+                progress.untried.push(test.clone());
             }
             continue;
         };
         if first.outcome.is_failure() || second.outcome.is_failure() {
             let order: Vec<TestId> = attempts[..=at + 1]
                 .iter()
-                .filter(|heard| heard.environment == first.environment)
-                .map(|heard| heard.test.clone())
+                .filter(|attempt| attempt.environment == first.environment)
+                .map(|attempt| attempt.test.clone())
                 .collect();
-            let mut case = Case::new(test, (first.outcome, second.outcome), order);
-            case.rest_on([first]);
-            case.second_failure.clone_from(&second.failure);
-            book.cases.push(case);
+            let mut suspect = NioSuspect::new(test, (first.outcome, second.outcome), order);
+            suspect.add_isolation([first]);
+            suspect.second_failure.clone_from(&second.failure);
+            progress.suspects.push(suspect);
         }
     }
 }
 
-/// How a test ended that came twice at the end of its session. A process that did not come through the first run shows no
-/// second one.
-pub(crate) fn last_two(attempts: &[Heard]) -> Option<(Outcome, Outcome)> {
+/// Outcomes of a test that ran twice at the end of its session. A process that did not survive the
+/// first run shows no second one.
+pub(crate) fn last_two(attempts: &[AttemptSummary]) -> Option<(Outcome, Outcome)> {
     match attempts {
         [.., one, two] if one.environment == two.environment => Some((one.outcome, two.outcome)),
         [.., one, _] | [one] if one.outcome.is_failure() => Some((one.outcome, one.outcome)),

@@ -1,8 +1,9 @@
-//! Tests that pass, and fail when they are run once more in the same environment (Wei et al. 2022).
+//! Finds tests that pass, and fail when run once more in the same environment (Wei et al. 2022).
 //!
-//! By default every test is run twice in an environment of its own, which a fork makes cheap; where nothing can be forked, in-process environments
-//! tell first which tests need one. Whatever does not pass both times is repeated: twice together and once alone, several times each. Only
-//! what does the same every time gets a name of its own.
+//! By default every test runs twice in its own environment, which forking makes cheap; where
+//! nothing can be forked, in-process environments first tell which tests need a process. Every test
+//! that does not pass both times is repeated several times, twice in a row and once alone. Only
+//! consistent behaviour is classified; the rest is non-deterministic.
 
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap, VecDeque};
@@ -10,161 +11,169 @@ use std::rc::Rc;
 
 use unflake_model::{Finding, Isolation, NioKind, NioMode, Observation, Outcome, Purpose, Session, TestId};
 
-use crate::Technique;
-use crate::idempotence::classify::{Case, last_two, take_note};
-use crate::idempotence::prefilter::Sieve;
-use crate::leaked_state::proof::{self, Turned};
-use crate::search::scheduler::{Answer, Desk, Question, Work, together};
-use crate::search::select::chosen;
+use crate::idempotence::classify::{NioSuspect, last_two, record_suspects};
+use crate::idempotence::prefilter::InProcessPrefilter;
+use crate::leaked_state::proof::{ExpectedChange, prove_leak};
+use crate::search::scheduler::{Scheduler, SearchTask, SessionRequest, SessionResult, join_all};
+use crate::search::select::select_listed;
+use crate::{Recordings, Technique};
 
-/// How often a suspicion is repeated, twice together and once alone.
+/// Repetitions of a suspicion, twice in a row and once alone.
 const TIMES: usize = 3;
-/// So many tests that always fail are run with nobody beside them, too.
+/// If at most this many tests always fail, they are also run sequentially.
 const FEW_BROKEN: usize = 20;
-/// So many sessions are asked for at once, so that little is lost when a run is cut short.
+/// Sessions per batch, so that little is lost when a run is interrupted.
 const AT_ONCE: usize = 64;
 
-/// What is run twice, and where.
+/// What to run twice, and where.
 #[derive(Clone, Debug)]
 pub struct NioConfig {
     pub mode: NioMode,
-    /// Tests to be run, by their names or parts of them. None: all.
+    /// Names of the requested tests, or parts of them. `None`: all.
     pub only: Option<Vec<String>>,
-    /// The name of the class that a test belongs to. Only who knows the runner can tell.
+    /// The class of a test. Only the runner knows.
     pub class_of: fn(&str) -> &str,
     pub fresh_by: Isolation,
-    /// Whether to look in in-process environments first which tests need a process of their own, and how many processes at once.
+    /// Whether to screen in in-process environments first, and with how many parallel processes.
     pub in_process: Option<usize>,
-    /// Whether to look for the state that the first run leaves behind.
+    /// Whether to search the state that the first run leaks.
     pub state: bool,
-    /// No question is put after so many seconds.
+    /// Budget in seconds.
     pub seconds: f64,
 }
 
 pub struct Nio {
-    doubling: NioConfig,
-    work: Option<Work>,
-    book: Rc<RefCell<Book>>,
+    config: NioConfig,
+    task: Option<SearchTask>,
+    progress: Rc<RefCell<NioProgress>>,
 }
 
 /// What is known so far.
 #[derive(Default)]
-pub(crate) struct Book {
+pub(crate) struct NioProgress {
     pub(crate) mode: NioMode,
     pub(crate) passed_in_suite: BTreeSet<TestId>,
-    pub(crate) cases: Vec<Case>,
-    /// Names that fit no test.
-    nobody: Vec<String>,
-    /// Tests that could not be run twice in one process.
+    pub(crate) suspects: Vec<NioSuspect>,
+    /// Requested names without a matching test.
+    unmatched: Vec<String>,
+    /// Tests that could not run twice in one process.
     pub(crate) untried: Vec<TestId>,
-    /// How many tests there was no time for.
+    /// Number of tests not run within the budget.
     left: usize,
-    /// How many tests had no environment but a in-process environment.
+    /// Number of tests that ran in an in-process environment only.
     in_process_only: usize,
     pub(crate) over: bool,
 }
 
-impl Book {
+impl NioProgress {
     fn has_broken(&self) -> bool {
-        self.cases.iter().any(|case| case.kind(self) == Some(NioKind::Broken))
+        self.suspects.iter().any(|suspect| suspect.kind(self) == Some(NioKind::Broken))
     }
 
-    /// What passes in the suite every time needs others before it; what does so now and then is left to chance.
-    fn hear_suites(&mut self, answers: &[Answer]) {
-        for at in 0..self.cases.len() {
-            let test = self.cases[at].test.clone();
-            let attempts = answers.iter().filter_map(|answer| answer.attempts.iter().find(|one| one.test == test));
+    /// A test that passes in the suite every time needs other tests before it; one that passes
+    /// sometimes is non-deterministic.
+    fn record_suites(&mut self, results: &[SessionResult]) {
+        for at in 0..self.suspects.len() {
+            let test = self.suspects[at].test.clone();
+            let attempts = results.iter().filter_map(|result| result.attempts.iter().find(|one| one.test == test));
             let outcomes: Vec<Outcome> = attempts.map(|one| one.outcome).collect();
             let passed = outcomes.iter().filter(|outcome| outcome.is_pass()).count();
             if passed == TIMES {
                 self.passed_in_suite.insert(test);
-            } else if passed > 0 && self.cases[at].kind(self) == Some(NioKind::Broken) {
-                self.cases[at].alone.extend(outcomes);
+            } else if passed > 0 && self.suspects[at].kind(self) == Some(NioKind::Broken) {
+                self.suspects[at].alone.extend(outcomes);
             }
         }
     }
 }
 
 impl Nio {
-    pub fn new(doubling: NioConfig) -> Self {
-        let book = Rc::new(RefCell::new(Book { mode: doubling.mode, ..Book::default() }));
-        Self { doubling, work: None, book }
+    pub fn new(config: NioConfig) -> Self {
+        let progress = Rc::new(RefCell::new(NioProgress { mode: config.mode, ..NioProgress::default() }));
+        Self { config, task: None, progress }
     }
 
-    /// Names that were asked for and fit no test.
-    pub fn nobody(&self) -> Vec<String> {
-        self.book.borrow().nobody.clone()
+    /// Requested names without a matching test.
+    pub fn unmatched_names(&self) -> Vec<String> {
+        self.progress.borrow().unmatched.clone()
     }
 
-    /// How many tests there was no time for.
+    /// Number of tests not run within the budget.
     pub fn left(&self) -> usize {
-        self.book.borrow().left
+        self.progress.borrow().left
     }
 
-    /// How many tests had no environment of their own but a in-process environment.
+    /// Number of tests that ran in an in-process environment only.
     pub fn in_process_only(&self) -> usize {
-        self.book.borrow().in_process_only
+        self.progress.borrow().in_process_only
     }
 
-    /// Tests that failed only while copies of the project ran beside them.
-    pub fn only_beside_others(&self) -> Vec<TestId> {
-        let book = self.book.borrow();
-        book.cases.iter().filter(|case| case.only_beside_others).map(|case| case.test.clone()).collect()
+    /// Tests that failed only while other sessions ran in parallel.
+    pub fn only_in_parallel(&self) -> Vec<TestId> {
+        let progress = self.progress.borrow();
+        progress
+            .suspects
+            .iter()
+            .filter(|suspect| suspect.only_in_parallel)
+            .map(|suspect| suspect.test.clone())
+            .collect()
     }
 
-    /// Tests of which nobody knows, because they could not be run twice in one process.
+    /// Tests without a result, because they could not run twice in one process.
     pub fn untried(&self) -> Vec<TestId> {
-        self.book.borrow().untried.clone()
+        self.progress.borrow().untried.clone()
     }
 }
 
 impl Technique for Nio {
-    fn hear(&mut self, observation: &Observation) {
+    fn observe(&mut self, observation: &Observation, _: Recordings<'_>) {
         if let Observation::Listed { tests, .. } = observation {
-            let mut tests: Vec<TestId> = tests.iter().map(|test| test.id.clone()).collect();
-            let suite = tests.clone();
-            if let Some(only) = &self.doubling.only {
-                (tests, self.book.borrow_mut().nobody) = chosen(&tests, only);
-            }
-            let desk = Desk::new(self.doubling.fresh_by, self.doubling.seconds);
-            let groups = groups(tests, &self.doubling);
-            let sieve = self.doubling.in_process.filter(|_| self.doubling.mode == NioMode::IsolatedMethod);
-            let sieve = sieve.map(|jobs| Sieve::new(jobs, self.doubling.seconds));
-            let look_for_state = self.doubling.state;
-            let search = search(desk.clone(), suite, groups, sieve, look_for_state, self.book.clone());
-            self.work = Some(Work::new(desk, search));
+            let suite = tests.iter().map(|test| test.id.clone()).collect();
+            let selection = select_listed(tests, self.config.only.as_deref());
+            self.progress.borrow_mut().unmatched = selection.unmatched;
+            let scheduler = Scheduler::new(self.config.fresh_by, self.config.seconds);
+            let groups = groups(selection.tests, &self.config);
+            let jobs = self.config.in_process.filter(|_| self.config.mode == NioMode::IsolatedMethod);
+            let prefilter = jobs.map(|jobs| InProcessPrefilter::new(jobs, self.config.seconds));
+            let search = NioSearch {
+                scheduler: scheduler.clone(),
+                prove_state: self.config.state,
+                progress: self.progress.clone(),
+            };
+            let search = search.run(suite, groups, prefilter);
+            self.task = Some(SearchTask::new(scheduler, search));
         }
         if let Observation::Attempted(attempt) = observation
             && attempt.purpose == Purpose::Suite
             && attempt.outcome.is_pass()
         {
-            self.book.borrow_mut().passed_in_suite.insert(attempt.test.clone());
+            self.progress.borrow_mut().passed_in_suite.insert(attempt.test.clone());
         }
-        if let Some(work) = &mut self.work {
-            work.hear(observation);
+        if let Some(task) = &mut self.task {
+            task.observe(observation);
         }
     }
 
-    fn ask(&mut self) -> Vec<Session> {
-        self.work.as_mut().map(Work::ask).unwrap_or_default()
+    fn next_sessions(&mut self, _: Recordings<'_>) -> Vec<Session> {
+        self.task.as_mut().map(SearchTask::next_sessions).unwrap_or_default()
     }
 
-    fn findings(&self) -> Vec<Finding> {
-        let book = self.book.borrow();
-        book.cases.iter().flat_map(|case| case.findings(&book)).collect()
+    fn findings(&self, _: Recordings<'_>) -> Vec<Finding> {
+        let progress = self.progress.borrow();
+        progress.suspects.iter().flat_map(|suspect| suspect.findings(&progress)).collect()
     }
 }
 
-/// The tests that share an environment.
-fn groups(tests: Vec<TestId>, doubling: &NioConfig) -> Vec<Vec<TestId>> {
-    match doubling.mode {
+/// The groups of tests that share an environment.
+fn groups(tests: Vec<TestId>, config: &NioConfig) -> Vec<Vec<TestId>> {
+    match config.mode {
         NioMode::IsolatedMethod => tests.into_iter().map(|test| vec![test]).collect(),
         NioMode::EntireSuite => vec![tests],
         NioMode::IsolatedClass => {
             let mut groups: Vec<Vec<TestId>> = Vec::new();
             let mut group_of: HashMap<String, usize> = HashMap::new();
             for test in tests {
-                let class = (doubling.class_of)(test.as_str()).to_owned();
+                let class = (config.class_of)(test.as_str()).to_owned();
                 let at = *group_of.entry(class).or_insert(groups.len());
                 if at == groups.len() {
                     groups.push(Vec::new());
@@ -176,141 +185,148 @@ fn groups(tests: Vec<TestId>, doubling: &NioConfig) -> Vec<Vec<TestId>> {
     }
 }
 
-async fn search(
-    desk: Desk,
-    suite: Vec<TestId>,
-    groups: Vec<Vec<TestId>>,
-    mut sieve: Option<Sieve>,
-    look_for_state: bool,
-    book: Rc<RefCell<Book>>,
-) {
-    let mut groups = VecDeque::from(groups);
-    // Those that a in-process environment was not enough for.
-    let mut suspects: VecDeque<Vec<TestId>> = VecDeque::new();
-    while !groups.is_empty() || !suspects.is_empty() {
-        if desk.is_late() {
-            book.borrow_mut().left = groups.iter().chain(&suspects).map(Vec::len).sum();
-            return;
-        }
-        if suspects.is_empty()
-            && let Some(sieve) = sieve.as_mut().filter(|sieve| sieve.is_useful())
-        {
-            let size = sieve.size(&desk).min(groups.len());
-            let tests: Vec<TestId> = groups.drain(..size).flatten().collect();
-            suspects = sieve.suspects(&desk, &tests).await.into_iter().map(|test| vec![test]).collect();
-            book.borrow_mut().in_process_only = sieve.passed();
-            continue;
-        }
-        let next = if suspects.is_empty() { &mut groups } else { &mut suspects };
-        let groups: Vec<Vec<TestId>> = next.drain(..AT_ONCE.min(next.len())).collect();
-        let double = |group: &Vec<TestId>| group.iter().flat_map(|test| [test.clone(), test.clone()]).collect();
-        let questions = groups.iter().map(|group| Question::new(Purpose::Twice, double(group)));
-        let answers = desk.ask(questions.collect()).await;
-        let first = book.borrow().cases.len();
-        for (group, answer) in groups.iter().zip(answers) {
-            take_note(group, &answer, &mut book.borrow_mut());
-        }
-        let suspects = first..book.borrow().cases.len();
-        together(suspects.map(|at| confirm(&desk, at, look_for_state, &book)).collect()).await;
-    }
-    let undecided: Vec<usize> = {
-        let book = book.borrow();
-        let kind = |at: &usize| book.cases[*at].kind(&book);
-        let of = |wanted: NioKind| (0..book.cases.len()).filter(move |at| kind(at) == Some(wanted)).collect::<Vec<_>>();
-        // A copy that holds what another one needs can make it fail every time. Many that fail have other reasons.
-        let broken = of(NioKind::Broken);
-        let broken = if broken.len() <= FEW_BROKEN { broken } else { Vec::new() };
-        [of(NioKind::NonDeterministic), broken].concat()
-    };
-    for at in undecided {
-        if !desk.is_late() {
-            one_at_a_time(&desk, at, look_for_state, &book).await;
-        }
-    }
-    if book.borrow().has_broken() && !desk.is_late() {
-        // What fails alone may pass after others.
-        let mut answers = Vec::new();
-        for _ in 0..TIMES {
-            answers.extend(desk.ask(vec![Question::new(Purpose::Order, suite.clone())]).await);
-        }
-        book.borrow_mut().hear_suites(&answers);
-    }
-    book.borrow_mut().over = true;
+struct NioSearch {
+    scheduler: Scheduler,
+    prove_state: bool,
+    progress: Rc<RefCell<NioProgress>>,
 }
 
-/// Copies of a project may meet on a port or a file. What varies is run with nobody beside it before it is called chance.
-async fn one_at_a_time(desk: &Desk, at: usize, look_for_state: bool, book: &RefCell<Book>) {
-    let test = book.borrow().cases[at].test.clone();
-    let pair = vec![test.clone(), test.clone()];
-    let mut case = Case { twice: Vec::new(), order: pair.clone(), ..book.borrow().cases[at].clone() };
-    case.alone.clear();
-    for round in 0..=TIMES {
-        let answer = desk.ask(vec![Question::new(Purpose::Twice, pair.clone())]).await.remove(0);
-        case.rest_on(&answer.attempts);
-        case.twice.extend(last_two(&answer.attempts));
-        case.second_failure = answer.last().and_then(|last| last.failure.clone()).or(case.second_failure);
-        // Not in step with anything that takes turns.
-        for _ in 0..=round % 2 {
-            let answer = desk.ask(vec![Question::new(Purpose::Twice, vec![test.clone()])]).await.remove(0);
-            case.rest_on(&answer.attempts);
-            case.alone.extend(answer.last().map(|last| last.outcome));
+impl NioSearch {
+    async fn run(self, suite: Vec<TestId>, groups: Vec<Vec<TestId>>, mut prefilter: Option<InProcessPrefilter>) {
+        let mut groups = VecDeque::from(groups);
+        // Tests that failed the in-process screening.
+        let mut suspects: VecDeque<Vec<TestId>> = VecDeque::new();
+        while !groups.is_empty() || !suspects.is_empty() {
+            if self.scheduler.out_of_time() {
+                self.progress.borrow_mut().left = groups.iter().chain(&suspects).map(Vec::len).sum();
+                return;
+            }
+            if suspects.is_empty()
+                && let Some(prefilter) = prefilter.as_mut().filter(|prefilter| prefilter.is_useful())
+            {
+                let size = prefilter.size(&self.scheduler).min(groups.len());
+                let tests: Vec<TestId> = groups.drain(..size).flatten().collect();
+                suspects =
+                    prefilter.suspects(&self.scheduler, &tests).await.into_iter().map(|test| vec![test]).collect();
+                self.progress.borrow_mut().in_process_only = prefilter.passed();
+                continue;
+            }
+            let next = if suspects.is_empty() { &mut groups } else { &mut suspects };
+            let groups: Vec<Vec<TestId>> = next.drain(..AT_ONCE.min(next.len())).collect();
+            let double = |group: &Vec<TestId>| group.iter().flat_map(|test| [test.clone(), test.clone()]).collect();
+            let requests = groups.iter().map(|group| SessionRequest::new(Purpose::Twice, double(group)));
+            let results = self.scheduler.run(requests.collect()).await;
+            let first = self.progress.borrow().suspects.len();
+            for (group, result) in groups.iter().zip(results) {
+                record_suspects(group, &result, &mut self.progress.borrow_mut());
+            }
+            let suspects = first..self.progress.borrow().suspects.len();
+            join_all(suspects.map(|at| self.confirm(at)).collect()).await;
         }
-    }
-    if case.twice.is_empty() || case.alone.is_empty() {
-        return;
-    }
-    let twice_well = case.twice.iter().all(|(one, two)| one.is_pass() && two.is_pass());
-    case.only_beside_others = twice_well && case.alone.iter().all(|outcome| outcome.is_pass());
-    let kind = case.kind(&book.borrow());
-    if kind == Some(NioKind::NonDeterministic) {
-        return;
-    }
-    book.borrow_mut().cases[at] = case;
-    if kind == Some(NioKind::Nio) && look_for_state && !desk.is_late() {
-        let state = proof::state(desk, std::slice::from_ref(&test), &test, &Turned::Passes).await;
-        book.borrow_mut().cases[at].state = state;
-    }
-}
-
-async fn confirm(desk: &Desk, at: usize, look_for_state: bool, book: &RefCell<Book>) {
-    let mut case = book.borrow().cases[at].clone();
-    let test = case.test.clone();
-    let pair = vec![test.clone(), test.clone()];
-    let alone = std::iter::repeat_n(Question::new(Purpose::Twice, vec![test.clone()]), TIMES);
-    let twice = |order: &[TestId]| std::iter::repeat_n(Question::new(Purpose::Twice, order.to_vec()), TIMES);
-    let answers = desk.ask(twice(&pair).chain(alone).collect()).await;
-    case.rest_on(answers.iter().flat_map(|answer| &answer.attempts));
-    case.alone.extend(answers[TIMES..].iter().filter_map(Answer::last).map(|one| one.outcome));
-    let in_company = case.order.len() > 2;
-    let first = case.twice[0];
-    let of_pair: Vec<(Outcome, Outcome)> =
-        answers[..TIMES].iter().filter_map(|answer| last_two(&answer.attempts)).collect();
-    if in_company && of_pair.iter().all(|(one, two)| one.is_pass() && two.is_pass()) {
-        // Alone it bears to be run twice, so the others of its group have a part in it.
-        let answers = desk.ask(twice(&case.order).collect()).await;
-        case.rest_on(answers.iter().flat_map(|answer| &answer.attempts));
-        case.twice.extend(answers.iter().filter_map(|answer| last_two(&answer.attempts)));
-    } else {
-        // What it did in company is no evidence of what it does alone.
-        if in_company {
-            case.twice.clear();
-            case.order = pair;
-        }
-        case.twice.extend(of_pair);
-        if case.twice.is_empty() {
-            case.twice.push(first);
-        }
-        for answer in &answers[..TIMES] {
-            if case.second_failure.is_none() {
-                case.second_failure = answer.last().and_then(|last| last.failure.clone());
+        let undecided: Vec<usize> = {
+            let progress = self.progress.borrow();
+            let kind = |at: &usize| progress.suspects[*at].kind(&progress);
+            let of = |wanted: NioKind| {
+                (0..progress.suspects.len()).filter(move |at| kind(at) == Some(wanted)).collect::<Vec<_>>()
+            };
+            // A parallel copy that holds a shared resource can make a test fail every time. Many
+            // failures have other reasons.
+            let broken = of(NioKind::Broken);
+            let broken = if broken.len() <= FEW_BROKEN { broken } else { Vec::new() };
+            [of(NioKind::NonDeterministic), broken].concat()
+        };
+        for at in undecided {
+            if !self.scheduler.out_of_time() {
+                self.check_sequentially(at).await;
             }
         }
+        if self.progress.borrow().has_broken() && !self.scheduler.out_of_time() {
+            // A test that fails alone may pass after others.
+            let mut results = Vec::new();
+            for _ in 0..TIMES {
+                results.push(self.scheduler.run_one(SessionRequest::new(Purpose::Order, suite.clone())).await);
+            }
+            self.progress.borrow_mut().record_suites(&results);
+        }
+        self.progress.borrow_mut().over = true;
     }
-    book.borrow_mut().cases[at] = case.clone();
-    let is_nio = case.kind(&book.borrow()) == Some(NioKind::Nio);
-    if is_nio && look_for_state && case.order.len() == 2 && !desk.is_late() {
-        let state = proof::state(desk, std::slice::from_ref(&test), &test, &Turned::Passes).await;
-        book.borrow_mut().cases[at].state = state;
+
+    /// Parallel copies of a project may collide on a port or a file. So a varying outcome is
+    /// checked sequentially before it is called random.
+    async fn check_sequentially(&self, at: usize) {
+        let test = self.progress.borrow().suspects[at].test.clone();
+        let pair = vec![test.clone(), test.clone()];
+        let mut suspect =
+            NioSuspect { twice: Vec::new(), order: pair.clone(), ..self.progress.borrow().suspects[at].clone() };
+        suspect.alone.clear();
+        for round in 0..=TIMES {
+            let result = self.scheduler.run_one(SessionRequest::new(Purpose::Twice, pair.clone())).await;
+            suspect.add_isolation(&result.attempts);
+            suspect.twice.extend(last_two(&result.attempts));
+            suspect.second_failure = result.last().and_then(|last| last.failure.clone()).or(suspect.second_failure);
+            // An uneven rhythm, so that alternating outcomes cannot stay in step with it.
+            for _ in 0..=round % 2 {
+                let result = self.scheduler.run_one(SessionRequest::new(Purpose::Twice, vec![test.clone()])).await;
+                suspect.add_isolation(&result.attempts);
+                suspect.alone.extend(result.last().map(|last| last.outcome));
+            }
+        }
+        if suspect.twice.is_empty() || suspect.alone.is_empty() {
+            return;
+        }
+        let twice_well = suspect.twice.iter().all(|(one, two)| one.is_pass() && two.is_pass());
+        suspect.only_in_parallel = twice_well && suspect.alone.iter().all(|outcome| outcome.is_pass());
+        let kind = suspect.kind(&self.progress.borrow());
+        if kind == Some(NioKind::NonDeterministic) {
+            return;
+        }
+        self.progress.borrow_mut().suspects[at] = suspect;
+        if kind == Some(NioKind::Nio) && self.prove_state && !self.scheduler.out_of_time() {
+            let state = prove_leak(&self.scheduler, std::slice::from_ref(&test), &test, &ExpectedChange::Passes).await;
+            self.progress.borrow_mut().suspects[at].state = state;
+        }
+    }
+
+    async fn confirm(&self, at: usize) {
+        let mut suspect = self.progress.borrow().suspects[at].clone();
+        let test = suspect.test.clone();
+        let pair = vec![test.clone(), test.clone()];
+        let alone = std::iter::repeat_n(SessionRequest::new(Purpose::Twice, vec![test.clone()]), TIMES);
+        let twice = |order: &[TestId]| std::iter::repeat_n(SessionRequest::new(Purpose::Twice, order.to_vec()), TIMES);
+        let results = self.scheduler.run(twice(&pair).chain(alone).collect()).await;
+        suspect.add_isolation(results.iter().flat_map(|result| &result.attempts));
+        suspect.alone.extend(results[TIMES..].iter().filter_map(SessionResult::last).map(|one| one.outcome));
+        let in_company = suspect.order.len() > 2;
+        let first = suspect.twice[0];
+        let of_pair: Vec<(Outcome, Outcome)> =
+            results[..TIMES].iter().filter_map(|result| last_two(&result.attempts)).collect();
+        if in_company && of_pair.iter().all(|(one, two)| one.is_pass() && two.is_pass()) {
+            // It can run twice alone, so the other tests of its group are involved.
+            let results = self.scheduler.run(twice(&suspect.order).collect()).await;
+            suspect.add_isolation(results.iter().flat_map(|result| &result.attempts));
+            suspect.twice.extend(results.iter().filter_map(|result| last_two(&result.attempts)));
+        } else {
+            // Behaviour in company is no evidence of behaviour alone.
+            if in_company {
+                suspect.twice.clear();
+                suspect.order = pair;
+            }
+            suspect.twice.extend(of_pair);
+            if suspect.twice.is_empty() {
+                suspect.twice.push(first);
+            }
+            for result in &results[..TIMES] {
+                if suspect.second_failure.is_none() {
+                    suspect.second_failure = result.last().and_then(|last| last.failure.clone());
+                }
+            }
+        }
+        self.progress.borrow_mut().suspects[at] = suspect.clone();
+        let is_nio = suspect.kind(&self.progress.borrow()) == Some(NioKind::Nio);
+        if is_nio && self.prove_state && suspect.order.len() == 2 && !self.scheduler.out_of_time() {
+            let state = prove_leak(&self.scheduler, std::slice::from_ref(&test), &test, &ExpectedChange::Passes).await;
+            self.progress.borrow_mut().suspects[at].state = state;
+        }
     }
 }
 

@@ -1,71 +1,73 @@
-//! A cheap search before the dear one: tests run twice in in-process environments of their own, many of them in one process. What does not pass both
-//! times there is suspected, and no more than that: only what it does in a process of its own makes a finding.
+//! Screens tests in cheap in-process environments before the expensive search: each test runs
+//! twice, many tests per process. A test that does not pass both times is only suspected; a finding
+//! requires a process of its own.
 
 use std::collections::{BTreeSet, HashMap};
 
 use unflake_model::{EnvironmentId, Isolation, Outcome, Purpose, TestId};
 
-use crate::search::scheduler::{Desk, Question};
+use crate::search::scheduler::{Scheduler, SessionRequest};
 
-/// So many tests go into one process, at first and at most.
-const FIRST: usize = 32;
+/// Tests per process, initially and at most.
+const INITIAL: usize = 32;
 const MOST: usize = 512;
-/// The part of the time that is left which one batch may take.
+/// Share of the remaining budget that one batch may take.
 const SHARE: f64 = 0.25;
 
 #[derive(Debug)]
-pub(crate) struct Sieve {
-    /// How many processes may run at once.
+pub(crate) struct InProcessPrefilter {
+    /// Number of parallel processes.
     jobs: usize,
-    /// No question is put after so many seconds.
+    /// Budget in seconds.
     seconds: f64,
     tried: usize,
     suspected: usize,
 }
 
-impl Sieve {
+impl InProcessPrefilter {
     pub(crate) fn new(jobs: usize, seconds: f64) -> Self {
         Self { jobs: jobs.max(1), seconds, tried: 0, suspected: 0 }
     }
 
-    /// How many tests nothing was suspected of.
+    /// Number of tests that raised no suspicion.
     pub(crate) fn passed(&self) -> usize {
         self.tried - self.suspected
     }
 
-    /// Whether it spares anybody anything. Tests may need a in-process environment that others have too, or an agent that comes once to a process.
+    /// Whether screening saves anything. Tests may need an environment that others share, or an
+    /// agent that attaches to a process only once.
     pub(crate) fn is_useful(&self) -> bool {
         self.suspected * 2 <= self.tried
     }
 
-    /// How many tests to try next.
-    pub(crate) fn size(&self, desk: &Desk) -> usize {
-        let left = desk.seconds_left();
+    /// Number of tests to screen next.
+    pub(crate) fn size(&self, scheduler: &Scheduler) -> usize {
+        let left = scheduler.seconds_left();
         let each = (self.seconds - left) / self.tried as f64;
         let fit = if self.tried == 0 { 0 } else { (left * SHARE / each) as usize };
-        fit.clamp(FIRST * self.jobs, MOST * self.jobs)
+        fit.clamp(INITIAL * self.jobs, MOST * self.jobs)
     }
 
-    /// Those of these tests that are to be run in processes of their own.
-    pub(crate) async fn suspects(&mut self, desk: &Desk, tests: &[TestId]) -> Vec<TestId> {
-        let question = |tests: &[TestId]| {
+    /// The tests that must run in processes of their own.
+    pub(crate) async fn suspects(&mut self, scheduler: &Scheduler, tests: &[TestId]) -> Vec<TestId> {
+        let request = |tests: &[TestId]| {
             let twice = tests.iter().flat_map(|test| [test.clone(), test.clone()]).collect();
-            Question { in_process: true, ..Question::new(Purpose::Twice, twice) }
+            SessionRequest { in_process: true, ..SessionRequest::new(Purpose::Twice, twice) }
         };
-        let answers = desk.ask(tests.chunks(tests.len().div_ceil(self.jobs).max(1)).map(question).collect()).await;
-        let mut ends: HashMap<&TestId, Vec<(EnvironmentId, Outcome)>> = HashMap::new();
-        for heard in answers.iter().flat_map(|answer| &answer.attempts) {
-            if heard.origin == Isolation::InProcess {
-                ends.entry(&heard.test).or_default().push((heard.environment, heard.outcome));
+        let results = scheduler.run(tests.chunks(tests.len().div_ceil(self.jobs).max(1)).map(request).collect()).await;
+        let mut outcomes: HashMap<&TestId, Vec<(EnvironmentId, Outcome)>> = HashMap::new();
+        for attempt in results.iter().flat_map(|result| &result.attempts) {
+            if attempt.origin == Isolation::InProcess {
+                outcomes.entry(&attempt.test).or_default().push((attempt.environment, attempt.outcome));
             }
         }
-        let both = |test: &TestId, is_it: fn(Outcome) -> bool| match ends.get(test).map(Vec::as_slice) {
+        let both = |test: &TestId, is_it: fn(Outcome) -> bool| match outcomes.get(test).map(Vec::as_slice) {
             Some([(here, first), (there, second)]) => here == there && is_it(*first) && is_it(*second),
             _ => false,
         };
         let is_skip = |outcome: Outcome| outcome == Outcome::Skipped;
         let skipped = tests.iter().filter(|test| both(test, is_skip)).cloned().collect();
-        let skipped = skipped_anywhere(desk, skipped).await;
+        let skipped = skipped_anywhere(scheduler, skipped).await;
         let passed = |test: &TestId| both(test, Outcome::is_pass);
         let suspects: Vec<TestId> =
             tests.iter().filter(|test| !passed(test) && !skipped.contains(*test)).cloned().collect();
@@ -75,14 +77,19 @@ impl Sieve {
     }
 }
 
-/// What is skipped without in-process environments too. They need not be fresh for that, and share one process.
-async fn skipped_anywhere(desk: &Desk, tests: Vec<TestId>) -> BTreeSet<TestId> {
+/// Tests that are skipped outside in-process environments too. They need not be fresh for that, and
+/// share one process.
+async fn skipped_anywhere(scheduler: &Scheduler, tests: Vec<TestId>) -> BTreeSet<TestId> {
     if tests.is_empty() {
         return BTreeSet::new();
     }
-    let answers = desk.ask(vec![Question::new(Purpose::Twice, tests)]).await;
-    let attempts = answers.into_iter().flat_map(|answer| answer.attempts);
-    attempts.filter(|heard| heard.outcome == Outcome::Skipped).map(|heard| heard.test).collect()
+    let result = scheduler.run_one(SessionRequest::new(Purpose::Twice, tests)).await;
+    result
+        .attempts
+        .into_iter()
+        .filter(|attempt| attempt.outcome == Outcome::Skipped)
+        .map(|attempt| attempt.test)
+        .collect()
 }
 
 #[cfg(test)]

@@ -1,63 +1,68 @@
-//! Through which state do tests change each other's outcome? Proven by putting it back.
+//! Proves through which state tests change each other's outcome, by restoring it.
 //!
-//! What differs after the culprits is looked at; all of it that can be is put back, and the test runs. If its outcome turns, the
-//! smallest set of cells that does it is the proof, and whatever else differs has nothing to do with it. If it does not turn, the
-//! cells are suspected and no more.
+//! The cells that differ after the culprits are listed; all that can be restored are, and the test
+//! runs. If its outcome changes, the smallest set of cells that changes it is the proof, and the
+//! other differences are irrelevant. If it does not change, the cells are only suspected.
 
 use unflake_model::{Cell, Detail, Failure, Finding, Leak, LeakKind, Outcome, Probe, Purpose, TestId};
 
-use crate::search::minimize::{Found, Trial, showing_parts, smallest};
-use crate::search::scheduler::{Answer, Desk, Question};
+use crate::finding::finding;
+use crate::search::minimize::{Minimized, Oracle, minimize, reproducing_parts};
+use crate::search::scheduler::{Scheduler, SessionRequest, SessionResult};
 
-/// How often the proof is repeated.
+/// Repetitions of the proof.
 const TIMES: usize = 3;
-/// Of more cells than this only the first are named.
+/// If there are more cells than this, only the first are named.
 const NAMED: usize = 3;
 
-/// How a test that passes after others must fail to be as it is without them.
+/// How the outcome must change when the relevant state is restored.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Turned {
-    /// It fails after them: it must pass.
+pub(crate) enum ExpectedChange {
+    /// The test fails after the culprits and must pass.
     Passes,
-    /// It passes after them: it must fail as it does alone.
+    /// The test passes after the culprits and must fail as it does alone.
     Fails(Outcome, Option<Failure>),
 }
 
-/// A conclusion about state, with how often it was repeated.
+/// A conclusion about state, with its repetitions.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Conclusion {
+pub(crate) struct StateConclusion {
     pub(crate) leak: Leak,
-    /// How often the outcome turned when the cells were put back, how often it did not when nothing was, of so many.
-    turned: (usize, usize),
+    /// How often the outcome changed with the cells restored, and how often it stayed without, each
+    /// with the number of runs.
+    changed: (usize, usize),
     stayed: (usize, usize),
     passes_then: bool,
 }
 
-/// The trial: does the outcome turn when these cells are put back?
-struct Restoring<'a> {
-    desk: &'a Desk,
+/// Does the outcome change when these cells are restored?
+struct RestoreTrial<'a> {
+    scheduler: &'a Scheduler,
     after: &'a [TestId],
     test: &'a TestId,
-    turned: &'a Turned,
+    expected: &'a ExpectedChange,
 }
 
-impl Restoring<'_> {
-    fn question(&self, probe: Probe) -> Question {
+impl RestoreTrial<'_> {
+    fn request(&self, probe: Probe) -> SessionRequest {
         let tests = [self.after, std::slice::from_ref(self.test)].concat();
-        Question { probe: Some(probe), ..Question::new(Purpose::State, tests).sharing(self.after.len()) }
+        SessionRequest {
+            probe: Some(probe),
+            ..SessionRequest::new(Purpose::State, tests).with_prefix(self.after.len())
+        }
     }
 
-    fn restoring(&self, cells: &[Cell]) -> Question {
+    fn restoring(&self, cells: &[Cell]) -> SessionRequest {
         let restore = cells.iter().map(|cell| cell.path.clone()).collect();
-        self.question(Probe { restore, watch: Vec::new() })
+        self.request(Probe { restore, watch: Vec::new() })
     }
 
-    fn is_turned(&self, answer: &Answer) -> bool {
-        let Some(last) = answer.last() else { return false };
-        match self.turned {
-            Turned::Passes => last.outcome.is_pass(),
-            // Putting state back may break a test in ways of its own.
-            Turned::Fails(outcome, failure) => {
+    fn has_changed(&self, result: &SessionResult) -> bool {
+        let Some(last) = result.last() else { return false };
+        match self.expected {
+            ExpectedChange::Passes => last.outcome.is_pass(),
+            // Restoring state may break a test in other ways.
+            ExpectedChange::Fails(outcome, failure) => {
                 let kind = |failure: &Option<Failure>| failure.as_ref().map(|failure| failure.kind.clone());
                 last.outcome == *outcome && kind(&last.failure) == kind(failure)
             }
@@ -65,64 +70,70 @@ impl Restoring<'_> {
     }
 }
 
-impl Trial<Cell> for Restoring<'_> {
-    const GROWS: bool = false;
+impl Oracle<Cell> for RestoreTrial<'_> {
+    const COST_GROWS: bool = false;
 
-    async fn shows(&self, lists: Vec<(Vec<Cell>, usize)>) -> Vec<bool> {
-        let answers = self.desk.ask(lists.iter().map(|(cells, _)| self.restoring(cells)).collect()).await;
-        // A proof rests on what was really put back.
-        answers.iter().map(|answer| answer.not_restored.is_empty() && self.is_turned(answer)).collect()
+    async fn reproduces(&self, lists: Vec<(Vec<Cell>, usize)>) -> Vec<bool> {
+        let results = self.scheduler.run(lists.iter().map(|(cells, _)| self.restoring(cells)).collect()).await;
+        // A proof requires that every cell was actually restored.
+        results.iter().map(|result| result.not_restored.is_empty() && self.has_changed(result)).collect()
     }
 
-    fn is_over(&self) -> bool {
-        self.desk.is_late()
+    fn out_of_time(&self) -> bool {
+        self.scheduler.out_of_time()
     }
 }
 
-/// None: nobody could look.
-pub(crate) async fn state(desk: &Desk, after: &[TestId], test: &TestId, turned: &Turned) -> Option<Conclusion> {
-    let restoring = Restoring { desk, after, test, turned };
-    let look = desk.ask(vec![restoring.restoring(&[])]).await.remove(0);
-    let (cells, unknown) = look.state.clone()?;
-    let passes_then = *turned == Turned::Passes;
-    let suspected = |cells: Vec<Cell>, why: String| {
-        let unknown = std::iter::once(why).chain(unknown.iter().cloned()).collect();
+/// `None`: the state could not be inspected.
+pub(crate) async fn prove_leak(
+    scheduler: &Scheduler,
+    after: &[TestId],
+    test: &TestId,
+    expected: &ExpectedChange,
+) -> Option<StateConclusion> {
+    let trial = RestoreTrial { scheduler, after, test, expected };
+    let as_left = scheduler.run_one(trial.restoring(&[])).await;
+    let (cells, unknown) = as_left.state.clone()?;
+    let passes_then = *expected == ExpectedChange::Passes;
+    let suspected = |cells: Vec<Cell>, reason: String| {
+        let unknown = std::iter::once(reason).chain(unknown.iter().cloned()).collect();
         let leak = Leak { kind: LeakKind::Suspected, after: after.to_vec(), cells, unknown };
-        Some(Conclusion { leak, turned: (0, 0), stayed: (0, 0), passes_then })
+        Some(StateConclusion { leak, changed: (0, 0), stayed: (0, 0), passes_then })
     };
-    if look.last().is_none() || restoring.is_turned(&look) {
+    if as_left.last().is_none() || trial.has_changed(&as_left) {
         return suspected(cells, "it ended otherwise in a copy of the process".to_owned());
     }
-    let found = match smallest_set(&restoring, cells).await {
+    let found = match minimal_cells(&trial, cells).await {
         Ok(found) => found,
-        Err((cells, why)) => return suspected(cells, why),
+        Err((cells, reason)) => return suspected(cells, reason),
     };
-    let proof = std::iter::repeat_n(restoring.restoring(&found), TIMES);
-    let as_left = std::iter::repeat_n(restoring.restoring(&[]), TIMES);
-    let answers = desk.ask(proof.chain(as_left).collect()).await;
-    let count = |answers: &[Answer], wanted: bool| {
-        let known = answers.iter().filter(|answer| answer.last().is_some());
-        (known.clone().filter(|answer| restoring.is_turned(answer) == wanted).count(), known.count())
+    let proof = std::iter::repeat_n(trial.restoring(&found), TIMES);
+    let unrestored = std::iter::repeat_n(trial.restoring(&[]), TIMES);
+    let results = scheduler.run(proof.chain(unrestored).collect()).await;
+    let count = |results: &[SessionResult], wanted: bool| {
+        let known = results.iter().filter(|result| result.last().is_some());
+        (known.clone().filter(|result| trial.has_changed(result) == wanted).count(), known.count())
     };
-    let (turned, stayed) = (count(&answers[..TIMES], true), count(&answers[TIMES..], false));
-    if turned != (TIMES, TIMES) || stayed != (TIMES, TIMES) {
+    let (changed, stayed) = (count(&results[..TIMES], true), count(&results[TIMES..], false));
+    if changed != (TIMES, TIMES) || stayed != (TIMES, TIMES) {
         return suspected(found, "to put it back changed the outcome only sometimes".to_owned());
     }
-    let cells = with_lines(&restoring, found).await;
+    let cells = with_write_sites(&trial, found).await;
     let leak = Leak { kind: LeakKind::Proven, after: after.to_vec(), cells, unknown: Vec::new() };
-    Some(Conclusion { leak, turned, stayed, passes_then })
+    Some(StateConclusion { leak, changed, stayed, passes_then })
 }
 
-/// The smallest set of cells that turns the outcome. Or those that may have to do with it, and why no more is known.
-async fn smallest_set(restoring: &Restoring<'_>, cells: Vec<Cell>) -> Result<Vec<Cell>, (Vec<Cell>, String)> {
+/// The smallest set of cells that changes the outcome, or the possibly relevant ones with the
+/// reason why no more is known.
+async fn minimal_cells(trial: &RestoreTrial<'_>, cells: Vec<Cell>) -> Result<Vec<Cell>, (Vec<Cell>, String)> {
     let (mut restorable, mut fixed): (Vec<Cell>, Vec<Cell>) = cells.into_iter().partition(|cell| cell.fixed.is_none());
-    let all = restoring.desk.ask(vec![restoring.restoring(&restorable)]).await.remove(0);
+    let all = trial.scheduler.run_one(trial.restoring(&restorable)).await;
     for (path, why) in &all.not_restored {
         if let Some(at) = restorable.iter().position(|cell| cell.path == *path) {
             fixed.push(Cell { fixed: Some(why.clone()), ..restorable.remove(at) });
         }
     }
-    if !restoring.is_turned(&all) {
+    if !trial.has_changed(&all) {
         let why = match (restorable.len(), fixed.len()) {
             (0, 0) => "nothing that was looked at differs".to_owned(),
             (0, _) => "it cannot be put back".to_owned(),
@@ -132,41 +143,36 @@ async fn smallest_set(restoring: &Restoring<'_>, cells: Vec<Cell>) -> Result<Vec
         };
         return Err((fixed, why));
     }
-    let showing = showing_parts(&restorable, restoring).await;
-    let found = match showing.first() {
-        Some(part) => smallest(part.clone(), true, restoring).await,
-        None => smallest(restorable.clone(), false, restoring).await,
+    let reproducing = reproducing_parts(&restorable, trial).await;
+    let found = match reproducing.first() {
+        Some(part) => minimize(part.clone(), true, trial).await,
+        None => minimize(restorable.clone(), false, trial).await,
     };
     match found {
-        Found::Smallest(cells) => Ok(cells),
-        Found::Smaller(cells) => Err((cells, "the time was over before fewer of them could be tried".to_owned())),
-        Found::Nothing | Found::Untried => Err((restorable, "to put it all back helped once and not again".to_owned())),
+        Minimized::Minimal(cells) => Ok(cells),
+        Minimized::Reduced(cells) => Err((cells, "the time was over before fewer of them could be tried".to_owned())),
+        Minimized::NotReproduced | Minimized::Untried => {
+            Err((restorable, "to put it all back helped once and not again".to_owned()))
+        }
     }
 }
 
-/// The same cells, with the lines that wrote them where they were found.
-async fn with_lines(restoring: &Restoring<'_>, mut cells: Vec<Cell>) -> Vec<Cell> {
+/// Adds the source lines that wrote the cells, where known.
+async fn with_write_sites(trial: &RestoreTrial<'_>, mut cells: Vec<Cell>) -> Vec<Cell> {
     let watch = cells.iter().map(|cell| cell.path.clone()).collect();
-    let answer = restoring.desk.ask(vec![restoring.question(Probe { restore: Vec::new(), watch })]).await.remove(0);
-    for seen in answer.state.into_iter().flat_map(|(cells, _)| cells) {
-        if let Some(cell) = cells.iter_mut().find(|cell| cell.path == seen.path) {
-            cell.written = seen.written;
+    let result = trial.scheduler.run_one(trial.request(Probe { restore: Vec::new(), watch })).await;
+    for watched in result.state.into_iter().flat_map(|(cells, _)| cells) {
+        if let Some(cell) = cells.iter_mut().find(|cell| cell.path == watched.path) {
+            cell.written = watched.written;
         }
     }
     cells
 }
 
-impl Conclusion {
+impl StateConclusion {
     pub(crate) fn finding(&self, test: &TestId) -> Finding {
-        let mut replay = self.leak.after.clone();
-        replay.push(test.clone());
-        Finding {
-            test: test.clone(),
-            sentence: self.sentence(test),
-            detail: Detail::State(self.leak.clone()),
-            repeat: None,
-            replay,
-        }
+        let replay = [&self.leak.after[..], std::slice::from_ref(test)].concat();
+        finding(test, Detail::State(self.leak.clone()), self.sentence(test), replay)
     }
 
     fn sentence(&self, test: &TestId) -> String {
@@ -187,7 +193,7 @@ impl Conclusion {
                 _ => format!("{who} {leave} {cells} behind, which may be the reason, but is not proven: {why}"),
             };
         }
-        let ((turned, of), (stayed, of_stayed)) = (self.turned, self.stayed);
+        let ((changed, of), (stayed, of_stayed)) = (self.changed, self.stayed);
         let (then, now) = if self.passes_then { ("passes", "fails") } else { ("fails", "passes") };
         let it = if self.leak.cells.len() == 1 { "it" } else { "them" };
         let written = match self.leak.cells.iter().find_map(|cell| cell.written.as_ref()) {
@@ -199,7 +205,7 @@ impl Conclusion {
             false => format!("set {it} up in a fixture of this test"),
         };
         format!(
-            "{now} because {who} {leave} {cells} behind{written}: with {it} put back {then} ({turned} of {of}), without {now} ({stayed} of {of_stayed}); {what_to_do}"
+            "{now} because {who} {leave} {cells} behind{written}: with {it} put back {then} ({changed} of {of}), without {now} ({stayed} of {of_stayed}); {what_to_do}"
         )
     }
 }

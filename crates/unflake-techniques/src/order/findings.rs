@@ -1,28 +1,23 @@
-//! What is said of a test that depends on the order.
+//! Findings on order-dependent tests: detail and sentence.
 
-use unflake_model::{
-    Detail, Evidence, Finding, Isolation, OrderDependence, OrderKind, Repeats, Rung, TestId, Verdict, VerdictKind,
-};
+use unflake_model::{Detail, Finding, Isolation, OrderDependence, OrderKind, Repeats, TestId, VerdictKind};
 
-use crate::order::polluter_search::{Answered, Dependence, MANY};
-use crate::order::progress::Case;
+use crate::finding::{counted_verdict, finding};
+use crate::order::polluter_search::{Dependence, MANY, SearchConclusion};
+use crate::order::progress::SuspectRecord;
 
-/// Of more tests than this only the first are named.
+/// If there are more tests than this, only the first are named.
 const NAMED: usize = 3;
 
-pub(crate) fn findings(case: &Case) -> Vec<Finding> {
-    let test = &case.suspect.test;
-    let found = match &case.answered {
-        Some(Answered::Depends(dependence)) => Some(depends(test, dependence)),
-        Some(Answered::Chance { alone, other }) => Some(chance(case, *alone, *other)),
-        Some(Answered::Nothing | Answered::Unknown | Answered::OnlyBesideOthers) => None,
-        None => unfinished(case),
+pub(crate) fn findings(record: &SuspectRecord) -> Vec<Finding> {
+    let test = &record.suspect.test;
+    let found = match &record.conclusion {
+        Some(SearchConclusion::Depends(dependence)) => Some(depends(test, dependence)),
+        Some(SearchConclusion::Random { alone, other }) => Some(random(record, *alone, *other)),
+        Some(SearchConclusion::Unchanged | SearchConclusion::Unknown | SearchConclusion::OnlyInParallel) => None,
+        None => unfinished(record),
     };
-    found.into_iter().chain(case.state.iter().map(|state| state.finding(test))).collect()
-}
-
-fn finding(test: &TestId, detail: Detail, sentence: String, replay: Vec<TestId>) -> Finding {
-    Finding { test: test.clone(), detail, sentence, repeat: None, replay }
+    found.into_iter().chain(record.state.iter().map(|state| state.finding(test))).collect()
 }
 
 fn depends(test: &TestId, found: &Dependence) -> Finding {
@@ -35,7 +30,7 @@ fn depends(test: &TestId, found: &Dependence) -> Finding {
     };
     let alone = if found.by_loading { "with its own file only" } else { "alone" };
     let alone = format!("{alone} it {otherwise} ({same} of {alone_tried})");
-    let culprit = together(culprits);
+    let culprit = sequence(culprits);
     let mut sentence = match found.by_loading {
         true => format!("{then} when the file of {culprit} is loaded, even before it has run ({seen} of {tried})"),
         false => format!("{then} after {culprit} ({seen} of {tried})"),
@@ -46,7 +41,7 @@ fn depends(test: &TestId, found: &Dependence) -> Finding {
         }
         (1, _) => {}
         (lists, _) => {
-            let others: Vec<String> = found.culprits[1..].iter().take(NAMED).map(|list| together(list)).collect();
+            let others: Vec<String> = found.culprits[1..].iter().take(NAMED).map(|list| sequence(list)).collect();
             sentence.push_str(&format!(", as well as after {}", others.join(", or ")));
             if lists > NAMED + 1 || lists >= MANY {
                 sentence.push_str(", or others");
@@ -73,8 +68,8 @@ fn depends(test: &TestId, found: &Dependence) -> Finding {
     finding(test, Detail::Order(detail), sentence, order)
 }
 
-/// Tests that are needed together, as a person would name them.
-fn together(list: &[TestId]) -> String {
+/// Names tests that are needed together.
+fn sequence(list: &[TestId]) -> String {
     match list {
         [one] => one.to_string(),
         [one, two] => format!("{one} and then {two}"),
@@ -83,17 +78,8 @@ fn together(list: &[TestId]) -> String {
     }
 }
 
-fn chance(case: &Case, alone: u32, other: u32) -> Finding {
-    let (attempts, failed) = case.tally;
-    let evidence = Evidence {
-        attempts,
-        failed,
-        fresh: Some(Isolation::Fork),
-        after: 0,
-        never_excuse: None,
-        confirmed: None,
-        not_rerun: None,
-    };
+fn random(record: &SuspectRecord, alone: u32, other: u32) -> Finding {
+    let (attempts, failed) = record.tally;
     let sentence = match other {
         0 => format!(
             "failed {failed} of {attempts} times and ended the same way all {alone} times alone, but no order brings it about"
@@ -102,16 +88,16 @@ fn chance(case: &Case, alone: u32, other: u32) -> Finding {
             format!("fails now and then, whatever runs before it ({failed} of {attempts} times): not a matter of order")
         }
     };
-    let detail = Detail::Verdict(Verdict { kind: VerdictKind::FlakyIndependent, rung: Some(Rung::Fresh), evidence });
-    finding(&case.suspect.test, detail, sentence, vec![case.suspect.test.clone()])
+    let kind = VerdictKind::FlakyIndependent;
+    counted_verdict(&record.suspect.test, kind, record.tally, Isolation::Fork, sentence)
 }
 
-/// A suspicion that nobody had the time to repeat.
-fn unfinished(case: &Case) -> Option<Finding> {
-    let alone = case.alone.filter(|_| case.suspect.seen)?;
-    let best = case.best.borrow();
-    let before = if best.is_empty() { &case.suspect.before } else { &*best };
-    let test = &case.suspect.test;
+/// A suspected dependence that the run had no time to repeat.
+fn unfinished(record: &SuspectRecord) -> Option<Finding> {
+    let alone = record.alone.filter(|_| record.suspect.seen)?;
+    let best = record.best.borrow();
+    let before = if best.is_empty() { &record.suspect.before } else { &*best };
+    let test = &record.suspect.test;
     let order = [&before[..], std::slice::from_ref(test)].concat();
     let passes = alone.is_pass();
     let (kind, then, otherwise) = match passes {

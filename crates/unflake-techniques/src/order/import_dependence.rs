@@ -1,66 +1,67 @@
-//! Does a test end otherwise because files of other tests were loaded, though none of them has run?
+//! Import dependence: does a test's outcome change because files of other tests are loaded,
+//! although none of their tests has run?
 //!
-//! In a new process only the files of the tests in question are loaded. So the test is run first, and of every file that is
-//! to be loaded one test after it.
+//! A new process loads only the files of the tests in its session. So the test runs first, followed
+//! by one test of every file that is to be loaded.
 
 use unflake_model::{OrderKind, Purpose, Repeats, TestId};
 
 use crate::order::polluter_search::Dependence;
-use crate::search::minimize::{Found, Trial, smallest};
-use crate::search::scheduler::{Answer, Desk, Heard, Question};
+use crate::search::minimize::{Minimized, Oracle, minimize};
+use crate::search::scheduler::{AttemptSummary, Scheduler, SessionRequest, SessionResult};
 
-/// How often the result is repeated, with those files and without.
+/// Repetitions of the result, with those files and without.
 const TIMES: usize = 3;
 
-/// The trial: does it end otherwise when the files of these tests are loaded, too?
-struct Loaded<'a> {
-    desk: &'a Desk,
+/// Does the outcome change when the files of these tests are loaded too?
+struct LoadTrial<'a> {
+    scheduler: &'a Scheduler,
     test: &'a TestId,
     fails_without: bool,
 }
 
-fn question(test: &TestId, with: &[TestId]) -> Question {
+fn request(test: &TestId, with: &[TestId]) -> SessionRequest {
     let tests = [std::slice::from_ref(test), with].concat();
-    Question { anew: true, ..Question::new(Purpose::Search, tests) }
+    SessionRequest { new_process: true, ..SessionRequest::new(Purpose::Search, tests) }
 }
 
-/// How the test ended that comes first. None: nobody knows, or it is skipped.
-fn first(answer: &Answer) -> Option<&Heard> {
-    answer.attempts.first().filter(|first| first.outcome.is_pass() || first.outcome.is_failure())
+/// Outcome of the test, which comes first. `None` if unknown or skipped.
+fn first(result: &SessionResult) -> Option<&AttemptSummary> {
+    result.attempts.first().filter(|first| first.outcome.is_pass() || first.outcome.is_failure())
 }
 
-impl Loaded<'_> {
-    fn is_other(&self, answer: &Answer) -> bool {
-        first(answer).is_some_and(|first| first.outcome.is_failure() != self.fails_without)
+impl LoadTrial<'_> {
+    fn differs(&self, result: &SessionResult) -> bool {
+        first(result).is_some_and(|first| first.outcome.is_failure() != self.fails_without)
     }
 }
 
-impl Trial<TestId> for Loaded<'_> {
-    const GROWS: bool = false;
+impl Oracle<TestId> for LoadTrial<'_> {
+    const COST_GROWS: bool = false;
 
-    async fn shows(&self, lists: Vec<(Vec<TestId>, usize)>) -> Vec<bool> {
-        let questions = lists.iter().map(|(list, _)| question(self.test, list));
-        self.desk.ask(questions.collect()).await.iter().map(|answer| self.is_other(answer)).collect()
+    async fn reproduces(&self, lists: Vec<(Vec<TestId>, usize)>) -> Vec<bool> {
+        let requests = lists.iter().map(|(list, _)| request(self.test, list));
+        self.scheduler.run(requests.collect()).await.iter().map(|result| self.differs(result)).collect()
     }
 
-    fn is_over(&self) -> bool {
-        self.desk.is_late()
+    fn out_of_time(&self) -> bool {
+        self.scheduler.out_of_time()
     }
 }
 
-/// `others`: one test of every other file. None: it makes no difference, or there was no time.
-pub(crate) async fn loading(desk: &Desk, test: &TestId, others: &[TestId]) -> Option<Dependence> {
-    let answers = desk.ask(vec![question(test, &[]), question(test, others)]).await;
-    let (without, with) = (first(&answers[0])?, first(&answers[1])?);
+/// `others`: one test of every other file. `None`: no difference, or out of time.
+pub(crate) async fn import_dependence(scheduler: &Scheduler, test: &TestId, others: &[TestId]) -> Option<Dependence> {
+    let results = scheduler.run(vec![request(test, &[]), request(test, others)]).await;
+    let (without, with) = (first(&results[0])?, first(&results[1])?);
     if without.outcome.is_failure() == with.outcome.is_failure() {
         return None;
     }
-    let loaded = Loaded { desk, test, fails_without: without.outcome.is_failure() };
-    let Found::Smallest(list) = smallest(others.to_vec(), true, &loaded).await else { return None };
-    let repeated = [vec![question(test, &list); TIMES], vec![question(test, &[]); TIMES]].concat();
-    let answers = desk.ask(repeated).await;
-    let count = |answers: &[Answer]| answers.iter().filter(|answer| loaded.is_other(answer)).count();
-    if count(&answers[..TIMES]) < TIMES || count(&answers[TIMES..]) > 0 {
+    let loaded = LoadTrial { scheduler, test, fails_without: without.outcome.is_failure() };
+    let Minimized::Minimal(list) = minimize(others.to_vec(), true, &loaded).await else { return None };
+    let repeated = [vec![request(test, &list); TIMES], vec![request(test, &[]); TIMES]].concat();
+    let results = scheduler.run(repeated).await;
+    let count = |results: &[SessionResult]| results.iter().filter(|result| loaded.differs(result)).count();
+    if count(&results[..TIMES]) < TIMES || count(&results[TIMES..]) > 0 {
         return None;
     }
     let times = TIMES as u32;
@@ -86,16 +87,17 @@ pub(crate) async fn loading(desk: &Desk, test: &TestId, others: &[TestId]) -> Op
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::order::order_cover::Chance;
-    use crate::simulation::simulated_suite::{Sim, World, named};
+    use crate::search::rng::SeededRng;
+    use crate::simulation::simulated_suite::{SimulatedSuite, SimulatedTest, named};
 
     #[test]
-    fn chance_is_not_taken_for_loading() {
+    fn random_failures_are_not_taken_for_import_dependence() {
         for seed in 0..40 {
-            let mut world = World::new(20, vec![(4, Sim { fails_anyway: 50, ..Sim::default() })]);
-            (world.files, world.chance) = (20, Chance(seed));
+            let random = SimulatedTest { random_percent: 50, ..SimulatedTest::default() };
+            let mut suite = SimulatedSuite::new(20, vec![(4, random)]);
+            (suite.files, suite.rng) = (20, SeededRng(seed));
             let others: Vec<TestId> = (5..20).map(named).collect();
-            let found = world.search(async move |desk| loading(&desk, &named(4), &others).await);
+            let found = suite.search(async move |scheduler| import_dependence(&scheduler, &named(4), &others).await);
             assert!(found.is_none(), "seed {seed}: {found:?}");
         }
     }

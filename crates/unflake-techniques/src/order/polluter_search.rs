@@ -1,57 +1,62 @@
-//! Which tests make another one fail, or let it pass: the smallest order that shows it.
+//! Finds the tests that make another one fail (polluters) or pass (state-setters): the smallest
+//! order that reproduces it.
 //!
-//! Parts of the tests before it are tried on their own first, side by side; most often one test is to blame, and then all the
-//! others are out of the way at once. Where no part shows it, several tests are needed together, and they are found one after the
-//! other, the last one first. Nothing is called dependent before it has been repeated in environments that share nothing.
+//! Parts of the preceding tests are tried on their own first, in parallel; usually one test is to
+//! blame, and then all others are excluded at once. If no part reproduces it, several tests are
+//! needed together, and they are found one by one, the last first. Nothing is reported as dependent
+//! before it has been repeated in environments that share nothing.
 
 use std::cell::RefCell;
 
 use unflake_model::{Failure, OrderKind, Outcome, Repeats, TestId};
 
-use crate::order::victim_trial::After;
-use crate::search::minimize::{Found, LONG, Trial, fewer_by_one, parts, showing_parts, smallest};
-use crate::search::scheduler::{Answer, Desk};
+use crate::order::victim_trial::VictimTrial;
+use crate::search::minimize::{
+    Minimized, Oracle, SHORT_LIST, first_reproducing, minimize, parts, reproducing_parts, without_each,
+};
+use crate::search::scheduler::{Scheduler, SessionResult};
 
-/// Further culprits and cleaners are looked for until there are so many.
+/// The search for further culprits and cleaners stops at this many.
 pub(crate) const MANY: usize = 5;
-/// With how much patience it is looked for: how often one list is tried, and how often the result is repeated after its culprits and
-/// alone. More of it only where the outcome varies.
-const PATIENCE: [(usize, usize); 3] = [(1, 5), (3, 20), (12, 30)];
-/// How often it is run after all others before it is said to end the same way.
+/// Levels of persistence: how often each list is tried, and how often the result is repeated, after
+/// its culprits and alone. Higher levels are used only when the outcome varies.
+const PERSISTENCE: [(usize, usize); 3] = [(1, 5), (3, 20), (12, 30)];
+/// Runs after all other tests before the outcome is called unchanged.
 const TIMES_AFTER_ALL: usize = 5;
-/// How often each test is left out of what was found.
+/// Runs without each test of the result.
 const TIMES_WITHOUT: usize = 5;
-/// How often it is run alone to see whether chance is all there is to it.
+/// Runs alone to see whether the outcome is merely random.
 const TIMES_ALONE: usize = 10;
 
-/// A test whose outcome may hang on those before it.
+/// A test whose outcome may depend on preceding tests.
 #[derive(Clone, Debug)]
 pub(crate) struct Suspect {
     pub(crate) test: TestId,
-    /// The tests among which the culprit is looked for, in the order in which they ran.
+    /// Tests among which the culprit is searched, in execution order.
     pub(crate) before: Vec<TestId>,
-    /// Whether it has been seen to end otherwise after them than alone.
+    /// Whether its outcome after them has been seen to differ from its outcome alone.
     pub(crate) seen: bool,
-    /// What was found to be the culprit of other tests.
+    /// Culprits of other tests.
     pub(crate) guesses: Vec<Vec<TestId>>,
-    /// The other tests.
+    /// All remaining tests.
     pub(crate) others: Vec<TestId>,
 }
 
-/// What came of a search.
+/// Result of a search.
 #[derive(Clone, Debug)]
-pub(crate) enum Answered {
+pub(crate) enum SearchConclusion {
     Depends(Box<Dependence>),
-    /// It ended now this way, now that, and no order shows it. Of so many times alone, how often it ended otherwise than the first.
-    Chance {
+    /// The outcome varies and no order explains it. Runs alone, and how many of them differed from
+    /// the first.
+    Random {
         alone: u32,
         other: u32,
     },
-    /// It ended otherwise only while copies of the project ran beside it.
-    OnlyBesideOthers,
-    /// It ended the same way after all of them.
-    Nothing,
-    /// It could not be run alone, or it is skipped.
+    /// It fails only while other sessions run in parallel.
+    OnlyInParallel,
+    /// The outcome is the same after all of them.
+    Unchanged,
+    /// It could not be run alone, or is skipped.
     Unknown,
 }
 
@@ -59,177 +64,176 @@ pub(crate) enum Answered {
 pub(crate) struct Dependence {
     pub(crate) kind: OrderKind,
     pub(crate) alone: Outcome,
-    /// Alternatives, the one that was confirmed first.
+    /// Alternatives; the confirmed one is first.
     pub(crate) culprits: Vec<Vec<TestId>>,
     pub(crate) cleaners: Vec<TestId>,
     pub(crate) evidence: Repeats,
     pub(crate) failure: Option<Failure>,
-    /// Of how many tests each was tried right before it, all that could be.
+    /// If each test could be tried directly before it: how many were.
     pub(crate) each_tried: Option<usize>,
-    /// Whether it is enough that the files of the culprits are loaded.
+    /// Whether loading the culprits' files is enough.
     pub(crate) by_loading: bool,
     pub(crate) unfinished: Option<String>,
 }
 
-/// Looks for the culprits of one test. None: the time was over before anything could be said. `best` has at any moment the
-/// shortest list after which it was seen to end otherwise.
-pub(crate) async fn culprits(
-    desk: &Desk,
+/// Searches the culprits of one test. `None`: the budget was exhausted before anything was known.
+/// `best` always holds the shortest list after which the outcome differed.
+pub(crate) async fn find_culprits(
+    scheduler: &Scheduler,
     suspect: &Suspect,
     thorough: bool,
     best: &RefCell<Vec<TestId>>,
-) -> Option<Answered> {
-    let mut after = After::new(desk, &suspect.test, best);
-    for (tries, times) in PATIENCE {
-        after.tries = tries;
-        let (found, showing) = search(&after, suspect).await;
-        let Some(alone) = after.first() else { return Some(Answered::Unknown) };
+) -> Option<SearchConclusion> {
+    let mut trial = VictimTrial::new(scheduler, &suspect.test, best);
+    for (tries, times) in PERSISTENCE {
+        trial.tries = tries;
+        let (found, reproducing) = search(&trial, suspect).await;
+        let Some(alone) = trial.first_alone() else { return Some(SearchConclusion::Unknown) };
         let (list, unfinished) = match found {
-            Found::Smallest(list) => (after.alive(&list), None),
-            Found::Smaller(list) => {
-                (after.alive(&list), Some("the time was over before a smaller order could be looked for".to_owned()))
+            Minimized::Minimal(list) => (trial.runnable(&list), None),
+            Minimized::Reduced(list) => {
+                (trial.runnable(&list), Some("the time was over before a smaller order could be looked for".to_owned()))
             }
-            Found::Nothing => (Vec::new(), None),
-            Found::Untried => return None,
+            Minimized::NotReproduced => (Vec::new(), None),
+            Minimized::Untried => return None,
         };
         if !list.is_empty() {
-            let list = if unfinished.is_none() { without_spare(&mut after, list).await } else { list };
-            let evidence = after.repeat(&list, times).await;
-            if after.holds(&evidence) {
+            let list = if unfinished.is_none() { without_superfluous(&mut trial, list).await } else { list };
+            let evidence = trial.repeat(&list, times).await;
+            if trial.is_significant(&evidence) {
                 let mut dependence = Dependence {
                     kind: if alone.outcome.is_failure() { OrderKind::Brittle } else { OrderKind::Victim },
                     alone: alone.outcome,
                     culprits: vec![list],
                     cleaners: Vec::new(),
                     evidence,
-                    failure: after.failure(),
+                    failure: trial.failure(),
                     each_tried: None,
                     by_loading: false,
                     unfinished,
                 };
                 if dependence.unfinished.is_none() {
-                    alternatives(&after, suspect, showing, thorough, &mut dependence).await;
-                    cleaners(&after, suspect, thorough, &mut dependence).await;
+                    alternatives(&trial, suspect, reproducing, thorough, &mut dependence).await;
+                    cleaners(&trial, suspect, thorough, &mut dependence).await;
                 }
-                return Some(Answered::Depends(Box::new(dependence)));
+                return Some(SearchConclusion::Depends(Box::new(dependence)));
             }
         }
-        if desk.is_late() {
+        if scheduler.out_of_time() {
             return None;
         }
-        // Before anybody looks for a culprit with more patience: is there anything to find, and is it not chance alone?
+        // Before searching with more persistence: is there anything to find, and is it not merely
+        // random?
         if !suspect.seen && best.borrow().is_empty() {
-            after.tries = TIMES_AFTER_ALL;
-            if !after.shows(vec![(suspect.before.clone(), suspect.before.len())]).await[0] {
+            trial.tries = TIMES_AFTER_ALL;
+            if !trial.reproduces(vec![(suspect.before.clone(), suspect.before.len())]).await[0] {
                 break;
             }
         }
-        if after.repeat_alone(TIMES_ALONE).await > 0 {
+        if trial.repeat_alone(TIMES_ALONE).await > 0 {
             break;
         }
     }
-    let (alone, other) = after.alone();
+    let (alone, other) = trial.alone();
     let was_seen = suspect.seen || !best.borrow().is_empty();
-    Some(if was_seen || other > 0 { Answered::Chance { alone, other } } else { Answered::Nothing })
+    Some(if was_seen || other > 0 { SearchConclusion::Random { alone, other } } else { SearchConclusion::Unchanged })
 }
 
-/// A smallest list, and the parts of all that show it on their own, where they were tried.
-async fn search(after: &After<'_>, suspect: &Suspect) -> (Found<TestId>, Option<Vec<Vec<TestId>>>) {
-    let before = after.alive(&suspect.before);
+/// A minimal list, and the parts that reproduce the change on their own, if tried.
+async fn search(trial: &VictimTrial<'_>, suspect: &Suspect) -> (Minimized<TestId>, Option<Vec<Vec<TestId>>>) {
+    let before = trial.runnable(&suspect.before);
     if before.is_empty() {
-        after.shows(Vec::new()).await;
-        return (Found::Nothing, None);
+        trial.reproduces(Vec::new()).await;
+        return (Minimized::NotReproduced, None);
     }
     let mut guesses = suspect.guesses.clone();
-    // In an order that was made to bring two tests together, it is the last one.
+    // In an order made to bring two tests together, it is the last one.
     guesses.extend(before.last().filter(|_| suspect.seen).map(|last| vec![last.clone()]));
-    if !guesses.is_empty() {
-        let shows = after.shows(guesses.iter().map(|guess| (guess.clone(), 0)).collect()).await;
-        if let Some((guess, _)) = guesses.into_iter().zip(shows).find(|(_, shows)| *shows) {
-            return (smallest(guess, true, after).await, None);
-        }
+    if !guesses.is_empty()
+        && let Some(guess) = first_reproducing(guesses, trial).await
+    {
+        return (minimize(guess, true, trial).await, None);
     }
-    let showing = showing_parts(&before, after).await;
-    let found = match showing.first() {
-        Some(part) => smallest(part.clone(), true, after).await,
-        None => smallest(before, false, after).await,
+    let reproducing = reproducing_parts(&before, trial).await;
+    let found = match reproducing.first() {
+        Some(part) => minimize(part.clone(), true, trial).await,
+        None => minimize(before, false, trial).await,
     };
-    (found, Some(showing))
+    (found, Some(reproducing))
 }
 
-/// Where chance has a part in it, a test that is not needed may look as if it were. So each is left out several times.
-async fn without_spare(after: &mut After<'_>, mut list: Vec<TestId>) -> Vec<TestId> {
-    let tries = after.tries;
-    after.tries = tries.max(TIMES_WITHOUT);
+/// With randomness involved, a superfluous test can look necessary. So each one is removed several
+/// times.
+async fn without_superfluous(trial: &mut VictimTrial<'_>, mut list: Vec<TestId>) -> Vec<TestId> {
+    let tries = trial.tries;
+    trial.tries = tries.max(TIMES_WITHOUT);
     while list.len() > 1 {
-        let fewer = fewer_by_one(&list);
-        let shows = after.shows(fewer.iter().map(|list| (list.clone(), 0)).collect()).await;
-        let Some((shorter, _)) = fewer.into_iter().zip(shows).find(|(_, shows)| *shows) else { break };
+        let Some(shorter) = first_reproducing(without_each(&list), trial).await else { break };
         list = shorter;
     }
-    after.tries = tries;
+    trial.tries = tries;
     list
 }
 
-/// Other lists that do the same, in the parts that show it on their own.
+/// Other lists with the same effect, within the parts that reproduce it.
 async fn alternatives(
-    after: &After<'_>,
+    trial: &VictimTrial<'_>,
     suspect: &Suspect,
-    showing: Option<Vec<Vec<TestId>>>,
+    reproducing: Option<Vec<Vec<TestId>>>,
     thorough: bool,
     dependence: &mut Dependence,
 ) {
-    let mut tried = vec![after.alive(&suspect.before); usize::from(showing.is_some())];
-    let mut showing = showing.unwrap_or_default();
+    let mut tried = vec![trial.runnable(&suspect.before); usize::from(reproducing.is_some())];
+    let mut reproducing = reproducing.unwrap_or_default();
     for more in [&suspect.before, &suspect.others].into_iter().skip(tried.len()) {
-        if (thorough || more.len() <= LONG) && !after.is_over() {
-            let more = after.alive(more);
-            showing.extend(showing_parts(&more, after).await);
+        if (thorough || more.len() <= SHORT_LIST) && !trial.out_of_time() {
+            let more = trial.runnable(more);
+            reproducing.extend(reproducing_parts(&more, trial).await);
             tried.push(more);
         }
     }
-    if tried.len() == 2 && tried.iter().all(|tests| tests.len() <= LONG) {
+    if tried.len() == 2 && tried.iter().all(|tests| tests.len() <= SHORT_LIST) {
         dependence.each_tried = Some(tried.concat().len());
     }
     let culprits = &mut dependence.culprits;
-    for mut part in showing {
+    for mut part in reproducing {
         let whole = part.len();
         part.retain(|test| !culprits[0].contains(test));
         let mut known = part.len() == whole;
-        while culprits.len() < MANY && !part.is_empty() && !after.is_over() {
-            let Found::Smallest(list) = smallest(part.clone(), known, after).await else { break };
+        while culprits.len() < MANY && !part.is_empty() && !trial.out_of_time() {
+            let Minimized::Minimal(list) = minimize(part.clone(), known, trial).await else { break };
             part.retain(|test| !list.contains(test));
             known = false;
-            if after.shows(vec![(list.clone(), 0)]).await[0] {
+            if trial.reproduces(vec![(list.clone(), 0)]).await[0] {
                 culprits.push(list);
             }
         }
     }
 }
 
-/// Tests that undo what the culprits did to a victim.
-async fn cleaners(after: &After<'_>, suspect: &Suspect, thorough: bool, dependence: &mut Dependence) {
+/// Tests that undo the effect of the culprits on a victim.
+async fn cleaners(trial: &VictimTrial<'_>, suspect: &Suspect, thorough: bool, dependence: &mut Dependence) {
     let culprit = dependence.culprits[0].clone();
-    let mut candidates = after.alive(&[&suspect.before[..], &suspect.others[..]].concat());
+    let mut candidates = trial.runnable(&[&suspect.before[..], &suspect.others[..]].concat());
     candidates.retain(|test| !dependence.culprits.iter().any(|list| list.contains(test)));
-    let wanted = dependence.kind == OrderKind::Victim && dependence.evidence.seen == dependence.evidence.tried;
-    if !wanted || after.is_over() || !(thorough || candidates.len() <= LONG) {
+    let has_cleaners = dependence.kind == OrderKind::Victim && dependence.evidence.seen == dependence.evidence.tried;
+    if !has_cleaners || trial.out_of_time() || !(thorough || candidates.len() <= SHORT_LIST) {
         return;
     }
     let passing = async |lists: Vec<Vec<TestId>>| {
-        let question = |list: &Vec<TestId>| after.question([&culprit[..], list].concat(), culprit.len());
-        let answers = after.desk.ask(lists.iter().map(question).collect()).await;
-        let passes = |answer: &Answer| answer.last().is_some_and(|last| last.outcome.is_pass());
-        lists.into_iter().zip(answers).filter(|(_, answer)| passes(answer)).map(|(list, _)| list).collect::<Vec<_>>()
+        let request = |list: &Vec<TestId>| trial.request([&culprit[..], list].concat(), culprit.len());
+        let results = trial.scheduler.run(lists.iter().map(request).collect()).await;
+        let passes = |result: &SessionResult| result.last().is_some_and(|last| last.outcome.is_pass());
+        lists.into_iter().zip(results).filter(|(_, result)| passes(result)).map(|(list, _)| list).collect::<Vec<_>>()
     };
-    // In a copy it may pass whatever comes between.
+    // A forked victim may pass whatever runs in between.
     if !passing(vec![Vec::new()]).await.is_empty() {
         return;
     }
     for part in passing(parts(&candidates)).await {
         if part.len() == 1 {
             dependence.cleaners.extend(part);
-        } else if dependence.cleaners.len() < MANY && !after.is_over() {
+        } else if dependence.cleaners.len() < MANY && !trial.out_of_time() {
             let each = part.into_iter().map(|test| vec![test]).collect();
             dependence.cleaners.extend(passing(each).await.concat());
         }

@@ -1,4 +1,4 @@
-//! What a search for order dependence knows so far: how every test ended alone, what has been tried, and who is suspected.
+//! State of a search for order dependence: outcomes of tests alone, covered pairs, and suspects.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -7,51 +7,51 @@ use std::sync::Arc;
 
 use unflake_model::{Outcome, Test, TestId};
 
-use crate::leaked_state::proof::Conclusion;
-use crate::order::order_cover::Pairs;
-use crate::order::polluter_search::{Answered, Suspect};
+use crate::leaked_state::proof::StateConclusion;
+use crate::order::polluter_search::{SearchConclusion, Suspect};
 use crate::search::coverage::Coverage;
-use crate::search::scheduler::Heard;
-use crate::search::select::chosen;
+use crate::search::scheduler::AttemptSummary;
+use crate::search::select::select_tests;
 
-/// So often a test that failed only beside copies of the project is looked into again when it fails again: it may be a victim, too.
-const AGAIN: u32 = 3;
-/// So many guesses are made at most.
-const GUESSES: usize = 4;
+/// A test that fails only in parallel is examined again this often when it fails again: it may also
+/// be a victim.
+const REEXAMINATIONS: u32 = 3;
+/// Maximum number of guessed culprits per suspect.
+const MOST_GUESSES: usize = 4;
 
 #[derive(Default)]
-pub(crate) struct Book {
+pub(crate) struct OrderProgress {
     pub(crate) suite: Vec<TestId>,
     at: HashMap<TestId, usize>,
-    /// The tests that were asked for, where only some are.
+    /// Indexes of the requested tests, if only some were requested.
     pub(crate) given: Option<Vec<usize>>,
-    /// Names that fit no test.
-    pub(crate) nobody: Vec<String>,
+    /// Requested names without a matching test.
+    pub(crate) unmatched: Vec<String>,
     pub(crate) files: Vec<Vec<usize>>,
-    /// Whether every session has processes of its own.
+    /// Whether every session has its own processes.
     pub(crate) isolated: bool,
-    /// How each test ended alone.
+    /// Outcome of each test alone.
     pub(crate) alone: BTreeMap<usize, Outcome>,
-    pub(crate) cases: Vec<Case>,
+    pub(crate) suspects: Vec<SuspectRecord>,
     pub(crate) coverage: Coverage,
 }
 
-/// A test that is looked into.
+/// A test under examination.
 #[derive(Clone)]
-pub(crate) struct Case {
+pub(crate) struct SuspectRecord {
     pub(crate) suspect: Suspect,
-    /// The shortest list of tests after which it was seen to end otherwise than alone.
+    /// The shortest list of tests after which its outcome differed from the outcome alone.
     pub(crate) best: Rc<RefCell<Vec<TestId>>>,
-    /// None: not yet, or there was no time.
-    pub(crate) answered: Option<Answered>,
+    /// `None`: not examined yet, or out of time.
+    pub(crate) conclusion: Option<SearchConclusion>,
     pub(crate) alone: Option<Outcome>,
     pub(crate) tally: (u32, u32),
-    /// How often it was looked into again after it had failed only beside copies of the project.
-    again: u32,
-    pub(crate) state: Option<Conclusion>,
+    /// How often it was examined again after failing only in parallel.
+    reexamined: u32,
+    pub(crate) state: Option<StateConclusion>,
 }
 
-impl Book {
+impl OrderProgress {
     pub(crate) fn new(tests: &[Test], isolated: bool, seed: u64) -> Self {
         let mut files: Vec<(Option<Arc<str>>, Vec<usize>)> = Vec::new();
         for (at, test) in tests.iter().enumerate() {
@@ -65,48 +65,48 @@ impl Book {
             at: tests.iter().enumerate().map(|(at, test)| (test.id.clone(), at)).collect(),
             isolated,
             files: files.into_iter().map(|(_, tests)| tests).collect(),
-            coverage: Coverage::new(Pairs::new(tests.len()), tests.len(), seed),
+            coverage: Coverage::new(tests.len(), seed),
             ..Self::default()
         }
     }
 
-    pub(crate) fn choose(&mut self, names: &[String]) {
-        let (given, nobody) = chosen(&self.suite, names);
-        self.coverage.given = Some(given.len());
-        self.given = Some(given.iter().map(|test| self.at[test]).collect());
-        self.nobody = nobody;
+    pub(crate) fn select(&mut self, names: &[String]) {
+        let selection = select_tests(&self.suite, names);
+        self.coverage.given = Some(selection.tests.len());
+        self.given = Some(selection.tests.iter().map(|test| self.at[test]).collect());
+        self.unmatched = selection.unmatched;
     }
 
     pub(crate) fn tests(&self, order: &[usize]) -> Vec<TestId> {
         order.iter().map(|at| self.suite[*at].clone()).collect()
     }
 
-    /// What an order showed: pairs that ran next to each other, and suspects.
-    pub(crate) fn take_note(&mut self, attempts: &[Heard]) {
+    /// Records an executed order: adjacent pairs, and new suspects.
+    pub(crate) fn record_order(&mut self, attempts: &[AttemptSummary]) {
         self.coverage.orders += 1;
         let mut before: Vec<usize> = Vec::new();
         let mut environment = None;
-        for heard in attempts {
-            // A process that replaced one that died knows nothing of what ran in that.
-            if environment.replace(heard.environment) != Some(heard.environment) {
+        for attempt in attempts {
+            // A process that replaced a crashed one has not run the earlier tests.
+            if environment.replace(attempt.environment) != Some(attempt.environment) {
                 before.clear();
             }
-            let Some(at) = self.at.get(&heard.test).copied() else { continue };
+            let Some(at) = self.at.get(&attempt.test).copied() else { continue };
             if let Some(last) = before.last()
-                && self.runs(*last)
-                && self.runs(at)
+                && self.can_run(*last)
+                && self.can_run(at)
                 && self.given.as_ref().is_none_or(|given| given.contains(&at))
             {
-                self.coverage.pairs.see(*last, at);
+                self.coverage.pairs.add(*last, at);
             }
             let alone = self.alone.get(&at);
-            let other = match alone {
-                Some(alone) if alone.is_pass() => heard.outcome.is_failure(),
-                Some(alone) if alone.is_failure() => heard.outcome.is_pass(),
+            let differs = match alone {
+                Some(alone) if alone.is_pass() => attempt.outcome.is_failure(),
+                Some(alone) if alone.is_failure() => attempt.outcome.is_pass(),
                 Some(_) => false,
-                None => heard.outcome.is_failure(),
+                None => attempt.outcome.is_failure(),
             };
-            if other && !self.cases.iter().any(|case| case.suspect.test == heard.test && !case.is_open()) {
+            if differs && !self.suspects.iter().any(|record| record.suspect.test == attempt.test && !record.is_open()) {
                 let (before, seen) = (self.tests(&before), alone.is_some());
                 self.reopen(at, before, seen);
             }
@@ -115,17 +115,20 @@ impl Book {
     }
 
     pub(crate) fn is_open(&self, at: usize) -> bool {
-        self.cases.iter().all(|case| case.suspect.test != self.suite[at] || case.is_open())
+        self.suspects.iter().all(|record| record.suspect.test != self.suite[at] || record.is_open())
     }
 
-    /// What may be the culprit of a suspect: what was found to be that of others, the last found first.
+    /// Culprits of other tests that precede this suspect, most recent first.
     pub(crate) fn guesses(&self, suspect: &Suspect) -> Vec<Vec<TestId>> {
         let before: HashSet<&TestId> = suspect.before.iter().collect();
         let mut guesses: Vec<Vec<TestId>> = Vec::new();
-        for case in self.cases.iter().rev() {
-            let Some(Answered::Depends(found)) = &case.answered else { continue };
+        for record in self.suspects.iter().rev() {
+            let Some(SearchConclusion::Depends(found)) = &record.conclusion else { continue };
             for list in found.culprits.iter().filter(|_| !found.by_loading) {
-                if guesses.len() < GUESSES && !guesses.contains(list) && list.iter().all(|test| before.contains(test)) {
+                if guesses.len() < MOST_GUESSES
+                    && !guesses.contains(list)
+                    && list.iter().all(|test| before.contains(test))
+                {
                     guesses.push(list.clone());
                 }
             }
@@ -133,61 +136,61 @@ impl Book {
         guesses
     }
 
-    /// The tests that can be brought next to others: those that run, and that a process comes through.
-    pub(crate) fn running(&mut self) -> Vec<usize> {
-        let running: Vec<usize> = (0..self.suite.len()).filter(|at| self.runs(*at)).collect();
-        self.coverage.left_out = self.suite.len() - running.len();
-        running
+    /// Tests that can be placed next to others: neither skipped nor ending their process.
+    pub(crate) fn runnable(&mut self) -> Vec<usize> {
+        let runnable: Vec<usize> = (0..self.suite.len()).filter(|at| self.can_run(*at)).collect();
+        self.coverage.left_out = self.suite.len() - runnable.len();
+        runnable
     }
 
-    fn runs(&self, at: usize) -> bool {
+    fn can_run(&self, at: usize) -> bool {
         !matches!(self.alone.get(&at), Some(Outcome::Skipped | Outcome::TimedOut | Outcome::Crashed(_)))
     }
 
-    /// The test of this case passes with nobody beside it, however it ended before.
-    pub(crate) fn passes_alone(&mut self, case: usize) {
-        let case = &mut self.cases[case];
-        case.alone = Some(Outcome::Passed);
-        self.alone.insert(self.at[&case.suspect.test], Outcome::Passed);
+    /// The test passes when nothing runs in parallel, however it ended before.
+    pub(crate) fn passes_alone(&mut self, suspect: usize) {
+        let record = &mut self.suspects[suspect];
+        record.alone = Some(Outcome::Passed);
+        self.alone.insert(self.at[&record.suspect.test], Outcome::Passed);
     }
 
-    pub(crate) fn answer(&mut self, test: &TestId, answered: Answered) {
-        if let Some(case) = self.cases.iter_mut().find(|case| case.suspect.test == *test) {
-            case.answered = Some(answered);
+    pub(crate) fn conclude(&mut self, test: &TestId, conclusion: SearchConclusion) {
+        if let Some(record) = self.suspects.iter_mut().find(|record| record.suspect.test == *test) {
+            record.conclusion = Some(conclusion);
         }
     }
 
-    /// There is something more to try on a test of which nothing is known yet.
+    /// Opens a suspect, or reopens one that is still undecided, with new preceding tests.
     pub(crate) fn reopen(&mut self, at: usize, before: Vec<TestId>, seen: bool) {
         let test = self.suite[at].clone();
         let tried: HashSet<&TestId> = before.iter().chain([&test]).collect();
         let others = self.suite.iter().filter(|other| !tried.contains(other)).cloned().collect();
         let suspect = Suspect { test: test.clone(), before, seen, guesses: Vec::new(), others };
-        match self.cases.iter_mut().find(|case| case.suspect.test == test) {
-            Some(case) if case.answered.is_some() && case.is_open() => {
-                case.again += u32::from(matches!(case.answered, Some(Answered::OnlyBesideOthers)));
-                (case.suspect, case.answered) = (suspect, None);
+        match self.suspects.iter_mut().find(|record| record.suspect.test == test) {
+            Some(record) if record.conclusion.is_some() && record.is_open() => {
+                record.reexamined += u32::from(matches!(record.conclusion, Some(SearchConclusion::OnlyInParallel)));
+                (record.suspect, record.conclusion) = (suspect, None);
             }
             Some(_) => {}
-            None => self.cases.push(Case {
+            None => self.suspects.push(SuspectRecord {
                 suspect,
                 best: Rc::default(),
-                answered: None,
+                conclusion: None,
                 alone: self.alone.get(&at).copied(),
                 tally: (0, 0),
-                again: 0,
+                reexamined: 0,
                 state: None,
             }),
         }
     }
 }
 
-impl Case {
-    /// Whether more can be learned by trying other orders.
+impl SuspectRecord {
+    /// Whether more orders could still tell something about it.
     fn is_open(&self) -> bool {
-        match self.answered {
-            None | Some(Answered::Nothing) => true,
-            Some(Answered::OnlyBesideOthers) => self.again < AGAIN,
+        match self.conclusion {
+            None | Some(SearchConclusion::Unchanged) => true,
+            Some(SearchConclusion::OnlyInParallel) => self.reexamined < REEXAMINATIONS,
             _ => false,
         }
     }

@@ -1,95 +1,99 @@
-//! Does a pass hold beyond its process?
+//! Confirms passes: does a pass hold beyond its process?
 //!
-//! A pass in a process in which the test had failed before may mean chance. It may also mean that the test fails the
-//! first time in every process, and then every plain run is red. So before such a pass excuses anything, the test is run
-//! in fresh environments, one after the other, as often in each as it took to pass. The first of them that does not go
-//! the same way ends it.
+//! A pass in a process in which the test had failed before may be chance. It may also mean that the
+//! test fails the first time in every process, so that every plain run is red. Before such a pass
+//! excuses anything, the test runs in fresh environments, one after the other, as often in each as
+//! it took to pass. The first environment that behaves differently decides.
 
 use unflake_model::SessionId;
 
-use crate::rerun::failing_test::{Case, Try};
+use crate::rerun::failing_test::{AttemptRecord, FailedTest};
 
-/// In so many fresh environments a test must first fail and then pass, before that is taken for its way.
+/// Number of fresh environments in which a test must first fail and then pass before that counts as
+/// its pattern.
 const ENVIRONMENTS: usize = 3;
 
-/// A session that was asked for in order to confirm a pass.
+/// A session requested to confirm a pass.
 pub(crate) struct Confirmation {
     pub(crate) session: SessionId,
-    /// None while it is under way, an error where the test could not be run in it.
+    /// `None` while it runs; an error if the test could not run in it.
     pub(crate) end: Option<Result<(), String>>,
 }
 
 /// What is known of the first pass of a test that had failed.
 #[derive(Debug, PartialEq)]
-pub(crate) enum Standing {
-    /// In some process the test did something else than to fail first and to pass later.
+pub(crate) enum PassStatus {
+    /// In some process the test did not follow the pattern of failing first and passing later.
     Holds {
-        /// It never passed in that one.
+        /// It never passed in that process.
         only_failed: bool,
     },
     /// It failed first and passed later in every process.
     Refuted,
-    /// Another fresh environment will tell.
+    /// Another fresh environment will decide.
     Open,
-    /// A fresh environment was asked for and could not tell.
+    /// A fresh environment was requested and could not decide.
     Unknown(String),
 }
 
-impl Standing {
-    /// What `pass`, one of the attempts at `case`, is worth by what is known now.
-    pub(crate) fn of(case: &Case, pass: usize) -> Self {
-        if case.is_first_in_its_process(pass) {
+impl PassStatus {
+    /// The status of `pass`, the index of one of the attempts.
+    pub(crate) fn of(test: &FailedTest, pass: usize) -> Self {
+        if test.is_first_in_its_process(pass) {
             return Self::Holds { only_failed: false };
         }
-        for confirmation in &case.confirmations {
-            let tries = || (pass + 1..case.tries.len()).filter(|at| case.tries[*at].session == confirmation.session);
-            let outcome = |at: usize| case.tries[at].outcome;
+        for confirmation in &test.confirmations {
+            let attempts =
+                || (pass + 1..test.attempts.len()).filter(|at| test.attempts[*at].session == confirmation.session);
+            let outcome = |at: usize| test.attempts[at].outcome;
             match &confirmation.end {
                 None => return Self::Open,
-                Some(Err(why)) => return Self::Unknown(format!("it could not be run in a fresh environment: {why}")),
+                Some(Err(reason)) => {
+                    return Self::Unknown(format!("it could not be run in a fresh environment: {reason}"));
+                }
                 Some(Ok(())) => {}
             }
-            if tries().any(|at| outcome(at).is_pass() && case.is_first_in_its_process(at)) {
+            if attempts().any(|at| outcome(at).is_pass() && test.is_first_in_its_process(at)) {
                 return Self::Holds { only_failed: false };
             }
-            if tries().any(|at| outcome(at).is_pass()) {
+            if attempts().any(|at| outcome(at).is_pass()) {
                 continue;
             }
-            if tries().any(|at| !outcome(at).is_failure()) {
+            if attempts().any(|at| !outcome(at).is_failure()) {
                 return Self::Unknown("it was skipped in a fresh environment".to_owned());
             }
-            if tries().next().is_none() {
+            if attempts().next().is_none() {
                 return Self::Unknown("it was not run in a fresh environment".to_owned());
             }
             return Self::Holds { only_failed: true };
         }
-        if case.confirmations.len() < ENVIRONMENTS { Self::Open } else { Self::Refuted }
+        if test.confirmations.len() < ENVIRONMENTS { Self::Open } else { Self::Refuted }
     }
 }
 
-impl Case {
-    /// How often to run the test again in the next fresh environment, if its pass needs one to hold.
+impl FailedTest {
+    /// How often to rerun the test in the next fresh environment, if its pass needs confirmation.
     pub(crate) fn to_confirm(&self) -> Option<u32> {
         let pass = self.pass()?;
         let under_way = self.confirmations.iter().any(|one| one.end.is_none());
-        let wanted = self.never_excuse.is_none() && !under_way && Standing::of(self, pass) == Standing::Open;
-        wanted.then(|| self.before_in_its_process(pass).count() as u32)
+        let needed = self.never_excuse.is_none() && !under_way && PassStatus::of(self, pass) == PassStatus::Open;
+        needed.then(|| self.before_in_its_process(pass).count() as u32)
     }
 
-    /// Whether this process had made no other attempt at the test.
+    /// Whether it is the first attempt at the test in its process.
     fn is_first_in_its_process(&self, at: usize) -> bool {
         self.before_in_its_process(at).next().is_none()
     }
 
-    /// The attempts at this test that the process of one of them had made before.
-    fn before_in_its_process(&self, at: usize) -> impl Iterator<Item = &Try> {
-        let environment = self.tries[at].environment;
-        self.tries[..at].iter().filter(move |one| one.environment == environment)
+    /// Earlier attempts at this test in the same process.
+    fn before_in_its_process(&self, at: usize) -> impl Iterator<Item = &AttemptRecord> {
+        let environment = self.attempts[at].environment;
+        self.attempts[..at].iter().filter(move |one| one.environment == environment)
     }
 
-    /// In how many processes the first attempt failed, and in how many there was one.
+    /// Number of processes whose first attempt failed, and number of processes.
     pub(crate) fn failed_first(&self) -> (usize, usize) {
-        let first: Vec<usize> = (0..self.tries.len()).filter(|at| self.is_first_in_its_process(*at)).collect();
-        (first.iter().filter(|at| self.tries[**at].outcome.is_failure()).count(), first.len())
+        let first: Vec<usize> = (0..self.attempts.len()).filter(|at| self.is_first_in_its_process(*at)).collect();
+        (first.iter().filter(|at| self.attempts[**at].outcome.is_failure()).count(), first.len())
     }
 }

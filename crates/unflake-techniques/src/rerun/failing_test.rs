@@ -1,4 +1,4 @@
-//! A test that failed at least once: everything that was tried on it, and what that comes to.
+//! A test that failed at least once: all attempts at it, and the verdict they lead to.
 
 use unflake_model::{
     Attempt, Comparison, Dependencies, Detail, EnvironmentId, Evidence, Finding, Granularity, Isolation, Outcome,
@@ -6,27 +6,28 @@ use unflake_model::{
 };
 
 use crate::NeverExcuse;
-use crate::change_impact::unaffected::Suspicion;
-use crate::rerun::confirmation::{Confirmation, Standing};
+use crate::change_impact::unaffected::ChangeSuspicion;
+use crate::finding::finding;
+use crate::rerun::confirmation::{Confirmation, PassStatus};
 
-pub(crate) struct Case {
+pub(crate) struct FailedTest {
     pub(crate) test: TestId,
-    /// In the order in which they were made; the first one failed.
-    pub(crate) tries: Vec<Try>,
+    /// In execution order; the first one failed.
+    pub(crate) attempts: Vec<AttemptRecord>,
     pub(crate) never_excuse: Option<String>,
-    /// The sessions in which its pass was to be confirmed, in the order in which they were asked for.
+    /// Sessions that confirm its pass, in the order of their requests.
     pub(crate) confirmations: Vec<Confirmation>,
-    /// How it first failed: the kind of its error and the line.
-    pub(crate) how: Option<(String, Option<u32>)>,
-    /// What the attempt that is told next depended on.
+    /// Error type and line of its first failure.
+    pub(crate) first_failure: Option<(String, Option<u32>)>,
+    /// Dependencies of the attempt that is about to be observed.
     pub(crate) depends: Option<Box<Dependencies>>,
-    pub(crate) suspicion: Suspicion,
-    /// Why an attempt that was asked for could not be made.
+    pub(crate) suspicion: ChangeSuspicion,
+    /// Why a requested attempt could not be made.
     not_rerun: Option<String>,
 }
 
 /// The part of an attempt that the verdict rests on.
-pub(crate) struct Try {
+pub(crate) struct AttemptRecord {
     pub(crate) session: SessionId,
     purpose: Purpose,
     run: u32,
@@ -36,33 +37,33 @@ pub(crate) struct Try {
     pub(crate) outcome: Outcome,
 }
 
-/// Why attempts that would tell more were not made on any test.
-pub(crate) struct NotMade {
-    /// Those at a test that has not passed yet.
+/// Why further attempts were not made on any test.
+pub(crate) struct MissingAttempts {
+    /// Attempts at a test that has not passed yet.
     pub(crate) rerun: Option<String>,
-    /// Those that would confirm a pass.
+    /// Attempts that would confirm a pass.
     pub(crate) confirmation: Option<&'static str>,
 }
 
-impl Case {
+impl FailedTest {
     pub(crate) fn new(test: TestId) -> Self {
         Self {
             test,
-            tries: Vec::new(),
+            attempts: Vec::new(),
             never_excuse: None,
             confirmations: Vec::new(),
-            how: None,
+            first_failure: None,
             depends: None,
-            suspicion: Suspicion::default(),
+            suspicion: ChangeSuspicion::default(),
             not_rerun: None,
         }
     }
 
-    pub(crate) fn hear(&mut self, attempt: &Attempt, never_excuse: &NeverExcuse) {
-        if self.tries.is_empty() {
-            self.how = how(attempt);
+    pub(crate) fn observe(&mut self, attempt: &Attempt, never_excuse: &NeverExcuse) {
+        if self.attempts.is_empty() {
+            self.first_failure = failure_site(attempt);
         }
-        self.tries.push(Try {
+        self.attempts.push(AttemptRecord {
             session: attempt.session,
             purpose: attempt.purpose,
             run: attempt.run,
@@ -81,17 +82,17 @@ impl Case {
         }
     }
 
-    /// A session that was to give it its first pass is over without an attempt at it.
-    pub(crate) fn left_out(&mut self, why: &str) {
-        self.not_rerun = Some(format!("could not be run again: {why}"));
+    /// A session that was to give it its first pass ended without running it.
+    pub(crate) fn left_out(&mut self, reason: &str) {
+        self.not_rerun = Some(format!("could not be run again: {reason}"));
     }
 
-    /// The first attempt after the first failure that passed.
+    /// Index of the first passing attempt after the first failure.
     pub(crate) fn pass(&self) -> Option<usize> {
-        self.tries.iter().skip(1).position(|one| one.outcome.is_pass()).map(|at| at + 1)
+        self.attempts.iter().skip(1).position(|one| one.outcome.is_pass()).map(|at| at + 1)
     }
 
-    /// Whether it never passed before it was tried at the base, so that the change may have to answer for it.
+    /// Whether it never passed before it ran at the base, so that the change may have caused it.
     pub(crate) fn is_suspected(&self) -> bool {
         self.pass().is_none() || !self.suspicion.here.is_empty()
     }
@@ -99,22 +100,22 @@ impl Case {
     /// `in_company`: whether a process has run several tests.
     pub(crate) fn finding(
         &self,
-        not_made: &NotMade,
+        missing: &MissingAttempts,
         isolated: bool,
         in_company: &dyn Fn(EnvironmentId) -> bool,
         compared: Option<(&Result<Comparison, String>, Granularity)>,
     ) -> Finding {
-        let first = &self.tries[0];
+        let first = &self.attempts[0];
         let pass = self.pass();
-        let standing = pass.filter(|_| self.never_excuse.is_none()).map(|pass| Standing::of(self, pass));
-        let pass = pass.map(|at| &self.tries[at]);
+        let status = pass.filter(|_| self.never_excuse.is_none()).map(|pass| PassStatus::of(self, pass));
+        let pass = pass.map(|at| &self.attempts[at]);
         let excused = compared.filter(|(compared, granularity)| {
             let unaffected = |compared| self.suspicion.excuses(&self.test, compared, *granularity);
             self.never_excuse.is_none() && compared.as_ref().is_ok_and(unaffected)
         });
         let passed_on = pass.map(|one| match one.purpose {
             Purpose::Suite => Rung::Immediate,
-            // Unless it had to have a process to itself.
+            // Unless it had to have a process of its own.
             Purpose::Again if !isolated || in_company(one.environment) => Rung::Immediate,
             Purpose::AtEnd => Rung::AtEnd,
             _ => Rung::Fresh,
@@ -122,62 +123,64 @@ impl Case {
         let rung = if excused.is_some() { Some(Rung::Intersect) } else { passed_on };
         let kind = match rung {
             _ if self.never_excuse.is_some() => VerdictKind::Real,
-            _ if standing == Some(Standing::Refuted) => VerdictKind::Real,
+            _ if status == Some(PassStatus::Refuted) => VerdictKind::Real,
             Some(Rung::Immediate) => VerdictKind::FlakyIndependent,
             Some(Rung::AtEnd) => VerdictKind::FlakyBursty,
             Some(Rung::Fresh) => VerdictKind::FlakyStateDependent,
             Some(Rung::Intersect) => VerdictKind::UnaffectedByChange,
             None => VerdictKind::Real,
         };
-        let is_fresh = |one: &&Try| one.purpose == Purpose::Fresh || isolated && one.environment != first.environment;
-        let fresh = self.tries.iter().filter(is_fresh).map(|one| one.origin);
+        let is_fresh =
+            |one: &&AttemptRecord| one.purpose == Purpose::Fresh || isolated && one.environment != first.environment;
+        let fresh = self.attempts.iter().filter(is_fresh).map(|one| one.origin);
         let evidence = Evidence {
-            attempts: self.tries.len() as u32,
-            failed: self.tries.iter().filter(|one| one.outcome.is_failure()).count() as u32,
+            attempts: self.attempts.len() as u32,
+            failed: self.attempts.iter().filter(|one| one.outcome.is_failure()).count() as u32,
             fresh: fresh.max_by_key(|origin| *origin == Isolation::Process),
             after: first.position,
             never_excuse: self.never_excuse.clone(),
-            confirmed: match standing {
-                Some(Standing::Holds { .. }) => Some(true),
-                Some(Standing::Refuted) => Some(false),
-                Some(Standing::Open | Standing::Unknown(_)) | None => None,
+            confirmed: match status {
+                Some(PassStatus::Holds { .. }) => Some(true),
+                Some(PassStatus::Refuted) => Some(false),
+                Some(PassStatus::Open | PassStatus::Unknown(_)) | None => None,
             },
-            not_rerun: match &standing {
-                Some(Standing::Open) => not_made.confirmation.map(str::to_owned),
-                Some(Standing::Unknown(why)) => Some(why.clone()),
-                None if pass.is_none() => self.not_rerun.clone().or_else(|| not_made.rerun.clone()),
+            not_rerun: match &status {
+                Some(PassStatus::Open) => missing.confirmation.map(str::to_owned),
+                Some(PassStatus::Unknown(why)) => Some(why.clone()),
+                None if pass.is_none() => self.not_rerun.clone().or_else(|| missing.rerun.clone()),
                 _ => None,
             },
         };
-        let sentence = match (pass, &standing) {
+        let sentence = match (pass, &status) {
             _ if kind == VerdictKind::UnaffectedByChange => excused.map_or(String::new(), |(compared, granularity)| {
                 self.suspicion.excuse(&self.test, compared, granularity)
             }),
             (Some(_), _) if kind == VerdictKind::FlakyStateDependent && isolated => {
                 "passed only in a process of its own, and not with the other tests of its program".to_owned()
             }
-            (Some(pass), Some(standing)) if kind.is_flaky() => self.flaky_sentence(pass, kind, standing, &evidence),
-            (_, Some(Standing::Refuted)) => self.first_time_sentence(),
+            (Some(pass), Some(status)) if kind.is_flaky() => self.flaky_sentence(pass, kind, status, &evidence),
+            (_, Some(PassStatus::Refuted)) => self.first_time_sentence(),
             _ => self.real_sentence(&evidence),
         };
-        // Alone, it shows what does not depend on chance or on other tests. A real failure that also passed may be both.
+        // Alone it reproduces what depends neither on chance nor on other tests. A real failure
+        // that also passed may depend on either.
         let alone = match kind {
-            VerdictKind::Real => standing == Some(Standing::Refuted) || evidence.failed == evidence.attempts,
+            VerdictKind::Real => status == Some(PassStatus::Refuted) || evidence.failed == evidence.attempts,
             VerdictKind::FlakyBursty | VerdictKind::FlakyStateDependent => false,
             VerdictKind::FlakyIndependent | VerdictKind::UnaffectedByChange => true,
         };
         let replay = if alone { vec![self.test.clone()] } else { Vec::new() };
-        Finding {
-            test: self.test.clone(),
-            detail: Detail::Verdict(Verdict { kind, rung, evidence }),
-            sentence,
-            repeat: None,
-            replay,
-        }
+        finding(&self.test, Detail::Verdict(Verdict { kind, rung, evidence }), sentence, replay)
     }
 
-    fn flaky_sentence(&self, pass: &Try, kind: VerdictKind, standing: &Standing, evidence: &Evidence) -> String {
-        let first = &self.tries[0];
+    fn flaky_sentence(
+        &self,
+        pass: &AttemptRecord,
+        kind: VerdictKind,
+        status: &PassStatus,
+        evidence: &Evidence,
+    ) -> String {
+        let first = &self.attempts[0];
         let mut sentence = match kind {
             VerdictKind::FlakyIndependent if pass.run > 1 => {
                 format!("passed when run again at once, the {} time", ordinal(pass.run))
@@ -202,7 +205,7 @@ impl Case {
         if first.outcome == Outcome::TimedOut {
             sentence.insert_str(0, "timed out, and ");
         }
-        // The rung promises the same environment. Where it was another one, say so.
+        // The rung implies the same environment; if it was another one, the sentence mentions it.
         if kind != VerdictKind::FlakyStateDependent && pass.environment != first.environment {
             sentence = sentence.replace(", in the same process", "");
             sentence.push_str(", in a new process");
@@ -210,7 +213,7 @@ impl Case {
                 sentence.push_str(" because the first had to be ended");
             }
         }
-        if *standing == (Standing::Holds { only_failed: true }) {
+        if *status == (PassStatus::Holds { only_failed: true }) {
             sentence.push_str(", but not in a fresh environment");
         }
         if let Some(why) = &evidence.not_rerun {
@@ -227,18 +230,18 @@ impl Case {
     }
 
     fn real_sentence(&self, evidence: &Evidence) -> String {
-        let first = self.tries[0].outcome;
-        let how = match first {
+        let first = self.attempts[0].outcome;
+        let verb = match first {
             Outcome::Crashed(death) => format!("crashed ({death})"),
             Outcome::TimedOut => "timed out".to_owned(),
             Outcome::Error => "had an error in set-up or tear-down".to_owned(),
             _ => "failed".to_owned(),
         };
-        let same = self.tries.iter().filter(|one| one.outcome.is_failure()).all(|one| one.outcome == first);
+        let same = self.attempts.iter().filter(|one| one.outcome.is_failure()).all(|one| one.outcome == first);
         let mut sentence = match (evidence.failed, evidence.attempts) {
-            (1, 1) => format!("{how} the one time it ran"),
-            (failed, attempts) if same => format!("{how} {failed} of {attempts} times"),
-            (failed, attempts) => format!("{how} at first, and went wrong {failed} of {attempts} times"),
+            (1, 1) => format!("{verb} the one time it ran"),
+            (failed, attempts) if same => format!("{verb} {failed} of {attempts} times"),
+            (failed, attempts) => format!("{verb} at first, and went wrong {failed} of {attempts} times"),
         };
         match evidence.fresh {
             _ if evidence.failed < evidence.attempts => {}
@@ -256,8 +259,8 @@ impl Case {
     }
 }
 
-/// How an attempt failed, as far as that is the same wherever its files are.
-pub(crate) fn how(attempt: &Attempt) -> Option<(String, Option<u32>)> {
+/// Error type and line of a failure: independent of where its files are.
+pub(crate) fn failure_site(attempt: &Attempt) -> Option<(String, Option<u32>)> {
     attempt.failure.as_ref().map(|failure| (failure.kind.clone(), failure.line))
 }
 

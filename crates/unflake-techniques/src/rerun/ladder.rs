@@ -1,8 +1,9 @@
 //! The verdict ladder (Eloussi 2015, chapter 3): is this failure flaky?
 //!
-//! RERUN at once, POSTPONE to the end of the suite, FORK a fresh environment. The rung on which a failing test first
-//! passes names the kind of its flakiness. A pass in the process of the failure is confirmed before it excuses anything.
-//! INTERSECT is for those that never pass: can the change have done it?
+//! RERUN at once, POSTPONE to the end of the suite, FORK a fresh environment. The rung on which a
+//! failing test first passes determines the kind of flakiness. A pass in the process of the failure
+//! is confirmed before it excuses anything. INTERSECT handles tests that never pass: can the change
+//! have caused it?
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -11,31 +12,31 @@ use unflake_model::{
     Session, SessionId, TestId,
 };
 
-use crate::change_impact::unaffected::{AT_BASE, AtBase, Before, HERE, Next};
+use crate::change_impact::unaffected::{AT_BASE, AtBase, HERE, NextCheck, Predecessors};
 use crate::rerun::confirmation::Confirmation;
-use crate::rerun::failing_test::{Case, NotMade, how};
-use crate::{NeverExcuse, Technique};
+use crate::rerun::failing_test::{FailedTest, MissingAttempts, failure_site};
+use crate::{NeverExcuse, Recordings, Technique};
 
 /// With fewer failing tests than this, no share of them is too many.
 const NEVER_TOO_MANY_BELOW: usize = 10;
 
-/// How often to try a failing test on each rung.
+/// Number of attempts at a failing test on each rung.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rungs {
-    /// Attempts right after the failure, in the same environment (the thesis' C_IMM).
+    /// Attempts directly after the failure, in the same environment (C_IMM in the thesis).
     pub immediate: u32,
     /// Attempts after the whole suite, in the same environment (C_END).
     pub at_end: u32,
-    /// Attempts each in a fresh environment of its own (C_NEW). With 0 of them no pass is confirmed either.
+    /// Attempts in a fresh environment each (C_NEW). With 0, no pass is confirmed either.
     pub fresh: u32,
-    /// How a fresh environment is to be made.
+    /// How fresh environments are made.
     pub fresh_by: Isolation,
-    /// The share of failing tests, in per cent, from which on the change is plainly broken and only the immediate
+    /// Percentage of failing tests from which the change is plainly broken and only immediate
     /// attempts are made (THRESHOLD). Passes among these are confirmed all the same.
     pub too_many: f64,
-    /// How finely to look whether a change can have caused what never passes. None: not at all.
+    /// Granularity of the change impact check for tests that never pass. `None`: no check.
     pub intersect: Option<Granularity>,
-    /// Whether tests that nothing ties to the change are run at the base, where no pass there is known.
+    /// Whether tests unrelated to the change run at the base when no pass there is known.
     pub verify_base: AtBase,
 }
 
@@ -57,40 +58,41 @@ pub struct Ladder {
     rungs: Rungs,
     never_excuse: NeverExcuse,
     suite: Vec<TestId>,
-    /// Tests that are not to run.
+    /// Tests that must not run.
     left_out: BTreeSet<TestId>,
-    /// Whether every session has processes of its own, which end with it.
+    /// Whether every session has its own processes, which end with it.
     isolated: bool,
-    /// Where it has: what ran in each process of the suite, in its order; later, in those in which all of it is run again.
+    /// If so: the tests of each suite process in execution order; later, of the processes that
+    /// repeat them.
     processes: BTreeMap<EnvironmentId, Vec<TestId>>,
-    /// The processes of the suite that ran more than one test.
+    /// Suite processes that ran more than one test.
     shared: BTreeSet<EnvironmentId>,
-    stage: Stage,
+    stage: LadderStage,
     /// Whether there were too many failures for any rung but the first.
     too_many: bool,
-    asked: u32,
+    requested: u32,
     /// Tests that have failed, in the order of their first failure.
-    cases: Vec<Case>,
-    case_of: HashMap<TestId, usize>,
-    /// The cases whose passes are being confirmed.
+    failing: Vec<FailedTest>,
+    failing_at: HashMap<TestId, usize>,
+    /// Sessions that confirm passes, with the index of their test.
     confirming: HashMap<SessionId, usize>,
-    /// What ran in each process of the suite, in its order, where processes live on.
+    /// Tests of each suite process in execution order, where processes live on.
     ran: HashMap<EnvironmentId, Vec<TestId>>,
-    /// What changed, or why nobody can tell.
+    /// What changed, or why that is unknown.
     compared: Option<Result<Comparison, String>>,
-    /// The cases of which is being found out whether the change can have caused them.
-    suspecting: HashMap<SessionId, (usize, Next)>,
+    /// Sessions of the change impact check, with the index of their test.
+    suspecting: HashMap<SessionId, (usize, NextCheck)>,
 }
 
 #[derive(Clone, Copy, PartialEq)]
-enum Stage {
+enum LadderStage {
     Suite,
-    /// All of a process once more, where a test could not be run again in it.
+    /// A whole process once more, where a test could not be repeated in it.
     Again,
     AtEnd,
-    /// How many rounds of fresh environments have been asked for, be it for a first pass or to confirm one.
+    /// Rounds of fresh environments requested so far, for a first pass or a confirmation.
     Fresh(u32),
-    /// Whether the change can have caused what never passed.
+    /// Can the change have caused what never passed?
     Intersect,
     Over,
 }
@@ -105,11 +107,11 @@ impl Ladder {
             isolated: false,
             processes: BTreeMap::new(),
             shared: BTreeSet::new(),
-            stage: Stage::Suite,
+            stage: LadderStage::Suite,
             too_many: false,
-            asked: 0,
-            cases: Vec::new(),
-            case_of: HashMap::new(),
+            requested: 0,
+            failing: Vec::new(),
+            failing_at: HashMap::new(),
             confirming: HashMap::new(),
             ran: HashMap::new(),
             compared: None,
@@ -117,13 +119,13 @@ impl Ladder {
         }
     }
 
-    /// These tests are not run at all.
+    /// Excludes these tests from the run.
     pub fn leaving_out(mut self, tests: BTreeSet<TestId>) -> Self {
         self.left_out = tests;
         self
     }
 
-    fn hear_attempt(&mut self, attempt: &Attempt) {
+    fn observe_attempt(&mut self, attempt: &Attempt) {
         if self.isolated && matches!(attempt.purpose, Purpose::Suite | Purpose::Again) {
             self.processes.entry(attempt.environment).or_default().push(attempt.test.clone());
         }
@@ -134,105 +136,107 @@ impl Ladder {
             }
         }
         let suspected = self.suspecting.get(&attempt.session);
-        if let Some((at, Next::BaseAfterOthers)) = suspected {
-            let case = &mut self.cases[*at];
-            if case.test == attempt.test {
-                // In another tree it may fail because something is not there that no commit has.
-                if attempt.outcome.is_failure() && how(attempt) != case.how {
-                    case.suspicion.no_base = Some("it fails there in another way".to_owned());
+        if let Some((at, NextCheck::BaseAfterOthers)) = suspected {
+            let failing_test = &mut self.failing[*at];
+            if failing_test.test == attempt.test {
+                // In another tree it may fail because an uncommitted file is missing.
+                if attempt.outcome.is_failure() && failure_site(attempt) != failing_test.first_failure {
+                    failing_test.suspicion.no_base = Some("it fails there in another way".to_owned());
                 } else {
-                    case.suspicion.after_others = Some(attempt.outcome);
+                    failing_test.suspicion.after_others = Some(attempt.outcome);
                 }
             }
             return;
         }
-        if let Some((at, Next::Base)) = suspected {
-            return self.cases[*at].suspicion.at_base.push(attempt.outcome);
+        if let Some((at, NextCheck::Base)) = suspected {
+            return self.failing[*at].suspicion.at_base.push(attempt.outcome);
         }
-        if let Some((at, Next::Here)) = suspected {
-            self.cases[*at].suspicion.here.push(attempt.outcome);
+        if let Some((at, NextCheck::Here)) = suspected {
+            self.failing[*at].suspicion.here.push(attempt.outcome);
         }
-        let at = match self.case_of.get(&attempt.test) {
+        let at = match self.failing_at.get(&attempt.test) {
             Some(at) => *at,
-            // What passed in the suite and fails beside a failure that is looked into is no failure of the suite.
+            // A test that passed in the suite and fails while another failure is examined is no
+            // failure of the suite.
             None if attempt.outcome.is_failure() && attempt.purpose == Purpose::Suite => {
-                self.case_of.insert(attempt.test.clone(), self.cases.len());
-                self.cases.push(Case::new(attempt.test.clone()));
-                self.cases.len() - 1
+                self.failing_at.insert(attempt.test.clone(), self.failing.len());
+                self.failing.push(FailedTest::new(attempt.test.clone()));
+                self.failing.len() - 1
             }
             None => return,
         };
-        self.cases[at].hear(attempt, &self.never_excuse);
+        self.failing[at].observe(attempt, &self.never_excuse);
     }
 
-    fn hear_end(&mut self, session: SessionId, left: &[TestId], why: Option<&str>) {
+    fn observe_end(&mut self, session: SessionId, left: &[TestId], why: Option<&str>) {
         if let Some(at) = self.confirming.remove(&session) {
             let left = (!left.is_empty()).then(|| why.unwrap_or("its session ended before").to_owned());
-            if let Some(confirmation) = self.cases[at].confirmations.last_mut() {
+            if let Some(confirmation) = self.failing[at].confirmations.last_mut() {
                 confirmation.end = Some(left.map_or(Ok(()), Err));
             }
         } else if let Some((at, next)) = self.suspecting.remove(&session) {
-            let suspicion = &mut self.cases[at].suspicion;
+            let suspicion = &mut self.failing[at].suspicion;
             match next {
-                Next::Before => {
-                    if let Some(before) = &mut suspicion.before {
-                        before.whole = left.is_empty();
+                NextCheck::Predecessors => {
+                    if let Some(preceding) = &mut suspicion.preceding {
+                        preceding.complete = left.is_empty();
                     }
                 }
-                Next::Base | Next::BaseAfterOthers if !left.is_empty() => {
+                NextCheck::Base | NextCheck::BaseAfterOthers if !left.is_empty() => {
                     suspicion.no_base = Some(why.unwrap_or("its session ended before").to_owned());
                 }
                 _ => {}
             }
         } else if let Some(why) = why {
             for test in left {
-                if let Some(at) = self.case_of.get(test) {
-                    self.cases[*at].left_out(why);
+                if let Some(at) = self.failing_at.get(test) {
+                    self.failing[*at].left_out(why);
                 }
             }
         }
     }
 
-    fn hear_dependencies(&mut self, session: SessionId, test: &TestId, on: &Dependencies) {
-        if let Some((at, Next::Before)) = self.suspecting.get(&session) {
-            let before = self.cases[*at].suspicion.before.get_or_insert_default();
-            before.on.push((test.clone(), Box::new(on.clone())));
-        } else if let Some(at) = self.case_of.get(test) {
-            self.cases[*at].depends = Some(Box::new(on.clone()));
+    fn observe_dependencies(&mut self, session: SessionId, test: &TestId, on: &Dependencies) {
+        if let Some((at, NextCheck::Predecessors)) = self.suspecting.get(&session) {
+            let preceding = self.failing[*at].suspicion.preceding.get_or_insert_default();
+            preceding.dependencies.push((test.clone(), Box::new(on.clone())));
+        } else if let Some(at) = self.failing_at.get(test) {
+            self.failing[*at].depends = Some(Box::new(on.clone()));
         }
     }
 
-    /// For every failure that never passed: what is still to be found out of it and the change.
+    /// The pending change impact checks of every failure that never passed.
     fn sessions_to_intersect(&mut self) -> Vec<Session> {
         let (Some(granularity), Some(Ok(compared))) = (self.rungs.intersect, &self.compared) else { return Vec::new() };
-        let mut wanted = Vec::new();
-        for (at, case) in self.cases.iter().enumerate() {
-            if case.pass().is_some() || case.never_excuse.is_some() {
+        let mut checks = Vec::new();
+        for (at, failing_test) in self.failing.iter().enumerate() {
+            if failing_test.pass().is_some() || failing_test.never_excuse.is_some() {
                 continue;
             }
-            let before = self.ran_before(case);
-            match case.suspicion.next(&case.test, before, compared, granularity, self.rungs.verify_base) {
-                Next::Nothing => {}
-                Next::Before => wanted.push((at, Next::Before, before.to_vec())),
-                Next::BaseAfterOthers => {
-                    let there = compared.passed.get(&case.test).cloned().unwrap_or_default();
-                    wanted.push((at, Next::BaseAfterOthers, there));
+            let before = self.ran_before(failing_test);
+            match failing_test.suspicion.next(&failing_test.test, before, compared, granularity, self.rungs.verify_base)
+            {
+                NextCheck::Nothing => {}
+                NextCheck::Predecessors => checks.push((at, NextCheck::Predecessors, before.to_vec())),
+                NextCheck::BaseAfterOthers => {
+                    let there = compared.passed.get(&failing_test.test).cloned().unwrap_or_default();
+                    checks.push((at, NextCheck::BaseAfterOthers, there));
                 }
-                next => wanted.push((at, next, Vec::new())),
+                next => checks.push((at, next, Vec::new())),
             }
         }
         let place = Placement::Fresh(self.rungs.fresh_by);
         let mut sessions = Vec::new();
-        for (at, next, mut tests) in wanted {
-            tests.push(self.cases[at].test.clone());
+        for (at, next, mut tests) in checks {
+            tests.push(self.failing[at].test.clone());
             let (purpose, times, depends) = match next {
-                Next::Before => (Purpose::Again, 1, Some(granularity)),
-                Next::Base => (Purpose::Base, AT_BASE, Some(Granularity::File)),
-                Next::BaseAfterOthers => (Purpose::Base, 1, Some(Granularity::File)),
+                NextCheck::Predecessors => (Purpose::Again, 1, Some(granularity)),
+                NextCheck::Base => (Purpose::Base, AT_BASE, Some(Granularity::File)),
+                NextCheck::BaseAfterOthers => (Purpose::Base, 1, Some(Granularity::File)),
                 _ => (Purpose::Fresh, HERE, None),
             };
-            if next == Next::Before {
-                self.cases[at].suspicion.before = Some(Before::default());
+            if next == NextCheck::Predecessors {
+                self.failing[at].suspicion.preceding = Some(Predecessors::default());
             }
             for _ in 0..times {
                 let session = Session { depends, ..self.session(purpose, place, tests.clone(), 0) };
@@ -243,29 +247,33 @@ impl Ladder {
         sessions
     }
 
-    /// The tests that had run in the process in which a case first failed.
-    fn ran_before(&self, case: &Case) -> &[TestId] {
-        let ran = self.ran.get(&case.tries[0].environment).map_or(&[][..], Vec::as_slice);
-        ran.iter().position(|test| *test == case.test).map_or(&[], |at| &ran[..at])
+    /// Tests that had run in the process in which a test first failed.
+    fn ran_before(&self, failing_test: &FailedTest) -> &[TestId] {
+        let ran = self.ran.get(&failing_test.attempts[0].environment).map_or(&[][..], Vec::as_slice);
+        ran.iter().position(|test| *test == failing_test.test).map_or(&[], |at| &ran[..at])
     }
 
     fn undecided(&self) -> Vec<TestId> {
-        self.cases.iter().filter(|case| case.pass().is_none()).map(|case| case.test.clone()).collect()
+        self.failing
+            .iter()
+            .filter(|failing_test| failing_test.pass().is_none())
+            .map(|failing_test| failing_test.test.clone())
+            .collect()
     }
 
     fn are_too_many(&self) -> bool {
-        let failing = self.cases.len();
+        let failing = self.failing.len();
         failing >= NEVER_TOO_MANY_BELOW && failing as f64 * 100.0 >= self.rungs.too_many * self.suite.len() as f64
     }
 
     fn session(&mut self, purpose: Purpose, place: Placement, tests: Vec<TestId>, again: u32) -> Session {
-        let id = SessionId(self.asked);
-        self.asked += 1;
+        let id = SessionId(self.requested);
+        self.requested += 1;
         Session { place, again, ..Session::fresh(id, purpose, Isolation::Fork, tests) }
     }
 
-    /// For every test that failed in a process which it shared, and could not be run again in it: a new process with the
-    /// same tests.
+    /// Repeats the whole process of every test that failed in a shared process and could not be
+    /// rerun in it.
     fn processes_again(&mut self) -> Vec<Session> {
         let mut processes = std::mem::take(&mut self.processes);
         processes.retain(|_, ran| ran.len() > 1);
@@ -273,29 +281,34 @@ impl Ladder {
         if self.rungs.immediate == 0 {
             return Vec::new();
         }
-        let failed: BTreeSet<EnvironmentId> =
-            self.cases.iter().filter(|case| case.tries.len() == 1).map(|case| case.tries[0].environment).collect();
+        let failed: BTreeSet<EnvironmentId> = self
+            .failing
+            .iter()
+            .filter(|failing_test| failing_test.attempts.len() == 1)
+            .map(|failing_test| failing_test.attempts[0].environment)
+            .collect();
         let again: Vec<Vec<TestId>> =
             failed.into_iter().filter_map(|environment| processes.remove(&environment)).collect();
         let place = Placement::Fresh(Isolation::Process);
         again.into_iter().map(|tests| self.session(Purpose::Again, place, tests, 0)).collect()
     }
 
-    /// Whether the process in which a test first failed was its own.
-    fn was_alone(&self, case: &Case) -> bool {
-        self.isolated && !self.shared.contains(&case.tries[0].environment)
+    /// Whether the process of its first failure ran nothing else.
+    fn was_alone(&self, failing_test: &FailedTest) -> bool {
+        self.isolated && !self.shared.contains(&failing_test.attempts[0].environment)
     }
 
-    /// Once more after the suite: where it ran, or where that is over in a process of its own each.
+    /// Reruns after the suite: in the same process, or in its own where that has ended.
     fn sessions_at_end(&mut self) -> Vec<Session> {
         if self.rungs.at_end == 0 || self.too_many {
             return Vec::new();
         }
         let again = self.rungs.at_end - 1;
         if self.isolated {
-            // Beside others, or after them, is not the same state.
-            let alone = |case: &&Case| case.pass().is_none() && self.was_alone(case);
-            let tests: Vec<TestId> = self.cases.iter().filter(alone).map(|case| case.test.clone()).collect();
+            // In parallel with others, or after them, the state differs.
+            let alone = |failing_test: &&FailedTest| failing_test.pass().is_none() && self.was_alone(failing_test);
+            let tests: Vec<TestId> =
+                self.failing.iter().filter(alone).map(|failing_test| failing_test.test.clone()).collect();
             let place = Placement::Fresh(Isolation::Process);
             return tests.into_iter().map(|test| self.session(Purpose::AtEnd, place, vec![test], again)).collect();
         }
@@ -305,25 +318,27 @@ impl Ladder {
         }
     }
 
-    /// Sessions of one test each: those that may give it its first pass, and those that confirm one.
+    /// Single-test sessions: those that may give a first pass, and those that confirm one.
     fn fresh_sessions(&mut self, round: u32) -> Vec<Session> {
         let place = Placement::Fresh(self.rungs.fresh_by);
         let mut sessions = Vec::new();
         if round <= self.rungs.fresh && !self.too_many {
-            // A test that had a process to itself has been in a fresh environment from the first.
-            let wanted = |case: &&Case| case.pass().is_none() && !self.was_alone(case);
-            let tests: Vec<TestId> = self.cases.iter().filter(wanted).map(|case| case.test.clone()).collect();
+            // A test with its own process was in a fresh environment from the start.
+            let needs_rerun =
+                |failing_test: &&FailedTest| failing_test.pass().is_none() && !self.was_alone(failing_test);
+            let tests: Vec<TestId> =
+                self.failing.iter().filter(needs_rerun).map(|failing_test| failing_test.test.clone()).collect();
             for test in tests {
                 let depends = self.rungs.intersect.filter(|_| round == 1);
                 sessions.push(Session { depends, ..self.session(Purpose::Fresh, place, vec![test], 0) });
             }
         }
         if self.rungs.fresh > 0 {
-            for at in 0..self.cases.len() {
-                let Some(again) = self.cases[at].to_confirm() else { continue };
-                let session = self.session(Purpose::Fresh, place, vec![self.cases[at].test.clone()], again);
+            for at in 0..self.failing.len() {
+                let Some(again) = self.failing[at].to_confirm() else { continue };
+                let session = self.session(Purpose::Fresh, place, vec![self.failing[at].test.clone()], again);
                 self.confirming.insert(session.id, at);
-                self.cases[at].confirmations.push(Confirmation { session: session.id, end: None });
+                self.failing[at].confirmations.push(Confirmation { session: session.id, end: None });
                 sessions.push(session);
             }
         }
@@ -332,7 +347,7 @@ impl Ladder {
 }
 
 impl Technique for Ladder {
-    fn hear(&mut self, observation: &Observation) {
+    fn observe(&mut self, observation: &Observation, _: Recordings<'_>) {
         match observation {
             Observation::Listed { tests, isolated, .. } => {
                 let ids = tests.iter().map(|test| &test.id).filter(|test| !self.left_out.contains(test));
@@ -340,63 +355,63 @@ impl Technique for Ladder {
                 self.isolated = *isolated;
             }
             Observation::Compared(compared) => self.compared = Some((**compared).clone()),
-            Observation::Depends { session, test, on } => self.hear_dependencies(*session, test, on),
-            Observation::Attempted(attempt) => self.hear_attempt(attempt),
+            Observation::Depends { session, test, on } => self.observe_dependencies(*session, test, on),
+            Observation::Attempted(attempt) => self.observe_attempt(attempt),
             Observation::SessionEnded { session, left, why } => {
-                self.hear_end(*session, left, why.as_deref());
+                self.observe_end(*session, left, why.as_deref());
             }
             _ => {}
         }
     }
 
-    fn ask(&mut self) -> Vec<Session> {
-        if self.asked == 0 {
+    fn next_sessions(&mut self, _: Recordings<'_>) -> Vec<Session> {
+        if self.requested == 0 {
             let suite = self.suite.clone();
             return vec![self.session(Purpose::Suite, Placement::Live, suite, self.rungs.immediate)];
         }
         loop {
             self.stage = match self.stage {
-                Stage::Suite => {
+                LadderStage::Suite => {
                     self.too_many = self.are_too_many();
-                    Stage::Again
+                    LadderStage::Again
                 }
-                Stage::Again => Stage::AtEnd,
-                Stage::AtEnd => Stage::Fresh(1),
-                Stage::Fresh(round) => Stage::Fresh(round + 1),
-                Stage::Intersect => Stage::Intersect,
-                Stage::Over => return Vec::new(),
+                LadderStage::Again => LadderStage::AtEnd,
+                LadderStage::AtEnd => LadderStage::Fresh(1),
+                LadderStage::Fresh(round) => LadderStage::Fresh(round + 1),
+                LadderStage::Intersect => LadderStage::Intersect,
+                LadderStage::Over => return Vec::new(),
             };
             let sessions = match self.stage {
-                Stage::Again => self.processes_again(),
-                Stage::AtEnd => self.sessions_at_end(),
-                Stage::Fresh(round) => self.fresh_sessions(round),
-                Stage::Intersect => self.sessions_to_intersect(),
-                Stage::Suite | Stage::Over => Vec::new(),
+                LadderStage::Again => self.processes_again(),
+                LadderStage::AtEnd => self.sessions_at_end(),
+                LadderStage::Fresh(round) => self.fresh_sessions(round),
+                LadderStage::Intersect => self.sessions_to_intersect(),
+                LadderStage::Suite | LadderStage::Over => Vec::new(),
             };
             if !sessions.is_empty() {
                 return sessions;
             }
             match self.stage {
-                Stage::Fresh(_) => self.stage = Stage::Intersect,
-                Stage::Intersect => self.stage = Stage::Over,
+                LadderStage::Fresh(_) => self.stage = LadderStage::Intersect,
+                LadderStage::Intersect => self.stage = LadderStage::Over,
                 _ => {}
             }
         }
     }
 
-    fn findings(&self) -> Vec<Finding> {
-        let over = self.stage == Stage::Over;
-        let not_made = NotMade {
-            rerun: match over {
+    fn findings(&self, _: Recordings<'_>) -> Vec<Finding> {
+        let is_over = self.stage == LadderStage::Over;
+        let missing = MissingAttempts {
+            rerun: match is_over {
                 _ if self.too_many => Some(format!(
                     "{} of {} tests fail: too many to be chance, so they were not run again later",
-                    self.cases.len(),
+                    self.failing.len(),
                     self.suite.len()
                 )),
                 true => None,
                 false => Some("the run ended before it could be run again".to_owned()),
             },
-            confirmation: match over {
+            confirmation: match is_over {
                 _ if self.rungs.fresh == 0 => Some("fresh environments are not wanted"),
                 true => None,
                 false => Some("the run ended before it could be run in a fresh environment"),
@@ -408,10 +423,10 @@ impl Technique for Ladder {
         };
         let compared = self.compared.as_ref().zip(self.rungs.intersect);
         let mut findings = Vec::new();
-        for case in &self.cases {
-            findings.push(case.finding(&not_made, self.isolated, &in_company, compared));
-            if let Some((compared, granularity)) = compared.filter(|_| case.is_suspected()) {
-                findings.extend(case.suspicion.finding(&case.test, compared, granularity));
+        for failing_test in &self.failing {
+            findings.push(failing_test.finding(&missing, self.isolated, &in_company, compared));
+            if let Some((compared, granularity)) = compared.filter(|_| failing_test.is_suspected()) {
+                findings.extend(failing_test.suspicion.finding(&failing_test.test, compared, granularity));
             }
         }
         findings

@@ -1,4 +1,10 @@
 //! Verdicts by rerunning: is a failure real or flaky? The ladder of Eloussi (2015), chapter 3.
+//!
+//! - `ladder` is the technique: rerun at once, at the end of the suite, in fresh environments
+//! - `failing_test` holds the attempts at one test and derives its verdict
+//! - `confirmation` checks whether a pass holds beyond its process
+//! - `never_excuse` lists failures that no later pass excuses
+//! - `single_run` runs one test once, for `unflake trace`
 
 pub(crate) mod confirmation;
 pub(crate) mod failing_test;

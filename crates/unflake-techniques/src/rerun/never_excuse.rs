@@ -1,13 +1,13 @@
-//! What a later pass never excuses.
+//! Failures that a later pass never excuses.
 
 use std::fmt;
 
 use regex_lite::Regex;
 use unflake_model::{Attempt, Outcome, Phase};
 
-/// Rules for failures that stay real whatever happens afterwards. A crash always is one, and so is an error in a
-/// tear-down that tests share, because a pass of the test alone says nothing about it. The rest are patterns that are
-/// looked for in what the failing attempt said and printed.
+/// Rules for failures that stay real whatever follows. A crash always does, and so does an error in
+/// a shared tear-down, because a pass of the test alone says nothing about it. The rest are
+/// patterns matched against the output and the message of the failing attempt.
 #[derive(Debug)]
 pub struct NeverExcuse {
     patterns: Vec<Regex>,
@@ -29,7 +29,7 @@ impl fmt::Display for BadPattern {
 impl std::error::Error for BadPattern {}
 
 impl NeverExcuse {
-    /// What sanitizers and race detectors print. Runners add what their interpreters print.
+    /// Reports of sanitizers and race detectors. Runners add reports of their interpreters.
     pub const DEFAULT_PATTERNS: [&'static str; 4] = [
         r"WARNING: ThreadSanitizer: ",
         r"ERROR: (Address|Leak|Memory|HWAddress)Sanitizer: ",
@@ -45,7 +45,7 @@ impl NeverExcuse {
         Ok(Self { patterns: patterns.iter().map(compile).collect::<Result<_, _>>()? })
     }
 
-    /// The rule that this attempt falls under, in words.
+    /// The rule that applies to this attempt.
     pub fn rule_for(&self, attempt: &Attempt) -> Option<String> {
         if !attempt.outcome.is_failure() {
             return None;

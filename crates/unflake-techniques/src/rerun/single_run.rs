@@ -1,70 +1,65 @@
-//! One test, once, in an environment of its own: for whoever wants to see what it does.
+//! Runs one test once, in its own environment.
 
 use unflake_model::{Finding, Isolation, Observation, Purpose, Session, SessionId, TestId};
 
-use crate::Technique;
+use crate::search::select::select_listed;
+use crate::{Recordings, Technique};
 
 pub struct SingleRun {
-    wanted: String,
-    /// The tests that have that name, or where there is none that have it as a part of theirs.
+    name: String,
+    /// Tests with the requested id, or else tests that contain it.
     pub matching: Vec<TestId>,
-    asked: bool,
+    requested: bool,
 }
 
 impl SingleRun {
-    pub fn new(wanted: &str) -> Self {
-        Self { wanted: wanted.to_owned(), matching: Vec::new(), asked: false }
+    pub fn new(name: &str) -> Self {
+        Self { name: name.to_owned(), matching: Vec::new(), requested: false }
     }
 }
 
 impl Technique for SingleRun {
-    fn hear(&mut self, observation: &Observation) {
+    fn observe(&mut self, observation: &Observation, _: Recordings<'_>) {
         if let Observation::Listed { tests, .. } = observation {
-            let ids = || tests.iter().map(|test| test.id.clone());
-            let named: Vec<TestId> = ids().filter(|id| id.as_str() == self.wanted).collect();
-            let part: Vec<TestId> = ids().filter(|id| id.as_str().contains(&self.wanted)).collect();
-            self.matching = if named.is_empty() { part } else { named };
+            self.matching = select_listed(tests, Some(std::slice::from_ref(&self.name))).tests;
         }
     }
 
-    fn ask(&mut self) -> Vec<Session> {
+    fn next_sessions(&mut self, _: Recordings<'_>) -> Vec<Session> {
         let [test] = &self.matching[..] else { return Vec::new() };
-        if std::mem::replace(&mut self.asked, true) {
+        if std::mem::replace(&mut self.requested, true) {
             return Vec::new();
         }
         vec![Session::fresh(SessionId(1), Purpose::Look, Isolation::Fork, vec![test.clone()])]
     }
 
-    fn findings(&self) -> Vec<Finding> {
+    fn findings(&self, _: Recordings<'_>) -> Vec<Finding> {
         Vec::new()
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use unflake_model::Test;
-
     use super::*;
+    use crate::simulation::listed;
 
-    fn asked(wanted: &str) -> (Vec<Session>, usize) {
-        let mut once = SingleRun::new(wanted);
-        let test = |id: &str| Test { id: id.into(), file: None, line: None, command: Vec::new() };
-        let tests = vec![test("shop adds"), test("shop adds_twice"), test("shop pays")];
-        once.hear(&Observation::Listed { tests, deselected: 0, isolated: true });
-        let sessions = once.ask();
-        assert!(once.ask().is_empty());
+    fn requested(name: &str) -> (Vec<Session>, usize) {
+        let mut once = SingleRun::new(name);
+        once.observe(&listed(&["shop adds", "shop adds_twice", "shop pays"], true), Recordings::EMPTY);
+        let sessions = once.next_sessions(Recordings::EMPTY);
+        assert!(once.next_sessions(Recordings::EMPTY).is_empty());
         (sessions, once.matching.len())
     }
 
     #[test]
-    fn a_whole_name_goes_before_a_part() {
-        assert_eq!(asked("shop adds").0[0].tests, ["shop adds".into()]);
-        assert_eq!(asked("pays").0[0].tests, ["shop pays".into()]);
+    fn an_exact_id_wins_over_a_part() {
+        assert_eq!(requested("shop adds").0[0].tests, ["shop adds".into()]);
+        assert_eq!(requested("pays").0[0].tests, ["shop pays".into()]);
     }
 
     #[test]
-    fn what_is_not_clear_is_not_run() {
-        assert_eq!((asked("adds").0.len(), asked("adds").1), (0, 2));
-        assert_eq!((asked("x").0.len(), asked("x").1), (0, 0));
+    fn an_ambiguous_name_is_not_run() {
+        assert_eq!((requested("adds").0.len(), requested("adds").1), (0, 2));
+        assert_eq!((requested("x").0.len(), requested("x").1), (0, 0));
     }
 }

@@ -1,32 +1,34 @@
-//! Where the behaviour of a test changed: the most probable way to cut its runs into segments of one behaviour each.
+//! Change points: the most probable division of a test's history into segments of one behaviour
+//! each.
 //!
-//! A behaviour is one of three. Steady: it fails now and then, each run for itself (never is a rate too). Bursty: it fails for
-//! a while and passes for a while, again and again. Broken: it always fails, and with the same code it never passes. What a
-//! behaviour's rate is nobody knows, so each is weighed by its evidence over all rates. Cuts cost what a change of code
-//! costs in probability; so that two failures in a row break a test that has never failed, and are nothing in one that often does.
+//! There are three behaviours. Steady: each run fails independently at some rate, possibly zero.
+//! Bursty: failing and passing phases alternate. Broken: it always fails and never passes with the
+//! same code. The rate is unknown, so each behaviour is weighed by its evidence over all rates. A
+//! cut costs the probability of a code change; so two failures in a row break a test that never
+//! failed, and mean nothing in one that often does.
 
-use std::sync::OnceLock;
+use std::sync::LazyLock;
 
 use crate::score::estimate::ScoredRun;
-use crate::stats::beta::{Prior, shared};
+use crate::stats::beta::BetaPrior;
 
-/// So many runs are looked at, and so many rows of like ones among them.
+/// Limits on runs and on blocks of equal outcomes that are considered.
 pub(crate) const MOST_RUNS: usize = 1000;
 const MOST_BLOCKS: usize = 400;
 
-/// A change comes once in so many runs.
-const CHANGE: f64 = 1.0 / 200.0;
-/// Of all behaviours that begin, so many are these.
+/// Probability of a change per run.
+const CHANGE_RATE: f64 = 1.0 / 200.0;
+/// Prior probabilities of the behaviours.
 const STEADY: f64 = 0.75;
 const BROKEN: f64 = 0.24;
 const BURSTY: f64 = 0.01;
-/// In a broken test a run passes only by mistake.
-const BY_MISTAKE: f64 = 0.001;
-/// How sure the bounds of a change are.
-const SURE: f64 = 0.9;
+/// Probability that a run of a broken test passes by mistake.
+const PASS_WHEN_BROKEN: f64 = 0.001;
+/// Confidence of the bounds of a change.
+const CONFIDENCE: f64 = 0.9;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum Behaviour {
     Steady,
     Bursty,
     Broken,
@@ -34,28 +36,28 @@ pub(crate) enum Kind {
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Segment {
-    pub(crate) kind: Kind,
+    pub(crate) kind: Behaviour,
     /// The first run of it, and the first after it.
     pub(crate) begin: usize,
     pub(crate) end: usize,
-    /// Between these two the change lies that made it begin.
+    /// The change that began it lies between these two.
     pub(crate) earliest: usize,
     pub(crate) latest: usize,
 }
 
-/// Sums of runs from the beginning, so that those of any part are differences.
+/// Prefix sums over runs, so that any segment is a difference of two.
 #[derive(Clone, Copy, Default)]
-struct Sums {
+struct PrefixSums {
     runs: usize,
-    /// Failures of both kinds, those that are proven flaky, and failures right after a failure.
+    /// Failures of both kinds, those proven flaky, and failures directly after a failure.
     failed: usize,
     flaked: usize,
     again: usize,
-    /// Passes right after a failure.
+    /// Passes directly after a failure.
     recovered: usize,
 }
 
-impl Sums {
+impl PrefixSums {
     fn then(self, before: Option<ScoredRun>, seen: ScoredRun) -> Self {
         let fails = seen != ScoredRun::Passed;
         let after_failure = before.is_some_and(|before| before != ScoredRun::Passed);
@@ -69,40 +71,36 @@ impl Sums {
     }
 }
 
-struct Evidence {
-    rate: &'static Prior,
-    bursts: &'static Prior,
-    length: &'static Prior,
+struct SegmentLikelihood {
+    rate: &'static BetaPrior,
+    bursts: &'static BetaPrior,
+    length: &'static BetaPrior,
 }
 
-impl Evidence {
+impl SegmentLikelihood {
     fn new() -> Self {
-        static RATE: OnceLock<Prior> = OnceLock::new();
-        static BURSTS: OnceLock<Prior> = OnceLock::new();
-        static LENGTH: OnceLock<Prior> = OnceLock::new();
-        Self {
-            rate: shared(&RATE, 0.2, 4.0, MOST_RUNS),
-            bursts: shared(&BURSTS, 0.2, 10.0, MOST_RUNS),
-            length: shared(&LENGTH, 2.0, 1.0, MOST_RUNS),
-        }
+        static RATE: LazyLock<BetaPrior> = LazyLock::new(|| BetaPrior::new(0.2, 4.0, MOST_RUNS));
+        static BURSTS: LazyLock<BetaPrior> = LazyLock::new(|| BetaPrior::new(0.2, 10.0, MOST_RUNS));
+        static LENGTH: LazyLock<BetaPrior> = LazyLock::new(|| BetaPrior::new(2.0, 1.0, MOST_RUNS));
+        Self { rate: &RATE, bursts: &BURSTS, length: &LENGTH }
     }
 
-    /// How likely the runs between two sums are, of a segment of that kind.
-    fn of(&self, kind: Kind, from: &Sums, to: &Sums, before: Option<ScoredRun>) -> f64 {
+    /// Log-likelihood of the runs between two prefix sums as a segment of this behaviour.
+    fn of(&self, kind: Behaviour, from: &PrefixSums, to: &PrefixSums, before: Option<ScoredRun>) -> f64 {
         let runs = to.runs - from.runs;
         let failed = to.failed - from.failed;
         match kind {
-            Kind::Steady => STEADY.ln() + self.rate.evidence(failed, runs - failed),
-            Kind::Broken if to.flaked > from.flaked => f64::NEG_INFINITY,
-            Kind::Broken => {
+            Behaviour::Steady => STEADY.ln() + self.rate.evidence(failed, runs - failed),
+            Behaviour::Broken if to.flaked > from.flaked => f64::NEG_INFINITY,
+            Behaviour::Broken => {
                 let passed = (runs - failed) as f64;
-                BROKEN.ln() + passed * BY_MISTAKE.ln() + failed as f64 * (1.0 - BY_MISTAKE).ln()
+                BROKEN.ln() + passed * PASS_WHEN_BROKEN.ln() + failed as f64 * (1.0 - PASS_WHEN_BROKEN).ln()
             }
-            Kind::Bursty => {
-                // What the run before the segment did is no affair of it.
+            Behaviour::Bursty => {
+                // The run before the segment does not belong to it.
                 let (mut again, mut recovered) = (to.again - from.again, to.recovered - from.recovered);
                 if before.is_some_and(|before| before != ScoredRun::Passed) && runs > 0 {
-                    let first_fails = again + recovered > 0 && failed > 0 && self.first_fails(from, to);
+                    let first_fails = again + recovered > 0 && failed > 0 && Self::first_fails(from, to);
                     again -= usize::from(first_fails);
                     recovered -= usize::from(!first_fails && recovered > 0);
                 }
@@ -113,33 +111,34 @@ impl Evidence {
         }
     }
 
-    /// Whether a segment that follows a failure begins with one: then it has one more failure after failures.
-    fn first_fails(&self, from: &Sums, to: &Sums) -> bool {
+    /// Whether a segment that follows a failure begins with one: it then counts one repeated
+    /// failure too many.
+    fn first_fails(from: &PrefixSums, to: &PrefixSums) -> bool {
         to.again > from.again
     }
 }
 
-/// The segments of the runs, the oldest first. Never empty unless there are no runs.
+/// The segments of the runs, oldest first. Empty only if there are no runs.
 pub(crate) fn segments(runs: &[ScoredRun]) -> Vec<Segment> {
     let runs = &runs[runs.len().saturating_sub(MOST_RUNS)..];
     if runs.is_empty() {
         return Vec::new();
     }
-    let mut sums = vec![Sums::default()];
+    let mut sums = vec![PrefixSums::default()];
     for (at, seen) in runs.iter().enumerate() {
         sums.push(sums[at].then(at.checked_sub(1).map(|before| runs[before]), *seen));
     }
-    let evidence = Evidence::new();
+    let likelihood = SegmentLikelihood::new();
     let cuts = cuts(runs);
-    // best[i]: of all ways to cut what stands before cuts[i], the most probable, and the last segment of it.
-    let mut best: Vec<(f64, usize, Kind)> = vec![(0.0, 0, Kind::Steady)];
+    // best[i]: the most probable division of everything before cuts[i], and its last segment.
+    let mut best: Vec<(f64, usize, Behaviour)> = vec![(0.0, 0, Behaviour::Steady)];
     for end in 1..cuts.len() {
-        let mut here = (f64::NEG_INFINITY, 0, Kind::Steady);
+        let mut here = (f64::NEG_INFINITY, 0, Behaviour::Steady);
         for begin in 0..end {
             let before = cuts[begin].checked_sub(1).map(|before| runs[before]);
-            let cost = if begin == 0 { 0.0 } else { CHANGE.ln() };
-            for kind in [Kind::Steady, Kind::Bursty, Kind::Broken] {
-                let likely = evidence.of(kind, &sums[cuts[begin]], &sums[cuts[end]], before);
+            let cost = if begin == 0 { 0.0 } else { CHANGE_RATE.ln() };
+            for kind in [Behaviour::Steady, Behaviour::Bursty, Behaviour::Broken] {
+                let likely = likelihood.of(kind, &sums[cuts[begin]], &sums[cuts[end]], before);
                 let total = best[begin].0 + cost + likely;
                 if total > here.0 {
                     here = (total, begin, kind);
@@ -157,12 +156,12 @@ pub(crate) fn segments(runs: &[ScoredRun]) -> Vec<Segment> {
     }
     found.reverse();
     for at in 1..found.len() {
-        bound(&mut found, at, &sums, runs, &evidence);
+        bound(&mut found, at, &sums, runs, &likelihood);
     }
     found
 }
 
-/// Places at which a cut can be best: between runs that end differently. Of very many the newest.
+/// Possible optimal cuts: between runs with different outcomes. If there are too many, the newest.
 fn cuts(runs: &[ScoredRun]) -> Vec<usize> {
     let fails = |seen: ScoredRun| seen != ScoredRun::Passed;
     let mut cuts: Vec<usize> = (1..runs.len()).filter(|at| fails(runs[at - 1]) != fails(runs[*at])).collect();
@@ -173,22 +172,22 @@ fn cuts(runs: &[ScoredRun]) -> Vec<usize> {
     cuts
 }
 
-/// How early and how late the change may have come with which a segment begins, all else as it is.
-fn bound(found: &mut [Segment], at: usize, sums: &[Sums], runs: &[ScoredRun], evidence: &Evidence) {
+/// Bounds of the change with which a segment begins, everything else fixed.
+fn bound(found: &mut [Segment], at: usize, sums: &[PrefixSums], runs: &[ScoredRun], likelihood: &SegmentLikelihood) {
     let (before, after) = (found[at - 1], found[at]);
     let places: Vec<usize> = (before.begin + 1..after.end).collect();
     let likely: Vec<f64> = places
         .iter()
         .map(|&place| {
             let first = before.begin.checked_sub(1).map(|at| runs[at]);
-            evidence.of(before.kind, &sums[before.begin], &sums[place], first)
-                + evidence.of(after.kind, &sums[place], &sums[after.end], Some(runs[place - 1]))
+            likelihood.of(before.kind, &sums[before.begin], &sums[place], first)
+                + likelihood.of(after.kind, &sums[place], &sums[after.end], Some(runs[place - 1]))
         })
         .collect();
     let most = likely.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let weights: Vec<f64> = likely.iter().map(|one| (one - most).exp()).collect();
     let all: f64 = weights.iter().sum();
-    let tail = (1.0 - SURE) / 2.0 * all;
+    let tail = (1.0 - CONFIDENCE) / 2.0 * all;
     let reach = |mut order: Box<dyn Iterator<Item = usize>>| {
         let mut sum = 0.0;
         order.by_ref().find(|&at| {

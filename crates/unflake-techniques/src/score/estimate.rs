@@ -1,10 +1,9 @@
-//! The score of a test: how likely it is to fail for flakiness in its next run.
+//! The flakiness score of a test: its probability of a flaky failure in the next run.
 //!
-//! Recent runs weigh more. A breakage does not raise the score: runs in which the test was broken are set apart, and so are
-//! runs in which something else was, such as a machine. What is known of a test that has hardly run is little, and the
-//! bounds of its score say so.
+//! Recent runs weigh more. Breakages do not raise the score: runs in which the test, or something
+//! else such as a machine, was broken are excluded. Tests with few runs have wide bounds.
 
-use crate::score::change_points::{Kind, MOST_RUNS, Segment, segments};
+use crate::score::change_points::{Behaviour, MOST_RUNS, Segment, segments};
 use crate::stats::beta::quantile;
 
 /// How a test ended in one run.
@@ -13,33 +12,32 @@ pub enum ScoredRun {
     Passed,
     /// It failed, and passed in the same run or with the same code.
     Flaked,
-    /// It failed, and nothing is known that excuses it.
+    /// It failed, and nothing excuses it.
     Failed,
 }
 
-/// After so many runs a run weighs half.
+/// Number of runs after which a run's weight is halved.
 const HALF_LIFE: f64 = 60.0;
-/// What runs before a change of behaviour still weigh, beside those after it.
+/// Weight of runs before a change of behaviour relative to those after it.
 const BEFORE_A_CHANGE: f64 = 0.05;
-/// Before the first run a test is thought to be as flaky as most: hardly. Failures, and passes.
+/// Prior: before its first run a test is assumed to be hardly flaky. Failures and passes.
 const FAILURES: f64 = 0.1;
 const PASSES: f64 = 4.0;
-/// Within these bounds the true rate is nine times in ten.
+/// The 90 % interval of the rate.
 const BOUNDS: [f64; 2] = [0.05, 0.95];
-/// A test with no failure in this many runs since it was flaky is called fixed, and not merely lucky, by the evidence of the
-/// cut; this is how flaky it must have been for anybody to say so.
-const WORTH_SAYING: f64 = 0.01;
+/// Minimum failure rate before a change for a test to be reported as fixed or newly flaky.
+const REPORTED_RATE: f64 = 0.01;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Score {
-    /// Of a flaky failure in the next run.
+    /// Probability of a flaky failure in the next run.
     pub probability: f64,
     pub low: f64,
     pub high: f64,
-    /// Runs that were counted, and flaky failures among them.
+    /// Counted runs, and flaky failures among them.
     pub runs: usize,
     pub failures: usize,
-    /// Failures that were not counted, because the test was broken.
+    /// Failures that were not counted because the test was broken.
     pub broken: usize,
     pub state: TestHealth,
     pub since: Option<FlakySince>,
@@ -47,7 +45,7 @@ pub struct Score {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TestHealth {
-    /// Never a flaky failure since its last change.
+    /// No flaky failure since its last change.
     Sound,
     Flaky,
     /// It fails in bursts.
@@ -59,8 +57,7 @@ pub enum TestHealth {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlakySince {
     pub change: RateChange,
-    /// The first run after it, and within which bounds that is sure to nine parts of ten; counted from the first run that
-    /// was given.
+    /// The first run after it with its 90 % bounds; indexes into the given runs.
     pub run: usize,
     pub earliest: usize,
     pub latest: usize,
@@ -72,26 +69,26 @@ pub enum RateChange {
     /// It was broken and passes again.
     Mended,
     Flaky,
-    /// It was flaky and is no more.
+    /// It was flaky and no longer is.
     Fixed,
     Worse,
     Better,
 }
 
-/// The score after these runs, the oldest first.
+/// The score after these runs, oldest first.
 pub fn score(runs: &[ScoredRun]) -> Score {
     let skipped = runs.len().saturating_sub(MOST_RUNS);
     let runs = &runs[skipped..];
     let segments = segments(runs);
-    let counted = Counted::of(runs, &segments);
+    let counted = WeightedCounts::of(runs, &segments);
     let last = segments.last();
     let usual = (FAILURES + counted.failed, PASSES + counted.passed);
     let (a, b) = last.and_then(|last| after_last(last, runs)).unwrap_or(usual);
     let within =
         |segment: &Segment| runs[segment.begin..segment.end].iter().filter(|seen| **seen != ScoredRun::Passed).count();
     let state = match last {
-        Some(segment) if segment.kind == Kind::Broken => TestHealth::Broken,
-        Some(segment) if segment.kind == Kind::Bursty => TestHealth::Bursty,
+        Some(segment) if segment.kind == Behaviour::Broken => TestHealth::Broken,
+        Some(segment) if segment.kind == Behaviour::Bursty => TestHealth::Bursty,
         Some(segment) if within(segment) > 0 => TestHealth::Flaky,
         _ => TestHealth::Sound,
     };
@@ -106,7 +103,7 @@ pub fn score(runs: &[ScoredRun]) -> Score {
         probability: a / (a + b),
         low,
         high,
-        runs: runs.len() - counted.set_apart,
+        runs: runs.len() - counted.excluded,
         failures: counted.failures,
         broken: counted.broken,
         state,
@@ -114,14 +111,14 @@ pub fn score(runs: &[ScoredRun]) -> Score {
     }
 }
 
-/// A test that has not failed since its last change may never fail.
+/// The lower bound is zero for a test that has not failed since its last change.
 fn bounds(a: f64, b: f64, sound: bool) -> (f64, f64) {
     let low = if sound { 0.0 } else { quantile(BOUNDS[0], a, b).min(a / (a + b)) };
     (low, quantile(BOUNDS[1], a, b))
 }
 
 impl Score {
-    /// What a test that never failed comes to. The same as [`score`] says, without the way there.
+    /// The score of a test that never failed. Equal to [`score`], but cheaper.
     pub fn of_passes(runs: usize) -> Self {
         let runs = runs.min(MOST_RUNS);
         let passed = weight_of(runs);
@@ -139,43 +136,44 @@ impl Score {
         }
     }
 
-    /// Whether anybody should look at it: it has failed for flakiness, and not too long ago to matter.
+    /// Whether it needs attention: it has failed because of flakiness, and recently enough to
+    /// matter.
     pub fn is_flaky(&self) -> bool {
         self.failures > 0 && matches!(self.state, TestHealth::Flaky | TestHealth::Bursty)
     }
 }
 
-/// What so many runs weigh, the last of them 1.
+/// Total weight of this many runs, the last of which weighs 1.
 fn weight_of(runs: usize) -> f64 {
     let fade = 0.5_f64.powf(1.0 / HALF_LIFE);
     (1.0 - fade.powi(runs as i32)) / (1.0 - fade)
 }
 
 #[derive(Default)]
-struct Counted {
-    /// By weight.
+struct WeightedCounts {
+    /// Weighted.
     failed: f64,
     passed: f64,
     failures: usize,
     broken: usize,
-    set_apart: usize,
+    excluded: usize,
 }
 
-impl Counted {
+impl WeightedCounts {
     fn of(runs: &[ScoredRun], segments: &[Segment]) -> Self {
         let fade = 0.5_f64.powf(1.0 / HALF_LIFE);
-        let (mut counted, mut weight, mut later) = (Self::default(), 1.0, None::<Kind>);
+        let (mut counted, mut weight, mut later) = (Self::default(), 1.0, None::<Behaviour>);
         for segment in segments.iter().rev() {
             let part = &runs[segment.begin..segment.end];
-            if segment.kind == Kind::Broken {
-                counted.set_apart += part.len();
+            if segment.kind == Behaviour::Broken {
+                counted.excluded += part.len();
                 counted.broken += part.iter().filter(|seen| **seen == ScoredRun::Failed).count();
                 continue;
             }
             if later.is_some() {
                 weight *= BEFORE_A_CHANGE;
             }
-            // A test that was broken in between is the same test.
+            // A test that was broken in between is still the same test.
             later = Some(segment.kind);
             for seen in part.iter().rev() {
                 let fails = *seen != ScoredRun::Passed;
@@ -188,9 +186,9 @@ impl Counted {
     }
 }
 
-/// Of a test that fails in bursts the last run says most: what came after runs like it, failures and passes.
+/// For a bursty test the last run is most informative: failures and passes after runs like it.
 fn after_last(last: &Segment, runs: &[ScoredRun]) -> Option<(f64, f64)> {
-    if last.kind != Kind::Bursty {
+    if last.kind != Behaviour::Bursty {
         return None;
     }
     let part = &runs[last.begin..last.end];
@@ -210,10 +208,10 @@ fn since(runs: &[ScoredRun], segments: &[Segment]) -> Option<FlakySince> {
         part.iter().filter(|seen| **seen != ScoredRun::Passed).count() as f64 / part.len().max(1) as f64
     };
     let change = match (before.kind, after.kind) {
-        (_, Kind::Broken) => RateChange::Broken,
-        (Kind::Broken, _) => RateChange::Mended,
-        _ if rate(after) == 0.0 && rate(before) >= WORTH_SAYING => RateChange::Fixed,
-        _ if rate(before) < WORTH_SAYING && rate(after) > rate(before) => RateChange::Flaky,
+        (_, Behaviour::Broken) => RateChange::Broken,
+        (Behaviour::Broken, _) => RateChange::Mended,
+        _ if rate(after) == 0.0 && rate(before) >= REPORTED_RATE => RateChange::Fixed,
+        _ if rate(before) < REPORTED_RATE && rate(after) > rate(before) => RateChange::Flaky,
         _ if rate(after) > rate(before) => RateChange::Worse,
         _ => RateChange::Better,
     };

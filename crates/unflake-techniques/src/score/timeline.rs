@@ -1,11 +1,14 @@
-//! From executions to what each test did in each run: what a score is made of.
+//! Builds the timeline of each test from recorded executions: the input of the score.
 //!
-//! 1. A test that failed and passed in the same source (a report, or a run of ours) was flaky there.
+//! 1. A test that failed and passed in the same source (a report, or an unflake run) was flaky
+//!    there.
 //! 2. So was one that failed, and passed with the same code in the same job of another run.
-//! 3. A run may have several sources. A test that failed in one of them, such as the job of one system, failed in the run.
-//! 4. A failure of code that is somebody's work in progress says nothing, unless it is proven flaky.
-//! 5. Runs in which most tests failed, where usually few do, are set apart: a machine or a network was broken, not a test.
-//! 6. A test that was skipped has not run.
+//! 3. A run may have several sources. A test that failed in one of them, such as one job, failed in
+//!    the run.
+//! 4. A failure of work in progress counts only if it is proven flaky.
+//! 5. Runs in which most tests failed, where usually few do, are excluded: a machine or network was
+//!    broken.
+//! 6. A skipped test has not run.
 
 use std::collections::{HashMap, HashSet};
 
@@ -13,47 +16,48 @@ use unflake_model::Outcome;
 
 use crate::score::estimate::{Score, ScoredRun, score};
 
-/// A run is suspected only if it has so many tests.
-const FEWEST: u32 = 10;
+/// Minimum number of tests for a run to be excluded.
+const FEWEST_TESTS: u32 = 10;
 
-/// A report, or a run of ours. Numbers mean nothing but that two are the same.
+/// A report or an unflake run. Numbers are only identities.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TimelineSource {
-    /// Sources of one run have one number. They are counted from 0, in the order of time.
+    /// Sources of one run share its number. Runs are numbered from 0 in time order.
     pub run: u32,
-    /// None: it is not known which code ran.
+    /// `None`: the code that ran is unknown.
     pub code: Option<u32>,
     pub job: u32,
-    /// Of a branch on which nothing is finished, or of files that no commit has.
+    /// From an unfinished branch, or with uncommitted files.
     pub in_progress: bool,
 }
 
-/// What all tests did in all runs, of which tests are known by numbers from 0.
+/// Results of all tests, numbered from 0, in all runs.
 #[derive(Default)]
 pub struct Timeline {
     sources: Vec<TimelineSource>,
-    /// Of each test its entries: the source, and in the lowest bits whether it failed there and whether it passed.
+    /// Entries of each test: the source, and in the lowest bits whether it failed and whether it
+    /// passed there.
     entries: Vec<Vec<u32>>,
-    /// Seconds that each test spent in failing, or in being run again.
+    /// Seconds that each test spent failing or being rerun.
     lost: Vec<f32>,
 }
 
 const FAILED: u32 = 1;
 const PASSED: u32 = 2;
 
-/// What became of one test.
+/// History and score of one test.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TestStanding {
     pub test: usize,
     pub score: Score,
-    /// The runs in which it was seen, the oldest first, with how it ended there; without those that are set apart. Empty for a
-    /// test that never failed in them.
+    /// Its runs, oldest first, with the result of each; without excluded runs. Empty for a test
+    /// that never failed in them.
     pub strip: Vec<(u32, ScoredRun)>,
     pub seconds_lost: f32,
 }
 
 impl Timeline {
-    /// Executions that are added from now on come from this source.
+    /// Subsequent executions come from this source.
     pub fn begin(&mut self, source: TimelineSource) {
         self.sources.push(source);
     }
@@ -78,9 +82,9 @@ impl Timeline {
         }
     }
 
-    /// Runs that are set apart because most tests failed in them, by their numbers.
-    pub fn bad_days(&self) -> HashSet<u32> {
-        // Of each run how many tests were seen, and how many failed.
+    /// Numbers of the runs that are excluded because most tests failed in them.
+    pub fn excluded_runs(&self) -> HashSet<u32> {
+        // Tests and failures per run.
         let mut runs = vec![(0_u32, 0_u32); self.runs()];
         for entry in self.entries.iter().flatten() {
             let run = &mut runs[self.run_of(*entry)];
@@ -91,13 +95,13 @@ impl Timeline {
         let mut shares: Vec<f64> = seen().map(|(seen, failed)| f64::from(*failed) / f64::from(*seen)).collect();
         shares.sort_by(f64::total_cmp);
         let usual = shares.get(shares.len() / 2).copied().unwrap_or(0.0);
-        let is_bad = |(seen, failed): &(u32, u32)| *seen >= FEWEST && 2 * failed > *seen && usual < 0.25;
+        let is_bad = |(seen, failed): &(u32, u32)| *seen >= FEWEST_TESTS && 2 * failed > *seen && usual < 0.25;
         (0..).zip(&runs).filter(|(_, counts)| is_bad(counts)).map(|(run, _)| run).collect()
     }
 
-    /// Every test that was ever seen, scored.
-    pub fn standings(&self, bad_days: &HashSet<u32>) -> Vec<TestStanding> {
-        let bad: Vec<bool> = (0..self.runs() as u32).map(|run| bad_days.contains(&run)).collect();
+    /// Scores every test that was ever seen.
+    pub fn standings(&self, excluded_runs: &HashSet<u32>) -> Vec<TestStanding> {
+        let bad: Vec<bool> = (0..self.runs() as u32).map(|run| excluded_runs.contains(&run)).collect();
         let mut of_passes: HashMap<usize, Score> = HashMap::new();
         let mut standings = Vec::new();
         for (test, entries) in self.entries.iter().enumerate().filter(|(_, entries)| !entries.is_empty()) {
@@ -108,14 +112,14 @@ impl Timeline {
                 standings.push(TestStanding { test, score, strip: Vec::new(), seconds_lost });
                 continue;
             }
-            let strip = self.strip(entries, bad_days);
+            let strip = self.strip(entries, excluded_runs);
             let seen: Vec<ScoredRun> = strip.iter().map(|(_, seen)| *seen).collect();
             standings.push(TestStanding { test, score: score(&seen), strip, seconds_lost });
         }
         standings
     }
 
-    /// How many runs there are.
+    /// Number of runs.
     fn runs(&self) -> usize {
         self.sources.iter().map(|source| source.run as usize + 1).max().unwrap_or(0)
     }
@@ -124,23 +128,23 @@ impl Timeline {
         self.sources[(entry >> 2) as usize].run as usize
     }
 
-    /// In how many runs a test was seen. Entries of one run are mostly neighbours.
+    /// Number of runs with this test. Entries of one run are mostly adjacent.
     fn runs_seen(&self, entries: &[u32], bad: &[bool]) -> usize {
         let mut last = None;
         let runs = entries.iter().map(|entry| self.run_of(*entry));
         runs.filter(|run| last.replace(*run) != Some(*run) && !bad[*run]).count()
     }
 
-    fn strip(&self, entries: &[u32], bad_days: &HashSet<u32>) -> Vec<(u32, ScoredRun)> {
-        let told: Vec<(TimelineSource, u32)> =
+    fn strip(&self, entries: &[u32], excluded_runs: &HashSet<u32>) -> Vec<(u32, ScoredRun)> {
+        let results: Vec<(TimelineSource, u32)> =
             entries.iter().map(|entry| (self.sources[(entry >> 2) as usize], entry & 3)).collect();
-        let passed_with: HashSet<(u32, u32)> = told
+        let passed_with: HashSet<(u32, u32)> = results
             .iter()
             .filter(|(_, bits)| bits & PASSED != 0)
             .filter_map(|(source, _)| Some((source.code?, source.job)))
             .collect();
         let mut runs: HashMap<u32, ScoredRun> = HashMap::new();
-        for (source, bits) in &told {
+        for (source, bits) in &results {
             let proven = source.code.is_some_and(|code| passed_with.contains(&(code, source.job)));
             let seen = match *bits {
                 PASSED => ScoredRun::Passed,
@@ -151,7 +155,8 @@ impl Timeline {
             let so_far = runs.entry(source.run).or_insert(seen);
             *so_far = worse(*so_far, seen);
         }
-        let mut strip: Vec<(u32, ScoredRun)> = runs.into_iter().filter(|(run, _)| !bad_days.contains(run)).collect();
+        let mut strip: Vec<(u32, ScoredRun)> =
+            runs.into_iter().filter(|(run, _)| !excluded_runs.contains(run)).collect();
         strip.sort_unstable_by_key(|(run, _)| *run);
         strip
     }
@@ -173,35 +178,35 @@ mod tests {
         TimelineSource { run, code: Some(code), job, in_progress: false }
     }
 
-    /// How the only test that failed ended in each run.
+    /// Results per run of the only test that failed.
     fn seen(build: impl FnOnce(&mut Timeline)) -> Vec<ScoredRun> {
-        let mut ledger = Timeline::default();
-        build(&mut ledger);
-        let bad = ledger.bad_days();
-        ledger.standings(&bad).remove(0).strip.into_iter().map(|(_, seen)| seen).collect()
+        let mut timeline = Timeline::default();
+        build(&mut timeline);
+        let bad = timeline.excluded_runs();
+        timeline.standings(&bad).remove(0).strip.into_iter().map(|(_, seen)| seen).collect()
     }
 
     #[test]
-    fn a_pass_in_the_same_report_proves_it_flaky() {
-        let told = seen(|ledger| {
-            ledger.begin(source(0, 0, 0));
-            ledger.add(0, false, Outcome::Failed, 1.0);
-            ledger.add(0, true, Outcome::Passed, 1.0);
-            ledger.begin(source(1, 1, 0));
-            ledger.add(0, false, Outcome::Failed, 1.0);
-            ledger.add(0, true, Outcome::Failed, 1.0);
+    fn a_pass_in_the_same_report_proves_flakiness() {
+        let results = seen(|timeline| {
+            timeline.begin(source(0, 0, 0));
+            timeline.add(0, false, Outcome::Failed, 1.0);
+            timeline.add(0, true, Outcome::Passed, 1.0);
+            timeline.begin(source(1, 1, 0));
+            timeline.add(0, false, Outcome::Failed, 1.0);
+            timeline.add(0, true, Outcome::Failed, 1.0);
         });
-        assert_eq!(told, [ScoredRun::Flaked, ScoredRun::Failed]);
+        assert_eq!(results, [ScoredRun::Flaked, ScoredRun::Failed]);
     }
 
     #[test]
-    fn so_does_a_pass_with_the_same_code_in_the_same_job() {
+    fn a_pass_with_the_same_code_and_job_proves_flakiness() {
         let runs = |same_job: u32, same_code: u32| {
-            seen(|ledger| {
-                ledger.begin(source(0, 7, 0));
-                ledger.add(0, false, Outcome::Failed, 1.0);
-                ledger.begin(source(1, same_code, same_job));
-                ledger.add(0, false, Outcome::Passed, 1.0);
+            seen(|timeline| {
+                timeline.begin(source(0, 7, 0));
+                timeline.add(0, false, Outcome::Failed, 1.0);
+                timeline.begin(source(1, same_code, same_job));
+                timeline.add(0, false, Outcome::Passed, 1.0);
             })
         };
         assert_eq!(runs(0, 7), [ScoredRun::Flaked, ScoredRun::Passed]);
@@ -211,53 +216,53 @@ mod tests {
 
     #[test]
     fn jobs_of_one_run_are_one_run() {
-        let told = seen(|ledger| {
+        let results = seen(|timeline| {
             for run in 0..3 {
                 for job in 0..2 {
-                    ledger.begin(source(run, run, job));
-                    ledger.add(0, false, if job == 1 { Outcome::Failed } else { Outcome::Passed }, 1.0);
+                    timeline.begin(source(run, run, job));
+                    timeline.add(0, false, if job == 1 { Outcome::Failed } else { Outcome::Passed }, 1.0);
                 }
             }
         });
-        assert_eq!(told, [ScoredRun::Failed; 3]);
+        assert_eq!(results, [ScoredRun::Failed; 3]);
     }
 
     #[test]
     fn work_in_progress_may_fail() {
-        let told = seen(|ledger| {
-            ledger.begin(TimelineSource { in_progress: true, ..source(0, 0, 0) });
-            ledger.add(0, false, Outcome::Failed, 1.0);
-            ledger.begin(TimelineSource { in_progress: true, ..source(1, 1, 0) });
-            ledger.add(0, false, Outcome::Failed, 1.0);
-            ledger.begin(source(2, 1, 0));
-            ledger.add(0, false, Outcome::Passed, 1.0);
+        let results = seen(|timeline| {
+            timeline.begin(TimelineSource { in_progress: true, ..source(0, 0, 0) });
+            timeline.add(0, false, Outcome::Failed, 1.0);
+            timeline.begin(TimelineSource { in_progress: true, ..source(1, 1, 0) });
+            timeline.add(0, false, Outcome::Failed, 1.0);
+            timeline.begin(source(2, 1, 0));
+            timeline.add(0, false, Outcome::Passed, 1.0);
         });
-        assert_eq!(told, [ScoredRun::Flaked, ScoredRun::Passed]);
+        assert_eq!(results, [ScoredRun::Flaked, ScoredRun::Passed]);
     }
 
     #[test]
-    fn a_day_on_which_most_tests_failed_is_set_apart() {
-        let mut ledger = Timeline::default();
+    fn runs_in_which_most_tests_failed_are_excluded() {
+        let mut timeline = Timeline::default();
         for run in 0..20 {
-            ledger.begin(source(run, run, 0));
+            timeline.begin(source(run, run, 0));
             for test in 0..20 {
                 let fails = run == 7 && test < 15 || test == 0 && run % 5 == 0;
-                ledger.add(test, false, if fails { Outcome::Error } else { Outcome::Passed }, 1.0);
+                timeline.add(test, false, if fails { Outcome::Error } else { Outcome::Passed }, 1.0);
             }
         }
-        let bad = ledger.bad_days();
+        let bad = timeline.excluded_runs();
         assert_eq!(bad, HashSet::from([7]));
-        let standings = ledger.standings(&bad);
+        let standings = timeline.standings(&bad);
         assert_eq!((standings[0].score.runs, standings[0].score.failures), (19, 4));
         assert_eq!(standings[1].score.failures, 0, "it failed on that day only");
         assert_eq!((standings[19].score.runs, standings[19].strip.len()), (19, 0));
     }
 
     #[test]
-    fn what_was_skipped_has_not_run() {
-        let mut ledger = Timeline::default();
-        ledger.begin(source(0, 0, 0));
-        ledger.add(3, false, Outcome::Skipped, 0.0);
-        assert_eq!(ledger.standings(&HashSet::new()), []);
+    fn a_skipped_test_has_not_run() {
+        let mut timeline = Timeline::default();
+        timeline.begin(source(0, 0, 0));
+        timeline.add(3, false, Outcome::Skipped, 0.0);
+        assert_eq!(timeline.standings(&HashSet::new()), []);
     }
 }

@@ -1,134 +1,140 @@
-//! The smallest part of a list that still shows something, with as little work as possible.
+//! Minimization: reduces a list to a minimal one that still reproduces something, with few trials.
 //!
-//! The lists are tests before a victim, or cells that are put back. To try a list of tests means to run them all, unless the state
-//! after its beginning has been reached before; so long lists are tried from their short beginnings upwards, a few at a time, each
-//! going on from where the last one stopped.
+//! The lists are tests before a victim, or state cells to restore. Trying a list of tests means
+//! running all of them, unless the state after a prefix of it has been reached before. So prefixes
+//! of a long list are tried from the shortest up, a few at a time, each continuing where the last
+//! one stopped.
 
-/// Into how many parts a long list is cut when parts of it are tried on their own.
+/// Number of parts into which a long list is divided.
 const PARTS: usize = 32;
-/// In how many steps a long list is gone through from its beginning.
+/// Number of steps in which a long list is traversed from its beginning.
 const STEPS: usize = 16;
-/// In how many places a list is cut off at once when its beginnings are tried. As many states as exec keeps for what comes next,
-/// less the one from which it goes on.
-const PLACES: usize = 3;
-/// The items of a list that is no longer than this are tried each on its own.
-pub(crate) const LONG: usize = 64;
+/// Prefixes tried at once: as many states as the engine keeps, less the one it continues from.
+const PREFIXES_AT_ONCE: usize = 3;
+/// Items of a list up to this length are tried individually.
+pub(crate) const SHORT_LIST: usize = 64;
 
-/// Something that lists are tried for. An empty list never shows it.
-pub(crate) trait Trial<T> {
-    /// Whether a longer list takes longer.
-    const GROWS: bool;
+/// Decides whether lists reproduce something. An empty list never does.
+pub(crate) trait Oracle<T> {
+    /// Whether a longer list takes longer to try.
+    const COST_GROWS: bool;
 
-    /// Whether each of these lists shows it. The first so many items of a list are shared with others.
-    async fn shows(&self, lists: Vec<(Vec<T>, usize)>) -> Vec<bool>;
+    /// Whether each of these lists reproduces it. Each comes with the length of its shared prefix.
+    async fn reproduces(&self, lists: Vec<(Vec<T>, usize)>) -> Vec<bool>;
 
-    /// Whether there is no time for more.
-    fn is_over(&self) -> bool;
+    fn out_of_time(&self) -> bool;
 }
 
-/// What is left of a list.
+/// Result of a minimization.
 #[derive(Debug, PartialEq)]
-pub(crate) enum Found<T> {
-    /// It shows it, and without any of its items it does not.
-    Smallest(Vec<T>),
-    /// It shows it, and there was no time to make it smaller.
-    Smaller(Vec<T>),
-    /// Not even the whole list shows it.
-    Nothing,
+pub(crate) enum Minimized<T> {
+    /// It reproduces, and without any one of its items it does not.
+    Minimal(Vec<T>),
+    /// It reproduces, and there was no time to reduce it further.
+    Reduced(Vec<T>),
+    /// Not even the whole list reproduces.
+    NotReproduced,
     /// There was no time to try the whole list.
     Untried,
 }
 
-/// Single items of a list that is short, else equal parts.
+/// Divides a short list into its items, a long one into equal parts.
 pub(crate) fn parts<T: Clone>(items: &[T]) -> Vec<Vec<T>> {
-    let size = if items.len() > LONG { items.len().div_ceil(PARTS) } else { 1 };
+    let size = if items.len() > SHORT_LIST { items.len().div_ceil(PARTS) } else { 1 };
     items.chunks(size).map(<[T]>::to_vec).collect()
 }
 
-/// The list without each of its items.
-pub(crate) fn fewer_by_one<T: Clone>(list: &[T]) -> Vec<Vec<T>> {
+/// The list without each one of its items.
+pub(crate) fn without_each<T: Clone>(list: &[T]) -> Vec<Vec<T>> {
     (0..list.len()).map(|at| [&list[..at], &list[at + 1..]].concat()).collect()
 }
 
-/// The parts of a list that show it on their own.
-pub(crate) async fn showing_parts<T: Clone>(items: &[T], trial: &impl Trial<T>) -> Vec<Vec<T>> {
-    let parts = parts(items);
-    let shows = trial.shows(parts.iter().map(|part| (part.clone(), 0)).collect()).await;
-    parts.into_iter().zip(shows).filter_map(|(part, shows)| shows.then_some(part)).collect()
+/// The first of these lists that reproduces.
+pub(crate) async fn first_reproducing<T: Clone>(lists: Vec<Vec<T>>, oracle: &impl Oracle<T>) -> Option<Vec<T>> {
+    let reproduces = oracle.reproduces(lists.iter().map(|list| (list.clone(), 0)).collect()).await;
+    lists.into_iter().zip(reproduces).find_map(|(list, reproduces)| reproduces.then_some(list))
 }
 
-/// `known`: the whole list has been seen to show it.
-pub(crate) async fn smallest<T: Clone, A: Trial<T>>(items: Vec<T>, known: bool, trial: &A) -> Found<T> {
-    let mut list = match from_the_end(items, known, trial).await {
-        Found::Smallest(list) => list,
+/// The parts of a list that reproduce on their own.
+pub(crate) async fn reproducing_parts<T: Clone>(items: &[T], oracle: &impl Oracle<T>) -> Vec<Vec<T>> {
+    let parts = parts(items);
+    let reproduces = oracle.reproduces(parts.iter().map(|part| (part.clone(), 0)).collect()).await;
+    parts.into_iter().zip(reproduces).filter_map(|(part, reproduces)| reproduces.then_some(part)).collect()
+}
+
+/// `known`: the whole list has been seen to reproduce.
+pub(crate) async fn minimize<T: Clone, O: Oracle<T>>(items: Vec<T>, known: bool, oracle: &O) -> Minimized<T> {
+    let mut list = match minimize_from_end(items, known, oracle).await {
+        Minimized::Minimal(list) => list,
         other => return other,
     };
     while list.len() > 1 {
-        // Items may make up for each other, so each is left out once more.
-        let fewer = fewer_by_one(&list);
-        let shows = trial.shows(fewer.iter().map(|list| (list.clone(), 0)).collect()).await;
-        let Some((fewer, _)) = fewer.into_iter().zip(shows).find(|(_, shows)| *shows) else { break };
-        list = match from_the_end(fewer, true, trial).await {
-            Found::Smallest(list) => list,
+        // Items can substitute for each other, so each is removed once more.
+        let Some(shorter) = first_reproducing(without_each(&list), oracle).await else { break };
+        list = match minimize_from_end(shorter, true, oracle).await {
+            Minimized::Minimal(list) => list,
             other => return other,
         };
     }
-    Found::Smallest(list)
+    Minimized::Minimal(list)
 }
 
-/// Finds one needed item after the other, the last one first. `before` and then `kept` always show it together.
-async fn from_the_end<T: Clone, A: Trial<T>>(mut before: Vec<T>, known: bool, trial: &A) -> Found<T> {
+/// Finds the needed items one by one, the last first. `before` followed by `kept` always
+/// reproduces.
+async fn minimize_from_end<T: Clone, O: Oracle<T>>(mut before: Vec<T>, known: bool, oracle: &O) -> Minimized<T> {
     let mut kept: Vec<T> = Vec::new();
-    // So many items are too few, and so many are enough, as far as anybody knows.
-    let mut too_few = Some(0);
+    // Prefix lengths known to be too short, and known to be long enough.
+    let mut too_short = Some(0);
     let mut enough = known.then_some(before.len());
     while !before.is_empty() {
         loop {
-            let least = too_few.map_or(0, |few| few + 1);
-            let places = places(least, enough, before.len(), A::GROWS);
-            if places.is_empty() {
+            let least = too_short.map_or(0, |length| length + 1);
+            let lengths = prefix_lengths(least, enough, before.len(), O::COST_GROWS);
+            if lengths.is_empty() {
                 break;
             }
-            if trial.is_over() {
-                let Some(enough) = enough else { return Found::Untried };
-                return Found::Smaller([&before[..enough], &kept].concat());
+            if oracle.out_of_time() {
+                let Some(enough) = enough else { return Minimized::Untried };
+                return Minimized::Reduced([&before[..enough], &kept].concat());
             }
-            let list = |place: &usize| ([&before[..*place], &kept].concat(), *place);
-            let shows = trial.shows(places.iter().map(list).collect()).await;
-            match shows.iter().position(|shows| *shows) {
+            let list = |length: &usize| ([&before[..*length], &kept].concat(), *length);
+            let reproduces = oracle.reproduces(lengths.iter().map(list).collect()).await;
+            match reproduces.iter().position(|reproduces| *reproduces) {
                 Some(first) => {
-                    enough = Some(places[first]);
-                    too_few = first.checked_sub(1).map(|at| places[at]).or(too_few);
+                    enough = Some(lengths[first]);
+                    too_short = first.checked_sub(1).map(|at| lengths[at]).or(too_short);
                 }
-                None => too_few = places.last().copied(),
+                None => too_short = lengths.last().copied(),
             }
         }
-        let Some(last) = enough else { return Found::Nothing };
+        let Some(last) = enough else { return Minimized::NotReproduced };
         if last == 0 {
             break;
         }
         kept.insert(0, before[last - 1].clone());
         before.truncate(last - 1);
-        (too_few, enough) = (None, Some(before.len()));
+        (too_short, enough) = (None, Some(before.len()));
     }
-    Found::Smallest(kept)
+    Minimized::Minimal(kept)
 }
 
-/// Where to cut a list off between `least` and what is enough. None: there is nothing left to try.
-fn places(least: usize, enough: Option<usize>, length: usize, grows: bool) -> Vec<usize> {
+/// Prefix lengths to try next, from `least` to below what is enough. Empty: nothing is left to try.
+fn prefix_lengths(least: usize, enough: Option<usize>, length: usize, cost_grows: bool) -> Vec<usize> {
     let end = enough.unwrap_or(length + 1);
     let span = end - least;
     let step = length.div_ceil(STEPS);
-    let mut places: Vec<usize> = match enough {
-        // Most often nothing more is needed.
+    let mut lengths: Vec<usize> = match enough {
+        // Usually nothing more is needed.
         _ if least == 0 => (0..span.min(1)).collect(),
-        _ if span <= PLACES => (least..end).collect(),
-        _ if grows && span > LONG.max(step) => (1..=PLACES).map(|at| (least - 1 + at * step).min(end - 1)).collect(),
-        Some(_) => (0..PLACES).map(|at| least + (at * 2 + 1) * span / (PLACES * 2)).collect(),
+        _ if span <= PREFIXES_AT_ONCE => (least..end).collect(),
+        _ if cost_grows && span > SHORT_LIST.max(step) => {
+            (1..=PREFIXES_AT_ONCE).map(|at| (least - 1 + at * step).min(end - 1)).collect()
+        }
+        Some(_) => (0..PREFIXES_AT_ONCE).map(|at| least + (at * 2 + 1) * span / (PREFIXES_AT_ONCE * 2)).collect(),
         None => vec![length],
     };
-    places.dedup();
-    places
+    lengths.dedup();
+    lengths
 }
 
 #[cfg(test)]

@@ -1,8 +1,10 @@
-//! Questions and answers: how a search that is written down as one goes about it becomes a conversation.
+//! Runs searches that are written as sequential async code, batch by batch.
 //!
-//! A search is an async function that puts questions to a desk and waits for the answers. Nobody runs it but the inquiry that
-//! owns it, and no waiting happens here: what it waits for is what the inquiry hears. Searches that go on side by side
-//! put their questions into one batch, so that exec can run them together and share their beginnings.
+//! A search is an async function that requests sessions from a [`Scheduler`] and awaits their
+//! results. Nothing blocks and there is no runtime: the technique that owns the search resumes it
+//! when all results of a batch have been observed. Searches that run concurrently put their
+//! requests into one batch, so that the engine can run the sessions in parallel and share their
+//! prefixes.
 
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
@@ -12,224 +14,222 @@ use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
 use unflake_model::{
-    Attempt, Cell, EnvironmentId, Factor, Failure, Isolation, Observation, Outcome, Placement, Probe, Purpose, Session,
-    SessionId, TestId,
+    Attempt, Cell, EnvironmentId, Factor, Failure, Isolation, Observation, Outcome, Probe, Purpose, Session, SessionId,
+    TestId,
 };
 
-/// Tests to be run in this order, in a fresh environment.
+use crate::search::budget::Budget;
+
+/// Tests to run in this order, in a fresh environment.
 #[derive(Clone, Debug)]
-pub(crate) struct Question {
+pub(crate) struct SessionRequest {
     pub(crate) purpose: Purpose,
     pub(crate) tests: Vec<TestId>,
+    /// Number of leading tests whose resulting state may be shared with other sessions.
     pub(crate) prefix: usize,
     pub(crate) probe: Option<Probe>,
-    /// Whether it must be a process that has loaded nothing but the files of these tests.
-    pub(crate) anew: bool,
+    /// Whether it needs a process that has loaded nothing but the files of these tests.
+    pub(crate) new_process: bool,
     /// Whether in-process environments are fresh enough.
     pub(crate) in_process: bool,
-    /// The world it is put in. None: as it is.
+    /// The factors it runs under. `None`: unchanged.
     pub(crate) under: Option<Vec<Factor>>,
 }
 
-/// What came of a question.
+impl SessionRequest {
+    pub(crate) fn new(purpose: Purpose, tests: Vec<TestId>) -> Self {
+        Self { purpose, tests, prefix: 0, probe: None, new_process: false, in_process: false, under: None }
+    }
+
+    pub(crate) fn with_prefix(self, prefix: usize) -> Self {
+        Self { prefix, ..self }
+    }
+}
+
+/// What was observed of a requested session.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Answer {
-    /// In the order in which they were made. Where a beginning was shared, the attempts at it may be another answer's.
-    pub(crate) attempts: Vec<Heard>,
-    /// What the beginning left behind, and what of it could not be looked at. None: nobody looked.
+pub(crate) struct SessionResult {
+    /// In execution order. Attempts of a shared prefix may belong to the result of another session.
+    pub(crate) attempts: Vec<AttemptSummary>,
+    /// State that the prefix left behind, and what could not be inspected. `None`: not probed.
     pub(crate) state: Option<(Vec<Cell>, Vec<String>)>,
     pub(crate) not_restored: Vec<(String, String)>,
-    pub(crate) left: Vec<TestId>,
-    /// Why they are.
-    pub(crate) why: Option<String>,
-    /// Whether the process in which the last test was to run did not come through the tests before it.
+    /// Tests that were not run, and the reason.
+    pub(crate) not_run: Vec<TestId>,
+    pub(crate) reason: Option<String>,
+    /// Whether the process of the last test did not survive the tests before it.
     broken: bool,
 }
 
+impl SessionResult {
+    /// The last test's attempt, after all others in one process. `None`: unknown.
+    pub(crate) fn last(&self) -> Option<&AttemptSummary> {
+        self.attempts.last().filter(|_| self.not_run.is_empty() && !self.broken)
+    }
+}
+
+/// The part of an attempt that searches use.
 #[derive(Clone, Debug)]
-pub(crate) struct Heard {
+pub(crate) struct AttemptSummary {
     pub(crate) test: TestId,
     pub(crate) environment: EnvironmentId,
     pub(crate) origin: Isolation,
     pub(crate) outcome: Outcome,
     pub(crate) failure: Option<Failure>,
     pub(crate) seconds: f64,
-    /// How many attempts had been told before it.
-    pub(crate) number: usize,
+    /// Number of attempts observed before it, in any session.
+    pub(crate) index: usize,
 }
 
-impl Question {
-    pub(crate) fn new(purpose: Purpose, tests: Vec<TestId>) -> Self {
-        Self { purpose, tests, prefix: 0, probe: None, anew: false, in_process: false, under: None }
-    }
-
-    /// What the first `prefix` tests come to may be shared with other questions.
-    pub(crate) fn sharing(self, prefix: usize) -> Self {
-        Self { prefix, ..self }
-    }
-}
-
-impl Answer {
-    /// How the last test ended, after all the others in one process. None: nobody knows.
-    pub(crate) fn last(&self) -> Option<&Heard> {
-        self.attempts.last().filter(|_| self.left.is_empty() && !self.broken)
-    }
-}
-
-/// Where searches put their questions. Cheap to clone: all clones lead to the same desk.
+/// Accepts session requests from searches. Clones share one queue.
 #[derive(Clone)]
-pub(crate) struct Desk {
-    inner: Rc<RefCell<Inner>>,
-    /// Whether every question is a batch of its own, so that nobody is beside it.
-    one_at_a_time: bool,
+pub(crate) struct Scheduler {
+    queue: Rc<RefCell<SessionQueue>>,
+    /// Whether every request is a batch of its own, so that no other session runs in parallel.
+    sequential: bool,
 }
 
-struct Inner {
+struct SessionQueue {
     fresh_by: Isolation,
-    /// Whether every session has processes of its own: then nothing is shared, and all that counts happens in one of them.
+    /// Whether every session has its own processes: then no prefix is shared.
     isolated: bool,
-    /// No question should be put after so many seconds.
-    seconds: f64,
-    asked: u32,
-    wanted: Vec<Session>,
-    open: HashMap<SessionId, Open>,
-    answered: HashMap<SessionId, Answer>,
-    deadly: BTreeSet<TestId>,
+    budget: Budget,
+    requested: u32,
+    queued: Vec<Session>,
+    open: HashMap<SessionId, OpenSession>,
+    finished: HashMap<SessionId, SessionResult>,
+    process_killers: BTreeSet<TestId>,
+    /// Attempts and failures per test.
     tally: HashMap<TestId, (u32, u32)>,
     attempts: u64,
-    told: usize,
-    busy: f64,
-    /// Microseconds: when the first attempt began, and when the latest one known to us ended.
-    first: Option<i64>,
-    latest: i64,
+    busy_seconds: f64,
+    /// Attempts observed in any session, including those that were not requested here.
+    observed: usize,
 }
 
-struct Open {
+struct OpenSession {
     session: Session,
-    answer: Answer,
+    result: SessionResult,
     ended: bool,
 }
 
-impl Desk {
+impl Scheduler {
+    /// `seconds`: the budget, measured over the observed attempts.
     pub(crate) fn new(fresh_by: Isolation, seconds: f64) -> Self {
-        let inner = Inner {
+        let queue = SessionQueue {
             fresh_by,
             isolated: false,
-            seconds,
-            asked: 0,
-            wanted: Vec::new(),
+            budget: Budget::new(seconds),
+            requested: 0,
+            queued: Vec::new(),
             open: HashMap::new(),
-            answered: HashMap::new(),
-            deadly: BTreeSet::new(),
+            finished: HashMap::new(),
+            process_killers: BTreeSet::new(),
             tally: HashMap::new(),
             attempts: 0,
-            told: 0,
-            busy: 0.0,
-            first: None,
-            latest: 0,
+            busy_seconds: 0.0,
+            observed: 0,
         };
-        Self { inner: Rc::new(RefCell::new(inner)), one_at_a_time: false }
+        Self { queue: Rc::new(RefCell::new(queue)), sequential: false }
     }
 
-    /// The same desk, at which questions are put one after the other. Nothing else may be asked meanwhile.
-    pub(crate) fn one_at_a_time(&self) -> Self {
-        Self { one_at_a_time: true, ..self.clone() }
+    /// The same scheduler, running one session at a time. No other search may run meanwhile.
+    pub(crate) fn sequential(&self) -> Self {
+        Self { sequential: true, ..self.clone() }
     }
 
-    /// The answers, in the order of the questions.
-    pub(crate) async fn ask(&self, questions: Vec<Question>) -> Vec<Answer> {
-        if !self.one_at_a_time {
-            return self.ask_together(questions).await;
+    /// Runs sessions; their results in the order of the requests.
+    pub(crate) async fn run(&self, requests: Vec<SessionRequest>) -> Vec<SessionResult> {
+        if !self.sequential {
+            return self.run_batch(requests).await;
         }
-        let mut answers = Vec::new();
-        for question in questions {
-            answers.extend(self.ask_together(vec![question]).await);
+        let mut results = Vec::new();
+        for request in requests {
+            results.extend(self.run_batch(vec![request]).await);
         }
-        answers
+        results
     }
 
-    async fn ask_together(&self, questions: Vec<Question>) -> Vec<Answer> {
-        let ids: Vec<SessionId> = questions.into_iter().map(|question| self.put(question)).collect();
+    /// Runs a single session.
+    pub(crate) async fn run_one(&self, request: SessionRequest) -> SessionResult {
+        self.run_batch(vec![request]).await.remove(0)
+    }
+
+    async fn run_batch(&self, requests: Vec<SessionRequest>) -> Vec<SessionResult> {
+        let ids: Vec<SessionId> = requests.into_iter().map(|request| self.enqueue(request)).collect();
         poll_fn(|_| {
-            let mut inner = self.inner.borrow_mut();
-            if ids.iter().any(|id| !inner.answered.contains_key(id)) {
+            let mut queue = self.queue.borrow_mut();
+            if ids.iter().any(|id| !queue.finished.contains_key(id)) {
                 return Poll::Pending;
             }
-            Poll::Ready(ids.iter().filter_map(|id| inner.answered.remove(id)).collect())
+            Poll::Ready(ids.iter().filter_map(|id| queue.finished.remove(id)).collect())
         })
         .await
     }
 
-    fn put(&self, question: Question) -> SessionId {
-        let mut inner = self.inner.borrow_mut();
-        // Number 0 is the suite's, and there is none here.
-        inner.asked += 1;
-        let id = SessionId(inner.asked);
-        let Question { purpose, tests, prefix, probe, anew, in_process, under } = question;
-        let place = Placement::Fresh(match (anew, in_process) {
+    fn enqueue(&self, request: SessionRequest) -> SessionId {
+        let mut queue = self.queue.borrow_mut();
+        // Session 0 is the suite, which does not run here.
+        queue.requested += 1;
+        let id = SessionId(queue.requested);
+        let SessionRequest { purpose, tests, prefix, probe, new_process, in_process, under } = request;
+        let isolation = match (new_process, in_process) {
             (true, _) => Isolation::Process,
             (false, true) => Isolation::InProcess,
-            (false, false) => inner.fresh_by,
-        });
-        let session = Session {
-            place,
-            prefix: prefix as u32,
-            probe,
-            under,
-            ..Session::fresh(id, purpose, Isolation::Fork, tests)
+            (false, false) => queue.fresh_by,
         };
-        inner.wanted.push(session);
+        let fresh = Session::fresh(id, purpose, isolation, tests);
+        queue.queued.push(Session { prefix: prefix as u32, probe, under, ..fresh });
         id
     }
 
-    /// Whether the time is over.
-    pub(crate) fn is_late(&self) -> bool {
+    /// Whether the budget is exhausted.
+    pub(crate) fn out_of_time(&self) -> bool {
         self.seconds_left() <= 0.0
     }
 
     pub(crate) fn seconds_left(&self) -> f64 {
-        let inner = self.inner.borrow();
-        inner.seconds - inner.first.map_or(0.0, |first| (inner.latest - first) as f64 / 1e6)
+        self.queue.borrow().budget.seconds_left()
     }
 
-    /// What one attempt takes, on the whole.
-    pub(crate) fn seconds_each(&self) -> f64 {
-        let inner = self.inner.borrow();
-        inner.busy / inner.attempts.max(1) as f64
+    /// Mean duration of an attempt.
+    pub(crate) fn mean_seconds(&self) -> f64 {
+        let queue = self.queue.borrow();
+        queue.busy_seconds / queue.attempts.max(1) as f64
     }
 
-    /// Whether a test is known to end its process when it runs.
-    pub(crate) fn is_deadly(&self, test: &TestId) -> bool {
-        self.inner.borrow().deadly.contains(test)
+    /// Whether a test is known to end its process.
+    pub(crate) fn kills_process(&self, test: &TestId) -> bool {
+        self.queue.borrow().process_killers.contains(test)
     }
 
-    /// How often a test was tried, and how often it failed.
+    /// Number of attempts at a test, and of failures among them.
     pub(crate) fn tally(&self, test: &TestId) -> (u32, u32) {
-        self.inner.borrow().tally.get(test).copied().unwrap_or_default()
+        self.queue.borrow().tally.get(test).copied().unwrap_or_default()
     }
 
-    /// Says whether this was the end of a batch.
-    fn hear(&self, observation: &Observation) -> bool {
-        let mut inner = self.inner.borrow_mut();
+    /// Returns whether this completed a batch.
+    fn observe(&self, observation: &Observation) -> bool {
+        let mut queue = self.queue.borrow_mut();
         match observation {
-            Observation::Listed { isolated, .. } => inner.isolated = *isolated,
-            Observation::Attempted(attempt) => inner.hear_attempt(attempt),
+            Observation::Listed { isolated, .. } => queue.isolated = *isolated,
+            Observation::Attempted(attempt) => queue.observe_attempt(attempt),
             Observation::Left { session, cells, unknown } => {
-                if let Some(open) = inner.open.get_mut(session) {
-                    open.answer.state = Some((cells.clone(), unknown.clone()));
+                if let Some(open) = queue.open.get_mut(session) {
+                    open.result.state = Some((cells.clone(), unknown.clone()));
                 }
             }
             Observation::NotRestored { session, cells } => {
-                if let Some(open) = inner.open.get_mut(session) {
-                    open.answer.not_restored.extend(cells.iter().cloned());
+                if let Some(open) = queue.open.get_mut(session) {
+                    open.result.not_restored.extend(cells.iter().cloned());
                 }
             }
             Observation::SessionEnded { session, left, why } => {
-                if let Some(open) = inner.open.get_mut(session) {
-                    open.answer.left.clone_from(left);
-                    open.answer.why.clone_from(why);
+                if let Some(open) = queue.open.get_mut(session) {
+                    open.result.not_run.clone_from(left);
+                    open.result.reason.clone_from(why);
                     open.ended = true;
-                    return inner.open.values().all(|open| open.ended);
+                    return queue.open.values().all(|open| open.ended);
                 }
             }
             _ => {}
@@ -238,42 +238,40 @@ impl Desk {
     }
 }
 
-impl Inner {
-    fn hear_attempt(&mut self, attempt: &Attempt) {
-        let number = self.told;
-        self.told += 1;
+impl SessionQueue {
+    fn observe_attempt(&mut self, attempt: &Attempt) {
+        let index = self.observed;
+        self.observed += 1;
         let Some(open) = self.open.get_mut(&attempt.session) else { return };
-        open.answer.attempts.push(Heard {
+        open.result.attempts.push(AttemptSummary {
             test: attempt.test.clone(),
             environment: attempt.environment,
             origin: attempt.origin,
             outcome: attempt.outcome,
             failure: attempt.failure.clone().filter(|_| attempt.outcome.is_failure()),
             seconds: attempt.seconds,
-            number,
+            index,
         });
         let tally = self.tally.entry(attempt.test.clone()).or_default();
         tally.0 += 1;
         tally.1 += u32::from(attempt.outcome.is_failure());
         self.attempts += 1;
-        self.busy += attempt.seconds;
-        let began = attempt.started.0;
-        self.first = Some(self.first.unwrap_or(began).min(began));
-        self.latest = self.latest.max(began + (attempt.seconds * 1e6) as i64);
+        self.busy_seconds += attempt.seconds;
+        self.budget.observe(attempt);
     }
 
-    /// Makes answers of everything that was heard.
-    fn close(&mut self) {
+    /// Turns the observations of the batch into results.
+    fn finish_batch(&mut self) {
         let open = std::mem::take(&mut self.open);
-        // A shared beginning is told once, so its death counts for all that begin alike.
-        let died: BTreeSet<TestId> = open.values().flat_map(|open| deaths(&open.answer)).collect();
-        for (id, Open { session, mut answer, ended }) in open {
+        // The attempts of a shared prefix are observed once, so a crash in it affects all sessions.
+        let killers: BTreeSet<TestId> = open.values().flat_map(|open| process_killers(&open.result)).collect();
+        for (id, OpenSession { session, mut result, ended }) in open {
             let shared = &session.tests[..(session.prefix as usize).min(session.tests.len())];
-            let apart = (session.prefix == 0 || self.isolated) && !in_one_process(&answer);
-            answer.broken = !ended || apart || shared.iter().any(|test| died.contains(test));
-            self.answered.insert(id, answer);
+            let separated = (session.prefix == 0 || self.isolated) && !in_one_process(&result);
+            result.broken = !ended || separated || shared.iter().any(|test| killers.contains(test));
+            self.finished.insert(id, result);
         }
-        self.deadly.extend(died);
+        self.process_killers.extend(killers);
     }
 }
 
@@ -281,49 +279,50 @@ fn ends_process(outcome: Outcome) -> bool {
     matches!(outcome, Outcome::Crashed(_) | Outcome::TimedOut)
 }
 
-/// Tests that ended their process and after which others were to run.
-fn deaths(answer: &Answer) -> impl Iterator<Item = TestId> {
-    let before_last = answer.attempts.len().saturating_sub(usize::from(answer.left.is_empty()));
-    answer.attempts[..before_last].iter().filter(|heard| ends_process(heard.outcome)).map(|heard| heard.test.clone())
+/// Tests that ended their process although others were to run in it.
+fn process_killers(result: &SessionResult) -> impl Iterator<Item = TestId> {
+    let before_last = result.attempts.len().saturating_sub(usize::from(result.not_run.is_empty()));
+    let attempts = result.attempts[..before_last].iter();
+    attempts.filter(|attempt| ends_process(attempt.outcome)).map(|attempt| attempt.test.clone())
 }
 
-fn in_one_process(answer: &Answer) -> bool {
-    answer.attempts.windows(2).all(|two| two[0].environment == two[1].environment && !ends_process(two[0].outcome))
+fn in_one_process(result: &SessionResult) -> bool {
+    result.attempts.windows(2).all(|two| two[0].environment == two[1].environment && !ends_process(two[0].outcome))
 }
 
-/// A search with the desk it sits at.
-pub(crate) struct Work {
-    desk: Desk,
+/// A running search with its scheduler: what a technique drives.
+pub(crate) struct SearchTask {
+    scheduler: Scheduler,
     search: Option<Pin<Box<dyn Future<Output = ()>>>>,
 }
 
-impl Work {
-    pub(crate) fn new(desk: Desk, search: impl Future<Output = ()> + 'static) -> Self {
-        Self { desk, search: Some(Box::pin(search)) }
+impl SearchTask {
+    pub(crate) fn new(scheduler: Scheduler, search: impl Future<Output = ()> + 'static) -> Self {
+        Self { scheduler, search: Some(Box::pin(search)) }
     }
 
-    pub(crate) fn hear(&mut self, observation: &Observation) {
-        if self.desk.hear(observation) {
-            self.go_on();
+    pub(crate) fn observe(&mut self, observation: &Observation) {
+        if self.scheduler.observe(observation) {
+            self.resume();
         }
     }
 
-    pub(crate) fn ask(&mut self) -> Vec<Session> {
-        if self.desk.inner.borrow().wanted.is_empty() {
-            self.go_on();
+    pub(crate) fn next_sessions(&mut self) -> Vec<Session> {
+        if self.scheduler.queue.borrow().queued.is_empty() {
+            self.resume();
         }
-        let mut inner = self.desk.inner.borrow_mut();
-        let sessions = std::mem::take(&mut inner.wanted);
+        let mut queue = self.scheduler.queue.borrow_mut();
+        let sessions = std::mem::take(&mut queue.queued);
         for session in &sessions {
-            let open = Open { session: session.clone(), answer: Answer::default(), ended: false };
-            inner.open.insert(session.id, open);
+            let open = OpenSession { session: session.clone(), result: SessionResult::default(), ended: false };
+            queue.open.insert(session.id, open);
         }
         sessions
     }
 
-    /// With what has been heard the search goes on until it has another question or is over.
-    fn go_on(&mut self) {
-        self.desk.inner.borrow_mut().close();
+    /// Hands over the results; the search continues until it requests more sessions or ends.
+    fn resume(&mut self) {
+        self.scheduler.queue.borrow_mut().finish_batch();
         if let Some(search) = &mut self.search
             && search.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_ready()
         {
@@ -332,18 +331,18 @@ impl Work {
     }
 }
 
-/// Lets searches go on side by side until all are over.
-pub(crate) async fn together<T>(searches: Vec<impl Future<Output = T>>) -> Vec<T> {
+/// Runs searches concurrently until all have ended.
+pub(crate) async fn join_all<T>(searches: Vec<impl Future<Output = T>>) -> Vec<T> {
     let mut searches: Vec<_> = searches.into_iter().map(|search| (Box::pin(search), None)).collect();
     poll_fn(|context| {
-        let mut over = true;
+        let mut done = true;
         for (search, result) in searches.iter_mut().filter(|(_, result)| result.is_none()) {
             match search.as_mut().poll(context) {
                 Poll::Ready(value) => *result = Some(value),
-                Poll::Pending => over = false,
+                Poll::Pending => done = false,
             }
         }
-        if over { Poll::Ready(()) } else { Poll::Pending }
+        if done { Poll::Ready(()) } else { Poll::Pending }
     })
     .await;
     searches.into_iter().filter_map(|(_, result)| result).collect()

@@ -1,35 +1,53 @@
-//! Which tests a person means.
+//! Finds the tests that a person named.
 
 use std::collections::HashSet;
 
-use unflake_model::TestId;
+use unflake_model::{Test, TestId};
 
-/// The tests that have one of these names, or where none has it, have it as a part of theirs; and the names that fit none.
-pub(crate) fn chosen(tests: &[TestId], names: &[String]) -> (Vec<TestId>, Vec<String>) {
+/// Tests that were selected by name, and the names that match no test.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Selection {
+    pub(crate) tests: Vec<TestId>,
+    pub(crate) unmatched: Vec<String>,
+}
+
+/// A name selects the test with that id, or else every test whose id contains it.
+pub(crate) fn select_tests(tests: &[TestId], names: &[String]) -> Selection {
     let all: HashSet<&str> = tests.iter().map(TestId::as_str).collect();
-    let (whole, others): (Vec<&String>, Vec<&String>) = names.iter().partition(|name| all.contains(name.as_str()));
-    let whole: HashSet<&str> = whole.into_iter().map(String::as_str).collect();
-    let fits = |test: &TestId, name: &str| test.as_str().contains(name);
-    let chosen =
-        tests.iter().filter(|test| whole.contains(test.as_str()) || others.iter().any(|name| fits(test, name)));
-    let nobody = others.iter().filter(|name| !tests.iter().any(|test| fits(test, name)));
-    (chosen.cloned().collect(), nobody.map(|name| (*name).clone()).collect())
+    let (ids, parts): (Vec<&String>, Vec<&String>) = names.iter().partition(|name| all.contains(name.as_str()));
+    let ids: HashSet<&str> = ids.into_iter().map(String::as_str).collect();
+    let contains = |test: &TestId, part: &str| test.as_str().contains(part);
+    let selected = |test: &&TestId| ids.contains(test.as_str()) || parts.iter().any(|part| contains(test, part));
+    let unmatched = parts.iter().filter(|part| !tests.iter().any(|test| contains(test, part)));
+    Selection {
+        tests: tests.iter().filter(selected).cloned().collect(),
+        unmatched: unmatched.map(|name| (*name).clone()).collect(),
+    }
+}
+
+/// The listed tests that `only` selects; all of them without it.
+pub(crate) fn select_listed(listed: &[Test], only: Option<&[String]>) -> Selection {
+    let tests: Vec<TestId> = listed.iter().map(|test| test.id.clone()).collect();
+    match only {
+        Some(names) => select_tests(&tests, names),
+        None => Selection { tests, unmatched: Vec::new() },
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn check(names: &[&str], expected: &[&str], nobody: &[&str]) {
+    fn check(names: &[&str], expected: &[&str], unmatched: &[&str]) {
         let tests = ["shop adds", "shop adds_twice", "shop pays"].map(TestId::from);
         let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
-        let (chosen, unknown) = chosen(&tests, &names);
-        assert_eq!(chosen.iter().map(TestId::as_str).collect::<Vec<_>>(), expected);
-        assert_eq!(unknown, nobody);
+        let selection = select_tests(&tests, &names);
+        assert_eq!(selection.tests.iter().map(TestId::as_str).collect::<Vec<_>>(), expected);
+        assert_eq!(selection.unmatched, unmatched);
     }
 
     #[test]
-    fn a_whole_name_goes_before_a_part() {
+    fn an_exact_id_wins_over_a_part() {
         check(&["shop adds"], &["shop adds"], &[]);
         check(&["adds"], &["shop adds", "shop adds_twice"], &[]);
         check(&["pays", "shop adds", "x"], &["shop adds", "shop pays"], &["x"]);

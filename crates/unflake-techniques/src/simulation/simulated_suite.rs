@@ -1,76 +1,83 @@
-//! A small world of tests that read and write cells, for the tests of inquiries: it answers sessions honestly, shares their
-//! beginnings as exec does, and counts what that costs.
+//! A simulated suite whose tests read and write shared state, with an engine that runs sessions of
+//! it.
+//!
+//! It behaves as the real engine does: it shares prefixes of sessions, keeps a few states, forks,
+//! and counts what that costs. Outcomes follow from state unless a test fails at random.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
 
 use unflake_model::{
-    Attempt, Cell, Death, EnvironmentId, Failure, Finding, Isolation, Observation, Outcome, Phase, Placement, Session,
-    Test, TestId, Timestamp, WriteSite,
+    Attempt, Cell, Death, EnvironmentId, Failure, Finding, Isolation, Observation, Outcome, Placement, Session, Test,
+    TestId, Timestamp, WriteSite,
 };
 
-use crate::Technique;
-use crate::order::order_cover::Chance;
-use crate::search::scheduler::{Desk, Work};
+use crate::search::rng::SeededRng;
+use crate::search::scheduler::{Scheduler, SearchTask};
+use crate::simulation::{attempt, failure};
+use crate::{Recordings, Technique};
 
-pub(crate) type State = BTreeMap<String, i32>;
-type Fails = Box<dyn Fn(&State) -> bool>;
-pub(crate) type Writes = Box<dyn Fn(&mut State)>;
+/// State cells by path.
+pub(crate) type SharedState = BTreeMap<String, i32>;
+type FailsIf = Box<dyn Fn(&SharedState) -> bool>;
+pub(crate) type Writes = Box<dyn Fn(&mut SharedState)>;
 
-/// A test of the world. Without any of its parts it passes and touches nothing.
+/// A test of the suite. By default it passes and touches nothing.
 #[derive(Default)]
-pub(crate) struct Sim {
-    pub(crate) fails: Option<Fails>,
+pub(crate) struct SimulatedTest {
+    pub(crate) fails_if: Option<FailsIf>,
     pub(crate) writes: Option<Writes>,
-    pub(crate) dies: bool,
+    pub(crate) crashes: bool,
     pub(crate) skips: bool,
-    /// Of a hundred failures, how many happen; of a hundred passes, how many are failures all the same.
-    pub(crate) fails_really: Option<usize>,
-    pub(crate) fails_anyway: usize,
-    /// The same, but only where other sessions run beside it.
-    pub(crate) fails_beside_others: usize,
-    /// How it ends in a in-process environment of its own, where not as anywhere else.
-    pub(crate) in_process: Option<Outcome>,
+    /// Percentage of failures by `fails_if` that happen. `None`: all.
+    pub(crate) failure_percent: Option<usize>,
+    /// Percentage of passes that fail at random.
+    pub(crate) random_percent: usize,
+    /// The same, but only while other sessions run in parallel.
+    pub(crate) parallel_percent: usize,
+    /// Outcome in an in-process environment, if different.
+    pub(crate) in_process_outcome: Option<Outcome>,
 }
 
-pub(crate) struct World {
+pub(crate) struct SimulatedSuite {
     pub(crate) order: Vec<TestId>,
     pub(crate) files: usize,
-    tests: HashMap<TestId, Sim>,
-    start: State,
-    /// Cells that cannot be put back, and whether that is known before it is tried.
-    pub(crate) fixed: BTreeMap<String, bool>,
-    /// What loading a file does, where only that is loaded which a session needs: in new processes.
-    pub(crate) loads: BTreeMap<usize, Writes>,
-    pub(crate) processes: u32,
-    /// Whether every test has a process of its own.
+    tests: HashMap<TestId, SimulatedTest>,
+    start: SharedState,
+    /// Cells that cannot be restored, and whether that is known before it is tried.
+    pub(crate) unrestorable: BTreeMap<String, bool>,
+    /// Effects of loading a file, by its index. New processes load only the files of their session.
+    pub(crate) import_effects: BTreeMap<usize, Writes>,
+    /// Whether every test has its own process.
     pub(crate) isolated: bool,
-    /// How many states are kept from one batch to the next, and those that are there, the last used one last.
-    pub(crate) keeps: usize,
-    reached: Vec<(Vec<TestId>, Option<State>)>,
-    pub(crate) chance: Chance,
+    /// Number of states kept between batches, and the kept states, most recently used last.
+    pub(crate) kept_states: usize,
+    reached: Vec<(Vec<TestId>, Option<SharedState>)>,
+    pub(crate) rng: SeededRng,
     clock: i64,
     environments: u32,
-    crowded: bool,
+    parallel: bool,
+    /// Costs so far.
     pub(crate) executions: u32,
     pub(crate) forks: u32,
+    pub(crate) processes: u32,
     pub(crate) batches: u32,
 }
 
-/// An inquiry that is nothing but a search.
-struct Only(Work);
+/// A technique that consists of one search.
+struct SearchOnly(SearchTask);
 
-impl Technique for Only {
-    fn hear(&mut self, observation: &Observation) {
-        self.0.hear(observation);
+impl Technique for SearchOnly {
+    fn observe(&mut self, observation: &Observation, _: Recordings<'_>) {
+        self.0.observe(observation);
     }
 
-    fn ask(&mut self) -> Vec<Session> {
-        self.0.ask()
+    fn next_sessions(&mut self, _: Recordings<'_>) -> Vec<Session> {
+        self.0.next_sessions()
     }
 
-    fn findings(&self) -> Vec<Finding> {
+    fn findings(&self, _: Recordings<'_>) -> Vec<Finding> {
         Vec::new()
     }
 }
@@ -79,55 +86,56 @@ pub(crate) fn named(at: usize) -> TestId {
     TestId::new(format!("t{at}"))
 }
 
-pub(crate) fn polluter(cell: &str) -> Sim {
+pub(crate) fn polluter(cell: &str) -> SimulatedTest {
     let cell = cell.to_owned();
-    Sim { writes: Some(Box::new(move |state| _ = state.insert(cell.clone(), 1))), ..Sim::default() }
+    SimulatedTest { writes: Some(Box::new(move |state| _ = state.insert(cell.clone(), 1))), ..SimulatedTest::default() }
 }
 
-pub(crate) fn cleaner(cell: &str) -> Sim {
+pub(crate) fn cleaner(cell: &str) -> SimulatedTest {
     let cell = cell.to_owned();
-    Sim { writes: Some(Box::new(move |state| _ = state.remove(&cell))), ..Sim::default() }
+    SimulatedTest { writes: Some(Box::new(move |state| _ = state.remove(&cell))), ..SimulatedTest::default() }
 }
 
-/// Fails if all of these cells have been written.
-pub(crate) fn victim(cells: &[&str]) -> Sim {
+/// Fails if all of these cells are set.
+pub(crate) fn victim(cells: &[&str]) -> SimulatedTest {
     let cells: Vec<String> = cells.iter().map(|cell| (*cell).to_owned()).collect();
-    let fails = move |state: &State| cells.iter().all(|cell| state.get(cell) == Some(&1));
-    Sim { fails: Some(Box::new(fails)), ..Sim::default() }
+    let fails = move |state: &SharedState| cells.iter().all(|cell| state.get(cell) == Some(&1));
+    SimulatedTest { fails_if: Some(Box::new(fails)), ..SimulatedTest::default() }
 }
 
-/// Fails unless one of these cells has been written.
-pub(crate) fn brittle(cells: &[&str]) -> Sim {
+/// Fails unless one of these cells is set.
+pub(crate) fn brittle(cells: &[&str]) -> SimulatedTest {
     let cells: Vec<String> = cells.iter().map(|cell| (*cell).to_owned()).collect();
-    let fails = move |state: &State| !cells.iter().any(|cell| state.get(cell) == Some(&1));
-    Sim { fails: Some(Box::new(fails)), ..Sim::default() }
+    let fails = move |state: &SharedState| !cells.iter().any(|cell| state.get(cell) == Some(&1));
+    SimulatedTest { fails_if: Some(Box::new(fails)), ..SimulatedTest::default() }
 }
 
-impl World {
-    /// `n` tests, of which these are special.
-    pub(crate) fn new(n: usize, special: Vec<(usize, Sim)>) -> Self {
+impl SimulatedSuite {
+    /// `n` tests `t0`, `t1`, …, of which these are special.
+    pub(crate) fn new(n: usize, special: Vec<(usize, SimulatedTest)>) -> Self {
         Self {
             order: (0..n).map(named).collect(),
             files: 1,
             tests: special.into_iter().map(|(at, sim)| (named(at), sim)).collect(),
-            start: State::new(),
-            fixed: BTreeMap::new(),
-            loads: BTreeMap::new(),
+            start: SharedState::new(),
+            unrestorable: BTreeMap::new(),
+            import_effects: BTreeMap::new(),
             processes: 0,
             isolated: false,
-            keeps: 4,
+            kept_states: 4,
             reached: Vec::new(),
-            chance: Chance(1),
+            rng: SeededRng(1),
             clock: 0,
             environments: 0,
-            crowded: false,
+            parallel: false,
             executions: 0,
             forks: 0,
             batches: 0,
         }
     }
 
-    /// Whether the last of these tests passes after the others. None: nobody can know, because a process ends or it is skipped.
+    /// Whether the last of these tests passes after the others. `None` if it is skipped or the
+    /// process ends.
     pub(crate) fn passes(&self, tests: &[TestId]) -> Option<bool> {
         let (mut state, mut passes) = (self.start.clone(), None);
         for test in tests {
@@ -135,16 +143,16 @@ impl World {
                 passes = Some(true);
                 continue;
             };
-            if sim.dies {
+            if sim.crashes {
                 return None;
             }
-            passes = (!sim.skips).then(|| !sim.fails.as_ref().is_some_and(|fails| fails(&state)));
+            passes = (!sim.skips).then(|| !sim.fails_if.as_ref().is_some_and(|fails| fails(&state)));
             sim.writes.iter().for_each(|writes| writes(&mut state));
         }
         passes
     }
 
-    pub(crate) fn list(&mut self, inquiry: &mut dyn Technique) {
+    pub(crate) fn list(&mut self, technique: &mut dyn Technique) {
         let size = self.order.len().div_ceil(self.files).max(1);
         let test = |(at, id): (usize, &TestId)| {
             let file = Some(format!("f{}", at / size).into());
@@ -152,57 +160,60 @@ impl World {
         };
         let tests = self.order.iter().enumerate().map(test).collect();
         self.start = self.loaded(&self.order);
-        inquiry.hear(&Observation::Listed { tests, deselected: 0, isolated: self.isolated });
+        observe(technique, &Observation::Listed { tests, deselected: 0, isolated: self.isolated });
     }
 
-    /// The whole conversation.
-    pub(crate) fn play(&mut self, inquiry: &mut dyn Technique) {
-        self.list(inquiry);
-        while self.batch(inquiry) {
-            assert!(self.batches < 20_000, "it never ends");
+    /// Runs a technique to its end.
+    pub(crate) fn run(&mut self, technique: &mut dyn Technique) {
+        self.list(technique);
+        while self.batch(technique) {
+            assert!(self.batches < 20_000, "the technique does not end");
         }
     }
 
-    /// A search by itself.
-    pub(crate) fn search<T: 'static, S: AsyncFnOnce(Desk) -> T + 'static>(&mut self, search: S) -> T {
-        let desk = Desk::new(Isolation::Fork, 1e6);
+    /// Runs a single search and returns its result.
+    pub(crate) fn search<T: 'static, S: AsyncFnOnce(Scheduler) -> T + 'static>(&mut self, search: S) -> T {
+        let scheduler = Scheduler::new(Isolation::Fork, 1e6);
         let found = Rc::new(RefCell::new(None));
-        let (at, result) = (desk.clone(), found.clone());
-        let mut only = Only(Work::new(desk, async move { *result.borrow_mut() = Some(search(at).await) }));
-        self.play(&mut only);
-        found.take().expect("it comes to an end")
+        let (at, result) = (scheduler.clone(), found.clone());
+        let mut only =
+            SearchOnly(SearchTask::new(scheduler, async move { *result.borrow_mut() = Some(search(at).await) }));
+        self.run(&mut only);
+        found.take().expect("the search ends")
     }
 
-    /// One batch of it. False: there was nothing more to ask.
-    pub(crate) fn batch(&mut self, inquiry: &mut dyn Technique) -> bool {
-        let mut sessions = inquiry.ask();
+    /// Runs one batch. False if the technique requests none.
+    pub(crate) fn batch(&mut self, technique: &mut dyn Technique) -> bool {
+        let mut sessions = technique.next_sessions(Recordings::EMPTY);
         if sessions.is_empty() {
             return false;
         }
         self.batches += 1;
-        self.crowded = sessions.len() > 1;
+        self.parallel = sessions.len() > 1;
         sessions.sort_by_key(|session| session.prefix);
         for session in &sessions {
             let prefix = session.prefix as usize;
-            let left = match self.reach(session, inquiry) {
+            let left = match self.reach(session, technique) {
                 Some(state) => {
-                    self.run(session, state, inquiry);
+                    self.run_session(session, state, technique);
                     Vec::new()
                 }
                 None => session.tests[prefix..].to_vec(),
             };
-            inquiry.hear(&Observation::SessionEnded { session: session.id, left, why: None });
+            observe(technique, &Observation::SessionEnded { session: session.id, left, why: None });
         }
-        let spare = self.reached.len().saturating_sub(self.keeps);
+        let spare = self.reached.len().saturating_sub(self.kept_states);
         self.reached.drain(..spare);
         true
     }
 
-    /// The state after the beginning of a session, reached once. None: a process does not come through it.
-    fn reach(&mut self, session: &Session, inquiry: &mut dyn Technique) -> Option<State> {
+    /// The state after the prefix of a session, shared with others. `None` if the process ends in
+    /// it.
+    fn reach(&mut self, session: &Session, technique: &mut dyn Technique) -> Option<SharedState> {
         let prefix = if self.isolated { &[] } else { &session.tests[..session.prefix as usize] };
         let watched = session.probe.as_ref().is_some_and(|probe| !probe.watch.is_empty());
-        let begins = |(_, (tests, _)): &(usize, &(Vec<TestId>, Option<State>))| !watched && prefix.starts_with(tests);
+        let begins =
+            |(_, (tests, _)): &(usize, &(Vec<TestId>, Option<SharedState>))| !watched && prefix.starts_with(tests);
         let best = self.reached.iter().enumerate().filter(begins).max_by_key(|(_, (tests, _))| tests.len());
         let best = best.map(|(at, _)| at);
         let (known, mut state) = match best.map(|at| self.reached.remove(at)) {
@@ -216,7 +227,7 @@ impl World {
             self.fork();
             for test in &prefix[known..] {
                 let Some(living) = &mut state else { break };
-                if !self.attempt(test, session, living, inquiry) {
+                if !self.attempt(test, session, living, technique) {
                     state = None;
                 }
             }
@@ -225,8 +236,8 @@ impl World {
         state
     }
 
-    /// Of what a test leaves behind, the next one finds only what is in no class.
-    fn run_in_process(&mut self, session: &Session, inquiry: &mut dyn Technique) {
+    /// The next test sees only the process-wide state (`process.…`) of the previous ones.
+    fn run_in_process(&mut self, session: &Session, technique: &mut dyn Technique) {
         self.fork();
         let mut state = self.start.clone();
         for (at, test) in session.tests.iter().enumerate() {
@@ -234,13 +245,13 @@ impl World {
                 state.retain(|cell, _| cell.starts_with("process."));
                 state.extend(self.start.clone());
             }
-            self.attempt(test, session, &mut state, inquiry);
+            self.attempt(test, session, &mut state, technique);
         }
     }
 
-    fn run(&mut self, session: &Session, mut state: State, inquiry: &mut dyn Technique) {
+    fn run_session(&mut self, session: &Session, mut state: SharedState, technique: &mut dyn Technique) {
         if session.place == Placement::Fresh(Isolation::InProcess) {
-            return self.run_in_process(session, inquiry);
+            return self.run_in_process(session, technique);
         }
         self.fork();
         if session.place == Placement::Fresh(Isolation::Process) {
@@ -249,17 +260,19 @@ impl World {
         }
         if let Some(probe) = &session.probe {
             let (cells, unknown) = (self.differences(&state, &probe.watch), Vec::new());
-            inquiry.hear(&Observation::Left { session: session.id, cells, unknown });
+            observe(technique, &Observation::Left { session: session.id, cells, unknown });
             let mut not = Vec::new();
             for path in &probe.restore {
                 match self.start.get(path) {
-                    _ if self.fixed.contains_key(path) => not.push((path.clone(), "it is bolted down".to_owned())),
+                    _ if self.unrestorable.contains_key(path) => {
+                        not.push((path.clone(), "it is bolted down".to_owned()))
+                    }
                     Some(value) => _ = state.insert(path.clone(), *value),
                     None => _ = state.remove(path),
                 }
             }
             if !not.is_empty() {
-                inquiry.hear(&Observation::NotRestored { session: session.id, cells: not });
+                observe(technique, &Observation::NotRestored { session: session.id, cells: not });
             }
         }
         let prefix = if self.isolated { 0 } else { session.prefix as usize };
@@ -268,24 +281,24 @@ impl World {
                 state = self.start.clone();
                 self.environments += 1;
             }
-            self.attempt(test, session, &mut state, inquiry);
+            self.attempt(test, session, &mut state, technique);
         }
     }
 
     fn file_of(&self, test: &TestId) -> usize {
-        let at = self.order.iter().position(|one| one == test).expect("it is listed");
+        let at = self.order.iter().position(|one| one == test).expect("the test is listed");
         at / self.order.len().div_ceil(self.files).max(1)
     }
 
-    /// The state when the files of these tests are loaded.
-    fn loaded(&self, tests: &[TestId]) -> State {
+    /// The state after loading the files of these tests.
+    fn loaded(&self, tests: &[TestId]) -> SharedState {
         let files: BTreeSet<usize> = tests.iter().map(|test| self.file_of(test)).collect();
-        let mut state = State::new();
-        self.loads.iter().filter(|(file, _)| files.contains(file)).for_each(|(_, load)| load(&mut state));
+        let mut state = SharedState::new();
+        self.import_effects.iter().filter(|(file, _)| files.contains(file)).for_each(|(_, load)| load(&mut state));
         state
     }
 
-    fn differences(&self, state: &State, watch: &[String]) -> Vec<Cell> {
+    fn differences(&self, state: &SharedState, watch: &[String]) -> Vec<Cell> {
         let paths: BTreeSet<&String> = state.keys().chain(self.start.keys()).collect();
         let differing = paths.into_iter().filter(|path| state.get(*path) != self.start.get(*path));
         let cell = |path: &String| Cell {
@@ -293,7 +306,7 @@ impl World {
             kind: "module global".to_owned(),
             before: self.start.get(path).map(i32::to_string),
             after: state.get(path).map(i32::to_string),
-            fixed: (self.fixed.get(path) == Some(&true)).then(|| "it is bolted down".to_owned()),
+            fixed: (self.unrestorable.get(path) == Some(&true)).then(|| "it is bolted down".to_owned()),
             written: watch.contains(path).then(|| WriteSite {
                 file: format!("{path}.py"),
                 line: 7,
@@ -309,64 +322,55 @@ impl World {
         self.clock += 10_000;
     }
 
-    /// Says whether the process lives on.
-    fn attempt(&mut self, test: &TestId, session: &Session, state: &mut State, inquiry: &mut dyn Technique) -> bool {
+    /// Returns whether the process survives.
+    fn attempt(
+        &mut self,
+        test: &TestId,
+        session: &Session,
+        state: &mut SharedState,
+        technique: &mut dyn Technique,
+    ) -> bool {
         let started = Timestamp(self.clock);
         self.clock += 1_000;
         self.executions += 1;
-        let environment = EnvironmentId(self.environments);
-        let plain = Sim::default();
-        let sim = self.tests.get(test).unwrap_or(&plain);
-        let would_fail = sim.fails.as_ref().is_some_and(|fails| fails(state));
+        let environment = self.environments;
+        let default = SimulatedTest::default();
+        let sim = self.tests.get(test).unwrap_or(&default);
+        let would_fail = sim.fails_if.as_ref().is_some_and(|fails| fails(state));
         let fails = match would_fail {
-            true => sim.fails_really.is_none_or(|percent| self.chance.below(100) < percent),
+            true => sim.failure_percent.is_none_or(|percent| self.rng.below(100) < percent),
             false => {
-                let beside = if self.crowded { sim.fails_beside_others } else { 0 };
-                let percent = sim.fails_anyway.max(beside);
-                percent > 0 && self.chance.below(100) < percent
+                let parallel = if self.parallel { sim.parallel_percent } else { 0 };
+                let percent = sim.random_percent.max(parallel);
+                percent > 0 && self.rng.below(100) < percent
             }
         };
-        let origin = match session.place {
-            Placement::Fresh(origin) => origin,
-            Placement::Live => Isolation::Fork,
-        };
-        let outcome = match sim.in_process {
-            Some(outcome) if origin == Isolation::InProcess => outcome,
+        let in_process = session.place == Placement::Fresh(Isolation::InProcess);
+        let outcome = match sim.in_process_outcome {
+            Some(outcome) if in_process => outcome,
             _ if sim.skips => Outcome::Skipped,
-            _ if sim.dies => Outcome::Crashed(Death::Signal(11)),
+            _ if sim.crashes => CRASH,
             _ if fails => Outcome::Failed,
             _ => Outcome::Passed,
         };
         if let Some(writes) = &sim.writes {
             writes(state);
         }
-        if sim.dies {
+        if sim.crashes {
             *state = self.start.clone();
             self.environments += 1;
         }
-        let failure = Failure {
-            phase: Phase::Call,
-            kind: "AssertionError".to_owned(),
-            message: "no".to_owned(),
-            trace: String::new(),
-            file: None,
-            line: None,
-        };
-        inquiry.hear(&Observation::Attempted(Attempt {
-            test: test.clone(),
-            session: session.id,
-            purpose: session.purpose,
-            environment,
-            origin,
-            position: 0,
-            run: 0,
-            outcome,
-            started,
-            seconds: 0.001,
-            failure: outcome.is_failure().then_some(failure),
-            stdout: String::new(),
-            stderr: String::new(),
-        }));
-        !outcome.eq(&Outcome::Crashed(Death::Signal(11)))
+        let message = "no".to_owned();
+        let failure = outcome.is_failure().then(|| Failure { message, ..failure("AssertionError") });
+        let environment = EnvironmentId(environment);
+        let observed = Attempt { environment, started, seconds: 0.001, failure, ..attempt(session, test, outcome) };
+        observe(technique, &Observation::Attempted(observed));
+        outcome != CRASH
     }
+}
+
+const CRASH: Outcome = Outcome::Crashed(Death::Signal(11));
+
+fn observe(technique: &mut dyn Technique, observation: &Observation) {
+    technique.observe(observation, Recordings::EMPTY);
 }

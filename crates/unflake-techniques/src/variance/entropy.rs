@@ -1,19 +1,19 @@
-//! How far runs of the same differ: the entropy of their groups, the range of their differences, how often a later run would be
-//! taken for a fault if the first were the truth, and how sure a rate is.
+//! Measures of inconsistency between runs (Gao 2017, chapters 3 and 4): entropy of output groups,
+//! range of differences, and false positives against the first run.
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
 
-/// H = −Σ p·ln p over groups of these sizes: 0 where all runs are alike, ln n where no two of n are.
-pub fn entropy(groups: &[u32]) -> f64 {
+/// H = −Σ p·ln p over groups of these sizes: 0 if all runs are alike, ln n if no two of n are.
+pub(crate) fn entropy(groups: &[u32]) -> f64 {
     let runs: f64 = groups.iter().map(|size| f64::from(*size)).sum();
     let share = groups.iter().filter(|size| **size > 0).map(|size| f64::from(*size) / runs);
     // p·ln(1/p), because −(1·ln 1) would be −0.
     share.map(|p| p * (1.0 / p).ln()).sum()
 }
 
-/// How many runs had the same output, for each output there was, the largest group first.
-pub fn groups<T: Eq + Hash>(outputs: impl IntoIterator<Item = T>) -> Vec<u32> {
+/// Sizes of the groups of equal outputs, largest first.
+pub(crate) fn groups<T: Eq + Hash>(outputs: impl IntoIterator<Item = T>) -> Vec<u32> {
     let mut sizes: HashMap<T, u32> = HashMap::new();
     for output in outputs {
         *sizes.entry(output).or_default() += 1;
@@ -23,9 +23,11 @@ pub fn groups<T: Eq + Hash>(outputs: impl IntoIterator<Item = T>) -> Vec<u32> {
     sizes
 }
 
-/// What is in some of these outputs and not in all, each with the number of runs it is in. An output comes with how many runs had it;
-/// nothing is twice in it.
-pub fn inconsistent<'a, T: Ord + Copy + 'a>(outputs: impl IntoIterator<Item = (&'a [T], u32)>) -> BTreeMap<T, u32> {
+/// Elements in some of these outputs but not in all, with the number of runs that have them. Each
+/// output comes with its number of runs and contains no duplicates.
+pub(crate) fn inconsistent<'a, T: Ord + Copy + 'a>(
+    outputs: impl IntoIterator<Item = (&'a [T], u32)>,
+) -> BTreeMap<T, u32> {
     let mut outputs = outputs.into_iter();
     let Some((first, mut runs)) = outputs.next() else { return BTreeMap::new() };
     let mut seen: BTreeMap<T, u32> = first.iter().map(|one| (*one, runs)).collect();
@@ -37,23 +39,9 @@ pub fn inconsistent<'a, T: Ord + Copy + 'a>(outputs: impl IntoIterator<Item = (&
     seen
 }
 
-/// How many of the later runs differ from the first.
-pub fn false_positives<T: PartialEq>(outputs: &[T]) -> u32 {
+/// Number of later runs that differ from the first.
+pub(crate) fn false_positives<T: PartialEq>(outputs: &[T]) -> u32 {
     outputs.iter().skip(1).filter(|output| **output != outputs[0]).count() as u32
-}
-
-/// The share of which `seen` of `tried` is a sample, between these two with 95 % confidence (Wilson).
-pub fn wilson(seen: u32, tried: u32) -> (f64, f64) {
-    if tried == 0 {
-        return (0.0, 1.0);
-    }
-    const Z: f64 = 1.959_963_985;
-    let (n, p) = (f64::from(tried), f64::from(seen) / f64::from(tried));
-    let scale = 1.0 + Z * Z / n;
-    let middle = (p + Z * Z / (2.0 * n)) / scale;
-    let half = Z * (p * (1.0 - p) / n + Z * Z / (4.0 * n * n)).sqrt() / scale;
-    // All or nothing is a bound itself, whatever rounding makes of it.
-    (if seen == 0 { 0.0 } else { middle - half }, if seen == tried { 1.0 } else { middle + half })
 }
 
 #[cfg(test)]

@@ -1,96 +1,81 @@
-//! The measure: the same tests many times, and how far the runs differ at each layer.
+//! Measures how much runs of the same tests differ at each layer.
 //!
-//! This file decides what to run and puts the answer together; `spread.rs` compares.
+//! This module decides what to run and assembles the result; `compare` compares the runs.
 
-use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
-use std::rc::Rc;
 
 use unflake_model::{
     Attempt, Detail, Finding, Isolation, Layer, LayerDifference, LayerFacts, LayerMeasure, Measurement, Observation,
     OutputId, Purpose, Rate, Session, SessionId, TestId,
 };
 
-use crate::Technique;
-use crate::search::select::chosen;
-use crate::variance::compare::{differences, spread, suite_spread};
-use crate::variance::entropy::{false_positives, wilson};
+use crate::finding::finding;
+use crate::search::budget::Budget;
+use crate::search::select::{Selection, select_listed};
+use crate::stats::binomial::wilson;
+use crate::variance::compare::{differences, variance_of_suite, variance_of_test};
+use crate::variance::entropy::false_positives;
+use crate::{Recordings, Technique};
 
-/// What is to be measured, and at what price.
+/// What to measure, and the budget.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MeasureConfig {
-    /// Names of tests, or parts of them. None: all.
+    /// Names of tests, or parts of them. `None`: all.
     pub only: Option<Vec<String>>,
     pub runs: u32,
     pub layers: Vec<Layer>,
     pub fresh_by: Isolation,
-    /// No run is begun after so many seconds.
+    /// No run begins after this many seconds.
     pub seconds: f64,
 }
 
 pub struct Measure {
-    measuring: MeasureConfig,
-    looks: Rc<RefCell<dyn LayerFacts>>,
-    /// In the runner's order.
-    tests: Vec<TestId>,
-    nobody: Vec<String>,
+    config: MeasureConfig,
+    budget: Budget,
+    selection: Selection,
     isolated: bool,
-    /// Attempts of each test: the run, the number of the attempt among all that were told, whether it failed.
+    /// Attempts of each test by run: index among all attempts, and whether it failed.
     attempts: HashMap<TestId, BTreeMap<u32, (usize, bool)>>,
-    told: usize,
-    asked: u32,
-    /// Microseconds: when the first attempt began, and when the latest one known to us ended.
-    first: Option<i64>,
-    latest: i64,
-    /// Nothing more can be run.
+    observed: usize,
+    requested: u32,
+    /// No more runs are possible.
     done: bool,
 }
 
 impl Measure {
-    pub fn new(measuring: MeasureConfig, looks: Rc<RefCell<dyn LayerFacts>>) -> Self {
+    pub fn new(config: MeasureConfig) -> Self {
         Self {
-            measuring,
-            looks,
-            tests: Vec::new(),
-            nobody: Vec::new(),
+            budget: Budget::new(config.seconds),
+            config,
+            selection: Selection::default(),
             isolated: false,
             attempts: HashMap::new(),
-            told: 0,
-            asked: 0,
-            first: None,
-            latest: 0,
+            observed: 0,
+            requested: 0,
             done: false,
         }
     }
 
-    /// Names that fit no test.
-    pub fn nobody(&self) -> &[String] {
-        &self.nobody
+    /// Requested names without a matching test.
+    pub fn unmatched_names(&self) -> &[String] {
+        &self.selection.unmatched
     }
 
-    /// How many tests are measured.
-    pub fn tests(&self) -> usize {
-        self.tests.len()
-    }
-
-    fn hear_attempt(&mut self, attempt: &Attempt) {
-        let number = self.told;
-        self.told += 1;
+    fn observe_attempt(&mut self, attempt: &Attempt) {
+        let index = self.observed;
+        self.observed += 1;
         if attempt.purpose != Purpose::Look {
             return;
         }
-        let began = attempt.started.0;
-        self.first = Some(self.first.unwrap_or(began).min(began));
-        self.latest = self.latest.max(began + (attempt.seconds * 1e6) as i64);
+        self.budget.observe(attempt);
         let runs = self.attempts.entry(attempt.test.clone()).or_default();
-        runs.insert(attempt.session.0, (number, attempt.outcome.is_failure()));
+        runs.insert(attempt.session.0, (index, attempt.outcome.is_failure()));
     }
 
-    /// What the runs of a test looked like at a layer, in their order.
-    fn outputs(&self, test: &TestId, layer: Layer) -> Vec<(u32, OutputId)> {
-        let looks = self.looks.borrow();
+    /// Outputs of a test at a layer, by run.
+    fn outputs(&self, test: &TestId, layer: Layer, layers: &dyn LayerFacts) -> Vec<(u32, OutputId)> {
         let runs = self.attempts.get(test).into_iter().flatten();
-        runs.filter_map(|(run, (attempt, _))| Some((*run, looks.output(*attempt, layer)?))).collect()
+        runs.filter_map(|(run, (attempt, _))| Some((*run, layers.output(*attempt, layer)?))).collect()
     }
 
     fn failures(&self, test: &TestId) -> Rate {
@@ -99,32 +84,32 @@ impl Measure {
         rate(failed, runs.map_or(0, BTreeMap::len) as u32)
     }
 
-    /// What the tests came to together.
-    pub fn measured(&self) -> Measurement {
-        let looks = self.looks.borrow();
-        let asked = &self.measuring.layers;
-        let layers: Vec<LayerMeasure> = asked.iter().filter_map(|layer| self.layer(*layer)).collect();
-        let unseen = |layer: &&Layer| !layers.iter().any(|seen| seen.layer == **layer);
-        let unseen = asked.iter().filter(unseen).copied().collect();
+    /// The measurement over all tests.
+    pub fn measured(&self, recordings: Recordings<'_>) -> Measurement {
+        let facts = recordings.layers;
+        let requested = &self.config.layers;
+        let layers: Vec<LayerMeasure> = requested.iter().filter_map(|layer| self.layer(*layer, facts)).collect();
+        let unseen = |layer: &&Layer| !layers.iter().any(|measured| measured.layer == **layer);
+        let unseen = requested.iter().filter(unseen).copied().collect();
         let runs = self.attempts.values().map(BTreeMap::len).max().unwrap_or(0) as u32;
-        Measurement { runs, unseen, layers, gaps: looks.gaps(), hidden: looks.hidden() }
+        Measurement { runs, unseen, layers, gaps: facts.gaps(), hidden: facts.hidden() }
     }
 
-    /// None where nothing was seen: that all runs are alike would be no news.
-    fn layer(&self, layer: Layer) -> Option<LayerMeasure> {
-        let looks = &*self.looks.borrow();
-        let all: Vec<Vec<(u32, OutputId)>> = self.tests.iter().map(|test| self.outputs(test, layer)).collect();
-        if !all.iter().flatten().any(|(_, output)| !looks.facts(*output).is_empty()) {
+    /// `None` if nothing was recorded at the layer: equal runs would be no information.
+    fn layer(&self, layer: Layer, layers: &dyn LayerFacts) -> Option<LayerMeasure> {
+        let tests = &self.selection.tests;
+        let all: Vec<Vec<(u32, OutputId)>> = tests.iter().map(|test| self.outputs(test, layer, layers)).collect();
+        if !all.iter().flatten().any(|(_, output)| !layers.facts(*output).is_empty()) {
             return None;
         }
         let mut whole: BTreeMap<u32, Vec<OutputId>> = BTreeMap::new();
         all.iter().flatten().for_each(|(run, output)| whole.entry(*run).or_default().push(*output));
-        let whole: Vec<Vec<OutputId>> = whole.into_values().filter(|run| run.len() == self.tests.len()).collect();
+        let whole: Vec<Vec<OutputId>> = whole.into_values().filter(|run| run.len() == tests.len()).collect();
         let mut found = LayerMeasure {
             layer,
             tests: 0,
             differing: 0,
-            suite: (whole.len() > 1).then(|| suite_spread(looks, &whole)),
+            suite: (whole.len() > 1).then(|| variance_of_suite(layers, &whole)),
             entropy: 0.0,
             range: 0.0,
             false_positives: rate(0, 0),
@@ -132,7 +117,7 @@ impl Measure {
         let (mut wrong, mut later) = (0, 0);
         for runs in all.iter().filter(|runs| runs.len() > 1) {
             let outputs: Vec<OutputId> = runs.iter().map(|(_, output)| *output).collect();
-            let of_test = spread(looks, &outputs);
+            let of_test = variance_of_test(layers, &outputs);
             found.tests += 1;
             found.differing += u32::from(of_test.groups.len() > 1);
             found.entropy += of_test.entropy;
@@ -140,20 +125,19 @@ impl Measure {
             wrong += false_positives(&outputs);
             later += outputs.len() as u32 - 1;
         }
-        let tests = f64::from(found.tests.max(1));
-        (found.entropy, found.range) = (found.entropy / tests, found.range / tests);
+        let measured = f64::from(found.tests.max(1));
+        (found.entropy, found.range) = (found.entropy / measured, found.range / measured);
         found.false_positives = rate(wrong, later);
         Some(found)
     }
 
-    fn finding(&self, test: &TestId, layer: Layer) -> Option<Finding> {
-        let looks = &*self.looks.borrow();
-        let outputs: Vec<OutputId> = self.outputs(test, layer).into_iter().map(|(_, output)| output).collect();
+    fn finding(&self, test: &TestId, layer: Layer, layers: &dyn LayerFacts) -> Option<Finding> {
+        let outputs: Vec<OutputId> = self.outputs(test, layer, layers).into_iter().map(|(_, output)| output).collect();
         if outputs.windows(2).all(|two| two[0] == two[1]) {
             return None;
         }
-        let spread = spread(looks, &outputs);
-        let units = differences(looks, layer, &outputs);
+        let spread = variance_of_test(layers, &outputs);
+        let units = differences(layers, layer, &outputs);
         let failures = (layer == Layer::Verdict).then(|| self.failures(test));
         let first = units.first().map_or(String::new(), |unit| {
             let place = unit.place();
@@ -162,11 +146,7 @@ impl Measure {
         });
         let sentence = format!("differs from run to run at the layer {layer}: {first}");
         let detail = Detail::Layer(LayerDifference { kind: layer, spread, units, failures });
-        Some(Finding { test: test.clone(), detail, sentence, repeat: None, replay: vec![test.clone()] })
-    }
-
-    fn is_over(&self) -> bool {
-        self.first.is_some_and(|first| (self.latest - first) as f64 >= self.measuring.seconds * 1e6)
+        Some(finding(test, detail, sentence, vec![test.clone()]))
     }
 }
 
@@ -176,37 +156,37 @@ fn rate(seen: u32, of: u32) -> Rate {
 }
 
 impl Technique for Measure {
-    fn hear(&mut self, observation: &Observation) {
+    fn observe(&mut self, observation: &Observation, _: Recordings<'_>) {
         match observation {
             Observation::Listed { tests, isolated, .. } => {
                 self.isolated = *isolated;
-                let all: Vec<TestId> = tests.iter().map(|test| test.id.clone()).collect();
-                (self.tests, self.nobody) = match &self.measuring.only {
-                    Some(names) => chosen(&all, names),
-                    None => (all, Vec::new()),
-                };
+                self.selection = select_listed(tests, self.config.only.as_deref());
             }
-            Observation::Attempted(attempt) => self.hear_attempt(attempt),
-            // What cannot be run once cannot be run at all.
-            Observation::SessionEnded { left, why: Some(_), .. } if left.len() == self.tests.len() => self.done = true,
+            Observation::Attempted(attempt) => self.observe_attempt(attempt),
+            // A test that cannot run once cannot run at all.
+            Observation::SessionEnded { left, why: Some(_), .. } if left.len() == self.selection.tests.len() => {
+                self.done = true;
+            }
             _ => {}
         }
     }
 
-    /// One run at a time: nobody is beside it, so that what differs is the tests' own.
-    fn ask(&mut self) -> Vec<Session> {
-        let enough = self.asked == self.measuring.runs || self.is_over();
-        if self.done || enough || self.tests.is_empty() || !self.nobody.is_empty() {
+    /// One run at a time, so that differences come from the tests and not from parallel sessions.
+    fn next_sessions(&mut self, _: Recordings<'_>) -> Vec<Session> {
+        let enough = self.requested == self.config.runs || self.budget.is_exhausted();
+        let Selection { tests, unmatched } = &self.selection;
+        if self.done || enough || tests.is_empty() || !unmatched.is_empty() {
             return Vec::new();
         }
-        self.asked += 1;
-        let origin = if self.isolated { Isolation::Process } else { self.measuring.fresh_by };
-        vec![Session::fresh(SessionId(self.asked), Purpose::Look, origin, self.tests.clone())]
+        self.requested += 1;
+        let origin = if self.isolated { Isolation::Process } else { self.config.fresh_by };
+        vec![Session::fresh(SessionId(self.requested), Purpose::Look, origin, tests.clone())]
     }
 
-    fn findings(&self) -> Vec<Finding> {
-        let layers = &self.measuring.layers;
-        self.tests.iter().flat_map(|test| layers.iter().filter_map(|layer| self.finding(test, *layer))).collect()
+    fn findings(&self, recordings: Recordings<'_>) -> Vec<Finding> {
+        let layers = &self.config.layers;
+        let of_test = |test| layers.iter().filter_map(move |layer| self.finding(test, *layer, recordings.layers));
+        self.selection.tests.iter().flat_map(of_test).collect()
     }
 }
 

@@ -1,4 +1,7 @@
 //! How much repeated runs differ at each layer: entropy, range and the differences themselves.
+//!
+//! - `measure` is the technique: it repeats the tests and assembles the measurement
+//! - `compare` turns recorded layers into differences; `entropy` has the measures
 
 pub(crate) mod compare;
 pub(crate) mod entropy;

@@ -9,7 +9,7 @@ use unflake_git::Repository;
 use unflake_model::{Base, BaseChoice, ChangeKind, Changes, FileChange, Granularity, Observation, Session, TestId};
 use unflake_report as report;
 use unflake_store::{Learned, Revision};
-use unflake_techniques::{DependencyLearning, Technique, can_affect};
+use unflake_techniques::{DependencyLearning, Recordings, Technique, can_affect};
 
 use crate::args::affected::AffectedArgs;
 use crate::context::Context;
@@ -68,13 +68,13 @@ pub(crate) fn run(args: AffectedArgs, context: &Context) -> Result<Exit, Command
 struct ListOnly;
 
 impl Technique for ListOnly {
-    fn hear(&mut self, _: &Observation) {}
+    fn observe(&mut self, _: &Observation, _: Recordings<'_>) {}
 
-    fn ask(&mut self) -> Vec<Session> {
+    fn next_sessions(&mut self, _: Recordings<'_>) -> Vec<Session> {
         Vec::new()
     }
 
-    fn findings(&self) -> Vec<unflake_model::Finding> {
+    fn findings(&self, _: Recordings<'_>) -> Vec<unflake_model::Finding> {
         Vec::new()
     }
 }

@@ -8,7 +8,7 @@ use std::path::Path;
 use unflake_model::{Dependencies, TestId};
 use unflake_report::{self as report, FlakyTest};
 use unflake_store::Learned;
-use unflake_techniques::met;
+use unflake_techniques::touched_paths;
 
 use crate::args::comment::CommentArgs;
 use crate::args::groups::CommandArgs;
@@ -44,7 +44,7 @@ pub(crate) fn run(args: CommentArgs, context: &Context) -> Result<Exit, CommandE
         if !on.root.starts_with(&changes.root) {
             on = Dependencies { root: project::find(&context.here), ..on };
         }
-        let touched = met(&changes, &on, granularity);
+        let touched = touched_paths(&changes, &on, granularity);
         if !touched.is_empty() {
             tests.push(FlakyTest { touched, ..knowledge.of(&test)? });
         }

@@ -1,10 +1,8 @@
 //! `unflake measure`: how far runs of the same tests differ, layer by layer.
 
-use std::cell::RefCell;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
-use std::rc::Rc;
 use std::time::Duration;
 
 use unflake_engine::Launch;
@@ -19,6 +17,7 @@ use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::{Conclusion, Exit};
 use crate::launch::launch;
+use crate::recorders::Recorders;
 use crate::run_loop::Gathered;
 use crate::technique_run::{ReportFacts, TechniqueRun, inconclusive};
 
@@ -40,7 +39,7 @@ pub(crate) fn run(args: MeasureArgs, context: &Context) -> Result<Exit, CommandE
         Some(path) => Some((path, create(path).map_err(CommandError::cannot_write(path))?)),
         None => None,
     };
-    let looks = Rc::new(RefCell::new(Archive::new(&layers, rules)));
+    let recorders = Recorders::of_layers(Archive::new(&layers, rules));
     let measuring = MeasureConfig {
         only: (!args.tests.is_empty()).then_some(args.tests),
         runs: args.runs,
@@ -48,16 +47,13 @@ pub(crate) fn run(args: MeasureArgs, context: &Context) -> Result<Exit, CommandE
         fresh_by: settings.fresh_by.value,
         seconds,
     };
-    let mut measure = Measure::new(measuring, looks.clone());
-    let run = TechniqueRun {
-        take: Box::new(|observation| looks.borrow_mut().take(observation)),
-        ..TechniqueRun::with_files(context, settings, launch, &args.output)?
-    };
+    let mut measure = Measure::new(measuring);
+    let run = TechniqueRun { recorders, ..TechniqueRun::with_files(context, settings, launch, &args.output)? };
     let mut done = run.run(&mut measure)?;
-    if let Some(name) = measure.nobody().first() {
+    if let Some(name) = measure.unmatched_names().first() {
         return Err(CommandError::unknown_test(name));
     }
-    let measured = measure.measured();
+    let measured = measure.measured(done.record.recorders.view());
     let conclusion = conclude(&done.record, measured.runs);
     done.finish(&conclusion);
     let notes = notes(&done.record, args.runs, measured.runs);

@@ -23,7 +23,7 @@ pub(crate) mod score;
 mod serve;
 mod settings;
 mod store_copy;
-mod trace;
+pub(crate) mod trace;
 pub(crate) mod under;
 
 use std::io::{self, Write};

@@ -55,7 +55,7 @@ pub(crate) fn nio(args: NioArgs, context: &Context) -> Result<Exit, CommandError
     });
     let facts = ReportFacts::search("nio");
     let search = Search { facts, output: &args.search.output, seconds, by_change: args.changed, settings, context };
-    search.run(&mut nio, |nio| nio.nobody(), |nio| notes_of(nio, isolation))
+    search.run(&mut nio, |nio| nio.unmatched_names(), |nio| notes_of(nio, isolation))
 }
 
 /// Tests that were not searched, or not thoroughly.
@@ -64,7 +64,7 @@ fn notes_of(nio: &Nio, isolation: Option<InProcessIsolation>) -> Vec<String> {
     let notes = [
         count(nio.left(), "were not looked into: the time was over (--for)"),
         count(nio.untried().len(), untried),
-        only_beside(&nio.only_beside_others()),
+        only_beside(&nio.only_in_parallel()),
         isolation.and_then(|isolation| count(nio.in_process_only(), isolation.limits)),
     ];
     notes.into_iter().flatten().collect()
@@ -109,8 +109,8 @@ pub(crate) fn order(args: OrderArgs, context: &Context) -> Result<Exit, CommandE
     let search = Search { facts, output: &args.search.output, seconds, by_change: false, settings, context };
     search.run(
         &mut order,
-        |order| order.nobody(),
-        |order| only_beside(&order.only_beside_others()).into_iter().chain([order.coverage().to_string()]).collect(),
+        |order| order.unmatched_names(),
+        |order| only_beside(&order.only_in_parallel()).into_iter().chain([order.coverage().to_string()]).collect(),
     )
 }
 

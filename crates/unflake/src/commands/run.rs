@@ -5,10 +5,12 @@ use std::time::Duration;
 
 use unflake_model::{Death, Detail, Finding, ProblemKind, QuarantineStanding};
 use unflake_report as report;
-use unflake_techniques::{Ladder, NeverExcuse, Rungs, Stress, StressConfig, Technique};
+use unflake_techniques::{
+    AssertionFilter, AssertionPolicy, Ladder, NeverExcuse, Rungs, Stress, StressConfig, Technique,
+};
 
 use crate::args::run::RunArgs;
-use crate::commands::filter::{assertion_log, command};
+use crate::commands::filter::command;
 use crate::commands::quarantine::command::Quarantine;
 use crate::config::settings::{self, FlakyResult, SettingSource, Settings};
 use crate::context::Context;
@@ -50,24 +52,27 @@ pub(crate) fn run(args: RunArgs, context: &Context) -> Result<Exit, CommandError
         let never = NeverExcuse::new(&settings.never_excuse.value)?;
         Box::new(Ladder::new(rungs(settings, compare.is_some()), never).leaving_out(quarantine.left_out()))
     };
-    if let Some(file) = &args.filter {
-        launch = command::watching(launch);
-        let path = command::path_of(file.as_deref(), here);
-        technique = Box::new(command::around(technique, &path, &args.filtering, &settings.store.value)?);
-    }
+    let mut filter = match &args.filter {
+        Some(file) => {
+            launch = command::watching(launch);
+            let path = command::path_of(file.as_deref(), here);
+            Some(command::filter(&path, &args.filtering, &settings.store.value)?)
+        }
+        None => None,
+    };
     let jobs = launch.jobs;
     let run = TechniqueRun {
         compare,
-        take: Box::new(assertion_log::done_with),
         gates: Box::new(gates),
         ..TechniqueRun::with_files(context, settings, launch, &args.output)?
     };
-    let mut done = run.run(technique.as_mut())?;
+    let policy = filter.as_mut().map(|filter| filter as &mut dyn AssertionPolicy);
+    let mut done = run.run_under(technique.as_mut(), policy)?;
     done.record.apart = quarantine.set_apart(&done.record);
     let conclusion = conclude(&done.record, gates, args.stress);
     done.finish(&conclusion);
     let notes = &mut done.record.notes;
-    notes.extend(technique.notes());
+    notes.extend(filter.iter().flat_map(AssertionFilter::notes));
     // Dependencies of isolated tests are unknown in a repository, too.
     if no_repository && !done.record.isolated && done.record.findings.iter().any(Finding::is_real) {
         let note = "whether a change can have caused the failures was not looked at: this is not a git repository";

@@ -1,11 +1,9 @@
 //! `unflake trace`: prints the lines that one run of a test executes, in order.
 
-use std::cell::RefCell;
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use unflake_engine::{Launch, Tracing};
-use unflake_model::Observation;
 use unflake_observe::trace::{Attempt, Depends, Lines, Process, Project, Thread};
 use unflake_report::{self as report, TraceListing, TraceStep};
 use unflake_techniques::SingleRun;
@@ -17,6 +15,7 @@ use crate::exit::Exit;
 use crate::launch::launch;
 use crate::output::console::print;
 use crate::project::source_files::SourceFiles;
+use crate::recorders::Recorders;
 use crate::technique_run::TechniqueRun;
 
 /// Further steps of a thread are counted, not shown.
@@ -32,6 +31,18 @@ struct ParsedTrace {
     depends: Depends,
 }
 
+/// Reads traces as they are recorded.
+pub(crate) struct TraceReader {
+    root: PathBuf,
+    traces: Vec<ParsedTrace>,
+}
+
+impl TraceReader {
+    pub(crate) fn read(&mut self, directory: &Path) {
+        self.traces.push(read(directory, &self.root));
+    }
+}
+
 pub(crate) fn run(args: TraceArgs, context: &Context) -> Result<Exit, CommandError> {
     let settings = &context.test_settings(args.settings, args.command)?;
     if settings.results.value.is_some() {
@@ -41,13 +52,9 @@ pub(crate) fn run(args: TraceArgs, context: &Context) -> Result<Exit, CommandErr
     }
     let launch = Launch { traced: Some(Tracing::Lines), ..launch(settings) };
     let mut once = SingleRun::new(&args.test);
-    let traces = RefCell::new(Vec::new());
+    let reader = TraceReader { root: context.here.clone(), traces: Vec::new() };
     let run = TechniqueRun {
-        take: Box::new(|observation| {
-            if let Observation::Traced { directory, .. } = observation {
-                traces.borrow_mut().push(read(directory, &context.here));
-            }
-        }),
+        recorders: Recorders::of_trace_reader(reader),
         ..TechniqueRun::new(context, settings, launch, context.progress(false))
     };
     let mut done = run.run(&mut once)?;
@@ -62,8 +69,8 @@ pub(crate) fn run(args: TraceArgs, context: &Context) -> Result<Exit, CommandErr
         return Err(not_one(&args.test, &once.matching.iter().map(|test| test.as_str()).collect::<Vec<_>>()));
     }
     done.finish(&Exit::Success.because("the test was traced"));
-    let traces = traces.take();
-    let (Some(attempt), Some(traced)) = (done.record.attempts.first(), traces.first()) else {
+    let traced = done.record.recorders.trace_reader.as_ref().and_then(|reader| reader.traces.first());
+    let (Some(attempt), Some(traced)) = (done.record.attempts.first(), traced) else {
         let what = "the test left no trace: its process did not run any code that was built for tracing";
         return Err(CommandError::runner(what).hint("`unflake doctor` says what is needed"));
     };

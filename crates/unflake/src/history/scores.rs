@@ -93,7 +93,7 @@ pub(crate) fn compute_with(
             timeline.add(test.0 as usize, false, Outcome::Failed, 0.0);
         }
     }
-    let bad_days = timeline.bad_days();
+    let bad_days = timeline.excluded_runs();
     let all =
         timeline.standings(&bad_days).into_iter().map(|standing| (TestKey(standing.test as i64), standing)).collect();
     let mut formerly: HashMap<TestKey, Vec<TestKey>> = HashMap::new();

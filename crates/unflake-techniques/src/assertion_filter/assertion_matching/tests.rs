@@ -14,7 +14,8 @@ fn site(place: &str, expression: &str, ordinal: u32, body: &str) -> AssertionSit
     AssertionSite { spot: spot(place, expression, ordinal), line: 1, body: body.to_owned() }
 }
 
-/// Looks for an assertion of one code in another. Of both: the tests, the sites, and the hash of the file.
+/// Learns an assertion in one version of the code and looks it up in another. Each version is given
+/// as tests, assertion sites and file hash.
 fn found(
     wanted: (&str, &AssertionKey),
     before: (&[&str], &[AssertionSite], &str),
@@ -35,7 +36,7 @@ fn found(
 const TEST: &str = "t.py::test_a";
 
 #[test]
-fn where_it_was_it_is_although_the_rest_of_its_function_has_changed() {
+fn an_assertion_is_found_although_its_function_changed_around_it() {
     let was = [site("t.py test_a", "x == 1", 0, "b1")];
     let now = [site("t.py test_a", "x == 1", 0, "b2"), site("t.py test_a", "y == 2", 0, "b2")];
     let answer = found((TEST, &was[0].spot), (&[TEST], &was, ""), (&[TEST], &now, ""));
@@ -43,13 +44,13 @@ fn where_it_was_it_is_although_the_rest_of_its_function_has_changed() {
 }
 
 #[test]
-fn one_of_two_is_known_only_while_its_function_is_the_same() {
+fn one_of_two_equal_assertions_is_found_only_while_its_function_is_unchanged() {
     let two = |body| [site("t.py test_a", "ok()", 0, body), site("t.py test_a", "ok()", 1, body)];
     let (was, changed) = (two("b1"), two("b2"));
     let wanted = (TEST, &was[1].spot);
     assert!(found(wanted, (&[TEST], &was, ""), (&[TEST], &was, "")).is_ok());
     assert!(found(wanted, (&[TEST], &was, ""), (&[TEST], &changed, "")).unwrap_err().contains("several"));
-    // Where there was one, a second one may have come before it.
+    // A second equal assertion may have been inserted before the only one.
     let one = [site("t.py test_a", "ok()", 0, "b1")];
     let answer = found((TEST, &one[0].spot), (&[TEST], &one, ""), (&[TEST], &changed, ""));
     assert!(answer.unwrap_err().contains("several"));
@@ -62,13 +63,13 @@ fn a_moved_file_is_followed() {
     let wanted = (TEST, &was[0].spot);
     let answer = found(wanted, (&[TEST], &was, ""), (&["deep/t.py::test_a"], &now, ""));
     assert_eq!(answer, Ok(("deep/t.py::test_a".to_owned(), now[0].spot.clone())));
-    // Another test of the same name with other code is another test.
+    // A test of the same name with other code is another test.
     let other = [site("deep/t.py test_a", "x == 1", 0, "b2")];
     assert!(found(wanted, (&[TEST], &was, ""), (&["deep/t.py::test_a"], &other, "")).is_err());
 }
 
 #[test]
-fn a_helper_that_moved_is_followed_and_its_test_stays() {
+fn a_moved_helper_is_followed_while_its_test_stays() {
     let (was, now) = ([site("help.py check", "x == 1", 0, "b1")], [site("util.py check", "x == 1", 0, "b1")]);
     let answer = found((TEST, &was[0].spot), (&[TEST], &was, ""), (&[TEST], &now, ""));
     assert_eq!(answer, Ok((TEST.to_owned(), now[0].spot.clone())));
@@ -83,7 +84,7 @@ fn a_renamed_test_is_followed_by_its_body() {
 }
 
 #[test]
-fn a_method_that_was_renamed_or_whose_class_moved_is_followed_too() {
+fn renamed_methods_and_moved_classes_are_followed() {
     let follow = |id: &str, was: &str, now: &str| {
         let (was, now) = ([site(was, "x(1)", 0, "b1")], [site(now, "x(1)", 0, "b1")]);
         let tests = ["a.b.CartTest#sum", "a.b.CartTest#total(int)", "a.c.SackTest#total", "Top#one"];
@@ -102,7 +103,7 @@ fn a_method_that_was_renamed_or_whose_class_moved_is_followed_too() {
     assert_eq!(moved.as_deref(), Some("a.c.SackTest#total"));
     let to_top = follow("a.Top#one", "src/a/Top.j Top.one", "src/Top.j Top.one");
     assert_eq!(to_top, None, "it is not certain where packages begin");
-    // Nobody knows which place parameters have now.
+    // Index-named parameters may have been reassigned.
     assert_eq!(
         follow("a.b.CartTest#add(int)[1]", &format!("{cart} CartTest.add"), &format!("{cart} CartTest.total")),
         None
@@ -110,12 +111,12 @@ fn a_method_that_was_renamed_or_whose_class_moved_is_followed_too() {
 }
 
 #[test]
-fn of_two_with_the_same_body_neither_is_taken() {
+fn two_functions_with_the_same_body_match_nothing() {
     let was = [site("t.py test_a", "x == 1", 0, "b1")];
     let now = [site("t.py test_b", "x == 1", 0, "b1"), site("t.py test_c", "x == 1", 0, "b1")];
     let answer = found((TEST, &was[0].spot), (&[TEST], &was, ""), (&["t.py::test_b", "t.py::test_c"], &now, ""));
     assert!(answer.unwrap_err().contains("one of several"));
-    // Nor the twin that was there all along, when one of two goes away.
+    // Nor does the remaining twin when one of two disappears.
     let (both, one) = ([now[0].clone(), now[1].clone()], [now[1].clone()]);
     let tests: &[&str] = &["t.py::test_b", "t.py::test_c"];
     let answer = found(("t.py::test_b", &now[0].spot), (tests, &both, ""), (&["t.py::test_c"], &one, ""));
@@ -123,7 +124,7 @@ fn of_two_with_the_same_body_neither_is_taken() {
 }
 
 #[test]
-fn a_new_test_that_took_an_old_name_is_not_the_old_one() {
+fn a_new_test_that_reuses_an_old_name_is_not_the_old_test() {
     let was = [site("t.py test_a", "x == 1", 0, "b1")];
     let now = [site("t.py test_a", "x == 1", 0, "b2"), site("t.py test_b", "x == 1", 0, "b1")];
     let answer = found((TEST, &was[0].spot), (&[TEST], &was, ""), (&[TEST, "t.py::test_b"], &now, ""));
@@ -131,27 +132,27 @@ fn a_new_test_that_took_an_old_name_is_not_the_old_one() {
 }
 
 #[test]
-fn an_assertion_that_was_rewritten_is_another() {
+fn a_rewritten_assertion_is_a_different_assertion() {
     let (was, now) = ([site("t.py test_a", "x == 1", 0, "b1")], [site("t.py test_a", "x == 2", 0, "b2")]);
     assert!(found((TEST, &was[0].spot), (&[TEST], &was, ""), (&[TEST], &now, "")).is_err());
 }
 
 #[test]
-fn parameters_in_another_order_are_followed_if_no_other_test_has_them() {
+fn reordered_parameters_are_followed_when_unambiguous() {
     let sites = [site("t.py test_a", "x == 1", 0, "b1")];
     let look = |before: &[&str], after: &[&str]| {
         found((before[0], &sites[0].spot), (before, &sites, "old"), (after, &sites, "new")).map(|found| found.0)
     };
     assert_eq!(look(&["t.py::test_a[red-3]"], &["t.py::test_a[3-red]"]), Ok("t.py::test_a[3-red]".to_owned()));
     assert_eq!(look(&["t.py::test_a[red-3]"], &["t.py::test_a[red-3]"]), Ok("t.py::test_a[red-3]".to_owned()));
-    // All of these are there before and after, and may have changed hands.
+    // Both orders exist before and after, so ids may have been swapped.
     let both: &[&str] = &["t.py::test_a[1-2]", "t.py::test_a[2-1]"];
     assert!(look(both, both).unwrap_err().contains("another order"));
     assert!(look(both, &["t.py::test_a[2-1]"]).is_err());
 }
 
 #[test]
-fn numbered_parameters_are_known_only_while_their_file_is_the_same() {
+fn index_named_parameters_match_only_while_their_file_is_unchanged() {
     let sites = [site("t.py test_a", "x == 1", 0, "b1")];
     let tests: &[&str] = &["t.py::test_a[case0]", "t.py::test_a[case1]"];
     let look = |hash: &str| found((tests[0], &sites[0].spot), (tests, &sites, "old"), (tests, &sites, hash));

@@ -1,10 +1,7 @@
-use std::cell::RefCell;
-use std::path::PathBuf;
-use std::rc::Rc;
-
-use unflake_model::{AssertionKey, Attempt, EnvironmentId, Outcome, Timestamp};
+use unflake_model::{AssertionKey, Outcome};
 
 use super::*;
+use crate::simulation::{attempt, listed};
 
 const TEST: &str = "t.py::test_a";
 
@@ -17,102 +14,87 @@ fn spot(expression: &str) -> AssertionKey {
     }
 }
 
-fn learning(runs: u32, at_once: usize, tests: &[&str]) -> FilterLearnConfig {
+fn config(runs: u32, at_once: usize, tests: &[&str]) -> RepeatedRunsConfig {
     let tests = tests.iter().map(|test| (*test).to_owned()).collect();
-    FilterLearnConfig { tests, runs, fresh_by: Isolation::Process, at_once }
+    RepeatedRunsConfig { tests, runs, fresh_by: Isolation::Process, at_once }
 }
 
-/// A world with one test of two assertions; the first fails in every other run, and the second is reached only if that is let go or holds.
-struct World {
-    next: Rc<RefCell<Vec<AssertionRecord>>>,
+/// One test with two assertions. The first fails in every other run, and the second is reached only
+/// if the first holds or may fail.
+#[derive(Default)]
+struct ScriptedTest {
     runs: u32,
     may_fail: Vec<Assertion>,
+}
+
+struct Learned {
+    samples: Vec<AssertionSample>,
+    runs: u32,
+    unmatched: Vec<String>,
     places: Vec<Placement>,
     most_at_once: usize,
 }
 
-fn learn(learning: FilterLearnConfig) -> (Vec<AssertionSample>, World, Vec<String>) {
-    let next: Rc<RefCell<Vec<AssertionRecord>>> = Rc::default();
-    let mut world = World { next: next.clone(), runs: 0, may_fail: Vec::new(), places: Vec::new(), most_at_once: 0 };
-    let mut learn = FilterLearn::new(learning, Box::new(move |_| next.borrow().clone()));
-    let test = |id: &str| Test { id: id.into(), file: Some("t.py".into()), line: None, command: Vec::new() };
-    let tests = vec![test(TEST), test("t.py::test_b")];
-    learn.hear(&Observation::Listed { tests, deselected: 0, isolated: false });
+fn learn(config: RepeatedRunsConfig) -> Learned {
+    let (mut test, mut places, mut most_at_once) = (ScriptedTest::default(), Vec::new(), 0);
+    let (mut runs, mut learning) = (RepeatedRuns::new(config), AssertionLearning::default());
+    runs.observe(&listed(&[TEST, "t.py::test_b"], false), Recordings::EMPTY);
     let site = |expression: &str| AssertionSite { spot: spot(expression), line: 1, body: "b1".to_owned() };
-    assert!(learn.let_fail(&[site("first"), site("second")], &HashMap::new()).is_empty());
+    assert!(learning.start(&[], &[site("first"), site("second")], &HashMap::new()).is_empty());
     loop {
-        let sessions = learn.ask();
+        let sessions = runs.next_sessions(Recordings::EMPTY);
         if sessions.is_empty() {
-            return (learn.samples(), world, learn.unknown);
+            let unmatched = runs.unmatched_names().to_vec();
+            return Learned { samples: learning.samples(), runs: test.runs, unmatched, places, most_at_once };
         }
-        world.may_fail = learn.may_fail_now().unwrap_or(world.may_fail);
-        world.most_at_once = world.most_at_once.max(sessions.len());
+        test.may_fail = learning.changed_assertions().unwrap_or(test.may_fail);
+        most_at_once = most_at_once.max(sessions.len());
         for session in sessions {
-            world.places.push(session.place);
-            for test in &session.tests {
-                world.attempt(&mut learn, &session, test);
+            places.push(session.place);
+            for id in &session.tests {
+                let records = if id.as_str() == TEST { test.run() } else { Vec::new() };
+                learning.judge(&attempt(&session, id, Outcome::Passed), Some(records));
             }
         }
     }
 }
 
-impl World {
-    fn attempt(&mut self, learn: &mut FilterLearn<'_>, session: &Session, test: &TestId) {
-        let saw = |expression: &str, how: AssertionOutcome, values: &str| {
+impl ScriptedTest {
+    fn run(&mut self) -> Vec<AssertionRecord> {
+        let record = |expression: &str, how: AssertionOutcome, values: &str| {
             let failing = if how.is_failure() { vec![values.to_owned()] } else { Vec::new() };
             AssertionRecord { spot: spot(expression), line: 1, how, values: values.to_owned(), failing }
         };
-        let mut seen = Vec::new();
-        if test.as_str() == TEST {
-            self.runs += 1;
-            let let_go = self.may_fail.iter().any(|one| one.spot.expression == "first");
-            let how = match self.runs % 2 {
-                1 => AssertionOutcome::Held,
-                _ if let_go => AssertionOutcome::Filtered,
-                _ => AssertionOutcome::Failed,
-            };
-            seen.push(saw("first", how, if how == AssertionOutcome::Held { "x = 1" } else { "x = 2" }));
-            if how != AssertionOutcome::Failed {
-                seen.push(saw("second", AssertionOutcome::Held, "y = 1"));
-            }
-        }
-        *self.next.borrow_mut() = seen;
-        let environment = EnvironmentId(session.id.0);
-        let attempt = Attempt {
-            test: test.clone(),
-            session: session.id,
-            purpose: session.purpose,
-            environment,
-            origin: Isolation::Process,
-            position: 0,
-            run: 0,
-            outcome: Outcome::Passed,
-            started: Timestamp(0),
-            seconds: 0.0,
-            failure: None,
-            stdout: String::new(),
-            stderr: String::new(),
+        self.runs += 1;
+        let may_fail = self.may_fail.iter().any(|assertion| assertion.spot.expression == "first");
+        let (how, values) = match self.runs % 2 {
+            1 => (AssertionOutcome::Held, "x = 1"),
+            _ if may_fail => (AssertionOutcome::Filtered, "x = 2"),
+            _ => (AssertionOutcome::Failed, "x = 2"),
         };
-        learn.hear(&Observation::Looked { test: test.clone(), environment, file: PathBuf::new() });
-        learn.hear(&Observation::Attempted(attempt));
+        let mut records = vec![record("first", how, values)];
+        if how != AssertionOutcome::Failed {
+            records.push(record("second", AssertionOutcome::Held, "y = 1"));
+        }
+        records
     }
 }
 
 #[test]
-fn runs_come_one_after_the_other_the_first_in_the_user_s_own_process() {
-    let (_, world, _) = learn(learning(10, 1, &[]));
-    assert_eq!((world.runs, world.most_at_once, world.places.len()), (10, 1, 10));
-    assert_eq!(world.places[0], Placement::Live);
-    assert!(world.places[1..].iter().all(|place| *place == Placement::Fresh(Isolation::Process)));
-    assert_eq!(learn(learning(10, 4, &[])).1.most_at_once, 4);
+fn runs_are_sequential_and_the_first_uses_the_users_process() {
+    let learned = learn(config(10, 1, &[]));
+    assert_eq!((learned.runs, learned.most_at_once, learned.places.len()), (10, 1, 10));
+    assert_eq!(learned.places[0], Placement::Live);
+    assert!(learned.places[1..].iter().all(|place| *place == Placement::Fresh(Isolation::Process)));
+    assert_eq!(learn(config(10, 4, &[])).most_at_once, 4);
 }
 
 #[test]
-fn what_comes_after_an_assertion_that_varies_is_seen_as_often_once_that_is_known() {
-    let (samples, ..) = learn(learning(10, 1, &[]));
+fn assertions_after_a_varying_one_are_sampled_equally_often() {
+    let samples = learn(config(10, 1, &[])).samples;
     let of = |expression: &str| samples.iter().find(|sample| sample.assertion.spot.expression == expression).unwrap();
     let times: Vec<(AssertionOutcome, u32)> = of("first").groups.iter().map(|group| (group.how, group.times)).collect();
-    // Let go or not, it failed.
+    // Tolerated or not, it failed.
     assert_eq!(times, [(AssertionOutcome::Held, 5), (AssertionOutcome::Failed, 5)]);
     // Only the second run ended before it.
     assert_eq!(of("second").groups.iter().map(|group| group.times).sum::<u32>(), 9);
@@ -120,7 +102,7 @@ fn what_comes_after_an_assertion_that_varies_is_seen_as_often_once_that_is_known
 }
 
 #[test]
-fn names_choose_tests() {
-    let (samples, world, unknown) = learn(learning(3, 1, &["test_b", "nowhere"]));
-    assert_eq!((samples.len(), world.runs, unknown), (0, 0, vec!["nowhere".to_owned()]));
+fn names_select_tests() {
+    let learned = learn(config(3, 1, &["test_b", "nowhere"]));
+    assert_eq!((learned.samples.len(), learned.runs, learned.unmatched), (0, 0, vec!["nowhere".to_owned()]));
 }

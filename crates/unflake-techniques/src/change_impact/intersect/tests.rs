@@ -40,17 +40,17 @@ fn depends() -> Dependencies {
     }
 }
 
-fn met(path: &str, kind: ChangeKind) -> Option<String> {
-    let common = intersect(&changed(&[(path, kind)]), &depends(), Granularity::File);
-    assert_eq!(common.unknown, Vec::<String>::new());
-    common.touched.first().map(|touch| touch.how.clone())
+fn touched_how(path: &str, kind: ChangeKind) -> Option<String> {
+    let overlap = intersect(&changed(&[(path, kind)]), &depends(), Granularity::File);
+    assert_eq!(overlap.unknown, Vec::<String>::new());
+    overlap.touched.first().map(|touch| touch.how.clone())
 }
 
 #[test]
-fn each_way_to_depend_meets_its_change_and_no_other() {
+fn every_kind_of_dependency_is_touched_by_its_change_only() {
     use ChangeKind::*;
     let check = |path: &str, kind: ChangeKind, how: Option<&str>| {
-        assert_eq!(met(path, kind.clone()).as_deref(), how, "{path} {kind:?}");
+        assert_eq!(touched_how(path, kind.clone()).as_deref(), how, "{path} {kind:?}");
     };
     check("shop/cart.py", Modified, Some("is run by it"));
     check("shop/cart.py", Deleted, Some("is run by it"));
@@ -77,7 +77,7 @@ fn each_way_to_depend_meets_its_change_and_no_other() {
 }
 
 #[test]
-fn a_directory_that_is_looked_at_may_be_new() {
+fn a_looked_up_directory_may_be_new() {
     let mut changes = changed(&[("templates/a.html", ChangeKind::Added)]);
     assert!(intersect(&changes, &depends(), Granularity::File).is_empty());
     changes.new_directories.insert("templates".to_owned());
@@ -85,7 +85,7 @@ fn a_directory_that_is_looked_at_may_be_new() {
 }
 
 #[test]
-fn what_configures_is_met_by_every_test() {
+fn global_inputs_affect_every_test() {
     let mut changes = changed(&[("tox.ini", ChangeKind::Modified)]);
     assert!(intersect(&changes, &depends(), Granularity::File).is_empty());
     changes.for_all.push("tox.ini".to_owned());
@@ -93,19 +93,19 @@ fn what_configures_is_met_by_every_test() {
 }
 
 #[test]
-fn a_project_in_a_part_of_the_repository_is_met_below_it() {
+fn paths_of_a_nested_project_are_relative_to_the_repository() {
     let on = Dependencies { root: PathBuf::from("/p/service"), ..depends() };
     let meets = |path: &str, kind| !intersect(&changed(&[(path, kind)]), &on, Granularity::File).is_empty();
     assert!(meets("service/shop/cart.py", ChangeKind::Modified));
     assert!(meets("service/json.py", ChangeKind::Added));
     assert!(!meets("shop/cart.py", ChangeKind::Modified));
     let elsewhere = Dependencies { root: PathBuf::from("/other"), ..depends() };
-    let common = intersect(&changed(&[]), &elsewhere, Granularity::File);
-    assert!(common.unknown[0].contains("known of /p only"), "{common:?}");
+    let overlap = intersect(&changed(&[]), &elsewhere, Granularity::File);
+    assert!(overlap.unknown[0].contains("known of /p only"), "{overlap:?}");
 }
 
 #[test]
-fn functions_are_met_only_where_both_sides_are_known_by_function() {
+fn functions_are_compared_only_where_both_sides_know_them() {
     let mut changes = changed(&[("shop/cart.py", ChangeKind::Modified)]);
     let functions = |names: &[&str], bodies: &[&str]| ChangedFunctions {
         before: set(names),
@@ -136,7 +136,7 @@ fn functions_are_met_only_where_both_sides_are_known_by_function() {
 }
 
 #[test]
-fn what_nobody_knows_is_told() {
+fn unknown_dependencies_are_reported() {
     let unknown = |changes: &Changes, on: &Dependencies| intersect(changes, on, Granularity::File).unknown.join("; ");
     let unseen = Dependencies { unknown: vec!["git was started".to_owned()], ..depends() };
     assert_eq!(unknown(&changed(&[]), &unseen), "git was started");
@@ -154,9 +154,9 @@ fn what_nobody_knows_is_told() {
 }
 
 #[test]
-fn the_line_that_led_there_is_told() {
+fn the_referring_line_is_reported() {
     let mut on = depends();
     on.via.insert("shop/cart.py".to_owned(), "tests/test_a.py:7".to_owned());
-    let common = intersect(&changed(&[("shop/cart.py", ChangeKind::Modified)]), &on, Granularity::File);
-    assert_eq!(common.touched[0].via.as_deref(), Some("tests/test_a.py:7"));
+    let overlap = intersect(&changed(&[("shop/cart.py", ChangeKind::Modified)]), &on, Granularity::File);
+    assert_eq!(overlap.touched[0].via.as_deref(), Some("tests/test_a.py:7"));
 }

@@ -2,29 +2,30 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 
 use unflake_model::{
-    Attempt, Base, BaseChoice, ChangeKind, Changes, EnvironmentId, Failure, FileChange, Isolation, Observation, Phase,
-    Purpose, Test, Timestamp, Verdict, VerdictKind,
+    Attempt, Base, BaseChoice, ChangeKind, Changes, EnvironmentId, Failure, FileChange, Isolation, Observation,
+    Purpose, Verdict, VerdictKind,
 };
 
 use super::*;
-use crate::{Ladder, NeverExcuse, Rungs, Technique};
+use crate::simulation::{attempt, ended, failure, listed};
+use crate::{Ladder, NeverExcuse, Recordings, Rungs, Technique};
 
 use Outcome::{Failed, Passed};
 
 /// A suite of `a` and `b`, of which `b` fails. `a` runs `a.py`, `b` runs `b.py`.
-struct World {
+struct Scenario {
     changed: &'static str,
     passed: BTreeMap<TestId, Vec<TestId>>,
     verify: AtBase,
-    /// How `b` ends here and at the base, in the order of its attempts; the last one repeats.
+    /// Outcomes of `b` here and at the base, in order; the last one repeats.
     here: Vec<Outcome>,
     at_base: Vec<Outcome>,
     unknown: Vec<String>,
-    /// The kind of the error at the base.
+    /// Error type at the base.
     error_at_base: &'static str,
 }
 
-impl Default for World {
+impl Default for Scenario {
     fn default() -> Self {
         Self {
             changed: "c.py",
@@ -38,14 +39,14 @@ impl Default for World {
     }
 }
 
-struct Played {
+struct LadderResult {
     verdict: Verdict,
     sentence: String,
     intersect: Option<Intersect>,
-    asked: Vec<String>,
+    requested: Vec<String>,
 }
 
-impl World {
+impl Scenario {
     fn passed(before: &[&str]) -> Self {
         let before = before.iter().map(|test| TestId::from(*test)).collect();
         Self { passed: [("b".into(), before)].into(), ..Self::default() }
@@ -53,14 +54,7 @@ impl World {
 
     fn failure(&self, purpose: Purpose) -> Failure {
         let kind = if purpose == Purpose::Base { self.error_at_base } else { "AssertionError" };
-        Failure {
-            phase: Phase::Call,
-            kind: kind.to_owned(),
-            message: String::new(),
-            trace: String::new(),
-            file: None,
-            line: Some(7),
-        }
+        Failure { line: Some(7), ..failure(kind) }
     }
 
     fn verified(at_base: &[Outcome]) -> Self {
@@ -83,21 +77,20 @@ impl World {
         Comparison { changes, passed: self.passed.clone() }
     }
 
-    fn play(mut self) -> Played {
+    fn run(mut self) -> LadderResult {
         let rungs = Rungs { intersect: Some(Granularity::File), verify_base: self.verify, ..Rungs::default() };
         let mut ladder = Ladder::new(rungs, NeverExcuse::default());
-        let test = |id: &str| Test { id: id.into(), file: None, line: None, command: Vec::new() };
-        ladder.hear(&Observation::Listed { tests: vec![test("a"), test("b")], deselected: 0, isolated: false });
-        let (mut environment, mut asked, mut told) = (0, Vec::new(), false);
+        ladder.observe(&listed(&["a", "b"], false), Recordings::EMPTY);
+        let (mut environment, mut requested, mut compared) = (0, Vec::new(), false);
         let mut positions: HashMap<u32, u32> = HashMap::new();
         let next = |outcomes: &mut Vec<Outcome>| if outcomes.len() > 1 { outcomes.remove(0) } else { outcomes[0] };
         loop {
-            let sessions = ladder.ask();
+            let sessions = ladder.next_sessions(Recordings::EMPTY);
             if sessions.is_empty() {
                 break;
             }
             for session in &sessions {
-                asked.push(format!("{} {}", session.purpose.word(), session.tests.len()));
+                requested.push(format!("{} {}", session.purpose.word(), session.tests.len()));
                 if session.place != unflake_model::Placement::Live {
                     environment += 1;
                 }
@@ -118,124 +111,115 @@ impl World {
                                 unknown: self.unknown.clone(),
                                 ..Dependencies::default()
                             };
-                            ladder.hear(&Observation::Depends {
-                                session: session.id,
-                                test: test.clone(),
-                                on: Box::new(on),
-                            });
+                            let (session, test, on) = (session.id, test.clone(), Box::new(on));
+                            ladder.observe(&Observation::Depends { session, test, on }, Recordings::EMPTY);
                         }
-                        ladder.hear(&Observation::Attempted(Attempt {
-                            test: test.clone(),
-                            session: session.id,
-                            purpose: session.purpose,
+                        let attempt = Attempt {
                             environment: EnvironmentId(here),
                             origin: Isolation::Fork,
                             position: *position,
                             run,
-                            outcome,
-                            started: Timestamp(0),
-                            seconds: 0.0,
                             failure: outcome.is_failure().then(|| self.failure(session.purpose)),
-                            stdout: String::new(),
-                            stderr: String::new(),
-                        }));
+                            ..attempt(session, test, outcome)
+                        };
+                        ladder.observe(&Observation::Attempted(attempt), Recordings::EMPTY);
                         *position += 1;
                         if !outcome.is_failure() {
                             break;
                         }
                     }
                 }
-                ladder.hear(&Observation::SessionEnded { session: session.id, left: Vec::new(), why: None });
+                ladder.observe(&ended(session), Recordings::EMPTY);
             }
-            if !told && sessions.iter().any(|one| one.depends.is_some()) {
-                told = true;
-                ladder.hear(&Observation::Compared(Box::new(Ok(self.compared()))));
+            if !compared && sessions.iter().any(|one| one.depends.is_some()) {
+                compared = true;
+                ladder.observe(&Observation::Compared(Box::new(Ok(self.compared()))), Recordings::EMPTY);
             }
         }
-        let findings = ladder.findings();
+        let findings = ladder.findings(Recordings::EMPTY);
         let intersect = findings.iter().find_map(|finding| match &finding.detail {
             Detail::Intersect(detail) => Some(detail.clone()),
             _ => None,
         });
         let (verdict, sentence) = (findings[0].verdict().unwrap().clone(), findings[0].sentence.clone());
-        Played { verdict, sentence, intersect, asked }
+        LadderResult { verdict, sentence, intersect, requested }
     }
 }
 
 #[test]
 fn a_disjoint_change_and_a_pass_alone_at_the_base_excuse_a_failure() {
-    let played = World::passed(&[]).play();
-    assert_eq!(played.verdict.kind, VerdictKind::UnaffectedByChange);
+    let result = Scenario::passed(&[]).run();
+    assert_eq!(result.verdict.kind, VerdictKind::UnaffectedByChange);
     assert_eq!(
-        played.sentence,
+        result.sentence,
         "cannot come from your change: it does not touch the one file that this test ran or read; the test passed at the \
          base (0123456789, where this parted from main)"
     );
-    assert_eq!(played.asked, ["suite 2", "at-end 1", "fresh 1"]);
-    let intersect = played.intersect.unwrap();
+    assert_eq!(result.requested, ["suite 2", "at-end 1", "fresh 1"]);
+    let intersect = result.intersect.unwrap();
     assert_eq!((intersect.kind, intersect.base_passed), (IntersectKind::Unaffected, Some(true)));
     assert_eq!(intersect.considered, ["c.py"]);
 }
 
 #[test]
 fn a_pass_after_others_counts_if_those_are_unaffected_too() {
-    let played = World::passed(&["a"]).play();
-    assert_eq!(played.asked, ["suite 2", "at-end 1", "fresh 1", "again 2"]);
-    assert_eq!(played.verdict.kind, VerdictKind::UnaffectedByChange);
-    let touched = World { changed: "a.py", ..World::passed(&["a"]) }.play();
+    let result = Scenario::passed(&["a"]).run();
+    assert_eq!(result.requested, ["suite 2", "at-end 1", "fresh 1", "again 2"]);
+    assert_eq!(result.verdict.kind, VerdictKind::UnaffectedByChange);
+    let touched = Scenario { changed: "a.py", ..Scenario::passed(&["a"]) }.run();
     assert_eq!(touched.verdict.kind, VerdictKind::Real, "a may have set up what b needs");
     assert_eq!(touched.intersect.unwrap().kind, IntersectKind::Unaffected);
-    let others = World::passed(&["z"]).play();
+    let others = Scenario::passed(&["z"]).run();
     assert_eq!(others.verdict.kind, VerdictKind::Real, "other tests had run before it there");
-    assert_eq!(others.asked.last().unwrap(), "fresh 1");
+    assert_eq!(others.requested.last().unwrap(), "fresh 1");
 }
 
 #[test]
-fn where_those_before_it_changed_the_same_tests_are_run_with_the_files_of_the_base() {
-    let world = |at_base: Outcome| World {
+fn affected_predecessors_are_repeated_with_the_files_of_the_base() {
+    let scenario = |at_base: Outcome| Scenario {
         changed: "a.py",
         verify: AtBase::Needed,
         at_base: vec![at_base],
-        ..World::passed(&["a"])
+        ..Scenario::passed(&["a"])
     };
-    let fails_there = world(Failed).play();
-    assert_eq!(fails_there.asked[3..], ["again 2", "base 2"]);
+    let fails_there = scenario(Failed).run();
+    assert_eq!(fails_there.requested[3..], ["again 2", "base 2"]);
     assert_eq!(fails_there.verdict.kind, VerdictKind::UnaffectedByChange);
     assert!(fails_there.sentence.contains("it fails now too (0123456789"), "{}", fails_there.sentence);
-    let passes_there = world(Passed).play();
+    let passes_there = scenario(Passed).run();
     assert_eq!(passes_there.verdict.kind, VerdictKind::Real);
-    let otherwise = World { error_at_base: "ImportError", ..world(Failed) }.play();
+    let otherwise = Scenario { error_at_base: "ImportError", ..scenario(Failed) }.run();
     assert_eq!(otherwise.verdict.kind, VerdictKind::Real, "something may be missing in that tree");
 }
 
 #[test]
-fn without_a_known_pass_it_says_just_that_nothing_is_touched() {
-    let played = World::default().play();
-    assert_eq!(played.verdict.kind, VerdictKind::Real);
-    assert_eq!(played.intersect.unwrap().base_passed, None);
+fn without_a_known_pass_a_disjoint_change_excuses_nothing() {
+    let result = Scenario::default().run();
+    assert_eq!(result.verdict.kind, VerdictKind::Real);
+    assert_eq!(result.intersect.unwrap().base_passed, None);
 }
 
 #[test]
-fn what_the_change_touches_is_real_whatever_is_known() {
-    let played = World { changed: "b.py", ..World::passed(&[]) }.play();
-    assert_eq!(played.verdict.kind, VerdictKind::Real);
-    assert_eq!(played.intersect.unwrap().touched[0].path, "b.py");
-    let unseen = World { unknown: vec!["git was started".to_owned()], ..World::passed(&[]) }.play();
+fn touched_or_unknown_dependencies_are_never_excused() {
+    let result = Scenario { changed: "b.py", ..Scenario::passed(&[]) }.run();
+    assert_eq!(result.verdict.kind, VerdictKind::Real);
+    assert_eq!(result.intersect.unwrap().touched[0].path, "b.py");
+    let unseen = Scenario { unknown: vec!["git was started".to_owned()], ..Scenario::passed(&[]) }.run();
     assert_eq!((unseen.verdict.kind, unseen.intersect.unwrap().kind), (VerdictKind::Real, IntersectKind::Unknown));
 }
 
 #[test]
-fn a_pass_at_the_base_that_is_seen_now_must_go_with_a_change_of_mind_here() {
+fn a_pass_at_the_base_counts_only_if_the_outcome_varies() {
     let failed = [Failed; 4];
-    let passes_here = World { here: [&failed[..], &[Passed]].concat(), ..World::verified(&[Passed]) }.play();
-    assert_eq!(passes_here.asked[3..], ["base 1", "base 1", "base 1", "fresh 1", "fresh 1"]);
+    let passes_here = Scenario { here: [&failed[..], &[Passed]].concat(), ..Scenario::verified(&[Passed]) }.run();
+    assert_eq!(passes_here.requested[3..], ["base 1", "base 1", "base 1", "fresh 1", "fresh 1"]);
     assert_eq!(passes_here.verdict.kind, VerdictKind::UnaffectedByChange, "{}", passes_here.sentence);
-    let never_here = World::verified(&[Passed]).play();
+    let never_here = Scenario::verified(&[Passed]).run();
     assert_eq!(never_here.verdict.kind, VerdictKind::Real);
     assert!(never_here.intersect.unwrap().unknown[0].contains("something ties it to the change"));
-    let varies_there = World::verified(&[Passed, Failed, Passed]).play();
+    let varies_there = Scenario::verified(&[Passed, Failed, Passed]).run();
     assert_eq!(varies_there.verdict.kind, VerdictKind::UnaffectedByChange);
-    let fails_there = World::verified(&[Failed]).play();
+    let fails_there = Scenario::verified(&[Failed]).run();
     assert_eq!(
         (fails_there.verdict.kind, fails_there.intersect.unwrap().base_passed),
         (VerdictKind::Real, Some(false))

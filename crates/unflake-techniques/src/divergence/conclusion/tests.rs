@@ -1,21 +1,21 @@
 use unflake_model::Cause;
 
 use super::*;
-use crate::divergence::recorded_traces::Recorded;
+use crate::divergence::recorded_traces::RecordedTraces;
 
-fn told(recorded: &Recorded) -> Divergence {
+fn conclude(recorded: &RecordedTraces) -> Divergence {
     divergence(recorded, &recorded.runs)
 }
 
-fn first(recorded: &Recorded) -> (u32, DivergenceKind, String) {
-    let found = told(recorded);
+fn first(recorded: &RecordedTraces) -> (u32, DivergenceKind, String) {
+    let found = conclude(recorded);
     let first = found.locations.first().unwrap_or_else(|| panic!("nothing was found: {found:?}"));
     (first.line.line, first.how, first.sentence.clone())
 }
 
-/// A delay with a random part, as in the sketch of what is printed: 11 of 50 runs draw 0.93 or more.
-fn jitter(limit: f64) -> Recorded {
-    let mut runs = Recorded::default();
+/// A delay with random jitter: 11 of 50 runs draw the limit or more.
+fn jitter(limit: f64) -> RecordedTraces {
+    let mut runs = RecordedTraces::default();
     for at in 0..50_u32 {
         let drawn = f64::from((at * 37 + 11) % 50) / 50.0;
         let failed = drawn >= limit;
@@ -33,8 +33,8 @@ fn jitter(limit: f64) -> Recorded {
 }
 
 #[test]
-fn the_number_that_was_drawn_and_not_the_branch() {
-    let found = told(&jitter(0.78));
+fn the_drawn_number_wins_over_the_branch_it_decides() {
+    let found = conclude(&jitter(0.78));
     assert_eq!((found.runs, found.failed), (50, 11));
     let start = &found.locations[0];
     assert_eq!((start.line.line, start.how), (18, DivergenceKind::Value));
@@ -49,8 +49,8 @@ fn the_number_that_was_drawn_and_not_the_branch() {
 }
 
 #[test]
-fn control_wins_where_values_differ_only_behind_it() {
-    let mut runs = Recorded::default();
+fn control_flow_wins_where_values_differ_only_afterwards() {
+    let mut runs = RecordedTraces::default();
     for _ in 0..10 {
         runs.run(false, &[("main", "t:1 t:2 t:3 x=1 t:5")]).run(true, &[("main", "t:1 t:2 t:4 x=2 t:5")]);
     }
@@ -61,8 +61,8 @@ fn control_wins_where_values_differ_only_behind_it() {
 }
 
 #[test]
-fn where_nothing_parts_before_the_assertion_the_value_is_the_only_answer() {
-    let mut runs = Recorded::default();
+fn a_value_is_the_answer_where_control_flow_never_diverges() {
+    let mut runs = RecordedTraces::default();
     for at in 0..12 {
         let failed = at % 3 == 0;
         let order = if failed { "['b',_'a']" } else { "['a',_'b']" };
@@ -74,14 +74,14 @@ fn where_nothing_parts_before_the_assertion_the_value_is_the_only_answer() {
 }
 
 #[test]
-fn the_failure_itself_is_no_start_if_something_waits_before_it() {
-    let mut runs = Recorded::default();
+fn a_preceding_wait_is_the_start_rather_than_the_failure_itself() {
+    let mut runs = RecordedTraces::default();
     for _ in 0..8 {
         runs.run(false, &[("main", "t:1 t:2 t:3 t:4"), ("worker", "w:1 w:2")]);
         runs.run(true, &[("main", "t:1 t:2 t:3"), ("worker", "w:1 w:2")]);
     }
     runs.reach("t:2", Cause::AsyncWait, "time.sleep").raised(3);
-    let found = told(&runs);
+    let found = conclude(&runs);
     assert_eq!(
         (found.locations[0].line.line, found.locations[0].how, found.kind),
         (2, DivergenceKind::Order, Cause::AsyncWait)
@@ -91,8 +91,8 @@ fn the_failure_itself_is_no_start_if_something_waits_before_it() {
 }
 
 #[test]
-fn two_ways_to_fail_have_two_starts() {
-    let mut runs = Recorded::default();
+fn two_kinds_of_failure_have_two_starts() {
+    let mut runs = RecordedTraces::default();
     for at in 0..30 {
         let (way, failed) = [("t:2 t:3 t:5 t:6", false), ("t:2 t:8", true), ("t:2 t:3 t:5 t:9", true)][at % 3];
         runs.run(failed, &[("main", &format!("t:1 {way}"))]);
@@ -100,7 +100,7 @@ fn two_ways_to_fail_have_two_starts() {
         (run.kind, run.raised) =
             (way.to_owned(), failed.then(|| ("a.src".to_owned(), if way.ends_with('8') { 8 } else { 9 })));
     }
-    let found = told(&runs);
+    let found = conclude(&runs);
     let mut lines: Vec<(u32, u32)> = found.locations.iter().map(|one| (one.line.line, one.failing)).collect();
     lines.sort_unstable();
     assert_eq!(lines, [(2, 10), (5, 10)]);
@@ -108,20 +108,20 @@ fn two_ways_to_fail_have_two_starts() {
 }
 
 #[test]
-fn equal_runs_are_told_to_be_equal() {
-    let mut runs = Recorded::default();
+fn identical_runs_yield_only_the_failing_line() {
+    let mut runs = RecordedTraces::default();
     for _ in 0..6 {
         runs.run(false, &[("main", "t:1 t:2")]).run(true, &[("main", "t:1 t:2")]);
     }
-    let found = told(runs.raised(2));
+    let found = conclude(runs.raised(2));
     assert_eq!((found.partings.len(), found.kind), (0, Cause::Unknown));
     let [only] = &found.locations[..] else { panic!("{:?}", found.locations) };
     assert_eq!((only.line.line, only.chance), (2, 1.0), "no more than that it fails there");
 }
 
 #[test]
-fn what_is_drawn_while_loading_comes_before_all_else() {
-    let mut runs = Recorded::default();
+fn values_drawn_while_loading_precede_everything() {
+    let mut runs = RecordedTraces::default();
     for at in 0..20 {
         let bucket = at * 13 % 20;
         let failed = bucket < 8;
@@ -137,28 +137,28 @@ fn what_is_drawn_while_loading_comes_before_all_else() {
 }
 
 #[test]
-fn threads_that_share_the_work_in_another_way_every_time() {
-    let mut runs = Recorded::default();
+fn varying_work_shares_of_threads_are_a_race() {
+    let mut runs = RecordedTraces::default();
     for at in 0..16_usize {
         let turns = |times: usize| "w:1 w:2 ".repeat(1 + times);
         let (one, other) = (turns(at), turns(15 - at));
         runs.run(at % 3 == 0, &[("main", "t:1 t:2 t:3"), ("one", &one), ("other", &other)]);
     }
     runs.reach("t:2", Cause::AsyncWait, "threading.Thread.join").raised(3);
-    let found = told(&runs);
+    let found = conclude(&runs);
     assert_eq!((found.locations[0].how, found.kind), (DivergenceKind::Order, Cause::Race));
     assert_eq!(found.locations[0].line.function, "w");
 }
 
 #[test]
-fn what_the_failing_line_calls_comes_before_its_failure() {
-    let mut runs = Recorded::default();
+fn calls_of_the_failing_line_precede_its_failure() {
+    let mut runs = RecordedTraces::default();
     for _ in 0..6 {
         runs.run(false, &[("main", "f:1 t:5 c:1 c:2 c:9 t:6 f:2")]);
         runs.run(true, &[("main", "f:1 t:5 c:1 c:3 c:9 f:2")]);
     }
     assert_eq!(first(runs.raised(5)).0, 1, "the branch in the call");
-    let mut runs = Recorded::default();
+    let mut runs = RecordedTraces::default();
     for _ in 0..6 {
         runs.run(false, &[("main", "f:1 t:5 c:1 c:2 c:9 t:6 f:2")]);
         runs.run(true, &[("main", "f:1 t:5 c:1 c:2 c:9 f:2")]);
@@ -168,23 +168,23 @@ fn what_the_failing_line_calls_comes_before_its_failure() {
 }
 
 #[test]
-fn two_causes_of_one_failure_are_both_told() {
-    let mut runs = Recorded::default();
+fn two_causes_of_one_failure_are_both_reported() {
+    let mut runs = RecordedTraces::default();
     for at in 0..60_u32 {
         let (turn, window) = (at * 7 % 5, at * 11 % 6);
         let failed = turn == 0 || window == 5;
         let end = if failed { "" } else { "t:4" };
         runs.run(failed, &[("main", &format!("t:1 turn={turn} t:2 window={window} t:3 {end}"))]);
     }
-    let found = told(runs.raised(3));
+    let found = conclude(runs.raised(3));
     let lines: Vec<u32> = found.locations.iter().map(|one| one.line.line).collect();
     assert!(lines.contains(&1) && lines.contains(&2), "{:?}", found.locations);
     assert!(found.locations[1].sentence.contains("other failing runs"), "{:?}", found.locations);
 }
 
 #[test]
-fn what_was_handed_to_a_task_was_there_before_it() {
-    let mut runs = Recorded::default();
+fn a_value_passed_to_a_task_is_located_before_the_task() {
+    let mut runs = RecordedTraces::default();
     for at in 0..20 {
         let (path, failed) = if at % 3 == 0 { ("'/b'", true) } else { ("'/a'", false) };
         let parent = format!("c:1 c:2 c:3 c:4 c:5 c:6 c:7 path={path} c:8 {}", if failed { "" } else { "c:9" });
@@ -195,8 +195,8 @@ fn what_was_handed_to_a_task_was_there_before_it() {
 }
 
 #[test]
-fn a_list_that_several_threads_add_to() {
-    let mut runs = Recorded::default();
+fn a_list_shared_by_several_threads_is_a_race() {
+    let mut runs = RecordedTraces::default();
     for at in 0..12 {
         let end = if at % 3 == 0 { "" } else { "t:4" };
         runs.run(
@@ -209,14 +209,14 @@ fn a_list_that_several_threads_add_to() {
         );
     }
     runs.reach("t:2", Cause::AsyncWait, "threading.Thread.join").raised(3);
-    let found = told(&runs);
+    let found = conclude(&runs);
     assert_eq!((found.locations[0].line.function.as_str(), found.locations[0].line.line), ("w", 2));
     assert_eq!((found.locations[0].how, found.kind), (DivergenceKind::Order, Cause::Race));
 }
 
 #[test]
-fn what_comes_before_others_are_started_and_what_comes_after_they_are_done() {
-    let mut runs = Recorded::default();
+fn work_before_and_after_other_threads_is_ordered_around_them() {
+    let mut runs = RecordedTraces::default();
     for at in 0..20 {
         let (drawn, result) = (at * 7 % 20, at % 5);
         let failed = result == 0;
@@ -225,7 +225,7 @@ fn what_comes_before_others_are_started_and_what_comes_after_they_are_done() {
     }
     runs.reach("t:2", Cause::Race, "threading.Thread.start").raised(4);
     assert_eq!(first(&runs).0, 12, "the sum is made of what the worker did");
-    let mut runs = Recorded::default();
+    let mut runs = RecordedTraces::default();
     for at in 0..20 {
         let drawn = at * 7 % 20;
         let main = format!("t:1 n={drawn} t:2 t:3 t:4 {}", if drawn < 6 { "" } else { "t:5" });

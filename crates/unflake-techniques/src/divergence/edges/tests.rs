@@ -1,22 +1,22 @@
 use super::*;
-use crate::divergence::recorded_traces::Recorded;
+use crate::divergence::recorded_traces::RecordedTraces;
 
-/// The steps that tell all failing runs from all passing ones, the earliest first: line and words.
-fn perfect(recorded: &Recorded) -> Vec<(u32, String)> {
-    let runs = Runs::new(recorded, &recorded.runs);
-    let mut found = steps(&runs);
+/// Edges that separate all failing from all passing runs, earliest first: line and sentence.
+fn perfect(recorded: &RecordedTraces) -> Vec<(u32, String)> {
+    let runs = AlignedRuns::new(recorded, &recorded.runs);
+    let mut found = edge_candidates(&runs);
     found.retain(|one| one.is_perfect(&runs));
     found.sort_by(|one, other| one.when.total_cmp(&other.when).then(one.what.cmp(&other.what)));
     found.iter().map(|one| (runs.traces.line(one.line).line, one.what.clone())).collect()
 }
 
-fn first(recorded: &Recorded) -> (u32, String) {
+fn first(recorded: &RecordedTraces) -> (u32, String) {
     perfect(recorded).first().cloned().unwrap_or_default()
 }
 
 #[test]
-fn a_branch_that_only_failing_runs_take() {
-    let mut runs = Recorded::default();
+fn a_branch_that_only_failing_runs_take_is_found() {
+    let mut runs = RecordedTraces::default();
     for _ in 0..3 {
         runs.run(false, &[("main", "t:1 t:2 t:3 t:5")]).run(true, &[("main", "t:1 t:2 t:4 t:5")]);
     }
@@ -24,8 +24,8 @@ fn a_branch_that_only_failing_runs_take() {
 }
 
 #[test]
-fn a_loop_that_turns_now_so_and_now_so_whatever_the_outcome_is_no_answer() {
-    let mut runs = Recorded::default();
+fn loops_that_vary_regardless_of_the_outcome_are_ignored() {
+    let mut runs = RecordedTraces::default();
     for turns in [1, 2, 3, 4, 2, 3] {
         let noise = "t:2 t:3 ".repeat(turns);
         runs.run(false, &[("main", &format!("t:1 {noise} t:2 t:5 t:6 t:9"))]);
@@ -35,8 +35,8 @@ fn a_loop_that_turns_now_so_and_now_so_whatever_the_outcome_is_no_answer() {
 }
 
 #[test]
-fn one_turn_too_many() {
-    let mut runs = Recorded::default();
+fn one_iteration_too_many_is_found() {
+    let mut runs = RecordedTraces::default();
     for turns in 0..4 {
         runs.run(false, &[("main", &format!("t:1 {} t:2 t:5", "t:2 t:3 ".repeat(turns)))]);
         runs.run(true, &[("main", &format!("t:1 {} t:2 t:5", "t:2 t:3 ".repeat(turns + 4)))]);
@@ -45,8 +45,8 @@ fn one_turn_too_many() {
 }
 
 #[test]
-fn several_ways_to_go_wrong_are_one_way_not_to_go_right() {
-    let mut runs = Recorded::default();
+fn several_wrong_branches_are_one_missing_right_branch() {
+    let mut runs = RecordedTraces::default();
     for at in 0..6 {
         runs.run(false, &[("main", "t:1 t:2 t:3 t:9")]);
         runs.run(true, &[("main", &format!("t:1 t:2 t:{} t:9", 4 + at % 3))]);
@@ -55,8 +55,8 @@ fn several_ways_to_go_wrong_are_one_way_not_to_go_right() {
 }
 
 #[test]
-fn a_strand_that_ends_early_and_one_that_is_not_there() {
-    let mut runs = Recorded::default();
+fn threads_that_end_early_or_are_missing_are_found() {
+    let mut runs = RecordedTraces::default();
     for _ in 0..3 {
         runs.run(false, &[("main", "t:1 t:2 t:3"), ("worker", "w:1 w:2")]);
         runs.run(true, &[("main", "t:1 t:2")]);
@@ -64,7 +64,7 @@ fn a_strand_that_ends_early_and_one_that_is_not_there() {
     let found = perfect(&runs);
     assert!(found.contains(&(2, "nothing comes after it".into())), "{found:?}");
 
-    let mut cut = Recorded::default();
+    let mut cut = RecordedTraces::default();
     for _ in 0..3 {
         cut.run(false, &[("main", "t:1 t:2 t:3")]).run(true, &[("main", "t:1 t:2 …")]);
     }
@@ -72,8 +72,8 @@ fn a_strand_that_ends_early_and_one_that_is_not_there() {
 }
 
 #[test]
-fn a_line_that_is_come_to_from_everywhere() {
-    let mut runs = Recorded::default();
+fn a_line_reached_from_various_lines_is_found() {
+    let mut runs = RecordedTraces::default();
     for at in 0..6 {
         runs.run(false, &[("main", &format!("t:1 t:{} t:5 t:9", 10 + at))]);
         runs.run(true, &[("main", &format!("t:1 t:{} t:6 t:9", 20 + at))]);
@@ -81,11 +81,11 @@ fn a_line_that_is_come_to_from_everywhere() {
     assert_eq!(first(&runs), (6, "it is come to".into()));
 }
 
-/// Two tills at three seats: each asks for every seat, and sells those it finds free.
+/// Two tills with three seats: each asks for every seat and sells those it finds free.
 #[test]
-fn what_two_threads_do_too_often_together_is_seen_in_neither() {
+fn edges_taken_too_often_by_two_threads_together_are_found() {
     let till = |sold: usize| format!("{}{}s:9", "s:1 s:2 ".repeat(sold), "s:1 ".repeat(3 - sold));
-    let mut runs = Recorded::default();
+    let mut runs = RecordedTraces::default();
     for at in 0..12 {
         let (passing, failing) = (at % 4, 1 + at % 3);
         runs.run(false, &[("main", &format!("t:1 {} t:2", till(passing))), ("till", &till(3 - passing))]);

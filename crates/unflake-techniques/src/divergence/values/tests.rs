@@ -1,35 +1,24 @@
 use super::*;
-use crate::divergence::recorded_traces::Recorded;
+use crate::divergence::recorded_traces::RecordedTraces;
+use crate::search::rng::SeededRng;
 
 const BLAMED: f64 = 0.01;
 
-fn blamed(recorded: &Recorded) -> Vec<Candidate> {
-    let runs = Runs::new(recorded, &recorded.runs);
-    let mut found = values(&runs).found;
-    found.retain(|one| one.chance < BLAMED && one.is_good(&runs));
+fn blamed(recorded: &RecordedTraces) -> Vec<Candidate> {
+    let runs = AlignedRuns::new(recorded, &recorded.runs);
+    let mut found = value_candidates(&runs).found;
+    found.retain(|one| one.p_value < BLAMED && one.is_good(&runs));
     found.sort_by(|one, other| one.when.total_cmp(&other.when));
     found
 }
 
-fn words_of(recorded: &Recorded) -> Vec<String> {
+fn words_of(recorded: &RecordedTraces) -> Vec<String> {
     blamed(recorded).into_iter().map(|one| one.what).collect()
 }
 
-/// Numbers that are the same in every run of the tests.
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, most: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (mixed ^ (mixed >> 31)) % most
-    }
-}
-
-/// Twenty runs; those of which `failed` says so fail. `text` is what each goes through.
-fn runs(failed: impl Fn(u32) -> bool, text: impl Fn(u32) -> String) -> Recorded {
-    let mut recorded = Recorded::default();
+/// Twenty runs; `failed` decides their outcomes and `text` their traces.
+fn runs(failed: impl Fn(u32) -> bool, text: impl Fn(u32) -> String) -> RecordedTraces {
+    let mut recorded = RecordedTraces::default();
     for at in 0..20 {
         recorded.run(failed(at), &[("main", &text(at))]);
     }
@@ -37,24 +26,24 @@ fn runs(failed: impl Fn(u32) -> bool, text: impl Fn(u32) -> String) -> Recorded 
 }
 
 #[test]
-fn what_merely_varies_is_not_blamed() {
+fn random_values_are_not_blamed() {
     let found =
         runs(|at| at % 4 == 1, |at| format!("t:1 id='{:x}' now={} t:2 n={}", at * 40503, 1000 + at, at * 7 % 20));
     assert_eq!(words_of(&found), [""; 0]);
 }
 
 #[test]
-fn a_clock_is_not_blamed_because_the_last_runs_failed() {
+fn a_clock_is_not_blamed_because_late_runs_failed() {
     let late = runs(|at| at >= 14, |at| format!("t:1 now={} t:2", 1_000_000 + at * 3));
     assert_eq!(words_of(&late), [""; 0]);
-    let seen = Runs::new(&late, &late.runs);
-    assert!(values(&seen).like_clocks);
+    let seen = AlignedRuns::new(&late, &late.runs);
+    assert!(value_candidates(&seen).like_clocks);
     let by_value = runs(|at| at * 7 % 20 >= 14, |at| format!("t:1 n={} t:2", at * 7 % 20));
     assert_eq!(words_of(&by_value), ["n ≥ 14"]);
 }
 
 #[test]
-fn the_same_as_before_or_not() {
+fn comparison_with_the_previous_occurrence_is_found() {
     let ticks =
         runs(|at| at % 3 == 0, |at| format!("t:1 tick={} t:2 t:1 tick={} t:3", at * 5, at * 5 + u32::from(at % 3 > 0)));
     assert!(words_of(&ticks).contains(&"tick the 2nd time is the same as before".to_owned()), "{:?}", words_of(&ticks));
@@ -70,11 +59,11 @@ fn the_same_as_before_or_not() {
 }
 
 #[test]
-fn one_of_several_draws_that_is_too_large() {
+fn one_large_draw_of_several_is_found() {
     let draws = runs(
         |at| at % 3 == 0,
         |at| {
-            let other = |time: u32| Dice(u64::from(at * 4 + time)).below(90);
+            let other = |time: u32| SeededRng(u64::from(at * 4 + time)).below(90);
             let draw = |time: u32| if at % 3 == 0 && time == at % 4 { 95 } else { other(time) };
             (0..4).map(|time| format!("t:1 draw={} ", draw(time))).collect()
         },
@@ -83,7 +72,7 @@ fn one_of_several_draws_that_is_too_large() {
 }
 
 #[test]
-fn lengths_and_first_items() {
+fn lengths_and_first_items_are_found() {
     let lengths = runs(
         |at| at % 3 == 0,
         |at| {
@@ -103,13 +92,13 @@ fn lengths_and_first_items() {
 }
 
 #[test]
-fn what_is_seen_first_goes_first() {
+fn the_value_seen_first_ranks_first() {
     let found = runs(|at| at % 3 == 0, |at| format!("t:1 returns={0} x={0} t:2", u32::from(at % 3 == 0)));
     assert_eq!(words_of(&found), ["what is returned ≥ 1", "x ≥ 1"]);
 }
 
 #[test]
-fn what_does_not_come_any_more_is_no_reason_at_its_last_time() {
+fn a_missing_later_occurrence_is_only_visible_at_the_end() {
     let found = runs(
         |at| at % 3 == 0,
         |at| match at % 3 {
@@ -121,28 +110,28 @@ fn what_does_not_come_any_more_is_no_reason_at_its_last_time() {
     assert_eq!(end.at[0], Some(3.0), "but only the end does so");
 }
 
-/// A run of a made-up test: a loop that turns now so and now so, and values of every kind. What decides is drawn at line 7.
-fn way(dice: &mut Dice, at: u64, decides: u64) -> String {
-    let mut text = format!("t:1 id='{:x}' now={} ", dice.below(1 << 40), 1_700_000 + at * 3 + dice.below(2));
-    for _ in 0..=dice.below(3) {
-        text += &format!("t:2 draw={} t:3 ready={} ", dice.below(1000), ["True", "False"][dice.below(2) as usize]);
+/// A run of a made-up test: loops and values of every kind that vary at random. Line 7 draws the
+/// value that decides.
+fn random_trace(rng: &mut SeededRng, at: usize, decides: usize) -> String {
+    let mut text = format!("t:1 id='{:x}' now={} ", rng.below(1 << 40), 1_700_000 + at * 3 + rng.below(2));
+    for _ in 0..=rng.below(3) {
+        text += &format!("t:2 draw={} t:3 ready={} ", rng.below(1000), ["True", "False"][rng.below(2)]);
     }
     let letters = ["a", "b", "c"];
-    let pick = |dice: &mut Dice| letters[dice.below(3) as usize];
-    text +=
-        &format!("t:4 names=['{}',_'{}'] t:5 n={} t:6 word='{}' ", pick(dice), pick(dice), dice.below(5), pick(dice));
-    text + &format!("t:7 cause={decides} t:8 other={} t:9", dice.below(100))
+    let pick = |rng: &mut SeededRng| letters[rng.below(3)];
+    text += &format!("t:4 names=['{}',_'{}'] t:5 n={} t:6 word='{}' ", pick(rng), pick(rng), rng.below(5), pick(rng));
+    text + &format!("t:7 cause={decides} t:8 other={} t:9", rng.below(100))
 }
 
 #[test]
-fn outcomes_that_have_to_do_with_nothing_are_hardly_ever_blamed_on_something() {
-    let (mut dice, mut wrong, trials) = (Dice(1), 0, 400);
+fn unrelated_outcomes_are_hardly_ever_blamed_on_a_value() {
+    let (mut rng, mut wrong, trials) = (SeededRng(1), 0, 400);
     for _ in 0..trials {
-        let mut recorded = Recorded::default();
-        let share = 1 + dice.below(5);
+        let mut recorded = RecordedTraces::default();
+        let share = 1 + rng.below(5);
         for at in 0..30 {
-            let (failed, decides) = (dice.below(10) < share, dice.below(100));
-            recorded.run(failed, &[("main", &way(&mut dice, at, decides))]);
+            let (failed, decides) = (rng.below(10) < share, rng.below(100));
+            recorded.run(failed, &[("main", &random_trace(&mut rng, at, decides))]);
         }
         wrong += u32::from(!blamed(&recorded).is_empty());
     }
@@ -150,14 +139,14 @@ fn outcomes_that_have_to_do_with_nothing_are_hardly_ever_blamed_on_something() {
 }
 
 #[test]
-fn what_was_planted_is_found() {
-    let (mut dice, mut found, trials) = (Dice(2), 0, 100);
+fn a_planted_cause_is_found() {
+    let (mut rng, mut found, trials) = (SeededRng(2), 0, 100);
     for trial in 0..trials {
-        let mut recorded = Recorded::default();
+        let mut recorded = RecordedTraces::default();
         for at in 0..40 {
-            let decides = dice.below(100);
+            let decides = rng.below(100);
             let failed = [decides >= 80, decides < 30, (40..60).contains(&decides)][trial % 3];
-            recorded.run(failed, &[("main", &way(&mut dice, at, decides))]);
+            recorded.run(failed, &[("main", &random_trace(&mut rng, at, decides))]);
         }
         found += usize::from(blamed(&recorded).first().is_some_and(|first| first.what.starts_with("cause ")));
     }
@@ -165,12 +154,12 @@ fn what_was_planted_is_found() {
 }
 
 #[test]
-fn what_is_in_it_and_what_is_not() {
+fn membership_of_an_item_is_found() {
     let sample = |at: u32| {
-        let mut dice = Dice(u64::from(at));
+        let mut rng = SeededRng(u64::from(at));
         let mut all = vec!["cup", "mug", "lamp", "pen", "rug", "tin"];
-        all.remove(dice.below(6) as usize);
-        all.remove(dice.below(5) as usize);
+        all.remove(rng.below(6));
+        all.remove(rng.below(5));
         all
     };
     let basket = |at: u32| format!("t:1 names=['{}'] t:2", sample(at).join("',_'"));
@@ -179,7 +168,7 @@ fn what_is_in_it_and_what_is_not() {
 }
 
 #[test]
-fn long_numbers_are_shown_short() {
+fn long_numbers_are_shortened() {
     assert_eq!(
         ["0.7027955196783342", "12", "0.25", "1e-09", "0.00012345678"].map(short),
         ["0.7028", "12", "0.25", "1e-09", "0.00012345678"]
@@ -187,8 +176,8 @@ fn long_numbers_are_shown_short() {
 }
 
 #[test]
-fn what_passing_runs_do_past_the_line_that_fails_is_not_blamed() {
-    // The test fails at its third line; who passes it calls the same function once more.
+fn values_beyond_the_failing_line_are_not_blamed() {
+    // The test fails at its third line; passing runs call the same function once more.
     let mut found = runs(
         |at| at % 3 == 0,
         |at| match at % 3 {
@@ -198,7 +187,7 @@ fn what_passing_runs_do_past_the_line_that_fails_is_not_blamed() {
     );
     found.raised(3);
     assert_eq!(words_of(&found), [""; 0]);
-    // What is called by that line itself may well be where it starts.
+    // Calls of that line itself may well be the start.
     let mut called = runs(
         |at| at % 3 == 0,
         |at| match at % 3 {

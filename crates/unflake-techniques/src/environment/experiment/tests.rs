@@ -1,10 +1,10 @@
 use proptest::prelude::*;
 use unflake_model::{Detail, EnvironmentId, Influence, Moment, Outcome as Ended, Purpose, SessionId, Test, Timestamp};
-use unflake_model::{Fact, FactId, Gap, OutputId, SuppressedNoise};
+use unflake_model::{Fact, FactId, Gap, LayerFacts, OutputId, SuppressedNoise};
 use unflake_model::{FactorDeclaration, FactorEffect, FactorPhrase, declare_factors};
 
 use super::*;
-use crate::order::order_cover::Chance;
+use crate::search::rng::SeededRng;
 
 const BASELINE: [&str; 4] = ["date=2026-11-15", "time-zone=UTC", "hash-seed=0", "random-seed=0"];
 const PLAN: [&str; 18] = [
@@ -70,7 +70,7 @@ fn asked() -> ExperimentConfig {
 }
 
 /// Whether it fails in a world; None: that cannot be brought about.
-type Fails<'a> = &'a dyn Fn(&Seen<'_>, &mut Chance) -> Option<bool>;
+type Fails<'a> = &'a dyn Fn(&Seen<'_>, &mut SeededRng) -> Option<bool>;
 
 /// A world as a test sees it.
 struct Seen<'a> {
@@ -136,13 +136,13 @@ struct Played {
 }
 
 fn play_until(asked: ExperimentConfig, fails: Fails, seed: u64, batches: usize) -> Played {
-    let mut experiment = Experiment::new(asked, Rc::new(RefCell::new(Lines)));
+    let mut experiment = Experiment::new(asked);
     let test = |id: &str| Test { id: id.into(), file: None, line: None, command: Vec::new() };
     let tests = vec![test("a"), test("t"), test("z")];
-    experiment.hear(&Observation::Listed { tests, deselected: 0, isolated: false });
-    let (mut chance, mut attempts, mut now) = (Chance(seed), Vec::new(), 0);
+    experiment.observe(&Observation::Listed { tests, deselected: 0, isolated: false }, Recordings::EMPTY);
+    let (mut chance, mut attempts, mut now) = (SeededRng(seed), Vec::new(), 0);
     for _ in 0..batches {
-        let sessions = experiment.ask();
+        let sessions = experiment.next_sessions(Recordings::EMPTY);
         if sessions.is_empty() {
             break;
         }
@@ -152,7 +152,10 @@ fn play_until(asked: ExperimentConfig, fails: Fails, seed: u64, batches: usize) 
                 Seen { factors: &world, anew: session.place == unflake_model::Placement::Fresh(Isolation::Process) };
             let Some(failed) = fails(&seen, &mut chance) else {
                 let why = Some("cannot be set here".to_owned());
-                experiment.hear(&Observation::SessionEnded { session: session.id, left: session.tests, why });
+                experiment.observe(
+                    &Observation::SessionEnded { session: session.id, left: session.tests, why },
+                    Recordings::EMPTY,
+                );
                 continue;
             };
             for test in &session.tests {
@@ -162,12 +165,15 @@ fn play_until(asked: ExperimentConfig, fails: Fails, seed: u64, batches: usize) 
                 if test.as_str() == "t" {
                     attempts.push((world.clone(), attempt.clone()));
                 }
-                experiment.hear(&Observation::Attempted(attempt));
+                experiment.observe(&Observation::Attempted(attempt), Recordings::EMPTY);
             }
-            experiment.hear(&Observation::SessionEnded { session: session.id, left: Vec::new(), why: None });
+            experiment.observe(
+                &Observation::SessionEnded { session: session.id, left: Vec::new(), why: None },
+                Recordings::EMPTY,
+            );
         }
     }
-    Played { found: experiment.findings(), attempts }
+    Played { found: experiment.findings(Recordings { layers: &Lines, ..Recordings::EMPTY }), attempts }
 }
 
 fn attempt(test: &TestId, session: SessionId, outcome: Ended, now: i64) -> Attempt {
@@ -236,7 +242,7 @@ fn days_that_come_again_are_named() {
 
 #[test]
 fn a_test_that_has_expired_fails_at_the_baseline() {
-    let expired = |seen: &Seen, _: &mut Chance| Some(seen.number(FactorKind::Date) >= date("2026-11-01T00:00:00"));
+    let expired = |seen: &Seen, _: &mut SeededRng| Some(seen.number(FactorKind::Date) >= date("2026-11-01T00:00:00"));
     let mut asked = asked();
     asked.plan.push(factors("date=2026-10-01"));
     let found = play_until(asked, &expired, 7, usize::MAX).found;
@@ -298,7 +304,7 @@ fn two_factors_may_do_it_together() {
 fn of_many_variables_the_one_that_matters_is_named() {
     let mut asked = asked();
     asked.plan.push(factors("variable=A variable=LANGUAGE variable=B variable=C"));
-    let fails = |seen: &Seen, _: &mut Chance| Some(seen.is("variable=LANGUAGE"));
+    let fails = |seen: &Seen, _: &mut SeededRng| Some(seen.is("variable=LANGUAGE"));
     let found = play_until(asked, &fails, 7, usize::MAX).found;
     assert_eq!(found.len(), 1);
     assert!(found[0].sentence.starts_with("fails without the variable LANGUAGE (6 of 6"), "{}", found[0].sentence);
@@ -341,7 +347,7 @@ fn the_budget_is_kept() {
 
 #[test]
 fn an_experiment_that_was_stopped_goes_on_where_it_was() {
-    let fails = |seen: &Seen, _: &mut Chance| Some(seen.number(FactorKind::Load) >= 6.0);
+    let fails = |seen: &Seen, _: &mut SeededRng| Some(seen.number(FactorKind::Load) >= 6.0);
     let whole = play_until(asked(), &fails, 7, usize::MAX);
     for batches in [0, 1, 2, 3, 5, 8] {
         let known = play_until(asked(), &fails, 7, batches).attempts;
@@ -354,7 +360,7 @@ fn an_experiment_that_was_stopped_goes_on_where_it_was() {
 
 /// In how many of a hundred experiments with a test that fails by chance alone something is blamed.
 fn blamed(percent: usize) -> usize {
-    let by_chance = |_: &Seen, chance: &mut Chance| Some(chance.below(100) < percent);
+    let by_chance = |_: &Seen, chance: &mut SeededRng| Some(chance.below(100) < percent);
     let blames = |seed: u64| {
         play_until(asked(), &by_chance, seed * 7919 + 1, usize::MAX).found.iter().any(|one| of(one).kind != "none")
     };
@@ -374,7 +380,7 @@ proptest! {
 
     #[test]
     fn one_setting_that_does_it_is_found_and_no_other(at in 0..PLAN.len(), seed in any::<u64>()) {
-        let fails = |seen: &Seen, _: &mut Chance| Some(seen.is(PLAN[at]));
+        let fails = |seen: &Seen, _: &mut SeededRng| Some(seen.is(PLAN[at]));
         let found = play_until(asked(), &fails, seed, usize::MAX).found;
         let kind = PLAN[at].split('=').next().unwrap();
         prop_assert_eq!(found.iter().map(|one| of(one).kind.as_str()).collect::<Vec<_>>(), vec![kind]);
@@ -383,7 +389,7 @@ proptest! {
 
 #[test]
 fn what_fails_half_of_the_time_by_itself_is_not_blamed_on_what_was_set_with_it() {
-    let half = |seen: &Seen, chance: &mut Chance| Some(seen.is("network=off") && chance.below(2) == 0);
+    let half = |seen: &Seen, chance: &mut SeededRng| Some(seen.is("network=off") && chance.below(2) == 0);
     let several = |seed: &u64| {
         let found = play_until(asked(), &half, *seed, usize::MAX).found;
         found.iter().any(|finding| of(finding).setting.len() > 1)

@@ -1,10 +1,12 @@
-use unflake_model::{Detail, EnvironmentId, LeakKind, Nio as Twice};
+use unflake_model::{Detail, EnvironmentId, LeakKind, Nio as NioDetail};
 
 use super::*;
-use crate::search::scheduler::Heard;
-use crate::simulation::simulated_suite::{Sim, State, World, brittle, named, polluter, victim};
+use crate::search::scheduler::AttemptSummary;
+use crate::simulation::simulated_suite::{
+    SharedState, SimulatedSuite, SimulatedTest, brittle, named, polluter, victim,
+};
 
-fn doubling() -> NioConfig {
+fn config() -> NioConfig {
     NioConfig {
         mode: NioMode::IsolatedMethod,
         only: None,
@@ -16,50 +18,50 @@ fn doubling() -> NioConfig {
     }
 }
 
-fn play(world: &mut World, doubling: NioConfig) -> Vec<Finding> {
-    let mut nio = Nio::new(doubling);
-    world.play(&mut nio);
-    nio.findings()
+fn run_nio(suite: &mut SimulatedSuite, config: NioConfig) -> Vec<Finding> {
+    let mut nio = Nio::new(config);
+    suite.run(&mut nio);
+    nio.findings(Recordings::EMPTY)
 }
 
-fn twice(finding: &Finding) -> &Twice {
+fn nio_detail(finding: &Finding) -> &NioDetail {
     match &finding.detail {
-        Detail::Nio(twice) => twice,
+        Detail::Nio(detail) => detail,
         other => panic!("{other:?}"),
     }
 }
 
 /// Pollutes itself.
-fn nio(cell: &str) -> Sim {
-    Sim { writes: polluter(cell).writes, ..victim(&[cell]) }
+fn nio(cell: &str) -> SimulatedTest {
+    SimulatedTest { writes: polluter(cell).writes, ..victim(&[cell]) }
 }
 
-/// Sets its own state up, too late.
-fn needs_itself(cell: &str) -> Sim {
-    Sim { writes: polluter(cell).writes, ..brittle(&[cell]) }
+/// Sets its own state up too late.
+fn needs_itself(cell: &str) -> SimulatedTest {
+    SimulatedTest { writes: polluter(cell).writes, ..brittle(&[cell]) }
 }
 
-fn broken() -> Sim {
-    Sim { fails: Some(Box::new(|_| true)), ..Sim::default() }
+fn broken() -> SimulatedTest {
+    SimulatedTest { fails_if: Some(Box::new(|_| true)), ..SimulatedTest::default() }
 }
 
 #[test]
-fn each_kind_is_told_apart() {
+fn every_kind_is_classified() {
     let special = vec![
         (1, nio("x")),
         (2, needs_itself("y")),
         (3, broken()),
-        (4, Sim { fails_anyway: 50, ..Sim::default() }),
-        (5, Sim { skips: true, ..Sim::default() }),
-        (6, Sim { dies: true, ..Sim::default() }),
+        (4, SimulatedTest { random_percent: 50, ..SimulatedTest::default() }),
+        (5, SimulatedTest { skips: true, ..SimulatedTest::default() }),
+        (6, SimulatedTest { crashes: true, ..SimulatedTest::default() }),
     ];
-    let findings = play(&mut World::new(9, special), doubling());
-    let told: Vec<(&str, NioKind, &str)> = findings
+    let findings = run_nio(&mut SimulatedSuite::new(9, special), config());
+    let found: Vec<(&str, NioKind, &str)> = findings
         .iter()
-        .map(|finding| (finding.test.as_str(), twice(finding).kind, finding.sentence.as_str()))
+        .map(|finding| (finding.test.as_str(), nio_detail(finding).kind, finding.sentence.as_str()))
         .collect();
     assert_eq!(
-        told,
+        found,
         [
             (
                 "t1",
@@ -72,114 +74,118 @@ fn each_kind_is_told_apart() {
             ("t6", NioKind::Broken, "fails whenever it runs (4 times twice, 6 times alone)"),
         ]
     );
-    assert!(twice(&findings[0]).second_failure.is_some());
+    assert!(nio_detail(&findings[0]).second_failure.is_some());
     assert_eq!(findings[0].replay, [named(1), named(1)]);
 }
 
 #[test]
-fn chance_is_never_called_idempotent_or_not() {
-    let mut told = 0;
+fn random_failures_are_never_classified_as_nio_or_brittle() {
+    let mut found = 0;
     for percent in [10, 30, 50, 70, 90] {
-        let special = (0..40).map(|at| (at, Sim { fails_anyway: percent, ..Sim::default() })).collect();
-        for finding in play(&mut World::new(40, special), doubling()) {
-            told += 1;
-            let kind = twice(&finding).kind;
+        let special =
+            (0..40).map(|at| (at, SimulatedTest { random_percent: percent, ..SimulatedTest::default() })).collect();
+        for finding in run_nio(&mut SimulatedSuite::new(40, special), config()) {
+            found += 1;
+            let kind = nio_detail(&finding).kind;
             assert!(kind != NioKind::Nio && kind != NioKind::Brittle, "{percent} %: {}", finding.sentence);
         }
     }
-    assert!(told > 100, "{told}");
+    assert!(found > 100, "{found}");
 }
 
 #[test]
-fn one_fork_a_test_and_more_only_where_something_is_wrong() {
-    let mut world = World::new(1000, vec![(500, nio("x"))]);
-    assert_eq!(play(&mut world, doubling()).len(), 1);
-    assert_eq!((world.executions, world.forks), (2000 + 3 * 2 + 3, 1000 + 6));
+fn a_test_costs_one_fork_unless_it_is_suspected() {
+    let mut suite = SimulatedSuite::new(1000, vec![(500, nio("x"))]);
+    assert_eq!(run_nio(&mut suite, config()).len(), 1);
+    assert_eq!((suite.executions, suite.forks), (2000 + 3 * 2 + 3, 1000 + 6));
 }
 
 #[test]
 fn a_test_that_passed_in_the_suite_is_brittle_and_not_broken() {
-    let mut suite = World::new(2, vec![(0, polluter("x")), (1, brittle(&["x"]))]);
-    let mut inquiry = Nio::new(doubling());
-    inquiry.book.borrow_mut().passed_in_suite.insert(named(1));
-    suite.play(&mut inquiry);
-    assert_eq!(twice(&inquiry.findings()[0]).kind, NioKind::Brittle);
-    assert_eq!(inquiry.findings()[0].sentence, "fails alone (4 of 4), though it passed in the suite");
+    let mut suite = SimulatedSuite::new(2, vec![(0, polluter("x")), (1, brittle(&["x"]))]);
+    let mut technique = Nio::new(config());
+    technique.progress.borrow_mut().passed_in_suite.insert(named(1));
+    suite.run(&mut technique);
+    assert_eq!(nio_detail(&technique.findings(Recordings::EMPTY)[0]).kind, NioKind::Brittle);
+    assert_eq!(
+        technique.findings(Recordings::EMPTY)[0].sentence,
+        "fails alone (4 of 4), though it passed in the suite"
+    );
 }
 
 #[test]
-fn groups_share_an_environment_and_a_suspicion_is_repeated_alone() {
+fn groups_share_an_environment_and_suspicions_are_repeated_alone() {
     for mode in [NioMode::IsolatedClass, NioMode::EntireSuite] {
         // t2 fails in company because of t0, both times; t1 pollutes itself.
         let special = vec![(0, polluter("x")), (1, nio("y")), (2, victim(&["x"]))];
         let class_of = |test: &str| if test == "t3" { "b" } else { "a" };
-        let mut world = World::new(4, special);
-        let findings = play(&mut world, NioConfig { mode, class_of, ..doubling() });
+        let mut suite = SimulatedSuite::new(4, special);
+        let findings = run_nio(&mut suite, NioConfig { mode, class_of, ..config() });
         assert_eq!(findings[0].test, named(1));
-        assert_eq!((twice(&findings[0]).kind, twice(&findings[0]).mode), (NioKind::Nio, mode));
+        assert_eq!((nio_detail(&findings[0]).kind, nio_detail(&findings[0]).mode), (NioKind::Nio, mode));
         assert_eq!(findings[0].replay, [named(1), named(1)]);
         assert_eq!(findings.len(), 1, "{findings:#?}");
     }
 }
 
 #[test]
-fn what_a_test_does_alone_counts_more_than_what_it_does_in_company() {
-    // In company it fails both times, because of t0; alone it passes and then fails, by its own doing.
-    let both = Sim { writes: polluter("x").writes, ..victim(&["x"]) };
+fn behaviour_alone_outweighs_behaviour_in_company() {
+    // In company it fails both times because of t0; alone it passes and then fails by itself.
+    let both = SimulatedTest { writes: polluter("x").writes, ..victim(&["x"]) };
     let special = vec![(0, polluter("x")), (1, both)];
-    let findings = play(&mut World::new(2, special), NioConfig { mode: NioMode::EntireSuite, ..doubling() });
+    let findings = run_nio(&mut SimulatedSuite::new(2, special), NioConfig { mode: NioMode::EntireSuite, ..config() });
     assert_eq!(findings.len(), 1);
-    assert_eq!((findings[0].test.as_str(), twice(&findings[0]).kind), ("t1", NioKind::Nio));
-    assert_eq!(twice(&findings[0]).evidence.tried, 3);
+    assert_eq!((findings[0].test.as_str(), nio_detail(&findings[0]).kind), ("t1", NioKind::Nio));
+    assert_eq!(nio_detail(&findings[0]).evidence.tried, 3);
 }
 
 #[test]
-fn a_process_that_died_shows_no_second_run() {
-    let heard = |environment, outcome| Heard {
+fn a_crashed_process_shows_no_second_run() {
+    let attempt = |environment, outcome| AttemptSummary {
         test: named(0),
         environment: EnvironmentId(environment),
         origin: Isolation::Fork,
         outcome,
         failure: None,
         seconds: 0.0,
-        number: 0,
+        index: 0,
     };
-    let check = |attempts: Vec<Heard>, expected| assert_eq!(last_two(&attempts), expected);
+    let check = |attempts: Vec<AttemptSummary>, expected| assert_eq!(last_two(&attempts), expected);
     let (passed, died) = (Outcome::Passed, Outcome::TimedOut);
-    check(vec![heard(1, passed), heard(1, died)], Some((passed, died)));
-    check(vec![heard(1, died), heard(2, passed)], Some((died, died)));
-    check(vec![heard(1, passed), heard(2, passed)], None);
-    check(vec![heard(1, died)], Some((died, died)));
+    check(vec![attempt(1, passed), attempt(1, died)], Some((passed, died)));
+    check(vec![attempt(1, died), attempt(2, passed)], Some((died, died)));
+    check(vec![attempt(1, passed), attempt(2, passed)], None);
+    check(vec![attempt(1, died)], Some((died, died)));
     check(Vec::new(), None);
 }
 
 #[test]
-fn one_other_outcome_alone_makes_it_a_matter_of_chance() {
-    let mut case = Case::new(&named(0), (Outcome::Passed, Outcome::Failed), vec![named(0), named(0)]);
-    case.alone = vec![Outcome::Passed; 3];
-    assert_eq!(case.kind(&Book::default()), Some(NioKind::Nio));
-    case.alone[1] = Outcome::Failed;
-    assert_eq!(case.kind(&Book::default()), Some(NioKind::NonDeterministic));
+fn one_deviation_alone_makes_it_non_deterministic() {
+    let mut suspect = NioSuspect::new(&named(0), (Outcome::Passed, Outcome::Failed), vec![named(0), named(0)]);
+    suspect.alone = vec![Outcome::Passed; 3];
+    assert_eq!(suspect.kind(&NioProgress::default()), Some(NioKind::Nio));
+    suspect.alone[1] = Outcome::Failed;
+    assert_eq!(suspect.kind(&NioProgress::default()), Some(NioKind::NonDeterministic));
 }
 
 #[test]
-fn only_what_is_wanted_is_run() {
-    let mut inquiry = Nio::new(NioConfig { only: Some(vec!["t1".to_owned(), "x".to_owned()]), ..doubling() });
-    let mut world = World::new(30, Vec::new());
-    world.play(&mut inquiry);
-    assert_eq!((world.executions, inquiry.nobody()), (2, vec!["x".to_owned()]));
+fn only_requested_tests_are_run() {
+    let mut technique = Nio::new(NioConfig { only: Some(vec!["t1".to_owned(), "x".to_owned()]), ..config() });
+    let mut suite = SimulatedSuite::new(30, Vec::new());
+    suite.run(&mut technique);
+    assert_eq!((suite.executions, technique.unmatched_names()), (2, vec!["x".to_owned()]));
 }
 
 #[test]
-fn what_fails_twice_only_after_others_is_told_with_them() {
-    let counts = |state: &mut State| *state.entry("n".to_owned()).or_default() += 1;
-    let full = |state: &State| state.get("n").is_some_and(|n| *n >= 3);
-    let counting = || Sim { writes: Some(Box::new(counts)), ..Sim::default() };
-    let special = vec![(0, counting()), (1, Sim { fails: Some(Box::new(full)), ..counting() })];
-    let doubling = NioConfig { mode: NioMode::EntireSuite, ..doubling() };
-    let findings = play(&mut World::new(2, special), doubling);
+fn nio_that_needs_other_tests_is_reported_with_them() {
+    let counts = |state: &mut SharedState| *state.entry("n".to_owned()).or_default() += 1;
+    let full = |state: &SharedState| state.get("n").is_some_and(|n| *n >= 3);
+    let counting = || SimulatedTest { writes: Some(Box::new(counts)), ..SimulatedTest::default() };
+    let special = vec![(0, counting()), (1, SimulatedTest { fails_if: Some(Box::new(full)), ..counting() })];
+    let config = NioConfig { mode: NioMode::EntireSuite, ..config() };
+    let findings = run_nio(&mut SimulatedSuite::new(2, special), config);
     assert_eq!(findings.len(), 1);
-    assert_eq!(twice(&findings[0]).kind, NioKind::Nio);
+    assert_eq!(nio_detail(&findings[0]).kind, NioKind::Nio);
     assert_eq!(findings[0].replay, [named(0), named(0), named(1), named(1)]);
     assert_eq!(
         findings[0].sentence,
@@ -188,31 +194,32 @@ fn what_fails_twice_only_after_others_is_told_with_them() {
 }
 
 #[test]
-fn where_every_test_has_its_own_process_nobody_knows() {
-    let mut inquiry = Nio::new(doubling());
-    let mut world = World::new(3, vec![(1, nio("x")), (2, Sim { skips: true, ..Sim::default() })]);
-    world.isolated = true;
-    world.play(&mut inquiry);
-    assert!(inquiry.findings().is_empty());
-    assert_eq!(inquiry.untried(), [named(0), named(1)]);
+fn isolated_runners_leave_tests_untried() {
+    let mut technique = Nio::new(config());
+    let mut suite =
+        SimulatedSuite::new(3, vec![(1, nio("x")), (2, SimulatedTest { skips: true, ..SimulatedTest::default() })]);
+    suite.isolated = true;
+    suite.run(&mut technique);
+    assert!(technique.findings(Recordings::EMPTY).is_empty());
+    assert_eq!(technique.untried(), [named(0), named(1)]);
 }
 
 #[test]
-fn a_run_that_is_cut_short_says_that_nothing_is_confirmed() {
-    let mut inquiry = Nio::new(doubling());
-    let mut world = World::new(3, vec![(1, nio("x"))]);
-    world.list(&mut inquiry);
-    world.batch(&mut inquiry);
+fn an_interrupted_run_reports_unconfirmed_findings() {
+    let mut technique = Nio::new(config());
+    let mut suite = SimulatedSuite::new(3, vec![(1, nio("x"))]);
+    suite.list(&mut technique);
+    suite.batch(&mut technique);
     assert_eq!(
-        inquiry.findings()[0].sentence,
+        technique.findings(Recordings::EMPTY)[0].sentence,
         "passes once and fails when it is run again in the same process (1 of 1); not confirmed: the run ended before it was repeated"
     );
 }
 
 #[test]
-fn the_state_that_the_first_run_leaves_is_proven() {
-    let mut world = World::new(3, vec![(1, nio("shop.cache"))]);
-    let findings = play(&mut world, NioConfig { state: true, ..doubling() });
+fn the_state_leaked_by_the_first_run_is_proven() {
+    let mut suite = SimulatedSuite::new(3, vec![(1, nio("shop.cache"))]);
+    let findings = run_nio(&mut suite, NioConfig { state: true, ..config() });
     let [_, state] = &findings[..] else { panic!("{findings:#?}") };
     let Detail::State(leak) = &state.detail else { panic!("{state:#?}") };
     assert_eq!((leak.kind, leak.cells[0].path.as_str()), (LeakKind::Proven, "shop.cache"));
@@ -222,27 +229,32 @@ fn the_state_that_the_first_run_leaves_is_proven() {
     );
 }
 
-/// The tear-down of a class says that not all of its tests have run.
+/// The tear-down of a class complains that not all of its tests have run.
 #[test]
-fn what_fails_after_the_last_test_is_no_matter_of_running_it_twice() {
+fn failing_shared_tear_down_is_not_nio() {
     use Outcome::{Failed, Passed};
-    let mut case = Case::new(&named(1), (Passed, Failed), vec![named(1), named(1)]);
-    case.twice.extend([(Passed, Failed); 3]);
-    case.alone = vec![Failed; 3];
-    let mut book = Book { over: true, ..Book::default() };
-    let told = |case: &Case, book: &Book| (case.kind(book).unwrap(), case.findings(book).remove(0).sentence);
-    let why = "it is what follows the last test, such as a tear-down of their class, that fails";
-    let (kind, sentence) = told(&case, &book);
+    let mut suspect = NioSuspect::new(&named(1), (Passed, Failed), vec![named(1), named(1)]);
+    suspect.twice.extend([(Passed, Failed); 3]);
+    suspect.alone = vec![Failed; 3];
+    let mut progress = NioProgress { over: true, ..NioProgress::default() };
+    let classified = |suspect: &NioSuspect, progress: &NioProgress| {
+        (suspect.kind(progress).unwrap(), suspect.findings(progress).remove(0).sentence)
+    };
+    let reason = "it is what follows the last test, such as a tear-down of their class, that fails";
+    let (kind, sentence) = classified(&suspect, &progress);
     assert_eq!(
         (kind, sentence),
-        (NioKind::Broken, format!("fails whenever it is the last to run (4 times after itself, 3 times alone); {why}"))
+        (
+            NioKind::Broken,
+            format!("fails whenever it is the last to run (4 times after itself, 3 times alone); {reason}")
+        )
     );
-    book.passed_in_suite.insert(named(1));
-    let (kind, sentence) = told(&case, &book);
+    progress.passed_in_suite.insert(named(1));
+    let (kind, sentence) = classified(&suspect, &progress);
     assert_eq!(
         (kind, sentence),
-        (NioKind::Brittle, format!("fails alone (3 of 3), though it passed in the suite; {why}"))
+        (NioKind::Brittle, format!("fails alone (3 of 3), though it passed in the suite; {reason}"))
     );
-    case.alone.push(Passed);
-    assert_eq!(case.kind(&book), Some(NioKind::NonDeterministic));
+    suspect.alone.push(Passed);
+    assert_eq!(suspect.kind(&progress), Some(NioKind::NonDeterministic));
 }

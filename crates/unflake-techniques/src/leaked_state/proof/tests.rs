@@ -1,60 +1,63 @@
 use super::*;
-use crate::order::order_cover::Chance;
-use crate::simulation::simulated_suite::{Sim, State, World, brittle, named, polluter, victim};
+use crate::search::rng::SeededRng;
+use crate::simulation::failure;
+use crate::simulation::simulated_suite::{
+    SharedState, SimulatedSuite, SimulatedTest, brittle, named, polluter, victim,
+};
 
-/// What is found of the last test of a world, after all the others.
-fn found(world: &mut World, turned: Turned) -> Conclusion {
-    let mut after = world.order.clone();
+/// Conclusion on the last test of a suite after all others.
+fn prove(suite: &mut SimulatedSuite, expected: ExpectedChange) -> StateConclusion {
+    let mut after = suite.order.clone();
     let test = after.pop().expect("there are tests");
-    let found = world.search(async move |desk| state(&desk, &after, &test, &turned).await);
-    found.expect("somebody can look")
+    let found = suite.search(async move |scheduler| prove_leak(&scheduler, &after, &test, &expected).await);
+    found.expect("the state can be inspected")
 }
 
-fn paths(conclusion: &Conclusion) -> Vec<&str> {
+fn paths(conclusion: &StateConclusion) -> Vec<&str> {
     conclusion.leak.cells.iter().map(|cell| cell.path.as_str()).collect()
 }
 
-fn sentence(conclusion: &Conclusion) -> String {
+fn sentence(conclusion: &StateConclusion) -> String {
     conclusion.sentence(&named(1))
 }
 
-/// Writes as many cells as wanted, of which few matter.
-fn writes(cells: Vec<String>) -> Sim {
-    Sim {
+/// Writes many cells of which few matter.
+fn writes(cells: Vec<String>) -> SimulatedTest {
+    SimulatedTest {
         writes: Some(Box::new(move |state| cells.iter().for_each(|cell| _ = state.insert(cell.clone(), 1)))),
-        ..Sim::default()
+        ..SimulatedTest::default()
     }
 }
 
 #[test]
-fn the_one_cell_that_matters_is_proven_and_its_line_told() {
+fn the_one_relevant_cell_is_proven_with_its_source_line() {
     let cells = (0..100).map(|at| format!("c{at}")).collect();
-    let mut world = World::new(2, vec![(0, writes(cells)), (1, victim(&["c42"]))]);
-    let found = found(&mut world, Turned::Passes);
+    let mut suite = SimulatedSuite::new(2, vec![(0, writes(cells)), (1, victim(&["c42"]))]);
+    let found = prove(&mut suite, ExpectedChange::Passes);
     assert_eq!((found.leak.kind, paths(&found)), (LeakKind::Proven, vec!["c42"]));
     assert_eq!(found.leak.cells[0].written.as_ref().map(|at| at.line), Some(7));
     assert_eq!(
         sentence(&found),
         "fails because t0 leaves c42 behind (written at c42.py:7): with it put back passes (3 of 3), without fails (3 of 3); reset it in a fixture or in the tear-down of t0"
     );
-    assert!(world.forks < 60, "{}", world.forks);
+    assert!(suite.forks < 60, "{}", suite.forks);
 }
 
 #[test]
-fn cells_that_matter_together_are_told_together() {
-    // It passes only if neither is there.
-    let fails = |state: &State| state.contains_key("c3") || state.contains_key("c17");
+fn cells_that_matter_together_are_reported_together() {
+    // It passes only if neither cell is set.
+    let fails = |state: &SharedState| state.contains_key("c3") || state.contains_key("c17");
     let cells = (0..20).map(|at| format!("c{at}")).collect();
-    let either = Sim { fails: Some(Box::new(fails)), ..Sim::default() };
-    let found = found(&mut World::new(2, vec![(0, writes(cells)), (1, either)]), Turned::Passes);
+    let either = SimulatedTest { fails_if: Some(Box::new(fails)), ..SimulatedTest::default() };
+    let found = prove(&mut SimulatedSuite::new(2, vec![(0, writes(cells)), (1, either)]), ExpectedChange::Passes);
     assert_eq!((found.leak.kind, paths(&found)), (LeakKind::Proven, vec!["c17", "c3"]));
     assert!(sentence(&found).contains("leaves c17 and c3 behind"), "{}", sentence(&found));
 }
 
 #[test]
-fn several_tests_are_named_together() {
+fn several_polluters_are_named_together() {
     let special = vec![(0, polluter("a")), (1, polluter("b")), (2, victim(&["a", "b"]))];
-    let found = found(&mut World::new(3, special), Turned::Passes);
+    let found = prove(&mut SimulatedSuite::new(3, special), ExpectedChange::Passes);
     assert_eq!(found.leak.after, [named(0), named(1)]);
     assert_eq!(
         found.sentence(&named(2)),
@@ -63,32 +66,26 @@ fn several_tests_are_named_together() {
 }
 
 #[test]
-fn a_brittle_fails_again_without_what_others_set_up() {
-    let mut world = World::new(2, vec![(0, writes(vec!["a".to_owned(), "b".to_owned()])), (1, brittle(&["b"]))]);
-    let failure = Failure {
-        phase: unflake_model::Phase::Call,
-        kind: "AssertionError".to_owned(),
-        message: String::new(),
-        trace: String::new(),
-        file: None,
-        line: None,
-    };
-    let conclusion = found(&mut world, Turned::Fails(Outcome::Failed, Some(failure.clone())));
+fn a_brittle_test_fails_again_when_its_state_is_removed() {
+    let mut suite =
+        SimulatedSuite::new(2, vec![(0, writes(vec!["a".to_owned(), "b".to_owned()])), (1, brittle(&["b"]))]);
+    let alone = Some(failure("AssertionError"));
+    let conclusion = prove(&mut suite, ExpectedChange::Fails(Outcome::Failed, alone));
     assert_eq!((conclusion.leak.kind, paths(&conclusion)), (LeakKind::Proven, vec!["b"]));
     assert!(sentence(&conclusion).ends_with("; set it up in a fixture of this test"), "{}", sentence(&conclusion));
     // Another failure than the one alone proves nothing.
-    let other = Failure { kind: "KeyError".to_owned(), ..failure };
-    let mut world = World::new(2, vec![(0, polluter("b")), (1, brittle(&["b"]))]);
-    assert_eq!(found(&mut world, Turned::Fails(Outcome::Failed, Some(other))).leak.kind, LeakKind::Suspected);
+    let other = Some(failure("KeyError"));
+    let mut suite = SimulatedSuite::new(2, vec![(0, polluter("b")), (1, brittle(&["b"]))]);
+    assert_eq!(prove(&mut suite, ExpectedChange::Fails(Outcome::Failed, other)).leak.kind, LeakKind::Suspected);
 }
 
 #[test]
-fn what_cannot_be_put_back_is_suspected() {
+fn unrestorable_state_is_only_suspected() {
     for known_before in [true, false] {
         let cells = vec!["a".to_owned(), "b".to_owned(), "c".to_owned()];
-        let mut world = World::new(2, vec![(0, writes(cells)), (1, victim(&["b"]))]);
-        world.fixed.insert("b".to_owned(), known_before);
-        let found = found(&mut world, Turned::Passes);
+        let mut suite = SimulatedSuite::new(2, vec![(0, writes(cells)), (1, victim(&["b"]))]);
+        suite.unrestorable.insert("b".to_owned(), known_before);
+        let found = prove(&mut suite, ExpectedChange::Passes);
         assert_eq!((found.leak.kind, paths(&found)), (LeakKind::Suspected, vec!["b"]));
         assert_eq!(found.leak.cells[0].fixed.as_deref(), Some("it is bolted down"));
         assert_eq!(
@@ -99,19 +96,22 @@ fn what_cannot_be_put_back_is_suspected() {
 }
 
 #[test]
-fn what_cannot_be_put_back_and_does_not_matter_is_no_obstacle() {
-    let mut world = World::new(2, vec![(0, writes(vec!["a".to_owned(), "b".to_owned()])), (1, victim(&["b"]))]);
-    world.fixed.insert("a".to_owned(), false);
-    let found = found(&mut world, Turned::Passes);
+fn unrestorable_but_irrelevant_state_does_not_prevent_a_proof() {
+    let mut suite =
+        SimulatedSuite::new(2, vec![(0, writes(vec!["a".to_owned(), "b".to_owned()])), (1, victim(&["b"]))]);
+    suite.unrestorable.insert("a".to_owned(), false);
+    let found = prove(&mut suite, ExpectedChange::Passes);
     assert_eq!((found.leak.kind, paths(&found)), (LeakKind::Proven, vec!["b"]));
 }
 
 #[test]
-fn what_was_put_back_in_vain_is_not_blamed() {
-    // It fails for a reason that nobody sees.
-    let mut world =
-        World::new(2, vec![(0, polluter("a")), (1, Sim { fails: Some(Box::new(|_| true)), ..Sim::default() })]);
-    let found = found(&mut world, Turned::Passes);
+fn state_restored_without_effect_is_not_blamed() {
+    // It fails for a reason that is not visible.
+    let mut suite = SimulatedSuite::new(
+        2,
+        vec![(0, polluter("a")), (1, SimulatedTest { fails_if: Some(Box::new(|_| true)), ..SimulatedTest::default() })],
+    );
+    let found = prove(&mut suite, ExpectedChange::Passes);
     assert_eq!((found.leak.kind, paths(&found)), (LeakKind::Suspected, vec![]));
     assert_eq!(
         sentence(&found),
@@ -120,42 +120,42 @@ fn what_was_put_back_in_vain_is_not_blamed() {
 }
 
 #[test]
-fn a_test_that_bears_it_shows_nothing() {
-    let found = found(&mut World::new(2, vec![(0, polluter("a"))]), Turned::Passes);
+fn a_test_that_tolerates_the_state_proves_nothing() {
+    let found = prove(&mut SimulatedSuite::new(2, vec![(0, polluter("a"))]), ExpectedChange::Passes);
     assert_eq!(found.leak.kind, LeakKind::Suspected);
     assert!(sentence(&found).ends_with("not proven: it ended otherwise in a copy of the process"));
 }
 
 #[test]
-fn chance_proves_nothing() {
+fn random_failures_prove_nothing() {
     for seed in 0..20 {
-        let noisy = Sim { fails_anyway: 50, ..Sim::default() };
-        let mut world = World::new(2, vec![(0, polluter("a")), (1, noisy)]);
-        world.chance = Chance(seed);
-        assert_eq!(found(&mut world, Turned::Passes).leak.kind, LeakKind::Suspected, "seed {seed}");
+        let noisy = SimulatedTest { random_percent: 50, ..SimulatedTest::default() };
+        let mut suite = SimulatedSuite::new(2, vec![(0, polluter("a")), (1, noisy)]);
+        suite.rng = SeededRng(seed);
+        assert_eq!(prove(&mut suite, ExpectedChange::Passes).leak.kind, LeakKind::Suspected, "seed {seed}");
     }
 }
 
-/// In random worlds: whatever is proven turns the outcome, and no part of it does.
+/// In random suites, proven cells change the outcome and no subset does.
 #[test]
-fn what_is_proven_is_true_and_smallest() {
+fn proofs_are_true_and_minimal() {
     for seed in 0..100 {
-        let mut chance = Chance(seed);
-        let n = 1 + chance.below(80);
+        let mut rng = SeededRng(seed);
+        let n = 1 + rng.below(80);
         let cells: Vec<String> = (0..n).map(|at| format!("c{at}")).collect();
-        let mut mattering = cells.clone();
-        chance.shuffle(&mut mattering);
-        mattering.truncate(1 + chance.below(4));
-        let needed = mattering.clone();
-        let fails = move |state: &State| needed.iter().any(|cell| state.contains_key(cell));
-        let it = Sim { fails: Some(Box::new(fails)), ..Sim::default() };
-        let found = found(&mut World::new(2, vec![(0, writes(cells)), (1, it)]), Turned::Passes);
-        mattering.sort();
-        let mut told = paths(&found);
-        told.sort_unstable();
+        let mut relevant = cells.clone();
+        rng.shuffle(&mut relevant);
+        relevant.truncate(1 + rng.below(4));
+        let needed = relevant.clone();
+        let fails = move |state: &SharedState| needed.iter().any(|cell| state.contains_key(cell));
+        let it = SimulatedTest { fails_if: Some(Box::new(fails)), ..SimulatedTest::default() };
+        let found = prove(&mut SimulatedSuite::new(2, vec![(0, writes(cells)), (1, it)]), ExpectedChange::Passes);
+        relevant.sort();
+        let mut proven = paths(&found);
+        proven.sort_unstable();
         assert_eq!(
-            (found.leak.kind, told),
-            (LeakKind::Proven, mattering.iter().map(String::as_str).collect()),
+            (found.leak.kind, proven),
+            (LeakKind::Proven, relevant.iter().map(String::as_str).collect()),
             "seed {seed}"
         );
     }

@@ -1,14 +1,15 @@
-use unflake_model::{EnvironmentId, Outcome, Repeats, Test, TestId, VerdictKind};
+use unflake_model::{EnvironmentId, Outcome, Repeats, TestId, VerdictKind};
 
 use super::*;
-use crate::order::polluter_search::tests::{dependence, names, ordering, play};
-use crate::search::scheduler::Heard;
-use crate::simulation::simulated_suite::{Sim, World, brittle, cleaner, named, polluter, victim};
+use crate::order::polluter_search::tests::{config, dependence, names, run_order};
+use crate::search::scheduler::AttemptSummary;
+use crate::simulation::simulated_suite::{SimulatedSuite, SimulatedTest, brittle, cleaner, named, polluter, victim};
+use crate::simulation::test;
 
 #[test]
-fn a_polluter_right_before_its_victim_is_found_without_being_told() {
-    let mut world = World::new(10, vec![(7, polluter("x")), (3, victim(&["x"]))]);
-    let findings = play(&mut world, ordering());
+fn an_adjacent_polluter_is_found_in_a_search_of_the_whole_suite() {
+    let mut suite = SimulatedSuite::new(10, vec![(7, polluter("x")), (3, victim(&["x"]))]);
+    let findings = run_order(&mut suite, config());
     assert_eq!(findings.len(), 1, "{findings:#?}");
     assert_eq!(findings[0].test, named(3));
     let found = dependence(&findings[0]);
@@ -23,10 +24,11 @@ fn a_polluter_right_before_its_victim_is_found_without_being_told() {
 }
 
 #[test]
-fn chance_is_not_taken_for_order() {
+fn random_failures_are_not_taken_for_order_dependence() {
     for percent in [5, 20, 50, 80, 95] {
-        let special = vec![(4, Sim { fails_anyway: percent, ..Sim::default() }), (9, polluter("x"))];
-        for finding in play(&mut World::new(20, special), ordering()) {
+        let special =
+            vec![(4, SimulatedTest { random_percent: percent, ..SimulatedTest::default() }), (9, polluter("x"))];
+        for finding in run_order(&mut SimulatedSuite::new(20, special), config()) {
             let verdict = finding.verdict().unwrap_or_else(|| panic!("{percent} %: {}", finding.sentence));
             assert_eq!(verdict.kind, VerdictKind::FlakyIndependent);
         }
@@ -34,27 +36,28 @@ fn chance_is_not_taken_for_order() {
 }
 
 #[test]
-fn what_fails_only_beside_others_is_no_finding() {
+fn failures_in_parallel_only_are_no_finding() {
     for percent in [20, 50] {
-        let special = vec![(4, Sim { fails_beside_others: percent, ..Sim::default() }), (9, polluter("x"))];
-        let mut order = Order::new(ordering());
-        World::new(20, special).play(&mut order);
-        assert_eq!(order.findings(), vec![], "{percent} %");
-        assert_eq!(order.only_beside_others(), vec![named(4)], "{percent} %");
+        let special =
+            vec![(4, SimulatedTest { parallel_percent: percent, ..SimulatedTest::default() }), (9, polluter("x"))];
+        let mut order = Order::new(config());
+        SimulatedSuite::new(20, special).run(&mut order);
+        assert_eq!(order.findings(Recordings::EMPTY), vec![], "{percent} %");
+        assert_eq!(order.only_in_parallel(), vec![named(4)], "{percent} %");
     }
 }
 
 #[test]
-fn what_fails_always_and_what_is_skipped_is_no_matter_of_order() {
-    let broken = Sim { fails: Some(Box::new(|_| true)), ..Sim::default() };
-    let skipped = Sim { skips: true, ..Sim::default() };
-    assert!(play(&mut World::new(9, vec![(1, broken), (5, skipped)]), ordering()).is_empty());
+fn broken_and_skipped_tests_are_not_order_dependent() {
+    let broken = SimulatedTest { fails_if: Some(Box::new(|_| true)), ..SimulatedTest::default() };
+    let skipped = SimulatedTest { skips: true, ..SimulatedTest::default() };
+    assert!(run_order(&mut SimulatedSuite::new(9, vec![(1, broken), (5, skipped)]), config()).is_empty());
 }
 
 #[test]
-fn every_pair_is_covered_and_the_line_says_so() {
-    let mut order = Order::new(OrderConfig { random: 0, ..ordering() });
-    World::new(7, Vec::new()).play(&mut order);
+fn all_pairs_are_covered_and_reported() {
+    let mut order = Order::new(OrderConfig { random: 0, ..config() });
+    SimulatedSuite::new(7, Vec::new()).run(&mut order);
     assert_eq!(order.coverage().pairs(), (42, 42));
     assert_eq!(
         order.coverage().to_string(),
@@ -63,61 +66,60 @@ fn every_pair_is_covered_and_the_line_says_so() {
 }
 
 #[test]
-fn what_cannot_be_brought_next_to_others_is_left_out_and_said() {
-    let special = vec![(1, Sim { dies: true, ..Sim::default() }), (4, Sim { skips: true, ..Sim::default() })];
-    let mut order = Order::new(OrderConfig { random: 0, ..ordering() });
-    World::new(9, special).play(&mut order);
+fn tests_that_cannot_be_combined_are_left_out_and_reported() {
+    let special = vec![
+        (1, SimulatedTest { crashes: true, ..SimulatedTest::default() }),
+        (4, SimulatedTest { skips: true, ..SimulatedTest::default() }),
+    ];
+    let mut order = Order::new(OrderConfig { random: 0, ..config() });
+    SimulatedSuite::new(9, special).run(&mut order);
     assert_eq!(order.coverage().pairs(), (42, 42));
     assert!(order.coverage().to_string().ends_with("; left out: 2 that are skipped or end their process"));
 }
 
 #[test]
-fn only_the_tests_in_the_same_process_are_suspected() {
-    let mut book = Book::new(&[test("a"), test("b"), test("c"), test("v")], false, 0);
-    book.alone.insert(3, Outcome::Passed);
-    let heard = |test: &str, environment, outcome| Heard {
+fn only_tests_of_the_same_process_are_suspected() {
+    let mut progress = OrderProgress::new(&[test("a"), test("b"), test("c"), test("v")], false, 0);
+    progress.alone.insert(3, Outcome::Passed);
+    let attempt = |test: &str, environment, outcome| AttemptSummary {
         test: test.into(),
         environment: EnvironmentId(environment),
         origin: Isolation::Fork,
         outcome,
         failure: None,
         seconds: 0.0,
-        number: 0,
+        index: 0,
     };
     let attempts = [
-        heard("a", 1, Outcome::Passed),
-        heard("b", 1, Outcome::TimedOut),
-        heard("c", 2, Outcome::Passed),
-        heard("v", 2, Outcome::Failed),
+        attempt("a", 1, Outcome::Passed),
+        attempt("b", 1, Outcome::TimedOut),
+        attempt("c", 2, Outcome::Passed),
+        attempt("v", 2, Outcome::Failed),
     ];
-    book.take_note(&attempts);
-    let case = book.cases.iter().find(|case| case.suspect.test.as_str() == "v").unwrap();
-    assert_eq!(case.suspect.before, ["c".into()]);
-}
-
-fn test(id: &str) -> Test {
-    Test { id: id.into(), file: None, line: None, command: Vec::new() }
+    progress.record_order(&attempts);
+    let record = progress.suspects.iter().find(|record| record.suspect.test.as_str() == "v").unwrap();
+    assert_eq!(record.suspect.before, ["c".into()]);
 }
 
 #[test]
-fn when_the_time_is_over_it_says_what_is_left() {
-    // 100 × 11 ms alone, then 110 ms an order.
-    let mut order = Order::new(OrderConfig { seconds: 3.0, ..ordering() });
-    let mut world = World::new(100, Vec::new());
-    world.files = 10;
-    world.play(&mut order);
+fn an_exhausted_budget_is_reported() {
+    // 100 × 11 ms alone, then 110 ms per order.
+    let mut order = Order::new(OrderConfig { seconds: 3.0, ..config() });
+    let mut suite = SimulatedSuite::new(100, Vec::new());
+    suite.files = 10;
+    suite.run(&mut order);
     let (seen, of) = order.coverage().pairs();
     assert!(seen > 0 && seen < of);
     assert!(order.coverage().to_string().ends_with("for the rest there was no time"), "{}", order.coverage());
 }
 
 #[test]
-fn however_short_the_time_nothing_is_called_chance_that_is_order() {
+fn a_short_budget_never_turns_order_dependence_into_chance() {
     let mut unfinished = 0;
     for tenths in 1..60 {
         let special = vec![(70, polluter("x")), (80, polluter("y")), (20, victim(&["x", "y"])), (40, brittle(&["x"]))];
-        let ordering = OrderConfig { seconds: f64::from(tenths) / 10.0, ..ordering() };
-        for finding in play(&mut World::new(100, special), ordering) {
+        let short = OrderConfig { seconds: f64::from(tenths) / 10.0, ..config() };
+        for finding in run_order(&mut SimulatedSuite::new(100, special), short) {
             unfinished += usize::from(dependence(&finding).unfinished.is_some());
         }
     }
@@ -125,27 +127,27 @@ fn however_short_the_time_nothing_is_called_chance_that_is_order() {
 }
 
 #[test]
-fn what_was_found_of_one_test_helps_with_the_next() {
+fn a_known_polluter_is_guessed_for_the_next_victim() {
     let victims = |n: usize| (100..100 + n).map(|at| (at, victim(&["x"])));
     let cost = |n: usize| {
-        let mut world = World::new(300, victims(n).chain([(290, polluter("x"))]).collect());
-        let findings = play(&mut world, OrderConfig { thorough: false, random: 0, ..ordering() });
+        let mut suite = SimulatedSuite::new(300, victims(n).chain([(290, polluter("x"))]).collect());
+        let findings = run_order(&mut suite, OrderConfig { thorough: false, random: 0, ..config() });
         assert_eq!(findings.len(), n);
-        world.forks
+        suite.forks
     };
-    // All but the first four, which are looked into at the same time.
+    // All but the first four, which are examined at the same time.
     assert!(cost(24) - cost(4) < 20 * 14, "{} and {}", cost(4), cost(24));
 }
 
 #[test]
-fn a_run_that_is_cut_short_says_what_it_knows() {
+fn an_interrupted_run_reports_what_it_knows() {
     let special = || vec![(7, polluter("x")), (50, polluter("y")), (70, victim(&["x", "y"]))];
-    let mut order = Order::new(ordering());
-    let mut world = World::new(100, special());
-    world.list(&mut order);
+    let mut order = Order::new(config());
+    let mut suite = SimulatedSuite::new(100, special());
+    suite.list(&mut order);
     let mut lengths = Vec::new();
-    while world.batch(&mut order) {
-        if let [finding] = &order.findings()[..] {
+    while suite.batch(&mut order) {
+        if let [finding] = &order.findings(Recordings::EMPTY)[..] {
             lengths.push(dependence(finding).order.len());
             let finished = dependence(finding).unfinished.is_none();
             assert!(finished || finding.sentence.contains("the run ended before"), "{}", finding.sentence);
@@ -155,23 +157,24 @@ fn a_run_that_is_cut_short_says_what_it_knows() {
     assert!(lengths.is_sorted_by(|one, two| one >= two), "{lengths:?}");
 }
 
-/// Random worlds of simple relations: what is found is true and smallest, and nothing else is found.
+/// In random suites with simple relations, the result is true and minimal, and nothing else is
+/// found.
 #[test]
-fn in_random_worlds_only_true_relations_are_found() {
+fn only_true_relations_are_found_in_random_suites() {
     for seed in 0..60 {
-        let mut chance = Chance(seed);
-        let n = 3 + chance.below(60);
+        let mut rng = SeededRng(seed);
+        let n = 3 + rng.below(60);
         let mut places: Vec<usize> = (0..n).collect();
-        chance.shuffle(&mut places);
-        let together = 1 + chance.below(2);
-        let is_brittle = chance.below(3) == 0;
+        rng.shuffle(&mut places);
+        let together = 1 + rng.below(2);
+        let is_brittle = rng.below(3) == 0;
         let cells: Vec<String> = (0..together).map(|at| format!("c{at}")).collect();
         let cells: Vec<&str> = cells.iter().map(String::as_str).collect();
-        let mut special: Vec<(usize, Sim)> =
+        let mut special: Vec<(usize, SimulatedTest)> =
             cells.iter().enumerate().map(|(at, cell)| (places[at], polluter(cell))).collect();
         let it = places[together];
         special.push((it, if is_brittle { brittle(&cells) } else { victim(&cells) }));
-        let findings = play(&mut World::new(n, special), ordering());
+        let findings = run_order(&mut SimulatedSuite::new(n, special), config());
         assert_eq!(findings.len(), 1, "seed {seed}: {findings:#?}");
         let found = dependence(&findings[0]);
         assert_eq!(findings[0].test, named(it));
@@ -192,41 +195,42 @@ fn in_random_worlds_only_true_relations_are_found() {
     }
 }
 
-/// Random worlds of many relations at once: whatever is found can be seen in the world, and every pair that pollutes is found.
+/// In random suites with many relations, every finding can be reproduced and every polluting pair
+/// is found.
 #[test]
-fn what_is_found_is_true_and_pairs_are_never_missed() {
-    let mut told = 0;
+fn findings_are_true_and_pairs_are_never_missed() {
+    let mut found_in_all = 0;
     for seed in 0..40 {
-        let mut chance = Chance(seed);
-        let n = 5 + chance.below(40);
-        let special: Vec<(usize, Sim)> = (0..n)
+        let mut rng = SeededRng(seed);
+        let n = 5 + rng.below(40);
+        let special: Vec<(usize, SimulatedTest)> = (0..n)
             .filter_map(|at| {
-                let cell = format!("c{}", chance.below(4));
+                let cell = format!("c{}", rng.below(4));
                 Some((
                     at,
-                    match chance.below(10) {
+                    match rng.below(10) {
                         0 => polluter(&cell),
                         1 => cleaner(&cell),
                         2 => victim(&[&cell]),
                         3 => victim(&[&cell, "c0"]),
                         4 => brittle(&[&cell]),
-                        5 => Sim { writes: polluter(&cell).writes, ..victim(&["c1"]) },
-                        6 => Sim { dies: true, ..Sim::default() },
-                        7 => Sim { skips: true, ..Sim::default() },
+                        5 => SimulatedTest { writes: polluter(&cell).writes, ..victim(&["c1"]) },
+                        6 => SimulatedTest { crashes: true, ..SimulatedTest::default() },
+                        7 => SimulatedTest { skips: true, ..SimulatedTest::default() },
                         _ => return None,
                     },
                 ))
             })
             .collect();
-        let mut world = World::new(n, special);
-        let findings = play(&mut world, OrderConfig { thorough: false, ..ordering() });
+        let mut suite = SimulatedSuite::new(n, special);
+        let findings = run_order(&mut suite, OrderConfig { thorough: false, ..config() });
         for finding in &findings {
-            told += 1;
+            found_in_all += 1;
             let found = dependence(finding);
-            let alone = world.passes(std::slice::from_ref(&finding.test));
+            let alone = suite.passes(std::slice::from_ref(&finding.test));
             assert_eq!(alone, Some(found.kind == OrderKind::Victim), "seed {seed}: {finding:#?}");
             for culprits in &found.culprits {
-                let after = |list: &[TestId]| world.passes(&[list, std::slice::from_ref(&finding.test)].concat());
+                let after = |list: &[TestId]| suite.passes(&[list, std::slice::from_ref(&finding.test)].concat());
                 assert_eq!(after(culprits), alone.map(|alone| !alone), "seed {seed}: {}", finding.sentence);
                 for at in 0..culprits.len() {
                     let fewer = [&culprits[..at], &culprits[at + 1..]].concat();
@@ -236,31 +240,31 @@ fn what_is_found_is_true_and_pairs_are_never_missed() {
         }
         for one in 0..n {
             for two in (0..n).filter(|two| *two != one) {
-                let (alone, after) = (world.passes(&names(&[two])), world.passes(&names(&[one, two])));
+                let (alone, after) = (suite.passes(&names(&[two])), suite.passes(&names(&[one, two])));
                 if alone.is_some() && after.is_some() && alone != after {
                     assert!(findings.iter().any(|found| found.test == named(two)), "seed {seed}: {one} before {two}");
                 }
             }
         }
     }
-    assert!(told > 100, "{told}");
+    assert!(found_in_all > 100, "{found_in_all}");
 }
 
 #[test]
-fn in_worlds_without_relations_nothing_is_found() {
+fn suites_without_relations_have_no_findings() {
     for n in [0, 1, 2, 5, 30] {
         let special = (0..n).map(|at| (at, polluter(&format!("c{at}")))).collect();
-        assert!(play(&mut World::new(n, special), ordering()).is_empty());
+        assert!(run_order(&mut SimulatedSuite::new(n, special), config()).is_empty());
     }
 }
 
 #[test]
-fn what_fails_beside_others_may_be_a_victim_too() {
+fn a_test_that_fails_in_parallel_may_also_be_a_victim() {
     for seed in 0..10 {
-        let both = Sim { fails_beside_others: 10, ..victim(&["x"]) };
-        let mut world = World::new(20, vec![(4, both), (9, polluter("x"))]);
-        world.chance = Chance(seed);
-        let findings = play(&mut world, ordering());
+        let both = SimulatedTest { parallel_percent: 10, ..victim(&["x"]) };
+        let mut suite = SimulatedSuite::new(20, vec![(4, both), (9, polluter("x"))]);
+        suite.rng = SeededRng(seed);
+        let findings = run_order(&mut suite, config());
         let victims = findings.iter().filter(|finding| matches!(finding.detail, unflake_model::Detail::Order(_)));
         assert_eq!(victims.map(|finding| finding.test.clone()).collect::<Vec<_>>(), [named(4)], "seed {seed}");
     }

@@ -1,25 +1,25 @@
-//! The ladder where every session has processes of its own.
+//! The ladder where every session has its own processes.
 
 use std::collections::VecDeque;
 
-use unflake_model::{EnvironmentId, Outcome, Test, Timestamp};
+use Outcome::{Failed, Passed};
+use unflake_model::{EnvironmentId, Outcome};
 
 use super::*;
-use Outcome::{Failed, Passed};
+use crate::simulation::{attempt, ended, listed};
 
-/// Plays the ladder on tests `a` and `t`; `a` always passes. `shared`: the tests of one session share a process, and nothing
-/// is run again in it. What was asked for, and what was found of `t`.
-fn play(shared: bool, rungs: Rungs, outcomes_of_t: &[Outcome]) -> (Vec<String>, String) {
+/// Runs the ladder on tests `a` and `t`; `a` always passes. `shared`: the tests of a session share
+/// a process, and nothing is rerun in it. Returns the requested sessions and the finding on `t`.
+fn run_ladder(shared: bool, rungs: Rungs, outcomes_of_t: &[Outcome]) -> (Vec<String>, String) {
     let mut ladder = Ladder::new(rungs, NeverExcuse::default());
-    let tests = ["a", "t"].map(|id| Test { id: id.into(), file: None, line: None, command: Vec::new() }).to_vec();
-    ladder.hear(&Observation::Listed { tests, deselected: 0, isolated: true });
+    ladder.observe(&listed(&["a", "t"], true), Recordings::EMPTY);
     let mut outcomes: VecDeque<Outcome> = outcomes_of_t.iter().copied().collect();
-    let (mut asked, mut process) = (Vec::new(), 0);
+    let (mut requested, mut process) = (Vec::new(), 0);
     loop {
-        let sessions = ladder.ask();
+        let sessions = ladder.next_sessions(Recordings::EMPTY);
         for session in &sessions {
             let tests: Vec<&str> = session.tests.iter().map(TestId::as_str).collect();
-            asked.push(format!("{} {}", session.purpose.word(), tests.join(" ")));
+            requested.push(format!("{} {}", session.purpose.word(), tests.join(" ")));
             process += 1;
             let mut position = 0;
             for test in &session.tests {
@@ -29,44 +29,33 @@ fn play(shared: bool, rungs: Rungs, outcomes_of_t: &[Outcome]) -> (Vec<String>, 
                         position = 0;
                     }
                     let outcome = if test.as_str() == "t" { outcomes.pop_front().unwrap() } else { Passed };
-                    ladder.hear(&Observation::Attempted(Attempt {
-                        test: test.clone(),
-                        session: session.id,
-                        purpose: session.purpose,
-                        environment: EnvironmentId(process),
-                        origin: Isolation::Process,
-                        position,
-                        run,
-                        outcome,
-                        started: Timestamp(0),
-                        seconds: 0.1,
-                        failure: None,
-                        stdout: String::new(),
-                        stderr: String::new(),
-                    }));
+                    let environment = EnvironmentId(process);
+                    let attempt = attempt(session, test, outcome);
+                    let attempt = Attempt { environment, origin: Isolation::Process, position, run, ..attempt };
+                    ladder.observe(&Observation::Attempted(attempt), Recordings::EMPTY);
                     position += 1;
                     if !outcome.is_failure() {
                         break;
                     }
                 }
             }
-            ladder.hear(&Observation::SessionEnded { session: session.id, left: Vec::new(), why: None });
+            ladder.observe(&ended(session), Recordings::EMPTY);
         }
         if sessions.is_empty() {
             break;
         }
     }
-    let found = ladder.findings().into_iter().map(|finding| {
+    let found = ladder.findings(Recordings::EMPTY).into_iter().map(|finding| {
         let verdict = finding.verdict().unwrap();
         format!("{:?}, {:?}, fresh {:?}: {}", verdict.kind, verdict.rung, verdict.evidence.fresh, finding.sentence)
     });
-    (asked, found.collect::<Vec<_>>().join("\n"))
+    (requested, found.collect::<Vec<_>>().join("\n"))
 }
 
 #[test]
-fn a_pass_at_once_in_a_process_of_its_own_is_its_own_proof() {
-    let (asked, found) = play(false, Rungs::default(), &[Failed, Passed]);
-    assert_eq!(asked, ["suite a t"]);
+fn an_immediate_pass_in_its_own_process_needs_no_confirmation() {
+    let (requested, found) = run_ladder(false, Rungs::default(), &[Failed, Passed]);
+    assert_eq!(requested, ["suite a t"]);
     assert_eq!(
         found,
         "FlakyIndependent, Some(Immediate), fresh Some(Process): passed when run again at once, in a new process"
@@ -74,9 +63,9 @@ fn a_pass_at_once_in_a_process_of_its_own_is_its_own_proof() {
 }
 
 #[test]
-fn later_it_runs_alone_as_it_did_before() {
-    let (asked, found) = play(false, Rungs::default(), &[Failed, Failed, Passed]);
-    assert_eq!(asked, ["suite a t", "at-end t"]);
+fn later_attempts_run_alone_as_well() {
+    let (requested, found) = run_ladder(false, Rungs::default(), &[Failed, Failed, Passed]);
+    assert_eq!(requested, ["suite a t", "at-end t"]);
     assert_eq!(
         found,
         "FlakyBursty, Some(AtEnd), fresh Some(Process): passed when run again after the whole suite, in a new process"
@@ -84,16 +73,16 @@ fn later_it_runs_alone_as_it_did_before() {
 }
 
 #[test]
-fn it_was_in_a_fresh_environment_from_the_first() {
-    let (asked, found) = play(false, Rungs::default(), &[Failed; 3]);
-    assert_eq!(asked, ["suite a t", "at-end t"]);
+fn no_further_fresh_environment_is_needed() {
+    let (requested, found) = run_ladder(false, Rungs::default(), &[Failed; 3]);
+    assert_eq!(requested, ["suite a t", "at-end t"]);
     assert_eq!(found, "Real, None, fresh Some(Process): failed 3 of 3 times, in a new process too");
 }
 
 #[test]
-fn where_tests_share_a_process_all_of_it_is_run_again() {
-    let (asked, found) = play(true, Rungs::default(), &[Failed, Passed]);
-    assert_eq!(asked, ["suite a t", "again a t"]);
+fn a_shared_process_is_repeated_as_a_whole() {
+    let (requested, found) = run_ladder(true, Rungs::default(), &[Failed, Passed]);
+    assert_eq!(requested, ["suite a t", "again a t"]);
     assert_eq!(
         found,
         "FlakyIndependent, Some(Immediate), fresh Some(Process): passed when the tests of its process were run again, \
@@ -102,9 +91,9 @@ fn where_tests_share_a_process_all_of_it_is_run_again() {
 }
 
 #[test]
-fn what_fails_after_the_others_only_depends_on_them() {
-    let (asked, found) = play(true, Rungs::default(), &[Failed, Failed, Passed]);
-    assert_eq!(asked, ["suite a t", "again a t", "fresh t"]);
+fn a_test_that_fails_only_in_company_is_state_dependent() {
+    let (requested, found) = run_ladder(true, Rungs::default(), &[Failed, Failed, Passed]);
+    assert_eq!(requested, ["suite a t", "again a t", "fresh t"]);
     assert_eq!(
         found,
         "FlakyStateDependent, Some(Fresh), fresh Some(Process): passed only in a process of its own, and not with the \
@@ -114,6 +103,6 @@ fn what_fails_after_the_others_only_depends_on_them() {
 
 #[test]
 fn without_reruns_only_a_fresh_process_is_tried() {
-    let (asked, _) = play(true, Rungs { immediate: 0, ..Rungs::default() }, &[Failed, Failed]);
-    assert_eq!(asked, ["suite a t", "fresh t"]);
+    let (requested, _) = run_ladder(true, Rungs { immediate: 0, ..Rungs::default() }, &[Failed, Failed]);
+    assert_eq!(requested, ["suite a t", "fresh t"]);
 }

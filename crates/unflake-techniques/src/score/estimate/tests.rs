@@ -1,102 +1,97 @@
-//! Histories of which the truth is known, because they were drawn from it.
+//! Calibration of scores on simulated histories whose true rates are known.
 
 use super::*;
+use crate::search::rng::SeededRng;
 
-/// Numbers that look random and are the same every time (Steele's splitmix64).
-pub(crate) struct Dice(pub(crate) u64);
+trait RandomRates {
+    fn hits(&mut self, rate: f64) -> bool;
+    fn between(&mut self, low: f64, high: f64) -> f64;
+}
 
-impl Dice {
-    pub(crate) fn roll(&mut self) -> f64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((z ^ (z >> 31)) >> 11) as f64 / (1_u64 << 53) as f64
-    }
-
+impl RandomRates for SeededRng {
     fn hits(&mut self, rate: f64) -> bool {
-        self.roll() < rate
+        self.unit() < rate
     }
 
     fn between(&mut self, low: f64, high: f64) -> f64 {
-        low + (high - low) * self.roll()
+        low + (high - low) * self.unit()
     }
 }
 
-/// A history, and how likely a flaky failure is in the run after it.
-struct World {
+/// A simulated history with the true probability of a flaky failure in its next run.
+struct SimulatedHistory {
     runs: Vec<ScoredRun>,
     next: f64,
-    /// Where the behaviour changed last, if it did.
+    /// Run of the last change of behaviour, if any.
     changed: Option<usize>,
 }
 
 /// A third of flaky failures are proven by a rerun.
-fn flake(dice: &mut Dice) -> ScoredRun {
-    if dice.hits(0.33) { ScoredRun::Flaked } else { ScoredRun::Failed }
+fn flake(rng: &mut SeededRng) -> ScoredRun {
+    if rng.hits(0.33) { ScoredRun::Flaked } else { ScoredRun::Failed }
 }
 
-fn drawn(dice: &mut Dice, rate: f64) -> ScoredRun {
-    if dice.hits(rate) { flake(dice) } else { ScoredRun::Passed }
+fn drawn(rng: &mut SeededRng, rate: f64) -> ScoredRun {
+    if rng.hits(rate) { flake(rng) } else { ScoredRun::Passed }
 }
 
-fn independent(dice: &mut Dice, length: usize) -> World {
-    let rate = flaky_rate(dice);
-    World { runs: (0..length).map(|_| drawn(dice, rate)).collect(), next: rate, changed: None }
+fn independent(rng: &mut SeededRng, length: usize) -> SimulatedHistory {
+    let rate = flaky_rate(rng);
+    SimulatedHistory { runs: (0..length).map(|_| drawn(rng, rate)).collect(), next: rate, changed: None }
 }
 
-/// Most tests are sound, and of the others most are hardly flaky.
-fn flaky_rate(dice: &mut Dice) -> f64 {
-    if dice.hits(0.7) { 0.0 } else { dice.between(0.0, 0.7).powi(2) }
+/// Most tests are sound, and most others are hardly flaky.
+fn flaky_rate(rng: &mut SeededRng) -> f64 {
+    if rng.hits(0.7) { 0.0 } else { rng.between(0.0, 0.7).powi(2) }
 }
 
-fn bursty(dice: &mut Dice, length: usize) -> World {
-    let (begins, goes_on) = (dice.between(0.01, 0.05), dice.between(0.5, 0.8));
+fn bursty(rng: &mut SeededRng, length: usize) -> SimulatedHistory {
+    let (begins, goes_on) = (rng.between(0.01, 0.05), rng.between(0.5, 0.8));
     let mut failing = false;
     let mut runs = Vec::new();
     for _ in 0..length {
-        failing = dice.hits(if failing { goes_on } else { begins });
-        runs.push(if failing { flake(dice) } else { ScoredRun::Passed });
+        failing = rng.hits(if failing { goes_on } else { begins });
+        runs.push(if failing { flake(rng) } else { ScoredRun::Passed });
     }
-    World { runs, next: if failing { goes_on } else { begins }, changed: None }
+    SimulatedHistory { runs, next: if failing { goes_on } else { begins }, changed: None }
 }
 
-fn drifting(dice: &mut Dice, length: usize) -> World {
-    let (from, to) = (dice.between(0.0, 0.3), dice.between(0.0, 0.3));
+fn drifting(rng: &mut SeededRng, length: usize) -> SimulatedHistory {
+    let (from, to) = (rng.between(0.0, 0.3), rng.between(0.0, 0.3));
     let rate = |at: usize| from + (to - from) * at as f64 / length as f64;
-    World { runs: (0..length).map(|at| drawn(dice, rate(at))).collect(), next: rate(length), changed: None }
+    SimulatedHistory { runs: (0..length).map(|at| drawn(rng, rate(at))).collect(), next: rate(length), changed: None }
 }
 
-/// Broken for a while, sound or a little flaky otherwise.
-fn broken(dice: &mut Dice, length: usize) -> World {
-    let mut world = independent(dice, length);
-    let begin = dice.between(20.0, length as f64 - 10.0) as usize;
-    let end = (begin + dice.between(3.0, 30.0) as usize).min(length);
-    world.runs[begin..end].fill(ScoredRun::Failed);
-    world.changed = Some(if end == length { begin } else { end });
-    world
+/// Broken for a while, otherwise sound or slightly flaky.
+fn broken(rng: &mut SeededRng, length: usize) -> SimulatedHistory {
+    let mut history = independent(rng, length);
+    let begin = rng.between(20.0, length as f64 - 10.0) as usize;
+    let end = (begin + rng.between(3.0, 30.0) as usize).min(length);
+    history.runs[begin..end].fill(ScoredRun::Failed);
+    history.changed = Some(if end == length { begin } else { end });
+    history
 }
 
 /// Flaky, then fixed.
-fn fixed(dice: &mut Dice, length: usize) -> World {
-    let rate = dice.between(0.1, 0.4);
-    let at = dice.between(40.0, length as f64 - 60.0) as usize;
-    let runs = (0..length).map(|run| if run < at { drawn(dice, rate) } else { ScoredRun::Passed }).collect();
-    World { runs, next: 0.0, changed: Some(at) }
+fn fixed(rng: &mut SeededRng, length: usize) -> SimulatedHistory {
+    let rate = rng.between(0.1, 0.4);
+    let at = rng.between(40.0, length as f64 - 60.0) as usize;
+    let runs = (0..length).map(|run| if run < at { drawn(rng, rate) } else { ScoredRun::Passed }).collect();
+    SimulatedHistory { runs, next: 0.0, changed: Some(at) }
 }
 
-fn became_flaky(dice: &mut Dice, length: usize) -> World {
-    let rate = dice.between(0.1, 0.4);
-    let at = dice.between(60.0, length as f64 - 40.0) as usize;
-    let runs = (0..length).map(|run| if run < at { ScoredRun::Passed } else { drawn(dice, rate) }).collect();
-    World { runs, next: rate, changed: Some(at) }
+fn became_flaky(rng: &mut SeededRng, length: usize) -> SimulatedHistory {
+    let rate = rng.between(0.1, 0.4);
+    let at = rng.between(60.0, length as f64 - 40.0) as usize;
+    let runs = (0..length).map(|run| if run < at { ScoredRun::Passed } else { drawn(rng, rate) }).collect();
+    SimulatedHistory { runs, next: rate, changed: Some(at) }
 }
 
-type Draw = fn(&mut Dice, usize) -> World;
+type Draw = fn(&mut SeededRng, usize) -> SimulatedHistory;
 
-/// Of tests that are scored alike, as many fail for flakiness in their next run as the score says.
+/// Among tests with similar scores, as many fail in their next run as the score predicts.
 #[test]
-fn scores_hold_what_they_promise() {
+fn scores_are_calibrated() {
     let kinds: [(&str, Draw); 6] = [
         ("independent", independent),
         ("bursty", bursty),
@@ -105,42 +100,42 @@ fn scores_hold_what_they_promise() {
         ("fixed", fixed),
         ("became flaky", became_flaky),
     ];
-    let dice = &mut Dice(1);
+    let rng = &mut SeededRng(1);
     let bounds = [0.0, 0.01, 0.05, 0.15, 0.3, 0.5, 1.01];
     let mut buckets = vec![(0.0, 0.0, 0.0); bounds.len() - 1];
     for (name, draw) in kinds {
-        let (mut said, mut truth, mut covered, mut count) = (0.0, 0.0, 0.0, 0.0);
+        let (mut predicted, mut truth, mut covered, mut count) = (0.0, 0.0, 0.0, 0.0);
         for _ in 0..400 {
-            let world = draw(dice, 300);
-            let score = score(&world.runs);
-            said += score.probability;
-            truth += world.next;
-            covered += f64::from(u8::from((score.low..=score.high).contains(&world.next)));
+            let history = draw(rng, 300);
+            let score = score(&history.runs);
+            predicted += score.probability;
+            truth += history.next;
+            covered += f64::from(u8::from((score.low..=score.high).contains(&history.next)));
             count += 1.0;
             let bucket = bounds.iter().skip(1).position(|bound| score.probability < *bound).unwrap();
             let sums = &mut buckets[bucket];
-            *sums = (sums.0 + score.probability, sums.1 + world.next, sums.2 + 1.0);
+            *sums = (sums.0 + score.probability, sums.1 + history.next, sums.2 + 1.0);
         }
-        assert!((said / count - truth / count).abs() < 0.03, "{name}");
+        assert!((predicted / count - truth / count).abs() < 0.03, "{name}");
         assert!(covered >= 0.75 * count, "{name}: {covered} of {count} within bounds");
     }
-    for (bounds, (said, truth, count)) in bounds.windows(2).zip(&buckets) {
-        let (said, truth) = (said / count, truth / count);
-        assert!((said - truth).abs() < 0.02 + 0.25 * said, "{bounds:?}: {said} {truth}");
+    for (bounds, (predicted, truth, count)) in bounds.windows(2).zip(&buckets) {
+        let (predicted, truth) = (predicted / count, truth / count);
+        assert!((predicted - truth).abs() < 0.02 + 0.25 * predicted, "{bounds:?}: {predicted} {truth}");
     }
 }
 
-/// Where it changed is told, and the bounds hold what they promise.
+/// Changes are located, and their bounds cover the truth.
 #[test]
-fn changes_are_found_where_they_were() {
-    let dice = &mut Dice(2);
+fn changes_are_located() {
+    let rng = &mut SeededRng(2);
     for (name, draw, least) in
         [("broken", broken as Draw, 0.9), ("fixed", fixed, 0.8), ("became flaky", became_flaky, 0.8)]
     {
         let (mut found, mut covered, mut far) = (0, 0, Vec::new());
         for _ in 0..400 {
-            let world = draw(dice, 300);
-            let (Some(truth), Some(since)) = (world.changed, score(&world.runs).since) else { continue };
+            let history = draw(rng, 300);
+            let (Some(truth), Some(since)) = (history.changed, score(&history.runs).since) else { continue };
             found += 1;
             covered += usize::from((since.earliest..=since.latest).contains(&truth));
             far.push(since.run.abs_diff(truth));
@@ -166,7 +161,7 @@ fn a_breakage_does_not_raise_the_score() {
 }
 
 #[test]
-fn one_failure_is_a_flake_and_two_in_a_row_of_a_sound_test_are_not() {
+fn one_failure_is_a_flake_and_several_in_a_row_of_a_sound_test_are_not() {
     let with = |failures: usize, before: usize| {
         let mut runs = vec![ScoredRun::Passed; before];
         runs.extend(vec![ScoredRun::Failed; failures]);
@@ -186,7 +181,7 @@ fn one_failure_is_a_flake_and_two_in_a_row_of_a_sound_test_are_not() {
 
 /// Failures that passed with the same code are never a breakage, however many come in a row.
 #[test]
-fn what_is_proven_flaky_is_not_broken() {
+fn proven_flakiness_is_never_broken() {
     let mut runs = vec![ScoredRun::Passed; 100];
     runs.extend([ScoredRun::Flaked; 10]);
     let score = score(&runs);
@@ -195,7 +190,7 @@ fn what_is_proven_flaky_is_not_broken() {
 }
 
 #[test]
-fn little_is_known_of_three_runs() {
+fn few_runs_give_wide_bounds() {
     let new = score(&[ScoredRun::Passed; 3]);
     assert!(new.high > 0.03 && new.low < 0.001, "{new:?}");
     let old = score(&[ScoredRun::Passed; 500]);
@@ -206,7 +201,7 @@ fn little_is_known_of_three_runs() {
 }
 
 #[test]
-fn the_short_way_for_tests_that_never_failed_says_the_same() {
+fn the_shortcut_for_tests_that_never_failed_is_equal() {
     for runs in [0, 1, 7, 100, 999, 1000, 5000] {
         let (long, short) = (score(&vec![ScoredRun::Passed; runs]), Score::of_passes(runs));
         assert!((long.probability - short.probability).abs() < 1e-9 && (long.high - short.high).abs() < 1e-6);
@@ -214,9 +209,9 @@ fn the_short_way_for_tests_that_never_failed_says_the_same() {
     }
 }
 
-/// Failures in bursts that come again and again are no breakages.
+/// Recurring bursts of failures are no breakages.
 #[test]
-fn bursts_that_come_again_are_flaky() {
+fn recurring_bursts_are_flaky() {
     let mut runs = Vec::new();
     for _ in 0..8 {
         runs.extend([ScoredRun::Passed; 30]);

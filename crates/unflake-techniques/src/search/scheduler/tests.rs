@@ -1,22 +1,14 @@
 use unflake_model::{Death, Timestamp};
 
 use super::*;
+use crate::simulation;
 
 fn attempt(session: &Session, test: &str, environment: u32, outcome: Outcome) -> Observation {
     Observation::Attempted(Attempt {
-        test: test.into(),
-        session: session.id,
-        purpose: session.purpose,
         environment: EnvironmentId(environment),
-        origin: Isolation::Fork,
-        position: 0,
-        run: 0,
-        outcome,
         started: Timestamp(i64::from(environment) * 1_000_000),
         seconds: 0.5,
-        failure: None,
-        stdout: String::new(),
-        stderr: String::new(),
+        ..simulation::attempt(session, &test.into(), outcome)
     })
 }
 
@@ -27,38 +19,40 @@ fn ended(session: &Session, left: &[&str]) -> Observation {
 
 const CRASHED: Outcome = Outcome::Crashed(Death::Signal(11));
 
-/// Asks these questions at once, tells what is made of the sessions, and says how the last test of each is known to have ended.
+/// Requests these sessions concurrently and observes what `observe` makes of them. Returns the
+/// known outcome of the last test of each.
 fn last(
-    questions: &[(&[&str], usize)],
+    requests: &[(&[&str], usize)],
     isolated: bool,
-    tell: fn(&[Session]) -> Vec<Observation>,
+    observe: fn(&[Session]) -> Vec<Observation>,
 ) -> Vec<Option<Outcome>> {
-    let desk = Desk::new(Isolation::Fork, 100.0);
-    let question = |(tests, prefix): &(&[&str], usize)| {
-        Question::new(Purpose::Search, tests.iter().map(|test| TestId::from(*test)).collect()).sharing(*prefix)
+    let scheduler = Scheduler::new(Isolation::Fork, 100.0);
+    let request = |(tests, prefix): &(&[&str], usize)| {
+        SessionRequest::new(Purpose::Search, tests.iter().map(|test| TestId::from(*test)).collect())
+            .with_prefix(*prefix)
     };
-    let questions: Vec<Question> = questions.iter().map(question).collect();
-    let heard = Rc::new(RefCell::new(Vec::new()));
-    let (at, told) = (desk.clone(), heard.clone());
+    let requests: Vec<SessionRequest> = requests.iter().map(request).collect();
+    let collected = Rc::new(RefCell::new(Vec::new()));
+    let (at, outcomes) = (scheduler.clone(), collected.clone());
     let search = async move {
         // As if each came from a search of its own.
-        for answers in together(questions.into_iter().map(|question| at.ask(vec![question])).collect()).await {
-            told.borrow_mut().push(answers[0].last().map(|last| last.outcome));
+        for results in join_all(requests.into_iter().map(|request| at.run(vec![request])).collect()).await {
+            outcomes.borrow_mut().push(results[0].last().map(|last| last.outcome));
         }
     };
-    let mut work = Work::new(desk, search);
-    work.hear(&Observation::Listed { tests: Vec::new(), deselected: 0, isolated });
-    let sessions = work.ask();
-    for observation in tell(&sessions) {
-        work.hear(&observation);
+    let mut task = SearchTask::new(scheduler, search);
+    task.observe(&Observation::Listed { tests: Vec::new(), deselected: 0, isolated });
+    let sessions = task.next_sessions();
+    for observation in observe(&sessions) {
+        task.observe(&observation);
     }
-    assert!(work.ask().is_empty());
-    heard.take()
+    assert!(task.next_sessions().is_empty());
+    collected.take()
 }
 
 #[test]
-fn searches_that_go_on_side_by_side_share_a_batch() {
-    let answers = last(&[(&["a", "v"], 1), (&["a", "b", "v"], 2)], false, |sessions| {
+fn concurrent_searches_share_a_batch() {
+    let results = last(&[(&["a", "v"], 1), (&["a", "b", "v"], 2)], false, |sessions| {
         assert_eq!(sessions.len(), 2);
         vec![
             attempt(&sessions[0], "a", 1, Outcome::Passed),
@@ -69,63 +63,63 @@ fn searches_that_go_on_side_by_side_share_a_batch() {
             ended(&sessions[0], &[]),
         ]
     });
-    assert_eq!(answers, [Some(Outcome::Passed), Some(Outcome::Failed)]);
+    assert_eq!(results, [Some(Outcome::Passed), Some(Outcome::Failed)]);
 }
 
 #[test]
-fn a_death_in_a_shared_beginning_counts_for_all_that_begin_alike() {
-    let answers = last(&[(&["a", "b", "v"], 2), (&["a", "b", "w"], 2), (&["a", "x"], 1)], false, |sessions| {
+fn a_crash_in_a_shared_prefix_affects_all_its_sessions() {
+    let results = last(&[(&["a", "b", "v"], 2), (&["a", "b", "w"], 2), (&["a", "x"], 1)], false, |sessions| {
         vec![
             attempt(&sessions[0], "a", 1, Outcome::Passed),
             attempt(&sessions[0], "b", 1, CRASHED),
             ended(&sessions[0], &["v"]),
-            // Whatever ran here, it did not run after b.
+            // This did not run after b.
             attempt(&sessions[1], "w", 2, Outcome::Passed),
             ended(&sessions[1], &[]),
             attempt(&sessions[2], "x", 3, Outcome::Passed),
             ended(&sessions[2], &[]),
         ]
     });
-    assert_eq!(answers, [None, None, Some(Outcome::Passed)]);
+    assert_eq!(results, [None, None, Some(Outcome::Passed)]);
 }
 
 #[test]
-fn what_ran_in_another_process_than_the_tests_before_it_says_nothing() {
-    let tell: fn(&[Session]) -> Vec<Observation> = |sessions| {
+fn an_attempt_in_another_process_is_no_result() {
+    let observe: fn(&[Session]) -> Vec<Observation> = |sessions| {
         vec![
             attempt(&sessions[0], "a", 1, Outcome::Passed),
             attempt(&sessions[0], "v", 2, Outcome::Passed),
             ended(&sessions[0], &[]),
         ]
     };
-    assert_eq!(last(&[(&["a", "v"], 0)], false, tell), [None]);
-    // A copy of the process that reached the state is another one by right; where nothing is copied, it is not.
-    assert_eq!(last(&[(&["a", "v"], 1)], false, tell), [Some(Outcome::Passed)]);
-    assert_eq!(last(&[(&["a", "v"], 1)], true, tell), [None]);
+    assert_eq!(last(&[(&["a", "v"], 0)], false, observe), [None]);
+    // A fork of the process that reached the state is fine, unless nothing is forked.
+    assert_eq!(last(&[(&["a", "v"], 1)], false, observe), [Some(Outcome::Passed)]);
+    assert_eq!(last(&[(&["a", "v"], 1)], true, observe), [None]);
 }
 
 #[test]
-fn what_was_left_out_is_not_known() {
-    let tell: fn(&[Session]) -> Vec<Observation> =
+fn tests_that_did_not_run_have_no_result() {
+    let observe: fn(&[Session]) -> Vec<Observation> =
         |sessions| vec![attempt(&sessions[0], "a", 1, Outcome::Passed), ended(&sessions[0], &["v"])];
-    assert_eq!(last(&[(&["a", "v"], 1)], false, tell), [None]);
-    // Cut short: nobody has said that it ended.
-    let tell: fn(&[Session]) -> Vec<Observation> = |sessions| vec![attempt(&sessions[0], "a", 1, Outcome::Passed)];
-    assert_eq!(last(&[(&["a"], 0)], false, tell), [None]);
+    assert_eq!(last(&[(&["a", "v"], 1)], false, observe), [None]);
+    // Interrupted before the session ended.
+    let observe: fn(&[Session]) -> Vec<Observation> = |sessions| vec![attempt(&sessions[0], "a", 1, Outcome::Passed)];
+    assert_eq!(last(&[(&["a"], 0)], false, observe), [None]);
 }
 
 #[test]
-fn time_is_what_attempts_tell() {
-    let desk = Desk::new(Isolation::Fork, 2.0);
-    let at = desk.clone();
-    let ask = async move {
-        at.ask(vec![Question::new(Purpose::Order, vec!["a".into(), "b".into()])]).await;
+fn time_is_measured_by_attempts() {
+    let scheduler = Scheduler::new(Isolation::Fork, 2.0);
+    let at = scheduler.clone();
+    let search = async move {
+        at.run(vec![SessionRequest::new(Purpose::Order, vec!["a".into(), "b".into()])]).await;
     };
-    let mut work = Work::new(desk.clone(), ask);
-    let sessions = work.ask();
-    assert!(!desk.is_late());
-    work.hear(&attempt(&sessions[0], "a", 1, Outcome::Passed));
-    assert_eq!((desk.seconds_left(), desk.seconds_each()), (1.5, 0.5));
-    work.hear(&attempt(&sessions[0], "b", 3, Outcome::Passed));
-    assert!(desk.is_late());
+    let mut task = SearchTask::new(scheduler.clone(), search);
+    let sessions = task.next_sessions();
+    assert!(!scheduler.out_of_time());
+    task.observe(&attempt(&sessions[0], "a", 1, Outcome::Passed));
+    assert_eq!((scheduler.seconds_left(), scheduler.mean_seconds()), (1.5, 0.5));
+    task.observe(&attempt(&sessions[0], "b", 3, Outcome::Passed));
+    assert!(scheduler.out_of_time());
 }

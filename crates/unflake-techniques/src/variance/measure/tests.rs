@@ -1,19 +1,21 @@
 use std::collections::BTreeSet;
 
-use unflake_model::{EnvironmentId, Fact, FactId, Gap, Outcome, SuppressedNoise, Test, Timestamp, Unit};
+use unflake_model::{Fact, FactId, Gap, Outcome, SuppressedNoise, Unit};
 
 use super::*;
+use crate::simulation::{attempt, ended, listed};
 
-/// LayerFacts as literals: facts by their words, `unit=value` or a unit alone. One entry for each attempt; None: nothing is known of it.
+/// Layers as literals: facts as words, `unit=value` or a unit alone, one entry per attempt; `None`
+/// for an attempt without a recording.
 #[derive(Default)]
-struct Literal {
+struct LayerLiterals {
     facts: Vec<String>,
     units: Vec<String>,
     outputs: Vec<Vec<FactId>>,
     attempts: Vec<BTreeMap<Layer, OutputId>>,
 }
 
-impl Literal {
+impl LayerLiterals {
     fn attempt(&mut self, layer: Layer, words: Option<&str>) {
         let mut attempt = BTreeMap::new();
         if let Some(words) = words {
@@ -41,7 +43,7 @@ impl Literal {
     }
 }
 
-impl LayerFacts for Literal {
+impl LayerFacts for LayerLiterals {
     fn output(&self, attempt: usize, layer: Layer) -> Option<OutputId> {
         self.attempts[attempt].get(&layer).copied()
     }
@@ -84,51 +86,41 @@ impl LayerFacts for Literal {
     }
 }
 
-/// A measurement of tests `a`, `b`, … that have these looks at a layer: one list of runs for each test.
-fn measure(layer: Layer, tests: &[&[Option<&str>]]) -> Measure {
+struct Measured {
+    measurement: Measurement,
+    findings: Vec<Finding>,
+}
+
+/// Measures tests `a`, `b`, … with these recordings at a layer: one list of runs per test.
+fn measure(layer: Layer, tests: &[&[Option<&str>]]) -> Measured {
     let runs = tests.iter().map(|runs| runs.len()).max().unwrap_or(0);
-    let looks = Rc::new(RefCell::new(Literal::default()));
-    let measuring = MeasureConfig {
+    let mut layers = LayerLiterals::default();
+    let config = MeasureConfig {
         only: None,
         runs: runs as u32,
         layers: vec![layer],
         fresh_by: Isolation::Fork,
         seconds: f64::INFINITY,
     };
-    let mut measure = Measure::new(measuring, looks.clone());
-    let names: Vec<TestId> = (0..tests.len()).map(|at| TestId::new(((b'a' + at as u8) as char).to_string())).collect();
-    let test = |id: &TestId| Test { id: id.clone(), file: None, line: None, command: Vec::new() };
-    measure.hear(&Observation::Listed { tests: names.iter().map(test).collect(), deselected: 0, isolated: false });
+    let mut measure = Measure::new(config);
+    let names: Vec<TestId> = ["a", "b", "c", "d"][..tests.len()].iter().map(|id| TestId::from(*id)).collect();
+    let ids: Vec<&str> = names.iter().map(TestId::as_str).collect();
+    measure.observe(&listed(&ids, false), Recordings::EMPTY);
     for run in 0..runs {
-        let sessions = measure.ask();
+        let sessions = measure.next_sessions(Recordings::EMPTY);
         assert_eq!((sessions.len(), &sessions[0].tests), (1, &names), "one run of all tests at a time");
-        for (name, looked) in names.iter().zip(tests).filter(|(_, looked)| run < looked.len()) {
-            looks.borrow_mut().attempt(layer, looked[run]);
-            let failed = looked[run].is_some_and(|look| look.contains("failed"));
-            measure.hear(&Observation::Attempted(attempt(name, &sessions[0], failed)));
+        for (name, recorded) in names.iter().zip(tests).filter(|(_, recorded)| run < recorded.len()) {
+            layers.attempt(layer, recorded[run]);
+            let failed = recorded[run].is_some_and(|facts| facts.contains("failed"));
+            let outcome = if failed { Outcome::Failed } else { Outcome::Passed };
+            let attempt = Attempt { seconds: 1.0, ..attempt(&sessions[0], name, outcome) };
+            measure.observe(&Observation::Attempted(attempt), Recordings::EMPTY);
         }
-        measure.hear(&Observation::SessionEnded { session: sessions[0].id, left: Vec::new(), why: None });
+        measure.observe(&ended(&sessions[0]), Recordings::EMPTY);
     }
-    assert!(measure.ask().is_empty());
-    measure
-}
-
-fn attempt(test: &TestId, session: &Session, failed: bool) -> Attempt {
-    Attempt {
-        test: test.clone(),
-        session: session.id,
-        purpose: session.purpose,
-        environment: EnvironmentId(session.id.0),
-        origin: Isolation::Fork,
-        position: 0,
-        run: 0,
-        outcome: if failed { Outcome::Failed } else { Outcome::Passed },
-        started: Timestamp(0),
-        seconds: 1.0,
-        failure: None,
-        stdout: String::new(),
-        stderr: String::new(),
-    }
+    assert!(measure.next_sessions(Recordings::EMPTY).is_empty());
+    let recordings = Recordings { layers: &layers, ..Recordings::EMPTY };
+    Measured { measurement: measure.measured(recordings), findings: measure.findings(recordings) }
 }
 
 fn rounded(number: f64) -> f64 {
@@ -137,7 +129,7 @@ fn rounded(number: f64) -> f64 {
 
 /// Tables 3.1 and 3.2 of the dissertation and formula 4.1, through the whole measurement.
 #[test]
-fn the_tables_of_the_dissertation() {
+fn the_tables_of_the_dissertation_are_reproduced() {
     let some = |runs: [&'static str; 4]| runs.map(Some);
     let table = [
         some(["2 3", "2 3", "2 3", "2 3"]),
@@ -145,59 +137,58 @@ fn the_tables_of_the_dissertation() {
         some(["2 5", "2 5", "1 2 4 5", "1 2 4 5"]),
         some(["2 3 4", "2 3 4", "2 4", "2 3 4 6"]),
     ];
-    let measure = measure(Layer::Code, &table.each_ref().map(|runs| &runs[..]));
-    let measured = measure.measured();
-    let layer = &measured.layers[0];
+    let measured = measure(Layer::Code, &table.each_ref().map(|runs| &runs[..]));
+    let layer = &measured.measurement.layers[0];
     let suite = layer.suite.as_ref().unwrap();
     assert_eq!((suite.runs, suite.range, &suite.groups[..]), (4, 1, &[3, 1][..]));
     assert_eq!(rounded(suite.entropy), 0.56);
     assert_eq!((rounded(layer.entropy), layer.range), (0.57, 1.25));
     assert_eq!((layer.tests, layer.differing), (4, 3));
     assert_eq!((layer.false_positives.seen, layer.false_positives.of), (7, 12));
-    let findings = measure.findings();
-    let told: Vec<_> = findings
+    let findings = measured.findings;
+    let summary: Vec<_> = findings
         .iter()
         .map(|finding| {
             let Detail::Layer(found) = &finding.detail else { panic!() };
             (finding.test.as_str(), rounded(found.spread.entropy), found.spread.range, found.spread.groups.clone())
         })
         .collect();
-    assert_eq!(told, [("b", 0.56, 1, vec![3, 1]), ("c", 0.69, 2, vec![2, 2]), ("d", 1.04, 2, vec![2, 1, 1])]);
+    assert_eq!(summary, [("b", 0.56, 1, vec![3, 1]), ("c", 0.69, 2, vec![2, 2]), ("d", 1.04, 2, vec![2, 1, 1])]);
     assert_eq!(findings[0].sentence, "differs from run to run at the layer code: a.py:5 ran in 3 of 4 runs");
 }
 
 #[test]
-fn differences_that_cancel_leave_the_suite_below_its_tests_and_others_above() {
+fn suite_variance_can_be_below_or_above_that_of_its_tests() {
     let suite_and_average = |tests: &[&[Option<&str>]]| {
-        let layer = measure(Layer::Code, tests).measured().layers.remove(0);
+        let layer = measure(Layer::Code, tests).measurement.layers.remove(0);
         (rounded(layer.suite.unwrap().entropy), rounded(layer.entropy))
     };
-    // What one leaves out the other runs.
+    // Lines that one test leaves out the other runs.
     let cancel: [&[Option<&str>]; 2] = [&[Some("1 2"), Some("1")], &[Some("1"), Some("1 2")]];
     assert_eq!(suite_and_average(&cancel), (0.0, 0.69));
-    // Each has a line of its own, by its own chance.
+    // Each test has a line of its own that varies independently.
     let add: [&[Option<&str>]; 2] =
         [&[Some("1 2"), Some("1 2"), Some("1"), Some("1")], &[Some("1 3"), Some("1"), Some("1 3"), Some("1")]];
     assert_eq!(suite_and_average(&add), (1.39, 0.69));
 }
 
 #[test]
-fn what_was_not_seen_is_not_zero() {
-    let unseen = measure(Layer::Code, &[&[None, None]]).measured();
+fn missing_recordings_are_not_zero_variance() {
+    let unseen = measure(Layer::Code, &[&[None, None]]).measurement;
     assert_eq!((unseen.layers.len(), &unseen.unseen[..]), (0, &[Layer::Code][..]));
-    // Of one test one run is missing: it has two, and the suite has two.
-    let some = measure(Layer::Code, &[&[Some("1"), None, Some("1 2")], &[Some("1"), Some("1"), Some("1")]]).measured();
+    // One run of one test is missing: two remain for it and for the suite.
+    let some = measure(Layer::Code, &[&[Some("1"), None, Some("1 2")], &[Some("1"), Some("1"), Some("1")]]).measurement;
     let layer = &some.layers[0];
     assert_eq!((layer.tests, layer.suite.as_ref().unwrap().runs), (2, 2));
     assert_eq!((layer.false_positives.seen, layer.false_positives.of), (1, 3));
-    let once = measure(Layer::Code, &[&[Some("1")]]).measured();
+    let once = measure(Layer::Code, &[&[Some("1")]]).measurement;
     assert_eq!((once.layers[0].tests, &once.layers[0].suite), (0, &None));
 }
 
 #[test]
-fn values_are_told_with_their_runs() {
+fn values_are_reported_with_their_runs() {
     let runs = [Some("verdict=passed"), Some("verdict=failed"), Some("verdict=passed")];
-    let found = measure(Layer::Verdict, &[&runs]).findings().remove(0);
+    let found = measure(Layer::Verdict, &[&runs]).findings.remove(0);
     assert!(found.sentence.ends_with("verdict: passed (2 runs), failed (1 run)"), "{}", found.sentence);
     let Detail::Layer(LayerDifference { failures: Some(failures), spread, .. }) = found.detail else { panic!() };
     assert_eq!((failures.seen, failures.of, spread.range), (1, 3, 1));
@@ -205,9 +196,9 @@ fn values_are_told_with_their_runs() {
 }
 
 #[test]
-fn lines_that_go_together_are_told_together() {
+fn adjacent_lines_that_vary_together_are_merged() {
     let runs = [Some("1 2 3 4 9"), Some("1 9"), Some("1 2 3 9")];
-    let found = measure(Layer::Code, &[&runs]).findings().remove(0);
+    let found = measure(Layer::Code, &[&runs]).findings.remove(0);
     let Detail::Layer(found) = found.detail else { panic!() };
     let places: Vec<_> = found.units.iter().map(|unit| (unit.place(), unit.seen[0].runs)).collect();
     assert_eq!(places, [("a.py:2-3".to_owned(), 2), ("a.py:4".to_owned(), 1)]);
@@ -215,9 +206,9 @@ fn lines_that_go_together_are_told_together() {
 }
 
 #[test]
-fn an_order_counts_where_nothing_else_differs() {
+fn an_order_counts_only_if_nothing_else_differs() {
     let range = |runs: &[Option<&str>]| {
-        let found = measure(Layer::Interface, &[runs]).findings().remove(0);
+        let found = measure(Layer::Interface, &[runs]).findings.remove(0);
         let Detail::Layer(found) = found.detail else { panic!() };
         (found.spread.range, found.units.iter().map(|unit| unit.unit.what.clone()).collect::<BTreeSet<_>>())
     };
@@ -226,25 +217,24 @@ fn an_order_counts_where_nothing_else_differs() {
 }
 
 #[test]
-fn of_another_order_the_first_line_that_is_elsewhere_is_told() {
-    // A comma stands for the end of a line.
+fn the_first_line_of_a_different_order_is_reported() {
+    // A comma stands for a line break.
     let runs = [Some("x order=a,b,c"), Some("x order=a,c,b"), Some("x order=a,b,c"), Some("x order=a,b,d")];
-    let found = measure(Layer::Interface, &[&runs]).findings().remove(0);
+    let found = measure(Layer::Interface, &[&runs]).findings.remove(0);
     assert!(found.sentence.ends_with("order: b is line 2 (3 runs), c is line 2 (1 run)"), "{}", found.sentence);
 }
 
 #[test]
-fn a_name_that_fits_no_test_is_not_run() {
-    let measuring = MeasureConfig {
+fn unmatched_names_prevent_the_run() {
+    let config = MeasureConfig {
         only: Some(vec!["x".to_owned()]),
         runs: 2,
         layers: Vec::new(),
         fresh_by: Isolation::Fork,
         seconds: 1.0,
     };
-    let mut measure = Measure::new(measuring, Rc::new(RefCell::new(Literal::default())));
-    let test = Test { id: "a".into(), file: None, line: None, command: Vec::new() };
-    measure.hear(&Observation::Listed { tests: vec![test], deselected: 0, isolated: false });
-    assert!(measure.ask().is_empty());
-    assert_eq!(measure.nobody(), ["x"]);
+    let mut measure = Measure::new(config);
+    measure.observe(&listed(&["a"], false), Recordings::EMPTY);
+    assert!(measure.next_sessions(Recordings::EMPTY).is_empty());
+    assert_eq!(measure.unmatched_names(), ["x"]);
 }

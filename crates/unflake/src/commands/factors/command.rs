@@ -1,8 +1,6 @@
 //! `unflake factors`: which condition of its world makes a test fail.
 
-use std::cell::RefCell;
 use std::path::Path;
-use std::rc::Rc;
 use std::time::Duration;
 
 use jiff::Zoned;
@@ -25,6 +23,7 @@ use crate::exit::{Conclusion, Exit};
 use crate::launch::launch;
 use crate::output::write_file;
 use crate::project::revision;
+use crate::recorders::Recorders;
 use crate::run_loop::Gathered;
 use crate::technique_run::{ReportFacts, TechniqueRun, inconclusive};
 
@@ -53,10 +52,8 @@ pub(crate) fn run(args: FactorsArgs, context: &Context) -> Result<Exit, CommandE
     let Plan { baseline, singles, mixes, untried } =
         experiment_plan::plan(&date_of(&known), command, cores, &only, launch.driver.is_none());
     let clock = clock(&baseline, &Zoned::now());
-    let looks = Rc::new(RefCell::new(Archive::new(
-        &layers,
-        Rules::without(&[], &unflake_runners::temporary_names()).expect("none is named"),
-    )));
+    let rules = Rules::without(&[], &unflake_runners::temporary_names()).expect("none is named");
+    let recorders = Recorders::of_layers(Archive::new(&layers, rules));
     let asked = ExperimentConfig {
         names: vec![name.clone()],
         together: args.together,
@@ -70,11 +67,8 @@ pub(crate) fn run(args: FactorsArgs, context: &Context) -> Result<Exit, CommandE
         known,
         layers,
     };
-    let mut experiment = Experiment::new(asked, looks.clone());
-    let run = TechniqueRun {
-        take: Box::new(|observation| looks.borrow_mut().take(observation)),
-        ..TechniqueRun::with_files(context, settings, launch, &args.output)?
-    };
+    let mut experiment = Experiment::new(asked);
+    let run = TechniqueRun { recorders, ..TechniqueRun::with_files(context, settings, launch, &args.output)? };
     let mut done = run.run(&mut experiment)?;
     let gathered = &mut done.record;
     let matching = &experiment.matching;

@@ -1,33 +1,34 @@
-//! Reads the log in which an agent writes every evaluation of an assertion.
+//! Reads the log in which an agent records the evaluations of the assertions of an attempt.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
 
-use unflake_model::{AssertionKey, AssertionOutcome, AssertionRecord, Observation};
+use unflake_model::{AssertionKey, AssertionOutcome, AssertionRecord};
 use unflake_observe::layers::{Said, Value, read};
 
 use crate::hash::hex;
 
-/// Longer texts are truncated, and end with a hash of the whole.
+/// Longer texts are cut and distinguished by a hash.
 const LONGEST: usize = 300;
-/// The number of failing evaluations of an assertion that are kept.
+/// Number of distinguished failing evaluations per assertion.
 const MOST_FAILING: usize = 20;
 
 /// The evaluations of one assertion.
-struct Evaluated {
+struct Evaluations {
     worst: AssertionOutcome,
     values: Vec<String>,
     failing: Vec<String>,
 }
 
-/// Each assertion once, with all its evaluations. A truncated or damaged file is read as far as possible.
-pub(crate) fn read_log(path: &Path) -> Vec<AssertionRecord> {
+/// Each assertion once, with all its evaluations. A truncated or damaged log is read as far as
+/// possible.
+pub(crate) fn records(path: &Path) -> Vec<AssertionRecord> {
     let Ok(file) = File::open(path) else { return Vec::new() };
-    let mut all: BTreeMap<(AssertionKey, u32), Evaluated> = BTreeMap::new();
-    let _ = read(BufReader::new(file), |record| {
-        let Said::Assert { site, how, saw } = record else { return };
+    let mut all: BTreeMap<(AssertionKey, u32), Evaluations> = BTreeMap::new();
+    let _ = read(BufReader::new(file), |said| {
+        let Said::Assert { site, how, saw } = said else { return };
         let how = match how.as_str() {
             "held" => AssertionOutcome::Held,
             "failed" => AssertionOutcome::Failed,
@@ -43,31 +44,24 @@ pub(crate) fn read_log(path: &Path) -> Vec<AssertionRecord> {
         let lines: Vec<String> = saw.iter().map(|(name, value)| format!("{name} = {}", one_line(value))).collect();
         let values = lines.join("\n");
         let of =
-            all.entry((spot, site.line)).or_insert(Evaluated { worst: how, values: Vec::new(), failing: Vec::new() });
+            all.entry((spot, site.line)).or_insert(Evaluations { worst: how, values: Vec::new(), failing: Vec::new() });
         of.worst = how.max(of.worst);
         if how.is_failure() && of.failing.len() < MOST_FAILING {
             of.failing.push(bounded(&values));
         }
         of.values.push(values);
     });
-    let saw = |((spot, line), mut of): ((AssertionKey, u32), Evaluated)| {
+    let record = |((spot, line), mut of): ((AssertionKey, u32), Evaluations)| {
         of.failing.sort();
         of.failing.dedup();
         AssertionRecord { spot, line, how: of.worst, values: bounded(&of.values.join("\n\n")), failing: of.failing }
     };
-    all.into_iter().map(saw).collect()
+    all.into_iter().map(record).collect()
 }
 
-/// Removes a log that has been read: there may be many.
-pub(crate) fn done_with(observation: &Observation) {
-    if let Observation::Looked { file, .. } = observation {
-        let _ = fs::remove_file(file);
-    }
-}
-
-/// A value on one line: line breaks separate values.
+/// A value in one line, because line breaks separate values.
 fn one_line(value: &Value) -> String {
-    // Agents write values as their language prints them.
+    // Agents record values of assertions as their language prints them.
     let text = if let Value::Text(text) = value { text.to_string() } else { value.to_string() };
     text.replace('\n', "\\n")
 }
@@ -81,19 +75,21 @@ fn bounded(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
-    fn parse(lines: &str) -> Vec<AssertionRecord> {
+    fn logged(lines: &str) -> Vec<AssertionRecord> {
         let place = tempfile::tempdir().unwrap();
         let path = place.path().join("layers-1-0");
         let head = "[\"format\", 1]\n[\"file\", 0, \"t.py\"]\n[\"site\", 0, 0, \"test_a\", \"x == 1\", 0, 7]\n";
         fs::write(&path, format!("{head}{lines}")).unwrap();
-        read_log(&path)
+        records(&path)
     }
 
     #[test]
     fn evaluations_of_one_assertion_are_one_record() {
-        let saw = parse(
+        let saw = logged(
             "[\"assert\", 0, \"held\", [[\"x\", \"1\"]]]\n[\"assert\", 0, \"filtered\", [[\"x\", \"2\"]]]\n\
              [\"assert\", 0, \"held\", [[\"x\", \"1\"]]]\n",
         );
@@ -106,8 +102,9 @@ mod tests {
     }
 
     #[test]
-    fn long_values_that_differ_only_at_the_end_stay_different() {
-        let long = |end: &str| parse(&format!("[\"assert\", 0, \"held\", [[\"x\", \"{}{end}\"]]]\n", "y".repeat(1000)));
+    fn long_values_that_differ_at_their_end_stay_different() {
+        let long =
+            |end: &str| logged(&format!("[\"assert\", 0, \"held\", [[\"x\", \"{}{end}\"]]]\n", "y".repeat(1000)));
         let (one, other) = (long("1"), long("2"));
         assert!(one[0].values.len() < 400);
         assert_ne!(one[0].values, other[0].values);
@@ -116,8 +113,8 @@ mod tests {
 
     #[test]
     fn a_truncated_log_is_read_as_far_as_possible() {
-        let saw = parse("[\"assert\", 0, \"held\", [[\"x\", \"1\"]]]\n[\"assert\", 0, \"fai");
+        let saw = logged("[\"assert\", 0, \"held\", [[\"x\", \"1\"]]]\n[\"assert\", 0, \"fai");
         assert_eq!((saw.len(), saw[0].how), (1, AssertionOutcome::Held));
-        assert_eq!(read_log(Path::new("nowhere")), []);
+        assert_eq!(records(Path::new("nowhere")), []);
     }
 }

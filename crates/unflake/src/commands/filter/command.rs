@@ -8,18 +8,17 @@ use std::process::Command;
 use jiff::civil::Date;
 use jiff::{ToSpan, Zoned};
 use unflake_engine::Launch;
-use unflake_model::{Assertion, Detail, FilterKind, Filtered, Finding, Isolation, Layer};
+use unflake_model::{Assertion, Detail, FilterKind, Filtered, Finding, Isolation, Layer, Test};
 use unflake_report::{self as report, VaryingAssertion};
 use unflake_store::{Store, StoreLocation};
 use unflake_techniques::{
-    Filter, FilterEntry, FilterLearn, FilterLearnConfig, Flakiness, SeenOnVersion, Technique, accumulate, of_objects,
-    of_tests,
+    AssertionFilter, AssertionLearning, FilterEntry, Flakiness, RepeatedRuns, RepeatedRunsConfig, VersionSample,
+    accumulate, object_scores, test_scores,
 };
 
 use crate::args::filter::{FilterLearnArgs, FilterShowArgs};
 use crate::args::groups::StoreArg;
 use crate::args::run::FilteringArgs;
-use crate::commands::filter::assertion_log;
 use crate::commands::filter::file::{FileEntry, FilterFile, NAME, OUR_REASON, RuleName};
 use crate::config::project;
 use crate::config::settings::SettingSource;
@@ -65,31 +64,28 @@ pub(crate) fn learn(args: FilterLearnArgs, context: &Context) -> Result<Exit, Co
     let fresh_by =
         if settings.fresh_by.from == SettingSource::Default { Isolation::Process } else { settings.fresh_by.value };
     let at_once = if settings.jobs.from == SettingSource::Default { 1 } else { settings.jobs.value };
-    let learning = FilterLearnConfig { tests: args.tests, runs: args.runs, fresh_by, at_once };
-    let mut learn = FilterLearn::new(learning, Box::new(assertion_log::read_log));
-    let run = TechniqueRun {
-        take: Box::new(assertion_log::done_with),
-        ..TechniqueRun::with_files(context, settings, launch, &args.output)?
-    };
-    let mut done = run.run(&mut learn)?;
-    if let Some(name) = learn.unknown.first() {
+    let config = RepeatedRunsConfig { tests: args.tests, runs: args.runs, fresh_by, at_once };
+    let (mut runs, mut learning) = (RepeatedRuns::new(config), AssertionLearning::default());
+    let run = TechniqueRun::with_files(context, settings, launch, &args.output)?;
+    let mut done = run.run_under(&mut runs, Some(&mut learning))?;
+    if let Some(name) = runs.unmatched_names().first() {
         return Err(CommandError::unknown_test(name));
     }
-    let samples = learn.samples();
+    let samples = learning.samples();
     let now: HashSet<Assertion> = samples.iter().map(|sample| sample.assertion.clone()).collect();
     let known = done.history.keep_samples(&samples);
     let all = accumulate(known);
     let seen: Vec<Flakiness> = all.into_iter().filter(|one| now.contains(&one.assertion)).collect();
-    let entries = entries(&learn, &seen, file.rule);
+    let entries = entries(&learning, &done.record.tests, &seen, file.rule);
     let in_filter: HashSet<Assertion> = entries.iter().map(|entry| entry.learned.assertion.clone()).collect();
-    let counts =
-        LearnCounts { seen: now.len(), learned: in_filter.len(), looked: learn.looked, attempts: learn.attempts };
+    let (recorded, attempts) = (learning.recorded, learning.attempts);
+    let counts = LearnCounts { seen: now.len(), learned: in_filter.len(), recorded, attempts };
     let conclusion = conclude(&done.record, &counts);
     done.finish(&conclusion);
     let expires = args.expires.filter(|days| *days > 0).map_or(90, i64::from);
     let expires = today().checked_add(expires.days()).ok().filter(|_| args.expires != Some(0));
     // Entries follow an assertion that has moved, one version at a time.
-    let follow = |old: FileEntry| match learn.again(&old.learned()) {
+    let follow = |old: FileEntry| match learning.relearned(&done.record.tests, &old.learned()) {
         Some(now) => old.moved(now),
         None => old,
     };
@@ -120,16 +116,16 @@ pub(crate) fn learn(args: FilterLearnArgs, context: &Context) -> Result<Exit, Co
 }
 
 /// The entries of assertions that may fail from now on.
-fn entries(learn: &FilterLearn<'_>, seen: &[Flakiness], rule: RuleName) -> Vec<FilterEntry> {
-    let chosen: Vec<(&Flakiness, &SeenOnVersion)> = seen
+fn entries(learning: &AssertionLearning, tests: &[Test], seen: &[Flakiness], rule: RuleName) -> Vec<FilterEntry> {
+    let chosen: Vec<(&Flakiness, &VersionSample)> = seen
         .iter()
         .filter_map(|one| match rule {
             RuleName::Strict => Some((one, one.worst_inconsistent()?)),
             RuleName::Published => Some((one, one.worst())).filter(|(_, worst)| worst.score() > 0.0),
         })
         .collect();
-    let learned = learn.learned(chosen.iter().map(|(one, _)| one.assertion.clone()));
-    let entry = |(learned, (one, worst)): (_, (&Flakiness, &SeenOnVersion))| FilterEntry {
+    let learned = learning.learned(tests, chosen.iter().map(|(one, _)| one.assertion.clone()));
+    let entry = |(learned, (one, worst)): (_, (&Flakiness, &VersionSample))| FilterEntry {
         learned,
         score: worst.score(),
         runs: worst.runs(),
@@ -140,7 +136,7 @@ fn entries(learn: &FilterLearn<'_>, seen: &[Flakiness], rule: RuleName) -> Vec<F
     learned.into_iter().zip(chosen).map(entry).collect()
 }
 
-fn failures(seen: &SeenOnVersion) -> u32 {
+fn failures(seen: &VersionSample) -> u32 {
     seen.groups.iter().filter(|group| group.how.is_failure()).map(|group| group.times).sum()
 }
 
@@ -191,7 +187,7 @@ fn findings(seen: &[Flakiness], in_filter: &HashSet<Assertion>) -> Vec<Finding> 
 struct LearnCounts {
     seen: usize,
     learned: usize,
-    looked: u32,
+    recorded: u32,
     attempts: u32,
 }
 
@@ -199,7 +195,7 @@ fn conclude(record: &Gathered, counts: &LearnCounts) -> Conclusion {
     if let Some(conclusion) = inconclusive(record, "you stopped it; what was seen until then is kept") {
         return conclusion;
     }
-    if counts.looked == 0 && counts.attempts > 0 {
+    if counts.recorded == 0 && counts.attempts > 0 {
         return Exit::Runner.because("the runner did not tell what assertions saw");
     }
     let what = match (counts.seen, counts.learned) {
@@ -221,26 +217,19 @@ fn who(here: &Path) -> String {
     name.filter(|name| !name.is_empty()).or_else(|| std::env::var("USER").ok()).unwrap_or_default()
 }
 
-/// Wraps a technique so that the filter decides on failing assertions, for `unflake run --filter`.
-pub(crate) fn around<'a>(
-    inner: Box<dyn Technique + 'a>,
+/// The filter of a project, for `unflake run --filter`.
+pub(crate) fn filter(
     path: &Path,
     args: &FilteringArgs,
     store: &StoreLocation,
-) -> Result<Filter<'a>, CommandError> {
+) -> Result<AssertionFilter, CommandError> {
     let Some(file) = FilterFile::read(path)? else {
         let what = format!("there is no filter: {} does not exist", path.display());
         return Err(CommandError::usage(what).hint("`unflake filter learn` makes one"));
     };
     let (threshold, today) = (args.threshold.unwrap_or(file.threshold), today());
     let entries = file.entries.iter().map(|entry| entry.entry(threshold, today)).collect();
-    Ok(Filter::new(
-        inner,
-        entries,
-        &known(store)?,
-        args.rule.unwrap_or(file.rule).rule(),
-        Box::new(assertion_log::read_log),
-    ))
+    Ok(AssertionFilter::new(entries, &known(store)?, args.rule.unwrap_or(file.rule).rule()))
 }
 
 /// Everything that the history knows of assertions.
@@ -255,8 +244,8 @@ pub(crate) fn show(args: &FilterShowArgs, context: &Context) -> Result<Exit, Com
     let in_filter: HashSet<Assertion> = file.entries.iter().map(FileEntry::assertion).collect();
     let mut varying = varying(&known, &in_filter);
     varying.truncate(args.limit);
-    let mut objects = of_objects(&known);
-    let mut tests = of_tests(&known);
+    let mut objects = object_scores(&known);
+    let mut tests = test_scores(&known);
     objects.retain(|(_, score)| *score > 0.0);
     tests.retain(|(_, score)| *score > 0.0);
     let shown = report::AssertionRanks {

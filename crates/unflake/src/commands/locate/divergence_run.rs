@@ -1,14 +1,11 @@
 //! Traces many runs of a test and compares them: the search behind `unflake locate` and `unflake
 //! prepare`.
 
-use std::cell::RefCell;
 use std::env;
-use std::fs;
-use std::rc::Rc;
 use std::time::Instant;
 
 use unflake_engine::{Launch, Tracing};
-use unflake_model::{Observation, PreparedReport};
+use unflake_model::PreparedReport;
 use unflake_observe::trace::{Archive, Project};
 use unflake_report::Progress;
 use unflake_techniques::{Locate, LocateConfig, LocateCounts};
@@ -21,6 +18,7 @@ use crate::error::CommandError;
 use crate::exit::{Conclusion, Exit};
 use crate::launch::launch;
 use crate::project::worktree_hash;
+use crate::recorders::Recorders;
 use crate::run_loop::Gathered;
 use crate::technique_run::{TechniqueRun, inconclusive};
 
@@ -66,28 +64,18 @@ pub(crate) fn search(
     let root = project::find(&context.here);
     // Its file has no name, so nothing is left of it even where unflake is killed.
     let archive = Archive::new(env::temp_dir()).map_err(|error| CommandError::runner(error.to_string()))?;
-    let archive = Rc::new(RefCell::new(archive));
-    let mut locate = Locate::new(
-        LocateConfig {
-            test: wanted.test.clone(),
-            runs: wanted.runs,
-            most: wanted.most,
-            fresh_by: settings.fresh_by.value,
-            seconds: wanted.seconds,
-            jobs: settings.jobs.value,
-        },
-        archive.clone(),
-    );
-    let of_project = Project::new(&root).calls(unflake_runners::call_tables());
+    let project = Project::new(&root).calls(unflake_runners::call_tables());
+    let mut locate = Locate::new(LocateConfig {
+        test: wanted.test.clone(),
+        runs: wanted.runs,
+        most: wanted.most,
+        fresh_by: settings.fresh_by.value,
+        seconds: wanted.seconds,
+        jobs: settings.jobs.value,
+    });
     let began = Instant::now();
     let run = TechniqueRun {
-        // What cannot be read is reported with the findings, as a gap.
-        take: Box::new(|observation| {
-            if let Observation::Traced { directory, .. } = observation {
-                let _ = archive.borrow_mut().add(directory, &of_project);
-                let _ = fs::remove_dir_all(directory);
-            }
-        }),
+        recorders: Recorders::of_traces(archive, project),
         ..TechniqueRun::new(context, settings, launch, progress)
     };
     let mut done = run.run(&mut locate)?;
@@ -96,7 +84,8 @@ pub(crate) fn search(
     }
     let conclusion = conclude(&done.record, locate.counts());
     done.history.finish(conclusion.exit.code());
-    if let Some(trouble) = archive.borrow().trouble() {
+    let trouble = done.record.recorders.traces.as_ref().and_then(|(archive, _)| archive.trouble());
+    if let Some(trouble) = trouble {
         let note = format!("a trace could not be read again, so the answer may be wrong: {trouble}");
         done.record.notes.push(note);
     }

@@ -8,7 +8,7 @@ use unflake_model::{
 };
 use unflake_report as report;
 use unflake_store::{Kept, Store, StoreLocation, let_git_see};
-use unflake_techniques::standing;
+use unflake_techniques::quarantine_standing;
 
 use crate::args::groups::StoreArg;
 use crate::args::quarantine::{QuarantineAdd, QuarantineArgs, QuarantineCommand};
@@ -56,7 +56,7 @@ impl Quarantine {
 
     fn standing(&self, entry: &Quarantined, record: &Gathered) -> QuarantineStanding {
         let listed = record.tests.iter().map(|test| &test.id).filter(|test| **test == entry.test).collect();
-        standing(entry, self.today, &listed, &record.attempts)
+        quarantine_standing(entry, self.today, &listed, &record.attempts)
     }
 }
 
