@@ -7,17 +7,18 @@ use std::path::{Path, PathBuf};
 use e2e::repository;
 use regex_lite::Regex;
 
-const ROOMS: [(&str, &[&str]); 14] = [
+const ROOMS: [(&str, &[&str]); 15] = [
     ("unflake-protocol", &[]),
     ("unflake-model", &[]),
-    ("unflake-changes", &["unflake-model"]),
+    ("unflake-source", &["unflake-model"]),
+    ("unflake-changes", &["unflake-model", "unflake-source"]),
     ("unflake-factors", &["unflake-model"]),
     ("unflake-import", &["unflake-model"]),
     ("unflake-inquiry", &["unflake-model"]),
     ("unflake-layers", &["unflake-model"]),
     ("unflake-exec", &["unflake-factors", "unflake-model", "unflake-protocol"]),
     ("unflake-trace", &["unflake-model"]),
-    ("unflake-drivers", &["unflake-factors", "unflake-import", "unflake-protocol", "unflake-trace"]),
+    ("unflake-drivers", &["unflake-factors", "unflake-import", "unflake-protocol", "unflake-source", "unflake-trace"]),
     ("unflake-store", &["unflake-model"]),
     ("unflake-report", &["unflake-model"]),
     ("unflake-serve", &[]),
@@ -34,6 +35,7 @@ const ROOMS: [(&str, &[&str]); 14] = [
             "unflake-model",
             "unflake-report",
             "unflake-serve",
+            "unflake-source",
             "unflake-store",
             "unflake-trace",
         ],

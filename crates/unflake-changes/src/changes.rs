@@ -4,13 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
 use unflake_model::{Base, Change, ChangeKind, ChangedFunctions, Changes};
+use unflake_source::python;
 
 use crate::contents::{blobs, filtered};
 use crate::entries::{self, Entry, LINK, SUBMODULE};
 use crate::hidden;
 use crate::repository::path;
 use crate::submodules::Odd;
-use crate::{Error, Repository, everywhere, python, rewritten, submodules};
+use crate::{Error, Repository, everywhere, rewritten, submodules};
 
 /// Longer files are not looked into.
 const LONGEST: usize = 2 << 20;
@@ -137,7 +138,7 @@ impl Repository {
             if filtered.contains(at) || fs::metadata(&full).ok()?.len() > LONGEST as u64 {
                 return None;
             }
-            let functions = python::changed(blobs.get(hash)?, &fs::read(&full).ok()?)?;
+            let functions = python::changed_functions(blobs.get(hash)?, &fs::read(&full).ok()?)?;
             Some((at.clone(), functions))
         };
         wanted.into_iter().filter_map(tell).collect()

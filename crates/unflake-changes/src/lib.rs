@@ -13,7 +13,6 @@ mod error;
 mod everywhere;
 mod git;
 mod hidden;
-pub mod python;
 mod repository;
 mod rewritten;
 mod submodules;

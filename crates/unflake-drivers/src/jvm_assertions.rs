@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde::Deserialize;
+use unflake_source::java::{AssertionSite, assertion_sites};
 
-use crate::java_sites::{self, Site};
 use crate::suite::{self, Case};
 
 /// Larger sources are tables that some program has written.
@@ -25,7 +25,7 @@ pub(crate) struct Assertions {
 struct Known {
     /// Sources that have been read.
     read: BTreeSet<PathBuf>,
-    sites: Vec<Site>,
+    sites: Vec<AssertionSite>,
     /// By test: their places among the sites.
     may_fail: HashMap<String, Vec<usize>>,
 }
@@ -66,7 +66,7 @@ impl Assertions {
                         let text = fs::read(&path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
                         known
                             .sites
-                            .extend(text.ok().and_then(|text| java_sites::sites(&file, &text)).unwrap_or_default());
+                            .extend(text.ok().and_then(|text| assertion_sites(&file, &text)).unwrap_or_default());
                     }
                     _ => {}
                 }
@@ -81,8 +81,8 @@ impl Assertions {
 
     /// For the agent in a JVM: in each line a file, a line of it, what is called there, and the name of that assertion.
     pub(crate) fn table(&self) -> String {
-        let line = |site: &Site| {
-            let Site { file, function, expression, ordinal, line, called, .. } = site;
+        let line = |site: &AssertionSite| {
+            let AssertionSite { file, function, expression, ordinal, line, called, .. } = site;
             format!("{file}\t{line}\t{called}\t{function}\t{ordinal}\t{expression}\n")
         };
         self.known().sites.iter().map(line).collect()

@@ -16,8 +16,6 @@ mod early;
 mod gradle;
 mod gtest;
 mod gtest_output;
-mod java_sites;
-mod java_tokens;
 mod junit;
 mod junit_judge;
 mod junit_xml;
@@ -131,11 +129,6 @@ pub fn check_one_test(template: &str) -> Result<(), String> {
 /// How many tests a JUnit report has, or why it is none. Any bytes may be given.
 pub fn count_reported(bytes: &[u8]) -> Result<usize, String> {
     junit_xml::read(bytes).map(|report| report.tests.len())
-}
-
-/// How many assertions a Java source has, as far as it can be read. Any text may be given.
-pub fn count_assertions(source: &str) -> usize {
-    java_sites::sites("Any.java", source).map_or(0, |sites| sites.len())
 }
 
 fn kind_of(command: &[String]) -> Option<Kind> {

@@ -22,7 +22,6 @@ mod filter;
 mod filter_args;
 mod filter_file;
 mod filter_tune;
-mod functions;
 mod history;
 mod import;
 mod issue;

@@ -6,16 +6,19 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use unflake_model::{Test, TestId};
+use unflake_source::python::function_hashes;
 use unflake_store::{Renamed, RunId, Store, StoreError};
 
-use crate::functions::functions;
 use crate::project;
 
 /// Sources that are at hand.
 pub(crate) struct Sources {
     roots: [PathBuf; 2],
-    files: RefCell<HashMap<String, HashMap<String, Option<String>>>>,
+    /// The hashes of the functions of a file. None: it cannot be parsed.
+    files: RefCell<HashMap<String, Option<Functions>>>,
 }
+
+type Functions = HashMap<String, Option<String>>;
 
 /// The parts of an id such as `tests/test_a.py::TestIt::test_total[2]`: the file, the function, and the rest.
 fn parts(test: &TestId) -> Option<(&str, &str, &str)> {
@@ -29,21 +32,23 @@ impl Sources {
         Self { roots: [here.to_owned(), project::find(here)], files: RefCell::default() }
     }
 
-    fn ask<T>(&self, file: &str, ask: impl FnOnce(&HashMap<String, Option<String>>) -> T) -> T {
+    fn ask<T>(&self, file: &str, ask: impl FnOnce(&Functions) -> T) -> Option<T> {
         let mut files = self.files.borrow_mut();
         let read = || self.roots.iter().find_map(|root| fs::read_to_string(root.join(file)).ok());
-        ask(files.entry(file.to_owned()).or_insert_with(|| read().map_or(HashMap::new(), |text| functions(&text))))
+        let parsed = || read().map_or(Some(HashMap::new()), |text| function_hashes(&text));
+        files.entry(file.to_owned()).or_insert_with(parsed).as_ref().map(ask)
     }
 
     /// A hash of its code. None: it is not known, or too short to tell anything.
     fn body(&self, test: &TestId) -> Option<String> {
         let (file, name, _) = parts(test)?;
-        self.ask(file, |functions| functions.get(name).cloned().flatten())
+        self.ask(file, |functions| functions.get(name).cloned().flatten())?
     }
 
     /// Whether it is nowhere in the sources. What was left out by a command is still there.
     fn is_gone(&self, test: &TestId) -> bool {
-        parts(test).is_some_and(|(file, name, _)| self.ask(file, |functions| !functions.contains_key(name)))
+        parts(test)
+            .is_some_and(|(file, name, _)| self.ask(file, |functions| !functions.contains_key(name)) == Some(true))
     }
 }
 
