@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
 use unflake_model::{Base, ChangeKind, ChangedFunctions, Changes, FileChange};
+use unflake_source::python;
 
 use crate::blobs::{blobs, filtered};
 use crate::git_status::{self, Entry, LINK, SUBMODULE};
@@ -12,7 +13,7 @@ use crate::repository::path;
 use crate::skip_worktree;
 use crate::submodules::Odd;
 use crate::touched_only;
-use crate::{Error, Repository, python, submodules};
+use crate::{Error, Repository, submodules};
 
 /// Longer files are not looked into.
 const LONGEST: usize = 2 << 20;
@@ -140,7 +141,7 @@ impl Repository {
             if filtered.contains(at) || fs::metadata(&full).ok()?.len() > LONGEST as u64 {
                 return None;
             }
-            let functions = python::changed(blobs.get(hash)?, &fs::read(&full).ok()?)?;
+            let functions = python::changed_functions(blobs.get(hash)?, &fs::read(&full).ok()?)?;
             Some((at.clone(), functions))
         };
         wanted.into_iter().filter_map(tell).collect()

@@ -12,7 +12,6 @@ mod error;
 mod git;
 mod git_status;
 mod global_inputs;
-pub mod python;
 mod repository;
 mod skip_worktree;
 mod submodules;

@@ -59,8 +59,3 @@ pub fn drive(options: &[String], command: &[String]) -> ExitCode {
 pub fn count_reported(bytes: &[u8]) -> Result<usize, String> {
     junit_xml::report::read(bytes).map(|report| report.tests.len())
 }
-
-/// How many assertions a Java source has, as far as it can be read. Any text may be given.
-pub fn count_assertions(source: &str) -> usize {
-    jvm::java_sites::sites("Any.java", source).map_or(0, |sites| sites.len())
-}

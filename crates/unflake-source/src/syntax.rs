@@ -4,12 +4,16 @@
 //! refusal: every byte of a source is a token, a comment, or layout.
 
 use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
 
 use tree_sitter::{Language, Node, ParseOptions, ParseState, Parser, Tree};
 use twox_hash::XxHash3_128;
 
 /// Longer sources are generated tables; they are not parsed.
 const MAX_BYTES: usize = 2 << 20;
+
+/// Some sources take the parser a time that is quadratic in their length.
+const MAX_TIME: Duration = Duration::from_secs(10);
 
 /// Separates tokens in [`Step::write_to`]. No source that is read here contains it.
 const SEPARATOR: char = '\0';
@@ -22,19 +26,19 @@ pub(crate) fn normalized(source: &str) -> String {
     text.replace("\r\n", "\n").replace('\r', "\n")
 }
 
-/// The tree of a source, or None where it has a syntax error or is too long.
+/// The tree of a source, or None where it has a syntax error, or is too long or too costly.
 pub(crate) fn parse(language: &Language, text: &str) -> Option<Tree> {
     if text.len() > MAX_BYTES || text.contains(SEPARATOR) {
         return None;
     }
     let mut parser = Parser::new();
     parser.set_language(language).ok()?;
-    // The repair of a source that is refused anyway can take long.
-    let mut stop_at_error = |state: &ParseState| match state.has_error() {
+    let start = Instant::now();
+    let mut give_up = |state: &ParseState| match state.has_error() || start.elapsed() > MAX_TIME {
         true => ControlFlow::Break(()),
         false => ControlFlow::Continue(()),
     };
-    let options = ParseOptions::new().progress_callback(&mut stop_at_error);
+    let options = ParseOptions::new().progress_callback(&mut give_up);
     let tree =
         parser.parse_with_options(&mut |at, _| text.as_bytes().get(at..).unwrap_or_default(), None, Some(options))?;
     (!tree.root_node().has_error()).then_some(tree)

@@ -7,7 +7,6 @@ mod context;
 mod diagnostics;
 mod error;
 mod exit;
-mod functions;
 mod hash;
 mod history;
 mod interrupt;

@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde::Deserialize;
+use unflake_source::java::{AssertionSite, assertion_sites};
 
 use crate::driver::assertion_filter::AssertionFilter;
 use crate::driver::list_context::ListContext;
 use crate::driver::suite::TestCase;
-use crate::jvm::java_sites::{self, Site};
 use crate::process::files::relative;
 
 /// Larger sources are generated tables.
@@ -28,7 +28,7 @@ pub(crate) struct Assertions {
 struct AssertionState {
     /// Sources that have been read.
     read: BTreeSet<PathBuf>,
-    sites: Vec<Site>,
+    sites: Vec<AssertionSite>,
     /// By test: positions of its assertions in `sites`.
     may_fail: HashMap<String, Vec<usize>>,
 }
@@ -80,7 +80,7 @@ impl Assertions {
                         let text = fs::read(&path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
                         known
                             .sites
-                            .extend(text.ok().and_then(|text| java_sites::sites(&file, &text)).unwrap_or_default());
+                            .extend(text.ok().and_then(|text| assertion_sites(&file, &text)).unwrap_or_default());
                     }
                     _ => {}
                 }
@@ -91,8 +91,8 @@ impl Assertions {
     /// For the agent in a JVM, one line each: file, line, called method, and the name of the
     /// assertion.
     pub(crate) fn table(&self) -> String {
-        let line = |site: &Site| {
-            let Site { file, function, expression, ordinal, line, called, .. } = site;
+        let line = |site: &AssertionSite| {
+            let AssertionSite { file, function, expression, ordinal, line, called, .. } = site;
             format!("{file}\t{line}\t{called}\t{function}\t{ordinal}\t{expression}\n")
         };
         self.known().sites.iter().map(line).collect()

@@ -9,8 +9,6 @@ pub(crate) mod class_loaders;
 pub(crate) mod class_path;
 pub(crate) mod dependencies;
 pub(crate) mod gradle;
-pub(crate) mod java_sites;
-pub(crate) mod java_tokens;
 pub(crate) mod maven;
 pub(crate) mod module;
 pub(crate) mod protocol;

@@ -7,16 +7,19 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use unflake_model::{Test, TestId};
+use unflake_source::python::function_hashes;
 use unflake_store::{Renamed, RunId, Store, StoreError};
 
 use crate::config::project;
-use crate::functions::functions;
 
 /// The functions in the source files of tests, parsed once per file.
 pub(crate) struct TestSources {
     roots: [PathBuf; 2],
-    files: RefCell<HashMap<String, HashMap<String, Option<String>>>>,
+    /// The hashes of the functions of a file. None: it cannot be parsed.
+    files: RefCell<HashMap<String, Option<Functions>>>,
 }
+
+type Functions = HashMap<String, Option<String>>;
 
 /// The parts of an id such as `tests/test_a.py::TestIt::test_total[2]`: the file, the function, and
 /// the rest.
@@ -31,21 +34,23 @@ impl TestSources {
         Self { roots: [here.to_owned(), project::find(here)], files: RefCell::default() }
     }
 
-    fn look_up<T>(&self, file: &str, read_in: impl FnOnce(&HashMap<String, Option<String>>) -> T) -> T {
+    fn look_up<T>(&self, file: &str, read_in: impl FnOnce(&Functions) -> T) -> Option<T> {
         let mut files = self.files.borrow_mut();
         let read = || self.roots.iter().find_map(|root| fs::read_to_string(root.join(file)).ok());
-        read_in(files.entry(file.to_owned()).or_insert_with(|| read().map_or(HashMap::new(), |text| functions(&text))))
+        let parsed = || read().map_or(Some(HashMap::new()), |text| function_hashes(&text));
+        files.entry(file.to_owned()).or_insert_with(parsed).as_ref().map(read_in)
     }
 
     /// The hash of a test's code. None where it is unknown, or too short to identify a test.
     fn body(&self, test: &TestId) -> Option<String> {
         let (file, name, _) = parts(test)?;
-        self.look_up(file, |functions| functions.get(name).cloned().flatten())
+        self.look_up(file, |functions| functions.get(name).cloned().flatten())?
     }
 
     /// Whether a test is not in the sources any more. One that the command deselects still is.
     fn is_gone(&self, test: &TestId) -> bool {
-        parts(test).is_some_and(|(file, name, _)| self.look_up(file, |functions| !functions.contains_key(name)))
+        parts(test)
+            .is_some_and(|(file, name, _)| self.look_up(file, |functions| !functions.contains_key(name)) == Some(true))
     }
 }
 
