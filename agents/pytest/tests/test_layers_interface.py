@@ -43,7 +43,7 @@ def seen(agent, test):
 
 
 def test_a_test_that_never_fails_may_show_another_page_each_time(looked):
-    agent = looked(specimen("interface-playwright"), "interface")
+    agent = looked(specimen("variance/python/playwright_page"), "interface")
     assert len({seen(agent, 0) for _ in range(4)}) > 1
     assert len({seen(agent, 1) for _ in range(3)}) == 1
     steps = agent.sheet(1).of("step")
@@ -61,7 +61,7 @@ def test_a_test_that_never_fails_may_show_another_page_each_time(looked):
 
 
 def test_the_same_with_selenium(looked):
-    agent = looked(specimen("interface-selenium"), "interface")
+    agent = looked(specimen("variance/python/selenium_page"), "interface")
     assert len({seen(agent, 0) for _ in range(4)}) > 1
     assert len({seen(agent, 1) for _ in range(2)}) == 1
     steps = agent.sheet(1).of("step")
