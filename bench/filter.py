@@ -1,7 +1,7 @@
 """The flake filter: what learning costs, how versions add up, and whether true differences stay: `python3 bench/filter.py`.
 
 - cost: ten runs with `unflake filter learn` beside ten plain runs of a suite of 500 tests, by turns.
-- shop: the versions of specimens/filter-shop, by chance and not by turns; failures let go by what the version before alone has shown,
+- shop: the versions of specimens/assertion_filter/python/shop, by chance and not by turns; failures let go by what the version before alone has shown,
   and by what all have, as in Table 5.12 of the dissertation. Bugs that were let go are counted: there must be none.
 - real: the tests of one release on the sources of the next, beside tests that the hash seed makes fail now and then.
 """
@@ -25,7 +25,7 @@ try:
 except ImportError:  # Before 3.11.
     tomllib = None
 
-SHOP = suites.ROOT / "specimens" / "filter-shop"
+SHOP = suites.ROOT / "specimens" / "assertion_filter" / "python" / "shop"
 # How often each version of the shop is run with a filter.
 TIMES = 5
 # What the next release of click changed, and what its old tests say to that, was found by running them, not by the filter.
@@ -139,7 +139,7 @@ def shop_version(project, number):
 
 
 def shop(unflake, python):
-    truth = tomllib.loads((SHOP / "truth.toml").read_text())["version"]
+    truth = tomllib.loads((SHOP / "specimen.toml").read_text())["version"]
     command = [python, "-m", "pytest", "-q"]
     all_versions = Project(unflake, command)
     shop_version(all_versions, 1)

@@ -1,6 +1,6 @@
 """How often `unflake locate` is right: `python3 bench/locate.py`.
 
-Runs it on every specimens/locate-* and judges the line that it names first by what is true of that specimen: `exact` (it starts there,
+Runs it on every specimen of specimens/divergence and judges the line that it names first by what is true of that specimen: `exact` (it starts there,
 and a fix would go there), `relevant` (it has to do with it, a fix would go elsewhere), or wrong. What it gets wrong stays in the table.
 unflake is the one that is built below the target directory (CARGO_TARGET_DIR, --profile). Needs Python 3.11.
 """
@@ -28,13 +28,13 @@ USEFUL = ("exact", "relevant")
 
 class Specimen:
     def __init__(self, directory):
-        self.directory, self.name = directory, directory.name
+        self.directory, self.name = directory, "%s/%s" % (directory.parent.name, directory.name)
         data = tomllib.loads((directory / "specimen.toml").read_text())
         self.truth = data["locate"]
         self.args, self.options, self.build = data.get("args", ["pytest"]), data.get("options", []), data.get("build", [])
         self.lines = {
             line["at"]: verdict
-            for name, verdict in [("exact", "exact"), ("second", "exact"), ("relevant", "relevant"), ("herring", "**wrong**: red herring")]
+            for name, verdict in [("exact", "exact"), ("second", "exact"), ("relevant", "relevant"), ("red_herring", "**wrong**: red herring")]
             for line in self.truth.get(name, [])
         }
 
@@ -133,13 +133,13 @@ def field(finding, name):
 def table(arguments):
     result = Table("Where it starts: the first line named", "specimen", "runs", "failed", "top-1", "judged", "cause", "s")
     lines, kinds = collections.Counter(), collections.Counter()
-    for directory in sorted((ROOT / "specimens").glob("locate-*")):
-        if arguments.only and not any(part in directory.name for part in arguments.only):
-            continue
+    for directory in sorted((ROOT / "specimens" / "divergence").glob("*/*")):
         specimen = Specimen(directory)
+        if arguments.only and not any(part in specimen.name for part in arguments.only):
+            continue
         for _ in range(arguments.times):
             row, verdict, kind, note = examine(specimen, arguments.unflake, arguments.seconds)
-            result.row(specimen.name.removeprefix("locate-"), *row)
+            result.row(specimen.name, *row)
             lines[verdict] += 1
             kinds[kind] += 1
             if note and note not in result.notes:

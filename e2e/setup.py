@@ -1,12 +1,12 @@
-"""Makes what the end-to-end stories use: `python3 e2e/setup.py`.
+"""Installs what the end-to-end tests need: `python3 e2e/setup.py`.
 
-All of it is in `.venvs` at the top of the repository: `e2e`, with the newest pytest and what the stories need beside it, and the
-runners of `tests/other_runners.rs`: `go` (gotestsum), `vitest`, `perl` (a formatter for `prove`, which Debian has as a
-package), and of `tests/native_runs.rs`: `cargo` (nextest). Compilers, CMake, GoogleTest, Maven, a JDK, Chromium and PostgreSQL are packages of the system. Whatever is
-already there and complete is left alone. A half-made one (an interrupted set-up, an interpreter that has gone) is made anew.
-UNFLAKE_TEST_PYTHON names another Python to be used by the stories instead; then no environment is made for it.
+Packages of the system (compilers, CMake, GoogleTest, Maven, Gradle, a JDK, Chromium, PostgreSQL) come from apt-get.
+Everything else goes to `.venvs` in the root of the repository: `e2e` (Python with the newest pytest), `go` (gotestsum),
+`vitest`, `cargo` (cargo-nextest), `maven` (a record of its downloads) and `deny` (cargo-deny). What is complete is left alone; what is incomplete or broken is
+made again. With UNFLAKE_TEST_PYTHON the tests use that Python, and no Python environment is made.
 """
 
+import hashlib
 import os
 import shutil
 import subprocess
@@ -15,203 +15,203 @@ import tempfile
 import time
 from pathlib import Path
 
-VENVS = Path(__file__).resolve().parent.parent / ".venvs"
-# pytest itself, an independent reader of JUnit reports, the two plugins that change most of what a run is, arrays, which are
-# changed in place, and what tests use to work with a browser.
+ROOT = Path(__file__).resolve().parent.parent
+VENVS = ROOT / ".venvs"
+# junitparser is an independent reader of JUnit reports; xdist and pytest-cov change how pytest runs; NumPy arrays change
+# in place; playwright and selenium drive a browser.
 PACKAGES = ["pytest", "junitparser", "pytest-xdist", "pytest-cov", "numpy", "playwright", "selenium"]
 GOTESTSUM = "gotest.tools/gotestsum@v1.13.0"
 VITEST = "vitest@3"
-PERL = "TAP::Formatter::JUnit"
-# Old enough to be built in half the time of the newest.
+PERL_MODULE = "TAP::Formatter::JUnit"
+# Builds in half the time of the newest version.
 NEXTEST = "0.9.81"
-BROWSER = {"chromium": "chromium", "chromedriver": "chromium-driver"}
-NATIVE = {"g++": "g++", "clang": "clang", "cmake": "cmake", "ctest": "cmake", "ninja": "ninja-build"}
+DENY = "0.20.2"
+# Programs of the system and the Debian packages that have them.
+PROGRAMS = {
+    "go": ["golang-go"],
+    "npm": ["nodejs", "npm"],
+    "prove": ["perl"],
+    "g++": ["g++"],
+    "clang": ["clang"],
+    "cmake": ["cmake"],
+    "ctest": ["cmake"],
+    "ninja": ["ninja-build"],
+    "chromium": ["chromium"],
+    "chromedriver": ["chromium-driver"],
+    "mvn": ["maven"],
+    "gradle": ["gradle"],
+    "javac": ["default-jdk-headless"],
+    "Xvfb": ["xvfb"],
+}
+# Specimens whose dependencies Maven has to download; the others need nothing else.
+MAVEN_SPECIMENS = ["rerun/java/maven_modules", "variance/java/assertions", "assertion_filter/java/shop"]
 
 
 def runs(*command):
-    """Whether a program is there and leaves with 0."""
+    """Whether a program exists and succeeds."""
     try:
         return subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode == 0
     except OSError:
         return False
 
 
-def get(program, *packages):
-    """A program that the system has, or gets by its package."""
-    if shutil.which(program) is None:
-        install(*packages)
-    if shutil.which(program) is None:
-        sys.exit("\n`%s` is needed; the package %s did not bring it" % (program, " ".join(packages)))
-    return program
+def has_googletest():
+    with tempfile.TemporaryDirectory() as directory:
+        source = Path(directory) / "it.cc"
+        source.write_text("#if !__has_include(<gtest/gtest.h>)\n#error\n#endif\nint main() {}\n")
+        return runs("g++", str(source), "-lgtest", "-lpthread", "-o", str(source.with_suffix("")))
 
 
-def install(*packages):
+def has_postgres():
+    # Debian does not put the server programs into PATH.
+    return any(Path("/usr/lib/postgresql").glob("*/bin/initdb")) or shutil.which("initdb") is not None
+
+
+def has_perl_module():
+    return runs("perl", "-M" + PERL_MODULE, "-e", "1")
+
+
+def has_window_toolkit():
+    """Whether the JDK is not headless: Swing tests need more."""
+    java = shutil.which("java")
+    return java is not None and any(Path(java).resolve().parent.parent.glob("**/libawt_xawt.so"))
+
+
+def missing_packages():
+    missing = {package for program, packages in PROGRAMS.items() if shutil.which(program) is None for package in packages}
+    checks = {
+        "libgtest-dev": has_googletest,
+        "postgresql": has_postgres,
+        "libtap-formatter-junit-perl": has_perl_module,
+        "default-jre": has_window_toolkit,
+    }
+    return sorted(missing | {package for package, is_there in checks.items() if not is_there()})
+
+
+def ensure_packages():
+    missing = missing_packages()
+    if not missing:
+        return
+    print("installing", ", ".join(missing), flush=True)
     root = [] if os.geteuid() == 0 else ["sudo", "-n"]
     apt = root + ["apt-get", "-qq", "-o", "DPkg::Lock::Timeout=120"]
     environment = dict(os.environ, DEBIAN_FRONTEND="noninteractive")
+    install = apt + ["install", "-y", *missing]
     try:
-        if subprocess.run(apt + ["install", "-y", *packages], env=environment, stdout=subprocess.DEVNULL).returncode == 0:
-            return
-        # A machine on which packages were never listed.
-        subprocess.run(apt + ["update"], check=True, env=environment, stdout=subprocess.DEVNULL)
-        subprocess.run(apt + ["install", "-y", *packages], check=True, env=environment, stdout=subprocess.DEVNULL)
+        if subprocess.run(install, env=environment, stdout=subprocess.DEVNULL).returncode != 0:
+            # The package lists may never have been fetched.
+            subprocess.run(apt + ["update"], check=True, env=environment, stdout=subprocess.DEVNULL)
+            subprocess.run(install, check=True, env=environment, stdout=subprocess.DEVNULL)
     except (OSError, subprocess.CalledProcessError):
-        sys.exit("\n%s cannot be installed by apt-get; install it by hand and start again" % " and ".join(packages))
+        sys.exit("\napt-get cannot install %s; install it by hand and start again" % " and ".join(missing))
+    still = missing_packages()
+    if still:
+        sys.exit("\n%s does not work after its installation" % " and ".join(still))
 
 
-class Made:
-    """A directory in `.venvs` that is made once."""
+class Tool:
+    """A directory in `.venvs` that is made once. `receipt` names what is in it, `works` checks it, `make` makes it."""
 
     def __init__(self, name, receipt, works, make):
-        self.place = VENVS / name
-        self.receipt = receipt
-        self.works = works
-        self.make = make
+        self.directory, self.receipt, self.works, self.make = VENVS / name, receipt, works, make
 
     def is_complete(self):
         try:
-            # Written last, so it is there only if everything before it went well.
-            return (self.place / "complete").read_text() == self.receipt and self.works(self.place)
+            # The receipt is written last.
+            return (self.directory / "complete").read_text() == self.receipt and self.works(self.directory)
         except OSError:
             return False
 
     def ensure(self):
         if self.is_complete():
             return
-        print("making", os.path.relpath(self.place), end="", flush=True)
+        print("making", os.path.relpath(self.directory), end="", flush=True)
         began = time.monotonic()
-        shutil.rmtree(self.place, ignore_errors=True)
-        self.place.mkdir(parents=True)
-        self.make(self.place)
-        if not self.works(self.place):
-            sys.exit("\n%s was made, and does not work" % os.path.relpath(self.place))
-        (self.place / "complete").write_text(self.receipt)
+        shutil.rmtree(self.directory, ignore_errors=True)
+        self.directory.mkdir(parents=True)
+        self.make(self.directory)
+        if not self.works(self.directory):
+            sys.exit("\n%s does not work" % os.path.relpath(self.directory))
+        (self.directory / "complete").write_text(self.receipt)
         print(": %.0f s" % (time.monotonic() - began), flush=True)
 
 
-def make_python(place):
-    subprocess.run([sys.executable, "-m", "venv", str(place)], check=True)
-    pip = [str(place / "bin" / "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+def make_python(directory):
+    subprocess.run([sys.executable, "-m", "venv", str(directory)], check=True)
+    pip = [str(directory / "bin" / "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     subprocess.run(pip + PACKAGES, check=True)
 
 
-def make_go(place):
-    go = get("go", "golang-go")
-    environment = dict(os.environ, GOBIN=str(place / "bin"), GOFLAGS="-mod=mod", GOCACHE=str(place / "cache"))
-    subprocess.run([go, "install", GOTESTSUM], check=True, env=environment, stderr=subprocess.DEVNULL, cwd=str(place))
+def python_works(directory):
+    imports = "import pytest, junitparser, xdist, pytest_cov, numpy, playwright, selenium"
+    return runs(str(directory / "bin" / "python"), "-c", imports)
 
 
-def make_vitest(place):
-    npm = get("npm", "nodejs", "npm")
-    # So that npm takes this for the project, and not a directory above.
-    (place / "package.json").write_text('{"private": true}\n')
-    subprocess.run([npm, "install", "--silent", "--no-audit", "--no-fund", VITEST], check=True, cwd=str(place))
+def make_go(directory):
+    environment = dict(os.environ, GOBIN=str(directory / "bin"), GOFLAGS="-mod=mod", GOCACHE=str(directory / "cache"))
+    subprocess.run(["go", "install", GOTESTSUM], check=True, env=environment, stderr=subprocess.DEVNULL, cwd=str(directory))
 
 
-def make_perl(place):
-    get("prove", "perl")
-    if not has_perl(place):
-        install("libtap-formatter-junit-perl")
+def make_vitest(directory):
+    # Without it npm takes a directory above for the project.
+    (directory / "package.json").write_text('{"private": true}\n')
+    subprocess.run(["npm", "install", "--silent", "--no-audit", "--no-fund", VITEST], check=True, cwd=str(directory))
 
 
-def has_perl(_place):
-    return runs("perl", "-M" + PERL, "-e", "1")
+def make_cargo_tool(name, version, *options):
+    def make(directory):
+        # A quick build matters more than a quick program.
+        profile = {"LTO": "off", "OPT_LEVEL": "0", "CODEGEN_UNITS": "16", "DEBUG": "false", "INCREMENTAL": "false"}
+        environment = dict(os.environ, **{"CARGO_PROFILE_RELEASE_" + key: value for key, value in profile.items()})
+        target = directory / "target"
+        command = ["cargo", "install", name, "--version", version, "--locked", "--quiet", *options]
+        command += ["--root", str(directory), "--target-dir", str(target)]
+        subprocess.run(command, check=True, env=environment)
+        shutil.rmtree(str(target))
+
+    return make
 
 
-def ensure_native():
-    """Compilers, CMake and GoogleTest. Everything that is missing is installed in one go."""
-    missing = {package for program, package in NATIVE.items() if shutil.which(program) is None}
-    if not has_googletest():
-        missing.add("libgtest-dev")
-    if not missing:
-        return
-    print("installing", ", ".join(sorted(missing)), flush=True)
-    install(*sorted(missing))
-    for program, package in NATIVE.items():
-        get(program, package)
-    if not has_googletest():
-        sys.exit("a program cannot be linked with GoogleTest; the package libgtest-dev did not bring it")
-
-
-def ensure_browser():
-    """Chromium, and what Selenium drives it with: of one version, so from one place."""
-    missing = sorted(package for program, package in BROWSER.items() if shutil.which(program) is None)
-    if missing:
-        print("installing", ", ".join(missing), flush=True)
-        install(*missing)
-    for program, package in BROWSER.items():
-        get(program, package)
-
-
-def ensure_postgres():
-    """PostgreSQL, of which the tests start a server of their own. Debian keeps its programs out of the way."""
-    if not any(Path("/usr/lib/postgresql").glob("*/bin/initdb")) and shutil.which("initdb") is None:
-        print("installing postgresql", flush=True)
-        install("postgresql")
-    if not any(Path("/usr/lib/postgresql").glob("*/bin/initdb")):
-        get("initdb", "postgresql")
-
-
-def ensure_maven():
-    """Maven and a JDK, and in Maven's own repository what specimens need, so that they can be built without a network."""
-    get("mvn", "maven")
-    get("javac", "default-jdk-headless")
-    # Windows want a JDK that is not headless, and a screen.
-    get("Xvfb", "xvfb")
-    home = Path(shutil.which("java")).resolve().parent.parent
-    if not list(home.glob("**/libawt_xawt.so")):
-        install("default-jre")
-    for name in ["jvm-maven", "jvm-assertions", "jvm-filter"]:  # The others need nothing else.
+def make_maven_repository(_directory):
+    """Downloads what specimens need to the local Maven repository, so that they build offline."""
+    for specimen in MAVEN_SPECIMENS:
         with tempfile.TemporaryDirectory() as place:
             project = Path(place) / "it"
-            specimen = VENVS.parent / "specimens" / name
-            shutil.copytree(str(specimen), str(project), ignore=shutil.ignore_patterns("target"))
+            shutil.copytree(str(ROOT / "specimens" / specimen), str(project), ignore=shutil.ignore_patterns("target"))
             command = ["mvn", "-q", "-B", "test", "-Dmaven.test.failure.ignore=true"]
-            if not runs("env", "-C", str(project), *command, "-o"):
-                subprocess.run(command, check=True, cwd=str(project), stdout=subprocess.DEVNULL)
+            subprocess.run(command, check=True, cwd=str(project), stdout=subprocess.DEVNULL)
 
 
-def has_googletest():
-    with tempfile.TemporaryDirectory() as place:
-        source = Path(place) / "it.cc"
-        source.write_text("#if !__has_include(<gtest/gtest.h>)\n#error\n#endif\nint main() {}\n")
-        return runs("g++", str(source), "-lgtest", "-lpthread", "-o", str(source.with_suffix("")))
+def maven_receipt():
+    poms = [pom for specimen in MAVEN_SPECIMENS for pom in sorted((ROOT / "specimens" / specimen).rglob("pom.xml"))]
+    return hashlib.sha256(b"".join(pom.read_bytes() for pom in poms)).hexdigest()
 
 
-def make_nextest(place):
-    # What it makes is used for a few seconds: to be built soon is worth more than to be fast.
-    quick = {"LTO": "off", "OPT_LEVEL": "0", "CODEGEN_UNITS": "16", "DEBUG": "false", "INCREMENTAL": "false"}
-    environment = dict(os.environ, **{"CARGO_PROFILE_RELEASE_" + name: value for name, value in quick.items()})
-    target = place / "target"
-    command = ["cargo", "install", "cargo-nextest", "--version", NEXTEST, "--locked", "--quiet", "--root", str(place)]
-    command += ["--no-default-features", "--features", "default-no-update", "--target-dir", str(target)]
-    subprocess.run(command, check=True, env=environment)
-    shutil.rmtree(str(target))
+def has_maven_repository(_directory):
+    return (Path.home() / ".m2/repository/org/junit").is_dir()
 
 
-def nextest_works(place):
-    return runs(str(place / "bin" / "cargo-nextest"), "nextest", "--version")
-
-
-def python_works(place):
-    return runs(str(place / "bin" / "python"), "-c", "import pytest, junitparser, xdist, pytest_cov, numpy, playwright, selenium")
+def tools():
+    if "UNFLAKE_TEST_PYTHON" not in os.environ:
+        yield Tool("e2e", "\n".join([sys.version] + PACKAGES), python_works, make_python)
+    yield Tool("go", GOTESTSUM, lambda directory: runs(str(directory / "bin/gotestsum"), "--version"), make_go)
+    vitest = "node_modules/.bin/vitest"
+    yield Tool("vitest", VITEST, lambda directory: runs(str(directory / vitest), "--version"), make_vitest)
+    nextest = make_cargo_tool("cargo-nextest", NEXTEST, "--no-default-features", "--features", "default-no-update")
+    yield Tool("cargo", NEXTEST, lambda directory: runs(str(directory / "bin/cargo-nextest"), "nextest", "--version"), nextest)
+    yield Tool("maven", maven_receipt(), has_maven_repository, make_maven_repository)
+    deny = make_cargo_tool("cargo-deny", DENY)
+    yield Tool("deny", DENY, lambda directory: runs(str(directory / "bin/cargo-deny"), "--version"), deny)
 
 
 def main():
-    if "UNFLAKE_TEST_PYTHON" not in os.environ:
-        Made("e2e", "\n".join([sys.version] + PACKAGES), python_works, make_python).ensure()
-    Made("go", GOTESTSUM, lambda place: runs(str(place / "bin" / "gotestsum"), "--version"), make_go).ensure()
-    Made("vitest", VITEST, lambda place: runs(str(place / "node_modules/.bin/vitest"), "--version"), make_vitest).ensure()
-    Made("perl", PERL, has_perl, make_perl).ensure()
-    ensure_native()
-    ensure_browser()
-    ensure_postgres()
-    ensure_maven()
-    Made("cargo", NEXTEST, nextest_works, make_nextest).ensure()
+    ensure_packages()
+    for tool in tools():
+        tool.ensure()
 
 
 if __name__ == "__main__":
     try:
         main()
     except subprocess.CalledProcessError as error:
-        sys.exit("\nthe set-up of the end-to-end tests failed: %s" % error)
+        sys.exit("\nthe setup of the end-to-end tests failed: %s" % error)

@@ -1,38 +1,43 @@
-//! What the stories in `tests/` share: a project in a temporary directory, the real `unflake` run in it, and the
-//! certainty that nothing of it is left behind.
+//! What the end-to-end tests share: sandboxes, the real `unflake` binary run in them, and the check that
+//! nothing is left behind.
 
+mod built_specimen;
 mod mount;
 mod postgres;
-mod projects;
-mod ran;
-mod running;
-mod specimens;
-mod story;
+mod run_output;
+mod running_process;
+mod sample_projects;
+mod sandbox;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
+use std::time::Duration;
 
+pub use built_specimen::built;
 pub use mount::Mount;
 pub use postgres::{Server, server};
-pub use projects::{flaky, shop};
-pub use ran::Ran;
-pub use running::Running;
-pub use specimens::{Examined, built, in_every_run, specimens};
-pub use story::{Call, Story};
+pub use run_output::RunOutput;
+pub use running_process::RunningProcess;
+pub use sample_projects::{flaky, shop};
+pub use sandbox::{Invocation, Sandbox};
 
-/// The top of the repository.
+/// The one time limit of the end-to-end tests: whatever takes this long hangs. It is far above what a busy
+/// machine needs, so that no outcome depends on speed.
+pub const HANG: Duration = Duration::from_secs(600);
+
+/// The root of the repository.
 pub fn repository() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("e2e is in the repository")
 }
 
-/// The real binary, as it is built from the sources of this moment. `cargo test` does not build it for another package.
+/// The real binary, built from the current sources. `cargo test` does not build it for another package.
 pub fn unflake() -> &'static Path {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     BUILT.get_or_init(|| {
-        let myself = std::env::current_exe().expect("a test knows its own path");
+        let test_binary = std::env::current_exe().expect("a test knows its own path");
         // target/debug/deps/specimens-0123456789abcdef
-        let profile = myself.ancestors().nth(2).expect("tests are below the target directory");
+        let profile = test_binary.ancestors().nth(2).expect("tests are below the target directory");
         let target = profile.parent().expect("profiles are below the target directory");
         let mut cargo = Command::new(env!("CARGO"));
         cargo.args(["build", "--quiet", "--package", "unflake", "--target-dir"]).arg(target).current_dir(repository());
@@ -44,7 +49,7 @@ pub fn unflake() -> &'static Path {
     })
 }
 
-/// The Python with pytest that the stories use.
+/// The Python with pytest that the tests use.
 pub fn python() -> &'static Path {
     static FOUND: OnceLock<PathBuf> = OnceLock::new();
     FOUND.get_or_init(|| {
@@ -52,11 +57,21 @@ pub fn python() -> &'static Path {
         let python = named.unwrap_or_else(|| repository().join(".venvs/e2e/bin/python"));
         assert!(
             python.is_file(),
-            "{} is not there. Run `python3 e2e/setup.py` once, or name a Python with pytest in UNFLAKE_TEST_PYTHON.",
+            "{} does not exist. Run `python3 e2e/setup.py` once, or set UNFLAKE_TEST_PYTHON to a Python with pytest.",
             python.display()
         );
         python
     })
+}
+
+/// `pytest` in a command line of a specimen stands for this command.
+pub fn pytest() -> [&'static str; 3] {
+    [python().to_str().expect("the path of the Python is Unicode"), "-m", "pytest"]
+}
+
+/// A cache of what unflake compiles for JVMs, kept between test runs.
+pub fn jvm_cache() -> PathBuf {
+    unflake().parent().and_then(Path::parent).expect("it is in a target directory").join("tmp/jvm-cache")
 }
 
 /// The scripted agent.

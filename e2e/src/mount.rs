@@ -1,24 +1,26 @@
+//! Temporary mounts, for tests of full and read-only file systems.
+
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// A file system that is gone with this value.
+/// A mounted file system that is unmounted when this value is dropped.
 pub struct Mount(PathBuf);
 
 impl Mount {
     /// A small file system in memory. None where this user may not mount.
-    pub fn tmpfs(place: &Path, options: &str) -> Option<Self> {
-        Self::at(&["-t", "tmpfs", "-o", options, "tmpfs"], place)
+    pub fn tmpfs(directory: &Path, options: &str) -> Option<Self> {
+        Self::at(&["-t", "tmpfs", "-o", options, "tmpfs"], directory)
     }
 
-    /// Makes `place` read-only, for root too. None where this user may not mount.
-    pub fn read_only(place: &Path) -> Option<Self> {
-        let bound = Self::at(&["--bind", place.to_str()?], place)?;
-        run("mount", &["-o", "remount,bind,ro", place.to_str()?]).then_some(bound)
+    /// Makes `directory` read-only, for root too. None where this user may not mount.
+    pub fn read_only(directory: &Path) -> Option<Self> {
+        let bound = Self::at(&["--bind", directory.to_str()?], directory)?;
+        run("mount", &["-o", "remount,bind,ro", directory.to_str()?]).then_some(bound)
     }
 
-    fn at(arguments: &[&str], place: &Path) -> Option<Self> {
-        let arguments = [arguments, &[place.to_str()?]].concat();
-        run("mount", &arguments).then(|| Self(place.to_owned()))
+    fn at(arguments: &[&str], directory: &Path) -> Option<Self> {
+        let arguments = [arguments, &[directory.to_str()?]].concat();
+        run("mount", &arguments).then(|| Self(directory.to_owned()))
     }
 }
 

@@ -1,5 +1,5 @@
-//! A PostgreSQL server of our own, thrown away with the process that started it. Shared by the tests of the store, which include this
-//! file.
+//! A temporary PostgreSQL server that ends with the process that started it. The tests of the store include
+//! this file too.
 
 use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
@@ -9,8 +9,8 @@ use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Ends the server and removes its files when nobody holds the other end of its standard input any more: however the process that
-/// started it has ended.
+/// Stops the server and removes its files at the end of its standard input, so however the process that
+/// started it ends.
 const GUARD: &str = r#"
 dir=$1 bin=$2 port=$3
 trap '' INT TERM HUP
@@ -41,20 +41,20 @@ pub struct Server {
     dir: PathBuf,
     bin: PathBuf,
     port: u16,
-    /// The end of its standard input is the end of the server.
+    /// Holds the standard input of the guard open.
     #[allow(dead_code)]
     guard: Child,
 }
 
-/// The server of this process, started when it is first asked for. Where it cannot be had the test fails: what it shows would
-/// else be shown by nobody.
+/// The server of this process, started on first use. Without PostgreSQL the test fails instead of being
+/// skipped.
 pub fn server() -> &'static Server {
     static SERVER: OnceLock<Server> = OnceLock::new();
     SERVER.get_or_init(Server::start)
 }
 
 impl Server {
-    /// The address of a history of its own.
+    /// The address of a new, empty history.
     pub fn address(&self) -> String {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
@@ -66,7 +66,7 @@ impl Server {
         format!("postgres://unflake@/postgres?host={}&port={}&schema={schema}", self.dir.display(), self.port)
     }
 
-    /// Over the network, as another user, who has a password.
+    /// The address over TCP, as a user with a password.
     pub fn address_as(&self, user: &str, password: &str, schema: &str) -> String {
         format!("postgres://{user}:{password}@127.0.0.1:{}/postgres?schema={schema}", self.port)
     }
@@ -79,7 +79,7 @@ impl Server {
         &self.dir
     }
 
-    /// What the server answers to its own user, asked by PostgreSQL's own client.
+    /// The output of `psql` for this SQL, as the superuser.
     pub fn ask(&self, sql: &str) -> String {
         let output = Command::new(self.bin.join("psql"))
             .args(["-h", self.dir.to_str().unwrap(), "-p", &self.port.to_string()])
@@ -91,47 +91,46 @@ impl Server {
     }
 
     fn start() -> Self {
-        let bin =
-            programs().expect("PostgreSQL is not here, and this test needs it: `python3 e2e/setup.py` installs it");
+        let bin = programs().expect("this test needs PostgreSQL; `python3 e2e/setup.py` installs it");
         let dir = tempfile::Builder::new().prefix("pg").tempdir().unwrap().keep();
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        let mut command = as_somebody(&dir);
+        let mut command = unprivileged(&dir);
         command.args(["sh", "-c", GUARD, "sh"]).arg(&dir).arg(&bin).arg(port.to_string());
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).current_dir("/");
         let mut child = command.spawn().unwrap();
-        let mut said = String::new();
+        let mut output = String::new();
         for line in BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok) {
             if line == "ready" {
                 return Self { dir, bin, port, guard: child };
             }
-            said += &line;
-            said += "\n";
+            output += &line;
+            output += "\n";
         }
         let _ = child.wait();
-        panic!("PostgreSQL does not start: {said}");
+        panic!("PostgreSQL does not start: {output}");
     }
 }
 
 fn programs() -> Option<PathBuf> {
-    let is_it =
+    let has_server =
         |dir: &PathBuf| dir.join("initdb").exists() && dir.join("postgres").exists() && dir.join("psql").exists();
     let versions = std::fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
-    let mut places: Vec<PathBuf> = versions.map(|entry| entry.path().join("bin")).collect();
-    places.sort();
-    places.extend(std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default()));
-    places.into_iter().find(is_it)
+    let mut directories: Vec<PathBuf> = versions.map(|entry| entry.path().join("bin")).collect();
+    directories.sort();
+    directories.extend(std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default()));
+    directories.into_iter().find(has_server)
 }
 
-/// A command as another user where we are root: the server does not run as root.
-fn as_somebody(dir: &Path) -> Command {
+/// A command prefix that drops root privileges, because the server does not run as root.
+fn unprivileged(dir: &Path) -> Command {
     let is_root = Command::new("id").arg("-u").output().is_ok_and(|output| output.stdout == b"0\n");
     if !is_root {
         return Command::new("env");
     }
-    let is_there = |user: &&&str| Command::new("id").arg(user).output().is_ok_and(|output| output.status.success());
-    let user = ["postgres", "nobody"].iter().find(is_there).expect("no user to run a server as");
+    let exists = |user: &&&str| Command::new("id").arg(user).output().is_ok_and(|output| output.status.success());
+    let user = ["postgres", "nobody"].iter().find(exists).expect("no user to run a server as");
     assert!(Command::new("chown").arg(user).arg(dir).status().unwrap().success());
-    // Others have to get to the socket.
+    // The tests run as another user and need the socket.
     std::fs::set_permissions(dir, std::fs::Permissions::from_mode(0o755)).unwrap();
     let mut command = Command::new("setpriv");
     command.arg(format!("--reuid={user}")).arg(format!("--regid={}", group(user))).args(["--clear-groups", "--"]);

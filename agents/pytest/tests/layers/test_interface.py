@@ -42,7 +42,7 @@ def steps_of(agent, test):
 
 
 def test_playwright_pages_differ_only_in_the_flaky_test(layered):
-    agent = layered(specimen("interface-playwright"), "interface")
+    agent = layered(specimen("variance/python/playwright_page"), "interface")
     assert len({steps_of(agent, 0) for _ in range(4)}) > 1
     assert len({steps_of(agent, 1) for _ in range(3)}) == 1
     steps = agent.run(1).of("step")
@@ -60,7 +60,7 @@ def test_playwright_pages_differ_only_in_the_flaky_test(layered):
 
 
 def test_selenium_pages_differ_only_in_the_flaky_test(layered):
-    agent = layered(specimen("interface-selenium"), "interface")
+    agent = layered(specimen("variance/python/selenium_page"), "interface")
     assert len({steps_of(agent, 0) for _ in range(4)}) > 1
     assert len({steps_of(agent, 1) for _ in range(2)}) == 1
     steps = agent.run(1).of("step")

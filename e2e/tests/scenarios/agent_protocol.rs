@@ -1,0 +1,453 @@
+//! How unflake reacts to every behaviour of an agent. The command is the scripted agent in `agents/fake`, so each
+//! test states exactly what is sent over the wire.
+
+use e2e::{RunOutput, Sandbox, fake_agent};
+use insta::assert_snapshot;
+use nix::sys::signal::Signal;
+use serde_json::{Value, json};
+
+fn scripted(script: Value) -> Sandbox {
+    Sandbox::new().file("script.json", script.to_string())
+}
+
+fn command() -> String {
+    format!("python {} script.json", fake_agent().display())
+}
+
+/// Runs a script of messages.
+fn follow(script: Value) -> (Sandbox, RunOutput) {
+    let sandbox = scripted(script);
+    let result = sandbox.run("", &command());
+    (sandbox, result)
+}
+
+/// Runs a complete agent with these tests; each has a list of successive outcomes.
+fn serve(options: &str, tests: Value) -> RunOutput {
+    serve_with(options, json!({ "tests": tests }))
+}
+
+fn serve_with(options: &str, script: Value) -> RunOutput {
+    scripted(json!([{ "serve": script }])).run(options, &command())
+}
+
+// -- The ladder -------------------------------------------------------------------------------------------------------
+
+#[test]
+fn the_rung_of_the_first_pass_determines_the_verdict() {
+    let tests = json!({
+        "at once": ["failed", "passed"],
+        "at the end": ["failed", "failed", "passed"],
+        "fresh": ["failed"],
+        "sound": "passed",
+    });
+    // A fork starts again with the first outcome, so what fails there is real.
+    let fresh = json!({ "at once": "passed", "at the end": "passed" });
+    let result = serve_with("--jobs 1", json!({ "tests": tests, "fresh": fresh })).expect_exit(1);
+    assert_eq!(result.findings(), ["at once flaky-independent", "at the end flaky-bursty", "fresh real"]);
+    assert_eq!(
+        result.attempts(),
+        [
+            "at once failed suite process",
+            "at once passed suite process",
+            "at the end failed suite process",
+            "at the end failed suite process",
+            "fresh failed suite process",
+            "fresh failed suite process",
+            "sound passed suite process",
+            "at the end passed at-end process",
+            "fresh failed at-end process",
+            "fresh failed fresh fork",
+            "at once passed fresh fork",
+            "at the end passed fresh fork",
+        ]
+    );
+}
+
+#[test]
+fn a_test_that_fails_the_first_time_in_every_process_is_real() {
+    let tests = json!({ "a": "passed", "at once": ["failed", "passed"], "at the end": ["error", "error", "passed"] });
+    for fresh_by in ["fork", "process"] {
+        let result = serve(&format!("--fresh-by {fresh_by}"), tests.clone()).expect_exit(1);
+        assert_eq!(result.findings(), ["at once real", "at the end real"]);
+        for (test, attempts) in [("at once", 2 + 3 * 2), ("at the end", 3 + 3 * 3)] {
+            let finding = result.finding(test);
+            assert_eq!(finding["evidence"]["attempts"], attempts);
+            assert_eq!(finding["evidence"]["confirmed"], false);
+            let sentence = finding["sentence"].as_str().unwrap();
+            assert!(sentence.starts_with("fails the first time in every process (4 of 4)"), "{sentence}");
+        }
+    }
+    let result = serve("--fresh 0", tests).expect_exit(0);
+    assert_eq!(result.findings(), ["at once flaky-independent", "at the end flaky-bursty"]);
+    let sentence = "passed when run again at once; it may still fail the first time in every process: \
+                    fresh environments are not wanted";
+    assert_eq!(result.finding("at once")["sentence"], sentence);
+}
+
+#[test]
+fn passes_are_confirmed_even_above_the_failure_threshold() {
+    let tests: Value = (0..12).map(|n| (format!("t{n:02}"), json!(["failed", "passed"]))).collect();
+    let result = serve("", tests.clone()).expect_exit(1);
+    assert_eq!(result.list("attempts").len(), 12 * 2 + 12 * 3 * 2);
+    assert!(result.findings().iter().all(|finding| finding.ends_with(" real")), "{:?}", result.findings());
+    let fresh: Value = (0..12).map(|n| (format!("t{n:02}"), json!("passed"))).collect();
+    let result = serve_with("", json!({ "tests": tests, "fresh": fresh })).expect_exit(0);
+    assert_eq!(result.list("attempts").len(), 12 * 2 + 12);
+}
+
+#[test]
+fn any_passing_attempt_after_the_suite_makes_a_test_bursty() {
+    let tests = json!({ "a": ["error", "error", "error", "passed"] });
+    let result = serve_with("--at-end 2", json!({ "tests": tests, "fresh": { "a": "passed" } })).expect_exit(0);
+    assert_eq!(result.findings(), ["a flaky-bursty"]);
+}
+
+#[test]
+fn a_test_that_passes_only_in_a_fresh_environment_is_state_dependent() {
+    // The first process fails until the end of the suite; the next one finds the mark and passes.
+    let mark = |outcome: &str| json!({ "serve": { "tests": { "polluter": "passed", "victim": outcome } } }).to_string();
+    let choose = format!(
+        "[ -e mark ] && echo '[{}]' > s.json || echo '[{}]' > s.json; touch mark; exec python {} s.json",
+        mark("passed"),
+        mark("failed"),
+        fake_agent().display()
+    );
+    for fresh_by in ["fork", "process"] {
+        let sandbox = Sandbox::new();
+        let result = sandbox
+            .run_invocation(&format!("--fresh-by {fresh_by}"), "")
+            .args(["--", "sh", "-c", &choose])
+            .finish()
+            .expect_exit(0);
+        assert_eq!(result.findings(), ["victim flaky-state-dependent"]);
+        assert_eq!(result.attempts().last().unwrap(), &format!("victim passed fresh {fresh_by}"));
+        assert_eq!(result.finding("victim")["evidence"]["fresh"], fresh_by);
+        let sentence = "passed only in a fresh environment: the test before it leaves something behind";
+        assert_eq!(result.finding("victim")["sentence"], sentence);
+    }
+}
+
+#[test]
+fn the_number_of_attempts_follows_the_options() {
+    let always = json!({ "a": "failed" });
+    let count = |options: &str| serve(options, always.clone()).expect_exit(1).list("attempts").len();
+    assert_eq!(count(""), 4);
+    assert_eq!(count("--immediate 0 --at-end 0 --fresh 0"), 1);
+    assert_eq!(count("--immediate 5 --at-end 0 --fresh 0"), 6);
+    assert_eq!(count("--immediate 0 --at-end 3 --fresh 0"), 4);
+    assert_eq!(count("--immediate 0 --at-end 0 --fresh 4"), 5);
+    assert_eq!(count("--immediate 2 --at-end 3 --fresh 4 --fresh-by process"), 10);
+}
+
+#[test]
+fn the_sentence_names_the_attempt_that_passed() {
+    let tests = json!({ "a": ["failed", "failed", "failed", "passed"] });
+    let result = serve_with("--immediate 3", json!({ "tests": tests, "fresh": { "a": "passed" } })).expect_exit(0);
+    assert_eq!(result.finding("a")["sentence"], "passed when run again at once, the third time");
+}
+
+#[test]
+fn above_the_failure_threshold_only_immediate_attempts_run() {
+    let many = |failing: usize, all: usize| -> Value {
+        (0..all).map(|n| (format!("t{n:02}"), json!(if n < failing { "failed" } else { "passed" }))).collect()
+    };
+    let result = serve("", many(10, 40)).expect_exit(1);
+    assert_eq!(result.list("attempts").len(), 50, "immediate attempts only");
+    let why = &result.finding("t00")["evidence"]["not_rerun"];
+    assert_eq!(why, "10 of 40 tests fail: too many to be chance, so they were not run again later");
+    assert_eq!(
+        serve("", many(9, 40)).expect_exit(1).list("attempts").len(),
+        40 + 9 * 3,
+        "the threshold is at least ten"
+    );
+    assert_eq!(serve("--too-many 50", many(10, 40)).expect_exit(1).list("attempts").len(), 40 + 10 * 3);
+}
+
+#[test]
+fn flaky_result_fail_fails_the_run() {
+    let tests = json!({ "a": ["failed", "passed"], "b": "passed" });
+    let script = json!({ "tests": tests, "fresh": { "a": "passed" } });
+    let result = serve_with("", script.clone()).expect_exit(0);
+    assert_snapshot!(result.remarks(), @"exit 0: only one flaky test failed");
+    let result = serve_with("--flaky-result fail", script).expect_exit(1);
+    assert_eq!(result.findings(), ["a flaky-independent"]);
+    assert_snapshot!(result.remarks(), @"exit 1: one flaky failure, and --flaky-result is fail");
+}
+
+#[test]
+fn a_failure_that_matches_never_excuse_stays_real() {
+    let tests = json!({ "a": ["failed", "passed"] });
+    let race = json!({ "tests": tests, "fresh": { "a": "passed" }, "stdout": "WARNING: DATA RACE\nWrite at 0x0" });
+    let result = serve_with("", race.clone()).expect_exit(1);
+    assert_eq!(result.findings(), ["a real"]);
+    assert_eq!(
+        result.finding("a")["sentence"],
+        "failed 1 of 2 times; a failure that matches `WARNING: DATA RACE` is never excused by a later pass"
+    );
+    let result = serve_with("--never-excuse deadlock", race).expect_exit(0);
+    assert_eq!(result.findings(), ["a flaky-independent"], "patterns of the user replace the defaults");
+    let result = serve_with("--never-excuse attempt.1", json!({ "tests": tests })).expect_exit(1);
+    assert_eq!(result.findings(), ["a real"], "the message counts as well as the output");
+}
+
+#[test]
+fn only_failures_and_errors_are_retried() {
+    let outcomes = ["passed", "failed", "error", "skipped", "expected-failure", "unexpected-pass"];
+    let tests: Value = outcomes.iter().map(|outcome| ((*outcome).to_owned(), json!(outcome))).collect();
+    let result = serve("--at-end 0 --fresh 0", tests).expect_exit(1);
+    assert_eq!(result.findings(), ["error real", "failed real"]);
+    assert_eq!(result.list("attempts").len(), 8);
+}
+
+// -- Crashes ----------------------------------------------------------------------------------------------------------
+
+#[test]
+fn a_crash_is_real_and_the_remaining_tests_run() {
+    // The process that takes over starts again with the first outcome.
+    let result = serve("--immediate 0", json!({ "a": "passed", "b": "crash", "c": "passed" })).expect_exit(1);
+    assert_eq!(result.findings(), ["b real"]);
+    assert_eq!(
+        result.attempts(),
+        [
+            "a passed suite process",
+            "b crashed suite process",
+            "c passed suite fork",
+            "b crashed at-end fork",
+            "b crashed fresh fork",
+        ]
+    );
+    assert_eq!(result.finding("b")["sentence"], "crashed (killed by SIGSEGV) 3 of 3 times, in a fresh environment too");
+}
+
+#[test]
+fn exiting_the_process_in_a_test_is_a_crash_with_an_exit_code() {
+    let result = serve("--immediate 0 --at-end 0", json!({ "a": "exit", "b": "passed" })).expect_exit(1);
+    assert_eq!(
+        result.finding("a")["sentence"],
+        "crashed (the process left with exit code 3) 2 of 2 times, in a fresh environment too"
+    );
+    assert_eq!(result.list("attempts")[0]["outcome"], json!({ "crashed": { "exit": 3 } }));
+}
+
+#[test]
+fn a_hanging_test_times_out() {
+    let result = serve("--timeout 0.3 --at-end 0", json!({ "a": "hang", "b": "passed" })).expect_exit(1);
+    assert_eq!(result.findings(), ["a real"]);
+    assert_eq!(result.finding("a")["sentence"], "timed out 3 of 3 times, in a fresh environment too");
+}
+
+#[test]
+fn a_connection_that_closes_during_a_test_is_a_crash() {
+    let sandbox = scripted(json!([
+        { "hello": {} },
+        { "send": { "event": "listed", "tests": [{ "n": 0, "id": "a" }] } },
+        { "send": { "event": "ready", "tests": 1, "deselected": 0 } },
+        { "expect": "run" },
+        { "send": { "event": "start", "n": 0, "run": 0 } },
+        { "close": true },
+    ]));
+    let result = sandbox.run("--immediate 0 --at-end 0 --fresh 0", &command()).expect_exit(1);
+    assert_eq!(result.finding("a")["sentence"], "crashed (the process left with exit code 0) the one time it ran");
+    assert_snapshot!(sandbox.redact(&result.remarks()), @"
+    note: whether a change can have caused the failures was not looked at: this is not a git repository
+    exit 1: one real failure
+    ");
+}
+
+#[test]
+fn unflake_gives_up_on_environments_that_keep_dying() {
+    // An agent that waits for `run` ignores `end`, and unflake does not wait for it.
+    let (sandbox, result) = follow(json!([
+        { "hello": {} },
+        { "send": { "event": "listed", "tests": [{ "n": 0, "id": "a" }, { "n": 1, "id": "b" }] } },
+        { "send": { "event": "ready", "tests": 2, "deselected": 0, "unforkable": "it is a story" } },
+        { "expect": "run" },
+        { "exit": 7 },
+    ]));
+    let result = result.expect_exit(3);
+    assert!(result.attempts().is_empty());
+    assert_snapshot!(sandbox.redact(&result.remarks()), @r"
+    note: fresh environments are new processes, which takes longer: it is a story
+    left: the runner could not be started again for it
+    exit 3: 2 tests did not run
+    ");
+}
+
+#[test]
+fn an_agent_that_skips_a_requested_test_does_not_block_the_run() {
+    // It reports to be idle without having started the requested test.
+    let sandbox = scripted(json!([
+        { "hello": {} },
+        { "send": { "event": "listed", "tests": [{ "n": 0, "id": "a" }] } },
+        { "send": { "event": "ready", "tests": 1, "deselected": 0 } },
+        { "expect": "run" },
+        { "send": { "event": "start", "n": 0, "run": 0 } },
+        { "send": { "event": "done", "n": 0, "run": 0, "outcome": "failed", "seconds": 0 } },
+        { "send": { "event": "idle" } },
+        { "expect": "run" },
+        { "send": { "event": "idle" } },
+        { "expect": "end" },
+        { "send": { "event": "bye" } },
+    ]));
+    let result = sandbox.run("--fresh 0", &command()).expect_exit(1);
+    assert_eq!(result.findings(), ["a real"]);
+    assert_snapshot!(sandbox.redact(&result.remarks()), @"
+    note: whether a change can have caused the failures was not looked at: this is not a git repository
+    exit 1: one real failure
+    ");
+}
+
+// -- Invalid messages ----------------------------------------------------------------------------------------------------
+
+#[test]
+fn another_protocol_version_is_rejected() {
+    let (sandbox, result) = follow(json!([{ "hello": { "protocol": 99 } }, { "hang": true }]));
+    assert_snapshot!(sandbox.redact(&result.expect_exit(4).remarks()), @r"
+    internal: the agent speaks version 99 of the protocol and this unflake version 1
+    exit 4: the tests could not be run
+    ");
+}
+
+#[test]
+fn malformed_messages_are_noted_and_ignored() {
+    let long = format!("{{\"event\":\"note\",\"text\":\"{}\"}}\n", "x".repeat(5 << 20));
+    let (sandbox, result) = follow(json!([
+        { "hello": {} },
+        { "send_raw": "not json\n" },
+        { "send_raw": "{\"event\":\"dance\"}\n" },
+        { "send_raw": "\n" },
+        { "send_raw": long },
+        { "send": { "event": "listed", "tests": [{ "n": 0, "id": "a" }] } },
+        { "send": { "event": "ready", "tests": 1, "deselected": 0 } },
+        { "expect": "run" },
+        { "send": { "event": "done", "n": 5, "run": 0, "outcome": "failed", "seconds": 0 } },
+        { "send": { "event": "start", "n": 5, "run": 0 } },
+        { "send": { "event": "reaped", "environment": 77 } },
+        { "send": { "event": "forked", "environment": 78, "pid": 1 } },
+        { "send": { "event": "start", "n": 0, "run": 0 } },
+        { "send": { "event": "done", "n": 0, "run": 0, "outcome": "passed", "seconds": 0, "new": "field" } },
+        { "send": { "event": "idle" } },
+        { "expect": "end" },
+        { "send": { "event": "bye" } },
+    ]));
+    let result = result.expect_exit(0);
+    assert_eq!(result.attempts(), ["a passed suite process"]);
+    assert_snapshot!(sandbox.redact(&result.remarks()), @r#"
+    note: environment 0 sent not a message of the protocol (expected ident at line 1 column 2): not json; it is ignored
+    note: environment 0 sent not a message of the protocol (unknown variant `dance`, expected one of `hello`, `note`, `problem`, `listed`, `ready`, `start`, `done`, `stopped`, `idle`, `forked`, `unforkable`, `remembered`, `changed`, `restored`, `written`, `sites`, `filtering`, `reaped`, `bye` at line 1 column 16): {"event":"dance"}; it is ignored
+    note: environment 0 sent not a message of the protocol (EOF while parsing a value at line 2 column 0): ; it is ignored
+    note: environment 0 sent a message longer than 4 MiB; it is ignored
+    exit 0: everything passed
+    "#);
+}
+
+#[test]
+fn a_connection_without_a_hello_is_ignored() {
+    let (sandbox, result) =
+        follow(json!([{ "send_raw": "GET / HTTP/1.1\r\n\r\n" }, { "expect": "end" }, { "exit": 9 }]));
+    assert_snapshot!(sandbox.redact(&result.expect_exit(4).remarks()), @"
+    start: no test runner showed itself in the command before it ended (the process left with exit code 9)
+    It has to lead to pytest, 6 or later; `env -i`, and `-E` or `-I` of Python, keep unflake out.
+    Or it has to be `cargo test`, `cargo nextest run`, `ctest` or a GoogleTest program itself.
+    For other runners, `--results` and `--one-test` tell unflake how to use them.
+    exit 4: the tests could not be run
+    ");
+}
+
+// -- Before the tests are listed -----------------------------------------------------------------------------------------
+
+#[test]
+fn an_agent_that_dies_before_listing_is_reported_with_its_output() {
+    let (sandbox, result) = follow(json!([{ "hello": {} }, { "print_error": "out of cheese" }, { "signal": 6 }]));
+    assert_snapshot!(sandbox.redact(&result.expect_exit(4).remarks()), @r"
+    start: the runner ended before it had listed its tests (killed by SIGABRT)
+    out of cheese
+    exit 4: the tests could not be run
+    ");
+}
+
+#[test]
+fn an_agent_that_never_lists_can_be_interrupted() {
+    let sandbox = scripted(json!([{ "hello": {} }, { "send_raw": "" }, { "hang": "deaf" }]));
+    let running = sandbox.run_invocation("", &command()).start();
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    running.signal(Signal::SIGINT);
+    std::thread::sleep(std::time::Duration::from_millis(200));
+    running.signal(Signal::SIGINT);
+    running.finish().expect_exit(130);
+}
+
+#[test]
+fn a_collection_problem_ends_the_run() {
+    let (sandbox, result) = follow(json!([
+        { "hello": {} },
+        { "send": { "event": "problem", "kind": "collection", "place": "t.txt", "text": "cannot be read" } },
+        { "exit": 2 },
+    ]));
+    assert_snapshot!(sandbox.redact(&result.expect_exit(4).remarks()), @r"
+    collection: cannot be read
+    exit 4: the tests could not be run
+    ");
+}
+
+#[test]
+fn an_agent_without_tests_exits_with_no_tests() {
+    let result = serve_with("", json!({ "tests": {}, "deselected": 2 })).expect_exit(5);
+    assert_eq!(result.json()["deselected"], 2);
+}
+
+// -- Early stops, forks and jobs -----------------------------------------------------------------------------------------
+
+#[test]
+fn a_runner_that_stops_early_reports_the_tests_it_left() {
+    let result = serve("", json!({ "a": "stop", "b": "passed", "c": "passed" })).expect_exit(3);
+    assert_eq!(result.list("left"), ["b", "c"]);
+    assert_snapshot!(result.remarks(), @r"
+    left: the script says so
+    exit 3: 2 tests did not run
+    ");
+}
+
+#[test]
+fn where_forking_is_unsafe_new_processes_are_used() {
+    let script = json!({ "tests": { "a": "failed" }, "unforkable": "a thread is running" });
+    let result = serve_with("", script).expect_exit(1);
+    assert_eq!(result.attempts().last().unwrap(), "a failed fresh process");
+    assert_eq!(result.finding("a")["evidence"]["fresh"], "process");
+    assert_eq!(result.finding("a")["sentence"], "failed 4 of 4 times, in a new process too");
+    assert_snapshot!(result.remarks(), @"
+    note: fresh environments are new processes, which takes longer: a thread is running
+    note: whether a change can have caused the failures was not looked at: this is not a git repository
+    exit 1: one real failure
+    ");
+}
+
+#[test]
+fn processes_that_a_fork_starts_end_with_it() {
+    serve("--immediate 0 --at-end 0 --fresh 2", json!({ "a": ["failed", "pgroup"], "b": "pgroup" })).expect_exit(1);
+}
+
+#[test]
+fn a_missing_bye_is_tolerated() {
+    serve_with("", json!({ "tests": { "a": "passed" }, "bye": false })).expect_exit(0);
+}
+
+#[test]
+fn jobs_limits_the_number_of_concurrent_environments() {
+    let most_at_once = |jobs: u32| {
+        let script = json!({ "tests": { "a": "failed", "b": "failed", "c": "failed" }, "seconds": 0.3 });
+        let result = serve_with(&format!("--immediate 0 --at-end 0 --jobs {jobs}"), script).expect_exit(1);
+        let spans: Vec<(i64, i64)> = result
+            .list("attempts")
+            .iter()
+            .filter(|attempt| attempt["purpose"] == "fresh")
+            .map(|attempt| (attempt["started"].as_i64().unwrap(), attempt["seconds"].as_f64().unwrap()))
+            .map(|(started, seconds)| (started, started + (seconds * 1e6) as i64))
+            .collect();
+        assert_eq!(spans.len(), 3);
+        let at = |moment: i64| spans.iter().filter(|(start, end)| (*start..*end).contains(&moment)).count();
+        spans.iter().map(|(start, _)| at(*start)).max().unwrap()
+    };
+    assert_eq!(most_at_once(1), 1);
+    assert_eq!(most_at_once(3), 3);
+}

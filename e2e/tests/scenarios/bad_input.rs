@@ -1,0 +1,403 @@
+//! Invalid input: unflake reports what is wrong, exits with the right code, and loses nothing.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use e2e::{Mount, RunOutput, Sandbox, python};
+use insta::assert_snapshot;
+
+const PASSES: &str = "def test_a(): pass\n";
+const FAILS: &str = "def test_a(): pass\ndef test_b(): assert 1 == 2\n";
+
+/// The redacted standard output, or standard error where that is empty.
+fn reported(sandbox: &Sandbox, result: &RunOutput) -> String {
+    sandbox.redact(if result.stdout.is_empty() { &result.stderr } else { &result.stdout })
+}
+
+// -- Commands that cannot be run ------------------------------------------------------------------------------------
+
+#[test]
+fn a_test_file_that_does_not_exist() {
+    let sandbox = Sandbox::with_tests(PASSES);
+    let result = sandbox.run("", "pytest nosuch.py").expect_exit(4);
+    assert_snapshot!(reported(&sandbox, &result), @r"
+      no tests were run · 1 problem · [TIME]
+
+    ✗ ERROR  the runner did not accept its command line or its configuration
+               │ file or directory not found: nosuch.py
+
+    exit 4: the tests could not be run
+    ");
+}
+
+#[test]
+fn an_empty_directory_without_a_command() {
+    let sandbox = Sandbox::new();
+    let result = sandbox.run("", "").expect_exit(2);
+    assert_snapshot!(reported(&sandbox, &result), @"
+    unflake: there is no test command, and none can be guessed from the files here
+      → give it after two dashes: `unflake run -- pytest tests/`, `unflake run -- cargo test`
+    ");
+}
+
+#[test]
+fn a_project_without_tests() {
+    let sandbox = Sandbox::with_tests("x = 1\n");
+    let result = sandbox.run("", "pytest").expect_exit(5);
+    assert_snapshot!(reported(&sandbox, &result), @r"
+      no tests were found · [TIME]
+
+    exit 5: no tests were found
+    ");
+}
+
+#[test]
+fn a_conftest_with_a_syntax_error() {
+    let sandbox = Sandbox::with_tests(PASSES).file("conftest.py", "def broken(:\n");
+    let result = sandbox.run("", "pytest").expect_exit(4);
+    assert_snapshot!(reported(&sandbox, &result), @r"
+      no tests were run · 1 problem · [TIME]
+
+    ✗ ERROR  the runner did not accept its command line or its configuration
+               │ SyntaxError: invalid syntax (conftest.py, line 1) (from [PLACE]/project/conftest.py)
+
+    exit 4: the tests could not be run
+    ");
+}
+
+#[test]
+fn a_conftest_that_raises() {
+    let sandbox = Sandbox::with_tests(PASSES).file("conftest.py", "raise RuntimeError('no database')\n");
+    let result = sandbox.run("", "pytest").expect_exit(4);
+    assert_snapshot!(reported(&sandbox, &result), @r"
+      no tests were run · 1 problem · [TIME]
+
+    ✗ ERROR  the runner did not accept its command line or its configuration
+               │ RuntimeError: no database (from [PLACE]/project/conftest.py)
+
+    exit 4: the tests could not be run
+    ");
+}
+
+#[test]
+fn an_unknown_pytest_option() {
+    let sandbox = Sandbox::with_tests(PASSES);
+    let result = sandbox.run("", "pytest --no-such-option").expect_exit(4);
+    assert_snapshot!(reported(&sandbox, &result), @r"
+      no tests were run · 1 problem · [TIME]
+
+    ✗ ERROR  the runner ended before it had listed its tests (the process left with exit code 4)
+               │ ERROR: usage: pytest [options] [file_or_dir] [file_or_dir] [...]
+               │ pytest: error: unrecognized arguments: --no-such-option
+               │   inifile: None
+               │   rootdir: [PLACE]/project
+
+    exit 4: the tests could not be run
+    ");
+}
+
+#[test]
+fn an_interpreter_that_does_not_exist() {
+    let sandbox = Sandbox::with_tests(PASSES);
+    let result = sandbox.run("", "/no/such/python -m pytest").expect_exit(4);
+    assert_snapshot!(reported(&sandbox, &result), @"
+      no tests were run · 1 problem · [TIME]
+
+    ✗ ERROR  `/no/such/python` could not be started: No such file or directory (os error 2)
+
+    exit 4: the tests could not be run
+    ");
+}
+
+#[test]
+fn programs_that_start_no_runner() {
+    let sandbox = Sandbox::with_tests(PASSES);
+    assert_snapshot!(reported(&sandbox, &sandbox.run("", "true").expect_exit(4)), @"
+      no tests were run · 1 problem · [TIME]
+
+    ✗ ERROR  no test runner showed itself in the command before it ended (the process left with exit code 0)
+               │ It has to lead to pytest, 6 or later; `env -i`, and `-E` or `-I` of Python, keep unflake out.
+               │ Or it has to be `cargo test`, `cargo nextest run`, `ctest` or a GoogleTest program itself.
+               │ For other runners, `--results` and `--one-test` tell unflake how to use them.
+
+    exit 4: the tests could not be run
+    ");
+    assert_snapshot!(reported(&sandbox, &sandbox.run("", "sleep 0.1").expect_exit(4)), @"
+      no tests were run · 1 problem · [TIME]
+
+    ✗ ERROR  no test runner showed itself in the command before it ended (the process left with exit code 0)
+               │ It has to lead to pytest, 6 or later; `env -i`, and `-E` or `-I` of Python, keep unflake out.
+               │ Or it has to be `cargo test`, `cargo nextest run`, `ctest` or a GoogleTest program itself.
+               │ For other runners, `--results` and `--one-test` tell unflake how to use them.
+
+    exit 4: the tests could not be run
+    ");
+    let result =
+        sandbox.run_invocation("", "").args(["--", "sh", "-c", "echo wrong door >&2; exit 3"]).finish().expect_exit(4);
+    assert_snapshot!(reported(&sandbox, &result), @"
+      no tests were run · 1 problem · [TIME]
+
+    ✗ ERROR  no test runner showed itself in the command before it ended (the process left with exit code 3)
+               │ wrong door
+               │ It has to lead to pytest, 6 or later; `env -i`, and `-E` or `-I` of Python, keep unflake out.
+               │ Or it has to be `cargo test`, `cargo nextest run`, `ctest` or a GoogleTest program itself.
+               │ For other runners, `--results` and `--one-test` tell unflake how to use them.
+
+    exit 4: the tests could not be run
+    ");
+}
+
+#[test]
+fn a_python_without_pytest() {
+    let sandbox = Sandbox::with_tests(PASSES);
+    // Without site-packages the same Python has no pytest.
+    let result = sandbox.run("", &format!("{} -S -m pytest", python().display())).expect_exit(4);
+    assert_snapshot!(reported(&sandbox, &result), @"
+      no tests were run · 1 problem · [TIME]
+
+    ✗ ERROR  no test runner showed itself in the command before it ended (the process left with exit code 1)
+               │ [PYTHON]: No module named pytest
+               │ It has to lead to pytest, 6 or later; `env -i`, and `-E` or `-I` of Python, keep unflake out.
+               │ Or it has to be `cargo test`, `cargo nextest run`, `ctest` or a GoogleTest program itself.
+               │ For other runners, `--results` and `--one-test` tell unflake how to use them.
+
+    exit 4: the tests could not be run
+    ");
+}
+
+#[test]
+fn a_test_file_that_cannot_be_imported() {
+    let sandbox = Sandbox::with_tests(PASSES).file("test_broken.py", "raise RuntimeError('no prices')\n");
+    let result = sandbox.run("", "pytest -p no:cacheprovider").expect_exit(4);
+    assert_snapshot!(reported(&sandbox, &result), @r"
+      no tests were run · 1 problem · [TIME]
+
+    ✗ ERROR  test_broken.py
+             could not be loaded, so none of its tests were run
+               │ test_broken.py:1: in <module>
+               │     raise RuntimeError('no prices')
+               │ E   RuntimeError: no prices
+
+    exit 4: the tests could not be run
+    ");
+    let result = sandbox.run("", "pytest --continue-on-collection-errors").expect_exit(4);
+    assert_eq!(result.attempts(), ["test_it.py::test_a passed suite process"], "the other files run all the same");
+}
+
+// -- Settings ---------------------------------------------------------------------------------------------------------
+
+#[test]
+fn a_configuration_file_that_cannot_be_parsed() {
+    let sandbox = Sandbox::with_tests(PASSES).file("unflake.toml", "immediate = = 2\n");
+    assert_snapshot!(reported(&sandbox, &sandbox.run("", "pytest").expect_exit(2)), @r"
+    unflake: [PLACE]/project/unflake.toml cannot be read: TOML parse error at line 1, column 13
+      |
+    1 | immediate = = 2
+      |             ^
+    extra `=`, expected nothing
+
+      → `unflake settings` prints what holds and where it comes from
+    ");
+}
+
+#[test]
+fn an_unknown_setting() {
+    let sandbox = Sandbox::with_tests(PASSES).file("unflake.toml", "imediate = 2\n");
+    assert_snapshot!(reported(&sandbox, &sandbox.run("", "pytest").expect_exit(2)), @"
+    unflake: [PLACE]/project/unflake.toml: there is no setting `imediate`. There are: command, immediate, at-end, fresh, fresh-by, too-many, flaky-result, never-excuse, base, granularity, verify-base, jobs, timeout, output-limit, results, one-test, classpath-file, test-classes, store
+      → `unflake settings` prints what holds and where it comes from
+    ");
+}
+
+#[test]
+fn invalid_values_of_settings() {
+    let sandbox = Sandbox::with_tests(PASSES).file("unflake.toml", "immediate = [1]\n");
+    assert_snapshot!(reported(&sandbox, &sandbox.run("", "pytest").expect_exit(2)), @r"
+    unflake: immediate: [PLACE]/project/unflake.toml has a value of type array; a text or a number is wanted
+      → `unflake settings` prints what holds and where it comes from
+    ");
+    let sandbox = Sandbox::with_tests(PASSES).file("unflake.toml", "command = 'pytest'\n");
+    assert_snapshot!(reported(&sandbox, &sandbox.run("", "").expect_exit(2)), @r"
+    unflake: command: [PLACE]/project/unflake.toml must have a list of texts here
+      → `unflake settings` prints what holds and where it comes from
+    ");
+    let sandbox = Sandbox::with_tests(PASSES);
+    assert_snapshot!(reported(&sandbox, &sandbox.run("--immediate=-1", "pytest").expect_exit(2)), @r"
+    unflake: immediate: `-1` (command line) is not a whole number from 0 on
+      → `unflake settings` prints what holds and where it comes from
+    ");
+    assert_snapshot!(reported(&sandbox, &sandbox.run("--timeout=soon", "pytest").expect_exit(2)), @r"
+    unflake: timeout: `soon` (command line) is not a time such as `90`, `1.5s`, `2m` or `1h`, or `0` for none
+      → `unflake settings` prints what holds and where it comes from
+    ");
+    assert_snapshot!(reported(&sandbox, &sandbox.run("--too-many=101", "pytest").expect_exit(2)), @r"
+    unflake: too-many: `101` (command line) is not a number from 0 to 100
+      → `unflake settings` prints what holds and where it comes from
+    ");
+    assert_snapshot!(reported(&sandbox, &sandbox.run("--jobs=0", "pytest").expect_exit(2)), @r"
+    unflake: jobs: `0` (command line) is not a whole number from 1 on
+      → `unflake settings` prints what holds and where it comes from
+    ");
+    assert_snapshot!(reported(&sandbox, &sandbox.run("--never-excuse=(", "pytest").expect_exit(2)), @r"
+    unflake: never-excuse: `(` is not a regular expression: found open group without closing ')'
+      → `unflake settings` prints what holds and where it comes from
+    ");
+    let result = sandbox.run_invocation("", "pytest").env("UNFLAKE_FLAKY_RESULT", "maybe").finish().expect_exit(2);
+    assert_snapshot!(reported(&sandbox, &result), @r"
+    unflake: flaky-result: `maybe` (variable UNFLAKE_FLAKY_RESULT) is not `pass` or `fail`
+      → `unflake settings` prints what holds and where it comes from
+    ");
+}
+
+#[test]
+fn a_report_path_without_its_directory() {
+    let sandbox = Sandbox::with_tests("open('ran', 'w').write('yes')\n");
+    let result = sandbox.unflake(["run", "--json", "no/such/dir/a.json", "--", "pytest"]).finish().expect_exit(2);
+    assert_snapshot!(reported(&sandbox, &result), @"unflake: no/such/dir/a.json cannot be written: No such file or directory (os error 2)");
+    let result = sandbox.unflake(["run", "--junit", "no/such/dir/a.xml", "--", "pytest"]).finish().expect_exit(2);
+    assert_snapshot!(reported(&sandbox, &result), @"unflake: no/such/dir/a.xml cannot be written: No such file or directory (os error 2)");
+    assert!(!sandbox.project().join("ran").exists(), "reported before anything runs");
+}
+
+// -- Histories --------------------------------------------------------------------------------------------------------
+
+#[test]
+fn a_history_of_a_newer_unflake_is_not_modified() {
+    let sandbox = Sandbox::with_tests(FAILS);
+    sandbox.run("", "pytest").expect_exit(1);
+    let file = sandbox.project().join(".unflake/history.db");
+    let database = rusqlite::Connection::open(&file).unwrap();
+    database.pragma_update(None, "user_version", 99).unwrap();
+    drop(database);
+    let before = fs::read(&file).unwrap();
+    let result = sandbox.run("", "pytest").expect_exit(70);
+    let version = regex_lite::Regex::new(r"up to \d+").unwrap();
+    let reported = version.replace(&reported(&sandbox, &result), "up to [VERSION]").into_owned();
+    assert_snapshot!(reported, @"unflake: the history in [PLACE]/project/.unflake/history.db was written by a newer unflake and was left as it is. Its tables have version 99, and this unflake knows them up to [VERSION]. Use the newer unflake, or move the file away to begin a new history.");
+    assert_eq!(fs::read(&file).unwrap(), before);
+}
+
+#[test]
+fn a_damaged_history_is_not_modified() {
+    let sandbox =
+        Sandbox::with_tests(FAILS).file(".unflake/history.db", "this is no database, and longer than a header is");
+    let result = sandbox.run("", "pytest").expect_exit(70);
+    assert_snapshot!(reported(&sandbox, &result), @"unflake: the history in [PLACE]/project/.unflake/history.db cannot be read and was left as it is. It is damaged or no database at all: file is not a database. Move the file away, with those beside it whose names begin the same, to begin a new history.");
+    assert!(fs::read_to_string(sandbox.project().join(".unflake/history.db")).unwrap().starts_with("this is no"));
+    let result = sandbox.unflake(["history"]).finish().expect_exit(70);
+    assert_snapshot!(reported(&sandbox, &result), @"unflake: the history in [PLACE]/project/.unflake/history.db cannot be read and was left as it is. It is damaged or no database at all: file is not a database. Move the file away, with those beside it whose names begin the same, to begin a new history.");
+}
+
+#[test]
+fn a_read_only_project_keeps_its_history_elsewhere() {
+    let sandbox = Sandbox::with_tests(FAILS);
+    let project = sandbox.project();
+    // Root ignores permissions, but not a read-only mount.
+    let mount = Mount::read_only(&project);
+    fs::set_permissions(&project, fs::Permissions::from_mode(0o555)).ok();
+    let result = sandbox.run("", "pytest").expect_exit(1);
+    assert_eq!(result.findings(), ["test_it.py::test_b real"]);
+    assert_snapshot!(sandbox.redact(&result.remarks()), @"
+    note: the project directory cannot be written, so its history is kept in [PLACE]/home/state/unflake/[HASH]/history.db
+    note: whether a change can have caused the failures was not looked at: this is not a git repository
+    exit 1: one real failure
+    ");
+    let result = sandbox.unflake(["history", "test_b"]).finish().expect_exit(0);
+    assert!(result.stdout.contains("failed"), "the history is found again: {}", result.stdout);
+    drop(mount);
+    fs::set_permissions(&project, fs::Permissions::from_mode(0o755)).unwrap();
+    assert!(!project.join(".unflake").exists());
+}
+
+#[test]
+fn a_full_disk_costs_only_the_history() {
+    let sandbox = Sandbox::with_tests(
+        "import pytest\n\
+         @pytest.mark.parametrize('n', range(400))\n\
+         def test_long(n):\n    print(str(n) * 2000)\n    assert n % 100\n",
+    );
+    let store = sandbox.project().join("store");
+    fs::create_dir(&store).unwrap();
+    let Some(_mount) = Mount::tmpfs(&store, "size=200k") else {
+        return eprintln!("not checked: this user may not mount");
+    };
+    let result = sandbox.run("--store store --at-end 0 --fresh 0", "pytest").expect_exit(1);
+    assert_eq!(result.list("attempts").len(), 404, "everything is reported");
+    assert_eq!(result.findings().len(), 4);
+    assert_snapshot!(sandbox.redact(&regular(&result.remarks())), @"
+    note: the history in store/history.db cannot grow. The disk is full or a quota is used up. Make room and try again: everything recorded before is safe.
+    note: [N] attempts of this run are not in the history; what is said here is complete
+    note: whether a change can have caused the failures was not looked at: this is not a git repository
+    exit 1: 4 real failures
+    ");
+}
+
+/// The number of attempts that fit on the disk varies.
+fn regular(text: &str) -> String {
+    regex_lite::Regex::new(r"\d+ attempts").unwrap().replace_all(text, "[N] attempts").into_owned()
+}
+
+// -- Huge and undecodable output ----------------------------------------------------------------------------------------
+
+#[test]
+fn a_failure_message_of_100_megabytes() {
+    let sandbox = Sandbox::with_tests("def test_loud():\n    raise ValueError('begin' + 'x' * 100_000_000 + 'end')\n");
+    let result = sandbox.run("--immediate 0 --at-end 0 --fresh 0", "pytest").expect_exit(1);
+    assert_eq!(result.findings(), ["test_it.py::test_loud real"]);
+    let message = result.list("attempts")[0]["failure"]["message"].as_str().unwrap();
+    assert!(message.contains("begin") && message.ends_with("end"), "both ends are kept");
+    assert!(message.len() < 70_000 && result.stdout.len() < 20_000, "{} and {}", message.len(), result.stdout.len());
+}
+
+#[test]
+fn a_flood_of_captured_and_uncaptured_output() {
+    let sandbox = Sandbox::with_tests(
+        "def test_flood():\n    for _ in range(500):\n        print('y' * 100_000)\n    print('done')\n    assert 0\n",
+    );
+    let result = sandbox.run("--immediate 0 --at-end 0 --fresh 0", "pytest").expect_exit(1);
+    let stdout = result.list("attempts")[0]["stdout"].as_str().unwrap();
+    assert!(stdout.len() < 70_000 && stdout.trim_end().ends_with("done"), "{}", stdout.len());
+    let loud = Sandbox::with_tests(
+        "def test_flood():\n    for _ in range(3000):\n        print('y' * 100_000)\n    assert 0\n",
+    );
+    let result = loud.run("--immediate 0 --at-end 0 --fresh 0 --runner-output", "pytest -s").expect_exit(1);
+    assert_eq!(result.findings(), ["test_it.py::test_flood real"]);
+    assert!(result.stdout.len() < 500_000 && result.stdout.contains("bytes left out"), "{}", result.stdout.len());
+}
+
+#[test]
+fn output_that_is_not_utf8() {
+    let tests = "import os\ndef test_bytes():\n    os.write(1, b'caf\\xe9 \\xff\\x00\\x1b[31m ok\\n')\n    assert 0, '\\udcff'\n";
+    for command in ["pytest", "pytest -s"] {
+        let sandbox = Sandbox::with_tests(tests);
+        let result = sandbox.run("--junit report.xml --runner-output", command).expect_exit(1);
+        assert_eq!(result.findings(), ["test_it.py::test_bytes real"], "{command}");
+        assert!(!result.stdout.contains('\x1b'), "an escape of a test reaches the terminal with {command}");
+        assert!(fs::read_to_string(sandbox.project().join("report.xml")).unwrap().contains("test_bytes"));
+    }
+}
+
+#[test]
+fn test_ids_with_line_breaks() {
+    let sandbox = Sandbox::with_tests(
+        "import pytest\n\
+         @pytest.mark.parametrize('x', [1], ids=['two\\nlines'])\n\
+         def test_name(x): assert 0\n",
+    )
+    .file("pytest.ini", "[pytest]\ndisable_test_id_escaping_and_forfeit_all_rights_to_community_support = true\n");
+    let result = sandbox.run("--junit report.xml", "pytest").expect_exit(1);
+    assert_eq!(result.findings(), ["test_it.py::test_name[two\nlines] real"]);
+    assert_snapshot!(reported(&sandbox, &result), @r#"
+      1 test · 1 real failure · [TIME]
+
+    ✗ REAL   test_it.py::test_name[two\nlines]
+             failed 4 of 4 times, in a fresh environment too
+               test_it.py:3  AssertionError
+               │ assert 0
+             see it yourself  pytest "$(printf 'test_it.py::test_name[two\nlines]')"
+
+      note: whether a change can have caused the failures was not looked at: this is not a git repository
+
+    exit 1: one real failure
+    "#);
+}

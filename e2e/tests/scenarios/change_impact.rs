@@ -1,0 +1,187 @@
+//! Change impact in `unflake run` and `unflake affected`. Every kind of dependency and change is in
+//! `specimens/change_impact`.
+
+use e2e::Sandbox;
+use serde_json::Value;
+
+const TESTS: &str = "
+import os
+import shop
+
+def test_first():
+    assert True
+
+def test_total():
+    assert shop.total([1, 2]) == 3
+    assert os.environ.get('WORLD') != 'bad'
+";
+
+/// A repository with two modules and their tests, and one commit.
+fn repository() -> Sandbox {
+    let sandbox = Sandbox::new()
+        .file("shop.py", "def total(prices):\n    return sum(prices)\n")
+        .file("mail.py", "def send():\n    return 'sent'\n")
+        .file("tests/test_mail.py", "import mail\n\ndef test_send():\n    assert mail.send() == 'sent'\n")
+        .file("tests/test_shop.py", TESTS)
+        .file(".gitignore", "__pycache__/\n.pytest_cache/\n");
+    sandbox.commit("base");
+    sandbox
+}
+
+const PYTEST: &str = "python -m pytest -q -p no:cacheprovider";
+
+fn finding<'a>(result: &'a e2e::RunOutput, technique: &str, test: &str) -> &'a Value {
+    let found = result
+        .list("findings")
+        .iter()
+        .find(|one| one["technique"] == technique && one["test"].as_str().is_some_and(|name| name.ends_with(test)));
+    found.unwrap_or_else(|| panic!("no {technique} of {test}\n{}", result.stdout))
+}
+
+#[test]
+fn failures_that_the_change_cannot_affect_are_excused() {
+    let sandbox = repository();
+    sandbox.run("", PYTEST).expect_exit(0);
+    sandbox.write("mail.py", "def send():\n    return 'sent!'\n");
+    let result = sandbox.run_invocation("", PYTEST).env("WORLD", "bad").finish().expect_exit(1);
+    assert_eq!(finding(&result, "verdict", "test_send")["kind"], "real");
+    assert_eq!(finding(&result, "intersect", "test_send")["touched"][0]["path"], "mail.py");
+    let total = finding(&result, "verdict", "test_total");
+    assert_eq!((&total["kind"], &total["rung"]), (&"unaffected-by-change".into(), &"intersect".into()));
+    insta::assert_snapshot!(sandbox.redact(&result.stdout).replace(&revision(&sandbox), "[REVISION]"));
+}
+
+/// The abbreviated commit that is checked out.
+fn revision(sandbox: &Sandbox) -> String {
+    sandbox.git(&["rev-parse", "HEAD"])[..10].to_owned()
+}
+
+#[test]
+fn failures_that_the_change_touches_come_first() {
+    let sandbox = repository()
+        .file("tests/test_a.py", "import os\n\ndef test_a():\n    assert os.environ.get('WORLD') != 'bad'\n");
+    sandbox.write("mail.py", "def send():\n    return 'sent!'\n");
+    let result = sandbox.run_invocation("--base HEAD", PYTEST).env("WORLD", "bad").finish().expect_exit(1);
+    let at = |name: &str| result.stdout.find(name).unwrap_or_else(|| panic!("{name}\n{}", result.stdout));
+    assert!(
+        at("REAL   tests/test_mail.py::test_send") < at("REAL   tests/test_shop.py::test_total"),
+        "{}",
+        result.stdout
+    );
+}
+
+#[test]
+fn a_changed_state_setter_keeps_a_brittle_test_real() {
+    let sandbox = Sandbox::new()
+        .file("state.py", "READY = []\n")
+        .file("setter.py", "import state\n\ndef prepare():\n    state.READY.append(1)\n")
+        .file("tests/test_a.py", "import setter\n\ndef test_prepare():\n    setter.prepare()\n")
+        .file("tests/test_b.py", "import state\n\ndef test_ready():\n    assert state.READY\n")
+        .file(".gitignore", "__pycache__/\n");
+    sandbox.commit("base");
+    sandbox.run("", PYTEST).expect_exit(0);
+    sandbox.write("setter.py", "def prepare():\n    pass\n");
+    let result = sandbox.run("", PYTEST).expect_exit(1);
+    assert_eq!(
+        finding(&result, "verdict", "test_ready")["kind"],
+        "real",
+        "the change broke it through its state-setter"
+    );
+}
+
+/// Fails in the first four attempts, whatever the files are, and passes from then on.
+const FAILS_FOUR_TIMES: &str = "
+import os
+
+def test_four():
+    place = os.environ['COUNT']
+    count = int(open(place).read()) if os.path.exists(place) else 0
+    with open(place, 'w') as file:
+        file.write(str(count + 1))
+    assert count >= 4
+";
+
+#[test]
+fn verify_base_runs_the_test_at_the_base_and_cleans_up() {
+    let sandbox = repository().file("tests/test_four.py", FAILS_FOUR_TIMES);
+    sandbox.commit("four failures");
+    sandbox.write("mail.py", "def send():\n    return 'sent' + ''\n");
+    let count = sandbox.root().join("count");
+    let result = sandbox.run_invocation("--verify-base", PYTEST).env("COUNT", &count).finish().expect_exit(0);
+    let verdict = finding(&result, "verdict", "test_four");
+    assert_eq!(verdict["kind"], "unaffected-by-change", "{verdict:#}");
+    assert_eq!(finding(&result, "intersect", "test_four")["base_passed"], true);
+    assert_eq!(sandbox.git(&["worktree", "list"]).lines().count(), 1);
+    assert_eq!(std::fs::read_dir(sandbox.root().join("tmp")).unwrap().count(), 0);
+}
+
+#[test]
+fn a_failure_at_the_base_stays_real() {
+    let sandbox = repository();
+    sandbox.write("mail.py", "def send():\n    return 'sent' + ''\n");
+    let result = sandbox.run_invocation("--verify-base", PYTEST).env("WORLD", "bad").finish().expect_exit(1);
+    let intersect = finding(&result, "intersect", "test_total");
+    assert_eq!((&intersect["kind"], &intersect["base_passed"]), (&"unaffected".into(), &false.into()));
+    assert!(intersect["sentence"].as_str().unwrap().contains("fails at the base too (3 of 3 times)"), "{intersect:#}");
+}
+
+#[test]
+fn a_base_that_imports_the_working_tree_is_not_trusted() {
+    let sandbox = repository();
+    sandbox.write("mail.py", "def send():\n    return 'sent' + ''\n");
+    let result = sandbox
+        .run_invocation("--verify-base", "pytest -q -p no:cacheprovider")
+        .env("WORLD", "bad")
+        .env("PYTHONPATH", sandbox.project())
+        .finish()
+        .expect_exit(1);
+    let intersect = finding(&result, "intersect", "test_total");
+    assert_eq!(intersect["base_passed"], Value::Null, "{intersect:#}");
+    assert!(intersect["sentence"].as_str().unwrap().contains("of your working tree"), "{intersect:#}");
+}
+
+#[test]
+fn outside_of_a_repository_change_impact_is_skipped() {
+    let sandbox = Sandbox::with_tests("def test_it():\n    assert False\n");
+    let result = sandbox.run("", PYTEST).expect_exit(1);
+    assert!(result.stdout.contains("this is not a git repository"), "{}", result.stdout);
+    assert!(result.list("findings").iter().all(|one| one["technique"] == "verdict"));
+    sandbox.run("--base HEAD", PYTEST).expect_exit(2);
+}
+
+#[test]
+fn an_unknown_base_is_rejected_before_anything_runs() {
+    let result = repository().run("--base no-such-thing", PYTEST).expect_exit(2);
+    assert!(result.stderr.contains("\"no-such-thing\" is not a commit of this repository"), "{}", result.stderr);
+}
+
+#[test]
+fn affected_lists_the_tests_that_a_change_can_affect() {
+    let sandbox = repository();
+    let words = |options: &str| -> Vec<String> {
+        let line = format!("affected {options} -- {PYTEST}");
+        line.split_whitespace().map(str::to_owned).collect()
+    };
+    let unknown = sandbox.unflake(words("--base HEAD")).finish().expect_exit(0);
+    assert_eq!(
+        unknown.stdout.lines().count(),
+        3,
+        "tests without known dependencies can be affected\n{}",
+        unknown.stdout
+    );
+    let nothing = sandbox.unflake(words("--learn --base HEAD")).finish().expect_exit(0);
+    assert_eq!(nothing.stdout, "", "{}", nothing.stderr);
+    sandbox.write("mail.py", "def send():\n    return 'sent!'\n");
+    let one = sandbox.unflake(words("")).finish().expect_exit(0);
+    assert_eq!(one.stdout, "tests/test_mail.py::test_send\n", "{}", one.stderr);
+    assert!(one.stderr.contains("1 of 3 tests can be affected"), "{}", one.stderr);
+    sandbox.commit("a change");
+    sandbox.write("tests/test_new.py", "def test_new():\n    pass\n");
+    let two = sandbox.unflake(words("--base HEAD --why")).finish().expect_exit(0);
+    assert!(
+        two.stdout.contains("tests/test_mail.py::test_send\tmail.py is run by it"),
+        "the committed change counts\n{}",
+        two.stdout
+    );
+    assert!(two.stdout.contains("tests/test_new.py::test_new\tnothing is known"), "{}", two.stdout);
+}

@@ -1,0 +1,61 @@
+//! `unflake factors`: interrupted experiments and invalid requests. What it must blame is in the specimens of
+//! `specimens/environment`.
+
+use e2e::{Sandbox, python};
+use nix::sys::signal::Signal;
+
+#[test]
+fn an_interrupted_experiment_resumes() {
+    let sandbox = Sandbox::specimen("environment/python/date");
+    let command = [python().to_str().unwrap(), "-m", "pytest", "-p", "no:cacheprovider"];
+    let asked = ["factors", "voucher", "--factor", "date", "--factor", "hash-seed", "--"];
+    sandbox.commit("first");
+    let running = sandbox.unflake(asked).args(command).start();
+    let attempts = || sandbox.history().first().map_or(0, |run| run.attempts);
+    running.wait_until("a few runs are made", || attempts() >= 8);
+    running.signal(Signal::SIGINT);
+    let stopped = running.finish().expect_exit(130);
+    assert!(stopped.stdout.contains("--resume"), "{}", stopped.stdout);
+    let before = attempts();
+    sandbox.write("other.py", "");
+    sandbox.git(&["add", "other.py"]);
+    sandbox.git(&["commit", "-q", "-m", "second"]);
+    let refused =
+        sandbox.unflake(["factors", "voucher", "--resume"]).args(&asked[2..]).args(command).finish().expect_exit(2);
+    assert!(refused.stderr.contains("the code has changed"), "{}", refused.stderr);
+    sandbox.git(&["reset", "-q", "--hard", "HEAD~1"]);
+    let again = sandbox.unflake(["factors", "voucher", "--resume"]).json().args(&asked[2..]);
+    let result = again.args(command).finish().expect_exit(1);
+    let finding = &result.list("findings")[0];
+    assert_eq!(finding["kind"], "date");
+    let made = result.list("attempts").len() as u64;
+    assert_eq!(finding["runs"].as_u64().unwrap(), before + made);
+}
+
+#[test]
+fn unknown_factors_and_experiments_are_rejected() {
+    let sandbox = Sandbox::with_tests("def test_a(): pass");
+    let result = sandbox.unflake(["factors", "test_a", "--factor", "weather", "--", "pytest"]).finish().expect_exit(2);
+    assert!(result.stderr.contains("`weather` is no factor; there are date, speed,"), "{}", result.stderr);
+    let result = sandbox.unflake(["factors", "test_a", "--resume", "--", "pytest"]).finish().expect_exit(2);
+    assert!(result.stderr.contains("no experiment with `test_a` and this command was stopped"), "{}", result.stderr);
+}
+
+#[test]
+fn a_test_whose_id_changes_is_named() {
+    let sandbox = Sandbox::with_tests(
+        "import time, pytest\n\
+         def test_a(): pass\n\
+         @pytest.mark.parametrize('now', [str(time.time_ns())])\n\
+         def test_b(now): pass",
+    );
+    let asked = ["factors", "--together", "--factor", "hash-seed", "--"];
+    let result =
+        sandbox.unflake(asked).arg(python()).args(["-m", "pytest", "-p", "no:cacheprovider"]).finish().expect_exit(4);
+    let printed = &result.stdout;
+    assert!(
+        printed.contains("not even the baseline could be run: the runner did not list test_it.py::test_b["),
+        "{printed}"
+    );
+    assert!(printed.contains("again: leave it out, if its name is another each time"), "{printed}");
+}

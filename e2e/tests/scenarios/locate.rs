@@ -1,0 +1,66 @@
+//! `unflake locate`: crashes, and tests that never fail or always fail. What it must find is in the specimens
+//! of `specimens/divergence`.
+
+use e2e::{RunOutput, Sandbox};
+
+const DIES: &str = "\
+import os, random
+
+def pick():
+    return random.randrange(10)
+
+def act(number):
+    if number < 4:
+        os.abort()
+    return number
+
+def test_by_chance():
+    assert act(pick()) >= 4
+
+def test_passes():
+    pass
+
+def test_fails():
+    assert not pick.__name__
+";
+
+fn locate(sandbox: &Sandbox, options: &[&str]) -> RunOutput {
+    sandbox.unflake(["locate"]).json().args(options).args(["--", "python", "-m", "pytest"]).finish()
+}
+
+#[test]
+fn a_crashed_run_counts_as_failing_with_its_trace() {
+    let sandbox = Sandbox::with_tests(DIES);
+    let result = locate(&sandbox, &["by_chance"]).expect_exit(1);
+    let finding = result.finding("test_it.py::test_by_chance");
+    assert_eq!(finding["kind"], "randomness");
+    let first = &finding["locations"][0];
+    assert_eq!((&first["file"], &first["line"]), (&"test_it.py".into(), &4.into()), "{finding:#}");
+    assert_eq!(finding["shows"]["line"], 8);
+    let page = std::fs::read_to_string(sandbox.project().join(".unflake/reports/test_by_chance.html")).unwrap();
+    assert!(page.contains("random.randrange"), "{page}");
+
+    // Without a test it takes the one that was flaky most recently.
+    let again = locate(&sandbox, &[]).expect_exit(1);
+    assert_eq!(again.list("findings")[0]["test"], "test_it.py::test_by_chance");
+}
+
+#[test]
+fn runs_that_all_pass_or_all_fail_have_no_divergence() {
+    let sandbox = Sandbox::with_tests(DIES);
+    let passed = locate(&sandbox, &["test_passes", "--runs", "5", "--most", "6"]).expect_exit(0);
+    assert!(passed.list("findings").is_empty());
+    assert!(
+        passed.json()["exit"]["meaning"].as_str().unwrap().starts_with("passed in all 6 runs"),
+        "{}",
+        passed.json()
+    );
+    let failed = locate(&sandbox, &["test_fails", "--runs", "5", "--most", "6"]).expect_exit(1);
+    assert!(
+        failed.json()["exit"]["meaning"].as_str().unwrap().starts_with("failed in all 6 runs"),
+        "{}",
+        failed.json()
+    );
+    let nobody = sandbox.unflake(["locate", "test_", "--", "python", "-m", "pytest"]).finish().expect_exit(2);
+    assert!(nobody.stderr.contains("3 tests have `test_` in their names"), "{}", nobody.stderr);
+}

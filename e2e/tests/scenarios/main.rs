@@ -1,0 +1,24 @@
+//! Scenarios through the real binary: what people do with unflake, what can go wrong, and what they see.
+//!
+//! One test binary for all of them, so that it is linked once and its tests run side by side.
+
+mod agent_protocol;
+mod assertion_filter;
+mod bad_input;
+mod change_impact;
+mod factors;
+mod history;
+mod interruption;
+mod jvm;
+mod locate;
+mod measure;
+mod native;
+mod other_runners;
+mod prepared_reports;
+mod pytest;
+mod quarantine;
+mod stress;
+mod terminal;
+mod trace;
+mod under;
+mod web;

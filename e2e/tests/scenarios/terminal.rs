@@ -1,0 +1,284 @@
+//! What people read in the terminal: the summary of a run, and other commands.
+
+use std::fs;
+
+use e2e::{RunOutput, Sandbox, flaky, shop};
+use insta::assert_snapshot;
+
+fn reported(sandbox: &Sandbox, result: &RunOutput) -> String {
+    sandbox.redact(&result.stdout)
+}
+
+#[test]
+fn a_run_in_the_terminal() {
+    let sandbox = Sandbox::specimen("rerun/python/polluted_cache")
+        .file("tests/test_more.py", "def test_bad():\n    assert 1 == 2\n");
+    let result = sandbox.run("", "python -m pytest").expect_exit(1);
+    assert_snapshot!(reported(&sandbox, &result), @"
+      6 tests · 1 real failure · 1 flaky · [TIME]
+
+    ✗ REAL   tests/test_more.py::test_bad
+             failed 4 of 4 times, in a fresh environment too
+               tests/test_more.py:2  AssertionError
+               │ assert 1 == 2
+             see it yourself  python -m pytest tests/test_more.py::test_bad
+
+    ≈ FLAKY  tests/test_compatibility.py::test_new_client_and_old_server
+             passed only in a fresh environment: the test before it leaves something behind
+             see it yourself  python -m pytest
+             → unflake order tests/test_compatibility.py::test_new_client_and_old_server  names the test that does it
+
+      note: whether a change can have caused the failures was not looked at: this is not a git repository
+
+    exit 1: one real failure
+    ");
+}
+
+#[test]
+fn a_narrow_terminal_wraps_text() {
+    let sandbox = shop();
+    let result = sandbox.run_invocation("", "python -m pytest").env("COLUMNS", "40").finish().expect_exit(1);
+    assert_snapshot!(reported(&sandbox, &result), @"
+      3 tests · 1 real failure ·
+      [TIME]
+
+    ✗ REAL   tests/test_shop.py::test_two
+      failed 4 of 4 times, in a fresh
+      environment too
+        tests/test_shop.py:3  AssertionError
+        │ assert 2 == 3
+        │  +  where 2 = price(2)
+      see it yourself
+        python -m pytest tests/test_shop.py::test_two
+
+      note: whether a change can have caused
+      the failures was not looked at: this
+      is not a git repository
+
+    exit 1: one real failure
+    ");
+}
+
+#[test]
+fn quiet_prints_only_actionable_results() {
+    let sandbox = flaky();
+    let result = sandbox.run("--quiet", "pytest").expect_exit(0);
+    assert_snapshot!(reported(&sandbox, &result), @"  2 tests · 1 flaky · [TIME]");
+    assert_eq!(result.stderr, "");
+    let sandbox = shop();
+    let result = sandbox.run("--quiet", "python -m pytest").expect_exit(1);
+    assert!(result.stdout.contains("REAL") && result.stderr.is_empty());
+}
+
+#[test]
+fn color_follows_the_option_and_no_color() {
+    let sandbox = shop();
+    let colored = |option: &str, variable: &str| {
+        let call = sandbox.run_invocation(option, "python -m pytest").env(variable, "1");
+        call.finish().expect_exit(1).stdout.contains("\x1b[")
+    };
+    assert!(!colored("", "SOMETHING"), "a file gets no colors");
+    assert!(colored("--color always", "SOMETHING"));
+    assert!(colored("--color always", "NO_COLOR"), "the option takes precedence");
+    assert!(!colored("--color never", "SOMETHING"));
+}
+
+#[test]
+fn history_lists_runs_and_attempts() {
+    let sandbox = flaky();
+    sandbox.run("", "pytest").expect_exit(0);
+    let clean = |text: &str| {
+        let when = regex_lite::Regex::new(r"\d{4}-\d\d-\d\d \d\d:\d\d(:\d\d)?").unwrap();
+        when.replace_all(&sandbox.redact(text), "[WHEN]").into_owned()
+    };
+    let result = sandbox.unflake(["history"]).finish().expect_exit(0);
+    assert_snapshot!(clean(&result.stdout), @"  [WHEN]        4 attempts  exit 0       pytest");
+    let result = sandbox.unflake(["history", "flaky"]).finish().expect_exit(0);
+    assert_snapshot!(clean(&result.stdout), @"
+    test_it.py::test_flaky
+    failed 1 of 1 run; next time 1.7 % to 55 %
+    ≈
+
+    when                 outcome     took  revision  where
+    [WHEN]  ✓ passed  [TIME]            fresh fork
+    [WHEN]  ✓ passed  [TIME]            again at once
+    [WHEN]  ✗ failed  [TIME]            suite, as the first  assert not True
+    ");
+    let result = sandbox.unflake(["history", "nothing-like-it"]).finish().expect_exit(2);
+    assert_snapshot!(clean(&result.stderr), @r"
+    unflake: no test in the history has `nothing-like-it` in its name
+      → `unflake history` lists the runs that are known
+    ");
+    let empty = Sandbox::new();
+    let result = empty.unflake(["history"]).finish().expect_exit(2);
+    assert_snapshot!(empty.redact(&result.stderr), @"
+    unflake: there is no history in [PLACE]/project/.unflake
+      → `unflake run -- pytest` begins one, `unflake import REPORT…` takes in the results of your CI
+    ");
+}
+
+#[test]
+fn settings_print_values_and_sources() {
+    let sandbox = shop().file("pyproject.toml", "[tool.unflake]\nimmediate = 3\njobs = 7\n");
+    let call = sandbox.unflake(["settings", "--fresh-by", "process", "--jobs", "2"]).env("UNFLAKE_AT_END", "5");
+    assert_snapshot!(reported(&sandbox, &call.finish().expect_exit(0)), @r#"
+    command         ["pytest"]
+                      guessed: this looks like a pytest project
+    immediate       3
+                      [PLACE]/project/pyproject.toml
+    at-end          5
+                      variable UNFLAKE_AT_END
+    fresh           1
+                      default
+    fresh-by        process
+                      command line
+    too-many        1
+                      default
+    flaky-result    pass
+                      default
+    never-excuse    ["WARNING: ThreadSanitizer: ", "ERROR: (Address|Leak|Memory|HWAddress)Sanitizer: ", "SUMMARY: UndefinedBehaviorSanitizer: ", "WARNING: DATA RACE", "Fatal Python error: ", "(UnraisableException|UnhandledThreadException)Warning: "]
+                      default
+    base
+                      default
+    granularity     file
+                      default
+    verify-base     needed
+                      default
+    jobs            2
+                      command line
+    timeout         900s
+                      default
+    output-limit    65536
+                      default
+    results
+                      default
+    one-test
+                      default
+    classpath-file
+                      default
+    test-classes    []
+                      default
+    store           [PLACE]/project/.unflake
+                      default
+    "#);
+}
+
+#[test]
+fn doctor_lists_the_environment() {
+    let sandbox = shop();
+    let clean = |text: &str| {
+        let cores = regex_lite::Regex::new(r"\d+ cores").unwrap();
+        // The tracing mechanism depends on the Python version.
+        let traces = regex_lite::Regex::new(r"traces    lines by .*").unwrap();
+        let text = cores.replace_all(&sandbox.redact(text), "[N] cores").into_owned();
+        traces.replace_all(&text, "traces    lines by [WAY]").into_owned()
+    };
+    let result = sandbox.unflake(["doctor", "--", "python", "-m", "pytest"]).finish().expect_exit(0);
+    assert_snapshot!(clean(&result.stdout), @r"
+    ✓ machine   Linux, [N] cores; whatever tests leave running is ended afterwards
+    – git       git version [VERSION], but this is no repository: attempts are kept without revision
+    ✓ history   none yet; it will be kept in [PLACE]/project/.unflake
+    ✓ command   python -m pytest (command line)
+    ✓ runner    pytest [VERSION] on CPython [VERSION], agent inside
+    ✓ traces    lines by [WAY]
+    ✓ tests     3 collected
+    ✓ fresh     by fork of a collected process: milliseconds each
+    ");
+    assert_eq!(sandbox.unflake(["doctor", "--", "true"]).finish().code, 4);
+    assert_eq!(sandbox.unflake(["doctor", "--", "pytest", "-k", "nothing"]).finish().code, 5);
+    assert!(!sandbox.project().join(".unflake").exists(), "doctor writes nothing");
+}
+
+#[test]
+fn the_demo_shows_every_verdict() {
+    // A fake Python whose virtual environments contain the pytest of the tests, so that no network is needed.
+    let pytest = format!("#!/bin/sh\nexec {} -m pytest \"$@\"\n", e2e::python().display());
+    let make = "mkdir -p .venv/bin && cp \"$(dirname \"$0\")/pytest\" .venv/bin/ && ln -s /bin/true .venv/bin/python";
+    let sandbox = Sandbox::new().file("python", format!("#!/bin/sh\n{make}\n")).file("pytest", pytest);
+    for name in ["python", "pytest"] {
+        let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        fs::set_permissions(sandbox.project().join(name), executable).unwrap();
+    }
+    let result = sandbox.unflake(["demo", "--python"]).arg(sandbox.project().join("python")).finish().expect_exit(0);
+    for word in
+        ["REAL", "passed when run again at once", "after the whole suite", "only in a fresh environment", "exit 1"]
+    {
+        assert!(result.stdout.contains(word), "{word} is missing:\n{}", result.stdout);
+    }
+    let result = sandbox.unflake(["demo", "--python", "/no/such/python"]).finish().expect_exit(4);
+    assert_snapshot!(sandbox.redact(&result.stderr), @r"
+    unflake: `/no/such/python` could not be started: No such file or directory (os error 2)
+      → the demo needs Python 3.8 or later with venv; name another one with --python
+    ");
+}
+
+#[test]
+fn shells_accept_the_completion_scripts() {
+    let sandbox = Sandbox::new();
+    let script = sandbox.unflake(["completions", "bash"]).finish().expect_exit(0).stdout;
+    assert!(!script.contains("unflake__keep"), "hidden commands are not offered");
+    fs::write(sandbox.project().join("completions"), script).unwrap();
+    assert!(sandbox.command("bash").args(["-n", "completions"]).status().unwrap().success());
+    for shell in ["zsh", "fish", "elvish", "powershell"] {
+        assert!(sandbox.unflake(["completions", shell]).finish().expect_exit(0).stdout.contains("unflake"));
+    }
+}
+
+/// The commands that `unflake --help` lists, in order.
+fn commands(help: &str) -> Vec<&str> {
+    let list = help.split("Commands:\n").nth(1).and_then(|rest| rest.split("\n\n").next()).expect("a list of commands");
+    let entries = list.lines().filter_map(|line| line.strip_prefix("  ").filter(|entry| !entry.starts_with(' ')));
+    entries.filter_map(|entry| entry.split_whitespace().next()).collect()
+}
+
+#[test]
+fn help_lists_every_command_and_no_hidden_one() {
+    let sandbox = Sandbox::new();
+    let help = sandbox.unflake(["--help"]).finish().expect_exit(0).stdout;
+    let listed = commands(&help);
+    for command in
+        ["run", "history", "order", "nio", "locate", "factors", "measure", "filter", "affected", "doctor", "demo"]
+    {
+        assert!(listed.contains(&command), "{command} is missing in {listed:?}");
+    }
+    for hidden in ["drive", "keep"] {
+        assert!(!listed.contains(&hidden), "{hidden} is listed");
+    }
+    assert!(help.contains("`unflake demo`"), "newcomers are directed to the demo: {help}");
+    for command in listed {
+        let page = sandbox.unflake([command, "-h"]).finish().expect_exit(0).stdout;
+        assert!(page.contains(&format!("Usage: unflake {command}")), "{page}");
+    }
+}
+
+#[test]
+fn help_of_run_names_every_option_group_and_exit_code() {
+    let sandbox = Sandbox::new();
+    let help = sandbox.unflake(["run", "-h"]).finish().expect_exit(0).stdout;
+    let options =
+        ["--json <", "--junit <", "--fresh-by <", "--timeout <", "--store <", "--filter[", "--stress", "--base <"];
+    for option in options {
+        assert!(help.contains(option), "{option} is missing: {help}");
+    }
+    let exit_codes = help.split("Exit codes:").nth(1).expect("exit codes are listed");
+    for code in ["0 ", "1 ", "2 ", "3 ", "4 ", "5 ", "70 ", "130 "] {
+        assert!(exit_codes.contains(code), "{code}: {exit_codes}");
+    }
+}
+
+#[test]
+fn help_fits_the_width_of_the_terminal() {
+    let sandbox = Sandbox::new();
+    for width in [60, 100] {
+        let help = sandbox.unflake(["run", "-h"]).env("COLUMNS", width.to_string()).finish().expect_exit(0).stdout;
+        let longest = help.lines().map(|line| line.chars().count()).max().unwrap();
+        assert!(longest <= width, "a line of {longest} characters in a terminal of {width}: {help}");
+    }
+}
+
+#[test]
+fn version_is_printed() {
+    let sandbox = Sandbox::new();
+    let version = sandbox.unflake(["--version"]).finish().expect_exit(0).stdout;
+    assert_eq!(sandbox.redact(&version), "unflake [VERSION]");
+}

@@ -1,0 +1,175 @@
+//! Time zone, locale, seeds, network, directory order, variables, home and interpreter.
+
+use std::fs;
+
+use e2e::{Sandbox, python};
+use nix::sys::signal::Signal;
+
+use super::{stdout_of_program, stdout_under, under};
+
+#[test]
+fn time_zone_locale_and_variables_are_set() {
+    let script = "import locale, os, time\n\
+                  print(time.localtime(1800000000).tm_gmtoff, locale.setlocale(locale.LC_ALL, ''), os.environ.get('NAME'), os.environ.get('GONE'))";
+    let sandbox = Sandbox::new();
+    let factors = "--time-zone JST-9 --locale POSIX --variable NAME=a=b --variable GONE";
+    let result = under(&sandbox, factors, script).env("GONE", "still here").finish().expect_exit(0);
+    assert_eq!(result.stdout.trim(), "32400 C a=b None");
+}
+
+#[test]
+fn a_hash_seed_fixes_hashes() {
+    let hash = |seed: u32| stdout_under(&format!("--hash-seed {seed}"), "print(hash('unflake'))");
+    assert_eq!(hash(1), hash(1));
+    assert_ne!(hash(1), hash(2));
+}
+
+#[test]
+fn a_random_seed_fixes_every_source_of_randomness() {
+    let script = "import os, random, secrets, subprocess, sys, uuid, ctypes\n\
+                  drawn = [os.urandom(6).hex(), random.random(), secrets.token_hex(4), uuid.uuid4(), hash('x')]\n\
+                  drawn += [open('/dev/urandom', 'rb').read(4).hex(), open('/dev/random', 'rb').read(4).hex()]\n\
+                  read, write = os.pipe()\n\
+                  if os.fork() == 0: os.write(write, os.urandom(6).hex().encode()); os._exit(0)\n\
+                  drawn += [os.read(read, 100), os.urandom(6).hex()]\n\
+                  child = [sys.executable, '-c', 'import os; print(os.urandom(6).hex())']\n\
+                  drawn += [subprocess.check_output(child) for _ in range(3)]\n\
+                  assert len(set(drawn)) == len(drawn), drawn\n\
+                  print(drawn)";
+    let drawn = |seed: u64| stdout_under(&format!("--random-seed {seed}"), script);
+    let first = drawn(u64::MAX);
+    assert_eq!(drawn(u64::MAX), first);
+    assert_ne!(drawn(1), first);
+    let shuffle = "import java.security.*; class Draw { public static void main(String[] words) { System.out.println(new SecureRandom().nextLong()); } }";
+    let sandbox = Sandbox::new().file("Draw.java", shuffle);
+    let java = || stdout_of_program(&sandbox, "--random-seed 7", &["java", "Draw.java"]);
+    assert_eq!(java(), java());
+}
+
+/// Connects to itself and to an address that does not exist.
+const CONNECT: &str = "
+import socket, threading, time
+server = socket.socket(); server.bind(('127.0.0.1', 0)); server.listen()
+threading.Thread(target=lambda: server.accept()[0].sendall(b'x')).start()
+began = time.monotonic()
+assert socket.create_connection(server.getsockname()).recv(1) == b'x'
+took = time.monotonic() - began
+def reach(address):
+    try: socket.create_connection((address, 9), 1)
+    except OSError as error: return type(error).__name__, error.errno
+def send():
+    try: socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b'x', ('192.0.2.1', 9))
+    except OSError as error: return error.errno
+";
+
+#[test]
+fn without_a_network_only_loopback_is_reachable() {
+    let script =
+        format!("{CONNECT}print(reach('192.0.2.1'), reach('::ffff:192.0.2.1'), send(), reach('nowhere.example'))");
+    let unreachable = "('OSError', 101) ('OSError', 101) 101 ('gaierror', -3)";
+    assert_eq!(stdout_under("--network off", &script), unreachable);
+    if nix::unistd::geteuid().is_root() {
+        let script = format!("{CONNECT}print(reach('192.0.2.1'), send())");
+        assert_eq!(stdout_under("--network alone", &script), "('OSError', 101) 101");
+    }
+}
+
+#[test]
+fn a_slow_network_delays_connections() {
+    let took = |factors: &str| stdout_under(factors, &format!("{CONNECT}print(took)")).parse::<f64>().unwrap();
+    // A connect, a send and a receive, of which two may overlap. Both are measured the same way.
+    let (slow, usual) = (took("--network slow:200ms"), took("--load 1"));
+    assert!(slow >= usual + 0.3, "{slow} s, and {usual} s without");
+}
+
+#[test]
+fn directory_listings_have_the_requested_order() {
+    let mut sandbox = Sandbox::new();
+    let names: Vec<String> = (0..40).map(|number| format!("n{:02}", number * 7 % 40)).collect();
+    for name in &names {
+        sandbox = sandbox.file(&format!("dir/{name}"), "");
+    }
+    let listed = |order: &str| {
+        let script = "import os; a = os.listdir('dir'); b = [e.name for e in os.scandir('dir')]; assert a == b; print(' '.join(a))";
+        let result = under(&sandbox, &format!("--listing {order}"), script).finish().expect_exit(0);
+        result.stdout.split_whitespace().map(str::to_owned).collect::<Vec<_>>()
+    };
+    let mut sorted = names.clone();
+    sorted.sort();
+    assert_eq!(listed("sorted"), sorted);
+    sorted.reverse();
+    assert_eq!(listed("reversed"), sorted);
+    let shuffled = listed("shuffled:7");
+    assert_eq!(listed("shuffled:7"), shuffled);
+    assert_ne!(listed("shuffled:8"), shuffled);
+    sorted.sort();
+    assert_ne!(shuffled, sorted);
+    let mut all = shuffled;
+    all.sort();
+    assert_eq!(all, sorted, "no entry is lost or repeated");
+    // `ls -U` lists the entries unsorted.
+    let ls = stdout_of_program(&sandbox, "--listing reversed", &["ls", "-U", "dir"]).unwrap();
+    sorted.reverse();
+    assert_eq!(ls.split_whitespace().collect::<Vec<_>>(), sorted);
+    // Partial reads, repeated reads, and many open directories.
+    let script = "import os\n\
+                  for _ in range(3): assert len(list(os.scandir('dir'))) == 40\n\
+                  kept = [os.scandir('dir') for _ in range(300)]\n\
+                  assert all(next(one).name for one in kept)\n\
+                  for one in kept: one.close()\n\
+                  fd = os.open('dir', os.O_RDONLY); assert os.listdir(fd) == os.listdir(fd)\n\
+                  print('all')";
+    assert_eq!(under(&sandbox, "--listing shuffled:3", script).finish().expect_exit(0).stdout.trim(), "all");
+}
+
+#[test]
+fn a_fresh_state_starts_empty_and_is_removed() {
+    let sandbox = Sandbox::new();
+    let script = "import os, pathlib, tempfile\n\
+                  home = pathlib.Path.home(); assert not list(home.iterdir()); (home / '.config').mkdir()\n\
+                  assert not os.listdir(tempfile.gettempdir()); assert 'XDG_CACHE_HOME' not in os.environ\n\
+                  tempfile.mkdtemp(); print(home)";
+    let result = under(&sandbox, "--state fresh", script).finish().expect_exit(0);
+    assert!(
+        !fs::exists(result.stdout.trim()).unwrap() && result.stdout.contains("unflake-state-"),
+        "{}",
+        result.stdout
+    );
+}
+
+#[test]
+fn another_interpreter_is_found_by_the_usual_names() {
+    let sandbox = Sandbox::new();
+    let real = python().to_str().unwrap();
+    let words = [
+        "under",
+        "--interpreter",
+        real,
+        "--",
+        "sh",
+        "-c",
+        "python -c 'import sys; print(sys.prefix)'; command -v python3",
+    ];
+    let result = sandbox.unflake(words).finish().expect_exit(0);
+    let (prefix, found) = result.stdout.trim().split_once('\n').unwrap();
+    assert!(real.starts_with(prefix), "{prefix} is not that of {real}");
+    assert!(found.contains("unflake-interpreter-"), "{found}");
+}
+
+#[test]
+fn the_home_of_a_killed_experiment_is_removed() {
+    let sandbox = Sandbox::with_tests(
+        "import os, time\n\
+         def test_a():\n\
+         \x20   if 'unflake-state-' in os.environ['HOME']:\n\
+         \x20       open('here', 'w').write(os.environ['HOME'])\n\
+         \x20       time.sleep(1000)\n",
+    );
+    let asked = ["factors", "test_a", "--factor", "state", "--", "python", "-m", "pytest"];
+    let running = sandbox.unflake(asked).start();
+    let home = running.wait_for("here");
+    assert!(fs::exists(&home).unwrap());
+    running.signal(Signal::SIGKILL);
+    running.finish().expect_exit(-9);
+    assert!(!fs::exists(home).unwrap());
+}

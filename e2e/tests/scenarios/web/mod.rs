@@ -1,0 +1,5 @@
+//! `unflake serve` and `unflake report`: what the pages show and who may write.
+
+mod access;
+mod client;
+mod pages;
