@@ -85,7 +85,7 @@ fn missing(expected: &ExpectedFactor) -> Option<&'static str> {
 /// An interpreter without the module that the specimen needs.
 fn other_python() -> Option<String> {
     let venvs = repository().join(".venvs");
-    ["py3.13-pytest9.0.1", "py3.12-pytest8.3.4"]
+    ["py3.13-pytest9.0.1", "py3.12-pytest8.0.2"]
         .into_iter()
         .map(|name| venvs.join(name).join("bin/python"))
         .find(|path| path.is_file())
