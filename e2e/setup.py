@@ -2,8 +2,9 @@
 
 Packages of the system (compilers, CMake, GoogleTest, Maven, Gradle, a JDK, Chromium, PostgreSQL) come from apt-get.
 Everything else goes to `.venvs` in the root of the repository: `e2e` (Python with the newest pytest), `go` (gotestsum),
-`vitest`, `cargo` (cargo-nextest), `maven` (a record of its downloads) and `deny` (cargo-deny). What is complete is left alone; what is incomplete or broken is
-made again. With UNFLAKE_TEST_PYTHON the tests use that Python, and no Python environment is made.
+`vitest`, `cargo` (cargo-nextest), `maven` (a record of its downloads) and `deny` (cargo-deny). What is complete is left
+alone; what is incomplete or broken is made again. With UNFLAKE_TEST_PYTHON the tests use that Python, and no Python
+environment is made.
 """
 
 import hashlib
@@ -179,7 +180,10 @@ def make_maven_repository(_directory):
             project = Path(place) / "it"
             shutil.copytree(str(ROOT / "specimens" / specimen), str(project), ignore=shutil.ignore_patterns("target"))
             command = ["mvn", "-q", "-B", "test", "-Dmaven.test.failure.ignore=true"]
-            subprocess.run(command, check=True, cwd=str(project), stdout=subprocess.DEVNULL)
+            # The tests of the specimens print whatever they like.
+            ran = subprocess.run(command, cwd=str(project), stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+            if ran.returncode != 0:
+                sys.exit("\n%s does not build:\n%s" % (specimen, ran.stdout.decode(errors="replace")))
 
 
 def maven_receipt():

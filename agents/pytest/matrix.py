@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""Runs the agent's tests on every installed interpreter, with pytest 6.2 to the newest.
+"""Runs the agent's tests on every interpreter that is here, with pytest versions from 6.2 to the newest.
 
     matrix.py [--quick] [--venvs DIR] [--only TEXT] [pytest arguments…]
 
-Makes virtual environments (default: `.venvs` at the root of the repository) and keeps them for the
-next time. Prints a line for each combination; the exit status is 1 if any of them fails. `--quick`:
-the oldest combination, and this interpreter with the newest pytest. Standard library only; pip
-fetches the rest.
+Makes virtual environments (default: `.venvs` in the root of the repository) and keeps them. Combinations run side by
+side, one for each core. Prints a line for each; the exit status is 1 if any of them fails. `--quick`: the oldest
+combination and this interpreter with the newest pytest. Standard library only; pip downloads the rest.
 """
 
 import argparse
+import concurrent.futures
 import glob
 import os
 import re
@@ -19,57 +19,61 @@ import sys
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-# Python version, pytest version (None: the newest), and further packages.
+# Interpreter, pytest and packages of this combination only: every interpreter once, with pytest from 6.2 on. None: the
+# newest that pip finds.
 COMBINATIONS = [
     ("3.8", "6.2.5", []),
-    ("3.8", "7.4.4", []),
     ("3.9", "7.0.1", []),
-    ("3.10", "8.0.2", []),
+    ("3.10", "7.4.4", []),
     ("3.11", "8.3.4", ["freezegun"]),
-    ("3.12", "8.3.4", []),
+    ("3.12", "8.0.2", []),
     ("3.13", "9.0.1", ["numpy", "freezegun", "playwright", "selenium", "pandas"]),
     ("3.14", None, []),
 ]
-# Instruments depend on the interpreter more than on pytest. Their tests run on the oldest pair, on
-# the last interpreter without `sys.monitoring`, and on the newest one.
-INSTRUMENT_TESTS = "state", "dependencies", "trace", "layers", "assertions"
-FULL_COMBINATIONS = ("3.8", "6.2.5"), ("3.11", "8.3.4"), ("3.13", "9.0.1")
+# State, dependencies, traces and assertions depend on the interpreter more than on pytest: these tests run on the oldest
+# combination, on the last interpreter without `sys.monitoring`, and on the newest.
+INSTRUMENTS = "state", "dependencies", "trace", "layers", "assertions"
+WITH_INSTRUMENTS = ("3.8", "6.2.5"), ("3.11", "8.3.4"), ("3.13", "9.0.1")
 PLUGINS = ["pytest-asyncio", "pytest-xdist", "pytest-cov", "pytest-rerunfailures"]
 
 
 def interpreters():
-    """Paths of interpreters by version such as "3.11", from PATH and pyenv."""
-    pythons = {}
+    """Paths by version such as "3.11", from PATH and pyenv."""
+    found = {}
     pyenv = os.environ.get("PYENV_ROOT") or os.path.expanduser("~/.pyenv")
     for path in sorted(glob.glob(os.path.join(pyenv, "versions", "3.*", "bin", "python"))):
         version = re.search(r"versions/(3\.\d+)", path)
         if version:
-            pythons[version.group(1)] = path
+            found[version.group(1)] = path
     for minor in range(8, 20):
         path = shutil.which("python3.%d" % minor)
         if path and "shims" not in path:
-            pythons.setdefault("3.%d" % minor, path)
-    pythons.setdefault("%d.%d" % sys.version_info[:2], sys.executable)
-    return pythons
+            found.setdefault("3.%d" % minor, path)
+    found.setdefault("%d.%d" % sys.version_info[:2], sys.executable)
+    return found
+
+
+def name_of(version, pytest):
+    return "py%s-pytest%s" % (version, pytest or "-newest")
 
 
 def environment(directory, python, version, pytest, extra):
-    """Makes a virtual environment if needed: its name, its interpreter, and an error or None."""
-    name = "py%s-pytest%s" % (version, pytest or "-newest")
-    venv_python = os.path.join(directory, name, "bin", "python")
-    marker = os.path.join(directory, name, "unflake-ready")
-    requirements = " ".join(["pytest" + ("==" + pytest if pytest else "")] + PLUGINS + extra)
-    if os.path.exists(marker) and open(marker).read() == requirements:
-        return name, venv_python, None
+    """The interpreter of a virtual environment with these packages, made if necessary; or the error."""
+    name = name_of(version, pytest)
+    inside = os.path.join(directory, name, "bin", "python")
+    done = os.path.join(directory, name, "unflake-ready")
+    wanted = " ".join(["pytest" + ("==" + pytest if pytest else "")] + PLUGINS + extra)
+    if os.path.exists(done) and open(done).read() == wanted:
+        return inside, None
     steps = [[python, "-m", "venv", os.path.join(directory, name)]]
-    steps.append([venv_python, "-m", "pip", "install", "-q", "--disable-pip-version-check"] + requirements.split())
+    steps.append([inside, "-m", "pip", "install", "-q", "--disable-pip-version-check"] + wanted.split())
     for step in steps:
-        result = subprocess.run(step, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-        if result.returncode != 0:
-            return name, venv_python, result.stdout.decode(errors="replace")
-    with open(marker, "w") as file:
-        file.write(requirements)
-    return name, venv_python, None
+        ran = subprocess.run(step, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        if ran.returncode != 0:
+            return inside, ran.stdout.decode(errors="replace")
+    with open(done, "w") as file:
+        file.write(wanted)
+    return inside, None
 
 
 def main():
@@ -78,32 +82,38 @@ def main():
     parser.add_argument("--venvs", default=os.path.join(HERE, "..", "..", ".venvs"), metavar="DIR")
     parser.add_argument("--only", default="", metavar="TEXT", help="combinations whose name contains this")
     options, arguments = parser.parse_known_args()
-    pythons = interpreters()
-    own_version = "%d.%d" % sys.version_info[:2]
-    combinations = [one for one in COMBINATIONS if one[0] in pythons]
-    combinations = (combinations[:1] if options.quick else combinations) + [(own_version, None, [])]
+    found = interpreters()
+    here = "%d.%d" % sys.version_info[:2]
+    combinations = [one for one in COMBINATIONS if one[0] in found]
+    newest = [] if any(pytest is None for _, pytest, _ in combinations) else [(here, None, [])]
+    combinations = combinations[:1] + [(here, None, [])] if options.quick else combinations + newest
     env = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    failed = False
-    for version, pytest, extra in combinations:
-        if options.only not in "py%s-pytest%s" % (version, pytest or "-newest"):
-            continue
-        name, python, error = environment(os.path.abspath(options.venvs), pythons[version], version, pytest, extra)
+    selected = [one for one in combinations if options.only in name_of(*one[:2])]
+    # The longest first, so that no core is idle at the end.
+    selected.sort(key=lambda one: one[:2] not in WITH_INSTRUMENTS)
+
+    def test(combination):
+        version, pytest, extra = combination
+        instruments = (version, pytest) in WITH_INSTRUMENTS or len(combinations) <= len(WITH_INSTRUMENTS)
+        python, error = environment(os.path.abspath(options.venvs), found[version], version, pytest, extra)
         if error is not None:
-            print("%-22s cannot be made:\n%s" % (name, error), flush=True)
-            failed = True
-            continue
+            return False, "%-22s cannot be made:\n%s" % (name_of(version, pytest), error)
         begin = time.monotonic()
-        command = [python, "-m", "pytest", "-q", "-n", "2", "-p", "no:cacheprovider", os.path.join(HERE, "tests")] + arguments
-        if (version, pytest) not in FULL_COMBINATIONS and len(combinations) > len(FULL_COMBINATIONS):
-            command += ["--ignore=" + os.path.join(HERE, "tests", one) for one in INSTRUMENT_TESTS]
-        result = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=env, cwd=HERE)
-        output = result.stdout.decode(errors="replace")
+        command = [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", os.path.join(HERE, "tests")] + arguments
+        if not instruments:
+            command += ["--ignore=" + os.path.join(HERE, "tests", one) for one in INSTRUMENTS]
+        ran = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=env, cwd=HERE)
+        output = ran.stdout.decode(errors="replace")
         counts = [line for line in output.splitlines() if re.search(r"\d+ (passed|failed|error)", line)] or ["?"]
-        print("%-22s %s" % (name, re.sub(r" in [\d.]+s.*| *=+ *", "", counts[-1])), end="", flush=True)
-        print(", %.0f s" % (time.monotonic() - begin), flush=True)
-        if result.returncode != 0:
-            failed = True
-            print(output[-6000:], flush=True)
+        summary = re.sub(r" in [\d.]+s.*| *=+ *", "", counts[-1])
+        line = "%-22s %s, %.0f s" % (name_of(version, pytest), summary, time.monotonic() - begin)
+        return ran.returncode == 0, line if ran.returncode == 0 else "%s\n%s" % (line, output[-6000:])
+
+    failed = False
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        for passed, text in pool.map(test, selected):
+            print(text, flush=True)
+            failed = failed or not passed
     sys.exit(1 if failed else 0)
 
 

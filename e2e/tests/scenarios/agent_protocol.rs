@@ -231,7 +231,7 @@ fn exiting_the_process_in_a_test_is_a_crash_with_an_exit_code() {
 
 #[test]
 fn a_hanging_test_times_out() {
-    let result = serve("--timeout 0.3 --at-end 0", json!({ "a": "hang", "b": "passed" })).expect_exit(1);
+    let result = serve("--timeout 2 --at-end 0", json!({ "a": "hang", "b": "passed" })).expect_exit(1);
     assert_eq!(result.findings(), ["a real"]);
     assert_eq!(result.finding("a")["sentence"], "timed out 3 of 3 times, in a fresh environment too");
 }
@@ -369,9 +369,11 @@ fn an_agent_that_dies_before_listing_is_reported_with_its_output() {
 #[test]
 fn an_agent_that_never_lists_can_be_interrupted() {
     let sandbox = scripted(json!([{ "hello": {} }, { "send_raw": "" }, { "hang": "deaf" }]));
-    let running = sandbox.run_invocation("", &command()).start();
-    std::thread::sleep(std::time::Duration::from_millis(500));
+    let line = format!("echo started > started; exec {}", command());
+    let running = sandbox.run_invocation("", "").args(["--", "sh", "-c", &line]).start();
+    running.wait_for("started");
     running.signal(Signal::SIGINT);
+    // Two signals at the same time would be one.
     std::thread::sleep(std::time::Duration::from_millis(200));
     running.signal(Signal::SIGINT);
     running.finish().expect_exit(130);

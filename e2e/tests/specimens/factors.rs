@@ -2,7 +2,7 @@
 //! and no other, and its repro command must reproduce the failure.
 //!
 //! The test `…::all_factors` tries every factor and takes minutes; by default a few factors are tried on a
-//! few specimens. Experiments run one at a time, because factors such as load affect the whole machine.
+//! few specimens.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -49,7 +49,7 @@ const REQUIRED: fn(usize) -> usize = |runs| (runs * 19).div_ceil(20);
 pub(crate) fn trials(specimen: &Arc<Specimen>, name: &str) -> Vec<Trial> {
     let trial = |name: String, only: &'static [&'static str]| {
         let specimen = Arc::clone(specimen);
-        Trial::test(name, move || in_runs(None, REQUIRED, || one_at_a_time(&specimen, only)))
+        Trial::test(name, move || in_runs(None, REQUIRED, || checked(&specimen, only)))
     };
     let all = trial(format!("{name}::all_factors"), &[]).with_ignored_flag(true);
     let few = expected(specimen).quick.then(|| trial(name.to_owned(), &FEW));
@@ -60,9 +60,10 @@ fn expected(specimen: &Specimen) -> &ExpectedFactor {
     specimen.factors.as_ref().expect("it has this table")
 }
 
-fn one_at_a_time(specimen: &Specimen, only: &[&str]) -> Differences {
-    static EXPERIMENT: Mutex<()> = Mutex::new(());
-    let _experiment = EXPERIMENT.lock().unwrap_or_else(PoisonError::into_inner);
+fn checked(specimen: &Specimen, only: &[&str]) -> Differences {
+    static LOAD: Mutex<()> = Mutex::new(());
+    // Load and delays would affect another experiment.
+    let _alone = only.is_empty().then(|| LOAD.lock().unwrap_or_else(PoisonError::into_inner));
     if let Some(missing) = missing(expected(specimen)) {
         eprintln!("{} is not checked: {missing}", specimen.path);
         return Vec::new();
@@ -84,7 +85,7 @@ fn missing(expected: &ExpectedFactor) -> Option<&'static str> {
 /// An interpreter without the module that the specimen needs.
 fn other_python() -> Option<String> {
     let venvs = repository().join(".venvs");
-    ["py3.13-pytest9.0.1", "py3.12-pytest8.3.4"]
+    ["py3.13-pytest9.0.1", "py3.12-pytest8.0.2"]
         .into_iter()
         .map(|name| venvs.join(name).join("bin/python"))
         .find(|path| path.is_file())

@@ -7,7 +7,7 @@ use e2e::{RunOutput, Sandbox};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{cached, compiled, expected, turn};
+use super::{cached, expected, turn};
 
 #[derive(Deserialize)]
 struct Truth {
@@ -43,7 +43,7 @@ fn expressions(result: &RunOutput, kind: &str) -> BTreeSet<String> {
 fn varying_assertions_are_filtered_and_no_bug_is() {
     let _turn = turn();
     let Truth { second } = expected("assertion_filter/java/shop");
-    let sandbox = Sandbox::copy_of(&compiled("assertion_filter/java/shop"));
+    let sandbox = Sandbox::specimen("assertion_filter/java/shop");
     let learned = call(&sandbox, &["filter", "learn", "--runs", "6"], false).expect_exit(0);
     let filter = fs::read_to_string(sandbox.project().join("unflake-filter.toml")).unwrap();
     // Six assertions are never filtered, because the test catches their failure.

@@ -4,7 +4,7 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use super::{cached, compiled, turn};
+use super::{cached, turn};
 use e2e::Sandbox;
 
 /// A Maven that records each start.
@@ -22,7 +22,7 @@ fn counted_maven(place: &Path) -> (PathBuf, PathBuf) {
 #[test]
 fn the_time_zone_is_found_and_maven_builds_once() {
     let _turn = turn();
-    let sandbox = Sandbox::copy_of(&compiled("environment/java/leap_day_and_time_zone"));
+    let sandbox = Sandbox::specimen("environment/java/leap_day_and_time_zone");
     let call = sandbox.unflake(["factors", "beganWithTheEpoch", "--factor", "time-zone", "--for", "0"]).json();
     let (maven, starts) = counted_maven(sandbox.root());
     let call = call.arg("--").arg(maven).args(["-o", "-B", "test"]);

@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 
-use super::{cached, compiled, turn};
+use super::{cached, turn};
 use e2e::Sandbox;
 
 /// A virtual X server on a free display number, which ends with this value.
@@ -33,7 +33,7 @@ impl Drop for Screen {
 fn passing_tests_with_varying_windows_are_found() {
     let _turn = turn();
     let screen = Screen::new();
-    let sandbox = Sandbox::copy_of(&compiled("variance/java/swing_windows"));
+    let sandbox = Sandbox::specimen("variance/java/swing_windows");
     let call = sandbox.unflake(["measure", "--runs", "6", "--layer", "interface"]).json();
     let call = call.env("DISPLAY", &screen.1);
     let result = cached(call.args(["--", "mvn", "-o", "-B", "test"])).finish().expect_exit(0);
@@ -52,7 +52,7 @@ fn passing_tests_with_varying_windows_are_found() {
 #[test]
 fn passing_tests_with_varying_assertion_values_are_found() {
     let _turn = turn();
-    let sandbox = Sandbox::copy_of(&compiled("variance/java/assertions"));
+    let sandbox = Sandbox::specimen("variance/java/assertions");
     let call = sandbox.unflake(["measure", "--runs", "4", "--layer", "assertion"]).json();
     let result = cached(call.args(["--", "mvn", "-o", "-B", "test"])).finish().expect_exit(0);
     let text = &result.stdout;

@@ -9,9 +9,9 @@ mod trace;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::PathBuf;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, PoisonError};
 
-use e2e::{Invocation, RunOutput, RunningProcess, Sandbox, built, jvm_cache, repository};
+use e2e::{Invocation, RunOutput, RunningProcess, Sandbox, jvm_cache, repository};
 use nix::sys::signal::Signal;
 use quick_xml::Reader;
 use quick_xml::events::Event;
@@ -51,18 +51,29 @@ fn expected<T: DeserializeOwned>(specimen: &str) -> T {
 
 /// A sandbox with the Maven project of three modules.
 fn maven_project() -> Sandbox {
-    Sandbox::copy_of(&compiled("rerun/java/maven_modules"))
+    Sandbox::specimen("rerun/java/maven_modules")
 }
 
-fn compiled(specimen: &str) -> PathBuf {
-    let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
-    built(specimen, &[words("mvn -o -q -B test-compile"), words("mkdir build")])
+/// Lets two of these tests run at the same time: each starts several JVMs.
+fn turn() -> Turn {
+    let mut running = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
+    while *running >= 2 {
+        running = ENDED.wait(running).unwrap_or_else(PoisonError::into_inner);
+    }
+    *running += 1;
+    Turn
 }
 
-/// Maven and its JVMs use every core: two such tests side by side would only take longer.
-fn turn() -> MutexGuard<'static, ()> {
-    static TURN: Mutex<()> = Mutex::new(());
-    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+static RUNNING: Mutex<usize> = Mutex::new(0);
+static ENDED: Condvar = Condvar::new();
+
+struct Turn;
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        *RUNNING.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
+        ENDED.notify_one();
+    }
 }
 
 /// Shares what unflake compiles for itself.
@@ -323,7 +334,6 @@ fn a_divergence_is_located_with_a_class_path_file() {
 }
 
 #[test]
-#[ignore = "needs a Gradle in PATH"]
 fn gradle_projects_run() {
     let _turn = turn();
     let sandbox = Sandbox::specimen("rerun/java/class_path");

@@ -177,7 +177,7 @@ fn a_googletest_run_in_the_terminal_with_repro_commands() {
 #[test]
 fn the_remaining_tests_run_after_a_crash_and_a_hang() {
     let sandbox = shop();
-    let options = "--timeout 1 --immediate 0 --at-end 0 --fresh 0 --junit report.xml";
+    let options = "--timeout 3 --immediate 0 --at-end 0 --fresh 0 --junit report.xml";
     let result = sandbox.run(options, &filtered("Crash*:Hang*:Last.*")).expect_exit(1);
     assert_snapshot!(as_lines(&outcomes(&result)), @r#"
     shop_test Crash.After: passed

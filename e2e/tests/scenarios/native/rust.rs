@@ -378,7 +378,7 @@ fn a_hanging_rust_test_times_out() {
     let words = "cargo test -p till --test waits -- --ignored ever";
     let here = sandbox.project().join("here");
     let result =
-        in_workspace(&sandbox, "--timeout 1 --immediate 0 --at-end 0 --fresh 0", words).env("HERE", here).finish();
+        in_workspace(&sandbox, "--timeout 3 --immediate 0 --at-end 0 --fresh 0", words).env("HERE", here).finish();
     assert_eq!(result.expect_exit(1).attempts(), ["till::waits for_ever timed-out suite process"]);
 }
 

@@ -73,7 +73,7 @@ const PARKS: &str = r#"
 use std::sync::{Condvar, Mutex, mpsc};
 use std::time::{Duration, Instant, SystemTime};
 fn main() {
-    let length = Duration::from_secs(5);
+    let length = Duration::from_secs(650);
     let waits: [&dyn Fn(); 4] = [
         &|| std::thread::sleep(length),
         &|| std::thread::park_timeout(length),
@@ -86,8 +86,7 @@ fn main() {
     for (index, wait) in waits.iter().enumerate() {
         let (began, day) = (Instant::now(), SystemTime::now());
         wait();
-        assert!(began.elapsed().as_millis() >= 4_990 && day.elapsed().unwrap().as_millis() >= 4_990, "{index}");
-        assert!(began.elapsed().as_secs() < 60, "{index}: {:?}", began.elapsed());
+        assert!(began.elapsed().as_millis() >= 649_000 && day.elapsed().unwrap().as_millis() >= 649_000, "{index}");
     }
 }
 "#;
@@ -96,9 +95,8 @@ fn main() {
 fn rust_waits_follow_the_clock() {
     let sandbox = Sandbox::new().file("parks.rs", PARKS);
     assert!(sandbox.command("rustc").args(["--edition", "2024", "parks.rs"]).status().unwrap().success());
-    let began = std::time::Instant::now();
-    sandbox.unflake(["under", "--speed", "50", "--date", "+1000d", "--", "./parks"]).finish().expect_exit(0);
-    assert!(began.elapsed().as_secs() < 10, "{:?} for waits of 20 s", began.elapsed());
+    // By the real clock each wait would exceed the hang guard.
+    sandbox.unflake(["under", "--speed", "1000", "--date", "+1000d", "--", "./parks"]).finish().expect_exit(0);
 }
 
 #[test]

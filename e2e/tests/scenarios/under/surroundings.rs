@@ -76,10 +76,9 @@ fn without_a_network_only_loopback_is_reachable() {
 
 #[test]
 fn a_slow_network_delays_connections() {
-    let took = |factors: &str| stdout_under(factors, &format!("{CONNECT}print(took)")).parse::<f64>().unwrap();
-    // A connect, a send and a receive, of which two may overlap. Both are measured the same way.
-    let (slow, usual) = (took("--network slow:200ms"), took("--load 1"));
-    assert!(slow >= usual + 0.3, "{slow} s, and {usual} s without");
+    let took: f64 = stdout_under("--network slow:200ms", &format!("{CONNECT}print(took)")).parse().unwrap();
+    // A connect, a send and a receive, of which two may overlap. Without the factor they take less than 1 ms.
+    assert!(took >= 0.3, "{took} s");
 }
 
 #[test]
