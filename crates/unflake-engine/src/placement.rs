@@ -1,7 +1,7 @@
 //! Gives every session an environment (the live one, a fork, or a new process) and orders its tests.
 
 use tracing::debug;
-use unflake_model::{Isolation, Observation, Placement, Purpose};
+use unflake_model::{Event, Isolation, Placement, Purpose};
 use unflake_protocol::{Order, RunOrder};
 
 use crate::engine::Engine;
@@ -187,7 +187,7 @@ impl Engine {
         let is_fresh = work.session.place != Placement::Live;
         let (left, why) = work.into_unrun();
         debug!(parent: &span, unrun = left.len(), why, "session ended");
-        self.events.push(Observation::SessionEnded { session, left, why });
+        self.events.push(Event::SessionEnded { session, left, why });
         if let Some(environment) = environment.and_then(|id| self.environments.get_mut(id))
             && is_fresh
         {

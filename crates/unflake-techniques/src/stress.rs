@@ -8,9 +8,7 @@
 
 use std::collections::HashMap;
 
-use unflake_model::{
-    Attempt, Finding, Isolation, Observation, Outcome, Purpose, Session, SessionId, TestId, VerdictKind,
-};
+use unflake_model::{Attempt, Event, Finding, Isolation, Outcome, Purpose, Session, SessionId, TestId, VerdictKind};
 
 use crate::finding::counted_verdict;
 use crate::search::budget::Budget;
@@ -79,9 +77,9 @@ impl Stress {
 }
 
 impl Technique for Stress {
-    fn observe(&mut self, observation: &Observation, _: Recordings<'_>) {
-        match observation {
-            Observation::Listed { tests, .. } => {
+    fn observe(&mut self, event: &Event, _: Recordings<'_>) {
+        match event {
+            Event::TestsListed { tests, .. } => {
                 for test in tests {
                     self.at.insert(test.id.clone(), self.tests.len());
                     self.tests.push(StressedTest {
@@ -94,8 +92,8 @@ impl Technique for Stress {
                     });
                 }
             }
-            Observation::Attempted(attempt) => self.observe_attempt(attempt),
-            Observation::SessionEnded { left, why: Some(why), .. } => {
+            Event::AttemptEnded(attempt) => self.observe_attempt(attempt),
+            Event::SessionEnded { left, why: Some(why), .. } => {
                 for test in left {
                     if let Some(at) = self.at.get(test) {
                         self.tests[*at].left.get_or_insert_with(|| why.clone());
@@ -182,7 +180,7 @@ mod tests {
                 let outcome = outcome(test.as_str(), *time);
                 let started = Timestamp(clock + at as i64 / 3 * 1_000_000);
                 let attempt = Attempt { started, seconds: 1.0, ..attempt(session, &test, outcome) };
-                stress.observe(&Observation::Attempted(attempt), Recordings::EMPTY);
+                stress.observe(&Event::AttemptEnded(attempt), Recordings::EMPTY);
             }
             clock += sessions.len().div_ceil(3) as i64 * 1_000_000;
         }

@@ -2,7 +2,7 @@
 //! findings.
 
 use unflake_model::{
-    Fact, FactId, Finding, Gap, Layer, LayerFacts, LineId, NondeterministicCall, Observation, ObservedValue, OutputId,
+    Event, Fact, FactId, Finding, Gap, Layer, LayerFacts, LineId, NondeterministicCall, ObservedValue, OutputId,
     Session, SourceLine, SuppressedNoise, ThreadTrace, TraceId, Traces,
 };
 
@@ -12,7 +12,7 @@ use unflake_model::{
 /// [`observe`](Self::observe) and then asks for the next batch, until there is none.
 pub trait Technique {
     /// Takes note of an observation. Called for every one, in the order in which they happened.
-    fn observe(&mut self, observation: &Observation, recordings: Recordings<'_>);
+    fn observe(&mut self, event: &Event, recordings: Recordings<'_>);
 
     /// The sessions to run next; none ends the run. Called when all earlier sessions have ended.
     fn next_sessions(&mut self, recordings: Recordings<'_>) -> Vec<Session>;
@@ -26,9 +26,9 @@ pub trait Technique {
 /// An observation is recorded before a technique observes it.
 #[derive(Clone, Copy)]
 pub struct Recordings<'a> {
-    /// Numbered in the order of `Observation::Traced`.
+    /// Numbered in the order of `Event::TraceRecorded`.
     pub traces: &'a dyn Traces,
-    /// By attempt, numbered in the order of `Observation::Attempted`.
+    /// By attempt, numbered in the order of `Event::AttemptEnded`.
     pub layers: &'a dyn LayerFacts,
 }
 

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::fs;
 use std::path::PathBuf;
 
-use unflake_model::{EnvironmentId, Observation};
+use unflake_model::{EnvironmentId, Event};
 use unflake_observe::{layers, trace};
 use unflake_techniques::{AssertionPolicy, Recordings};
 
@@ -40,8 +40,8 @@ impl Recorders {
     }
 
     /// Records what the observation announces.
-    pub(crate) fn record(&mut self, observation: &Observation) {
-        if let Observation::Traced { directory, .. } = observation {
+    pub(crate) fn record(&mut self, event: &Event) {
+        if let Event::TraceRecorded { directory, .. } = event {
             if let Some(reader) = &mut self.trace_reader {
                 reader.read(directory);
             }
@@ -52,22 +52,22 @@ impl Recorders {
             }
         }
         if let Some(layers) = &mut self.layers {
-            layers.take(observation);
+            layers.take(event);
         }
     }
 
     /// The observations as they count by the policy, which sees the assertion log of each attempt.
-    pub(crate) fn judge(&mut self, batch: &[Observation], policy: &mut dyn AssertionPolicy) -> Vec<Observation> {
-        let judge = |observation: &Observation| match observation {
-            Observation::Looked { environment, file, .. } => {
+    pub(crate) fn judge(&mut self, batch: &[Event], policy: &mut dyn AssertionPolicy) -> Vec<Event> {
+        let judge = |event: &Event| match event {
+            Event::LayersRecorded { environment, file, .. } => {
                 self.assertion_logs.insert(*environment, file.clone());
-                observation.clone()
+                event.clone()
             }
-            Observation::Attempted(attempt) => {
+            Event::AttemptEnded(attempt) => {
                 let log = self.assertion_logs.remove(&attempt.environment);
                 let records = log.as_deref().map(assertion_log::records);
                 log.map(fs::remove_file);
-                Observation::Attempted(policy.judge(attempt, records))
+                Event::AttemptEnded(policy.judge(attempt, records))
             }
             other => other.clone(),
         };

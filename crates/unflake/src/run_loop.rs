@@ -10,8 +10,8 @@ use std::time::Instant;
 
 use unflake_engine::{Engine, Launch, RunnerExit};
 use unflake_model::{
-    Attempt, Failure, Feedback, Finding, Measurement, Observation, Problem, Purpose, QuarantineResult, Session, Test,
-    TestId, Totals,
+    Attempt, Event, Failure, Feedback, Finding, Measurement, Problem, Purpose, QuarantineResult, Session, Test, TestId,
+    Totals,
 };
 use unflake_report::Progress;
 use unflake_runners::ReplayedSession;
@@ -132,14 +132,14 @@ impl<'a> RunLoop<'a> {
         command: &[String],
         gates: impl Fn(&Gathered, &Finding) -> bool,
     ) -> Gathered {
-        self.show(&Observation::RunStarted { command: command.to_vec() });
+        self.show(&Event::RunStarted { command: command.to_vec() });
         self.gathered.listed = engine.list(&mut |batch| self.observe(batch));
         diagnostics::log_listing(self.gathered.listed, self.now());
         if self.gathered.listed && !self.gathered.tests.is_empty() {
             if engine.launch().filter {
                 self.start_assertions(&mut engine);
             }
-            while !engine.was_interrupted() && !engine.is_time_over() && self.run_batch(&mut engine) {}
+            while !engine.was_interrupted() && !engine.is_budget_exhausted() && self.run_batch(&mut engine) {}
         }
         self.gathered.root = engine.root().map(Path::to_owned);
         self.conclude(command);
@@ -149,7 +149,7 @@ impl<'a> RunLoop<'a> {
         self.gathered.closed = Some(engine.close(failed, &mut |batch| self.observe(batch)));
         self.gathered.totals =
             Totals { seconds: self.now(), rerun_seconds: self.gathered.rerun_seconds + after_suite, interrupted };
-        let ended = Observation::RunEnded(self.gathered.totals.clone());
+        let ended = Event::RunEnded(self.gathered.totals.clone());
         self.show(&ended);
         Gathered { recorders: self.recorders, ..self.gathered }
     }
@@ -224,7 +224,7 @@ impl<'a> RunLoop<'a> {
         self.gathered.answers = self.memory.answers();
         move_useless_last(&mut self.gathered.findings, &self.gathered.answers);
         for finding in self.gathered.findings.clone() {
-            self.show(&Observation::Found(Box::new(finding)));
+            self.show(&Event::FindingMade(Box::new(finding)));
         }
     }
 
@@ -233,7 +233,7 @@ impl<'a> RunLoop<'a> {
         let Some(compare) = &self.compare else { return };
         let compared = compare.compare(tests, self.memory);
         self.base = Some(compared.as_ref().map_or(String::new(), |one| one.changes.base.revision.clone()));
-        self.observe(&[Observation::Compared(Box::new(compared))]);
+        self.observe(&[Event::ChangesCompared(Box::new(compared))]);
     }
 
     fn run_at_base(&mut self, sessions: Vec<Session>, launch: &Launch) {
@@ -248,18 +248,18 @@ impl<'a> RunLoop<'a> {
     }
 
     /// Stores a batch of observations, then passes each to the technique, then displays it.
-    fn observe(&mut self, batch: &[Observation]) {
+    fn observe(&mut self, batch: &[Event]) {
         let judged = self.assertions.as_mut().map(|policy| self.recorders.judge(batch, &mut **policy));
         let batch = judged.as_deref().unwrap_or(batch);
         self.memory.record(batch);
-        for observation in batch {
-            diagnostics::log_observation(observation);
-            self.recorders.record(observation);
-            if !self.is_of_policy(observation) {
-                self.technique.observe(observation, self.recorders.view());
+        for event in batch {
+            diagnostics::log_event(event);
+            self.recorders.record(event);
+            if !self.is_of_policy(event) {
+                self.technique.observe(event, self.recorders.view());
             }
-            self.gather(observation);
-            self.show(observation);
+            self.gather(event);
+            self.show(event);
         }
         let now = self.now();
         let _ = self.progress.tick(now, &mut io::stderr());
@@ -267,54 +267,54 @@ impl<'a> RunLoop<'a> {
 
     /// Whether it belongs to a session of the assertion policy, which the technique did not
     /// request.
-    fn is_of_policy(&self, observation: &Observation) -> bool {
-        let session = match observation {
-            Observation::Started { session, .. } | Observation::SessionEnded { session, .. } => *session,
-            Observation::Attempted(attempt) => attempt.session,
+    fn is_of_policy(&self, event: &Event) -> bool {
+        let session = match event {
+            Event::AttemptStarted { session, .. } | Event::SessionEnded { session, .. } => *session,
+            Event::AttemptEnded(attempt) => attempt.session,
             _ => return false,
         };
         self.assertions.as_ref().is_some_and(|policy| policy.owns(session))
     }
 
     /// A display that fails is no reason to stop.
-    fn show(&mut self, event: &Observation) {
+    fn show(&mut self, event: &Event) {
         let now = self.now();
         let mut out = io::stderr();
         let _ = self.progress.event(now, event, &mut out);
         let _ = out.flush();
     }
 
-    fn gather(&mut self, observation: &Observation) {
+    fn gather(&mut self, event: &Event) {
         let now = self.now();
         let gathered = &mut self.gathered;
-        match observation {
-            Observation::EnvironmentUp(environment) => {
+        match event {
+            Event::EnvironmentStarted(environment) => {
                 gathered.runner.get_or_insert_with(|| environment.runner.clone());
                 gathered.language.get_or_insert_with(|| environment.language.clone());
             }
-            Observation::Listed { tests, deselected, isolated } => {
+            Event::TestsListed { tests, deselected, isolated } => {
                 gathered.isolated = *isolated;
                 gathered.tests = tests.clone();
                 gathered.deselected = *deselected;
             }
-            Observation::Problem(problem) => gathered.problems.push(problem.clone()),
-            Observation::Note(note) => {
+            Event::Problem(problem) => gathered.problems.push(problem.clone()),
+            Event::Note(note) => {
                 if !gathered.notes.contains(note) {
                     gathered.notes.push(note.clone());
                 }
             }
-            Observation::RunStarted { .. }
-            | Observation::Found(_)
-            | Observation::RunEnded(_)
-            | Observation::Traced { .. }
-            | Observation::Looked { .. }
-            | Observation::Started { .. }
-            | Observation::Compared(_)
-            | Observation::Depends { .. }
-            | Observation::Under { .. }
-            | Observation::Left { .. }
-            | Observation::NotRestored { .. } => {}
-            Observation::Attempted(attempt) => {
+            Event::RunStarted { .. }
+            | Event::FindingMade(_)
+            | Event::RunEnded(_)
+            | Event::TraceRecorded { .. }
+            | Event::LayersRecorded { .. }
+            | Event::AttemptStarted { .. }
+            | Event::ChangesCompared(_)
+            | Event::DependenciesRecorded { .. }
+            | Event::WorldEntered { .. }
+            | Event::StateLeaked { .. }
+            | Event::RestoreFailed { .. } => {}
+            Event::AttemptEnded(attempt) => {
                 if attempt.purpose == Purpose::Suite && attempt.run > 0 {
                     gathered.rerun_seconds += attempt.seconds;
                 }
@@ -325,7 +325,7 @@ impl<'a> RunLoop<'a> {
                     _ => message_beginning_of(attempt),
                 });
             }
-            Observation::SessionEnded { session, left, why } => {
+            Event::SessionEnded { session, left, why } => {
                 // Only the suite is a plan; the verdict reports a rerun that could not be made.
                 if session.0 == 0 {
                     gathered.suite_ended = Some(now);

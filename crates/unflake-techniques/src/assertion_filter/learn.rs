@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, HashMap};
 
 use unflake_model::{
-    Assertion, AssertionOutcome, AssertionRecord, AssertionSample, AssertionSite, Attempt, Finding, Isolation,
-    Observation, Placement, Purpose, Session, SessionId, Test, ValueGroup,
+    Assertion, AssertionOutcome, AssertionRecord, AssertionSample, AssertionSite, Attempt, Event, Finding, Isolation,
+    Placement, Purpose, Session, SessionId, Test, ValueGroup,
 };
 
 use crate::assertion_filter::flakiness::{add, is_inconsistent};
@@ -41,8 +41,8 @@ impl RepeatedRuns {
 }
 
 impl Technique for RepeatedRuns {
-    fn observe(&mut self, observation: &Observation, _: Recordings<'_>) {
-        if let Observation::Listed { tests, .. } = observation {
+    fn observe(&mut self, event: &Event, _: Recordings<'_>) {
+        if let Event::TestsListed { tests, .. } = event {
             let only = Some(&self.config.tests[..]).filter(|names| !names.is_empty());
             self.selection = select_listed(tests, only);
         }

@@ -1,6 +1,6 @@
 //! Runs the whole suite once to learn what each test depends on.
 
-use unflake_model::{Finding, Granularity, Isolation, Observation, Placement, Purpose, Session, SessionId, TestId};
+use unflake_model::{Event, Finding, Granularity, Isolation, Placement, Purpose, Session, SessionId, TestId};
 
 use crate::{Recordings, Technique};
 
@@ -17,8 +17,8 @@ impl DependencyLearning {
 }
 
 impl Technique for DependencyLearning {
-    fn observe(&mut self, observation: &Observation, _: Recordings<'_>) {
-        if let Observation::Listed { tests, .. } = observation {
+    fn observe(&mut self, event: &Event, _: Recordings<'_>) {
+        if let Event::TestsListed { tests, .. } = event {
             self.suite = tests.iter().map(|test| test.id.clone()).collect();
         }
     }

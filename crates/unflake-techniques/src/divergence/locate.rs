@@ -6,8 +6,8 @@
 use std::collections::HashMap;
 
 use unflake_model::{
-    Attempt, Detail, Divergence, DivergenceKind, EnvironmentId, Finding, Isolation, Location, Observation, Outcome,
-    Purpose, Session, SessionId, SourceLine, TestId, TraceId, Traces,
+    Attempt, Detail, Divergence, DivergenceKind, EnvironmentId, Event, Finding, Isolation, Location, Outcome, Purpose,
+    Session, SessionId, SourceLine, TestId, TraceId, Traces,
 };
 
 use crate::divergence::conclusion::{TracedRun, divergence};
@@ -186,19 +186,19 @@ fn is_mixed(runs: &[&TracedRun]) -> bool {
 }
 
 impl Technique for Locate {
-    fn observe(&mut self, observation: &Observation, recordings: Recordings<'_>) {
-        match observation {
-            Observation::Listed { tests, isolated, .. } => {
+    fn observe(&mut self, event: &Event, recordings: Recordings<'_>) {
+        match event {
+            Event::TestsListed { tests, isolated, .. } => {
                 self.isolated = *isolated;
                 self.matching = select_listed(tests, Some(std::slice::from_ref(&self.config.test))).tests;
             }
-            Observation::Traced { environment, .. } => {
+            Event::TraceRecorded { environment, .. } => {
                 self.pending.insert(*environment, TraceId(self.traced));
                 self.traced += 1;
             }
-            Observation::Attempted(attempt) => self.observe_attempt(attempt, recordings.traces),
+            Event::AttemptEnded(attempt) => self.observe_attempt(attempt, recordings.traces),
             // A test that cannot run once cannot run at all.
-            Observation::SessionEnded { left, why: Some(_), .. } if !left.is_empty() => self.done = true,
+            Event::SessionEnded { left, why: Some(_), .. } if !left.is_empty() => self.done = true,
             _ => {}
         }
     }

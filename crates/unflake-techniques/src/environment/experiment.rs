@@ -9,7 +9,7 @@ use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
 
 use unflake_model::{
-    Attempt, Detail, Factor, FactorKind, Finding, Isolation, Layer, Observation, Session, TestId, UntriedFactor,
+    Attempt, Detail, Event, Factor, FactorKind, Finding, Isolation, Layer, Session, TestId, UntriedFactor,
 };
 
 use crate::environment::findings::findings;
@@ -144,12 +144,12 @@ impl Experiment {
 }
 
 impl Technique for Experiment {
-    fn observe(&mut self, observation: &Observation, _: Recordings<'_>) {
-        if let Observation::Listed { tests, .. } = observation {
+    fn observe(&mut self, event: &Event, _: Recordings<'_>) {
+        if let Event::TestsListed { tests, .. } = event {
             self.begin(tests.iter().map(|test| test.id.clone()).collect());
         }
         if let Some(task) = &mut self.task {
-            task.observe(observation);
+            task.observe(event);
         }
     }
 

@@ -9,7 +9,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::rc::Rc;
 
-use unflake_model::{Finding, Isolation, NioKind, NioMode, Observation, Outcome, Purpose, Session, TestId};
+use unflake_model::{Event, Finding, Isolation, NioKind, NioMode, Outcome, Purpose, Session, TestId};
 
 use crate::idempotence::classify::{NioSuspect, last_two, record_suspects};
 use crate::idempotence::prefilter::InProcessPrefilter;
@@ -126,8 +126,8 @@ impl Nio {
 }
 
 impl Technique for Nio {
-    fn observe(&mut self, observation: &Observation, _: Recordings<'_>) {
-        if let Observation::Listed { tests, .. } = observation {
+    fn observe(&mut self, event: &Event, _: Recordings<'_>) {
+        if let Event::TestsListed { tests, .. } = event {
             let suite = tests.iter().map(|test| test.id.clone()).collect();
             let selection = select_listed(tests, self.config.only.as_deref());
             self.progress.borrow_mut().unmatched = selection.unmatched;
@@ -143,14 +143,14 @@ impl Technique for Nio {
             let search = search.run(suite, groups, prefilter);
             self.task = Some(SearchTask::new(scheduler, search));
         }
-        if let Observation::Attempted(attempt) = observation
+        if let Event::AttemptEnded(attempt) = event
             && attempt.purpose == Purpose::Suite
             && attempt.outcome.is_pass()
         {
             self.progress.borrow_mut().passed_in_suite.insert(attempt.test.clone());
         }
         if let Some(task) = &mut self.task {
-            task.observe(observation);
+            task.observe(event);
         }
     }
 

@@ -7,7 +7,7 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use unflake_model::{Finding, Isolation, Observation, OrderKind, Purpose, Session, TestId};
+use unflake_model::{Event, Finding, Isolation, OrderKind, Purpose, Session, TestId};
 
 use crate::leaked_state::proof::{ExpectedChange, prove_leak};
 use crate::order::findings::findings;
@@ -83,8 +83,8 @@ impl Order {
 }
 
 impl Technique for Order {
-    fn observe(&mut self, observation: &Observation, _: Recordings<'_>) {
-        if let Observation::Listed { tests, isolated, .. } = observation {
+    fn observe(&mut self, event: &Event, _: Recordings<'_>) {
+        if let Event::TestsListed { tests, isolated, .. } = event {
             let mut progress = OrderProgress::new(tests, *isolated, self.config.seed);
             if let Some(only) = &self.config.only {
                 progress.select(only);
@@ -99,7 +99,7 @@ impl Technique for Order {
             self.task = Some(SearchTask::new(scheduler, search.run()));
         }
         if let Some(task) = &mut self.task {
-            task.observe(observation);
+            task.observe(event);
         }
     }
 

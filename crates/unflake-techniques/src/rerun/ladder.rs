@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use unflake_model::{
-    Attempt, Comparison, Dependencies, EnvironmentId, Finding, Granularity, Isolation, Observation, Placement, Purpose,
+    Attempt, Comparison, Dependencies, EnvironmentId, Event, Finding, Granularity, Isolation, Placement, Purpose,
     Session, SessionId, TestId,
 };
 
@@ -347,17 +347,17 @@ impl Ladder {
 }
 
 impl Technique for Ladder {
-    fn observe(&mut self, observation: &Observation, _: Recordings<'_>) {
-        match observation {
-            Observation::Listed { tests, isolated, .. } => {
+    fn observe(&mut self, event: &Event, _: Recordings<'_>) {
+        match event {
+            Event::TestsListed { tests, isolated, .. } => {
                 let ids = tests.iter().map(|test| &test.id).filter(|test| !self.left_out.contains(test));
                 self.suite = ids.cloned().collect();
                 self.isolated = *isolated;
             }
-            Observation::Compared(compared) => self.compared = Some((**compared).clone()),
-            Observation::Depends { session, test, on } => self.observe_dependencies(*session, test, on),
-            Observation::Attempted(attempt) => self.observe_attempt(attempt),
-            Observation::SessionEnded { session, left, why } => {
+            Event::ChangesCompared(compared) => self.compared = Some((**compared).clone()),
+            Event::DependenciesRecorded { session, test, on } => self.observe_dependencies(*session, test, on),
+            Event::AttemptEnded(attempt) => self.observe_attempt(attempt),
+            Event::SessionEnded { session, left, why } => {
                 self.observe_end(*session, left, why.as_deref());
             }
             _ => {}

@@ -1,6 +1,6 @@
 //! Runs one test once, in its own environment.
 
-use unflake_model::{Finding, Isolation, Observation, Purpose, Session, SessionId, TestId};
+use unflake_model::{Event, Finding, Isolation, Purpose, Session, SessionId, TestId};
 
 use crate::search::select::select_listed;
 use crate::{Recordings, Technique};
@@ -19,8 +19,8 @@ impl SingleRun {
 }
 
 impl Technique for SingleRun {
-    fn observe(&mut self, observation: &Observation, _: Recordings<'_>) {
-        if let Observation::Listed { tests, .. } = observation {
+    fn observe(&mut self, event: &Event, _: Recordings<'_>) {
+        if let Event::TestsListed { tests, .. } = event {
             self.matching = select_listed(tests, Some(std::slice::from_ref(&self.name))).tests;
         }
     }

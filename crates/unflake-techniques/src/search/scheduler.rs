@@ -14,7 +14,7 @@ use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
 use unflake_model::{
-    Attempt, Cell, EnvironmentId, Factor, Failure, Isolation, Observation, Outcome, Probe, Purpose, Session, SessionId,
+    Attempt, Cell, EnvironmentId, Event, Factor, Failure, Isolation, Outcome, Probe, Purpose, Session, SessionId,
     TestId,
 };
 
@@ -209,22 +209,22 @@ impl Scheduler {
     }
 
     /// Returns whether this completed a batch.
-    fn observe(&self, observation: &Observation) -> bool {
+    fn observe(&self, event: &Event) -> bool {
         let mut queue = self.queue.borrow_mut();
-        match observation {
-            Observation::Listed { isolated, .. } => queue.isolated = *isolated,
-            Observation::Attempted(attempt) => queue.observe_attempt(attempt),
-            Observation::Left { session, cells, unknown } => {
+        match event {
+            Event::TestsListed { isolated, .. } => queue.isolated = *isolated,
+            Event::AttemptEnded(attempt) => queue.observe_attempt(attempt),
+            Event::StateLeaked { session, cells, unknown } => {
                 if let Some(open) = queue.open.get_mut(session) {
                     open.result.state = Some((cells.clone(), unknown.clone()));
                 }
             }
-            Observation::NotRestored { session, cells } => {
+            Event::RestoreFailed { session, cells } => {
                 if let Some(open) = queue.open.get_mut(session) {
                     open.result.not_restored.extend(cells.iter().cloned());
                 }
             }
-            Observation::SessionEnded { session, left, why } => {
+            Event::SessionEnded { session, left, why } => {
                 if let Some(open) = queue.open.get_mut(session) {
                     open.result.not_run.clone_from(left);
                     open.result.reason.clone_from(why);
@@ -301,8 +301,8 @@ impl SearchTask {
         Self { scheduler, search: Some(Box::pin(search)) }
     }
 
-    pub(crate) fn observe(&mut self, observation: &Observation) {
-        if self.scheduler.observe(observation) {
+    pub(crate) fn observe(&mut self, event: &Event) {
+        if self.scheduler.observe(event) {
             self.resume();
         }
     }

@@ -8,8 +8,7 @@
 pub(crate) mod simulated_suite;
 
 use unflake_model::{
-    Attempt, EnvironmentId, Failure, Isolation, Observation, Outcome, Phase, Placement, Session, Test, TestId,
-    Timestamp,
+    Attempt, EnvironmentId, Event, Failure, Isolation, Outcome, Phase, Placement, Session, Test, TestId, Timestamp,
 };
 
 /// A listed test without a file.
@@ -17,8 +16,8 @@ pub(crate) fn test(id: &str) -> Test {
     Test { id: id.into(), file: None, line: None, command: Vec::new() }
 }
 
-pub(crate) fn listed(ids: &[&str], isolated: bool) -> Observation {
-    Observation::Listed { tests: ids.iter().map(|id| test(id)).collect(), deselected: 0, isolated }
+pub(crate) fn listed(ids: &[&str], isolated: bool) -> Event {
+    Event::TestsListed { tests: ids.iter().map(|id| test(id)).collect(), deselected: 0, isolated }
 }
 
 /// An attempt in the environment of its session. It has no failure and takes no time.
@@ -43,8 +42,8 @@ pub(crate) fn attempt(session: &Session, test: &TestId, outcome: Outcome) -> Att
     }
 }
 
-pub(crate) fn ended(session: &Session) -> Observation {
-    Observation::SessionEnded { session: session.id, left: Vec::new(), why: None }
+pub(crate) fn ended(session: &Session) -> Event {
+    Event::SessionEnded { session: session.id, left: Vec::new(), why: None }
 }
 
 pub(crate) fn failure(kind: &str) -> Failure {

@@ -9,8 +9,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
 
 use unflake_model::{
-    Attempt, Cell, Death, EnvironmentId, Failure, Finding, Isolation, Observation, Outcome, Placement, Session, Test,
-    TestId, Timestamp, WriteSite,
+    Attempt, Cell, Death, EnvironmentId, Event, Failure, Finding, Isolation, Outcome, Placement, Session, Test, TestId,
+    Timestamp, WriteSite,
 };
 
 use crate::search::rng::SeededRng;
@@ -69,8 +69,8 @@ pub(crate) struct SimulatedSuite {
 struct SearchOnly(SearchTask);
 
 impl Technique for SearchOnly {
-    fn observe(&mut self, observation: &Observation, _: Recordings<'_>) {
-        self.0.observe(observation);
+    fn observe(&mut self, event: &Event, _: Recordings<'_>) {
+        self.0.observe(event);
     }
 
     fn next_sessions(&mut self, _: Recordings<'_>) -> Vec<Session> {
@@ -160,7 +160,7 @@ impl SimulatedSuite {
         };
         let tests = self.order.iter().enumerate().map(test).collect();
         self.start = self.loaded(&self.order);
-        observe(technique, &Observation::Listed { tests, deselected: 0, isolated: self.isolated });
+        observe(technique, &Event::TestsListed { tests, deselected: 0, isolated: self.isolated });
     }
 
     /// Runs a technique to its end.
@@ -200,7 +200,7 @@ impl SimulatedSuite {
                 }
                 None => session.tests[prefix..].to_vec(),
             };
-            observe(technique, &Observation::SessionEnded { session: session.id, left, why: None });
+            observe(technique, &Event::SessionEnded { session: session.id, left, why: None });
         }
         let spare = self.reached.len().saturating_sub(self.kept_states);
         self.reached.drain(..spare);
@@ -260,7 +260,7 @@ impl SimulatedSuite {
         }
         if let Some(probe) = &session.probe {
             let (cells, unknown) = (self.differences(&state, &probe.watch), Vec::new());
-            observe(technique, &Observation::Left { session: session.id, cells, unknown });
+            observe(technique, &Event::StateLeaked { session: session.id, cells, unknown });
             let mut not = Vec::new();
             for path in &probe.restore {
                 match self.start.get(path) {
@@ -272,7 +272,7 @@ impl SimulatedSuite {
                 }
             }
             if !not.is_empty() {
-                observe(technique, &Observation::NotRestored { session: session.id, cells: not });
+                observe(technique, &Event::RestoreFailed { session: session.id, cells: not });
             }
         }
         let prefix = if self.isolated { 0 } else { session.prefix as usize };
@@ -364,13 +364,13 @@ impl SimulatedSuite {
         let failure = outcome.is_failure().then(|| Failure { message, ..failure("AssertionError") });
         let environment = EnvironmentId(environment);
         let observed = Attempt { environment, started, seconds: 0.001, failure, ..attempt(session, test, outcome) };
-        observe(technique, &Observation::Attempted(observed));
+        observe(technique, &Event::AttemptEnded(observed));
         outcome != CRASH
     }
 }
 
 const CRASH: Outcome = Outcome::Crashed(Death::Signal(11));
 
-fn observe(technique: &mut dyn Technique, observation: &Observation) {
-    technique.observe(observation, Recordings::EMPTY);
+fn observe(technique: &mut dyn Technique, event: &Event) {
+    technique.observe(event, Recordings::EMPTY);
 }

@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use unflake_model::{
-    Attempt, Detail, Finding, Isolation, Layer, LayerDifference, LayerFacts, LayerMeasure, Measurement, Observation,
+    Attempt, Detail, Event, Finding, Isolation, Layer, LayerDifference, LayerFacts, LayerMeasure, Measurement,
     OutputId, Purpose, Rate, Session, SessionId, TestId,
 };
 
@@ -156,15 +156,15 @@ fn rate(seen: u32, of: u32) -> Rate {
 }
 
 impl Technique for Measure {
-    fn observe(&mut self, observation: &Observation, _: Recordings<'_>) {
-        match observation {
-            Observation::Listed { tests, isolated, .. } => {
+    fn observe(&mut self, event: &Event, _: Recordings<'_>) {
+        match event {
+            Event::TestsListed { tests, isolated, .. } => {
                 self.isolated = *isolated;
                 self.selection = select_listed(tests, self.config.only.as_deref());
             }
-            Observation::Attempted(attempt) => self.observe_attempt(attempt),
+            Event::AttemptEnded(attempt) => self.observe_attempt(attempt),
             // A test that cannot run once cannot run at all.
-            Observation::SessionEnded { left, why: Some(_), .. } if left.len() == self.selection.tests.len() => {
+            Event::SessionEnded { left, why: Some(_), .. } if left.len() == self.selection.tests.len() => {
                 self.done = true;
             }
             _ => {}

@@ -1,4 +1,4 @@
-use unflake_model::{AssertionKey, AssertionSample, Detail, EnvironmentId, Observation, ValueGroup};
+use unflake_model::{AssertionKey, AssertionSample, Detail, EnvironmentId, Event, ValueGroup};
 
 use super::*;
 use crate::{Ladder, NeverExcuse, Recordings, Rungs, Technique, simulation};
@@ -35,7 +35,7 @@ fn run(entries: Vec<FilterEntry>, known: &[Flakiness], rule: FilterRule, script:
     let mut ladder = Ladder::new(rungs, NeverExcuse::new::<String>(&[]).unwrap());
     let mut filter = AssertionFilter::new(entries, known, rule);
     let test = Test { file: Some("t.py".into()), ..simulation::test(TEST) };
-    let listed = Observation::Listed { tests: vec![test.clone()], deselected: 0, isolated: false };
+    let listed = Event::TestsListed { tests: vec![test.clone()], deselected: 0, isolated: false };
     ladder.observe(&listed, Recordings::EMPTY);
     let site = AssertionSite { spot: spot(), line: 7, body: "b1".to_owned() };
     let may_fail = !filter.start(&[test], &[site], &HashMap::new()).is_empty();
@@ -65,7 +65,7 @@ fn run(entries: Vec<FilterEntry>, known: &[Flakiness], rule: FilterRule, script:
             let attempt = Attempt { environment, ..simulation::attempt(&session, &TEST.into(), outcome) };
             let judged = filter.judge(&attempt, Some(vec![record]));
             if !filter.owns(session.id) {
-                ladder.observe(&Observation::Attempted(judged), Recordings::EMPTY);
+                ladder.observe(&Event::AttemptEnded(judged), Recordings::EMPTY);
                 ladder.observe(&simulation::ended(&session), Recordings::EMPTY);
             }
         }

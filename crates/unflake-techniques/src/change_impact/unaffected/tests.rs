@@ -2,8 +2,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 
 use unflake_model::{
-    Attempt, Base, BaseChoice, ChangeKind, Changes, EnvironmentId, Failure, FileChange, Isolation, Observation,
-    Purpose, Verdict, VerdictKind,
+    Attempt, Base, BaseChoice, ChangeKind, Changes, EnvironmentId, Event, Failure, FileChange, Isolation, Purpose,
+    Verdict, VerdictKind,
 };
 
 use super::*;
@@ -112,7 +112,7 @@ impl Scenario {
                                 ..Dependencies::default()
                             };
                             let (session, test, on) = (session.id, test.clone(), Box::new(on));
-                            ladder.observe(&Observation::Depends { session, test, on }, Recordings::EMPTY);
+                            ladder.observe(&Event::DependenciesRecorded { session, test, on }, Recordings::EMPTY);
                         }
                         let attempt = Attempt {
                             environment: EnvironmentId(here),
@@ -122,7 +122,7 @@ impl Scenario {
                             failure: outcome.is_failure().then(|| self.failure(session.purpose)),
                             ..attempt(session, test, outcome)
                         };
-                        ladder.observe(&Observation::Attempted(attempt), Recordings::EMPTY);
+                        ladder.observe(&Event::AttemptEnded(attempt), Recordings::EMPTY);
                         *position += 1;
                         if !outcome.is_failure() {
                             break;
@@ -133,7 +133,7 @@ impl Scenario {
             }
             if !compared && sessions.iter().any(|one| one.depends.is_some()) {
                 compared = true;
-                ladder.observe(&Observation::Compared(Box::new(Ok(self.compared()))), Recordings::EMPTY);
+                ladder.observe(&Event::ChangesCompared(Box::new(Ok(self.compared()))), Recordings::EMPTY);
             }
         }
         let findings = ladder.findings(Recordings::EMPTY);

@@ -39,7 +39,7 @@ fn locate(config: LocateConfig, isolated: bool, simulate: impl Fn(Isolation, u32
             let test = session.tests[0].clone();
             if !way.is_empty() {
                 traces.run(outcome.is_failure(), &[("main", &way)]);
-                let traced = Observation::Traced { test: test.clone(), environment, directory: "gone".into() };
+                let traced = Event::TraceRecorded { test: test.clone(), environment, directory: "gone".into() };
                 locate.observe(&traced, Recordings { traces: &traces, ..Recordings::EMPTY });
             }
             clock += 1_000_000;
@@ -51,7 +51,7 @@ fn locate(config: LocateConfig, isolated: bool, simulate: impl Fn(Isolation, u32
             });
             let started = Timestamp(clock);
             let attempt = Attempt { environment, started, seconds: 1.0, failure, ..attempt(&session, &test, outcome) };
-            locate.observe(&Observation::Attempted(attempt), Recordings { traces: &traces, ..Recordings::EMPTY });
+            locate.observe(&Event::AttemptEnded(attempt), Recordings { traces: &traces, ..Recordings::EMPTY });
         }
     }
 }

@@ -139,7 +139,7 @@ fn play_until(asked: ExperimentConfig, fails: Fails, seed: u64, batches: usize) 
     let mut experiment = Experiment::new(asked);
     let test = |id: &str| Test { id: id.into(), file: None, line: None, command: Vec::new() };
     let tests = vec![test("a"), test("t"), test("z")];
-    experiment.observe(&Observation::Listed { tests, deselected: 0, isolated: false }, Recordings::EMPTY);
+    experiment.observe(&Event::TestsListed { tests, deselected: 0, isolated: false }, Recordings::EMPTY);
     let (mut chance, mut attempts, mut now) = (SeededRng(seed), Vec::new(), 0);
     for _ in 0..batches {
         let sessions = experiment.next_sessions(Recordings::EMPTY);
@@ -152,10 +152,8 @@ fn play_until(asked: ExperimentConfig, fails: Fails, seed: u64, batches: usize) 
                 Seen { factors: &world, anew: session.place == unflake_model::Placement::Fresh(Isolation::Process) };
             let Some(failed) = fails(&seen, &mut chance) else {
                 let why = Some("cannot be set here".to_owned());
-                experiment.observe(
-                    &Observation::SessionEnded { session: session.id, left: session.tests, why },
-                    Recordings::EMPTY,
-                );
+                experiment
+                    .observe(&Event::SessionEnded { session: session.id, left: session.tests, why }, Recordings::EMPTY);
                 continue;
             };
             for test in &session.tests {
@@ -165,12 +163,10 @@ fn play_until(asked: ExperimentConfig, fails: Fails, seed: u64, batches: usize) 
                 if test.as_str() == "t" {
                     attempts.push((world.clone(), attempt.clone()));
                 }
-                experiment.observe(&Observation::Attempted(attempt), Recordings::EMPTY);
+                experiment.observe(&Event::AttemptEnded(attempt), Recordings::EMPTY);
             }
-            experiment.observe(
-                &Observation::SessionEnded { session: session.id, left: Vec::new(), why: None },
-                Recordings::EMPTY,
-            );
+            experiment
+                .observe(&Event::SessionEnded { session: session.id, left: Vec::new(), why: None }, Recordings::EMPTY);
         }
     }
     Played { found: experiment.findings(Recordings { layers: &Lines, ..Recordings::EMPTY }), attempts }

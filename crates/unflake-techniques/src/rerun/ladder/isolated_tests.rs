@@ -32,7 +32,7 @@ fn run_ladder(shared: bool, rungs: Rungs, outcomes_of_t: &[Outcome]) -> (Vec<Str
                     let environment = EnvironmentId(process);
                     let attempt = attempt(session, test, outcome);
                     let attempt = Attempt { environment, origin: Isolation::Process, position, run, ..attempt };
-                    ladder.observe(&Observation::Attempted(attempt), Recordings::EMPTY);
+                    ladder.observe(&Event::AttemptEnded(attempt), Recordings::EMPTY);
                     position += 1;
                     if !outcome.is_failure() {
                         break;

@@ -40,8 +40,8 @@ impl ScriptedSuite {
         if all.len() > 1 { all.remove(0) } else { all[0] }
     }
 
-    fn observe(&mut self, observation: &Observation) {
-        self.ladder.observe(observation, Recordings::EMPTY);
+    fn observe(&mut self, event: &Event) {
+        self.ladder.observe(event, Recordings::EMPTY);
     }
 
     /// Runs one batch of sessions. False if the ladder requests none.
@@ -59,7 +59,7 @@ impl ScriptedSuite {
             for test in &session.tests {
                 for run in 0..=session.again {
                     let outcome = self.outcome(test, environment);
-                    self.observe(&Observation::Attempted(attempt(session, test, environment, position, run, outcome)));
+                    self.observe(&Event::AttemptEnded(attempt(session, test, environment, position, run, outcome)));
                     position += 1;
                     if !outcome.is_failure() {
                         break;
@@ -180,8 +180,8 @@ fn a_sanitizer_report_is_never_excused() {
     let session = suite.ladder.next_sessions(Recordings::EMPTY).remove(0);
     let mut first = attempt(&session, &"t".into(), EnvironmentId(0), 0, 0, Failed);
     first.stderr = "==1==ERROR: AddressSanitizer: heap-use-after-free".to_owned();
-    suite.observe(&Observation::Attempted(first));
-    suite.observe(&Observation::Attempted(attempt(&session, &"t".into(), EnvironmentId(0), 1, 1, Passed)));
+    suite.observe(&Event::AttemptEnded(first));
+    suite.observe(&Event::AttemptEnded(attempt(&session, &"t".into(), EnvironmentId(0), 1, 1, Passed)));
     let finding = suite.ladder.findings(Recordings::EMPTY).remove(0);
     assert_eq!(finding.verdict().unwrap().kind, VerdictKind::Real);
     assert!(finding.sentence.contains("is never excused by a later pass"), "{}", finding.sentence);
@@ -193,8 +193,8 @@ fn an_error_in_a_shared_tear_down_is_never_excused() {
     let session = suite.ladder.next_sessions(Recordings::EMPTY).remove(0);
     let mut first = attempt(&session, &"t".into(), EnvironmentId(0), 0, 0, Error);
     first.failure = Some(Failure { phase: Phase::SharedTearDown, ..failure("OSError") });
-    suite.observe(&Observation::Attempted(first));
-    suite.observe(&Observation::Attempted(attempt(&session, &"t".into(), EnvironmentId(0), 1, 1, Passed)));
+    suite.observe(&Event::AttemptEnded(first));
+    suite.observe(&Event::AttemptEnded(attempt(&session, &"t".into(), EnvironmentId(0), 1, 1, Passed)));
     assert_eq!(suite.ladder.findings(Recordings::EMPTY)[0].verdict().unwrap().kind, VerdictKind::Real);
 }
 
@@ -265,7 +265,7 @@ fn an_impossible_attempt_is_reported() {
     suite.batch();
     let session = suite.ladder.next_sessions(Recordings::EMPTY).remove(0);
     let (left, why) = (session.tests, Some("the runner did not list it again".to_owned()));
-    suite.observe(&Observation::SessionEnded { session: session.id, left, why });
+    suite.observe(&Event::SessionEnded { session: session.id, left, why });
     assert!(suite.ladder.next_sessions(Recordings::EMPTY).is_empty());
     assert_eq!(
         suite.found(),
@@ -277,8 +277,8 @@ fn an_impossible_attempt_is_reported() {
 fn a_rerun_in_a_new_process_is_reported() {
     let mut suite = ScriptedSuite::new(Rungs::default(), &[("t", &[Passed])]);
     let session = suite.ladder.next_sessions(Recordings::EMPTY).remove(0);
-    suite.observe(&Observation::Attempted(attempt(&session, &"t".into(), EnvironmentId(0), 7, 0, TimedOut)));
-    suite.observe(&Observation::Attempted(attempt(&session, &"t".into(), EnvironmentId(2), 0, 1, Passed)));
+    suite.observe(&Event::AttemptEnded(attempt(&session, &"t".into(), EnvironmentId(0), 7, 0, TimedOut)));
+    suite.observe(&Event::AttemptEnded(attempt(&session, &"t".into(), EnvironmentId(2), 0, 1, Passed)));
     assert_eq!(
         suite.found(),
         [
@@ -405,8 +405,8 @@ fn a_pass_in_a_process_without_a_failure_needs_no_confirmation() {
     ] {
         let mut suite = ScriptedSuite::new(Rungs::default(), &[("t", &[Passed])]);
         let session = suite.ladder.next_sessions(Recordings::EMPTY).remove(0);
-        suite.observe(&Observation::Attempted(attempt(&session, &"t".into(), EnvironmentId(0), 0, 0, outcome)));
-        suite.observe(&Observation::Attempted(attempt(&session, &"t".into(), EnvironmentId(1), 0, 1, Passed)));
+        suite.observe(&Event::AttemptEnded(attempt(&session, &"t".into(), EnvironmentId(0), 0, 0, outcome)));
+        suite.observe(&Event::AttemptEnded(attempt(&session, &"t".into(), EnvironmentId(1), 0, 1, Passed)));
         suite.observe(&ended(&session));
         assert!(suite.ladder.next_sessions(Recordings::EMPTY).is_empty());
         assert_eq!(suite.found(), [format!("t flaky-independent immediate: {sentence}")]);
@@ -420,7 +420,7 @@ fn a_pass_after_a_failure_in_the_second_process_needs_one() {
     let session = suite.ladder.next_sessions(Recordings::EMPTY).remove(0);
     for (environment, run, outcome) in [(0, 0, TimedOut), (1, 1, Failed), (1, 2, Passed)] {
         let attempt = attempt(&session, &"t".into(), EnvironmentId(environment), 0, run, outcome);
-        suite.observe(&Observation::Attempted(attempt));
+        suite.observe(&Event::AttemptEnded(attempt));
     }
     assert_eq!(suite.ladder.next_sessions(Recordings::EMPTY)[0].again, 1);
 }
@@ -430,8 +430,8 @@ fn a_confirmation_that_times_out_and_passes_elsewhere_confirms() {
     let mut suite = ScriptedSuite::new(Rungs::default(), &[("t", &[Failed, Passed])]);
     suite.batch();
     let session = suite.ladder.next_sessions(Recordings::EMPTY).remove(0);
-    suite.observe(&Observation::Attempted(attempt(&session, &"t".into(), EnvironmentId(7), 0, 0, TimedOut)));
-    suite.observe(&Observation::Attempted(attempt(&session, &"t".into(), EnvironmentId(8), 0, 1, Passed)));
+    suite.observe(&Event::AttemptEnded(attempt(&session, &"t".into(), EnvironmentId(7), 0, 0, TimedOut)));
+    suite.observe(&Event::AttemptEnded(attempt(&session, &"t".into(), EnvironmentId(8), 0, 1, Passed)));
     suite.observe(&ended(&session));
     assert!(suite.ladder.next_sessions(Recordings::EMPTY).is_empty());
     assert_eq!(only(&suite).verdict().unwrap().evidence.confirmed, Some(true));
@@ -496,7 +496,7 @@ fn an_interrupted_run_reports_an_unconfirmed_pass() {
     assert_eq!(suite.found()[0], expected);
     // In the middle of a confirmation, a single failure decides nothing yet.
     let session = suite.ladder.next_sessions(Recordings::EMPTY).remove(0);
-    suite.observe(&Observation::Attempted(attempt(&session, &"t".into(), EnvironmentId(7), 0, 0, Failed)));
+    suite.observe(&Event::AttemptEnded(attempt(&session, &"t".into(), EnvironmentId(7), 0, 0, Failed)));
     assert_eq!(suite.found()[0], expected);
 }
 
@@ -506,7 +506,7 @@ fn an_impossible_confirmation_is_reported_and_not_repeated() {
     suite.batch();
     let session = suite.ladder.next_sessions(Recordings::EMPTY).remove(0);
     let (left, why) = (session.tests, Some("the runner did not list it again".to_owned()));
-    suite.observe(&Observation::SessionEnded { session: session.id, left, why });
+    suite.observe(&Event::SessionEnded { session: session.id, left, why });
     assert!(suite.ladder.next_sessions(Recordings::EMPTY).is_empty());
     let why = "it could not be run in a fresh environment: the runner did not list it again";
     assert_eq!(

@@ -3,8 +3,8 @@ use unflake_model::{Death, Timestamp};
 use super::*;
 use crate::simulation;
 
-fn attempt(session: &Session, test: &str, environment: u32, outcome: Outcome) -> Observation {
-    Observation::Attempted(Attempt {
+fn attempt(session: &Session, test: &str, environment: u32, outcome: Outcome) -> Event {
+    Event::AttemptEnded(Attempt {
         environment: EnvironmentId(environment),
         started: Timestamp(i64::from(environment) * 1_000_000),
         seconds: 0.5,
@@ -12,20 +12,16 @@ fn attempt(session: &Session, test: &str, environment: u32, outcome: Outcome) ->
     })
 }
 
-fn ended(session: &Session, left: &[&str]) -> Observation {
+fn ended(session: &Session, left: &[&str]) -> Event {
     let left = left.iter().map(|test| TestId::from(*test)).collect();
-    Observation::SessionEnded { session: session.id, left, why: None }
+    Event::SessionEnded { session: session.id, left, why: None }
 }
 
 const CRASHED: Outcome = Outcome::Crashed(Death::Signal(11));
 
 /// Requests these sessions concurrently and observes what `observe` makes of them. Returns the
 /// known outcome of the last test of each.
-fn last(
-    requests: &[(&[&str], usize)],
-    isolated: bool,
-    observe: fn(&[Session]) -> Vec<Observation>,
-) -> Vec<Option<Outcome>> {
+fn last(requests: &[(&[&str], usize)], isolated: bool, observe: fn(&[Session]) -> Vec<Event>) -> Vec<Option<Outcome>> {
     let scheduler = Scheduler::new(Isolation::Fork, 100.0);
     let request = |(tests, prefix): &(&[&str], usize)| {
         SessionRequest::new(Purpose::Search, tests.iter().map(|test| TestId::from(*test)).collect())
@@ -41,10 +37,10 @@ fn last(
         }
     };
     let mut task = SearchTask::new(scheduler, search);
-    task.observe(&Observation::Listed { tests: Vec::new(), deselected: 0, isolated });
+    task.observe(&Event::TestsListed { tests: Vec::new(), deselected: 0, isolated });
     let sessions = task.next_sessions();
-    for observation in observe(&sessions) {
-        task.observe(&observation);
+    for event in observe(&sessions) {
+        task.observe(&event);
     }
     assert!(task.next_sessions().is_empty());
     collected.take()
@@ -85,7 +81,7 @@ fn a_crash_in_a_shared_prefix_affects_all_its_sessions() {
 
 #[test]
 fn an_attempt_in_another_process_is_no_result() {
-    let observe: fn(&[Session]) -> Vec<Observation> = |sessions| {
+    let observe: fn(&[Session]) -> Vec<Event> = |sessions| {
         vec![
             attempt(&sessions[0], "a", 1, Outcome::Passed),
             attempt(&sessions[0], "v", 2, Outcome::Passed),
@@ -100,11 +96,11 @@ fn an_attempt_in_another_process_is_no_result() {
 
 #[test]
 fn tests_that_did_not_run_have_no_result() {
-    let observe: fn(&[Session]) -> Vec<Observation> =
+    let observe: fn(&[Session]) -> Vec<Event> =
         |sessions| vec![attempt(&sessions[0], "a", 1, Outcome::Passed), ended(&sessions[0], &["v"])];
     assert_eq!(last(&[(&["a", "v"], 1)], false, observe), [None]);
     // Interrupted before the session ended.
-    let observe: fn(&[Session]) -> Vec<Observation> = |sessions| vec![attempt(&sessions[0], "a", 1, Outcome::Passed)];
+    let observe: fn(&[Session]) -> Vec<Event> = |sessions| vec![attempt(&sessions[0], "a", 1, Outcome::Passed)];
     assert_eq!(last(&[(&["a"], 0)], false, observe), [None]);
 }
 

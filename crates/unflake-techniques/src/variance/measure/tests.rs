@@ -114,7 +114,7 @@ fn measure(layer: Layer, tests: &[&[Option<&str>]]) -> Measured {
             let failed = recorded[run].is_some_and(|facts| facts.contains("failed"));
             let outcome = if failed { Outcome::Failed } else { Outcome::Passed };
             let attempt = Attempt { seconds: 1.0, ..attempt(&sessions[0], name, outcome) };
-            measure.observe(&Observation::Attempted(attempt), Recordings::EMPTY);
+            measure.observe(&Event::AttemptEnded(attempt), Recordings::EMPTY);
         }
         measure.observe(&ended(&sessions[0]), Recordings::EMPTY);
     }
