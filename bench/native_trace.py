@@ -81,7 +81,7 @@ class Bench:
         self.directory, self.attempts = directory, attempts
         subprocess.run(["cargo", "build", "--quiet", "--release", "-p", "unflake-observe"], cwd=REPOSITORY, check=True)
         target = Path(os.environ.get("CARGO_TARGET_DIR", REPOSITORY / "target"))
-        self.tool = (REPOSITORY / target / "release" / "unflake-observe-rustc").resolve()
+        self.tool = (REPOSITORY / target / "release" / "unflake-traced-rustc").resolve()
         self.cache = directory / "cache"
         said = subprocess.run([self.tool, "lay-out", self.cache], check=True, capture_output=True, text=True)
         self.runtime = said.stdout.strip()

@@ -6,16 +6,20 @@ use std::path::{Path, PathBuf};
 use std::{env, fs, io, process};
 
 use unflake_model::{Granularity, Layer};
-use unflake_protocol::variables;
+use unflake_protocol::{InjectedAgent, PrependedVariable, variables};
 
 use crate::launch::Tracing;
 
-/// The agent for pytest, as it travels inside the binary.
-const PYTEST_AGENT: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/agent.rs"));
+/// An injected agent whose files have been laid out.
+#[derive(Clone, Debug)]
+pub(crate) struct LaidOutAgent {
+    directory: PathBuf,
+    prepend: &'static [PrependedVariable],
+}
 
 /// What one runner process is told.
 pub(crate) struct Injection<'a> {
-    pub(crate) agents: &'a Path,
+    pub(crate) agents: &'a [LaidOutAgent],
     pub(crate) socket: &'a Path,
     pub(crate) side: &'a Path,
     pub(crate) environment: u32,
@@ -33,17 +37,13 @@ impl Injection<'_> {
     pub(crate) fn variables(&self) -> Vec<(String, String)> {
         let mut restore = BTreeMap::new();
         let mut changed = Vec::new();
-        let mut put_first = |name: &str, value: &str, separator: &str| {
-            let old = env::var(name).ok();
-            let new = match old.as_deref() {
-                Some(old) if !old.is_empty() => format!("{value}{separator}{old}"),
-                _ => value.to_owned(),
-            };
-            changed.push((name.to_owned(), new));
-            restore.insert(name.to_owned(), old);
-        };
-        put_first("PYTHONPATH", &self.agents.to_string_lossy(), ":");
-        put_first("PYTEST_PLUGINS", "unflake_agent", ",");
+        for agent in self.agents {
+            for variable in agent.prepend {
+                let old = env::var(variable.name).ok();
+                changed.push((variable.name.to_owned(), variable.prepended(&agent.directory, old.as_deref())));
+                restore.insert(variable.name.to_owned(), old);
+            }
+        }
 
         let text = |path: &Path| path.to_string_lossy().into_owned();
         let told = [
@@ -71,30 +71,30 @@ fn words(layers: &[Layer]) -> Option<String> {
     (!words.is_empty()).then(|| words.join(","))
 }
 
-/// Lays the agents out where Python can keep its compiled form of them from run to run: below `cache`, or below
-/// `otherwise` where that cannot be written. Several unflakes may do so at once.
-pub(crate) fn unpack(cache: Option<&Path>, otherwise: &Path) -> io::Result<PathBuf> {
+/// Lays out the files of an agent below `cache`, so that what a runner compiles from them is kept
+/// from run to run, or below `otherwise` if `cache` cannot be written. Several unflake processes may
+/// do so at once.
+pub(crate) fn unpack(agent: &InjectedAgent, cache: Option<&Path>, otherwise: &Path) -> io::Result<LaidOutAgent> {
     let mut hasher = DefaultHasher::new();
-    PYTEST_AGENT.hash(&mut hasher);
-    // Below a directory of this name nothing is taken for code of the project (Hypothesis draws constants from that).
-    let name = format!("pytest-{:016x}/site-packages", hasher.finish());
-    if let Some(cache) = cache
-        && let Ok(there) = unpack_into(&cache.join(&name))
-    {
-        return Ok(there);
-    }
-    unpack_into(&otherwise.join(name))
+    agent.files.hash(&mut hasher);
+    let name = format!("{}-{:016x}/{}", agent.name, hasher.finish(), agent.directory);
+    let cached = cache.and_then(|cache| unpack_into(agent, &cache.join(&name)).ok());
+    let directory = match cached {
+        Some(directory) => directory,
+        None => unpack_into(agent, &otherwise.join(name))?,
+    };
+    Ok(LaidOutAgent { directory, prepend: agent.prepend })
 }
 
-fn unpack_into(directory: &Path) -> io::Result<PathBuf> {
-    for (name, content) in PYTEST_AGENT {
+fn unpack_into(agent: &InjectedAgent, directory: &Path) -> io::Result<PathBuf> {
+    for (name, content) in agent.files {
         let path = directory.join(name);
         if fs::read(&path).is_ok_and(|there| there == *content) {
             continue;
         }
         let parent = path.parent().unwrap_or(directory);
         fs::create_dir_all(parent)?;
-        // Never a moment in which another unflake could import half a file.
+        // A rename, so that no other process loads half a file.
         let unfinished = parent.join(format!(".{}-{}", process::id(), path.file_name().unwrap().to_string_lossy()));
         fs::write(&unfinished, content)?;
         fs::rename(&unfinished, &path)?;
@@ -106,13 +106,28 @@ fn unpack_into(directory: &Path) -> io::Result<PathBuf> {
 mod tests {
     use super::*;
 
+    const AGENT: InjectedAgent = InjectedAgent {
+        name: "made-up",
+        directory: "lib",
+        files: &[("agent/main.x", b"whole"), ("agent/deep/more.x", b"more")],
+        prepend: &[PrependedVariable { name: "X_PATH", value: "{agent}/agent", separator: ":" }],
+    };
+
     #[test]
-    fn a_damaged_copy_is_laid_out_anew() {
+    fn a_damaged_copy_is_laid_out_again() {
         let place = tempfile::tempdir().unwrap();
-        let there = unpack(Some(place.path()), place.path()).unwrap();
-        let file = there.join(PYTEST_AGENT[0].0);
+        let there = unpack(&AGENT, Some(place.path()), place.path()).unwrap().directory;
+        let file = there.join("agent/main.x");
         fs::write(&file, "half a fi").unwrap();
-        assert_eq!(unpack(Some(place.path()), place.path()).unwrap(), there);
-        assert_eq!(fs::read(file).unwrap(), PYTEST_AGENT[0].1);
+        assert_eq!(unpack(&AGENT, Some(place.path()), place.path()).unwrap().directory, there);
+        assert_eq!(fs::read(file).unwrap(), b"whole");
+        assert_eq!(fs::read(there.join("agent/deep/more.x")).unwrap(), b"more");
+    }
+
+    #[test]
+    fn a_value_goes_in_front_of_an_older_one() {
+        let prepended = |old| AGENT.prepend[0].prepended(Path::new("/a"), old);
+        assert_eq!((prepended(None).as_str(), prepended(Some("")).as_str()), ("/a/agent", "/a/agent"));
+        assert_eq!(prepended(Some("/b")), "/a/agent:/b");
     }
 }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use unflake_model::{Granularity, Layer};
+use unflake_protocol::InjectedAgent;
 
 /// How to start the user's runner, and the limits that apply to it.
 #[derive(Clone, Debug)]
@@ -14,6 +15,12 @@ pub struct Launch {
     /// Command of an agent that starts the user's tests itself; the user's command is appended.
     /// None: the user's command is started, and an agent is injected into it.
     pub driver: Option<Vec<String>>,
+    /// Agents that are offered to the user's command through environment variables.
+    pub agents: Vec<InjectedAgent>,
+    /// Names of caches and build directories, whose content is not restored.
+    pub caches: Vec<&'static str>,
+    /// What to tell the user when no agent connects.
+    pub no_runner_hint: String,
     /// Command that leads to [`crate::supervise`]; arguments are appended.
     pub supervisor: Vec<String>,
     /// Directory in which agents are unpacked and stay between runs.

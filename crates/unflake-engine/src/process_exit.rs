@@ -12,12 +12,6 @@ use crate::engine::Engine;
 use crate::environment::{EnvironmentPhase, Role};
 use crate::session::active::RunningAttempt;
 
-/// What to say about a command in which no agent came up.
-const NO_RUNNER: &str = "\
-It has to lead to pytest, 6 or later; `env -i`, and `-E` or `-I` of Python, keep unflake out.
-Or it has to be `cargo test`, `cargo nextest run`, `ctest` or a GoogleTest program itself.
-For other runners, `--results` and `--one-test` tell unflake how to use them.";
-
 impl Engine {
     pub(crate) fn on_exit(&mut self, id: u32, death: Death) {
         let Some(environment) = self.environments.get(id) else { return };
@@ -47,7 +41,9 @@ impl Engine {
                     self.report_start_failure(&why, &text);
                 } else {
                     let why = format!("no test runner showed itself in the command before it ended ({death})");
-                    self.report_start_failure(&why, format!("{}\n{NO_RUNNER}", text.trim_end()).trim_start());
+                    let hint = &self.starter.launch().no_runner_hint;
+                    let output = format!("{}\n{hint}", text.trim_end());
+                    self.report_start_failure(&why, output.trim_start());
                 }
             }
         }

@@ -20,8 +20,6 @@ const MAX_IDLE: usize = 4;
 /// Distance between the first environment ids of two worlds.
 const IDS_PER_WORLD: u32 = 1 << 16;
 const NOT_REACHED: &str = "the runner is not reached by what would bring it about";
-/// Variables that inject the agent.
-const OURS: [&str; 2] = ["PYTHONPATH", "PYTEST_PLUGINS"];
 
 /// The engines of other worlds and the sessions that wait for them.
 #[derive(Default)]
@@ -282,8 +280,9 @@ fn open(
     only: Option<Vec<String>>,
     started: impl FnOnce(Interrupter),
 ) -> Result<Engine, String> {
-    let ours = |factor: &&Factor| matches!(factor, Factor::Variable { name, .. } if OURS.contains(&name.as_str()));
-    if let Some(factor) = factors.iter().find(ours) {
+    let injects = |wanted: &str| launch.agents.iter().flat_map(|agent| agent.prepend).any(|one| one.name == wanted);
+    let is_ours = |factor: &&Factor| matches!(factor, Factor::Variable { name, .. } if injects(name));
+    if let Some(factor) = factors.iter().find(is_ours) {
         return Err(format!("cannot set {factor}: unflake comes into the runner by it"));
     }
     // Factors that the engine itself applies are no concern of the process.

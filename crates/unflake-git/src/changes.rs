@@ -19,7 +19,8 @@ const LONGEST: usize = 2 << 20;
 
 impl Repository {
     /// What differs between the base and the files as they are now, staged or not, tracked or not.
-    pub fn changes(&self, base: &Base) -> Result<Changes, Error> {
+    /// `global_inputs`: globs of files that count for every test.
+    pub fn changes(&self, base: &Base, global_inputs: &[&str]) -> Result<Changes, Error> {
         let mut found = self.differing(&base.revision)?;
         for (path, kind) in std::mem::take(&mut found.left_out) {
             found.add(path, Kind::Plain(kind));
@@ -49,7 +50,7 @@ impl Repository {
         let ignored = ignored.iter().map(|path| String::from_utf8_lossy(path).into_owned()).collect();
         let (base, head, root) = (base.clone(), self.head()?, self.root().to_owned());
         unknown.extend(found.unknown);
-        let for_all = global_inputs::among(&files);
+        let for_all = global_inputs::among(&files, global_inputs);
         let new_directories = self.new_directories(&base.revision, &files)?;
         Ok(Changes { base, head, root, files, ignored, new_directories, for_all, ignore_case, unknown })
     }

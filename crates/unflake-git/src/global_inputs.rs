@@ -1,83 +1,35 @@
-//! Files that count for every test, whether or not a test is seen to read them: what builds, installs and configures.
+//! Files that count for every test, whether or not a test is seen to read them: what builds,
+//! installs and configures. Which files those are depends on the tools of a project, so the caller
+//! gives globs; version control's and unflake's own are added here.
 
+use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use unflake_model::{ChangeKind, FileChange};
 
-/// By name, wherever they are.
-const NAMES: &[&str] = &[
-    ".gitattributes",
-    // Python
-    "conftest.py",
-    "sitecustomize.py",
-    "usercustomize.py",
-    "pyproject.toml",
-    "setup.py",
-    "setup.cfg",
-    "pytest.ini",
-    ".pytest.ini",
-    "pytest.toml",
-    ".pytest.toml",
-    "tox.ini",
-    "tox.toml",
-    "noxfile.py",
-    "Pipfile",
-    "Pipfile.lock",
-    "poetry.lock",
-    "pdm.lock",
-    "uv.lock",
-    "MANIFEST.in",
-    ".python-version",
-    // Rust and C++
-    "Cargo.toml",
-    "Cargo.lock",
-    "build.rs",
-    "rust-toolchain",
-    "rust-toolchain.toml",
-    "CMakeLists.txt",
-    "CMakePresets.json",
-    "meson.build",
-    "Makefile",
-    // JVM
-    "pom.xml",
-    "build.gradle",
-    "build.gradle.kts",
-    "settings.gradle",
-    "settings.gradle.kts",
-    "gradle.properties",
-    "gradle.lockfile",
-    // Others
-    "package.json",
-    "package-lock.json",
-    "yarn.lock",
-    "pnpm-lock.yaml",
-    "go.mod",
-    "go.sum",
-    "Gemfile",
-    "Gemfile.lock",
-    "unflake.toml",
-];
+/// Files of version control and of unflake itself.
+const OWN: [&str; 2] = ["**/.gitattributes", "**/unflake.toml"];
 
 /// The changed files that count for every test.
-pub(crate) fn among(files: &[FileChange]) -> Vec<String> {
+pub(crate) fn among(files: &[FileChange], globs: &[&str]) -> Vec<String> {
+    let globs = compiled(globs);
     let counts = |change: &&FileChange| {
         let from = match &change.kind {
             ChangeKind::Renamed { from } => Some(from.as_str()),
             _ => None,
         };
-        counts(&change.path) || from.is_some_and(counts)
+        globs.is_match(&change.path) || from.is_some_and(|from| globs.is_match(from))
     };
     files.iter().filter(counts).map(|change| change.path.clone()).collect()
 }
 
-fn counts(path: &str) -> bool {
-    let name = path.rsplit('/').next().unwrap_or(path);
-    let requirements = name.contains("requirements") || name.contains("constraints");
-    NAMES.contains(&name)
-        || requirements && (name.ends_with(".txt") || name.ends_with(".in"))
-        || name.starts_with("environment") && (name.ends_with(".yml") || name.ends_with(".yaml"))
-        || [".pth", ".cmake", ".gradle"].iter().any(|end| name.ends_with(end))
-        // Settings of cargo, and requirements in a directory of their own.
-        || path.contains(".cargo/config")
-        || path.contains("requirements/")
+/// A glob that cannot be compiled matches nothing: all of them are constants.
+fn compiled(globs: &[&str]) -> GlobSet {
+    let mut set = GlobSetBuilder::new();
+    for glob in OWN.iter().chain(globs) {
+        if let Ok(glob) = GlobBuilder::new(glob).literal_separator(true).build() {
+            set.add(glob);
+        }
+    }
+    set.build().unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -85,23 +37,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_builds_and_configures_counts_wherever_it_is() {
-        let check = |path: &str, expected: bool| assert_eq!(counts(path), expected, "{path}");
-        check("pyproject.toml", true);
-        check("tests/unit/conftest.py", true);
+    fn globs_match_in_every_directory() {
+        let globs = compiled(&["**/settings.tool", "**/*requirements*.txt", "**/*requirements/**"]);
+        let check = |path: &str, expected: bool| assert_eq!(globs.is_match(path), expected, "{path}");
+        check("settings.tool", true);
+        check("a/b/settings.tool", true);
         check("requirements-dev.txt", true);
-        check("requirements/test.txt", true);
-        check("environment.yml", true);
-        check(".cargo/config.toml", true);
-        check("src/setup.pyx", false);
-        check("shop/cart.py", false);
-        check("notes/pyproject.toml.md", false);
+        check("requirements/test.in", true);
+        check("notes/settings.tool.md", false);
+        check("unflake.toml", true);
+        check("lib/.gitattributes", true);
     }
 
     #[test]
     fn a_file_that_no_longer_configures_counts_too() {
-        let kind = ChangeKind::Renamed { from: "tests/conftest.py".to_owned() };
-        let change = FileChange { path: "tests/helpers.py".to_owned(), kind, functions: None };
-        assert_eq!(among(&[change]), ["tests/helpers.py"]);
+        let kind = ChangeKind::Renamed { from: "tests/settings.tool".to_owned() };
+        let change = FileChange { path: "tests/helpers.x".to_owned(), kind, functions: None };
+        assert_eq!(among(&[change], &["**/settings.tool"]), ["tests/helpers.x"]);
     }
 }

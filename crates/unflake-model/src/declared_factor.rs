@@ -37,6 +37,12 @@ pub struct FactorDeclaration {
     pub unaffected: &'static str,
 }
 
+impl fmt::Debug for FactorDeclaration {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
 #[derive(Clone, Copy)]
 pub struct FactorScale {
     pub number: fn(&str) -> Option<f64>,

@@ -42,7 +42,7 @@ fn most_memory() -> Option<u64> {
 
 fn fill(tests: usize, runs: usize) -> Archive {
     let directory = tempfile::tempdir().unwrap();
-    let mut archive = Archive::new(&Layer::ALL, Rules::without(&[]).unwrap());
+    let mut archive = Archive::new(&Layer::ALL, Rules::without(&[], &[]).unwrap());
     for run in 0..runs {
         for test in 0..tests {
             let file = directory.path().join("layers");

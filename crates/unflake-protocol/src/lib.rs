@@ -3,18 +3,16 @@
 //! `agents/README.md` describes what an agent has to do; this crate is the same contract as types.
 //! Deliberately absent: any knowledge of what unflake does with the answers.
 
+mod injected_agent;
 mod line;
 mod message;
 mod order;
 mod payload;
 
+pub use injected_agent::{InjectedAgent, PrependedVariable};
 pub use line::{Line, LineError, LineReader, MAX_LINE, to_line};
 pub use message::{AgentMessage, AttemptResult, Hello, ListedTest, NotRestored, StopCause};
 pub use order::{Order, ProbeOrder, RunOrder};
-// Names that `unflake-runners` still uses.
-pub use message::AgentMessage as Event;
-pub use order::ProbeOrder as Probe;
-pub use unflake_model::Failure as Failed;
 pub use unflake_model::{Death, Failure, Outcome, Phase, ProblemKind, Test, TestId};
 
 /// Increases when a message changes its meaning or loses a field. New optional fields do not

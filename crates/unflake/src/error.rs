@@ -1,43 +1,49 @@
-//! What keeps unflake itself from doing what it was asked to.
+//! The error that ends a command: what failed, what to do about it, and the exit code.
 
-use std::fmt;
 use std::io;
+use std::path::Path;
 
 use unflake_engine::StartError;
 use unflake_store::StoreError;
 use unflake_techniques::BadPattern;
 
-use crate::config::settings::BadSetting;
+use crate::config::settings::SettingError;
 use crate::exit::Exit;
 
-#[derive(Debug)]
-pub(crate) struct Trouble {
+#[derive(Debug, thiserror::Error)]
+#[error("unflake: {message}{}", hint.as_ref().map(|hint| format!("\n  → {hint}")).unwrap_or_default())]
+pub(crate) struct CommandError {
     pub(crate) exit: Exit,
-    what: String,
-    /// What to do next.
-    hint: Option<String>,
+    pub(crate) message: String,
+    /// What the user can do next.
+    pub(crate) hint: Option<String>,
 }
 
-impl Trouble {
-    pub(crate) fn usage(what: impl Into<String>) -> Self {
-        Self { exit: Exit::Usage, what: what.into(), hint: None }
+impl CommandError {
+    fn new(exit: Exit, message: impl Into<String>) -> Self {
+        Self { exit, message: message.into(), hint: None }
     }
 
+    pub(crate) fn usage(message: impl Into<String>) -> Self {
+        Self::new(Exit::Usage, message)
+    }
+
+    pub(crate) fn runner(message: impl Into<String>) -> Self {
+        Self::new(Exit::Runner, message)
+    }
+
+    /// For `map_err`: `doing` completes the sentence "could not …".
     pub(crate) fn internal(doing: &'static str) -> impl FnOnce(io::Error) -> Self {
-        move |error| Self { exit: Exit::Internal, what: format!("could not {doing}: {error}"), hint: None }
+        move |error| Self::new(Exit::Internal, format!("could not {doing}: {error}"))
     }
 
-    pub(crate) fn runner(what: impl Into<String>) -> Self {
-        Self { exit: Exit::Runner, what: what.into(), hint: None }
+    /// For `map_err`: a file that the user named.
+    pub(crate) fn cannot_write(path: &Path) -> impl FnOnce(io::Error) -> Self {
+        move |error| Self::usage(format!("{} cannot be written: {error}", path.display()))
     }
 
-    pub(crate) fn what(&self) -> &str {
-        &self.what
-    }
-
-    /// What happened, and what to do next.
-    pub(crate) fn parts(&self) -> (&str, Option<&str>) {
-        (&self.what, self.hint.as_deref())
+    pub(crate) fn unknown_test(name: &str) -> Self {
+        Self::usage(format!("no test has `{name}` in its name")).hint("a part of its name is enough")
     }
 
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
@@ -46,36 +52,26 @@ impl Trouble {
     }
 }
 
-impl fmt::Display for Trouble {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "unflake: {}", self.what)?;
-        match &self.hint {
-            Some(hint) => write!(f, "\n  → {hint}"),
-            None => Ok(()),
-        }
+impl From<SettingError> for CommandError {
+    fn from(error: SettingError) -> Self {
+        Self::usage(error.to_string()).hint("`unflake settings` prints what holds and where it comes from")
     }
 }
 
-impl From<BadSetting> for Trouble {
-    fn from(bad: BadSetting) -> Self {
-        Self::usage(bad.to_string()).hint("`unflake settings` prints what holds and where it comes from")
+impl From<BadPattern> for CommandError {
+    fn from(error: BadPattern) -> Self {
+        Self::usage(error.to_string())
     }
 }
 
-impl From<BadPattern> for Trouble {
-    fn from(bad: BadPattern) -> Self {
-        Self::usage(bad.to_string())
-    }
-}
-
-impl From<StoreError> for Trouble {
+impl From<StoreError> for CommandError {
     fn from(error: StoreError) -> Self {
-        Self { exit: Exit::Internal, what: error.to_string(), hint: None }
+        Self::new(Exit::Internal, error.to_string())
     }
 }
 
-impl From<StartError> for Trouble {
+impl From<StartError> for CommandError {
     fn from(error: StartError) -> Self {
-        Self { exit: Exit::Internal, what: error.to_string(), hint: None }
+        Self::new(Exit::Internal, error.to_string())
     }
 }

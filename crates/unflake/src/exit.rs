@@ -1,8 +1,8 @@
-//! How unflake leaves: the one list of its exit codes.
+//! The exit codes of unflake. No other module ends the process.
 
 use std::process::ExitCode;
 
-/// Why a command ended as it did.
+/// The exit code of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
     /// Everything passed, or only flaky tests failed.
@@ -11,13 +11,14 @@ pub(crate) enum Exit {
     RealFailures = 1,
     /// The command line or the configuration of unflake is wrong.
     Usage = 2,
-    /// Tests that were planned have not run, and none of those that ran failed for real.
+    /// Planned tests did not run, and none of those that ran is a real failure.
     Incomplete = 3,
-    /// The runner could not start, could not load its tests, or failed for a reason other than a test.
+    /// The runner could not start, could not load its tests, or failed for a reason other than a
+    /// test.
     Runner = 4,
-    /// There was nothing to run, or to say.
+    /// No tests, or nothing to report.
     NoTests = 5,
-    /// unflake itself could not do its work.
+    /// Internal error of unflake.
     Internal = 70,
     /// Stopped by Ctrl-C or a signal.
     Interrupted = 130,
@@ -39,6 +40,17 @@ impl Exit {
     pub(crate) fn code(self) -> u8 {
         self as u8
     }
+
+    pub(crate) fn because(self, meaning: impl Into<String>) -> Conclusion {
+        Conclusion { exit: self, meaning: meaning.into() }
+    }
+}
+
+/// The exit code of a run and the reason that reports give for it.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Conclusion {
+    pub(crate) exit: Exit,
+    pub(crate) meaning: String,
 }
 
 impl From<Exit> for ExitCode {
@@ -52,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_readme_tells_every_exit_code() {
+    fn the_readme_documents_every_exit_code() {
         let readme = include_str!("../../../README.md");
         for exit in Exit::ALL {
             let row = format!("| {} |", exit.code());

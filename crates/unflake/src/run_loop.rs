@@ -11,13 +11,15 @@ use unflake_model::{
     TestId, Totals,
 };
 use unflake_report::Progress;
+use unflake_runners::ReplayedSession;
 use unflake_techniques::Technique;
 
-use crate::commands::run::base_worktree;
-use crate::commands::run::change_set::Compare;
-use crate::history_recorder::Memory;
+use crate::diagnostics;
+use crate::history::recorder::HistoryRecorder;
+use crate::project::base_worktree;
+use crate::project::comparison::ComparisonBase;
+use crate::project::source_files;
 use crate::repro_command;
-use crate::sources;
 
 /// Of more failing attempts than this only the beginnings of their texts stay in memory, and of many more than that only what
 /// they said first. The history has them whole.
@@ -66,12 +68,12 @@ impl Gathered {
 
 pub(crate) struct Campaign<'a> {
     pub(crate) inquiry: &'a mut dyn Technique,
-    pub(crate) memory: &'a mut Memory,
+    pub(crate) memory: &'a mut HistoryRecorder,
     pub(crate) progress: Progress,
     /// Where the command is run.
     pub(crate) here: &'a Path,
     /// What to compare with, where there is a repository.
-    pub(crate) compare: Option<Compare>,
+    pub(crate) compare: Option<ComparisonBase>,
     /// What is done with attempts, and before each with its trace and with what it looked like, whose files are gone when the run is over.
     pub(crate) take: Box<dyn FnMut(&Observation) + 'a>,
     pub(crate) began: Instant,
@@ -90,12 +92,14 @@ impl Campaign<'_> {
     ) -> Gathered {
         self.show(&Observation::RunStarted { command: command.to_vec() });
         self.gathered.listed = exec.list(&mut |batch| self.hear(batch));
+        diagnostics::log_listing(self.gathered.listed, self.now());
         if self.gathered.listed && !self.gathered.tests.is_empty() {
             if exec.launch().filter {
                 self.let_fail(&mut exec);
             }
             while !exec.was_interrupted() && !exec.is_time_over() {
                 let sessions = self.inquiry.ask();
+                diagnostics::log_question(&sessions);
                 if sessions.is_empty() {
                     break;
                 }
@@ -118,16 +122,15 @@ impl Campaign<'_> {
         let root = self.gathered.root.clone();
         for mut finding in self.inquiry.findings() {
             let alone = finding.replay.first().and_then(|test| self.gathered.command_of(test));
-            finding.repeat = Some(match (alone, finding.replay.len()) {
-                (Some(alone), 1) => repro_command::in_shell(alone),
-                (Some(_), _) => repro_command::in_shell(command),
-                (None, _) => repro_command::command_for(command, &finding.replay, root.as_deref(), self.here),
-            });
+            let tests: Vec<&str> = finding.replay.iter().map(TestId::as_str).collect();
+            let session = ReplayedSession { command, tests: &tests, alone, root: root.as_deref(), here: self.here };
+            finding.repeat = Some(repro_command::of(&session, self.gathered.runner.as_deref()));
+            diagnostics::log_finding(&finding);
             self.gathered.findings.push(finding);
         }
         // Real failures say so themselves, and nobody can answer that they are of no use.
         let told: Vec<Finding> = self.gathered.findings.iter().filter(|one| !one.is_real()).cloned().collect();
-        self.memory.say(&told);
+        self.memory.record_findings(&told);
         self.gathered.answers = self.memory.answers();
         lower(&mut self.gathered.findings, &self.gathered.answers);
         for finding in self.gathered.findings.clone() {
@@ -149,7 +152,7 @@ impl Campaign<'_> {
     fn let_fail(&mut self, exec: &mut Engine) {
         let sites = exec.sites(&mut |batch| self.hear(batch));
         let done = sites.and_then(|sites| {
-            let sources = exec.root().map(|root| sources::hashes(&self.gathered.tests, root)).unwrap_or_default();
+            let sources = exec.root().map(|root| source_files::hashes(&self.gathered.tests, root)).unwrap_or_default();
             let may_fail = self.inquiry.let_fail(&sites, &sources);
             exec.let_fail(&may_fail).map_err(|error| error.to_string())
         });
@@ -183,6 +186,7 @@ impl Campaign<'_> {
         let batch = instead.as_deref().unwrap_or(batch);
         self.memory.record(batch);
         for observation in batch {
+            diagnostics::log_observation(observation);
             self.inquiry.hear(observation);
             self.gather(observation);
             self.show(observation);

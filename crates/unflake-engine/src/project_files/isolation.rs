@@ -157,7 +157,7 @@ impl Engine {
         let roots: Vec<PathBuf> = [root].into_iter().chain(here).filter(|path| path.is_absolute()).collect();
         let temporary = std::env::temp_dir();
         let backups = Backups::new(launch.cache.as_deref().unwrap_or(&temporary));
-        match ProjectSnapshot::take(&roots, source, &self.starter.run_dir().join(COPIES_DIR), backups) {
+        match ProjectSnapshot::take(&roots, source, &launch.caches, &self.starter.run_dir().join(COPIES_DIR), backups) {
             Ok(snapshot) => {
                 debug!(?roots, "snapshot of the project files taken");
                 self.files.snapshot = SnapshotStatus::Taken(Box::new(snapshot));

@@ -21,27 +21,8 @@ use crate::project_files::fs_watcher::FsWatcher;
 
 const MAX_FILES: usize = 20_000;
 const MAX_BYTES: u64 = 200 << 20;
-/// Directories and files of tools, which are not restored.
-const IGNORED: [&str; 18] = [
-    ".git",
-    ".hg",
-    ".svn",
-    "__pycache__",
-    ".pytest_cache",
-    ".hypothesis",
-    ".venv",
-    "venv",
-    "node_modules",
-    "target",
-    ".tox",
-    ".nox",
-    ".mypy_cache",
-    ".ruff_cache",
-    ".gradle",
-    ".idea",
-    ".coverage",
-    ".unflake",
-];
+/// Files of version control, editors and unflake are not restored. Caches of runners are passed in.
+const IGNORED: [&str; 5] = [".git", ".hg", ".svn", ".idea", ".unflake"];
 
 /// All project files with their content. Serialized for recovery after a crash.
 #[derive(Serialize, Deserialize)]
@@ -63,6 +44,8 @@ pub(crate) struct ProjectSnapshot {
     is_unsaved: bool,
     /// Extensions of files that people edit rather than tests. They are never overwritten.
     source: BTreeSet<OsString>,
+    /// Names of caches and build directories, which are ignored.
+    caches: BTreeSet<String>,
     /// When version control last changed the working tree.
     checkout_time: Option<SystemTime>,
     /// Files that were restored at least once, relative to their root.
@@ -73,10 +56,12 @@ pub(crate) struct ProjectSnapshot {
 
 impl ProjectSnapshot {
     /// Copies all files below `roots` to `copies`. Files with an extension in `source` are never
-    /// overwritten later. The error is for the user.
+    /// overwritten later; files and directories named in `caches` are ignored. The error is for the
+    /// user.
     pub(crate) fn take(
         roots: &[PathBuf],
         source: BTreeSet<OsString>,
+        caches: &[&str],
         copies: &Path,
         backups: Backups,
     ) -> Result<Self, String> {
@@ -101,6 +86,7 @@ impl ProjectSnapshot {
             ours: BTreeSet::new(),
             is_unsaved: true,
             source,
+            caches: caches.iter().map(|name| (*name).to_owned()).collect(),
             checkout_time: None,
             restored: BTreeSet::new(),
             unrestored: BTreeSet::new(),
@@ -113,7 +99,7 @@ impl ProjectSnapshot {
     pub(crate) fn may_have_changed(&mut self) -> bool {
         self.find_ours();
         let is_ours = |name: &OsStr| self.ours.iter().any(|path| belongs_to(name, path));
-        let changed = self.watcher.has_changes(|name| is_ignored(name) || is_ours(name));
+        let changed = self.watcher.has_changes(|name| is_ignored(name, &self.caches) || is_ours(name));
         changed.unwrap_or_else(|| self.differs())
     }
 
@@ -199,7 +185,7 @@ impl ProjectSnapshot {
                 for entry in fs::read_dir(&path).into_iter().flatten().flatten() {
                     let (name, path) = (entry.file_name(), entry.path());
                     let is_ours = self.ours.iter().any(|one| one.parent() == path.parent() && belongs_to(&name, one));
-                    if !is_ignored(&name) && !is_ours && !self.copies.starts_with(&path) {
+                    if !is_ignored(&name, &self.caches) && !is_ours && !self.copies.starts_with(&path) {
                         pending.push(path);
                     }
                 }
@@ -303,10 +289,10 @@ impl ProjectSnapshot {
 }
 
 /// Whether a file belongs to a tool or an editor.
-fn is_ignored(name: &OsStr) -> bool {
+fn is_ignored(name: &OsStr, caches: &BTreeSet<String>) -> bool {
     let name = name.to_string_lossy();
     let is_of_editor = name.starts_with(".#") || [".swp", ".swx", "~"].iter().any(|end| name.ends_with(end));
-    is_of_editor || IGNORED.contains(&&*name)
+    is_of_editor || IGNORED.contains(&&*name) || caches.contains(&*name)
 }
 
 /// When version control last changed the working tree: git logs every checkout, pull, reset, merge

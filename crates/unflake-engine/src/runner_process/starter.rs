@@ -13,7 +13,7 @@ use unflake_protocol::variables::{DOOR, SHARED};
 use unflake_worlds::World;
 
 use crate::environment::Role;
-use crate::injection::{self, Injection};
+use crate::injection::{self, Injection, LaidOutAgent};
 use crate::input::EngineInput;
 use crate::launch::{Launch, StartError};
 use crate::runner_process::output::RunnerOutput;
@@ -23,7 +23,7 @@ use crate::runner_process::supervisor::Supervisor;
 pub(crate) struct RunnerStarter {
     run_dir: RunDir,
     launch: Launch,
-    agents: PathBuf,
+    agents: Vec<LaidOutAgent>,
     /// The world in which runners start. None: that of unflake itself.
     world: Option<World>,
     /// A directory that the engines of all worlds share: the run directory of the first.
@@ -43,8 +43,9 @@ pub(crate) struct RunnerProcess {
 
 impl RunnerStarter {
     pub(crate) fn new(launch: Launch, run_dir: RunDir, inputs: Sender<EngineInput>) -> Result<Self, StartError> {
-        let agents = injection::unpack(launch.cache.as_deref(), run_dir.path())
-            .map_err(StartError::in_operation("lay out the agent for the runner"))?;
+        let unpack = |agent| injection::unpack(agent, launch.cache.as_deref(), run_dir.path());
+        let agents = launch.agents.iter().map(unpack).collect::<Result<_, _>>();
+        let agents = agents.map_err(StartError::in_operation("lay out the agent for the runner"))?;
         let shared = run_dir.path().to_owned();
         Ok(Self { run_dir, launch, agents, world: None, shared, inputs })
     }

@@ -47,6 +47,9 @@ impl Project {
         let mut engine = Engine::new(Launch {
             command,
             driver: None,
+            agents: unflake_runners::select(&[], &unflake_runners::RunnerOptions::default()).agents(),
+            caches: unflake_runners::caches(),
+            no_runner_hint: String::new(),
             supervisor: vec![myself, "keep".to_owned()],
             cache: Some(cache.path().to_owned()),
             suite: false,

@@ -43,7 +43,7 @@ fn a_branch_is_compared_with_where_it_parted() {
     lab.git(&["switch", "--quiet", "feature"]);
     let base = lab.base(&[]);
     assert_eq!(chosen(&base), (first.as_str(), &BaseChoice::MergeBase("main".to_owned())));
-    let changes = lab.find().changes(&base.unwrap()).unwrap();
+    let changes = lab.find().changes(&base.unwrap(), &[]).unwrap();
     assert_eq!(changes.files.iter().map(super::spell).collect::<Vec<_>>(), ["b.txt modified"]);
 
     lab.git(&["merge", "--quiet", "-m", "merge", "main"]);

@@ -74,7 +74,7 @@ impl Lab {
     pub(super) fn changes_since(&self, base: &str) -> Changes {
         let repository = self.find();
         let base = repository.base(Some(base), &[]).unwrap();
-        repository.changes(&base).unwrap()
+        repository.changes(&base, &[]).unwrap()
     }
 
     /// What changed, as lines, and that nothing is unknown.

@@ -30,7 +30,7 @@ fn broken() {
     fs::write(lab.root.join(".git/index"), "no index").unwrap();
     let repository = lab.find();
     let base = repository.base(Some("HEAD"), &[]).unwrap();
-    assert!(repository.changes(&base).is_err() && repository.clean_tree().is_err());
+    assert!(repository.changes(&base, &[]).is_err() && repository.clean_tree().is_err());
 }
 
 #[test]
@@ -41,7 +41,7 @@ fn in_a_subdirectory_all_of_the_repository_counts() {
     let repository = Repository::find(&lab.root.join("dir")).unwrap().unwrap();
     assert_eq!(repository.root(), lab.root);
     let base = repository.base(None, &[]).unwrap();
-    let told: Vec<_> = repository.changes(&base).unwrap().files.iter().map(spell).collect();
+    let told: Vec<_> = repository.changes(&base, &[]).unwrap().files.iter().map(spell).collect();
     assert_eq!(told, ["b.txt modified", "dir/new untracked"]);
 }
 
@@ -55,7 +55,7 @@ fn in_a_linked_worktree_and_on_a_detached_head() {
     let repository = Repository::find(&linked).unwrap().unwrap();
     assert_eq!(repository.root(), linked);
     let base = repository.base(None, &[]).unwrap();
-    let told: Vec<_> = repository.changes(&base).unwrap().files.iter().map(spell).collect();
+    let told: Vec<_> = repository.changes(&base, &[]).unwrap().files.iter().map(spell).collect();
     assert_eq!(told, ["dir/c.txt modified"]);
     // One tree of ours can be made from there too.
     let tree = repository.worktree("HEAD", lab.room.path()).unwrap();

@@ -18,7 +18,7 @@ mod value;
 
 pub use archive::Archive;
 pub use invariant::{Invariant, Relation};
-pub use noise_rules::{RULES, Rules, UnknownRule};
+pub use noise_rules::{RULES, Rules, TemporaryName, UnknownRule};
 pub use program_points::Point;
 pub use read::{Said, Site, Unreadable, read};
 pub use value::Value;

@@ -17,6 +17,15 @@ struct Rule {
     needs: fn(&str) -> bool,
 }
 
+/// The directory that a tool makes below the temporary directory for each run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TemporaryName {
+    /// Occurs in every path with such a directory.
+    pub marker: &'static str,
+    /// A regular expression for the changing part of the path, without the slash before it.
+    pub pattern: &'static str,
+}
+
 /// The names of all rules, with what each replaces.
 pub const RULES: [(&str, &str); 10] = [
     ("addresses", "where an object lies in memory: 0x7f3a5c01e0d0"),
@@ -51,9 +60,9 @@ static TABLE: [Rule; 10] = [
     Rule {
         name: "temporary-paths",
         instead: "<temporary>",
-        texts: r#"(?:/private)?(?:/var)?/tmp/(?:pytest-of-[^/\s'"]+/pytest-(?:\d+|current)|[^/\s'":;,()\[\]<>]+)|(?:/private)?/var/folders/[^/\s]+/[^/\s]+/T/[^/\s'":;,()\[\]<>]+|/pytest-of-[^/\s'"]+/pytest-(?:\d+|current)|\btmp[a-z0-9_]{8}\b"#,
+        texts: r#"(?:/private)?(?:/var)?/tmp/(?:{names}[^/\s'":;,()\[\]<>]+)|(?:/private)?/var/folders/[^/\s]+/[^/\s]+/T/[^/\s'":;,()\[\]<>]+|{paths}\btmp[a-z0-9_]{8}\b"#,
         named: "",
-        needs: |text| text.contains("tmp") || text.contains("/folders/") || text.contains("/pytest-of-"),
+        needs: |text| text.contains("tmp") || text.contains("/folders/"),
     },
     Rule {
         name: "addresses",
@@ -125,6 +134,8 @@ struct Active {
     rule: &'static Rule,
     at: usize,
     texts: Regex,
+    /// Texts with one of these may have something to replace, too.
+    markers: Vec<&'static str>,
     named: Option<Regex>,
     replaced: u32,
     units: u32,
@@ -153,18 +164,26 @@ impl fmt::Display for UnknownRule {
 impl std::error::Error for UnknownRule {}
 
 impl Rules {
-    /// All but these; `all` stands for all of them.
-    pub fn without(off: &[String]) -> Result<Self, UnknownRule> {
+    /// All but these; `all` stands for all of them. `temporary`: directories of tools that the rule
+    /// for temporary paths replaces.
+    pub fn without(off: &[String], temporary: &[TemporaryName]) -> Result<Self, UnknownRule> {
         let known = |name: &str| name == "all" || TABLE.iter().any(|rule| rule.name == name);
         if let Some(unknown) = off.iter().find(|name| !known(name)) {
             return Err(UnknownRule(unknown.clone()));
         }
         let is_on = |rule: &Rule| !off.iter().any(|name| name == rule.name || name == "all");
-        let pattern = |text: &str| Regex::new(text).expect("the patterns of rules are right");
+        let names: String = temporary.iter().map(|one| format!("{}|", one.pattern)).collect();
+        let paths: String = temporary.iter().map(|one| format!("/{}|", one.pattern)).collect();
+        let pattern = |text: &str| {
+            let text = text.replace("{names}", &names).replace("{paths}", &paths);
+            Regex::new(&text).expect("the patterns of rules are right")
+        };
+        let is_temporary = |rule: &Rule| rule.name == "temporary-paths";
         let active = |(at, rule): (usize, &'static Rule)| Active {
             rule,
             at,
             texts: pattern(rule.texts),
+            markers: temporary.iter().filter(|_| is_temporary(rule)).map(|one| one.marker).collect(),
             named: (!rule.named.is_empty()).then(|| pattern(rule.named)),
             replaced: 0,
             units: 0,
@@ -179,7 +198,8 @@ impl Rules {
         let mut mask = 0;
         for active in &mut self.on {
             let now = clean.as_deref().unwrap_or(text);
-            if !(active.rule.needs)(now) || !active.texts.is_match(now) {
+            let needed = (active.rule.needs)(now) || active.markers.iter().any(|marker| now.contains(marker));
+            if !needed || !active.texts.is_match(now) {
                 continue;
             }
             let instead = |found: &regex_lite::Captures<'_>| {
@@ -239,9 +259,11 @@ impl Rules {
 mod tests {
     use super::*;
 
+    const TEMPORARY: TemporaryName = TemporaryName { marker: "/tool-of-", pattern: r"tool-of-[^/]+/run-(?:\d+|last)" };
+
     #[track_caller]
     fn check(text: &str, clean: &str) {
-        let mut rules = Rules::without(&[]).unwrap();
+        let mut rules = Rules::without(&[], &[TEMPORARY]).unwrap();
         let found = rules.text(text).map_or(text.to_owned(), |(clean, _)| clean);
         assert_eq!(found, clean);
     }
@@ -249,7 +271,8 @@ mod tests {
     #[test]
     fn noise_is_replaced() {
         check("<shop.Cart object at 0x7f3a5c01e0d0>", "<shop.Cart object at <address>>");
-        check("wrote /tmp/pytest-of-ann/pytest-12/test_a0/out.txt", "wrote <temporary>/test_a0/out.txt");
+        check("wrote /tmp/tool-of-ann/run-12/test_a0/out.txt", "wrote <temporary>/test_a0/out.txt");
+        check("wrote /scratch/tool-of-ann/run-last/a.txt", "wrote /scratch<temporary>/a.txt");
         check("'/tmp/tmpab12cd/data.db'", "'<temporary>/data.db'");
         check("'/scratch/tmpab12cd_e/data.db'", "'/scratch/<temporary>/data.db'");
         check("id 6f1c2d3e-0a1b-4c2d-8e3f-001122334455", "id <uuid>");
@@ -285,7 +308,7 @@ mod tests {
 
     #[test]
     fn numbers_are_replaced_by_their_names() {
-        let mut rules = Rules::without(&[]).unwrap();
+        let mut rules = Rules::without(&[], &[TEMPORARY]).unwrap();
         assert_eq!(rules.number("os.getpid()", 4711.0).unwrap().0, "<number>");
         assert_eq!(rules.number("server.port", 43211.0).unwrap().0, "<port>");
         assert_eq!(rules.number("created_at", 1.8e9).unwrap().0, "<time stamp>");
@@ -297,7 +320,8 @@ mod tests {
 
     #[test]
     fn each_can_be_switched_off_and_tells_what_it_did() {
-        let off = |names: &[&str]| Rules::without(&names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>());
+        let off =
+            |names: &[&str]| Rules::without(&names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>(), &[]);
         assert_eq!(off(&["addresses"]).unwrap().text("at 0x7f3a5c01e0d0"), None);
         assert_eq!(off(&["all"]).unwrap().on.len(), 0);
         let words = off(&["adresses"]).err().unwrap().to_string();

@@ -16,7 +16,7 @@ use crate::trace::archive_blocks::{Blocks, Stream};
 use crate::trace::archive_values::{Value, Values, reaches};
 use crate::trace::attempt::{Attempt, Process};
 use crate::trace::lines::{Lines, Project};
-use crate::trace::nondeterminism_calls::{can_mention, named};
+use crate::trace::nondeterminism_calls::CallTable;
 use crate::trace::thread::{Thread, Why};
 use crate::trace::{Error, Places};
 
@@ -212,14 +212,15 @@ impl Archive {
         lines.sort_unstable();
         let mut texts: (&str, Vec<String>) = ("", Vec::new());
         for (at, (line, number)) in lines.iter().enumerate() {
+            let Some(table) = CallTable::of(&project.calls, &line.file) else { continue };
             if texts.0 != line.file {
-                texts = (&line.file, if can_mention(&line.file) { project.text(&line.file) } else { Vec::new() });
+                texts = (&line.file, project.text(&line.file));
             }
             let next = lines[at + 1..].iter().find(|(next, _)| next.file != line.file || next.line > line.line);
             let next = next.filter(|(next, _)| next.file == line.file).map_or(u32::MAX, |(next, _)| next.line);
             let until = next.min(line.line.saturating_add(MENTIONED)) as usize;
             let span = (1..).zip(&texts.1).take(until.saturating_sub(1)).skip(line.line.saturating_sub(1) as usize);
-            if let Some((at, cause, word)) = named(span.map(|(at, text)| (at, text.as_str())), &line.file) {
+            if let Some((at, cause, word)) = table.first(span.map(|(at, text)| (at, text.as_str()))) {
                 self.mentioned.insert(*number, at);
                 let reach = NondeterministicCall { line: LineId(*number), cause, what: word.to_owned() };
                 if self.reached.insert(reach.clone()) {

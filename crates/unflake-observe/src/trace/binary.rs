@@ -8,43 +8,17 @@ use object::read::ReadCache;
 use object::{Object, ObjectSection, ObjectSymbol};
 
 use crate::trace::Error;
-use crate::trace::cxx::{Flags, clang, gcc};
-use crate::trace::runtime::Runtime;
 
 /// Whether and by whom a program or library was prepared for tracing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Instrumented {
-    /// By Rust or clang, and linked with our runtime.
+    /// With a guard for each place, and linked with our runtime.
     Guards,
-    /// By gcc, and linked with our runtime.
+    /// With addresses alone, and linked with our runtime.
     Addresses,
     /// Prepared, but what it calls is another runtime that it brings along: it would write nothing for us.
     OtherRuntime,
     No,
-}
-
-impl Instrumented {
-    /// What to do before it can be traced, in words; nothing if it can.
-    pub fn advice(self, runtime: &Runtime) -> Option<String> {
-        match self {
-            Instrumented::Guards | Instrumented::Addresses => None,
-            Instrumented::OtherRuntime => Some(
-                "this binary was built for tracing, but with the compiler's own runtime in it; give \
-                 -fsanitize-coverage to the compiler only and not to the linker, or add -fno-sanitize-link-runtime"
-                    .to_owned(),
-            ),
-            Instrumented::No => {
-                let Flags { compile, link } = clang(runtime);
-                let (compile, link) = (compile.join(" "), link.join(" "));
-                let gcc = gcc(runtime);
-                let (slow_compile, slow_link) = (gcc.compile.join(" "), gcc.link.join(" "));
-                Some(format!(
-                    "this binary was not built for tracing; build it with clang and `{compile}` for compiling, `{link}` \
-                     for linking; or, slower, with gcc and `{slow_compile}` for compiling, `{slow_link}` for linking"
-                ))
-            }
-        }
-    }
 }
 
 /// Looks at the symbols of a built program or library.
@@ -139,7 +113,7 @@ impl Debug {
     }
 }
 
-/// The functions that rustc makes up, and that no line stands for.
+/// The functions that a compiler makes up, and that no line stands for.
 fn made_up<'a>(object: &impl Object<'a>) -> Vec<Range<u64>> {
     let name = |symbol: &_| ObjectSymbol::name(symbol).unwrap_or_default();
     if !object.symbols().any(|symbol| name(&symbol).contains("3std2rt10lang_start")) {

@@ -10,6 +10,13 @@ use crate::trace::executed::Executed;
 use crate::trace::files::{read_bounded, unescape_bytes};
 use crate::trace::lines::{Project, Side};
 
+/// A directory of a tool: named by an environment variable, or at a usual place below `$HOME`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ToolHome {
+    pub variable: &'static str,
+    pub default: &'static str,
+}
+
 /// What is read of one process, whoever wrote it. The runtime's own bound is far below.
 pub(crate) const LONGEST: u64 = 256 << 20;
 
@@ -20,7 +27,7 @@ const SYSTEM: [&str; 12] =
 /// All that what an attempt did may depend on.
 ///
 /// Paths are relative to the project's root where they are below it, and absolute elsewhere. Left out are what the project
-/// leaves out (`target`), directories of the system, cargo's and rustup's, descriptions of terminals, and those that the
+/// leaves out (`target`), directories of the system and of tools ([`Project::tool_homes`]), and those that the
 /// attempt's own programs and its trace are in. A link is there twice if both ends are the project's: as it was named, and
 /// where it leads.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -158,9 +165,7 @@ impl<'a> Border<'a> {
         let modules = attempt.processes.iter().flat_map(|process| &process.modules);
         let instrumented = modules.map(|module| real(&module.path)).collect();
         let mut left_out: Vec<PathBuf> = SYSTEM.iter().map(PathBuf::from).collect();
-        left_out.extend(tool("CARGO_HOME", ".cargo"));
-        left_out.extend(tool("RUSTUP_HOME", ".rustup"));
-        left_out.extend(tool("TERMINFO", ".terminfo")); // Looked for by the harness of Rust's tests.
+        left_out.extend(project.tool_homes.iter().filter_map(|home| tool(home.variable, home.default)));
         let strangers = left_out.len();
         let parents = attempt.processes.iter().flat_map(|one| [one.executable.parent(), one.directory.parent()]);
         left_out.extend(parents.flatten().map(Path::to_owned));

@@ -3,6 +3,8 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use crate::trace::Error;
+use crate::trace::depends::ToolHome;
+use crate::trace::nondeterminism_calls::CallTable;
 use crate::trace::places::{Frame, Place, Places};
 use crate::trace::thread::{PlaceIds, Thread};
 
@@ -12,6 +14,8 @@ pub struct Project {
     /// As given and with symbolic links followed: a compiler may have been told either.
     roots: Vec<PathBuf>,
     without: Vec<PathBuf>,
+    pub(crate) calls: Vec<CallTable>,
+    pub(crate) tool_homes: Vec<ToolHome>,
 }
 
 impl Project {
@@ -20,7 +24,7 @@ impl Project {
         let given = normal(&std::path::absolute(root).unwrap_or_else(|_| root.to_owned()));
         let real = root.canonicalize().unwrap_or_else(|_| given.clone());
         let roots = if given == real { vec![given] } else { vec![given, real] };
-        Project { roots, without: vec!["target".into()] }
+        Project { roots, without: vec!["target".into()], calls: Vec::new(), tool_homes: Vec::new() }
     }
 
     /// Leaves out one more directory, relative to the root (`vendor`, `third_party`).
@@ -28,6 +32,18 @@ impl Project {
     pub fn without(mut self, directory: impl Into<PathBuf>) -> Project {
         self.without.push(directory.into());
         self
+    }
+
+    /// Tells which calls vary from run to run, by language.
+    #[must_use]
+    pub fn calls(self, calls: Vec<CallTable>) -> Project {
+        Project { calls, ..self }
+    }
+
+    /// Leaves out what is read in the directories of tools.
+    #[must_use]
+    pub fn tool_homes(self, tool_homes: Vec<ToolHome>) -> Project {
+        Project { tool_homes, ..self }
     }
 
     /// The lines of a file of the project, given its path below the root. Of one that cannot be read there are none.

@@ -49,8 +49,6 @@ mod archive_blocks;
 mod archive_values;
 mod attempt;
 mod binary;
-mod cargo;
-mod cxx;
 mod depends;
 mod error;
 mod executed;
@@ -69,13 +67,12 @@ mod thread;
 pub use archive::Archive;
 pub use attempt::{Attempt, Process};
 pub use binary::{Instrumented, instrumented};
-pub use cargo::{cargo_variables, rustc_wrapper};
-pub use cxx::{Flags, clang, gcc};
-pub use depends::Depends;
+pub use depends::{Depends, ToolHome};
 pub use error::Error;
 pub use executed::Executed;
 pub use file_accesses::Used;
 pub use lines::{Line, Lines, LinesOf, Project};
+pub use nondeterminism_calls::CallTable;
 pub use places::{Frame, Place, Places};
 pub use runtime::{Limits, Runtime};
 pub use symbols::Symboliser;
@@ -92,8 +89,4 @@ pub mod variables {
     pub const TRACE_EVENTS: &str = "UNFLAKE_TRACE_EVENTS";
     /// A directory of tables that say which places of a program are the project's own; others are then not traced.
     pub const TRACE_OWN: &str = "UNFLAKE_TRACE_OWN";
-    /// Set where cargo starts unflake in place of rustc: the directory of the runtime.
-    pub const RUSTC: &str = "UNFLAKE_RUSTC";
-    /// The wrapper that would have been started otherwise.
-    pub const RUSTC_INNER: &str = "UNFLAKE_RUSTC_INNER";
 }

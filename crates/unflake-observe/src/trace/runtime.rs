@@ -66,20 +66,6 @@ impl Runtime {
         self.directory.join(LIBRARY)
     }
 
-    /// The path under which cargo is to start `unflake` in place of rustc: a link beside the runtime. Cargo tells builds
-    /// apart by this path, so one that names the content of the runtime makes another runtime another build.
-    pub fn wrapper(&self, unflake: &Path) -> Result<PathBuf, Error> {
-        let link = self.directory.join("unflake-rustc");
-        if fs::read_link(&link).is_ok_and(|there| there == unflake) {
-            return Ok(link);
-        }
-        let new = self.directory.join(format!("unflake-rustc.{}", std::process::id()));
-        let _ = fs::remove_file(&new);
-        std::os::unix::fs::symlink(unflake, &new).map_err(Error::at(&new))?;
-        fs::rename(&new, &link).map_err(Error::at(&link))?;
-        Ok(link)
-    }
-
     /// The variables that make a traced program write its trace below `attempt`, which is a path of its own for every
     /// attempt and is made by the program if its parent is there. `own` is a directory that [`Symboliser::own`] filled
     /// after an earlier attempt: of programs it knows only the project's own places are traced.

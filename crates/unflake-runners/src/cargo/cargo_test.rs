@@ -1,65 +1,103 @@
-//! `cargo test`: cargo builds, and hands over to us each test program with everything it would start it with.
+//! `cargo test`: cargo builds, and passes each test program to the driver instead of starting it.
 //!
-//! So every option of cargo means what it always means, and each program gets the directory and the variables that cargo
-//! would give it.
+//! So every option of cargo keeps its meaning, and each program gets the directory and variables
+//! that cargo would give it.
 
 use std::env;
 use std::ffi::OsString;
-use std::path::PathBuf;
-use std::process::Command;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
 use std::sync::Arc;
 
 use serde::Deserialize;
 
-use crate::cargo::handoff_socket::{Desk, Handed};
-use crate::cargo::libtest::{self, Binary, Harness, Listing, WholeProgram, Wishes};
-use crate::driver::orders::Workshop;
-use crate::driver::suite::{CannotList, Case, Suite, relative};
-use crate::process::bounded_text::Capture;
+use crate::cargo::handoff_socket::{HandoffSocket, Invocation};
+use crate::cargo::libtest::{self, Harness, HarnessArgs, Listing, TestBinary, WholeProgram};
+use crate::cargo::{self, shims, traced_build};
+use crate::driver::list_context::ListContext;
+use crate::driver::suite::{ListError, Suite, TestCase};
+use crate::process::bounded_text::BoundedText;
 use crate::process::captured_command;
+use crate::process::files::{program_name, relative};
+use crate::runner::{AgentEntry, DefaultCommand, Driver, Profile, Runner, Texts};
 
 const COMPILER_WORDS: usize = 64 << 10;
 
-/// A program that has been handed over, asked for its tests.
-struct Asked {
-    handed: Handed,
-    binary: Binary,
-    /// None where its harness is its own: it is not asked.
-    listed: Option<Result<(Wishes, Listing), CannotList>>,
+/// A test program from cargo, with its tests.
+struct ListedProgram {
+    invocation: Invocation,
+    binary: TestBinary,
+    /// None for a program with its own harness, which is not asked for its tests.
+    listed: Option<Result<(HarnessArgs, Listing), ListError>>,
 }
 
-impl Asked {
-    fn new(handed: Handed, workshop: &Workshop<'_>) -> Self {
-        let path = handed.path();
-        let (harness, variables) = (Harness::of(&path), handed.differing(workshop));
-        let binary = Binary { path, harness, directory: Some(handed.directory.clone()), variables };
-        let ask = || {
-            let wishes = libtest::wishes(handed.arguments()).map_err(CannotList::usage)?;
-            let listing = binary.listing(&wishes).map_err(CannotList::collection)?;
-            Ok((wishes, listing))
+impl ListedProgram {
+    fn new(invocation: Invocation, context: &ListContext<'_>) -> Self {
+        let path = invocation.path();
+        let (harness, variables) = (Harness::of(&path), invocation.differing(context));
+        let binary = TestBinary { path, harness, directory: Some(invocation.directory.clone()), variables };
+        let list_program = || {
+            let parse_args = libtest::parse_args(invocation.arguments()).map_err(ListError::usage)?;
+            let listing = binary.listing(&parse_args).map_err(ListError::collection)?;
+            Ok((parse_args, listing))
         };
-        let listed = (harness != Harness::Own).then(ask);
-        Self { handed, binary, listed }
+        let listed = (harness != Harness::Own).then(list_program);
+        Self { invocation, binary, listed }
     }
 }
 
-pub(crate) fn list(command: &[String], workshop: &Workshop<'_>) -> Result<Suite, CannotList> {
-    let (before, after) = split(command);
+pub(crate) struct CargoTest;
+
+static PROFILE: Profile = Profile {
+    name: "cargo test",
+    texts: Texts { example: Some("cargo test"), starts_by: Some("`cargo test`"), ..Texts::NONE },
+    ..cargo::PROFILE
+};
+
+impl Runner for CargoTest {
+    fn profile(&self) -> &'static Profile {
+        &PROFILE
+    }
+
+    fn entry(&self) -> AgentEntry {
+        AgentEntry::Driven(Driver { list })
+    }
+
+    fn recognizes(&self, command: &[String]) -> bool {
+        program_name(command) == Some("cargo") && matches!(subcommand(command), Some("test" | "t"))
+    }
+
+    fn default_command(&self, project: &Path) -> Option<DefaultCommand> {
+        let is_ours = project.join("Cargo.toml").is_file();
+        is_ours.then(|| DefaultCommand::new(&["cargo", "test"], "there is a Cargo.toml")).flatten()
+    }
+
+    fn run_as_shim(&self) -> Option<ExitCode> {
+        traced_build::run_as_rustc().or_else(shims::hand_over)
+    }
+}
+
+/// The subcommand of cargo, after a toolchain if there is one.
+pub(super) fn subcommand(command: &[String]) -> Option<&str> {
+    command[1..].iter().map(String::as_str).find(|word| !word.starts_with('+'))
+}
+
+fn list(context: &ListContext<'_>) -> Result<Suite, ListError> {
+    let (before, after) = split(context.command);
     refuse_what_runs_nothing(&before)?;
-    let variables = match workshop.tracing {
-        Some(tracing) => tracing.of_cargo(&before)?,
-        None => Vec::new(),
-    };
-    let desk = Desk::open(workshop)?;
-    // Programs are asked while cargo still hands over others.
-    let ask = |handed: Handed| (!handed.is_of_doctests()).then(|| Asked::new(handed, workshop));
-    let (messages, asked) = desk.serve(|| build(&before, after, &desk, &variables, workshop), ask)?;
+    let variables = traced_build::variables(context)?;
+    let handoff = HandoffSocket::open(context)?;
+    // Programs list their tests while cargo still builds others.
+    let list_program =
+        |invocation: Invocation| (!invocation.is_of_doctests()).then(|| ListedProgram::new(invocation, context));
+    let (messages, listed_programs) =
+        handoff.serve(|| build(&before, after, &handoff, &variables, context), list_program)?;
     let messages = messages?;
     let artifacts: Vec<Artifact> = messages.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
-    let mut suite = Suite { root: workshop.here.clone(), ..Suite::default() };
-    let has_doctests = asked.iter().any(Option::is_none);
-    for asked in asked.into_iter().flatten() {
-        add(asked, &artifacts, &before, workshop, &mut suite)?;
+    let mut suite = Suite { root: context.here.clone(), ..Suite::default() };
+    let has_doctests = listed_programs.iter().any(Option::is_none);
+    for listed_programs in listed_programs.into_iter().flatten() {
+        add(listed_programs, &artifacts, &before, context, &mut suite)?;
     }
     if has_doctests {
         suite.notes.push("doctests are not run: `cargo test --doc` runs them".to_owned());
@@ -67,7 +105,7 @@ pub(crate) fn list(command: &[String], workshop: &Workshop<'_>) -> Result<Suite,
     Ok(suite)
 }
 
-/// The words before `--`, and those after it.
+/// The words before and after `--`.
 fn split(command: &[String]) -> (Vec<String>, &[String]) {
     match command.iter().position(|word| word == "--") {
         Some(at) => (command[..at].to_vec(), &command[at + 1..]),
@@ -75,14 +113,14 @@ fn split(command: &[String]) -> (Vec<String>, &[String]) {
     }
 }
 
-fn refuse_what_runs_nothing(words: &[String]) -> Result<(), CannotList> {
+fn refuse_what_runs_nothing(words: &[String]) -> Result<(), ListError> {
     for word in words {
         let name = word.split('=').next().unwrap_or(word);
         match name {
-            "--no-run" | "--help" | "-h" => return Err(CannotList::usage(format!("{name} of cargo runs no tests"))),
-            "--doc" => return Err(CannotList::usage("unflake does not run doctests; `cargo test --doc` does")),
+            "--no-run" | "--help" | "-h" => return Err(ListError::usage(format!("{name} of cargo runs no tests"))),
+            "--doc" => return Err(ListError::usage("unflake does not run doctests; `cargo test --doc` does")),
             "--message-format" => {
-                return Err(CannotList::usage("--message-format of cargo is needed by unflake itself; leave it out"));
+                return Err(ListError::usage("--message-format of cargo is needed by unflake itself; leave it out"));
             }
             _ => {}
         }
@@ -90,34 +128,34 @@ fn refuse_what_runs_nothing(words: &[String]) -> Result<(), CannotList> {
     Ok(())
 }
 
-/// Has cargo build everything and hand it over. What it says of it, as JSON, a message a line.
+/// Runs cargo, which builds everything and passes on its programs. Returns its JSON messages, one a
+/// line.
 fn build(
     before: &[String],
     after: &[String],
-    desk: &Desk,
+    handoff: &HandoffSocket,
     variables: &[(&str, OsString)],
-    workshop: &Workshop<'_>,
-) -> Result<String, CannotList> {
+    context: &ListContext<'_>,
+) -> Result<String, ListError> {
     let at = 1 + before[1..].iter().position(|word| !word.starts_with('+')).unwrap_or(0);
     let mut command = Command::new(&before[0]);
     command.args(&before[1..=at]);
     command.args(["--message-format=json-render-diagnostics", "--no-fail-fast"]);
-    command.args(desk.options(before));
+    command.args(handoff.options(before));
     let has = |name: &str| before.iter().any(|word| word == name);
     command.args(before[at + 1..].iter().filter(|word| *word != "--no-fail-fast"));
     if !after.is_empty() {
         command.arg("--").args(after);
     }
-    desk.prepare(&mut command, workshop);
+    handoff.prepare(&mut command, context);
     command.envs(variables.iter().map(|(name, value)| (name, value)));
-    let cannot = |error: std::io::Error| CannotList::usage(format!("`{}` cannot be started: {error}", before[0]));
-    let output = captured_command::of(&mut command).map_err(cannot)?;
+    let output = captured_command::of(&mut command).map_err(|error| ListError::cannot_start(&before[0], &error))?;
     if !output.status.success() {
-        let mut said = Capture::new(COMPILER_WORDS);
-        said.add(&output.stderr);
+        let mut stderr = BoundedText::new(COMPILER_WORDS);
+        stderr.add(&output.stderr);
         let what =
             if has("--quiet") || has("-q") { "cargo could not build the tests" } else { "the tests do not build" };
-        return Err(CannotList::collection(format!("{what}:\n{}", said.text().trim())));
+        return Err(ListError::collection(format!("{what}:\n{}", stderr.text().trim())));
     }
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
@@ -135,7 +173,7 @@ pub(crate) fn values_of(words: &[String], option: &str) -> Vec<String> {
     values
 }
 
-/// The part of cargo's message about something it built that is of use here.
+/// The used part of cargo's message about an artifact.
 #[derive(Deserialize)]
 struct Artifact {
     executable: PathBuf,
@@ -151,50 +189,42 @@ struct Target {
 
 /// Adds the tests of one program.
 fn add(
-    asked: Asked,
+    listed_programs: ListedProgram,
     artifacts: &[Artifact],
     cargo: &[String],
-    workshop: &Workshop<'_>,
+    context: &ListContext<'_>,
     suite: &mut Suite,
-) -> Result<(), CannotList> {
-    let Asked { handed, binary, listed } = asked;
-    let package = handed.variables.get("CARGO_PKG_NAME").cloned().unwrap_or_default();
+) -> Result<(), ListError> {
+    let ListedProgram { invocation, binary, listed } = listed_programs;
+    let package = invocation.variables.get("CARGO_PKG_NAME").cloned().unwrap_or_default();
     let target = artifacts.iter().find(|artifact| artifact.executable == binary.path).map(|artifact| &artifact.target);
     let (name, selecting) = match target {
         Some(target) => named(&package, target),
         None => (package.clone(), Vec::new()),
     };
-    let file = target.map(|target| relative(&target.src_path, &workshop.here));
+    let file = target.map(|target| relative(&target.src_path, &context.here));
     let mut whole = without_choice(cargo, true);
     whole.extend(["-p".to_owned(), package]);
     whole.extend(selecting);
     let Some(listed) = listed else {
         suite.notes.push(format!("{name} has a test harness of its own: it is run as one test"));
-        suite.cases.push(Case {
-            id: name.clone(),
-            name,
-            program: Arc::new(WholeProgram { binary: Arc::new(binary), arguments: handed.arguments().to_vec() }),
-            crowd: None,
-            file,
-            line: None,
-            command: whole,
-            skipped: None,
-        });
+        let program = Arc::new(WholeProgram { binary: Arc::new(binary), arguments: invocation.arguments().to_vec() });
+        suite.tests.push(TestCase { file, ..TestCase::new(name.clone(), name, program, whole) });
         return Ok(());
     };
-    let (wishes, listing) = listed?;
-    let threads = wishes.threads.or_else(|| env::var("RUST_TEST_THREADS").ok().and_then(|text| text.parse().ok()));
+    let (parse_args, listing) = listed?;
+    let threads = parse_args.threads.or_else(|| env::var("RUST_TEST_THREADS").ok().and_then(|text| text.parse().ok()));
     suite.at_once = threads.or(suite.at_once);
     let plain = |test: &str| {
         let mut words = whole.clone();
         words.extend(["--", "--exact", test].map(str::to_owned));
         words
     };
-    suite.cases.extend(libtest::cases(binary, &wishes, &name, file.as_deref(), true, listing, &plain));
+    suite.tests.extend(libtest::tests(binary, &parse_args, &name, file.as_deref(), true, listing, &plain));
     Ok(())
 }
 
-/// The name of a target, and the options of cargo that choose it.
+/// The name of a target, and the options of cargo that select it.
 fn named(package: &str, target: &Target) -> (String, Vec<String>) {
     let options = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
     let name = &target.name;
@@ -207,8 +237,8 @@ fn named(package: &str, target: &Target) -> (String, Vec<String>) {
     }
 }
 
-/// The user's words without those that choose packages, targets and tests. The first that is no option is a subcommand,
-/// if there is one.
+/// The user's words without those that select packages, targets and tests. `subcommand`: the first
+/// word that is not an option is cargo's subcommand.
 pub(crate) fn without_choice(cargo: &[String], subcommand: bool) -> Vec<String> {
     const CHOOSE: [&str; 8] =
         ["--workspace", "--all", "--all-targets", "--lib", "--bins", "--tests", "--examples", "--benches"];

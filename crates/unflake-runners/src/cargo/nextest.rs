@@ -1,4 +1,5 @@
-//! `cargo nextest run`: nextest builds, lists and chooses; each test is then a process of ours, as it would be one of its.
+//! `cargo nextest run`: nextest builds, lists and selects; the driver starts one process for each
+//! test, as nextest does.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -7,17 +8,20 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 
-use crate::cargo::cargo_test;
-use crate::cargo::handoff_socket::{Desk, Handed};
-use crate::cargo::libtest::{Binary, Harness, OneTest};
-use crate::driver::orders::Workshop;
-use crate::driver::suite::{CannotList, Case, Suite};
-use crate::process::bounded_text::Capture;
+use crate::cargo::handoff_socket::{HandoffSocket, Invocation};
+use crate::cargo::libtest::{Harness, OneTest, TestBinary};
+use crate::cargo::{self, cargo_test, traced_build};
+use crate::driver::list_context::ListContext;
+use crate::driver::suite::{ListError, Suite, TestCase};
+use crate::process::bounded_text::BoundedText;
 use crate::process::captured_command;
+use crate::process::files::program_name;
+use crate::process::spec::EnvChanges;
+use crate::runner::{AgentEntry, Driver, Profile, Runner, Texts};
 
 const SAID: usize = 64 << 10;
 
-/// Options that are about running and not about choosing, with whether a value follows.
+/// Options about running and not about selecting, with whether a value follows.
 const ABOUT_RUNNING: [(&str, bool); 26] = [
     ("-j", true),
     ("--test-threads", true),
@@ -49,24 +53,24 @@ const ABOUT_RUNNING: [(&str, bool); 26] = [
 
 #[derive(Deserialize)]
 #[serde(rename_all = "kebab-case")]
-struct Listing {
-    rust_suites: BTreeMap<String, RustSuite>,
+struct NextestListing {
+    rust_suites: BTreeMap<String, NextestBinary>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "kebab-case")]
-struct RustSuite {
+struct NextestBinary {
     package_name: String,
     binary_id: String,
     binary_path: PathBuf,
     cwd: PathBuf,
     #[serde(default)]
-    testcases: BTreeMap<String, TestCase>,
+    testcases: BTreeMap<String, NextestTest>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "kebab-case")]
-struct TestCase {
+struct NextestTest {
     #[serde(default)]
     ignored: bool,
     filter_match: FilterMatch,
@@ -78,38 +82,59 @@ struct FilterMatch {
     reason: Option<String>,
 }
 
-pub(crate) fn list(command: &[String], workshop: &Workshop<'_>) -> Result<Suite, CannotList> {
-    let wanted = Wanted::read(command)?;
-    let desk = Desk::open(workshop)?;
-    let mut nextest = Command::new(&command[0]);
-    nextest.args(&wanted.before).args(["nextest", "list", "--message-format", "json"]);
-    nextest.args(desk.options(command)).args(&wanted.choosing);
-    desk.prepare(&mut nextest, workshop);
-    if let Some(tracing) = workshop.tracing {
-        nextest.envs(tracing.of_cargo(command)?);
+pub(crate) struct Nextest;
+
+static PROFILE: Profile = Profile {
+    name: "cargo nextest",
+    texts: Texts { starts_by: Some("`cargo nextest run`"), ..Texts::NONE },
+    ..cargo::PROFILE
+};
+
+impl Runner for Nextest {
+    fn profile(&self) -> &'static Profile {
+        &PROFILE
     }
-    let cannot = |error: std::io::Error| CannotList::usage(format!("`{}` cannot be started: {error}", command[0]));
-    let variables_of = |handed: Handed| (handed.path(), handed.differing(workshop));
-    let (output, handed) = desk.serve(|| captured_command::of(&mut nextest).map_err(cannot), variables_of)?;
+
+    fn entry(&self) -> AgentEntry {
+        AgentEntry::Driven(Driver { list })
+    }
+
+    fn recognizes(&self, command: &[String]) -> bool {
+        program_name(command) == Some("cargo") && cargo_test::subcommand(command) == Some("nextest")
+    }
+}
+
+fn list(context: &ListContext<'_>) -> Result<Suite, ListError> {
+    let command = context.command;
+    let args = NextestArgs::read(command)?;
+    let handoff = HandoffSocket::open(context)?;
+    let mut nextest = Command::new(&command[0]);
+    nextest.args(&args.before).args(["nextest", "list", "--message-format", "json"]);
+    nextest.args(handoff.options(command)).args(&args.choosing);
+    handoff.prepare(&mut nextest, context);
+    nextest.envs(traced_build::variables(context)?);
+    let cannot = |error: std::io::Error| ListError::cannot_start(&command[0], &error);
+    let variables_of = |invocation: Invocation| (invocation.path(), invocation.differing(context));
+    let (output, invocation) = handoff.serve(|| captured_command::of(&mut nextest).map_err(cannot), variables_of)?;
     let output = output?;
     if !output.status.success() {
-        let mut said = Capture::new(SAID);
-        said.add(&output.stderr);
-        let text = said.text();
+        let mut stderr = BoundedText::new(SAID);
+        stderr.add(&output.stderr);
+        let text = stderr.text();
         if text.contains("no such command") {
             let what = "cargo-nextest is not installed: `cargo install cargo-nextest --locked` installs it";
-            return Err(CannotList::usage(what));
+            return Err(ListError::usage(what));
         }
-        return Err(CannotList::collection(format!("nextest cannot list the tests:\n{}", text.trim())));
+        return Err(ListError::collection(format!("nextest cannot list the tests:\n{}", text.trim())));
     }
-    let listing: Listing = serde_json::from_slice(&output.stdout)
-        .map_err(|error| CannotList::usage(format!("what nextest lists is not understood: {error}")))?;
-    let handed = handed.into_iter().collect();
-    let mut suite = Suite { root: workshop.here.clone(), at_once: wanted.threads, ..Suite::default() };
-    for rust_suite in listing.rust_suites.into_values() {
-        add(rust_suite, &handed, &wanted, &mut suite);
+    let listing: NextestListing = serde_json::from_slice(&output.stdout)
+        .map_err(|error| ListError::usage(format!("what nextest lists is not understood: {error}")))?;
+    let invocation = invocation.into_iter().collect();
+    let mut suite = Suite { root: context.here.clone(), at_once: args.threads, ..Suite::default() };
+    for listed_binary in listing.rust_suites.into_values() {
+        add(listed_binary, &invocation, &args, &mut suite);
     }
-    if workshop.here.join(".config/nextest.toml").is_file() {
+    if context.here.join(".config/nextest.toml").is_file() {
         let note = "of .config/nextest.toml only what chooses tests is used: no retries, time-outs, groups or scripts";
         suite.notes.push(note.to_owned());
     }
@@ -117,13 +142,13 @@ pub(crate) fn list(command: &[String], workshop: &Workshop<'_>) -> Result<Suite,
 }
 
 fn add(
-    rust_suite: RustSuite,
-    handed: &BTreeMap<PathBuf, BTreeMap<String, Option<String>>>,
-    wanted: &Wanted,
+    listed_binary: NextestBinary,
+    invocation: &BTreeMap<PathBuf, EnvChanges>,
+    args: &NextestArgs,
     suite: &mut Suite,
 ) {
-    let RustSuite { package_name, binary_id, binary_path, cwd, testcases } = rust_suite;
-    let mut variables = handed.get(&binary_path).cloned().unwrap_or_default();
+    let NextestBinary { package_name, binary_id, binary_path, cwd, testcases } = listed_binary;
+    let mut variables = invocation.get(&binary_path).cloned().unwrap_or_default();
     for (name, value) in [
         ("NEXTEST", "1"),
         ("NEXTEST_EXECUTION_MODE", "process-per-test"),
@@ -133,7 +158,7 @@ fn add(
         variables.insert(name.to_owned(), Some(value.to_owned()));
     }
     let harness = Harness::of(&binary_path);
-    let binary = Arc::new(Binary { path: binary_path, harness, directory: Some(cwd), variables });
+    let binary = Arc::new(TestBinary { path: binary_path, harness, directory: Some(cwd), variables });
     for (name, test) in testcases {
         let matches = test.filter_match.status == "matches";
         let is_ignored = test.filter_match.reason.as_deref() == Some("ignored");
@@ -141,42 +166,36 @@ fn add(
             suite.deselected += 1;
             continue;
         }
-        let mut command = wanted.plain.clone();
+        let mut command = args.plain.clone();
         command.extend(["-E".to_owned(), format!("binary_id(={binary_id}) & test(={name})")]);
         if test.ignored && !command.iter().any(|word| word.starts_with("--run-ignored")) {
             command.extend(["--run-ignored", "all"].map(str::to_owned));
         }
-        suite.cases.push(Case {
-            id: format!("{binary_id} {name}"),
-            program: Arc::new(OneTest { binary: binary.clone(), ignored: test.ignored }),
-            crowd: None,
-            file: None,
-            line: None,
-            command,
-            skipped: (!matches).then(|| "ignored".to_owned()),
-            name,
-        });
+        let program = Arc::new(OneTest { binary: binary.clone(), ignored: test.ignored });
+        let skipped = (!matches).then(|| "ignored".to_owned());
+        let id = format!("{binary_id} {name}");
+        suite.tests.push(TestCase { skipped, ..TestCase::new(id, name, program, command) });
     }
 }
 
-/// What the user's command asks for.
+/// The parsed command.
 #[derive(Debug, PartialEq)]
-struct Wanted {
-    /// Words of cargo before its subcommand, such as a toolchain.
+struct NextestArgs {
+    /// Words before the subcommand, such as a toolchain.
     before: Vec<String>,
     choosing: Vec<String>,
     threads: Option<u32>,
-    /// The beginning of a command for one test.
+    /// The beginning of the command for one test.
     plain: Vec<String>,
 }
 
-impl Wanted {
-    fn read(command: &[String]) -> Result<Self, CannotList> {
+impl NextestArgs {
+    fn read(command: &[String]) -> Result<Self, ListError> {
         let at = command.iter().position(|word| word == "nextest").unwrap_or(1);
         let before = command[1..at].to_vec();
         match command.get(at + 1).map(String::as_str) {
             Some("run" | "r") => {}
-            _ => return Err(CannotList::usage("unflake runs tests: `unflake run -- cargo nextest run`")),
+            _ => return Err(ListError::usage("unflake runs tests: `unflake run -- cargo nextest run`")),
         }
         let mut choosing = Vec::new();
         let mut threads = None;
@@ -188,7 +207,7 @@ impl Wanted {
                 continue;
             };
             if name == "--no-run" {
-                return Err(CannotList::usage("--no-run of nextest runs no tests"));
+                return Err(ListError::usage("--no-run of nextest runs no tests"));
             }
             let value = value.map(str::to_owned).or_else(|| takes_value.then(|| rest.next().cloned()).flatten());
             if matches!(name, "-j" | "--test-threads") {
@@ -215,14 +234,14 @@ mod tests {
         let command = words(
             "cargo +nightly nextest run --release -j 4 -E test(x) --retries=2 --run-ignored all parse -- --skip slow",
         );
-        let wanted = Wanted::read(&command).ok().unwrap();
-        let expected = Wanted {
+        let args = NextestArgs::read(&command).ok().unwrap();
+        let expected = NextestArgs {
             before: words("+nightly"),
             choosing: words("--release -E test(x) --run-ignored all parse -- --skip slow"),
             threads: Some(4),
             plain: words("cargo +nightly nextest run --release --run-ignored all"),
         };
-        assert_eq!(wanted, expected);
-        assert!(Wanted::read(&words("cargo nextest list")).is_err());
+        assert_eq!(args, expected);
+        assert!(NextestArgs::read(&words("cargo nextest list")).is_err());
     }
 }

@@ -1,12 +1,12 @@
-//! What a panicking Rust test says of itself on standard error.
+//! The output of a panicking Rust test.
 
-use unflake_protocol::{Failed, Phase};
+use unflake_protocol::{Failure, Phase};
 
-use crate::driver::suite::failed;
+use crate::driver::test_result::failed;
 
-/// The failure that the text tells of: the panic of the test's own thread, else the last panic, else an error that the
-/// test returned.
-pub(crate) fn failure(test: &str, stdout: &str, stderr: &str) -> Failed {
+/// The failure in the output: the panic of the test's own thread, else the last panic, else an
+/// error that the test returned.
+pub(crate) fn failure(test: &str, stdout: &str, stderr: &str) -> Failure {
     let mut failure = match panic_of(test, stderr) {
         Some(panic) => panic,
         None => match stderr.lines().find_map(|line| line.strip_prefix("Error: ")) {
@@ -14,7 +14,7 @@ pub(crate) fn failure(test: &str, stdout: &str, stderr: &str) -> Failed {
             None => failed("Failed", ""),
         },
     };
-    // The harness itself has a word where a panic was expected.
+    // The harness prints a note where it expected a panic.
     let expected =
         |line: &&str| line.starts_with("note: test did not panic") || line.starts_with("note: panic did not");
     if let Some(note) = stdout.lines().find(expected) {
@@ -33,7 +33,7 @@ pub(crate) fn failure(test: &str, stdout: &str, stderr: &str) -> Failed {
     failure
 }
 
-/// What was printed besides panics and what the harness says of them.
+/// The output without panics and the harness's notes on them.
 pub(crate) fn without_panics(stderr: &str) -> String {
     let mut kept = String::new();
     let (mut in_panic, mut in_note) = (false, false);
@@ -55,7 +55,7 @@ pub(crate) fn without_panics(stderr: &str) -> String {
     kept
 }
 
-fn panic_of(test: &str, stderr: &str) -> Option<Failed> {
+fn panic_of(test: &str, stderr: &str) -> Option<Failure> {
     let lines: Vec<&str> = stderr.lines().collect();
     let panics = || lines.iter().enumerate().filter(|(_, line)| heading(line).is_some());
     let own = panics().find(|(_, line)| heading(line).is_some_and(|(thread, _)| thread == test));
@@ -66,7 +66,7 @@ fn panic_of(test: &str, stderr: &str) -> Option<Failed> {
     let is_end = |line: &&str| *line != "stack backtrace:" && !line.starts_with("note: run with `RUST_BACKTRACE");
     let is_message = |line: &&str| is_end(line) && heading(line).is_none();
     let message: Vec<&str> = lines[at + 1..].iter().copied().take_while(is_message).collect();
-    Some(Failed {
+    Some(Failure {
         phase: Phase::Call,
         kind: "panic".to_owned(),
         message: message.join("\n").trim().to_owned(),
@@ -76,7 +76,8 @@ fn panic_of(test: &str, stderr: &str) -> Option<Failed> {
     })
 }
 
-/// `thread 'name' (4711) panicked at src/lib.rs:5:53:` → the thread and the place. The number is there since Rust 1.91.
+/// `thread 'name' (4711) panicked at src/lib.rs:5:53:` → the thread and the place. The number is
+/// there since Rust 1.91.
 fn heading(line: &str) -> Option<(&str, &str)> {
     let rest = line.strip_prefix("thread '")?;
     let (thread, rest) = rest.split_once('\'')?;

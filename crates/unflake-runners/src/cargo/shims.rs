@@ -1,4 +1,4 @@
-//! unflake in place of a program that cargo starts: of a test program, of rustdoc, of rustc.
+//! unflake in place of a program that cargo starts: a test program or rustdoc.
 
 use std::env;
 use std::ffi::OsStr;
@@ -9,9 +9,9 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
-/// Names the socket of the desk. Where it is set, unflake was started by cargo.
+/// The path of the handoff socket. It is set where cargo starts unflake.
 pub(crate) const HAND_OVER: &str = "UNFLAKE_HAND_OVER";
-/// The value that RUSTDOC had.
+/// The value of RUSTDOC before unflake changed it.
 pub(crate) const RUSTDOC: &str = "UNFLAKE_RUSTDOC";
 /// The word before those of a test program.
 pub(crate) const WORD: &str = "hand-over";
@@ -20,28 +20,26 @@ pub(crate) fn myself() -> PathBuf {
     env::current_exe().unwrap_or("unflake".into())
 }
 
-/// Main of a process that cargo has started in place of another. None: it was somebody else.
-pub fn hand_over() -> Option<ExitCode> {
-    if let Some(code) = in_place_of_rustc() {
-        return Some(code);
-    }
-    let desk = PathBuf::from(env::var_os(HAND_OVER)?);
+/// The main function of a process that cargo started in place of another. None: this process is
+/// none.
+pub(super) fn hand_over() -> Option<ExitCode> {
+    let socket = PathBuf::from(env::var_os(HAND_OVER)?);
     let words: Vec<_> = env::args_os().skip(1).collect();
     let is_there = |word: &str| words.iter().any(|one| one == word);
     if words.len() > 1 && words[0] == WORD {
-        if say(&desk, words[1..].iter().map(|word| word.as_os_str())).is_err() {
+        if send(&socket, words[1..].iter().map(|word| word.as_os_str())).is_err() {
             return Some(ExitCode::FAILURE);
         }
         if !is_there("--list") {
             return Some(ExitCode::SUCCESS);
         }
-        // Not instead of a run, but to be asked for its tests.
+        // cargo wants the list of tests, so the program has to run after all.
         let error = Command::new(&words[1]).args(&words[2..]).env_remove(HAND_OVER).exec();
         eprintln!("{} cannot be started: {error}", words[1].display());
         return Some(ExitCode::FAILURE);
     }
     if is_there("--test") {
-        return Some(if say(&desk, [].into_iter()).is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE });
+        return Some(if send(&socket, [].into_iter()).is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE });
     }
     let rustdoc = env::var_os(RUSTDOC).filter(|path| !path.is_empty()).unwrap_or("rustdoc".into());
     let error = Command::new(rustdoc).args(words).exec();
@@ -49,32 +47,15 @@ pub fn hand_over() -> Option<ExitCode> {
     Some(ExitCode::FAILURE)
 }
 
-/// The same that `hand-over/main.rs` says.
-fn say<'a>(desk: &Path, words: impl ExactSizeIterator<Item = &'a OsStr>) -> std::io::Result<()> {
-    let mut said = (words.len() as u64).to_ne_bytes().to_vec();
+/// Sends what `hand-over/main.rs` sends.
+fn send<'a>(socket: &Path, words: impl ExactSizeIterator<Item = &'a OsStr>) -> std::io::Result<()> {
+    let mut message = (words.len() as u64).to_ne_bytes().to_vec();
     let mut add = |texts: &[&OsStr]| {
-        texts.iter().for_each(|text| said.extend(text.as_bytes()));
-        said.push(0);
+        texts.iter().for_each(|text| message.extend(text.as_bytes()));
+        message.push(0);
     };
     add(&[env::current_dir()?.as_os_str()]);
     words.for_each(|word| add(&[word]));
     env::vars_os().for_each(|(name, value)| add(&[&name, OsStr::new("="), &value]));
-    UnixStream::connect(desk)?.write_all(&said)
-}
-
-/// In a build that can be traced, cargo starts us with the path of rustc and its arguments.
-fn in_place_of_rustc() -> Option<ExitCode> {
-    use unflake_observe::trace::variables::{RUSTC, RUSTC_INNER};
-    let runtime = PathBuf::from(env::var_os(RUSTC)?);
-    let myself = env::args_os().next()?;
-    if !Path::new(&myself).ends_with("unflake-rustc") {
-        return None;
-    }
-    let inner = env::var_os(RUSTC_INNER);
-    let why = match unflake_observe::trace::rustc_wrapper(env::args_os().skip(1), &runtime, inner.as_deref()) {
-        Ok(mut rustc) => rustc.exec().to_string(),
-        Err(error) => error.to_string(),
-    };
-    eprintln!("rustc cannot be started: {why}");
-    Some(ExitCode::FAILURE)
+    UnixStream::connect(socket)?.write_all(&message)
 }

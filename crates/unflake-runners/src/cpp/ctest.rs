@@ -1,7 +1,7 @@
-//! CTest: a list of commands, each a test. Those that need what only CTest can give them are run through it.
+//! CTest: a list of commands, each one test. A test that needs a feature of CTest itself runs
+//! through it.
 
-use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,18 +9,22 @@ use std::time::Duration;
 use regex_lite::Regex;
 use serde::Deserialize;
 use serde_json::Value;
-use unflake_protocol::{Failed, Outcome};
+use unflake_protocol::{Failure, Outcome};
 
-use crate::cargo::libtest;
-use crate::cpp::gtest_output;
-use crate::driver::orders::Workshop;
-use crate::driver::suite::{self, Alone, CannotList, Case, End, How, Judged, Listener, Program, Start, Suite, failed};
+use crate::cpp::{self, gtest_output};
+use crate::driver::list_context::ListContext;
+use crate::driver::program::{OutputListener, Program, SingleTestListener};
+use crate::driver::suite::{ListError, Suite, TestCase};
+use crate::driver::test_result::{TestResult, failed};
+use crate::process::files::program_name;
 use crate::process::sanitizers;
+use crate::process::spec::{EnvChanges, ExitKind, ProcessEnd, ProcessSpec, apply_env};
+use crate::runner::{AgentEntry, Capabilities, DefaultCommand, Driver, Profile, Runner, Texts};
 
-/// Properties that change nothing in how a test runs by itself.
+/// Properties that do not change how a test runs alone.
 const HARMLESS: [&str; 7] =
     ["LABELS", "COST", "MEASUREMENT", "PROCESSORS", "PROCESSOR_AFFINITY", "_BACKTRACE_TRIPLES", "DEPENDS"];
-/// Options of CTest about which tests run next to each other, how often, and what is printed.
+/// Options about parallelism, repetition and output, with whether a value follows.
 const ABOUT_RUNNING: [(&str, bool); 18] = [
     ("-V", false),
     ("--verbose", false),
@@ -43,12 +47,12 @@ const ABOUT_RUNNING: [(&str, bool); 18] = [
 ];
 
 #[derive(Deserialize)]
-struct Listing {
-    tests: Vec<Listed>,
+struct CtestListing {
+    tests: Vec<CtestTest>,
 }
 
 #[derive(Deserialize)]
-struct Listed {
+struct CtestTest {
     name: String,
     #[serde(default)]
     command: Vec<String>,
@@ -62,22 +66,53 @@ struct Property {
     value: Value,
 }
 
-pub(crate) fn list(command: &[String], workshop: &Workshop<'_>) -> Result<Suite, CannotList> {
-    let (choosing, mut at_once) = wishes(&command[1..]);
+pub(crate) struct Ctest;
+
+static PROFILE: Profile = Profile {
+    name: "CTest",
+    // A test may be any command, so nothing is known of the programs.
+    capabilities: Capabilities { fork: true, ..Capabilities::NONE },
+    texts: Texts { example: Some("ctest"), starts_by: Some("`ctest`"), ..Texts::NONE },
+    ..cpp::PROFILE
+};
+
+impl Runner for Ctest {
+    fn profile(&self) -> &'static Profile {
+        &PROFILE
+    }
+
+    fn entry(&self) -> AgentEntry {
+        AgentEntry::Driven(Driver { list })
+    }
+
+    fn recognizes(&self, command: &[String]) -> bool {
+        matches!(program_name(command), Some("ctest" | "ctest3"))
+    }
+
+    fn default_command(&self, project: &Path) -> Option<DefaultCommand> {
+        let words = ["ctest", "--test-dir", "build"];
+        let is_ours = project.join("build/CTestTestfile.cmake").is_file();
+        is_ours.then(|| DefaultCommand::new(&words, "there are tests for CTest in build")).flatten()
+    }
+}
+
+fn list(context: &ListContext<'_>) -> Result<Suite, ListError> {
+    let command = context.command;
+    let (choosing, mut at_once) = parse_args(&command[1..]);
     let parallel = std::env::var("CTEST_PARALLEL_LEVEL").ok().and_then(|number| number.parse().ok());
     let mut ctest = Command::new(&command[0]);
     ctest.arg("--show-only=json-v1").args(&choosing).stdin(Stdio::null());
-    suite::set(&mut ctest, workshop.world);
+    apply_env(&mut ctest, context.env_changes);
     let output = ctest.output();
-    let output = output.map_err(|error| CannotList::usage(format!("`{}` cannot be started: {error}", command[0])))?;
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    let output = output.map_err(|error| ListError::cannot_start(&command[0], &error))?;
     if !output.status.success() {
-        return Err(CannotList::usage(format!("ctest does not list its tests:\n{}", said.trim())));
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        return Err(ListError::usage(format!("ctest does not list its tests:\n{}", stderr.trim())));
     }
-    let listing: Listing = serde_json::from_slice(&output.stdout).map_err(|error| {
-        CannotList::usage(format!("what ctest lists is not understood ({error}); unflake needs CTest 3.14 or later"))
+    let listing: CtestListing = serde_json::from_slice(&output.stdout).map_err(|error| {
+        ListError::usage(format!("what ctest lists is not understood ({error}); unflake needs CTest 3.14 or later"))
     })?;
-    let mut suite = Suite { root: workshop.here.clone(), ..Suite::default() };
+    let mut suite = Suite { root: context.here.clone(), ..Suite::default() };
     let mut alone_wanted = false;
     for listed in listing.tests {
         let serial =
@@ -88,19 +123,10 @@ pub(crate) fn list(command: &[String], workshop: &Workshop<'_>) -> Result<Suite,
         plain.extend(directory_words(&choosing));
         plain.extend(["--output-on-failure".to_owned(), "-R".to_owned(), format!("^{}$", escaped(&name))]);
         let skipped = listed.flag("DISABLED").then(|| "disabled".to_owned());
-        let program = Arc::new(Test::of(listed, &plain));
-        suite.cases.push(Case {
-            id: name.clone(),
-            name,
-            program,
-            crowd: None,
-            file: None,
-            line: None,
-            command: plain,
-            skipped,
-        });
+        let program = Arc::new(CtestProgram::of(listed, &plain));
+        suite.tests.push(TestCase { skipped, ..TestCase::new(name.clone(), name, program, plain) });
     }
-    // CTest runs one test at a time unless it is told otherwise, and its users rely on it.
+    // CTest runs one test at a time by default, and its users rely on that.
     at_once = at_once.or(parallel).or(Some(1));
     if alone_wanted && at_once != Some(1) {
         at_once = Some(1);
@@ -110,8 +136,8 @@ pub(crate) fn list(command: &[String], workshop: &Workshop<'_>) -> Result<Suite,
     Ok(suite)
 }
 
-/// The words that choose tests, and how many may run at once.
-fn wishes(words: &[String]) -> (Vec<String>, Option<u32>) {
+/// The words that select tests, and how many tests may run at once.
+fn parse_args(words: &[String]) -> (Vec<String>, Option<u32>) {
     let mut choosing = Vec::new();
     let mut at_once = None;
     let mut rest = words.iter().peekable();
@@ -155,7 +181,7 @@ fn escaped(name: &str) -> String {
     name.chars().flat_map(|one| special(one).then_some('\\').into_iter().chain([one])).collect()
 }
 
-impl Listed {
+impl CtestTest {
     fn property(&self, name: &str) -> Option<&Value> {
         self.properties.iter().find(|one| one.name == name).map(|one| &one.value)
     }
@@ -173,15 +199,15 @@ impl Listed {
     }
 }
 
-/// One test of CTest.
-struct Test {
-    start: Start,
-    rules: Option<Arc<Rules>>,
+/// The command of one test.
+struct CtestProgram {
+    start: ProcessSpec,
+    rules: Option<Arc<PassRules>>,
 }
 
-/// How CTest reads the end of a test that we start ourselves.
+/// How CTest decides the result of a test that the driver starts directly.
 #[derive(Default)]
-struct Rules {
+struct PassRules {
     will_fail: bool,
     skip_code: Option<i32>,
     skip: Vec<Regex>,
@@ -189,23 +215,24 @@ struct Rules {
     fail: Vec<Regex>,
 }
 
-impl Test {
-    fn of(listed: Listed, through_ctest: &[String]) -> Self {
+impl CtestProgram {
+    fn of(listed: CtestTest, through_ctest: &[String]) -> Self {
         match Self::direct(&listed) {
             Some(direct) => direct,
-            None => {
-                Self { start: Start { words: through_ctest.to_vec(), merged: true, ..Start::default() }, rules: None }
-            }
+            None => Self {
+                start: ProcessSpec { words: through_ctest.to_vec(), merged: true, ..ProcessSpec::default() },
+                rules: None,
+            },
         }
     }
 
-    /// None where a property asks for something that CTest itself has to see to.
-    fn direct(listed: &Listed) -> Option<Self> {
+    /// None where a property needs CTest itself.
+    fn direct(listed: &CtestTest) -> Option<Self> {
         if listed.command.is_empty() {
             return None;
         }
-        let mut rules = Rules::default();
-        let mut start = Start { words: listed.command.clone(), merged: true, ..Start::default() };
+        let mut rules = PassRules::default();
+        let mut start = ProcessSpec { words: listed.command.clone(), merged: true, ..ProcessSpec::default() };
         let patterns = |name: &str| listed.texts(name).iter().map(|text| Regex::new(text).ok()).collect::<Option<_>>();
         for property in &listed.properties {
             match property.name.as_str() {
@@ -226,48 +253,48 @@ impl Test {
     }
 }
 
-fn variables(assignments: &[String]) -> BTreeMap<String, Option<String>> {
+fn variables(assignments: &[String]) -> EnvChanges {
     let split = |text: &String| text.split_once('=').map(|(name, value)| (name.to_owned(), Some(value.to_owned())));
     assignments.iter().filter_map(split).collect()
 }
 
-impl Program for Test {
-    fn start(&self, _cases: &[&Case], _jobs: u32) -> Result<Start, String> {
+impl Program for CtestProgram {
+    fn start(&self, _cases: &[&TestCase], _jobs: u32) -> Result<ProcessSpec, String> {
         Ok(self.start.clone())
     }
 
-    fn listener(&self, _cases: &[&Case]) -> Box<dyn Listener> {
+    fn listener(&self, _cases: &[&TestCase]) -> Box<dyn OutputListener> {
         let rules = self.rules.clone();
-        Box::new(Alone::new(move |end: &End| match &rules {
+        Box::new(SingleTestListener::new(move |end: &ProcessEnd| match &rules {
             Some(rules) => rules.judge(end),
             None => through_ctest(end),
         }))
     }
 }
 
-impl Rules {
-    fn judge(&self, end: &End) -> Judged {
-        let said = &end.stdout;
-        let skips =
-            matching(&self.skip, said).is_some() || self.skip_code.is_some_and(|code| end.how == How::Exit(code));
+impl PassRules {
+    fn judge(&self, end: &ProcessEnd) -> TestResult {
+        let output = &end.stdout;
+        let skips = matching(&self.skip, output).is_some()
+            || self.skip_code.is_some_and(|code| end.exit == ExitKind::Exit(code));
         if skips {
-            return Judged::new(Outcome::Skipped, end.seconds).failed(failed("Skipped", "skipped"));
+            return TestResult::new(Outcome::Skipped, end.seconds).failed(failed("Skipped", "skipped"));
         }
-        let crashed = matches!(end.how, How::Signal(_)) || sanitizers::report(said).is_some();
-        let found_bad = matching(&self.fail, said);
+        let crashed = matches!(end.exit, ExitKind::Signal(_)) || sanitizers::report(output).is_some();
+        let found_bad = matching(&self.fail, output);
         let good = match (&self.pass[..], found_bad) {
             (_, Some(_)) => false,
-            ([], None) => end.how == How::Exit(0),
-            (pass, None) => matching(pass, said).is_some(),
+            ([], None) => end.exit == ExitKind::Exit(0),
+            (pass, None) => matching(pass, output).is_some(),
         };
-        // CTest turns a failure into a pass, but not a death by a signal.
-        let turned = self.will_fail && !matches!(end.how, How::Signal(_));
+        // WILL_FAIL turns a failure into a pass, but not a death by a signal.
+        let turned = self.will_fail && !matches!(end.exit, ExitKind::Signal(_));
         if good != self.will_fail && (turned || !crashed) {
-            return Judged::new(Outcome::Passed, end.seconds);
+            return TestResult::new(Outcome::Passed, end.seconds);
         }
         if crashed {
-            return Judged::crashed(end.how, end.seconds, sanitizers::report(said), said.trim())
-                .said(said.as_str(), "");
+            return TestResult::crashed(end.exit, end.seconds, sanitizers::report(output), output.trim())
+                .with_output(output.as_str(), "");
         }
         let message = match (found_bad, self.will_fail) {
             (_, true) => Some("it was expected to fail, and did not".to_owned()),
@@ -276,49 +303,49 @@ impl Rules {
             _ => None,
         };
         let failure = match message {
-            Some(message) => Failed { trace: said.trim().to_owned(), ..failed("Failed", &message) },
-            None if said.contains("[ RUN      ]") => {
-                let said = own_part(said);
-                let judged = Judged::new(Outcome::Failed, end.seconds).failed(gtest_output::failure_in(said));
-                return judged.said(gtest_output::before_failure(said), "");
+            Some(message) => Failure { trace: output.trim().to_owned(), ..failed("Failed", &message) },
+            None if output.contains("[ RUN      ]") => {
+                let output = own_part(output);
+                let result = TestResult::new(Outcome::Failed, end.seconds).failed(gtest_output::failure_in(output));
+                return result.with_output(gtest_output::before_failure(output), "");
             }
-            None => return libtest::judge_program(end),
+            None => return TestResult::of_whole_program(end),
         };
-        Judged::new(Outcome::Failed, end.seconds).failed(failure).said(said.as_str(), "")
+        TestResult::new(Outcome::Failed, end.seconds).failed(failure).with_output(output.as_str(), "")
     }
 }
 
-fn matching<'a>(patterns: &'a [Regex], said: &str) -> Option<&'a str> {
-    patterns.iter().find(|pattern| pattern.is_match(said)).map(Regex::as_str)
+fn matching<'a>(patterns: &'a [Regex], output: &str) -> Option<&'a str> {
+    patterns.iter().find(|pattern| pattern.is_match(output)).map(Regex::as_str)
 }
 
-/// What a GoogleTest program printed between the beginning and the end of its one test.
-fn own_part(said: &str) -> &str {
-    let from = said.find("[ RUN      ]").map_or(0, |at| at + said[at..].find('\n').map_or(0, |end| end + 1));
-    let to = said[from..].find("[  FAILED  ]").map_or(said.len(), |at| from + at);
-    &said[from..to]
+/// The output of a GoogleTest program between the start and the end of its one test.
+fn own_part(output: &str) -> &str {
+    let from = output.find("[ RUN      ]").map_or(0, |at| at + output[at..].find('\n').map_or(0, |end| end + 1));
+    let to = output[from..].find("[  FAILED  ]").map_or(output.len(), |at| from + at);
+    &output[from..to]
 }
 
-/// Of a test that CTest has run for us.
-fn through_ctest(end: &End) -> Judged {
-    let said = end.stdout.trim();
-    match end.how {
-        How::Exit(0) if said.contains("***Skipped") => {
-            Judged::new(Outcome::Skipped, end.seconds).failed(failed("Skipped", "skipped"))
+/// The result of a test that CTest ran.
+fn through_ctest(end: &ProcessEnd) -> TestResult {
+    let output = end.stdout.trim();
+    match end.exit {
+        ExitKind::Exit(0) if output.contains("***Skipped") => {
+            TestResult::new(Outcome::Skipped, end.seconds).failed(failed("Skipped", "skipped"))
         }
-        How::Exit(0) if said.contains("tests passed") => Judged::new(Outcome::Passed, end.seconds),
-        How::Exit(0) => {
+        ExitKind::Exit(0) if output.contains("tests passed") => TestResult::new(Outcome::Passed, end.seconds),
+        ExitKind::Exit(0) => {
             let message = "ctest ran no test of this name".to_owned();
-            Judged::crashed(end.how, end.seconds, Some(message), said)
+            TestResult::crashed(end.exit, end.seconds, Some(message), output)
         }
-        how if said.contains("***Exception") => {
-            Judged::crashed(how, end.seconds, sanitizers::report(said), said).said(said, "")
+        exit if output.contains("***Exception") => {
+            TestResult::crashed(exit, end.seconds, sanitizers::report(output), output).with_output(output, "")
         }
         _ => {
-            let missing = said.lines().find(|line| line.starts_with("Unable to find executable"));
+            let missing = output.lines().find(|line| line.starts_with("Unable to find executable"));
             let message = missing.unwrap_or("ctest says that it failed");
-            let failure = Failed { trace: said.to_owned(), ..failed("Failed", message) };
-            Judged::new(Outcome::Failed, end.seconds).failed(failure).said(said, "")
+            let failure = Failure { trace: output.to_owned(), ..failed("Failed", message) };
+            TestResult::new(Outcome::Failed, end.seconds).failed(failure).with_output(output, "")
         }
     }
 }
@@ -327,37 +354,37 @@ fn through_ctest(end: &End) -> Judged {
 mod tests {
     use super::*;
 
-    fn judged(rules: &Rules, how: How, said: &str) -> Outcome {
-        rules.judge(&End { how, stdout: said.to_owned(), stderr: String::new(), seconds: 0.0 }).outcome
+    fn result(rules: &PassRules, exit: ExitKind, output: &str) -> Outcome {
+        rules.judge(&ProcessEnd { exit, stdout: output.to_owned(), stderr: String::new(), seconds: 0.0 }).outcome
     }
 
     #[test]
     fn properties_decide_what_an_end_means() {
         let pattern = |text: &str| vec![Regex::new(text).unwrap()];
-        let plain = Rules::default();
-        assert_eq!(judged(&plain, How::Exit(0), ""), Outcome::Passed);
-        assert_eq!(judged(&plain, How::Exit(3), ""), Outcome::Failed);
-        assert_eq!(judged(&plain, How::Signal(11), ""), Outcome::Crashed(How::Signal(11).death()));
-        let will_fail = Rules { will_fail: true, ..Rules::default() };
-        assert_eq!(judged(&will_fail, How::Exit(3), ""), Outcome::Passed);
-        assert_eq!(judged(&will_fail, How::Exit(0), ""), Outcome::Failed);
-        assert_eq!(judged(&will_fail, How::Signal(11), ""), Outcome::Crashed(How::Signal(11).death()));
-        let pass = Rules { pass: pattern("all good"), ..Rules::default() };
-        assert_eq!(judged(&pass, How::Exit(3), "all good"), Outcome::Passed);
-        assert_eq!(judged(&pass, How::Exit(0), "hm"), Outcome::Failed);
-        let skip = Rules { skip: pattern("\\[  SKIPPED \\]"), skip_code: Some(77), ..Rules::default() };
-        assert_eq!(judged(&skip, How::Exit(0), "[  SKIPPED ] A"), Outcome::Skipped);
-        assert_eq!(judged(&skip, How::Exit(77), ""), Outcome::Skipped);
-        let fail = Rules { fail: pattern("WARNING"), ..Rules::default() };
-        assert_eq!(judged(&fail, How::Exit(0), "a WARNING"), Outcome::Failed);
+        let plain = PassRules::default();
+        assert_eq!(result(&plain, ExitKind::Exit(0), ""), Outcome::Passed);
+        assert_eq!(result(&plain, ExitKind::Exit(3), ""), Outcome::Failed);
+        assert_eq!(result(&plain, ExitKind::Signal(11), ""), Outcome::Crashed(ExitKind::Signal(11).death()));
+        let will_fail = PassRules { will_fail: true, ..PassRules::default() };
+        assert_eq!(result(&will_fail, ExitKind::Exit(3), ""), Outcome::Passed);
+        assert_eq!(result(&will_fail, ExitKind::Exit(0), ""), Outcome::Failed);
+        assert_eq!(result(&will_fail, ExitKind::Signal(11), ""), Outcome::Crashed(ExitKind::Signal(11).death()));
+        let pass = PassRules { pass: pattern("all good"), ..PassRules::default() };
+        assert_eq!(result(&pass, ExitKind::Exit(3), "all good"), Outcome::Passed);
+        assert_eq!(result(&pass, ExitKind::Exit(0), "hm"), Outcome::Failed);
+        let skip = PassRules { skip: pattern("\\[  SKIPPED \\]"), skip_code: Some(77), ..PassRules::default() };
+        assert_eq!(result(&skip, ExitKind::Exit(0), "[  SKIPPED ] A"), Outcome::Skipped);
+        assert_eq!(result(&skip, ExitKind::Exit(77), ""), Outcome::Skipped);
+        let fail = PassRules { fail: pattern("WARNING"), ..PassRules::default() };
+        assert_eq!(result(&fail, ExitKind::Exit(0), "a WARNING"), Outcome::Failed);
     }
 
     #[test]
     fn words_that_choose_are_kept() {
         let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
-        let (choosing, at_once) = wishes(&words("--test-dir build -j 3 -V -R shop --repeat until-fail:2"));
+        let (choosing, at_once) = parse_args(&words("--test-dir build -j 3 -V -R shop --repeat until-fail:2"));
         assert_eq!((choosing, at_once), (words("--test-dir build -R shop"), Some(3)));
-        assert_eq!(wishes(&words("-j8")).1, Some(8));
+        assert_eq!(parse_args(&words("-j8")).1, Some(8));
         assert_eq!(directory_words(&words("--test-dir build -R shop")), words("--test-dir build"));
         assert_eq!(escaped("a.b<int>"), "a\\.b<int>");
     }

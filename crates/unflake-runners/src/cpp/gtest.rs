@@ -7,12 +7,17 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 
-use crate::cpp::gtest_output::Follower;
-use crate::driver::orders::Workshop;
-use crate::driver::suite::{self, CannotList, Case, Listener, Program, Start, Suite, file_has};
-use crate::process::bounded_text::Capture;
+use crate::cpp::gtest_output::GtestListener;
+use crate::cpp::{self, traced_build};
+use crate::driver::list_context::ListContext;
+use crate::driver::program::{OutputListener, Program};
+use crate::driver::suite::{ListError, Suite, TestCase};
+use crate::process::bounded_text::BoundedText;
+use crate::process::files::{file_contains, find_program};
+use crate::process::spec::{ProcessSpec, apply_env};
+use crate::runner::{AgentEntry, Capabilities, Driver, Profile, Runner, Texts};
 
-/// Flags that would change what is run, or what is said of it.
+/// Flags that change which tests run or what is printed: the driver sets them.
 const OURS: [&str; 13] = [
     "filter",
     "repeat",
@@ -28,23 +33,44 @@ const OURS: [&str; 13] = [
     "stream_result_to",
     "list_tests",
 ];
-/// An argument may have 128 KiB; longer filters travel in a file.
+/// One argument may have 128 KiB; longer filters go into a file.
 const LONGEST_FILTER: usize = 60_000;
 const OUTPUT: usize = 64 << 10;
-/// Variables that share the tests of a program among several machines.
+/// Variables that split the tests of a program among several machines.
 const SHARDS: [&str; 2] = ["GTEST_TOTAL_SHARDS", "GTEST_SHARD_INDEX"];
 const WITHOUT_SHARDS: [&str; 3] = ["env", "-u", SHARDS[0]];
 
-/// Whether a program has GoogleTest inside, or is linked with it.
-pub(crate) fn is_one(path: &Path) -> bool {
-    file_has(path, &[b"gtest_list_tests", b"libgtest.so"])
+/// A GoogleTest program that the user's command starts directly.
+pub(crate) struct GoogleTest;
+
+static PROFILE: Profile = Profile {
+    name: "GoogleTest",
+    capabilities: Capabilities { fork: true, trace: true, ..Capabilities::NONE },
+    texts: Texts { starts_by: Some("a GoogleTest program"), ..Texts::NONE },
+    ..cpp::PROFILE
+};
+
+impl Runner for GoogleTest {
+    fn profile(&self) -> &'static Profile {
+        &PROFILE
+    }
+
+    fn entry(&self) -> AgentEntry {
+        AgentEntry::Driven(Driver { list })
+    }
+
+    fn recognizes(&self, command: &[String]) -> bool {
+        let program = command.first().and_then(|program| find_program(program));
+        program.is_some_and(|path| file_contains(&path, &[b"gtest_list_tests", b"libgtest.so"]))
+    }
 }
 
-pub(crate) fn list(command: &[String], workshop: &Workshop<'_>) -> Result<Suite, CannotList> {
-    if let Some(tracing) = workshop.tracing {
-        tracing.check(Path::new(&command[0]))?;
+fn list(context: &ListContext<'_>) -> Result<Suite, ListError> {
+    let command = context.command;
+    if let Some(recorder) = context.tracing {
+        traced_build::check(Path::new(&command[0]), &recorder.runtime)?;
     }
-    let mut suite = Suite { root: workshop.here.clone(), ..Suite::default() };
+    let mut suite = Suite { root: context.here.clone(), ..Suite::default() };
     let (arguments, dropped) = arguments_of(&command[1..]);
     let named = |flag: &str| dropped.iter().any(|word| word.contains(flag));
     for (flag, why) in [
@@ -57,14 +83,14 @@ pub(crate) fn list(command: &[String], workshop: &Workshop<'_>) -> Result<Suite,
         }
     }
     let filter = dropped.iter().find(|word| flag_of(word) == Some("filter"));
-    let output = listing_of(&command[0], &arguments, filter, workshop)?;
-    let places = output.places;
+    let output = listing_of(&command[0], &arguments, filter, context)?;
+    let locations = output.locations;
     let runs_disabled = command.iter().any(|word| flag_of(word) == Some("also_run_disabled_tests"));
     let is_disabled = |name: &str| name.split(['.', '/']).any(|part| part.starts_with("DISABLED_")) && !runs_disabled;
-    let program = Arc::new(GoogleTest {
+    let program = Arc::new(GtestProgram {
         path: command[0].clone(),
         arguments,
-        side: workshop.side.to_owned(),
+        run_dir: context.run_dir.to_owned(),
         filter: filter.cloned(),
         chosen: output.names.iter().filter(|name| !is_disabled(name)).cloned().collect(),
     });
@@ -80,11 +106,11 @@ pub(crate) fn list(command: &[String], workshop: &Workshop<'_>) -> Result<Suite,
                 continue;
             }
         }
-        let (file, line) = places.get(&name).cloned().unzip();
-        suite.cases.push(Case {
+        let (file, line) = locations.get(&name).cloned().unzip();
+        suite.tests.push(TestCase {
             id: format!("{name_of_program} {name}"),
             program: program.clone(),
-            crowd: None,
+            shared: None,
             file,
             line,
             command: shard
@@ -101,7 +127,7 @@ pub(crate) fn list(command: &[String], workshop: &Workshop<'_>) -> Result<Suite,
     Ok(suite)
 }
 
-/// The part of a program's tests that this machine is to run.
+/// The part of a program's tests that this machine runs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Shard {
     index: usize,
@@ -114,47 +140,47 @@ impl Shard {
         Some(Self { index: index?, of: of? }).filter(|shard| shard.index < shard.of)
     }
 
-    /// Whether it has the test of this number. Tests that would not be run are not counted.
+    /// Whether it has the test of this number. Disabled tests are not counted.
     fn has(self, number: usize) -> bool {
         number % self.of == self.index
     }
 }
 
-struct Listed {
+struct GtestListing {
     names: Vec<String>,
-    places: HashMap<String, (String, u32)>,
+    locations: HashMap<String, (String, u32)>,
 }
 
 fn listing_of(
     program: &str,
     arguments: &[String],
     filter: Option<&String>,
-    workshop: &Workshop<'_>,
-) -> Result<Listed, CannotList> {
-    let json = workshop.side.join("gtest-list.json");
+    context: &ListContext<'_>,
+) -> Result<GtestListing, ListError> {
+    let json = context.run_dir.join("gtest-list.json");
     let mut command = Command::new(program);
     command
         .args(arguments)
         .args(filter)
         .arg("--gtest_list_tests")
         .arg(format!("--gtest_output=json:{}", json.display()));
-    suite::set(&mut command, workshop.world);
+    apply_env(&mut command, context.env_changes);
     for name in without_our_variables() {
         command.env_remove(name);
     }
     let output = command.stdin(Stdio::null()).output();
-    let output = output.map_err(|error| CannotList::usage(format!("`{program}` cannot be started: {error}")))?;
+    let output = output.map_err(|error| ListError::cannot_start(program, &error))?;
     let text = String::from_utf8_lossy(&output.stdout);
     if !output.status.success() {
-        let mut said = Capture::new(OUTPUT);
-        said.add(&output.stdout);
-        said.add(&output.stderr);
-        let what = format!("`{program}` does not list its tests ({}):\n{}", output.status, said.text().trim());
-        return Err(CannotList::collection(what));
+        let mut output_text = BoundedText::new(OUTPUT);
+        output_text.add(&output.stdout);
+        output_text.add(&output.stderr);
+        let what = format!("`{program}` does not list its tests ({}):\n{}", output.status, output_text.text().trim());
+        return Err(ListError::collection(what));
     }
-    let places = std::fs::read(&json).ok().and_then(|text| serde_json::from_slice(&text).ok()).map(places_in);
+    let locations = std::fs::read(&json).ok().and_then(|text| serde_json::from_slice(&text).ok()).map(locations_in);
     let _ = std::fs::remove_file(json);
-    Ok(Listed { names: names_in(&text), places: places.unwrap_or_default() })
+    Ok(GtestListing { names: names_in(&text), locations: locations.unwrap_or_default() })
 }
 
 /// Names from the indented list that `--gtest_list_tests` prints.
@@ -166,7 +192,7 @@ fn names_in(text: &str) -> Vec<String> {
         if let Some(test) = name.strip_prefix("  ") {
             names.extend(suite.map(|suite| format!("{suite}{test}")));
         } else {
-            // Programs may print words of their own before the list.
+            // Programs may print other lines before the list.
             suite = Some(name).filter(|name| name.ends_with('.') && !name.contains(' '));
         }
     }
@@ -193,25 +219,25 @@ struct JsonTest {
     line: Option<u32>,
 }
 
-fn places_in(json: Json) -> HashMap<String, (String, u32)> {
-    let mut places = HashMap::new();
+fn locations_in(json: Json) -> HashMap<String, (String, u32)> {
+    let mut locations = HashMap::new();
     for suite in json.testsuites {
         for test in suite.testsuite {
             if let (Some(file), Some(line)) = (test.file, test.line) {
-                places.insert(format!("{}.{}", suite.name, test.name), (file, line));
+                locations.insert(format!("{}.{}", suite.name, test.name), (file, line));
             }
         }
     }
-    places
+    locations
 }
 
-/// The name of a GoogleTest flag, without what comes before and after it.
+/// The name of a GoogleTest flag, without prefix and value.
 fn flag_of(word: &str) -> Option<&str> {
     let rest = word.strip_prefix("--gtest_").or_else(|| word.strip_prefix("-gtest_"))?;
     rest.split('=').next()
 }
 
-/// The user's arguments without those that are ours to give, and those.
+/// The user's arguments without the flags that the driver sets, and those flags.
 fn arguments_of(words: &[String]) -> (Vec<String>, Vec<String>) {
     let ours = |word: &&String| flag_of(word).is_some_and(|flag| OURS.contains(&flag));
     let (ours, theirs): (Vec<&String>, Vec<&String>) = words.iter().partition(ours);
@@ -223,17 +249,17 @@ fn without_our_variables() -> impl Iterator<Item = String> {
     but_the_filter.map(|flag| format!("GTEST_{}", flag.to_uppercase())).chain(SHARDS.map(str::to_owned))
 }
 
-/// One program, whose tests share a process.
-struct GoogleTest {
+/// A program whose tests share a process.
+struct GtestProgram {
     path: String,
     arguments: Vec<String>,
-    side: std::path::PathBuf,
-    /// The user's own, and what it chooses.
+    run_dir: std::path::PathBuf,
+    /// The user's own filter, and the tests that it selects.
     filter: Option<String>,
     chosen: Vec<String>,
 }
 
-impl GoogleTest {
+impl GtestProgram {
     fn words(&self, names: &[&str], repeat: usize) -> Vec<String> {
         let mut words = vec![self.path.clone()];
         words.extend(self.arguments.iter().cloned());
@@ -244,7 +270,8 @@ impl GoogleTest {
         words
     }
 
-    /// A program can read its own filter. When everything is run that the user has chosen, it is left as the user gave it.
+    /// A program can read its own filter, so it stays as the user gave it where all selected tests
+    /// run.
     fn with_own_filter(&self, names: &[&str], mut words: Vec<String>) -> Vec<String> {
         if names == self.chosen {
             let at = words.iter().position(|word| word.starts_with("--gtest_filter=")).unwrap_or(0);
@@ -254,31 +281,32 @@ impl GoogleTest {
     }
 }
 
-impl Program for GoogleTest {
+impl Program for GtestProgram {
     fn is_shared(&self) -> bool {
         true
     }
 
-    /// The same tests again are a repetition; any other order but its own is not to be had in one process.
-    fn start(&self, cases: &[&Case], _jobs: u32) -> Result<Start, String> {
-        let names: Vec<&str> = cases.iter().map(|case| case.name.as_str()).collect();
+    /// Equal rounds are a repetition. Any other order than the program's own is not possible in one
+    /// process.
+    fn start(&self, tests: &[&TestCase], _jobs: u32) -> Result<ProcessSpec, String> {
+        let names: Vec<&str> = tests.iter().map(|test| test.name.as_str()).collect();
         let period = names.iter().skip(1).position(|name| *name == names[0]).map_or(names.len(), |at| at + 1);
         let words = self.words(&names[..period], names.len().div_ceil(period));
         let mut words = self.with_own_filter(&names[..period], words);
         let filter = words.iter().position(|word| word.starts_with("--gtest_filter=")).unwrap_or(0);
         if words[filter].len() > LONGEST_FILTER {
             let unique = format!("gtest-{}-{:?}", std::process::id(), std::thread::current().id());
-            let path = self.side.join(unique.replace(['(', ')'], ""));
+            let path = self.run_dir.join(unique.replace(['(', ')'], ""));
             std::fs::write(&path, &words[filter]).map_err(|error| error.to_string())?;
             words[filter] = format!("--gtest_flagfile={}", path.display());
         }
         words.push("--gtest_color=no".to_owned());
         let variables = without_our_variables().map(|name| (name, None)).collect();
-        Ok(Start { words, variables, merged: true, ..Start::default() })
+        Ok(ProcessSpec { words, variables, merged: true, ..ProcessSpec::default() })
     }
 
-    fn listener(&self, cases: &[&Case]) -> Box<dyn Listener> {
-        Box::new(Follower::of(cases.iter().map(|case| case.name.clone()).collect()))
+    fn listener(&self, tests: &[&TestCase]) -> Box<dyn OutputListener> {
+        Box::new(GtestListener::of(tests.iter().map(|test| test.name.clone()).collect()))
     }
 
     fn may_follow(&self, numbers: &[u32], next: u32) -> bool {
@@ -306,9 +334,9 @@ mod tests {
         let chosen = ["A.A", "A.B"].map(str::to_owned).to_vec();
         let filter = Some("--gtest_filter=A.*".to_owned());
         let mut program =
-            GoogleTest { path: "./it".to_owned(), arguments: Vec::new(), side: "/".into(), filter, chosen };
+            GtestProgram { path: "./it".to_owned(), arguments: Vec::new(), run_dir: "/".into(), filter, chosen };
         let words =
-            |program: &GoogleTest, names: &[&str]| program.with_own_filter(names, program.words(names, 2)).join(" ");
+            |program: &GtestProgram, names: &[&str]| program.with_own_filter(names, program.words(names, 2)).join(" ");
         assert_eq!(words(&program, &["A.A", "A.B"]), "./it --gtest_filter=A.* --gtest_repeat=2");
         assert_eq!(words(&program, &["A.B"]), "./it --gtest_filter=A.B --gtest_repeat=2");
         program.filter = None;

@@ -1,38 +1,40 @@
-//! What a GoogleTest program prints, and what it says of the tests that it runs.
+//! The output of a GoogleTest program, read into test results.
 
 use std::time::Instant;
 
-use unflake_protocol::{Failed, Outcome, Phase};
+use unflake_protocol::{Failure, Outcome, Phase};
 
-use crate::driver::suite::{End, How, Judged, Listener, Said, failed};
-use crate::process::bounded_text::{Capture, lossless};
+use crate::driver::program::{OutputListener, ProgramEvent};
+use crate::driver::test_result::{TestResult, failed};
+use crate::process::bounded_text::{BoundedText, lossless};
 use crate::process::sanitizers;
+use crate::process::spec::{ExitKind, ProcessEnd};
 
 const OUTPUT: usize = 64 << 10;
 
-/// Reads what GoogleTest prints. Tests come in the order in which they were asked for.
-pub(crate) struct Follower {
+/// Reads the output of tests that run in the requested order.
+pub(crate) struct GtestListener {
     names: Vec<String>,
-    /// Of those, the first that has not begun.
+    /// The first test that has not started.
     next: usize,
     current: Option<usize>,
-    /// The outcome of the very last test is told when the process has ended: what goes wrong after it is its affair.
-    last: Option<(usize, Judged)>,
+    /// The result of the last test, held back: an error at the end of the process is blamed on it.
+    last: Option<(usize, TestResult)>,
     failures: usize,
     since: Instant,
-    said: Capture,
-    outside: Outside,
+    output: BoundedText,
+    outside: OutsideFailures,
 }
 
-/// Failures that happen while no test runs: in the set-up or tear-down of a suite, or of the whole program.
+/// Failures while no test runs: in the set-up or tear-down of a suite or of the whole program.
 #[derive(Default)]
-struct Outside {
+struct OutsideFailures {
     text: String,
     within: bool,
 }
 
-impl Outside {
-    fn hear(&mut self, line: &str) {
+impl OutsideFailures {
+    fn add_line(&mut self, line: &str) {
         self.within = line.ends_with(": Failure") || self.within && !line.starts_with("[");
         if self.within && self.text.len() < OUTPUT {
             self.text.push_str(line);
@@ -40,21 +42,22 @@ impl Outside {
         }
     }
 
-    /// A test is blamed for them that may have nothing to do with them, so that they are never lost: no pass excuses it.
-    fn blame(&self, judged: Judged) -> Judged {
-        let outside = Failed { phase: Phase::SharedTearDown, ..failure_in(&self.text) };
-        match judged.failure {
-            Some(failure) if judged.outcome != Outcome::Skipped => {
+    /// Blames a test that may not be the cause, so that such a failure is never lost: no pass
+    /// excuses it.
+    fn blame(&self, result: TestResult) -> TestResult {
+        let outside = Failure { phase: Phase::SharedTearDown, ..failure_in(&self.text) };
+        match result.failure {
+            Some(failure) if result.outcome != Outcome::Skipped => {
                 let message = format!("{}\noutside of tests: {}", failure.message, outside.message);
                 let trace = format!("{}\n{}", failure.trace, outside.trace);
-                Judged { failure: Some(Failed { phase: outside.phase, message, trace, ..failure }), ..judged }
+                TestResult { failure: Some(Failure { phase: outside.phase, message, trace, ..failure }), ..result }
             }
-            _ => Judged { outcome: Outcome::Error, ..judged }.failed(outside),
+            _ => TestResult { outcome: Outcome::Error, ..result }.failed(outside),
         }
     }
 }
 
-impl Follower {
+impl GtestListener {
     pub(crate) fn of(names: Vec<String>) -> Self {
         Self {
             names,
@@ -63,31 +66,31 @@ impl Follower {
             last: None,
             failures: 0,
             since: Instant::now(),
-            said: Capture::new(OUTPUT),
-            outside: Outside::default(),
+            output: BoundedText::new(OUTPUT),
+            outside: OutsideFailures::default(),
         }
     }
 
-    fn begun(&mut self, at: usize) -> Vec<Said> {
+    fn started_at(&mut self, at: usize) -> Vec<ProgramEvent> {
         self.current = Some(at);
         self.next = at + 1;
         self.since = Instant::now();
-        self.said = Capture::new(OUTPUT);
-        vec![Said::Start(at)]
+        self.output = BoundedText::new(OUTPUT);
+        vec![ProgramEvent::Started(at)]
     }
 
-    fn over(&mut self, at: usize, judged: Judged) -> Vec<Said> {
+    fn finished(&mut self, at: usize, result: TestResult) -> Vec<ProgramEvent> {
         self.current = None;
         self.since = Instant::now();
-        self.failures += usize::from(judged.outcome == Outcome::Failed);
+        self.failures += usize::from(result.outcome == Outcome::Failed);
         if at + 1 == self.names.len() {
-            self.last = Some((at, judged));
+            self.last = Some((at, result));
             return Vec::new();
         }
-        vec![Said::Done(at, judged)]
+        vec![ProgramEvent::Done(at, result)]
     }
 
-    fn result(&self, at: usize, text: &str) -> Option<Judged> {
+    fn result(&self, at: usize, text: &str) -> Option<TestResult> {
         let name = &self.names[at];
         let seconds = self.since.elapsed().as_secs_f64();
         for (mark, outcome) in [
@@ -97,44 +100,44 @@ impl Follower {
         ] {
             let Some(place) = text.find(&format!("{mark}{name}")) else { continue };
             let rest = &text[place + mark.len() + name.len()..];
-            // Otherwise it is the beginning of another test's name.
+            // Otherwise the name is a prefix of another test's name.
             if !rest.starts_with(" (") && !rest.starts_with(", where ") && !rest.is_empty() {
                 continue;
             }
             let before = text[..place].to_owned();
-            let said = format!("{}{before}", self.said.text());
-            let judged = Judged::new(outcome, seconds);
+            let output = format!("{}{before}", self.output.text());
+            let result = TestResult::new(outcome, seconds);
             return Some(match outcome {
-                Outcome::Failed => judged.failed(failure_in(&said)).said(before_failure(&said), ""),
-                Outcome::Skipped => judged.failed(failed("Skipped", skip_reason(&said))),
-                _ => judged,
+                Outcome::Failed => result.failed(failure_in(&output)).with_output(before_failure(&output), ""),
+                Outcome::Skipped => result.failed(failed("Skipped", skip_reason(&output))),
+                _ => result,
             });
         }
         None
     }
 }
 
-impl Listener for Follower {
-    fn line(&mut self, line: &[u8]) -> Vec<Said> {
+impl OutputListener for GtestListener {
+    fn line(&mut self, line: &[u8]) -> Vec<ProgramEvent> {
         let text = lossless(line);
         let text = text.trim_end_matches('\r');
         if let Some(at) = self.current {
-            if let Some(judged) = self.result(at, text) {
-                return self.over(at, judged);
+            if let Some(result) = self.result(at, text) {
+                return self.finished(at, result);
             }
         } else if let Some(place) = text.rfind("[ RUN      ] ") {
             let name = &text[place + "[ RUN      ] ".len()..];
             let found = (self.next..self.names.len()).find(|at| self.names[*at] == name);
             if let Some(at) = found {
                 self.outside.within = false;
-                return self.begun(at);
+                return self.started_at(at);
             }
-            self.outside.hear(text);
+            self.outside.add_line(text);
         } else {
-            self.outside.hear(text);
+            self.outside.add_line(text);
         }
-        self.said.add(text.as_bytes());
-        self.said.add(b"\n");
+        self.output.add(text.as_bytes());
+        self.output.add(b"\n");
         Vec::new()
     }
 
@@ -142,46 +145,46 @@ impl Listener for Follower {
         Some(self.since)
     }
 
-    fn end(&mut self, end: &End) -> Vec<Said> {
-        let mut told = Vec::new();
+    fn end(&mut self, end: &ProcessEnd) -> Vec<ProgramEvent> {
+        let mut events = Vec::new();
         let seconds = self.since.elapsed().as_secs_f64();
-        let said = self.said.text();
-        let died = |said: &str| match end.how {
-            How::TimedOut => Judged::timed_out(seconds, said.trim()),
-            how => Judged::crashed(how, seconds, sanitizers::report(said), said.trim()),
+        let output = self.output.text();
+        let died = |output: &str| match end.exit {
+            ExitKind::TimedOut => TestResult::timed_out(seconds, output.trim()),
+            exit => TestResult::crashed(exit, seconds, sanitizers::report(output), output.trim()),
         };
-        // Where the program leaves with 0, it was no failure but something that looked like one.
-        let bad_outside = !self.outside.text.is_empty() && end.how != How::Exit(0);
-        let blame = |judged: Judged| if bad_outside { self.outside.blame(judged) } else { judged };
+        // With exit code 0 it only looked like a failure.
+        let bad_outside = !self.outside.text.is_empty() && end.exit != ExitKind::Exit(0);
+        let blame = |result: TestResult| if bad_outside { self.outside.blame(result) } else { result };
         if let Some(at) = self.current {
-            told.push(Said::Done(at, blame(died(&said).said(said, ""))));
-        } else if let Some((at, judged)) = self.last.take() {
-            let expected = if self.failures > 0 || bad_outside { How::Exit(1) } else { How::Exit(0) };
-            let as_expected = end.how == expected && sanitizers::report(&said).is_none();
-            let judged = if as_expected { judged } else { ended_badly(judged, end, &said, died(&said)) };
-            told.push(Said::Done(at, blame(judged)));
+            events.push(ProgramEvent::Done(at, blame(died(&output).with_output(output, ""))));
+        } else if let Some((at, result)) = self.last.take() {
+            let expected = if self.failures > 0 || bad_outside { ExitKind::Exit(1) } else { ExitKind::Exit(0) };
+            let as_expected = end.exit == expected && sanitizers::report(&output).is_none();
+            let result = if as_expected { result } else { ended_badly(result, end, &output, died(&output)) };
+            events.push(ProgramEvent::Done(at, blame(result)));
         } else if self.next < self.names.len() {
-            // Between two tests: in the set-up of the next one's suite, or in the tear-down of the last one's.
-            told.push(Said::Start(self.next));
-            told.push(Said::Done(self.next, blame(died(&said).said(said, ""))));
+            // Between two tests: in the set-up of the next suite or the tear-down of the last one.
+            events.push(ProgramEvent::Started(self.next));
+            events.push(ProgramEvent::Done(self.next, blame(died(&output).with_output(output, ""))));
         }
-        told
+        events
     }
 }
 
-/// All tests were over when something went wrong. A failure of the last test stays what it is.
-fn ended_badly(judged: Judged, end: &End, said: &str, died: Judged) -> Judged {
-    if judged.outcome == Outcome::Failed {
-        return judged;
+/// An error after all tests had finished. A failure of the last test keeps its own message.
+fn ended_badly(result: TestResult, end: &ProcessEnd, output: &str, died: TestResult) -> TestResult {
+    if result.outcome == Outcome::Failed {
+        return result;
     }
-    if end.how == How::Exit(1) && sanitizers::report(said).is_none() {
+    if end.exit == ExitKind::Exit(1) && sanitizers::report(output).is_none() {
         let message =
             "no test failed, but the program left with exit code 1: a tear-down, or a failure outside of tests";
         let failure =
-            Failed { phase: Phase::SharedTearDown, trace: said.trim().to_owned(), ..failed("Failed", message) };
-        return Judged::new(Outcome::Error, judged.seconds).failed(failure).said(said, "");
+            Failure { phase: Phase::SharedTearDown, trace: output.trim().to_owned(), ..failed("Failed", message) };
+        return TestResult::new(Outcome::Error, result.seconds).failed(failure).with_output(output, "");
     }
-    let mut died = died.said(said, "");
+    let mut died = died.with_output(output, "");
     if let Some(failure) = &mut died.failure {
         failure.phase = Phase::SharedTearDown;
         failure.message = format!("after its last test: {}", failure.message);
@@ -189,13 +192,13 @@ fn ended_badly(judged: Judged, end: &End, said: &str, died: Judged) -> Judged {
     died
 }
 
-/// What a test printed from its first failure on.
-pub(crate) fn failure_in(text: &str) -> Failed {
+/// The failure in the output of a test, from its first failure on.
+pub(crate) fn failure_in(text: &str) -> Failure {
     let text = text.trim_end();
     let lines: Vec<&str> = text.lines().collect();
     let Some(at) = lines.iter().position(|line| line.ends_with(": Failure")) else {
         let message = lines.last().map_or("the test failed and did not say why", |line| line);
-        return Failed { trace: text.to_owned(), ..failed("Failure", message) };
+        return Failure { trace: text.to_owned(), ..failed("Failure", message) };
     };
     let place = lines[at].strip_suffix(": Failure").unwrap_or_default();
     let (file, line) = match place.rsplit_once(':') {
@@ -205,10 +208,10 @@ pub(crate) fn failure_in(text: &str) -> Failed {
     let is_exception = lines.get(at + 1).is_some_and(|line| line.starts_with("C++ exception"));
     let kind = if is_exception { "exception" } else { "Failure" };
     let message = lines[at + 1..].join("\n");
-    Failed { file: line.and(file), line, trace: text.to_owned(), ..failed(kind, message.trim()) }
+    Failure { file: line.and(file), line, trace: text.to_owned(), ..failed(kind, message.trim()) }
 }
 
-/// What a test printed before it failed for the first time.
+/// The output of a test before its first failure.
 pub(crate) fn before_failure(text: &str) -> &str {
     let mut end = 0;
     for line in text.split_inclusive('\n') {
@@ -232,17 +235,17 @@ fn skip_reason(text: &str) -> &str {
 mod tests {
     use super::*;
 
-    fn follow(names: &[&str], lines: &[&str], how: How) -> Vec<String> {
-        let mut follower = Follower::of(names.iter().map(|name| (*name).to_owned()).collect());
-        let mut said: Vec<Said> = lines.iter().flat_map(|line| follower.line(line.as_bytes())).collect();
-        said.extend(follower.end(&End { how, stdout: String::new(), stderr: String::new(), seconds: 0.0 }));
-        let word = |said: Said| match said {
-            Said::Start(at) => format!("start {at}"),
-            Said::Done(at, judged) => {
-                let message = judged.failure.map(|failure| format!(" {}", failure.message)).unwrap_or_default();
-                format!("{at} {:?}{message}", judged.outcome)
+    fn follow(names: &[&str], lines: &[&str], exit: ExitKind) -> Vec<String> {
+        let mut follower = GtestListener::of(names.iter().map(|name| (*name).to_owned()).collect());
+        let mut said: Vec<ProgramEvent> = lines.iter().flat_map(|line| follower.line(line.as_bytes())).collect();
+        said.extend(follower.end(&ProcessEnd { exit, stdout: String::new(), stderr: String::new(), seconds: 0.0 }));
+        let word = |said: ProgramEvent| match said {
+            ProgramEvent::Started(at) => format!("start {at}"),
+            ProgramEvent::Done(at, result) => {
+                let message = result.failure.map(|failure| format!(" {}", failure.message)).unwrap_or_default();
+                format!("{at} {:?}{message}", result.outcome)
             }
-            Said::Changed(_) | Said::Restored(_) => "state".to_owned(),
+            ProgramEvent::Changed(_) | ProgramEvent::Restored(_) => "state".to_owned(),
         };
         said.into_iter().map(word).collect()
     }
@@ -263,7 +266,7 @@ mod tests {
             "[ RUN      ] P/V.X/1",
             "[  SKIPPED ] P/V.X/1, where GetParam() = 7 (0 ms)",
         ];
-        let said = follow(&["A.Ok", "A.Bad", "P/V.X/1"], &lines, How::Exit(1));
+        let said = follow(&["A.Ok", "A.Bad", "P/V.X/1"], &lines, ExitKind::Exit(1));
         let failed =
             "1 Failed Expected equality of these values:\n  1\n[       OK ] A.Ok (0 ms)\nt.cc:5: Failure\nmore";
         assert_eq!(said, ["start 0", "0 Passed", "start 1", failed, "start 2", "2 Skipped skipped"]);
@@ -271,19 +274,19 @@ mod tests {
 
     #[test]
     fn a_death_belongs_to_the_test_that_ran_or_was_about_to() {
-        let said = follow(&["A.A", "A.B"], &["[ RUN      ] A.A"], How::Signal(11));
+        let said = follow(&["A.A", "A.B"], &["[ RUN      ] A.A"], ExitKind::Signal(11));
         assert_eq!(said, ["start 0", "0 Crashed(Signal(11)) killed by SIGSEGV"]);
-        let said = follow(&["A.A", "A.B"], &["[ RUN      ] A.A", "[       OK ] A.A (0 ms)"], How::Signal(6));
+        let said = follow(&["A.A", "A.B"], &["[ RUN      ] A.A", "[       OK ] A.A (0 ms)"], ExitKind::Signal(6));
         assert_eq!(said, ["start 0", "0 Passed", "start 1", "1 Crashed(Signal(6)) killed by SIGABRT"]);
     }
 
     #[test]
     fn what_goes_wrong_after_the_last_test_is_not_lost() {
         let lines = ["[ RUN      ] A.A", "[       OK ] A.A (0 ms)"];
-        let said = follow(&["A.A"], &lines, How::Signal(11));
+        let said = follow(&["A.A"], &lines, ExitKind::Signal(11));
         assert_eq!(said, ["start 0", "0 Crashed(Signal(11)) after its last test: killed by SIGSEGV"]);
-        assert!(follow(&["A.A"], &lines, How::Exit(1))[1].starts_with("0 Error no test failed"));
-        assert_eq!(follow(&["A.A"], &lines, How::Exit(0)), ["start 0", "0 Passed"]);
+        assert!(follow(&["A.A"], &lines, ExitKind::Exit(1))[1].starts_with("0 Error no test failed"));
+        assert_eq!(follow(&["A.A"], &lines, ExitKind::Exit(0)), ["start 0", "0 Passed"]);
     }
 
     #[test]
@@ -292,20 +295,20 @@ mod tests {
         let outside = ["t.cc:7: Failure", "Failed", "dirty", "[----------] 1 test from A (0 ms total)"];
         let good = ["[ RUN      ] B.B", "[       OK ] B.B (0 ms)"];
         let lines = [&bad[..], &outside, &good].concat();
-        let said = follow(&["A.A", "B.B"], &lines, How::Exit(1));
+        let said = follow(&["A.A", "B.B"], &lines, ExitKind::Exit(1));
         assert_eq!(said, ["start 0", "0 Failed one", "start 1", "1 Error Failed\ndirty"]);
-        let said = follow(&["A.A"], &[&bad[..], &outside].concat(), How::Exit(1));
+        let said = follow(&["A.A"], &[&bad[..], &outside].concat(), ExitKind::Exit(1));
         assert_eq!(said[1], "0 Failed one\noutside of tests: Failed\ndirty");
-        let said = follow(&["A.A", "B.B"], &[&bad[..], &outside, &good[..1]].concat(), How::TimedOut);
+        let said = follow(&["A.A", "B.B"], &[&bad[..], &outside, &good[..1]].concat(), ExitKind::TimedOut);
         assert!(said[3].starts_with("1 TimedOut") && said[3].ends_with("outside of tests: Failed\ndirty"), "{said:?}");
-        let said = follow(&["B.B"], &[&outside[..], &good].concat(), How::Exit(0));
+        let said = follow(&["B.B"], &[&outside[..], &good].concat(), ExitKind::Exit(0));
         assert_eq!(said, ["start 0", "0 Passed"], "it only looked like one");
     }
 
     #[test]
     fn repetitions_are_told_apart() {
         let round = ["[ RUN      ] A.A", "[       OK ] A.A (0 ms)", "[ RUN      ] A.B", "[       OK ] A.B (0 ms)"];
-        let said = follow(&["A.A", "A.B", "A.A", "A.B"], &[round, round].concat(), How::Exit(0));
+        let said = follow(&["A.A", "A.B", "A.A", "A.B"], &[round, round].concat(), ExitKind::Exit(0));
         assert_eq!(said.iter().filter(|word| word.starts_with("start")).count(), 4);
         assert_eq!(said.last().unwrap(), "3 Passed");
     }

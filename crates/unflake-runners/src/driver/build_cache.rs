@@ -1,6 +1,8 @@
-//! What the drivers of one run have in common. Each world that tests are to run in has a driver, and all of them are outside of it: a build
-//! tool hears the same words from each, in the same directory and with the same variables, and would hand over the same to each. So that is
-//! kept for as long as the run lasts, and so is which tests there are.
+//! Results of a build tool that the drivers of one run share.
+//!
+//! Each world that tests run in has a driver, and all drivers are outside of it: a build tool gets
+//! the same command, directory and variables from each, and would return the same. So its result is
+//! kept until the run ends, and so is the list of tests.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -11,34 +13,36 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use tracing::debug;
 
-use crate::driver::orders::Workshop;
-use crate::driver::suite::CannotList;
+use crate::driver::list_context::ListContext;
+use crate::driver::suite::ListError;
 
-/// Has a build tool do its work, and hand over into a directory that it is given; the driver of another world takes what it has handed over
-/// before. The directory is not only ours: nothing is to be written there.
-pub(crate) fn handed_over(
+/// Runs a build tool that writes its result into a directory; in another world, takes the result of
+/// an earlier driver. The directory is shared: the caller must not write to it.
+pub(crate) fn built(
     tool: &str,
-    command: &[String],
-    workshop: &Workshop<'_>,
-    build: impl FnOnce(&Path) -> Result<(), CannotList>,
-) -> Result<PathBuf, CannotList> {
-    let heard = hash(&(command, &workshop.here, variables(workshop)));
-    let kept = workshop.shared.map(|shared| shared.join(format!("{tool}-{heard:016x}")));
-    if let Some(kept) = kept.as_ref().filter(|kept| workshop.elsewhere && kept.is_dir()) {
+    context: &ListContext<'_>,
+    build: impl FnOnce(&Path) -> Result<(), ListError>,
+) -> Result<PathBuf, ListError> {
+    let key = hash(&(context.command, &context.here, variables(context)));
+    let kept = context.shared.map(|shared| shared.join(format!("{tool}-{key:016x}")));
+    if let Some(kept) = kept.as_ref().filter(|kept| context.in_other_world && kept.is_dir()) {
+        debug!(tool, "reusing the build of another world");
         return Ok(kept.clone());
     }
-    let own = workshop.side.join(format!("{tool}-{}", std::process::id()));
-    fs::create_dir_all(&own).map_err(|error| CannotList::usage(format!("{}: {error}", own.display())))?;
+    debug!(tool, command = ?context.command, "building");
+    let own = context.run_dir.join(format!("{tool}-{}", std::process::id()));
+    fs::create_dir_all(&own).map_err(|error| ListError::usage(format!("{}: {error}", own.display())))?;
     build(&own)?;
-    // It is there as a whole or not at all. Whoever comes too late has its own.
+    // A rename, so that it is there as a whole or not at all. The second driver keeps its own.
     Ok(kept.filter(|kept| fs::rename(&own, kept).is_ok()).unwrap_or(own))
 }
 
-/// What the tool sees of the environment.
-fn variables(workshop: &Workshop<'_>) -> BTreeMap<OsString, OsString> {
+/// The environment that the build tool sees.
+fn variables(context: &ListContext<'_>) -> BTreeMap<OsString, OsString> {
     let mut all: BTreeMap<OsString, OsString> = env::vars_os().collect();
-    for (name, value) in workshop.world {
+    for (name, value) in context.env_changes {
         match value {
             Some(value) => all.insert(name.into(), value.into()),
             None => all.remove(&OsString::from(name)),
@@ -47,77 +51,73 @@ fn variables(workshop: &Workshop<'_>) -> BTreeMap<OsString, OsString> {
     all
 }
 
-/// A file for something that follows from `what` alone.
-pub(crate) fn place_for(name: &str, what: &impl Hash, workshop: &Workshop<'_>) -> Option<PathBuf> {
-    Some(workshop.shared?.join(format!("{name}-{:016x}", hash(what))))
+/// The shared file for a value that follows from `key` alone.
+pub(crate) fn path_for(name: &str, key: &impl Hash, context: &ListContext<'_>) -> Option<PathBuf> {
+    Some(context.shared?.join(format!("{name}-{:016x}", hash(key))))
 }
 
-/// Keeps it for others. Where that cannot be done they find it out themselves.
-pub(crate) fn keep(place: &Path, what: &impl Serialize) {
-    let unfinished = place.with_extension(std::process::id().to_string());
-    let bytes = serde_json::to_vec(what).unwrap_or_default();
-    let _ = fs::write(&unfinished, bytes).and_then(|()| fs::rename(&unfinished, place));
+/// Writes a value for other drivers. Where that fails, they compute it themselves.
+pub(crate) fn store(path: &Path, value: &impl Serialize) {
+    let unfinished = path.with_extension(std::process::id().to_string());
+    let bytes = serde_json::to_vec(value).unwrap_or_default();
+    let _ = fs::write(&unfinished, bytes).and_then(|()| fs::rename(&unfinished, path));
 }
 
-/// What another has kept.
-pub(crate) fn kept<T: DeserializeOwned>(place: &Path) -> Option<T> {
-    serde_json::from_slice(&fs::read(place).ok()?).ok()
+/// The value that another driver has stored.
+pub(crate) fn load<T: DeserializeOwned>(path: &Path) -> Option<T> {
+    serde_json::from_slice(&fs::read(path).ok()?).ok()
 }
 
-fn hash(what: &impl Hash) -> u64 {
+fn hash(value: &impl Hash) -> u64 {
     let mut hasher = DefaultHasher::new();
-    what.hash(&mut hasher);
+    value.hash(&mut hasher);
     hasher.finish()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::options::RunnerOptions;
     use std::cell::Cell;
 
     #[test]
-    fn a_tool_is_asked_again_only_where_it_would_hear_something_else() {
+    fn a_tool_runs_again_only_for_other_inputs() {
         let run = tempfile::tempdir().unwrap();
         let [first, other] = ["first", "other"].map(|name| run.path().join(name));
         [&first, &other].into_iter().for_each(|place| fs::create_dir(place).unwrap());
         let started = Cell::new(0);
-        let hand_over = |side: &Path, elsewhere: bool, words: &str, variable: &str| {
-            let world = [("BUILD_TOOL_OPTIONS".to_owned(), Some(variable.to_owned()))].into();
-            let workshop = Workshop {
-                side,
-                shared: Some(&first),
-                elsewhere,
-                world: &world,
-                here: "/p".into(),
-                tracing: None,
-                cache: side,
-                layers: None,
-                assertions: None,
-            };
+        let options = RunnerOptions::default();
+        let build = |run_dir: &Path, in_other_world: bool, words: &str, variable: &str| {
+            let env_changes = [("BUILD_TOOL_OPTIONS".to_owned(), Some(variable.to_owned()))].into();
             let command: Vec<String> = words.split(' ').map(str::to_owned).collect();
-            let desk = handed_over("tool", &command, &workshop, |desk| {
+            let context = ListContext {
+                shared: Some(&first),
+                in_other_world,
+                ..ListContext::for_test(run_dir, &command, &options, &env_changes)
+            };
+            let result = built("tool", &context, |directory| {
                 started.set(started.get() + 1);
-                fs::write(desk.join("words"), words).map_err(|error| CannotList::usage(error.to_string()))
+                fs::write(directory.join("words"), words).map_err(|error| ListError::usage(error.to_string()))
             });
-            assert_eq!(fs::read_to_string(desk.unwrap().join("words")).unwrap(), words);
+            assert_eq!(fs::read_to_string(result.unwrap().join("words")).unwrap(), words);
             started.get()
         };
-        assert_eq!(hand_over(&first, false, "mvn test", "a"), 1);
-        assert_eq!(hand_over(&other, true, "mvn test", "a"), 1);
-        assert_eq!(hand_over(&other, true, "mvn -o test", "a"), 2);
-        assert_eq!(hand_over(&other, true, "mvn test", "b"), 3);
-        // Nobody takes what one in our own world has to find out.
-        assert_eq!(hand_over(&first, false, "mvn test", "a"), 4);
+        assert_eq!(build(&first, false, "tool test", "a"), 1);
+        assert_eq!(build(&other, true, "tool test", "a"), 1);
+        assert_eq!(build(&other, true, "tool -o test", "a"), 2);
+        assert_eq!(build(&other, true, "tool test", "b"), 3);
+        // In unflake's own world the tool always runs.
+        assert_eq!(build(&first, false, "tool test", "a"), 4);
     }
 
     #[test]
-    fn what_was_kept_is_found_and_a_half_of_it_is_not() {
+    fn a_stored_value_is_loaded_unless_it_is_incomplete() {
         let place = tempfile::tempdir().unwrap();
         let path = place.path().join("listed-1");
-        assert_eq!(kept::<Vec<String>>(&path), None);
-        keep(&path, &vec!["a".to_owned()]);
-        assert_eq!(kept::<Vec<String>>(&path), Some(vec!["a".to_owned()]));
+        assert_eq!(load::<Vec<String>>(&path), None);
+        store(&path, &vec!["a".to_owned()]);
+        assert_eq!(load::<Vec<String>>(&path), Some(vec!["a".to_owned()]));
         fs::write(&path, "[\"a").unwrap();
-        assert_eq!(kept::<Vec<String>>(&path), None);
+        assert_eq!(load::<Vec<String>>(&path), None);
     }
 }

@@ -1,4 +1,4 @@
-//! The driver's end of the socket.
+//! The driver's end of the protocol socket.
 
 use std::io::{self, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -6,26 +6,26 @@ use std::path::Path;
 use std::slice;
 use std::sync::Mutex;
 
-use unflake_protocol::{Event, Order, to_line};
+use unflake_protocol::{AgentMessage, Order, to_line};
 
-pub(crate) struct Wire {
+pub(crate) struct Connection {
     stream: Mutex<UnixStream>,
     orders: BufReader<UnixStream>,
 }
 
-impl Wire {
-    pub(crate) fn connect(socket: &Path) -> io::Result<Self> {
+impl Connection {
+    pub(crate) fn open(socket: &Path) -> io::Result<Self> {
         let stream = UnixStream::connect(socket)?;
         let orders = BufReader::new(stream.try_clone()?);
         Ok(Self { stream: Mutex::new(stream), orders })
     }
 
-    pub(crate) fn tell(&self, event: &Event) {
-        self.tell_all(slice::from_ref(event));
+    pub(crate) fn send(&self, event: &AgentMessage) {
+        self.send_all(slice::from_ref(event));
     }
 
-    /// Several threads may speak. Without anybody who listens there is nothing left to do.
-    pub(crate) fn tell_all(&self, events: &[Event]) {
+    /// May be called from several threads. Ends the process if unflake is gone.
+    pub(crate) fn send_all(&self, events: &[AgentMessage]) {
         let lines = events.iter().map(to_line).collect::<Vec<_>>().concat();
         let mut stream = self.stream.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         if stream.write_all(&lines).is_err() {
@@ -33,10 +33,9 @@ impl Wire {
         }
     }
 
-    /// None when unflake has gone.
+    /// None: unflake is gone.
     pub(crate) fn next_order(&mut self) -> Option<Order> {
         let mut line = Vec::new();
-        // Byte by byte from a buffer: an order is short.
         for byte in self.orders.by_ref().bytes() {
             match byte.ok()? {
                 b'\n' => return serde_json::from_slice(&line).ok(),

@@ -1,40 +1,42 @@
-//! What a driver is told by unflake, and a world in which the project cannot see it.
+//! The environment variables with which unflake starts a driver.
 
-use std::collections::BTreeMap;
 use std::env;
 use std::path::PathBuf;
 
 use unflake_protocol::variables;
 use unflake_worlds::SpawnSpec;
 
-pub(crate) struct Told {
+use crate::process::spec::EnvChanges;
+
+pub(crate) struct DriverEnv {
     pub(crate) socket: PathBuf,
     pub(crate) environment: u32,
-    pub(crate) side: PathBuf,
+    /// A directory for files that are removed with the run.
+    pub(crate) run_dir: PathBuf,
     /// How many characters of one text to keep.
     pub(crate) output_limit: usize,
-    /// Where things may stay from run to run.
+    /// A directory for files that stay from run to run.
     pub(crate) cache: Option<PathBuf>,
-    /// A place that drivers of other worlds have, too, gone with the run.
+    /// A directory that the drivers of all worlds of this run share.
     pub(crate) shared: Option<PathBuf>,
-    /// Whether to record the order in which tests run through their code.
+    /// Whether to record the lines that tests run through.
     pub(crate) traced: bool,
-    /// … with the values they come by, where they can be seen.
+    /// … with the values of variables.
     pub(crate) values: bool,
-    /// The layers at which it is to be told what tests look like.
+    /// The layers to report, joined by commas.
     pub(crate) layers: Option<String>,
     /// Whether assertions may be let fail.
     pub(crate) filter: bool,
-    /// What the variables of unflake change for a process of the project: values to set, or to remove.
-    pub(crate) restore: BTreeMap<String, Option<String>>,
-    /// The way into the world that tests are to run in.
-    pub(crate) door: Option<SpawnSpec>,
+    /// Makes the environment of the project's processes what it was before unflake.
+    pub(crate) restore: EnvChanges,
+    /// How to start processes in the world that tests run in.
+    pub(crate) spawn: Option<SpawnSpec>,
 }
 
-impl Told {
-    /// None without unflake on the other side.
+impl DriverEnv {
+    /// None: unflake did not start this process.
     pub(crate) fn read() -> Option<Self> {
-        let mut restore: BTreeMap<String, Option<String>> =
+        let mut restore: EnvChanges =
             env::var(variables::RESTORE).ok().and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
         for name in variables::ALL {
             restore.insert(name.to_owned(), None);
@@ -42,7 +44,7 @@ impl Told {
         Some(Self {
             socket: env::var_os(variables::SOCKET)?.into(),
             environment: env::var(variables::ENVIRONMENT).ok()?.parse().ok()?,
-            side: env::var_os(variables::SIDE)?.into(),
+            run_dir: env::var_os(variables::SIDE)?.into(),
             output_limit: env::var(variables::OUTPUT_LIMIT).ok().and_then(|text| text.parse().ok()).unwrap_or(65_536),
             cache: env::var_os(variables::CACHE).map(PathBuf::from),
             shared: env::var_os(variables::SHARED).map(PathBuf::from),
@@ -51,7 +53,7 @@ impl Told {
             filter: env::var_os(variables::FILTER).is_some(),
             values: env::var_os(variables::TRACED).is_some_and(|what| what == "values"),
             restore,
-            door: env::var(variables::DOOR).ok().and_then(|text| serde_json::from_str(&text).ok()),
+            spawn: env::var(variables::DOOR).ok().and_then(|text| serde_json::from_str(&text).ok()),
         })
     }
 }

@@ -1,9 +1,13 @@
-//! The driver: an agent that runs outside the runner and starts the tests as processes of its own.
+//! The driver: an agent outside of the runner that starts the tests as processes of its own.
 
+pub(crate) mod assertion_filter;
 pub(crate) mod build_cache;
 pub(crate) mod connection;
-pub(crate) mod dispatch;
 pub(crate) mod driver_env;
+pub(crate) mod list_context;
+pub(crate) mod order_runner;
 pub(crate) mod orders;
+pub(crate) mod program;
 pub(crate) mod suite;
-pub(crate) mod tracing;
+pub(crate) mod test_result;
+pub(crate) mod trace_recorder;

@@ -1,142 +1,117 @@
-//! The driver as an agent: what it says, and the orders it obeys.
+//! The driver as an agent: it lists the tests, obeys unflake's orders, and reports.
 
 use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
-use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 use std::time::Duration;
 
 use nix::fcntl::{Flock, FlockArg};
 use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::{ForkResult, Pid, fork, setpgid};
-use unflake_protocol::{Death, Event, Hello, ListedTest, Order, ProblemKind, RunOrder, Test, TestId, VERSION};
+use tracing::debug;
+use unflake_protocol::{AgentMessage, Death, Hello, ListedTest, Order, ProblemKind, RunOrder, Test, TestId, VERSION};
 
-use crate::driver::connection::Wire;
-use crate::driver::dispatch::Floor;
-use crate::driver::driver_env::Told;
-use crate::driver::suite::{CannotList, Case, Suite};
-use crate::driver::tracing::Tracing;
-use crate::jvm::assertions::Assertions;
-use crate::process::child::Limits;
+use crate::driver::connection::Connection;
+use crate::driver::driver_env::DriverEnv;
+use crate::driver::list_context::ListContext;
+use crate::driver::order_runner::OrderRunner;
+use crate::driver::suite::{ListError, Suite, TestCase};
+use crate::driver::trace_recorder::TraceRecorder;
+use crate::options::RunnerOptions;
+use crate::process::child::ProcessLimits;
+use crate::runner::{Driver, Runner};
 
 /// A `listed` event has at most this many tests.
 const LISTED_AT_ONCE: usize = 200;
-/// An exit code for "tests failed", as most runners have it.
+/// The exit code for failed tests that most runners have.
 const FAILED: u8 = 1;
 
-/// What a driver may use while it lists.
-pub(crate) struct Workshop<'a> {
-    /// A place for files, gone with the run.
-    pub(crate) side: &'a Path,
-    /// A place for what drivers of other worlds need, too, gone with the run. None: there are no others.
-    pub(crate) shared: Option<&'a Path>,
-    /// Whether tests are to run in another world than ours.
-    pub(crate) elsewhere: bool,
-    /// What the project's processes are to see differently from us.
-    pub(crate) world: &'a std::collections::BTreeMap<String, Option<String>>,
-    /// The directory the user's command was given in.
-    pub(crate) here: PathBuf,
-    /// Where traces are wanted.
-    pub(crate) tracing: Option<&'a Tracing>,
-    /// A place for what is worth keeping from run to run.
-    pub(crate) cache: &'a Path,
-    /// The layers at which it is to be told what tests look like.
-    pub(crate) layers: Option<&'a str>,
-    /// Where assertions are told: those of the project, as far as they are known.
-    pub(crate) assertions: Option<Arc<Assertions>>,
-}
-
-struct Driver {
+/// A driver that has listed its tests.
+struct ListedDriver {
+    /// The names of the runner and its language.
     names: (&'static str, &'static str),
-    told: Told,
-    wire: Wire,
+    env: DriverEnv,
+    connection: Connection,
     environment: u32,
     suite: Suite,
-    tracing: Option<Tracing>,
-    assertions: Option<Arc<Assertions>>,
+    recorder: Option<TraceRecorder>,
     processes: AtomicU32,
     copies: HashMap<u32, Pid>,
 }
 
-/// Lists, obeys, and leaves with the exit code of the runner in whose place it stands.
-pub(crate) fn obey(
-    names: (&'static str, &'static str),
-    list: impl FnOnce(&Workshop<'_>) -> Result<Suite, CannotList>,
+/// Lists, obeys orders, and exits with the code of the runner that it replaces.
+pub(crate) fn run(
+    runner: &dyn Runner,
+    driver: &Driver,
+    command: &[String],
+    options: &RunnerOptions,
+    env: DriverEnv,
 ) -> ExitCode {
-    let Some(told) = Told::read() else {
-        eprintln!("a driver is started by unflake and by nobody else");
-        return ExitCode::from(2);
-    };
-    let Ok(wire) = Wire::connect(&told.socket) else { return ExitCode::from(3) };
+    let Ok(connection) = Connection::open(&env.socket) else { return ExitCode::from(3) };
     let Ok(here) = std::env::current_dir() else { return ExitCode::from(3) };
-    let environment = told.environment;
-    // Listing may take as long as a build. That somebody is here is told before.
-    wire.tell(&hello(environment, None, names, &here));
-    let tracing = match tracing(&told) {
-        Ok(tracing) => tracing,
-        Err(text) => {
-            wire.tell(&Event::Problem { kind: ProblemKind::Internal, place: None, text });
-            wire.tell(&Event::Bye);
-            return ExitCode::from(FAILED);
-        }
+    let environment = env.environment;
+    let names = (runner.profile().name, runner.profile().language);
+    // Listing may take as long as a build: unflake must know before it that an agent is there.
+    connection.send(&hello(environment, None, names, &here));
+    let fail = |error: ListError| {
+        let ListError { kind, place, text } = error;
+        connection.send_all(&[AgentMessage::Problem { kind, place, text }, AgentMessage::Bye]);
+        ExitCode::from(FAILED)
     };
-    let cache = told.cache.as_deref().unwrap_or(&told.side);
-    let (tracing_wanted, layers) = (tracing.as_ref(), told.layers.as_deref());
-    let tells = layers.is_some_and(|layers| layers.split(',').any(|layer| layer == "assertion"));
-    let assertions = tells.then(|| Arc::new(Assertions::new(&here, told.filter)));
-    let workshop = Workshop {
-        side: &told.side,
-        shared: told.shared.as_deref(),
-        elsewhere: told.door.is_some(),
-        world: &told.restore,
+    let recorder = match recorder(&env) {
+        Ok(recorder) => recorder,
+        Err(text) => return fail(ListError { kind: ProblemKind::Internal, place: None, text }),
+    };
+    let cache = env.cache.as_deref().unwrap_or(&env.run_dir);
+    let context = ListContext {
+        command,
+        options,
         here,
-        tracing: tracing_wanted,
+        env_changes: &env.restore,
+        run_dir: &env.run_dir,
         cache,
-        layers,
-        assertions: assertions.clone(),
+        shared: env.shared.as_deref(),
+        in_other_world: env.spawn.is_some(),
+        tracing: recorder.as_ref(),
+        layers: env.layers.as_deref(),
+        filter: env.filter,
     };
-    // Several worlds may be made at the same time, and two builds of one project would be in each other's way.
-    let turn = told.door.as_ref().and_then(|_| turn(cache).ok());
-    let listed = list(&workshop);
-    drop(turn);
+    // Drivers of several worlds may start at once, and two builds of one project disturb each other.
+    let lock = env.spawn.as_ref().and_then(|_| lock_builds(cache).ok());
+    let listed = (driver.list)(&context);
+    drop(lock);
     let suite = match listed {
         Ok(suite) => suite,
-        Err(CannotList { kind, place, text }) => {
-            wire.tell(&Event::Problem { kind, place, text });
-            wire.tell(&Event::Bye);
-            return ExitCode::from(FAILED);
-        }
+        Err(error) => return fail(error),
     };
-    let processes = AtomicU32::new(0);
-    // Who runs tests in processes that say nothing of assertions has none to tell.
-    let assertions = assertions.filter(|assertions| assertions.may_be_let_fail && !assertions.is_empty());
-    let copies = HashMap::new();
-    let mut driver = Driver { names, told, wire, environment, suite, tracing, assertions, processes, copies };
-    driver.list();
+    debug!(runner = names.0, tests = suite.tests.len(), "listed");
+    let (processes, copies) = (AtomicU32::new(0), HashMap::new());
+    let mut driver = ListedDriver { names, env, connection, environment, suite, recorder, processes, copies };
+    driver.report_tests();
     driver.take_orders()
 }
 
-/// Waits until nobody else builds.
-fn turn(cache: &Path) -> io::Result<Flock<File>> {
+/// Waits until no other driver builds.
+fn lock_builds(cache: &Path) -> io::Result<Flock<File>> {
     fs::create_dir_all(cache)?;
     let file = File::options().create(true).append(true).open(cache.join("turn"))?;
     Flock::lock(file, FlockArg::LockExclusive).map_err(|(_, error)| error.into())
 }
 
-fn tracing(told: &Told) -> Result<Option<Tracing>, String> {
-    if !told.traced {
+fn recorder(env: &DriverEnv) -> Result<Option<TraceRecorder>, String> {
+    if !env.traced {
         return Ok(None);
     }
-    let new = |place: &Path| Tracing::new(place, told.values);
-    let Some(cache) = &told.cache else { return new(&told.side).map(Some) };
-    new(cache).or_else(|_| new(&told.side)).map(Some)
+    let new = |place: &Path| TraceRecorder::new(place, env.values);
+    let Some(cache) = &env.cache else { return new(&env.run_dir).map(Some) };
+    new(cache).or_else(|_| new(&env.run_dir)).map(Some)
 }
 
-fn hello(environment: u32, parent: Option<u32>, (runner, language): (&str, &str), root: &Path) -> Event {
-    Event::Hello(Hello {
+fn hello(environment: u32, parent: Option<u32>, (runner, language): (&str, &str), root: &Path) -> AgentMessage {
+    AgentMessage::Hello(Hello {
         protocol: VERSION,
         agent: "driver".to_owned(),
         environment,
@@ -150,29 +125,30 @@ fn hello(environment: u32, parent: Option<u32>, (runner, language): (&str, &str)
     })
 }
 
-impl Driver {
-    fn list(&mut self) {
+impl ListedDriver {
+    /// Reports the tests, with a number added to ids that occur more than once.
+    fn report_tests(&mut self) {
         let mut seen: HashMap<String, u32> = HashMap::new();
-        for case in &mut self.suite.cases {
-            let times = seen.entry(case.id.clone()).or_default();
+        for test in &mut self.suite.tests {
+            let times = seen.entry(test.id.clone()).or_default();
             *times += 1;
             if *times > 1 {
-                case.id = format!("{} ({times})", case.id);
+                test.id = format!("{} ({times})", test.id);
             }
         }
         for note in self.suite.notes.drain(..) {
-            self.wire.tell(&Event::Note { text: note });
+            self.connection.send(&AgentMessage::Note { text: note });
         }
         let mut numbers = 0..;
-        for cases in self.suite.cases.chunks(LISTED_AT_ONCE) {
-            let listed = |(case, n): (&Case, u32)| {
-                let (id, file) = (TestId::new(&case.id), case.file.as_deref().map(Into::into));
-                ListedTest { n, test: Test { id, file, line: case.line, command: case.command.clone() } }
+        for tests in self.suite.tests.chunks(LISTED_AT_ONCE) {
+            let listed = |(test, n): (&TestCase, u32)| {
+                let (id, file) = (TestId::new(&test.id), test.file.as_deref().map(Into::into));
+                ListedTest { n, test: Test { id, file, line: test.line, command: test.command.clone() } }
             };
-            self.wire.tell(&Event::Listed { tests: cases.iter().zip(&mut numbers).map(listed).collect() });
+            self.connection.send(&AgentMessage::Listed { tests: tests.iter().zip(&mut numbers).map(listed).collect() });
         }
-        self.wire.tell(&Event::Ready {
-            tests: self.suite.cases.len() as u32,
+        self.connection.send(&AgentMessage::Ready {
+            tests: self.suite.tests.len() as u32,
             deselected: self.suite.deselected,
             unforkable: None,
             isolated: true,
@@ -180,34 +156,34 @@ impl Driver {
     }
 
     fn take_orders(&mut self) -> ExitCode {
-        while let Some(order) = self.wire.next_order() {
+        while let Some(order) = self.connection.next_order() {
             match order {
                 Order::Run(RunOrder { tests, again, jobs, limit, probe, depends, apart, in_process, .. }) => {
-                    let floor = Floor {
-                        cases: &self.suite.cases,
-                        wire: &self.wire,
-                        world: &self.told.restore,
-                        limits: Limits { time: limit.map(Duration::from_millis), output: self.told.output_limit },
+                    let runner = OrderRunner {
+                        tests: &self.suite.tests,
+                        connection: &self.connection,
+                        env_changes: &self.env.restore,
+                        limits: ProcessLimits { time: limit.map(Duration::from_millis), output: self.env.output_limit },
                         processes: &self.processes,
-                        tracing: self.tracing.as_ref().map(|tracing| (tracing, self.told.side.as_path())),
+                        tracing: self.recorder.as_ref().map(|recorder| (recorder, self.env.run_dir.as_path())),
                         environment: self.environment,
-                        door: self.told.door.as_ref(),
+                        spawn: self.env.spawn.as_ref(),
                         probe: probe.as_ref(),
-                        depends: depends.then_some(self.told.side.as_path()),
+                        depends: depends.then_some(self.env.run_dir.as_path()),
                         apart,
                         in_process,
                     };
-                    floor.run(&tests, again, self.suite.at_once.map_or(jobs, |most| most.min(jobs)));
-                    self.wire.tell(&Event::Idle);
+                    runner.run(&tests, again, self.suite.at_once.map_or(jobs, |most| most.min(jobs)));
+                    self.connection.send(&AgentMessage::Idle);
                 }
-                // There is no state of tests here.
+                // The driver's own process holds no state of tests.
                 Order::Remember | Order::Compare | Order::Restore { .. } | Order::Watch { .. } => {}
-                Order::Sites => self.tell_sites(),
+                Order::Sites => self.report_sites(),
                 Order::Filter { path } => self.let_fail(Path::new(&path)),
                 Order::Fork { environment } => self.fork(environment),
                 Order::Reap { environment } => self.reap(environment),
                 Order::End { failed } => {
-                    self.wire.tell(&Event::Bye);
+                    self.connection.send(&AgentMessage::Bye);
                     return ExitCode::from(if failed.unwrap_or(0) > 0 { FAILED } else { 0 });
                 }
             }
@@ -215,42 +191,43 @@ impl Driver {
         ExitCode::from(3)
     }
 
-    /// All assertions there are; no path where they cannot be told.
-    fn tell_sites(&self) {
-        let told = self.assertions.as_ref().map(|assertions| assertions.told(&self.told.side));
-        let path = told.and_then(Result::ok).map(|path| path.to_string_lossy().into_owned());
-        self.wire.tell(&Event::Sites { path: path.unwrap_or_default() });
+    /// Reports all assertions; no path where the runner reports none.
+    fn report_sites(&self) {
+        let written = self.suite.assertions.as_ref().map(|assertions| assertions.write_sites(&self.env.run_dir));
+        let path = written.and_then(Result::ok).map(|path| path.to_string_lossy().into_owned());
+        self.connection.send(&AgentMessage::Sites { path: path.unwrap_or_default() });
     }
 
     fn let_fail(&self, path: &Path) {
-        if let Some(Err(error)) = self.assertions.as_ref().map(|assertions| assertions.let_fail(path)) {
-            self.wire.tell(&Event::Note { text: format!("no assertion was let fail: {error}") });
+        if let Some(Err(error)) = self.suite.assertions.as_ref().map(|assertions| assertions.let_fail(path)) {
+            self.connection.send(&AgentMessage::Note { text: format!("no assertion was let fail: {error}") });
         }
-        self.wire.tell(&Event::Filtering);
+        self.connection.send(&AgentMessage::Filtering);
     }
 
-    /// Nothing of an order stays in this process, and its threads end with the order: a copy is as good as the first.
+    /// An order leaves nothing in this process and its threads end with it, so a fork is as good as
+    /// a new driver.
     fn fork(&mut self, environment: u32) {
         #[allow(unsafe_code)]
-        // SAFETY: no thread runs besides this one between two orders, so the copy holds no lock of another.
+        // SAFETY: between two orders this is the only thread, so the copy holds no lock of another.
         match unsafe { fork() } {
             Ok(ForkResult::Parent { child }) => {
                 self.copies.insert(environment, child);
-                self.wire.tell(&Event::Forked { environment, pid: child.as_raw() as u32 });
+                self.connection.send(&AgentMessage::Forked { environment, pid: child.as_raw() as u32 });
             }
             Ok(ForkResult::Child) => {
                 let _ = setpgid(Pid::from_raw(0), Pid::from_raw(0));
                 self.copies.clear();
                 let parent = std::mem::replace(&mut self.environment, environment);
-                match Wire::connect(&self.told.socket) {
-                    Ok(wire) => self.wire = wire,
+                match Connection::open(&self.env.socket) {
+                    Ok(connection) => self.connection = connection,
                     Err(_) => std::process::exit(3),
                 }
-                self.wire.tell(&hello(environment, Some(parent), self.names, &self.suite.root));
+                self.connection.send(&hello(environment, Some(parent), self.names, &self.suite.root));
             }
             Err(error) => {
                 let why = format!("the system refuses: {error}");
-                self.wire.tell(&Event::Unforkable { environment, why });
+                self.connection.send(&AgentMessage::Unforkable { environment, why });
             }
         }
     }
@@ -261,6 +238,9 @@ impl Driver {
             Some(Ok(WaitStatus::Signaled(_, signal, _))) => Death::Signal(signal as i32),
             _ => Death::Unknown,
         };
-        self.wire.tell(&Event::Reaped { environment, death });
+        self.connection.send(&AgentMessage::Reaped { environment, death });
     }
 }
+
+#[cfg(test)]
+mod tests;

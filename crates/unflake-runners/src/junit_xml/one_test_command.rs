@@ -1,21 +1,22 @@
-//! A command with places to be filled in, split into words as a shell would, though none is started.
+//! The user's command for one test: words of a shell command with placeholders. No shell is
+//! started.
 
-/// What can stand in a place.
+/// The placeholders.
 const PLACES: [&str; 7] = ["id", "name", "name_regex", "classname", "suite", "file", "results"];
 
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Template {
-    words: Vec<Vec<Piece>>,
+pub(crate) struct OneTestCommand {
+    words: Vec<Vec<Part>>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-enum Piece {
+enum Part {
     Text(String),
     Place(&'static str),
 }
 
-impl Template {
-    /// Why it cannot be used is told in words.
+impl OneTestCommand {
+    /// An error says why the command cannot be used.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let words = split(text)?.iter().map(|word| pieces(word)).collect::<Result<Vec<_>, _>>()?;
         if words.is_empty() {
@@ -29,15 +30,15 @@ impl Template {
     }
 
     pub(crate) fn has(&self, place: &str) -> bool {
-        self.words.iter().flatten().any(|piece| matches!(piece, Piece::Place(found) if *found == place))
+        self.words.iter().flatten().any(|piece| matches!(piece, Part::Place(found) if *found == place))
     }
 
-    /// The words of the command, or the name of a place for which there is nothing.
+    /// The words of the command, or the placeholder that has no value.
     pub(crate) fn filled(&self, value: impl Fn(&str) -> Option<String>) -> Result<Vec<String>, &'static str> {
-        let fill = |word: &Vec<Piece>| {
-            let text = |piece: &Piece| match piece {
-                Piece::Text(text) => Ok(text.clone()),
-                Piece::Place(name) => value(name).ok_or(*name),
+        let fill = |word: &Vec<Part>| {
+            let text = |piece: &Part| match piece {
+                Part::Text(text) => Ok(text.clone()),
+                Part::Place(name) => value(name).ok_or(*name),
             };
             word.iter().map(text).collect::<Result<String, _>>()
         };
@@ -45,48 +46,18 @@ impl Template {
     }
 }
 
-/// Words as a POSIX shell splits them: quotes and backslashes are honoured, nothing is expanded.
+/// Splits words as a POSIX shell does: quotes and backslashes are honored, nothing is expanded.
 fn split(text: &str) -> Result<Vec<String>, String> {
-    let mut words = Vec::new();
-    let mut word: Option<String> = None;
-    let mut rest = text.chars().peekable();
-    while let Some(character) = rest.next() {
-        match character {
-            ' ' | '\t' | '\n' | '\r' => words.extend(word.take()),
-            '\'' => loop {
-                let word = word.get_or_insert_default();
-                match rest.next() {
-                    Some('\'') => break,
-                    Some(inside) => word.push(inside),
-                    None => return Err("a ' is not closed".to_owned()),
-                }
-            },
-            '"' => loop {
-                let word = word.get_or_insert_default();
-                match rest.next() {
-                    Some('"') => break,
-                    Some('\\') => match rest.next_if(|next| "\"\\$`".contains(*next)) {
-                        Some(escaped) => word.push(escaped),
-                        None => word.push('\\'),
-                    },
-                    Some(inside) => word.push(inside),
-                    None => return Err("a \" is not closed".to_owned()),
-                }
-            },
-            '\\' => match rest.next() {
-                Some('\n') => {}
-                Some(escaped) => word.get_or_insert_default().push(escaped),
-                None => return Err("it ends with a backslash".to_owned()),
-            },
-            plain => word.get_or_insert_default().push(plain),
-        }
+    let closes = |quote: &char| shell_words::split(&format!("{text}{quote}")).is_ok();
+    match shell_words::split(text) {
+        Ok(_) if text.len() % 2 != text.trim_end_matches('\\').len() % 2 => Err("it ends with a backslash".to_owned()),
+        Ok(words) => Ok(words),
+        Err(_) => Err(format!("a {} is not closed", ['\'', '"'].iter().find(|quote| closes(quote)).unwrap_or(&'"'))),
     }
-    words.extend(word);
-    Ok(words)
 }
 
-/// `{name}` is a place and `{{` a brace. Braces around anything but a word, as in `${1%.t}`, are left alone.
-fn pieces(word: &str) -> Result<Vec<Piece>, String> {
+/// `{name}` is a placeholder and `{{` a brace. Other braces, as in `${1%.t}`, stay as they are.
+fn pieces(word: &str) -> Result<Vec<Part>, String> {
     let mut pieces = Vec::new();
     let mut text = String::new();
     let mut rest = word;
@@ -111,20 +82,20 @@ fn pieces(word: &str) -> Result<Vec<Piece>, String> {
             return Err(format!("there is no {{{name}}}, there are {}; write {{{{ for a brace", known.join(", ")));
         };
         if !text.is_empty() {
-            pieces.push(Piece::Text(std::mem::take(&mut text)));
+            pieces.push(Part::Text(std::mem::take(&mut text)));
         }
-        pieces.push(Piece::Place(place));
+        pieces.push(Part::Place(place));
         rest = &rest[name.len() + 1..];
     }
     text.push_str(rest);
     if !text.is_empty() {
-        pieces.push(Piece::Text(text));
+        pieces.push(Part::Text(text));
     }
     Ok(pieces)
 }
 
-/// A regular expression for a name, in the notation that all runners share. Reports put ` > ` between the names of groups
-/// where patterns are held against names without it.
+/// A regular expression for a name, in the notation that all runners share. Reports put ` > `
+/// between the names of groups, and some runners match names without it.
 pub(crate) fn regex_of(name: &str) -> String {
     let special = |character: char| r"\^$.[]|()*+?{}".contains(character);
     let escaped: String = name.chars().flat_map(|one| special(one).then_some('\\').into_iter().chain([one])).collect();
@@ -137,7 +108,7 @@ mod tests {
 
     fn filled(template: &str) -> Vec<String> {
         let value = |name: &str| (name != "file").then(|| format!("<{name}>"));
-        Template::parse(template).unwrap().filled(value).unwrap()
+        OneTestCommand::parse(template).unwrap().filled(value).unwrap()
     }
 
     #[test]
@@ -148,7 +119,7 @@ mod tests {
 
     #[test]
     fn what_is_filled_in_stays_in_its_word() {
-        let template = Template::parse("run {name}").unwrap();
+        let template = OneTestCommand::parse("run {name}").unwrap();
         let words = template.filled(|_| Some("it's; rm -r \"x\" {id}".to_owned())).unwrap();
         assert_eq!(words, ["run", "it's; rm -r \"x\" {id}"]);
     }
@@ -164,14 +135,14 @@ mod tests {
 
     #[test]
     fn what_cannot_be_used_is_told() {
-        let complaint = |text: &str| Template::parse(text).unwrap_err();
+        let complaint = |text: &str| OneTestCommand::parse(text).unwrap_err();
         assert_eq!(complaint("run '{name}"), "a ' is not closed");
         assert_eq!(complaint("run \"{name}"), "a \" is not closed");
         assert_eq!(complaint("run {name} \\"), "it ends with a backslash");
         assert_eq!(complaint(" "), "it is empty");
         assert!(complaint("run {nmae}").starts_with("there is no {nmae}, there are {id}, {name}, "));
         assert!(complaint("run all {results}").starts_with("nothing in it says which test to run"));
-        assert_eq!(Template::parse("run {file}").unwrap().filled(|_| None), Err("file"));
+        assert_eq!(OneTestCommand::parse("run {file}").unwrap().filled(|_| None), Err("file"));
     }
 
     #[test]

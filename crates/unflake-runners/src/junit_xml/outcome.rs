@@ -1,4 +1,5 @@
-//! What becomes of tests by their reports: which entry is whose, and whether exit code and report agree.
+//! Test results from reports: finds the entry of a test, and checks that exit code and report
+//! agree.
 
 use std::collections::HashMap;
 use std::fs;
@@ -6,25 +7,27 @@ use std::path::Path;
 use std::sync::OnceLock;
 
 use regex_lite::Regex;
-use unflake_protocol::{Failed, Outcome, Phase};
+use unflake_protocol::{Failure, Outcome, Phase};
 
-use crate::driver::suite::{End, How, Judged, failed, relative};
+use crate::driver::test_result::{TestResult, failed};
 use crate::junit_xml::report::{self, JunitError, JunitEvent, OUTSIDE, Report, Reported};
 use crate::process::bounded_text::shortened;
-use crate::process::changed_files::Before;
+use crate::process::changed_files::FileStamps;
+use crate::process::files::relative;
+use crate::process::spec::{ExitKind, ProcessEnd};
 
-/// What all reports of one run may have together.
+/// The total size of the reports of one run.
 const LARGEST: u64 = 256 << 20;
-/// Of what a command printed, where it is quoted.
+/// How much of a command's output is quoted.
 const QUOTED: usize = 4000;
 
-/// Why there is no report to be read.
+/// Why there is no report to read.
 pub(crate) enum NoReport {
     NoneWritten,
     Bad(String),
 }
 
-pub(crate) fn read_written(before: &Before) -> Result<Report, NoReport> {
+pub(crate) fn read_written(before: &FileStamps) -> Result<Report, NoReport> {
     let written = before.written_since();
     if written.is_empty() {
         return Err(NoReport::NoneWritten);
@@ -45,8 +48,8 @@ pub(crate) fn read_written(before: &Before) -> Result<Report, NoReport> {
     Ok(all)
 }
 
-pub(crate) fn no_report(why: &NoReport, before: &Before, results: &str, end: &End) -> String {
-    let left = how_it_left(end.how);
+pub(crate) fn no_report(why: &NoReport, before: &FileStamps, results: &str, end: &ProcessEnd) -> String {
+    let left = how_it_left(end.exit);
     match why {
         NoReport::Bad(why) => format!("{why}. The command {left}{}", quoted(end)),
         NoReport::NoneWritten => {
@@ -56,32 +59,32 @@ pub(crate) fn no_report(why: &NoReport, before: &Before, results: &str, end: &En
     }
 }
 
-pub(crate) fn how_it_left(how: How) -> String {
-    match how {
-        How::Exit(code) => format!("left with exit code {code}"),
-        How::Signal(_) | How::TimedOut => {
-            let died = Judged::crashed(how, 0.0, None, "").failure;
+pub(crate) fn how_it_left(exit: ExitKind) -> String {
+    match exit {
+        ExitKind::Exit(code) => format!("left with exit code {code}"),
+        ExitKind::Signal(_) | ExitKind::TimedOut => {
+            let died = TestResult::crashed(exit, 0.0, None, "").failure;
             died.map_or("died".to_owned(), |failure| format!("was {}", failure.message))
         }
     }
 }
 
-fn printed(end: &End) -> String {
+fn printed(end: &ProcessEnd) -> String {
     [end.stdout.trim_end(), end.stderr.trim_end()].join("\n").trim().to_owned()
 }
 
-pub(crate) fn quoted(end: &End) -> String {
+pub(crate) fn quoted(end: &ProcessEnd) -> String {
     match shortened(&printed(end), QUOTED) {
         nothing if nothing.is_empty() => " and printed nothing".to_owned(),
         text => format!(" and printed:\n{text}"),
     }
 }
 
-/// What a person should know of the first run.
-pub(crate) fn remarks(report: &Report, end: &End) -> Vec<String> {
+/// Messages for the user about the first run.
+pub(crate) fn remarks(report: &Report, end: &ProcessEnd) -> Vec<String> {
     let mut notes = Vec::new();
     let bad = report.tests.iter().filter(|test| matches!(test.result, JunitEvent::Failed(_))).count();
-    if bad > 0 && end.how == How::Exit(0) {
+    if bad > 0 && end.exit == ExitKind::Exit(0) {
         notes.push(format!("the command left with exit code 0, although {bad} tests failed by its report"));
     }
     if report.rerun > 0 {
@@ -93,19 +96,19 @@ pub(crate) fn remarks(report: &Report, end: &End) -> Vec<String> {
     notes
 }
 
-/// One test, as the first report knows it.
+/// One test of the first report.
 #[derive(Clone)]
-pub(crate) struct Known {
+pub(crate) struct ListedTest {
     pub(crate) suite: String,
     pub(crate) classname: String,
     pub(crate) name: String,
     pub(crate) file: Option<String>,
     pub(crate) line: Option<u32>,
-    /// How many of the same name came before it.
+    /// How many tests of the same name come before it.
     pub(crate) nth: usize,
 }
 
-pub(crate) fn known(tests: Vec<Reported>, here: &Path) -> Vec<Known> {
+pub(crate) fn known(tests: Vec<Reported>, here: &Path) -> Vec<ListedTest> {
     let mut seen: HashMap<(String, String), usize> = HashMap::new();
     let mut known = Vec::new();
     for Reported { suite, classname, name, file, line, .. } in tests {
@@ -113,20 +116,20 @@ pub(crate) fn known(tests: Vec<Reported>, here: &Path) -> Vec<Known> {
         let times = seen.entry((group, name.clone())).or_default();
         *times += 1;
         let nth = *times - 1;
-        // Many reports name the file as the class, or as the suite.
+        // Many reports name the file as the class or the suite.
         let named = [&classname, &suite].into_iter().find(|one| !one.is_empty() && here.join(one).is_file()).cloned();
         let file = file.filter(|file| !file.is_empty()).or(named);
-        known.push(Known { suite, classname, name, file, line, nth });
+        known.push(ListedTest { suite, classname, name, file, line, nth });
     }
     known
 }
 
-/// What goes before the name of a test: its class, or its suite where it has none.
+/// The first part of a test's id: its class, or its suite without one.
 fn group_of<'a>(classname: &'a str, suite: &'a str) -> &'a str {
     if classname.is_empty() { suite } else { classname }
 }
 
-impl Known {
+impl ListedTest {
     fn group(&self) -> &str {
         group_of(&self.classname, &self.suite)
     }
@@ -140,14 +143,15 @@ impl Known {
         }
     }
 
-    /// Its place in a report.
+    /// Its position in a report.
     fn found_in(&self, tests: &[Reported]) -> Option<usize> {
         let is_it = |test: &Reported| self.name == test.name && self.group() == group_of(&test.classname, &test.suite);
         let same: Vec<usize> = (0..tests.len()).filter(|at| is_it(&tests[*at])).collect();
         self.chosen(&same, tests)
     }
 
-    /// Of several with its name the one in its place; the worst, where there are fewer than in the first report.
+    /// Of several entries with its name the one at the same position; the worst, if there are fewer
+    /// than in the first report.
     fn chosen(&self, same: &[usize], tests: &[Reported]) -> Option<usize> {
         let rank = |at: &&usize| match tests[**at].result {
             JunitEvent::Failed(_) => 2,
@@ -157,47 +161,50 @@ impl Known {
         same.get(self.nth).or_else(|| same.iter().max_by_key(rank)).copied()
     }
 
-    /// Whether it is what went wrong outside of the tests of a suite, and this time nothing did.
+    /// Whether it stands for an error outside of a suite's tests, and this report has none.
     fn is_outside(&self, tests: &[Reported]) -> bool {
         self.name == OUTSIDE && tests.iter().any(|test| test.suite == self.suite)
     }
 }
 
-/// How each test of the whole command ended. What goes wrong outside of all tests is the affair of the last.
-pub(crate) fn judge_whole(tests: &[Reported], end: &End, here: &Path) -> Vec<Judged> {
-    let mut judged: Vec<Judged> = tests.iter().map(|test| judge_reported(test, here)).collect();
+/// The result of each test of the whole command. An error outside of all tests is blamed on the
+/// last.
+pub(crate) fn judge_whole(tests: &[Reported], end: &ProcessEnd, here: &Path) -> Vec<TestResult> {
+    let mut results: Vec<TestResult> = tests.iter().map(|test| judge_reported(test, here)).collect();
     let any = tests.iter().any(|test| matches!(test.result, JunitEvent::Failed(_)));
-    let died = !matches!(end.how, How::Exit(_));
-    if let Some(last) = judged.last_mut()
-        && (died || end.how != How::Exit(0) && !any)
+    let died = !matches!(end.exit, ExitKind::Exit(_));
+    if let Some(last) = results.last_mut()
+        && (died || end.exit != ExitKind::Exit(0) && !any)
         && last.failure.as_ref().is_none_or(|_| last.outcome == Outcome::Skipped)
     {
-        let message = format!("no test failed by the report, but the command {}", how_it_left(end.how));
-        let message = if any { format!("after its last test the command {}", how_it_left(end.how)) } else { message };
-        let failure = Failed { phase: Phase::SharedTearDown, trace: printed(end), ..failed("Failed", &message) };
-        let outcome = if died { Outcome::Crashed(end.how.death()) } else { Outcome::Error };
-        *last = Judged::new(outcome, last.seconds).failed(failure);
+        let message = format!("no test failed by the report, but the command {}", how_it_left(end.exit));
+        let message = if any { format!("after its last test the command {}", how_it_left(end.exit)) } else { message };
+        let failure = Failure { phase: Phase::SharedTearDown, trace: printed(end), ..failed("Failed", &message) };
+        let outcome = if died { Outcome::Crashed(end.exit.death()) } else { Outcome::Error };
+        *last = TestResult::new(outcome, last.seconds).failed(failure);
     }
-    judged
+    results
 }
 
-fn judge_reported(test: &Reported, here: &Path) -> Judged {
+fn judge_reported(test: &Reported, here: &Path) -> TestResult {
     match &test.result {
-        JunitEvent::Passed => Judged::new(Outcome::Passed, test.seconds),
+        JunitEvent::Passed => TestResult::new(Outcome::Passed, test.seconds),
         JunitEvent::Skipped(reason) => {
             let reason = if reason.message.is_empty() { "skipped" } else { &reason.message };
-            Judged::new(Outcome::Skipped, test.seconds).failed(failed("Skipped", reason))
+            TestResult::new(Outcome::Skipped, test.seconds).failed(failed("Skipped", reason))
         }
         JunitEvent::Failed(trouble) => {
             let failure = failure_of(trouble, here);
             let outcome = if failure.phase == Phase::Call { Outcome::Failed } else { Outcome::Error };
-            Judged::new(outcome, test.seconds).failed(failure).said(test.stdout.as_str(), test.stderr.as_str())
+            TestResult::new(outcome, test.seconds)
+                .failed(failure)
+                .with_output(test.stdout.as_str(), test.stderr.as_str())
         }
     }
 }
 
-fn failure_of(trouble: &JunitError, here: &Path) -> Failed {
-    // gotestsum says no more than this; the reason is in the text.
+fn failure_of(trouble: &JunitError, here: &Path) -> Failure {
+    // Some writers put no more than this here; the reason is in the text.
     let says_nothing = ["", "Failed"].contains(&trouble.message.trim());
     let frame = |line: &&str| !line.is_empty() && !line.starts_with("=== ") && !line.starts_with("--- ");
     let first_line = trouble.text.lines().map(str::trim).find(frame);
@@ -215,10 +222,10 @@ fn failure_of(trouble: &JunitError, here: &Path) -> Failed {
     };
     let kind = if trouble.kind.is_empty() { "Failure" } else { &trouble.kind };
     let (file, line) = place_in(&trouble.text, here).unzip();
-    Failed { phase, file, line, trace: trouble.text.clone(), ..failed(kind, message) }
+    Failure { phase, file, line, trace: trouble.text.clone(), ..failed(kind, message) }
 }
 
-/// The first `file:line` of a text whose file is one of the project.
+/// The first `file:line` in a text whose file belongs to the project.
 fn place_in(text: &str, here: &Path) -> Option<(String, u32)> {
     static PLACE: OnceLock<Option<Regex>> = OnceLock::new();
     let place = PLACE.get_or_init(|| Regex::new(r"([\w./@+-]+\.[A-Za-z]\w*):(\d{1,7})\b").ok()).as_ref()?;
@@ -229,43 +236,43 @@ fn place_in(text: &str, here: &Path) -> Option<(String, u32)> {
     Some((relative(Path::new(file), here), found[2].parse().ok()?))
 }
 
-pub(crate) fn died(end: &End) -> Judged {
-    match end.how {
-        How::TimedOut => Judged::timed_out(end.seconds, &printed(end)),
-        how => Judged::crashed(how, end.seconds, None, &printed(end)),
+pub(crate) fn died(end: &ProcessEnd) -> TestResult {
+    match end.exit {
+        ExitKind::TimedOut => TestResult::timed_out(end.seconds, &printed(end)),
+        exit => TestResult::crashed(exit, end.seconds, None, &printed(end)),
     }
 }
 
-/// The first tests of the report, when the whole command has run once more.
-pub(crate) fn judge_again(known: &[Known], tests: &[Reported], end: &End, here: &Path) -> Vec<Judged> {
+/// The results of the first tests of the report when the whole command has run again.
+pub(crate) fn judge_again(known: &[ListedTest], tests: &[Reported], end: &ProcessEnd, here: &Path) -> Vec<TestResult> {
     let all = judge_whole(tests, end, here);
     let mut places: HashMap<(&str, &str), Vec<usize>> = HashMap::new();
     for (at, test) in tests.iter().enumerate() {
         places.entry((group_of(&test.classname, &test.suite), &test.name)).or_default().push(at);
     }
-    let place = |one: &Known| one.chosen(places.get(&(one.group(), one.name.as_str()))?, tests);
-    let judge = |one: &Known| match place(one) {
+    let place = |one: &ListedTest| one.chosen(places.get(&(one.group(), one.name.as_str()))?, tests);
+    let judge = |one: &ListedTest| match place(one) {
         Some(at) => all[at].clone(),
-        None if one.is_outside(tests) => Judged::new(Outcome::Passed, 0.0),
+        None if one.is_outside(tests) => TestResult::new(Outcome::Passed, 0.0),
         None => not_run("it was not run: the report of the same command does not have it this time", end),
     };
     known.iter().map(judge).collect()
 }
 
-pub(crate) fn not_run(message: &str, end: &End) -> Judged {
+pub(crate) fn not_run(message: &str, end: &ProcessEnd) -> TestResult {
     let (message, rest) = message.split_once('\n').unwrap_or((message, ""));
     let trace = if rest.is_empty() { printed(end) } else { rest.to_owned() };
-    let failure = Failed { phase: Phase::Process, trace, ..failed("NotRun", message) };
-    Judged::new(Outcome::Error, end.seconds).failed(failure)
+    let failure = Failure { phase: Phase::Process, trace, ..failed("NotRun", message) };
+    TestResult::new(Outcome::Error, end.seconds).failed(failure)
 }
 
-/// Its own entry in the report decides. The exit code must not say otherwise.
-pub(crate) fn judge_alone(one: &Known, tests: &[Reported], end: &End, here: &Path) -> Judged {
-    let left = how_it_left(end.how);
+/// The test's own entry decides, unless the exit code contradicts it.
+pub(crate) fn judge_alone(one: &ListedTest, tests: &[Reported], end: &ProcessEnd, here: &Path) -> TestResult {
+    let left = how_it_left(end.exit);
     let any = tests.iter().any(|test| matches!(test.result, JunitEvent::Failed(_)));
     let Some(found) = one.found_in(tests).map(|at| &tests[at]) else {
-        if one.is_outside(tests) && (any || end.how == How::Exit(0)) {
-            return Judged::new(Outcome::Passed, end.seconds);
+        if one.is_outside(tests) && (any || end.exit == ExitKind::Exit(0)) {
+            return TestResult::new(Outcome::Passed, end.seconds);
         }
         let others = match tests.len() {
             0 => "no test at all".to_owned(),
@@ -279,18 +286,19 @@ pub(crate) fn judge_alone(one: &Known, tests: &[Reported], end: &End, here: &Pat
             &format!("it was not run: the report has it as skipped, without a reason, and the command {left}"),
             end,
         ),
-        JunitEvent::Passed if end.how != How::Exit(0) && !any => {
+        JunitEvent::Passed if end.exit != ExitKind::Exit(0) && !any => {
             let message = format!("it passed by its report and no other test failed, but the command {left}");
-            let failure = Failed { phase: Phase::Process, trace: printed(end), ..failed("Failed", &message) };
-            Judged::new(Outcome::Error, found.seconds).failed(failure)
+            let failure = Failure { phase: Phase::Process, trace: printed(end), ..failed("Failed", &message) };
+            TestResult::new(Outcome::Error, found.seconds).failed(failure)
         }
         _ => {
-            let mut judged = judge_reported(found, here);
-            if let (JunitEvent::Failed(_), How::Exit(0), Some(failure)) = (&found.result, end.how, &mut judged.failure)
+            let mut results = judge_reported(found, here);
+            if let (JunitEvent::Failed(_), ExitKind::Exit(0), Some(failure)) =
+                (&found.result, end.exit, &mut results.failure)
             {
                 failure.trace.push_str("\n(the command left with exit code 0 all the same)");
             }
-            judged
+            results
         }
     }
 }

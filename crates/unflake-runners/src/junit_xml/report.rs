@@ -1,4 +1,4 @@
-//! A whole JUnit report, as the driver needs it: its tests in its own order.
+//! A whole JUnit report: its tests in its own order.
 
 use std::ops::ControlFlow;
 
@@ -8,20 +8,20 @@ use crate::process::bounded_text::{lossless, shortened};
 
 pub(crate) use unflake_formats::{JunitError, JunitEvent, OUTSIDE, Reported};
 
-/// What a suite printed is given to so many of its tests, in so many bytes.
+/// The output of a suite is attached to at most this many of its tests, with this many bytes.
 const MOST_GIVEN: usize = 500;
 const OF_A_SUITE: usize = 32 << 10;
 
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Report {
     pub(crate) tests: Vec<Reported>,
-    /// How many passed only because the runner itself ran them again.
+    /// How many failures the runner itself excused by a later pass.
     pub(crate) rerun: usize,
 }
 
-/// Reads a report, or says why it is none.
+/// Reads a report, or returns why it cannot be read.
 pub(crate) fn read(bytes: &[u8]) -> Result<Report, String> {
-    // Bytes that are no Unicode are spelled out: a test may print anything.
+    // Tests may print any bytes: those that are no Unicode are spelled out.
     let text = lossless(bytes);
     let mut report = Report::default();
     read_junit(text.trim_start_matches('\u{feff}').as_bytes(), &mut report)?;
@@ -35,7 +35,7 @@ impl Listener for Report {
         ControlFlow::Continue(())
     }
 
-    /// What a suite prints is given to its failing tests that have nothing of their own.
+    /// The output of a suite goes to its failing tests that have none of their own.
     fn printed(&mut self, first: usize, stdout: &str, stderr: &str) {
         let (stdout, stderr) = (shortened(stdout, OF_A_SUITE), shortened(stderr, OF_A_SUITE));
         let failing = |test: &&mut Reported| matches!(test.result, JunitEvent::Failed(_));

@@ -1,8 +1,9 @@
-//! Any command that writes JUnit XML, where another command runs a single test.
+//! Any command that writes JUnit XML, with a second command that runs a single test.
 //!
-//! Nothing can be listed without running it: the first run of the whole command is the list, and its results are told when
-//! all tests are ordered for the first time. After that a test runs alone, in a process of its own; the first so many of
-//! the report, in its order, are run by the whole command once more. No other order is to be had in one process.
+//! Tests cannot be listed without running them: the first run of the whole command is the list, and
+//! its results answer the first order for all tests. Later a test runs alone in its own process;
+//! the first n tests of the report, in its order, run with the whole command again. No other order
+//! is possible in one process.
 
 use std::fs::File;
 use std::path::PathBuf;
@@ -13,85 +14,131 @@ use std::time::Instant;
 use nix::fcntl::{Flock, FlockArg};
 use unflake_protocol::Outcome;
 
-use crate::driver::orders::Workshop;
-use crate::driver::suite::{
-    CannotList, Case, End, How, Judged, Listener, Program, Said, Start, Suite, failed, relative,
-};
-use crate::junit_xml::one_test_command::{Template, regex_of};
+use crate::driver::list_context::ListContext;
+use crate::driver::program::{OutputListener, Program, ProgramEvent};
+use crate::driver::suite::{ListError, Suite, TestCase};
+use crate::driver::test_result::{TestResult, failed};
+use crate::junit_xml::one_test_command::{OneTestCommand, regex_of};
 use crate::junit_xml::outcome::{
-    Known, died, how_it_left, judge_again, judge_alone, judge_whole, known, no_report, not_run, quoted, read_written,
-    remarks,
+    ListedTest, died, how_it_left, judge_again, judge_alone, judge_whole, known, no_report, not_run, quoted,
+    read_written, remarks,
 };
-use crate::process::changed_files::{Before, is_pattern};
-use crate::process::child::{self, Limits};
+use crate::process::changed_files::{FileStamps, is_pattern};
+use crate::process::child;
+use crate::process::child::ProcessLimits;
+use crate::process::files::relative;
+use crate::process::spec::{ExitKind, ProcessEnd, ProcessSpec};
+use crate::runner::{AgentEntry, Capabilities, Driver, Profile, ProjectFiles, Runner, RunnerOption};
 
 const OUTPUT: usize = 64 << 10;
 
-/// Where reports are written, and how one test is run.
-pub struct ResultsCommand {
-    /// A path or a pattern.
-    pub results: String,
-    /// A command with places to be filled in.
-    pub one_test: String,
+/// Any command, with the two settings that tell unflake how to use it.
+pub(crate) struct ResultsCommand;
+
+static PROFILE: Profile = Profile {
+    name: "JUnit XML",
+    language: "any language",
+    capabilities: Capabilities { fork: true, ..Capabilities::NONE },
+    options: &[
+        RunnerOption {
+            name: "results",
+            meaning: "where your command writes its JUnit XML",
+            help: "Where your command writes its results as JUnit XML: a path, or a pattern such as `build/**/*.xml`. \
+                   For runners that unflake does not know; goes with --one-test",
+            check: |_| Ok(()),
+        },
+        RunnerOption {
+            name: "one-test",
+            meaning: "the command that runs a single test",
+            help: "The command that runs a single test, with {name}, {name_regex}, {classname}, {suite}, {file} or {id} \
+                   in it, and {results} for a report of its own. Split into words as a shell would; none is started",
+            check: |template| OneTestCommand::parse(template).map(|_| ()),
+        },
+    ],
+    // Build tools whose runners are known by their reports only.
+    files: ProjectFiles {
+        global_inputs: &[
+            "**/package.json",
+            "**/package-lock.json",
+            "**/yarn.lock",
+            "**/pnpm-lock.yaml",
+            "**/go.mod",
+            "**/go.sum",
+            "**/Gemfile",
+            "**/Gemfile.lock",
+        ],
+        caches: &["node_modules"],
+        ..ProjectFiles::NONE
+    },
+    ..Profile::EMPTY
+};
+
+impl Runner for ResultsCommand {
+    fn profile(&self) -> &'static Profile {
+        &PROFILE
+    }
+
+    fn entry(&self) -> AgentEntry {
+        AgentEntry::Driven(Driver { list })
+    }
+
+    /// Its settings select it, never its command.
+    fn recognizes(&self, _command: &[String]) -> bool {
+        false
+    }
 }
 
-pub(crate) fn list(reports: &ResultsCommand, command: &[String], workshop: &Workshop<'_>) -> Result<Suite, CannotList> {
-    let template = Template::parse(&reports.one_test)
-        .map_err(|why| CannotList::usage(format!("the command for one test cannot be used: {why}")))?;
-    let before = Before::now(&workshop.here.join(&reports.results));
-    let end = run_whole(command, workshop)?;
-    let report = read_written(&before)
-        .map_err(|why| CannotList::collection(no_report(&why, &before, &reports.results, &end)))?;
-    if report.tests.is_empty() && end.how != How::Exit(0) {
-        let text = format!("the report has no tests, and the command {}{}", how_it_left(end.how), quoted(&end));
-        return Err(CannotList::collection(text));
+fn list(context: &ListContext<'_>) -> Result<Suite, ListError> {
+    let (command, results) = (context.command, context.options.one("results"));
+    let template = OneTestCommand::parse(context.options.one("one-test"))
+        .map_err(|why| ListError::usage(format!("the command for one test cannot be used: {why}")))?;
+    let before = FileStamps::now(&context.here.join(results));
+    let end = run_whole(command, context)?;
+    let report = read_written(&before).map_err(|why| ListError::collection(no_report(&why, &before, results, &end)))?;
+    if report.tests.is_empty() && end.exit != ExitKind::Exit(0) {
+        let text = format!("the report has no tests, and the command {}{}", how_it_left(end.exit), quoted(&end));
+        return Err(ListError::collection(text));
     }
-    let mut suite = Suite { root: workshop.here.clone(), notes: remarks(&report, &end), ..Suite::default() };
-    let judged = judge_whole(&report.tests, &end, &workshop.here);
-    let known = known(report.tests, &workshop.here);
+    let mut suite = Suite { root: context.here.clone(), notes: remarks(&report, &end), ..Suite::default() };
+    let first = judge_whole(&report.tests, &end, &context.here);
+    let known = known(report.tests, &context.here);
     let files = known.iter().filter(|one| one.file.is_none()).count();
     if files > 0 && template.has("file") {
         let what = format!("{files} of {} tests cannot be run alone", known.len());
         suite.notes.push(format!("{what}: the report does not say in which file they are, and {{file}} asks for it"));
     }
-    let program = Arc::new(Command {
+    let program = Arc::new(ResultsProgram {
         whole: command.to_vec(),
         template,
-        results: reports.results.clone(),
-        here: workshop.here.clone(),
-        side: workshop.side.to_owned(),
+        results: results.to_owned(),
+        here: context.here.clone(),
+        run_dir: context.run_dir.to_owned(),
         known,
-        first: judged,
-        is_told: AtomicBool::new(false),
-        turn: Mutex::new(None),
+        first,
+        first_reported: AtomicBool::new(false),
+        report_lock: Mutex::new(None),
     });
     for (at, one) in program.known.iter().enumerate() {
-        suite.cases.push(Case {
-            id: one.id(),
-            // What its program calls it is its place in the first report.
-            name: at.to_string(),
-            program: program.clone(),
-            crowd: None,
-            file: one.file.as_ref().map(|file| relative(&workshop.here.join(file), &workshop.here)),
-            line: one.line,
-            command: program.words(one, &plain_results(&reports.results)).unwrap_or_default(),
-            skipped: None,
-        });
+        let file = one.file.as_ref().map(|file| relative(&context.here.join(file), &context.here));
+        let alone = program.words(one, &plain_results(results)).unwrap_or_default();
+        // The program calls a test by its position in the first report.
+        let test = TestCase::new(one.id(), at.to_string(), program.clone(), alone);
+        suite.tests.push(TestCase { file, line: one.line, ..test });
     }
     Ok(suite)
 }
 
-/// What stands for a report of its own in a command that a person types.
+/// The report of one test in a command for the user.
 fn plain_results(results: &str) -> String {
     if is_pattern(results) { "report.xml".to_owned() } else { results.to_owned() }
 }
 
-/// What it prints goes where it would have gone.
-fn run_whole(command: &[String], workshop: &Workshop<'_>) -> Result<End, CannotList> {
-    let start = Start { words: command.to_vec(), ..Start::default() };
-    let mut listener = UntilTheEnd(None);
-    let limits = Limits { time: None, output: OUTPUT };
-    let followed = child::follow(&start, workshop.world, &limits, &mut listener, |_| {});
+/// Passes the output of the command on.
+fn run_whole(command: &[String], context: &ListContext<'_>) -> Result<ProcessEnd, ListError> {
+    let start = ProcessSpec { words: command.to_vec(), ..ProcessSpec::default() };
+    let mut listener = EndRecorder(None);
+    let limits = ProcessLimits { time: None, output: OUTPUT };
+    let followed = child::follow(&start, context.env_changes, &limits, &mut listener, |_| {});
     let why = match (followed, listener.0) {
         (Ok(()), Some(end)) => {
             print!("{}", end.stdout);
@@ -101,46 +148,47 @@ fn run_whole(command: &[String], workshop: &Workshop<'_>) -> Result<End, CannotL
         (Err(error), _) => error.to_string(),
         (Ok(()), None) => "it ended without a word".to_owned(),
     };
-    Err(CannotList::usage(format!("`{}` cannot be started: {why}", command.join(" "))))
+    Err(ListError::usage(format!("`{}` cannot be started: {why}", command.join(" "))))
 }
 
 /// Keeps how a process ended.
-struct UntilTheEnd(Option<End>);
+struct EndRecorder(Option<ProcessEnd>);
 
-impl Listener for UntilTheEnd {
+impl OutputListener for EndRecorder {
     fn since(&self) -> Option<Instant> {
         None
     }
 
-    fn end(&mut self, end: &End) -> Vec<Said> {
+    fn end(&mut self, end: &ProcessEnd) -> Vec<ProgramEvent> {
         let (stdout, stderr) = (end.stdout.clone(), end.stderr.clone());
-        self.0 = Some(End { how: end.how, stdout, stderr, seconds: end.seconds });
+        self.0 = Some(ProcessEnd { exit: end.exit, stdout, stderr, seconds: end.seconds });
         Vec::new()
     }
 }
 
-/// The user's command, and the one for a single test.
-struct Command {
+/// The user's command and the one for a single test.
+struct ResultsProgram {
     whole: Vec<String>,
-    template: Template,
+    template: OneTestCommand,
     results: String,
     here: PathBuf,
-    side: PathBuf,
-    known: Vec<Known>,
-    /// How each ended in the first run.
-    first: Vec<Judged>,
-    is_told: AtomicBool,
-    /// Taken by whoever is about to write the report; handed from the start of a process to its listener.
-    turn: Mutex<Option<Flock<File>>>,
+    run_dir: PathBuf,
+    known: Vec<ListedTest>,
+    /// The results of the first run.
+    first: Vec<TestResult>,
+    first_reported: AtomicBool,
+    /// Held by the process that writes the report; passed from the start of a process to its
+    /// listener.
+    report_lock: Mutex<Option<Flock<File>>>,
 }
 
-impl Command {
-    fn known(&self, case: &Case) -> &Known {
-        // Names are made from places above.
-        &self.known[case.name.parse::<usize>().unwrap_or(0).min(self.known.len() - 1)]
+impl ResultsProgram {
+    fn known(&self, test: &TestCase) -> &ListedTest {
+        // `list` makes names from positions.
+        &self.known[test.name.parse::<usize>().unwrap_or(0).min(self.known.len() - 1)]
     }
 
-    fn words(&self, one: &Known, results: &str) -> Result<Vec<String>, &'static str> {
+    fn words(&self, one: &ListedTest, results: &str) -> Result<Vec<String>, &'static str> {
         self.template.filled(|place| match place {
             "id" => Some(one.id()),
             "name" => Some(one.name.clone()),
@@ -152,27 +200,29 @@ impl Command {
         })
     }
 
-    /// Where it writes the report of one test, if it asks. A thread follows one process at a time.
+    /// The report of one test, if its command has a placeholder for it. A thread runs one process
+    /// at a time.
     fn results_of_its_own(&self) -> PathBuf {
         let thread = format!("{:?}", std::thread::current().id()).replace(['(', ')'], "");
-        self.side.join(format!("report-{}-{thread}.xml", std::process::id()))
+        self.run_dir.join(format!("report-{}-{thread}.xml", std::process::id()))
     }
 
-    /// Whether the process for these has a report that no other writes.
-    fn has_its_own(&self, cases: &[&Case]) -> bool {
-        cases.len() == 1 && self.template.has("results")
+    /// Whether no other process writes the report of these tests.
+    fn has_its_own(&self, tests: &[&TestCase]) -> bool {
+        tests.len() == 1 && self.template.has("results")
     }
 
-    /// Two that write the same report must not run at once, in copies of this process neither.
-    fn take_turn(&self) -> Result<(), String> {
-        let file = File::create(self.side.join("report.lock")).map_err(|error| error.to_string())?;
-        let turn = Flock::lock(file, FlockArg::LockExclusive).map_err(|(_, error)| error.to_string())?;
-        *self.turn.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = Some(turn);
+    /// Two processes that write the same report must not run at once, not even in forks of the
+    /// driver.
+    fn lock_report(&self) -> Result<(), String> {
+        let file = File::create(self.run_dir.join("report.lock")).map_err(|error| error.to_string())?;
+        let report_lock = Flock::lock(file, FlockArg::LockExclusive).map_err(|(_, error)| error.to_string())?;
+        *self.report_lock.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = Some(report_lock);
         Ok(())
     }
 }
 
-impl Program for Command {
+impl Program for ResultsProgram {
     fn is_shared(&self) -> bool {
         true
     }
@@ -182,85 +232,85 @@ impl Program for Command {
         numbers.first() == Some(&0) && numbers.last().is_some_and(|last| next == last + 1)
     }
 
-    /// The first run of the whole command was made to list its tests. What a report does not say of a test cannot be filled in.
-    fn known(&self, cases: &[&Case]) -> Option<Vec<Judged>> {
-        if cases.len() == self.known.len() && !self.is_told.swap(true, Ordering::Relaxed) {
+    /// The first run listed the tests. A placeholder without a value in the report has no command.
+    fn known(&self, tests: &[&TestCase]) -> Option<Vec<TestResult>> {
+        if tests.len() == self.known.len() && !self.first_reported.swap(true, Ordering::Relaxed) {
             return Some(self.first.clone());
         }
-        let [one] = cases else { return None };
+        let [one] = tests else { return None };
         let place = self.words(self.known(one), "").err()?;
         let why = format!("it cannot be run alone: the report does not say its {place}, and {{{place}}} asks for it");
-        Some(vec![Judged::new(Outcome::Error, 0.0).failed(failed("NotRun", &why))])
+        Some(vec![TestResult::new(Outcome::Error, 0.0).failed(failed("NotRun", &why))])
     }
 
-    fn start(&self, cases: &[&Case], _jobs: u32) -> Result<Start, String> {
-        let words = match cases {
+    fn start(&self, tests: &[&TestCase], _jobs: u32) -> Result<ProcessSpec, String> {
+        let words = match tests {
             [one] => self.words(self.known(one), &self.results_of_its_own().to_string_lossy()).unwrap_or_default(),
             _ => self.whole.clone(),
         };
-        if !words.is_empty() && !self.has_its_own(cases) {
-            self.take_turn()?;
+        if !words.is_empty() && !self.has_its_own(tests) {
+            self.lock_report()?;
         }
-        Ok(Start { words, ..Start::default() })
+        Ok(ProcessSpec { words, ..ProcessSpec::default() })
     }
 
-    fn listener(&self, cases: &[&Case]) -> Box<dyn Listener> {
-        let results = if self.has_its_own(cases) { self.results_of_its_own() } else { self.here.join(&self.results) };
-        Box::new(Follower {
-            known: cases.iter().map(|case| self.known(case).clone()).collect(),
+    fn listener(&self, tests: &[&TestCase]) -> Box<dyn OutputListener> {
+        let results = if self.has_its_own(tests) { self.results_of_its_own() } else { self.here.join(&self.results) };
+        Box::new(ReportListener {
+            known: tests.iter().map(|test| self.known(test).clone()).collect(),
             here: self.here.clone(),
             results,
             before: None,
             begun: Instant::now(),
-            _turn: self.turn.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).take(),
+            _report_lock: self.report_lock.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).take(),
         })
     }
 }
 
-/// Follows the process of one test or of the whole command, and reads its report.
-struct Follower {
-    known: Vec<Known>,
+/// Reads the report of one test or of the whole command.
+struct ReportListener {
+    known: Vec<ListedTest>,
     here: PathBuf,
     results: PathBuf,
-    before: Option<Before>,
+    before: Option<FileStamps>,
     begun: Instant,
-    _turn: Option<Flock<File>>,
+    _report_lock: Option<Flock<File>>,
 }
 
-impl Listener for Follower {
-    fn begin(&mut self) -> Vec<Said> {
-        self.before = Some(Before::now(&self.results));
+impl OutputListener for ReportListener {
+    fn begin(&mut self) -> Vec<ProgramEvent> {
+        self.before = Some(FileStamps::now(&self.results));
         self.begun = Instant::now();
-        vec![Said::Start(0)]
+        vec![ProgramEvent::Started(0)]
     }
 
-    /// The limit is one for single tests.
+    /// The time limit is that of a single test.
     fn since(&self) -> Option<Instant> {
         Some(self.begun).filter(|_| self.known.len() == 1)
     }
 
-    fn end(&mut self, end: &End) -> Vec<Said> {
+    fn end(&mut self, end: &ProcessEnd) -> Vec<ProgramEvent> {
         let Some(before) = self.before.take() else { return Vec::new() };
-        let judged = match (read_written(&before), &self.known[..]) {
-            (Ok(report), [one]) if matches!(end.how, How::Exit(_)) => {
+        let results = match (read_written(&before), &self.known[..]) {
+            (Ok(report), [one]) if matches!(end.exit, ExitKind::Exit(_)) => {
                 vec![judge_alone(one, &report.tests, end, &self.here)]
             }
             (Ok(report), known) if known.len() > 1 => judge_again(known, &report.tests, end, &self.here),
-            (Err(why), known) if matches!(end.how, How::Exit(_)) => {
+            (Err(why), known) if matches!(end.exit, ExitKind::Exit(_)) => {
                 let results = self.results.strip_prefix(&self.here).unwrap_or(&self.results);
                 let message = no_report(&why, &before, &results.to_string_lossy(), end);
                 known.iter().map(|_| not_run(&message, end)).collect()
             }
             (_, known) => known.iter().map(|_| died(end)).collect(),
         };
-        let with_output = |judged: Judged| match judged.stdout.is_empty() && judged.stderr.is_empty() {
-            true => judged.said(end.stdout.as_str(), end.stderr.as_str()),
-            false => judged,
+        let with_output = |results: TestResult| match results.stdout.is_empty() && results.stderr.is_empty() {
+            true => results.with_output(end.stdout.as_str(), end.stderr.as_str()),
+            false => results,
         };
-        let told = |(at, judged)| {
-            let start = (at > 0).then_some(Said::Start(at));
-            start.into_iter().chain([Said::Done(at, with_output(judged))])
+        let events = |(at, results)| {
+            let start = (at > 0).then_some(ProgramEvent::Started(at));
+            start.into_iter().chain([ProgramEvent::Done(at, with_output(results))])
         };
-        judged.into_iter().enumerate().flat_map(told).collect()
+        results.into_iter().enumerate().flat_map(events).collect()
     }
 }

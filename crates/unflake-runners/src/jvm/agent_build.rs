@@ -1,4 +1,5 @@
-//! What is brought to Java: sources that travel inside the binary and are compiled once, with the user's own JDK.
+//! Compiles the agent for JVMs: its sources are inside the binary, and the user's own JDK compiles
+//! them once.
 
 use std::env;
 use std::fs;
@@ -6,8 +7,8 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::driver::suite;
 use crate::process::captured_command;
+use crate::process::files::{file_contains, find_program, relative};
 
 type Sources = &'static [(&'static str, &'static str)];
 
@@ -26,7 +27,7 @@ const STUBS: Sources = sources![
     "maven/stubs/org/apache/maven/project/MavenProject.java"
 ];
 const COMPONENTS: &str = include_str!("../../../../agents/jvm/maven/META-INF/plexus/components.xml");
-/// Stands where Surefire looks for java.
+/// Takes the place of the java program that Surefire starts.
 pub(crate) const JAVA: &str = include_str!("../../../../agents/jvm/maven/java.sh");
 
 const COMMON: Sources = sources![
@@ -65,7 +66,7 @@ const COMMON: Sources = sources![
     "agent/unflake/jvm/util/Streams.java"
     "agent/unflake/jvm/util/ValueFormatter.java"
 ];
-/// What tells how tests looked.
+/// Reports layer facts of tests.
 const LAYERS: Sources = sources![
     "agent/unflake/jvm/layers/AssertionFilter.java"
     "agent/unflake/jvm/layers/AssertionInstrumenter.java"
@@ -79,7 +80,7 @@ const LAYERS: Sources = sources![
     "agent/unflake/jvm/layers/TearDownInstrumenter.java"
     "agent/unflake/jvm/layers/WindowSnapshot.java"
 ];
-/// What records the lines that tests come to.
+/// Records the lines that tests run through.
 const LINES: Sources = sources![
     "agent/unflake/jvm/trace/LineInstrumenter.java"
     "agent/unflake/jvm/trace/LineTracer.java"
@@ -92,7 +93,7 @@ const LINES: Sources = sources![
     "agent/unflake/jvm/trace/TracedMethod.java"
     "agent/unflake/jvm/trace/ValueInstrumenter.java"
 ];
-/// Names the class that a JVM calls first, where it is started with the agent as its own.
+/// Names the class that a JVM calls first when the agent is its `-javaagent`.
 const MANIFEST: &str = include_str!("../../../../agents/jvm/agent/MANIFEST.MF");
 const PLATFORM: Sources = sources![
     "agent/unflake/jvm/platform/DescriptorProxy.java"
@@ -128,23 +129,23 @@ const CLASSIC: Sources = sources![
     "agent/unflake/jvm/warmup/JUnit4WarmUp.java"
 ];
 
-/// Where to compile, and where to keep what comes of it.
-pub(crate) struct Kit<'a> {
+/// Compiles into a cache and reuses what is there.
+pub(crate) struct AgentBuild<'a> {
     pub(crate) cache: &'a Path,
 }
 
-/// What of JUnit a project has.
+/// The versions of JUnit in a project.
 #[derive(Clone, Copy, Debug, Hash, PartialEq, Eq)]
-pub(crate) struct Flavour {
+pub(crate) struct JunitSupport {
     pub(crate) platform: bool,
     pub(crate) jupiter: bool,
     pub(crate) classic: bool,
 }
 
-impl Flavour {
+impl JunitSupport {
     /// Of a class path whose tests Surefire runs by this provider. None: neither JUnit 4 nor 5.
     pub(crate) fn of(provider: &str, class_path: &[String]) -> Option<Self> {
-        let has = |class: &str| class_path.iter().any(|path| suite::file_has(Path::new(path), &[class.as_bytes()]));
+        let has = |class: &str| class_path.iter().any(|path| file_contains(Path::new(path), &[class.as_bytes()]));
         let platform = provider.contains("junitplatform");
         let classic = has("org/junit/runners/ParentRunner.class");
         let jupiter = platform
@@ -155,57 +156,57 @@ impl Flavour {
     }
 }
 
-impl Kit<'_> {
-    /// What Maven is to load, a directory of classes.
+impl AgentBuild<'_> {
+    /// The extension that Maven loads, a directory of classes.
     pub(crate) fn extension(&self) -> Result<PathBuf, String> {
         let javac = javac(None)?;
-        self.made("maven", &[EXTENSION, STUBS], &COMPONENTS, |place| {
-            write(&place.join("stubs"), "maven/stubs/", STUBS)?;
-            let sources = write(&place.join("sources"), "maven/", EXTENSION)?;
-            let classes = place.join("classes");
-            let stubs = place.join("stubs");
+        self.cached("maven", &[EXTENSION, STUBS], &COMPONENTS, |directory| {
+            write(&directory.join("stubs"), "maven/stubs/", STUBS)?;
+            let sources = write(&directory.join("sources"), "maven/", EXTENSION)?;
+            let classes = directory.join("classes");
+            let stubs = directory.join("stubs");
             compile(&javac, &["-implicit:none".as_ref(), "-sourcepath".as_ref(), stubs.as_ref()], &classes, &sources)?;
             let list = classes.join("META-INF/plexus/components.xml");
             put(&list, COMPONENTS)?;
             Ok(vec![list, classes.join("unflake/jvm/maven/SurefireHandoff.class")])
         })
-        .map(|place| place.join("classes"))
+        .map(|directory| directory.join("classes"))
     }
 
-    /// The agent for a project with this class path, as a jar.
-    pub(crate) fn agent(&self, java: &Path, flavour: Flavour, class_path: &[String]) -> Result<PathBuf, String> {
+    /// The agent for a project with this class path, a jar.
+    pub(crate) fn agent(&self, java: &Path, support: JunitSupport, class_path: &[String]) -> Result<PathBuf, String> {
         let mut parts = vec![COMMON, LAYERS, LINES, STATE];
-        parts.extend(flavour.platform.then_some(PLATFORM));
-        parts.extend(flavour.jupiter.then_some(JUPITER));
-        parts.extend(flavour.classic.then_some(CLASSIC));
+        parts.extend(support.platform.then_some(PLATFORM));
+        parts.extend(support.jupiter.then_some(JUPITER));
+        parts.extend(support.classic.then_some(CLASSIC));
         let name = |path: &String| Path::new(path).file_name().map(|name| name.to_string_lossy().into_owned());
-        // What it is compiled against is part of what it is.
+        // The versions that it is compiled against are part of its cache key.
         let against: Vec<String> = class_path
             .iter()
             .filter_map(name)
             .filter(|name| name.contains("junit") && name.ends_with(".jar"))
             .collect();
         let javac = javac(Some(java))?;
-        self.made("junit", &parts, &(MANIFEST, against), |place| {
+        self.cached("junit", &parts, &(MANIFEST, against), |directory| {
             let mut sources = Vec::new();
             for part in &parts {
-                sources.extend(write(&place.join("sources"), "agent/", part)?);
+                sources.extend(write(&directory.join("sources"), "agent/", part)?);
             }
-            let classes = place.join("classes");
+            let classes = directory.join("classes");
             compile(&javac, &["-cp".as_ref(), class_path.join(":").as_ref()], &classes, &sources)?;
-            let (jar, manifest) = (place.join("agent.jar"), place.join("MANIFEST.MF"));
+            let (jar, manifest) = (directory.join("agent.jar"), directory.join("MANIFEST.MF"));
             put(&manifest, MANIFEST)?;
-            // Stored, not packed: it is read at every start.
+            // Uncompressed: every JVM reads it at its start.
             let mut pack = Command::new(javac.with_file_name("jar"));
             run(pack.arg("c0fm").args([&jar, &manifest]).arg("-C").arg(&classes).arg("."))?;
             Ok(vec![jar])
         })
-        .map(|place| place.join("agent.jar"))
+        .map(|directory| directory.join("agent.jar"))
     }
 
-    /// The directory that `make` has filled, now or earlier. It says which files matter; these are looked at before they are
-    /// used again.
-    fn made(
+    /// The directory that `make` fills, now or earlier. `make` returns the files that matter; their
+    /// checksums are verified before reuse.
+    fn cached(
         &self,
         name: &str,
         parts: &[Sources],
@@ -215,30 +216,30 @@ impl Kit<'_> {
         let mut hasher = DefaultHasher::new();
         parts.hash(&mut hasher);
         key.add_to(&mut hasher);
-        let place = self.cache.join("jvm").join(format!("{name}-{:016x}", hasher.finish()));
-        if is_whole(&place) {
-            return Ok(place);
+        let directory = self.cache.join("jvm").join(format!("{name}-{:016x}", hasher.finish()));
+        if is_whole(&directory) {
+            return Ok(directory);
         }
-        let new = place.with_extension(format!("{}", std::process::id()));
+        let new = directory.with_extension(format!("{}", std::process::id()));
         let _ = fs::remove_dir_all(&new);
         let cannot = |error: std::io::Error| format!("{}: {error}", new.display());
         fs::create_dir_all(&new).map_err(cannot)?;
-        let made = make(&new).and_then(|files| {
-            let below = files.iter().map(|file| suite::relative(file, &new));
+        let cached = make(&new).and_then(|files| {
+            let below = files.iter().map(|file| relative(file, &new));
             let lines: Vec<String> =
                 below.zip(&files).filter_map(|(name, file)| Some(format!("{:016x} {name}\n", sum(file)?))).collect();
             fs::write(new.join("sums"), lines.concat()).map_err(cannot)
         });
-        if made.is_ok() {
-            let _ = fs::remove_dir_all(&place);
-            // Somebody else may have been faster, with the same.
-            if fs::rename(&new, &place).is_ok() || is_whole(&place) {
+        if cached.is_ok() {
+            let _ = fs::remove_dir_all(&directory);
+            // Another process may have made the same first.
+            if fs::rename(&new, &directory).is_ok() || is_whole(&directory) {
                 let _ = fs::remove_dir_all(&new);
-                return Ok(place);
+                return Ok(directory);
             }
         }
         let _ = fs::remove_dir_all(&new);
-        made.and_then(|()| Err(format!("{} cannot be written", place.display())))
+        cached.and_then(|()| Err(format!("{} cannot be written", directory.display())))
     }
 }
 
@@ -252,12 +253,12 @@ impl<T: Hash> Keyed for T {
     }
 }
 
-/// Whether every file that matters is as it was made.
-fn is_whole(place: &Path) -> bool {
-    let Ok(sums) = fs::read_to_string(place.join("sums")) else { return false };
+/// Whether every file that matters is unchanged.
+fn is_whole(directory: &Path) -> bool {
+    let Ok(sums) = fs::read_to_string(directory.join("sums")) else { return false };
     let is_same = |line: &str| {
         line.split_once(' ')
-            .is_some_and(|(hash, name)| sum(&place.join(name)).is_some_and(|is| format!("{is:016x}") == hash))
+            .is_some_and(|(hash, name)| sum(&directory.join(name)).is_some_and(|is| format!("{is:016x}") == hash))
     };
     !sums.is_empty() && sums.lines().all(is_same)
 }
@@ -268,9 +269,9 @@ fn sum(file: &Path) -> Option<u64> {
     Some(hasher.finish())
 }
 
-fn write(place: &Path, prefix: &str, sources: Sources) -> Result<Vec<PathBuf>, String> {
+fn write(directory: &Path, prefix: &str, sources: Sources) -> Result<Vec<PathBuf>, String> {
     let one = |(name, text): &(&str, &str)| {
-        let path = place.join(name.strip_prefix(prefix).unwrap_or(name));
+        let path = directory.join(name.strip_prefix(prefix).unwrap_or(name));
         put(&path, text).map(|()| path)
     };
     sources.iter().map(one).collect()
@@ -296,19 +297,19 @@ fn run(command: &mut Command) -> Result<(), String> {
     if output.status.success() {
         return Ok(());
     }
-    let said = String::from_utf8_lossy(&output.stderr);
-    Err(format!("`{program}` could not compile unflake's part for Java ({}):\n{}", output.status, said.trim()))
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    Err(format!("`{program}` could not compile unflake's part for Java ({}):\n{}", output.status, stderr.trim()))
 }
 
-/// The compiler beside this java, or beside the one that Maven is started with, or any.
+/// The compiler beside this java, in JAVA_HOME, or in PATH.
 fn javac(java: Option<&Path>) -> Result<PathBuf, String> {
     let beside = |java: PathBuf| fs::canonicalize(java).ok().map(|java| java.with_file_name("javac"));
     let home = env::var_os("JAVA_HOME").map(|home| Path::new(&home).join("bin/javac"));
     let places = [
         java.and_then(|java| beside(java.to_owned())),
         home,
-        suite::found("javac"),
-        suite::found("java").and_then(beside),
+        find_program("javac"),
+        find_program("java").and_then(beside),
     ];
     let found = places.into_iter().flatten().find(|path| path.is_file());
     found.ok_or_else(|| "no javac was found: unflake needs a JDK, in JAVA_HOME or in PATH".to_owned())
@@ -321,21 +322,21 @@ mod tests {
     #[test]
     fn what_was_made_is_used_again_until_it_is_damaged() {
         let cache = tempfile::tempdir().unwrap();
-        let kit = Kit { cache: cache.path() };
-        let made = std::cell::Cell::new(0);
-        let make = |place: &Path| {
-            made.set(made.get() + 1);
-            let file = place.join("it");
+        let kit = AgentBuild { cache: cache.path() };
+        let cached = std::cell::Cell::new(0);
+        let make = |directory: &Path| {
+            cached.set(cached.get() + 1);
+            let file = directory.join("it");
             fs::write(&file, "good").unwrap();
             Ok(vec![file])
         };
-        let place = kit.made("x", &[COMMON], &1, make).unwrap();
-        assert_eq!((kit.made("x", &[COMMON], &1, make).unwrap(), made.get()), (place.clone(), 1));
-        assert_ne!(kit.made("x", &[COMMON], &2, make).unwrap(), place);
-        fs::write(place.join("it"), "bad").unwrap();
-        assert_eq!(kit.made("x", &[COMMON], &1, make).unwrap(), place);
-        assert_eq!((fs::read_to_string(place.join("it")).unwrap().as_str(), made.get()), ("good", 3));
-        assert!(kit.made("x", &[COMMON], &3, |_| Err("no".to_owned())).is_err());
+        let directory = kit.cached("x", &[COMMON], &1, make).unwrap();
+        assert_eq!((kit.cached("x", &[COMMON], &1, make).unwrap(), cached.get()), (directory.clone(), 1));
+        assert_ne!(kit.cached("x", &[COMMON], &2, make).unwrap(), directory);
+        fs::write(directory.join("it"), "bad").unwrap();
+        assert_eq!(kit.cached("x", &[COMMON], &1, make).unwrap(), directory);
+        assert_eq!((fs::read_to_string(directory.join("it")).unwrap().as_str(), cached.get()), ("good", 3));
+        assert!(kit.cached("x", &[COMMON], &3, |_| Err("no".to_owned())).is_err());
         assert_eq!(fs::read_dir(cache.path().join("jvm")).unwrap().count(), 2);
     }
 }

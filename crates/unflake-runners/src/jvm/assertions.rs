@@ -1,38 +1,41 @@
-//! The assertions of a Java project: which there are, and which may fail.
+//! The assertions of a Java project, and which of them may fail.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde::Deserialize;
 
-use crate::driver::suite::{self, Case};
+use crate::driver::assertion_filter::AssertionFilter;
+use crate::driver::list_context::ListContext;
+use crate::driver::suite::TestCase;
 use crate::jvm::java_sites::{self, Site};
+use crate::process::files::relative;
 
-/// Larger sources are tables that some program has written.
+/// Larger sources are generated tables.
 const LARGEST: u64 = 2 << 20;
 
 pub(crate) struct Assertions {
     pub(crate) may_be_let_fail: bool,
-    /// Files are named relative to this.
+    /// Files are named relative to this directory.
     root: PathBuf,
-    known: Mutex<Known>,
+    known: Mutex<AssertionState>,
 }
 
 #[derive(Default)]
-struct Known {
+struct AssertionState {
     /// Sources that have been read.
     read: BTreeSet<PathBuf>,
     sites: Vec<Site>,
-    /// By test: their places among the sites.
+    /// By test: positions of its assertions in `sites`.
     may_fail: HashMap<String, Vec<usize>>,
 }
 
-/// One that may fail, as unflake names it.
+/// An assertion that may fail in a test, as unflake names it.
 #[derive(Deserialize)]
-struct MayFail {
+struct AllowedFailure {
     test: String,
     file: String,
     function: String,
@@ -45,16 +48,27 @@ impl Assertions {
         Self { may_be_let_fail, root: root.to_owned(), known: Mutex::default() }
     }
 
-    fn known(&self) -> MutexGuard<'_, Known> {
+    /// Of a project whose assertions unflake asks for.
+    pub(crate) fn wanted(context: &ListContext<'_>) -> Option<Arc<Self>> {
+        context.wants_layer("assertion").then(|| Arc::new(Self::new(&context.here, context.filter)))
+    }
+
+    /// For a suite: None where no assertion can be let fail.
+    pub(crate) fn into_filter(self: Arc<Self>) -> Option<Arc<dyn AssertionFilter>> {
+        let can_filter = self.may_be_let_fail && !self.known().read.is_empty();
+        can_filter.then(|| self as Arc<dyn AssertionFilter>)
+    }
+
+    fn known(&self) -> MutexGuard<'_, AssertionState> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes in all sources below these directories.
+    /// Reads all sources below these directories.
     pub(crate) fn read(&self, folders: &[PathBuf]) {
         let mut known = self.known();
         let mut ahead: Vec<PathBuf> = folders.to_vec();
         while let Some(folder) = ahead.pop() {
-            // What cannot be read has no assertion that could be let fail.
+            // An unreadable source has no assertion that may fail.
             let mut entries: Vec<fs::DirEntry> = fs::read_dir(folder).into_iter().flatten().flatten().collect();
             entries.sort_by_key(fs::DirEntry::file_name);
             for entry in entries {
@@ -62,7 +76,7 @@ impl Assertions {
                 match entry.file_type() {
                     Ok(kind) if kind.is_dir() => ahead.push(path),
                     Ok(_) if is_source(&path) && known.read.insert(path.clone()) => {
-                        let file = suite::relative(&path, &self.root);
+                        let file = relative(&path, &self.root);
                         let text = fs::read(&path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
                         known
                             .sites
@@ -74,12 +88,8 @@ impl Assertions {
         }
     }
 
-    /// Whether no source was taken in.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.known().read.is_empty()
-    }
-
-    /// For the agent in a JVM: in each line a file, a line of it, what is called there, and the name of that assertion.
+    /// For the agent in a JVM, one line each: file, line, called method, and the name of the
+    /// assertion.
     pub(crate) fn table(&self) -> String {
         let line = |site: &Site| {
             let Site { file, function, expression, ordinal, line, called, .. } = site;
@@ -88,9 +98,8 @@ impl Assertions {
         self.known().sites.iter().map(line).collect()
     }
 
-    /// Every one of them, in a file of this directory.
-    pub(crate) fn told(&self, side: &Path) -> io::Result<PathBuf> {
-        let path = side.join(format!("sites-{}", std::process::id()));
+    fn write_all(&self, directory: &Path) -> io::Result<PathBuf> {
+        let path = directory.join(format!("sites-{}", std::process::id()));
         let mut out = io::BufWriter::new(fs::File::create(&path)?);
         for site in &self.known().sites {
             serde_json::to_writer(&mut out, site)?;
@@ -100,9 +109,8 @@ impl Assertions {
         Ok(path)
     }
 
-    /// From now on those that this file names may fail, and no others.
-    pub(crate) fn let_fail(&self, path: &Path) -> io::Result<()> {
-        let wanted: Vec<MayFail> = serde_json::from_slice(&fs::read(path)?)?;
+    fn set_allowed(&self, path: &Path) -> io::Result<()> {
+        let wanted: Vec<AllowedFailure> = serde_json::from_slice(&fs::read(path)?)?;
         let mut known = self.known();
         let mut places: HashMap<(&str, &str, &str, u32), Vec<usize>> = HashMap::new();
         for (at, site) in known.sites.iter().enumerate() {
@@ -110,7 +118,7 @@ impl Assertions {
         }
         let mut may_fail: HashMap<String, Vec<usize>> = HashMap::new();
         for one in wanted {
-            // What could be one of two is neither.
+            // A name that fits two assertions selects neither.
             if let Some([at]) =
                 places.get(&(&*one.file, &*one.function, &*one.expression, one.ordinal)).map(Vec::as_slice)
             {
@@ -121,17 +129,27 @@ impl Assertions {
         Ok(())
     }
 
-    /// For the agent in a JVM that runs these tests: in each line the place of a test, and of an assertion that may fail in it. None: none
-    /// may.
-    pub(crate) fn may_fail(&self, cases: &[&Case]) -> Option<String> {
+    /// For the agent in a JVM that runs these tests, one line each: the position of a test and of
+    /// an assertion that may fail in it. None: no assertion may fail.
+    pub(crate) fn may_fail(&self, tests: &[&TestCase]) -> Option<String> {
         let known = self.known();
         let mut lines = String::new();
-        for (at, case) in cases.iter().enumerate() {
-            for site in known.may_fail.get(&case.id).into_iter().flatten() {
+        for (at, test) in tests.iter().enumerate() {
+            for site in known.may_fail.get(&test.id).into_iter().flatten() {
                 lines.push_str(&format!("{at}\t{site}\n"));
             }
         }
         (!lines.is_empty()).then_some(lines)
+    }
+}
+
+impl AssertionFilter for Assertions {
+    fn write_sites(&self, directory: &Path) -> io::Result<PathBuf> {
+        self.write_all(directory)
+    }
+
+    fn let_fail(&self, path: &Path) -> io::Result<()> {
+        self.set_allowed(path)
     }
 }
 
@@ -164,7 +182,7 @@ mod tests {
         let table = assertions.table();
         assert_eq!(table.lines().next(), Some("src/a/A.java\t2\tassertTrue\tA.a\t0\tassertTrue(x)"));
         assert_eq!(table.lines().count(), 3, "{table}");
-        let told = fs::read_to_string(assertions.told(place.path()).unwrap()).unwrap();
+        let told = fs::read_to_string(assertions.write_sites(place.path()).unwrap()).unwrap();
         assert!(told.lines().nth(2).unwrap().contains(r#""expression":"assertThat(y).isNull()","ordinal":0,"line":3"#));
 
         let named = |expression: &str| {

@@ -1,4 +1,5 @@
-//! An archive of the classes that every JVM of a module loads before its first test: with it, a fresh JVM costs about half.
+//! An archive of the classes that every JVM of a module loads before its first test. It halves the
+//! cost of a new JVM.
 
 use std::ffi::OsString;
 use std::fs;
@@ -6,24 +7,24 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::driver::suite;
+use crate::process::spec::apply_env;
 
-/// Tests that do nothing, by whose run the archive is filled.
+/// Empty tests whose run fills the archive.
 const JUPITER: &str = "[engine:junit-jupiter]/[class:unflake.jvm.warmup.JupiterWarmUp]/[method:nothing()]\n";
 const CLASSIC: &str = "classic:unflake.jvm.warmup.JUnit4WarmUp/nothing(unflake.jvm.warmup.JUnit4WarmUp)\n";
-/// Options by which a project decides such things itself.
+/// Options with which a project decides about archives itself.
 const OF_PROJECT: [&str; 4] =
     ["-Xshare", "-XX:SharedArchiveFile", "-XX:ArchiveClassesAtExit", "-XX:+AutoCreateSharedArchive"];
 
-pub(crate) struct Archive {
+pub(crate) struct CdsArchive {
     path: PathBuf,
     java: PathBuf,
-    /// The beginning of the class path: jars alone, which an archive is tied to.
+    /// The beginning of the class path. An archive is tied to it, and needs jars alone.
     front: Vec<String>,
     order: String,
 }
 
-/// What goes to the front of the class path, and the rest. JUnit's own jars may: nobody has classes of the same names.
+/// Splits off the entries that may go to the front: JUnit's own jars, whose class names are unique.
 pub(crate) fn parted(class_path: Vec<String>) -> (Vec<String>, Vec<String>) {
     let of_runner = |path: &String| {
         let name = path.rsplit('/').next().unwrap_or(path);
@@ -33,8 +34,8 @@ pub(crate) fn parted(class_path: Vec<String>) -> (Vec<String>, Vec<String>) {
     class_path.into_iter().partition(of_runner)
 }
 
-impl Archive {
-    /// None: the project has its own way.
+impl CdsArchive {
+    /// None: the project has its own archive.
     pub(crate) fn new(
         java: &Path,
         front: &[String],
@@ -54,19 +55,19 @@ impl Archive {
         Some(Self { path, java: java.to_owned(), front: front.to_vec(), order })
     }
 
-    /// The option that uses it, once it is there. A JVM that it does not fit does without.
+    /// The option that uses the archive, once it exists. A JVM that it does not fit ignores it.
     pub(crate) fn option(&self) -> Option<String> {
         self.path.is_file().then(|| format!("-XX:SharedArchiveFile={}", self.path.display()))
     }
 
-    /// Has it made beside everything else, for the JVMs that come later. Nobody waits for it, and one that cannot make it leaves none.
-    pub(crate) fn make(&self, files: &[PathBuf; 2], side: &Path) {
+    /// Makes it in the background, for later JVMs. A process that fails to make it leaves none.
+    pub(crate) fn make(&self, files: &[PathBuf; 2], run_dir: &Path) {
         if self.path.is_file() {
             return;
         }
         let name = self.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let (order, new) =
-            (side.join(format!("{name}.order")), self.path.with_extension(std::process::id().to_string()));
+            (run_dir.join(format!("{name}.order")), self.path.with_extension(std::process::id().to_string()));
         if fs::write(&order, &self.order).is_err() {
             return;
         }
@@ -83,7 +84,7 @@ impl Archive {
         let script = r#"new=$1; path=$2; shift 2; "$@" && mv -f "$new" "$path"; rm -f "$new""#;
         let mut command = Command::new("nice");
         command.args(["-n", "10", "sh", "-c", script, "sh"]).arg(&new).arg(&self.path).args(words).arg(order);
-        suite::set(&mut command, &[("JAVA_TOOL_OPTIONS".to_owned(), None)].into());
+        apply_env(&mut command, &[("JAVA_TOOL_OPTIONS".to_owned(), None)].into());
         let _ = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).current_dir("/").spawn();
     }
 }
@@ -105,8 +106,9 @@ mod tests {
     #[test]
     fn a_project_with_an_archive_of_its_own_keeps_it() {
         let options = |word: &str| [word.to_owned()];
-        let new =
-            |options: &[String]| Archive::new(Path::new("/jdk/bin/java"), &[], Path::new("/c"), options, true, false);
+        let new = |options: &[String]| {
+            CdsArchive::new(Path::new("/jdk/bin/java"), &[], Path::new("/c"), options, true, false)
+        };
         assert!(new(&options("-Xshare:off")).is_none());
         assert!(new(&options("-Xmx1g")).is_some_and(|archive| archive.option().is_none()));
     }

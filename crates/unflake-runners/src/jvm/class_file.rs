@@ -1,4 +1,5 @@
-//! A compiled class: which source it comes from, and whether it has constants that compilers copy into other classes.
+//! A compiled class: its source file, and whether it has constants that compilers copy into other
+//! classes.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -11,7 +12,8 @@ pub(crate) struct ClassFile {
     pub(crate) source: Option<String>,
     /// Whether a change of it can change other classes that never load it.
     pub(crate) has_constants: bool,
-    /// Simple names of classes that it mentions: a new class of such a name beside it would be meant instead when it is compiled again.
+    /// Simple names of classes that it mentions: a new class of such a name nearby would replace
+    /// them when it is compiled again.
     pub(crate) names: BTreeSet<String>,
 }
 
@@ -20,14 +22,15 @@ impl ClassFile {
         Self::parse(&std::fs::read(path).ok()?)
     }
 
-    /// Whether parts of it may be in other classes. Other languages than Java copy whole functions.
+    /// Whether other classes may contain parts of it. Compilers of other languages than Java copy
+    /// functions.
     pub(crate) fn is_copied(&self) -> bool {
         self.has_constants || !self.source.as_deref().is_some_and(|source| source.ends_with(".java"))
     }
 
-    /// None: it is none. Chapter 4 of the JVM's specification.
+    /// None: this is no class file. The format is chapter 4 of the JVM specification.
     fn parse(bytes: &[u8]) -> Option<Self> {
-        let mut rest = Rest(bytes);
+        let mut rest = ByteReader(bytes);
         if rest.u32()? != 0xcafe_babe {
             return None;
         }
@@ -50,7 +53,7 @@ impl ClassFile {
         }
         rest.attributes(|name, value| {
             if text(name) == Some(b"SourceFile") {
-                let source = Rest(value).u16().and_then(text);
+                let source = ByteReader(value).u16().and_then(text);
                 class.source = source.map(|name| String::from_utf8_lossy(name).into_owned());
             }
         })?;
@@ -58,7 +61,7 @@ impl ClassFile {
     }
 }
 
-/// What stands behind the last slash of each name in a text: of a class, or in the types of a field or a method.
+/// The part behind the last slash of each class name in a text or a type descriptor.
 fn simple_names(text: &[u8]) -> BTreeSet<String> {
     let text = String::from_utf8_lossy(text);
     let names = text.split([';', '(', ')', '<', '>', ':', '[', '*', '+', '-']).filter_map(|part| part.rsplit_once('/'));
@@ -66,10 +69,10 @@ fn simple_names(text: &[u8]) -> BTreeSet<String> {
     nested.filter(|name| !name.is_empty()).map(str::to_owned).collect()
 }
 
-/// What has not been read yet.
-struct Rest<'a>(&'a [u8]);
+/// The bytes that have not been read yet.
+struct ByteReader<'a>(&'a [u8]);
 
-impl<'a> Rest<'a> {
+impl<'a> ByteReader<'a> {
     fn take(&mut self, count: usize) -> Option<&'a [u8]> {
         let (taken, rest) = self.0.split_at_checked(count)?;
         self.0 = rest;
@@ -88,7 +91,7 @@ impl<'a> Rest<'a> {
         Some(u32::from_be_bytes(self.take(4)?.try_into().ok()?))
     }
 
-    /// The texts among the constants, by their index.
+    /// The strings in the constant pool, by index.
     fn texts(&mut self) -> Option<Vec<Option<&'a [u8]>>> {
         let count = usize::from(self.u16()?);
         let mut texts = vec![None];
@@ -106,7 +109,7 @@ impl<'a> Rest<'a> {
                 5 | 6 => 8,
                 _ => return None,
             })?;
-            // Long numbers take two places.
+            // Eight-byte constants take two entries.
             texts.extend(std::iter::repeat_n(None, if tag == 5 || tag == 6 { 2 } else { 1 }));
         }
         Some(texts)

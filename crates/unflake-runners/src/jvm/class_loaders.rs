@@ -1,13 +1,15 @@
-//! A JVM in which each test has a class loader of its own: much cheaper than a JVM for each, and not as fresh. What tests leave in the
-//! JVM itself, and in JUnit, the next ones find.
+//! A JVM with a class loader for each test: much cheaper than a JVM for each, and less isolated.
+//! What tests leave in the JVM itself and in JUnit stays for the next ones.
 
 use std::fs;
 
-use crate::driver::suite::{Case, Start};
+use crate::driver::suite::TestCase;
 use crate::jvm::cds_archive;
 use crate::jvm::module::Jvm;
+use crate::process::spec::ProcessSpec;
 
-/// Jars that all class loaders share, by how their names begin: those of JUnit, and what their classes need to be loaded.
+/// Jars that all class loaders share, by the beginning of their names: JUnit and what its classes
+/// need.
 const SHARED: [&str; 14] = [
     "junit-3",
     "junit-4",
@@ -24,15 +26,15 @@ const SHARED: [&str; 14] = [
     "kotlin-stdlib",
     "open-test-reporting",
 ];
-/// Class loaders come and go faster than in other programs. Below this size, the JVM does not look for those that are gone.
+/// Class loaders come and go fast here. Below this size the JVM does not collect them.
 const ROOM: &str = "-XX:MetaspaceSize=128m";
 const ARCHIVE: &str = "-XX:SharedArchiveFile=";
 
 impl Jvm {
-    /// The process that runs these tests, each with those right after it that are the same in a class loader of its own.
-    pub(crate) fn start_in_process(&self, cases: &[&Case]) -> Result<Start, String> {
-        let (order, line) = self.write_order(cases)?;
-        // Most code of such a JVM runs a few times and is gone with its class loader.
+    /// The process that runs each group of equal neighbors in its own class loader.
+    pub(crate) fn start_in_process(&self, tests: &[&TestCase]) -> Result<ProcessSpec, String> {
+        let (order, line) = self.write_order(tests)?;
+        // Most code of such a JVM runs a few times and goes with its class loader.
         let mut start = self.with_order(&line, 1);
         let class_path = start.words.iter().rposition(|word| word == "-cp").and_then(|at| start.words.get_mut(at + 1));
         let class_path = class_path.ok_or("its JVM has no class path")?;
@@ -40,13 +42,13 @@ impl Jvm {
         let agent = whole.next();
         let (shared, own): (Vec<String>, Vec<String>) = whole.partition(|path| is_shared(path));
         *class_path = agent.into_iter().chain(shared).collect::<Vec<_>>().join(":");
-        // It is tied to the beginning of the class path.
+        // The archive is tied to the beginning of the class path.
         if !cds_archive::parted(own.clone()).0.is_empty() {
             start.words.retain(|word| !word.starts_with(ARCHIVE));
         }
-        let told = order.with_extension("loaders");
-        fs::write(&told, own.join("\n")).map_err(|error| format!("{}: {error}", told.display()))?;
-        start.words.push(told.to_string_lossy().into_owned());
+        let loaders = order.with_extension("loaders");
+        fs::write(&loaders, own.join("\n")).map_err(|error| format!("{}: {error}", loaders.display()))?;
+        start.words.push(loaders.to_string_lossy().into_owned());
         if self.hurried {
             start.words.insert(1, ROOM.to_owned());
         }

@@ -1,105 +1,141 @@
-//! Java tests of any build tool: where compiled classes and their class path are is told in a file, and no tool is asked.
+//! JUnit tests of any build tool: a file has their class path, and no build tool is asked.
 
 use std::collections::BTreeMap;
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Arc;
 
 use crate::driver::build_cache;
-use crate::driver::orders::Workshop;
-use crate::driver::suite::{self, CannotList, Suite};
-use crate::jvm::module::{Handed, Jvm};
-use crate::process::bounded_text::Capture;
+use crate::driver::list_context::ListContext;
+use crate::driver::suite::{ListError, Suite};
+use crate::jvm;
+use crate::jvm::assertions::Assertions;
+use crate::jvm::module::{Jvm, JvmInvocation, JvmTest};
+use crate::process::bounded_text::BoundedText;
 use crate::process::captured_command;
+use crate::process::files::{file_contains, find_program, relative};
+use crate::process::spec::{EnvChanges, apply_env};
+use crate::runner::{AgentEntry, Driver, Profile, Runner, RunnerOption, Texts};
 
 const WORDS: usize = 64 << 10;
-/// Where sources are, mostly.
+/// Usual directories of sources.
 const SOURCES: [&str; 8] =
     ["src/test/java", "src/main/java", "src/test/kotlin", "src/main/kotlin", "test", "tests", "src", "."];
 
-/// What a person says about it.
-pub struct ClassPath {
-    /// A file with the class path of the tests.
-    pub file: String,
-    /// Directories of compiled tests.
-    pub test_classes: Vec<String>,
+/// Compiled tests, with the two settings that tell where they are. The command compiles them.
+pub(crate) struct ClassPath;
+
+static PROFILE: Profile = Profile {
+    name: "JUnit",
+    options: &[
+        RunnerOption {
+            name: "classpath-file",
+            meaning: "the file with the class path of the tests",
+            help: "A file with the class path of your Java tests, one entry a line or joined by colons, for any build \
+                   tool: your command compiles, and unflake runs the tests itself. A line that begins with `-` is an \
+                   option of the JVM. Goes with --test-classes",
+            check: |_| Ok(()),
+        },
+        RunnerOption {
+            name: "test-classes",
+            meaning: "the directories of compiled tests",
+            help: "A directory of compiled Java tests: all tests in it are run. Can be given several times",
+            check: |_| Ok(()),
+        },
+    ],
+    texts: Texts { called: Some("a class path"), ..Texts::NONE },
+    ..jvm::PROFILE
+};
+
+impl Runner for ClassPath {
+    fn profile(&self) -> &'static Profile {
+        &PROFILE
+    }
+
+    fn entry(&self) -> AgentEntry {
+        AgentEntry::Driven(Driver { list })
+    }
+
+    /// Its settings select it, never its command.
+    fn recognizes(&self, _command: &[String]) -> bool {
+        false
+    }
 }
 
 /// A module with everything that a JVM for its tests needs.
-pub(crate) struct Compiled {
+pub(crate) struct CompiledModule {
     pub(crate) name: String,
     pub(crate) java: PathBuf,
     pub(crate) options: Vec<String>,
-    /// Whether `assert` is to be heeded, beside what the options say.
+    /// Whether to enable `assert`, beside what the options say.
     pub(crate) assertions: bool,
     pub(crate) class_path: Vec<String>,
-    /// Those that may have tests.
+    /// Classes that may have tests.
     pub(crate) classes: Vec<String>,
     pub(crate) directory: PathBuf,
-    pub(crate) variables: BTreeMap<String, Option<String>>,
+    pub(crate) variables: EnvChanges,
     pub(crate) roots: Vec<PathBuf>,
-    /// More that a JVM of Surefire would be told.
-    pub(crate) told: Vec<(String, String)>,
+    /// More settings in Surefire's format.
+    pub(crate) settings: Vec<(String, String)>,
 }
 
-/// `command` is what compiles, and perhaps writes the file.
-pub(crate) fn list(given: &ClassPath, command: &[String], workshop: &Workshop<'_>) -> Result<Suite, CannotList> {
-    // It hands over nothing but what it compiles.
-    build_cache::handed_over("classes", command, workshop, |_| build(command, workshop, |_| {}))?;
-    let path = workshop.here.join(&given.file);
+/// The command compiles, and perhaps writes the file.
+fn list(context: &ListContext<'_>) -> Result<Suite, ListError> {
+    // The command returns nothing but what it compiles.
+    build_cache::built("classes", context, |_| build(context, |_| {}))?;
+    let path = context.here.join(context.options.one("classpath-file"));
     let text = fs::read_to_string(&path).map_err(|error| {
-        CannotList::usage(format!("the class path of the tests cannot be read from {}: {error}", path.display()))
+        ListError::usage(format!("the class path of the tests cannot be read from {}: {error}", path.display()))
     })?;
-    let (options, class_path) = parsed(&text, &workshop.here);
-    let compiled = Compiled {
+    let (options, class_path) = parsed(&text, &context.here);
+    let compiled = CompiledModule {
         name: "the tests".to_owned(),
         java: java()?,
         options,
         assertions: true,
         class_path,
-        classes: classes_in(given.test_classes.iter().map(|directory| workshop.here.join(directory)))?,
-        directory: workshop.here.clone(),
+        classes: classes_in(context.options.all("test-classes").map(|directory| context.here.join(directory)))?,
+        directory: context.here.clone(),
         variables: BTreeMap::new(),
-        roots: SOURCES.iter().map(|root| workshop.here.join(root)).filter(|root| root.is_dir()).collect(),
-        told: Vec::new(),
+        roots: SOURCES.iter().map(|root| context.here.join(root)).filter(|root| root.is_dir()).collect(),
+        settings: Vec::new(),
     };
-    let mut suite = Suite { root: workshop.here.clone(), at_once: Some(1), ..Suite::default() };
+    let mut suite = Suite { root: context.here.clone(), at_once: Some(1), ..Suite::default() };
     let mut words = vec!["java".to_owned()];
     words.extend(compiled.options.iter().cloned());
     words.extend(["-cp".to_owned(), compiled.class_path.join(":"), "org.junit.runner.JUnitCore".to_owned()]);
-    let (jvm, tests) = compiled.listed(workshop, &mut suite)?;
-    // JUnit 4 comes with a program that runs a class. For others there is none that is always there.
+    let assertions = Assertions::wanted(context);
+    let (jvm, tests) = compiled.listed(context, assertions.as_ref(), &mut suite)?;
+    // JUnit 4 has a program that runs a class. JUnit 5 has none that is always there.
     jvm.add(&tests, false, &mut suite, |test| match test.key.starts_with("classic:") {
         true => words.iter().chain([&test.class]).cloned().collect(),
-        false => command.to_vec(),
+        false => context.command.to_vec(),
     });
+    suite.assertions = assertions.and_then(Assertions::into_filter);
     Ok(suite)
 }
 
-/// Runs what compiles.
-pub(crate) fn build(
-    words: &[String],
-    workshop: &Workshop<'_>,
-    add: impl FnOnce(&mut Command),
-) -> Result<(), CannotList> {
+/// Runs the command that compiles.
+pub(crate) fn build(context: &ListContext<'_>, add: impl FnOnce(&mut Command)) -> Result<(), ListError> {
+    let words = context.command;
     let mut command = Command::new(&words[0]);
     command.args(&words[1..]);
     add(&mut command);
-    suite::set(&mut command, workshop.world);
-    let cannot = |error: std::io::Error| CannotList::usage(format!("`{}` cannot be started: {error}", words[0]));
-    let output = captured_command::of(&mut command).map_err(cannot)?;
+    apply_env(&mut command, context.env_changes);
+    let output = captured_command::of(&mut command).map_err(|error| ListError::cannot_start(&words[0], &error))?;
     if output.status.success() {
         return Ok(());
     }
-    let mut said = Capture::new(WORDS);
-    said.add(&output.stdout);
-    said.add(&output.stderr);
-    let text = format!("`{}` failed, so there are no tests to run:\n{}", words.join(" "), said.text().trim());
-    Err(CannotList::collection(text))
+    let mut output_text = BoundedText::new(WORDS);
+    output_text.add(&output.stdout);
+    output_text.add(&output.stderr);
+    let text = format!("`{}` failed, so there are no tests to run:\n{}", words.join(" "), output_text.text().trim());
+    Err(ListError::collection(text))
 }
 
-/// Options of the JVM, which begin with a dash, and the entries: one a line, or joined by colons.
+/// JVM options, which begin with a dash, and class path entries: one a line, or joined by colons.
 fn parsed(text: &str, here: &Path) -> (Vec<String>, Vec<String>) {
     let (options, entries): (Vec<&str>, Vec<&str>) =
         text.lines().map(str::trim).filter(|line| !line.is_empty()).partition(|line| line.starts_with('-'));
@@ -108,31 +144,32 @@ fn parsed(text: &str, here: &Path) -> (Vec<String>, Vec<String>) {
     (options.into_iter().map(str::to_owned).collect(), entries)
 }
 
-fn java() -> Result<PathBuf, CannotList> {
+fn java() -> Result<PathBuf, ListError> {
     let home = env::var_os("JAVA_HOME").map(|home| Path::new(&home).join("bin/java")).filter(|java| java.is_file());
-    let found = home.or_else(|| suite::found("java").and_then(|java| fs::canonicalize(java).ok()));
-    found.ok_or_else(|| CannotList::usage("no java was found, neither in JAVA_HOME nor in PATH"))
+    let found = home.or_else(|| find_program("java").and_then(|java| fs::canonicalize(java).ok()));
+    found.ok_or_else(|| ListError::usage("no java was found, neither in JAVA_HOME nor in PATH"))
 }
 
-impl Compiled {
-    /// The JVM of its tests, and which they are.
+impl CompiledModule {
+    /// The JVM of the module's tests, and the tests.
     pub(crate) fn listed(
         self,
-        workshop: &Workshop<'_>,
+        context: &ListContext<'_>,
+        assertions: Option<&Arc<Assertions>>,
         suite: &mut Suite,
-    ) -> Result<(std::sync::Arc<Jvm>, Vec<crate::jvm::module::Listed>), CannotList> {
-        let provider = provider(&self.class_path).map_err(|why| CannotList::usage(format!("{}: {why}", self.name)))?;
-        let mut told = format!("providerConfiguration={provider}\n");
-        told.extend((0..).zip(&self.classes).map(|(at, class)| format!("tc.{at}={class}\n")));
-        told.extend(self.told.iter().map(|(name, value)| format!("{name}={value}\n")));
-        let place = workshop.side.join(format!("class-path-{}-{}", std::process::id(), suite.cases.len()));
+    ) -> Result<(Arc<Jvm>, Vec<JvmTest>), ListError> {
+        let provider = provider(&self.class_path).map_err(|why| ListError::usage(format!("{}: {why}", self.name)))?;
+        let mut settings = format!("providerConfiguration={provider}\n");
+        settings.extend((0..).zip(&self.classes).map(|(at, class)| format!("tc.{at}={class}\n")));
+        settings.extend(self.settings.iter().map(|(name, value)| format!("{name}={value}\n")));
+        let place = context.run_dir.join(format!("class-path-{}-{}", std::process::id(), suite.tests.len()));
         let files = ["surefire.properties", "system.properties"].map(|name| place.join(name));
         fs::create_dir_all(&place)
-            .and_then(|()| fs::write(&files[0], told))
+            .and_then(|()| fs::write(&files[0], settings))
             .and_then(|()| fs::write(&files[1], ""))
-            .map_err(|error| CannotList::usage(format!("{}: {error}", place.display())))?;
-        let jvm = std::sync::Arc::new(Jvm::new(
-            Handed {
+            .map_err(|error| ListError::usage(format!("{}: {error}", place.display())))?;
+        let jvm = Arc::new(Jvm::new(
+            JvmInvocation {
                 java: self.java,
                 name: self.name,
                 options: self.options,
@@ -145,20 +182,21 @@ impl Compiled {
                 all_roots: self.roots.clone(),
                 roots: self.roots,
             },
-            workshop,
+            context,
+            assertions,
         )?);
-        let (tests, notes) = jvm.list(workshop)?;
+        let (tests, notes) = jvm.list(context)?;
         suite.notes.extend(notes);
         Ok((jvm, tests))
     }
 }
 
-fn classes_in(directories: impl Iterator<Item = PathBuf>) -> Result<Vec<String>, CannotList> {
+fn classes_in(directories: impl Iterator<Item = PathBuf>) -> Result<Vec<String>, ListError> {
     let mut classes = Vec::new();
     for directory in directories {
         if !directory.is_dir() {
             let text = format!("there is no directory {} with compiled tests", directory.display());
-            return Err(CannotList::usage(text));
+            return Err(ListError::usage(text));
         }
         gather(&directory, &directory, &mut classes);
     }
@@ -166,7 +204,7 @@ fn classes_in(directories: impl Iterator<Item = PathBuf>) -> Result<Vec<String>,
     Ok(classes)
 }
 
-/// Whether a class is not inside another, nor none at all.
+/// Whether this is a top-level class.
 pub(crate) fn is_outermost(name: &str) -> bool {
     !name.contains('$') && !name.ends_with("-info")
 }
@@ -176,15 +214,15 @@ fn gather(directory: &Path, root: &Path, classes: &mut Vec<String>) {
         if path.is_dir() {
             gather(&path, root, classes);
         } else if path.extension().is_some_and(|kind| kind == "class") {
-            let name = suite::relative(&path.with_extension(""), root).replace('/', ".");
+            let name = relative(&path.with_extension(""), root).replace('/', ".");
             classes.extend(Some(name).filter(|name| is_outermost(name)));
         }
     }
 }
 
-/// What of JUnit is there, in Surefire's words.
+/// The provider that Surefire would choose for the JUnit in this class path.
 fn provider(class_path: &[String]) -> Result<&'static str, &'static str> {
-    let has = |class: &str| class_path.iter().any(|path| suite::file_has(Path::new(path), &[class.as_bytes()]));
+    let has = |class: &str| class_path.iter().any(|path| file_contains(Path::new(path), &[class.as_bytes()]));
     if has("org/junit/platform/engine/TestEngine.class") {
         return match has("org/junit/platform/launcher/Launcher.class") {
             true => Ok("org.apache.maven.surefire.junitplatform.JUnitPlatformProvider"),

@@ -1,7 +1,9 @@
-//! What tests in a JVM depended on: every file that its process used, with compiled classes taken back to their sources.
+//! The files that tests in a JVM depend on: every file that the process used, with compiled classes
+//! mapped to their sources.
 //!
-//! Files are seen by the native runtime, which is loaded before the JVM and stands before the C library; nothing is done to
-//! classes. Tests that share a process share what is known of it: a class that one has loaded is used by the next unseen.
+//! The native runtime records files: it is preloaded and intercepts the C library; classes stay
+//! unchanged. Tests of one process share a report, because a class that one test has loaded is used
+//! by the next without a file access.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -10,18 +12,19 @@ use std::path::{Component, Path, PathBuf};
 use serde::Serialize;
 use unflake_observe::trace::{Attempt, Limits, Runtime, Used};
 
-use crate::driver::suite::{self, Start, World};
 use crate::jvm::class_file::ClassFile;
 use crate::jvm::module::Jvm;
+use crate::process::files::relative;
+use crate::process::spec::{EnvChanges, ProcessSpec};
 
 const PRELOAD: &str = "LD_PRELOAD";
-/// What is installed, or the machine's own.
+/// Directories of the system.
 const SYSTEM: [&str; 11] =
     ["/usr", "/lib", "/lib32", "/lib64", "/bin", "/sbin", "/proc", "/sys", "/dev", "/etc", "/run"];
 
-/// As the contract has it (28).
+/// The dependency report of `agents/README.md` (28).
 #[derive(Default, Serialize)]
-struct Told {
+struct DependencyReport {
     format: u32,
     root: PathBuf,
     after: usize,
@@ -44,40 +47,48 @@ struct Program {
 }
 
 impl Jvm {
-    /// Has a process write down which files it uses.
-    pub(crate) fn see_files(&self, start: &mut Start, directory: &Path, world: &World) -> Result<(), String> {
+    /// Makes a process record the files that it uses.
+    pub(crate) fn record_files(
+        &self,
+        start: &mut ProcessSpec,
+        directory: &Path,
+        env_changes: &EnvChanges,
+    ) -> Result<(), String> {
         let runtime = Runtime::lay_out(&self.cache).map_err(|error| error.to_string())?;
         let variables = Runtime::tracing(directory, Limits::default(), None).map_err(|error| error.to_string())?;
         for (name, value) in variables {
             start.variables.insert(name.to_owned(), Some(value.to_string_lossy().into_owned()));
         }
-        let of_project = start.variables.get(PRELOAD).or_else(|| world.get(PRELOAD)).cloned();
+        let of_project = start.variables.get(PRELOAD).or_else(|| env_changes.get(PRELOAD)).cloned();
         let there = of_project.unwrap_or_else(|| std::env::var(PRELOAD).ok()).filter(|text| !text.is_empty());
         let ours = runtime.library().to_string_lossy().into_owned();
         start.variables.insert(PRELOAD.to_owned(), Some(there.map_or(ours.clone(), |there| format!("{ours}:{there}"))));
-        // One that was started earlier has used files unseen.
-        start.early = None;
+        // A prestarted process has used files that were not recorded.
+        start.prestarted = None;
         Ok(())
     }
 
-    /// Writes down what the tests of such a process depended on, each of them after so many others.
-    pub(crate) fn depended(&self, directory: &Path, after: usize) -> Option<String> {
+    /// Writes the dependency report for a test that ran after `after` others.
+    pub(crate) fn dependency_report(&self, directory: &Path, after: usize) -> Option<String> {
         let used = match Attempt::open(directory) {
             Ok(attempt) => Used::of(&attempt),
             Err(error) => Used { gaps: [error.to_string()].into(), ..Used::default() },
         };
-        let mut told = Told { format: 1, root: repository(&self.root), after, ..Told::default() };
-        told.unknown.extend(used.gaps.iter().cloned());
-        told.programs.extend(used.programs.iter().map(|program| Program { program: program.clone(), followed: true }));
+        let mut report =
+            DependencyReport { format: 1, root: repository(&self.root), after, ..DependencyReport::default() };
+        report.unknown.extend(used.gaps.iter().cloned());
+        report
+            .programs
+            .extend(used.programs.iter().map(|program| Program { program: program.clone(), followed: true }));
         let outputs = self.outputs();
-        let sources = Sources { jvm: self, outputs: &outputs };
-        used.read.iter().for_each(|path| sources.read(path, &mut told));
-        used.missed.iter().for_each(|path| sources.missed(path, &mut told));
-        used.listed.iter().for_each(|path| sources.other(path, "listed", &mut told));
-        used.written.iter().for_each(|path| sources.other(path, "written", &mut told));
-        outputs.iter().for_each(|output| sources.constants(output, output, &mut told));
+        let sources = SourceMapper { jvm: self, outputs: &outputs };
+        used.read.iter().for_each(|path| sources.read(path, &mut report));
+        used.missed.iter().for_each(|path| sources.missed(path, &mut report));
+        used.listed.iter().for_each(|path| sources.other(path, "listed", &mut report));
+        used.written.iter().for_each(|path| sources.other(path, "written", &mut report));
+        outputs.iter().for_each(|output| sources.constants(output, output, &mut report));
         let path = directory.with_extension(format!("depends-{after}"));
-        let text = serde_json::to_vec(&told).ok()?;
+        let text = serde_json::to_vec(&report).ok()?;
         fs::write(&path, text).ok()?;
         Some(path.to_string_lossy().into_owned())
     }
@@ -88,46 +99,47 @@ impl Jvm {
     }
 }
 
-struct Sources<'a> {
+struct SourceMapper<'a> {
     jvm: &'a Jvm,
     outputs: &'a [PathBuf],
 }
 
-impl Sources<'_> {
-    fn read(&self, path: &Path, told: &mut Told) {
+impl SourceMapper<'_> {
+    fn read(&self, path: &Path, report: &mut DependencyReport) {
         let path = plain(path);
         match self.in_output(&path) {
-            Some((output, name)) if path.is_file() => self.compiled(output, &name, &path, told),
-            // The directories themselves are the build's.
+            Some((output, name)) if path.is_file() => self.compiled(output, &name, &path, report),
+            // The output directories themselves belong to the build.
             Some(_) => {}
-            None => self.other(&path, if path.is_dir() { "looked" } else { "read" }, told),
+            None => self.other(&path, if path.is_dir() { "looked" } else { "read" }, report),
         }
     }
 
-    /// Places where a new class would be meant instead of one that this class mentions.
-    fn shadows(&self, name: &Path, class: &ClassFile, told: &mut Told) {
+    /// Places where a new class would replace one that this class mentions.
+    fn shadows(&self, name: &Path, class: &ClassFile, report: &mut DependencyReport) {
         let package = name.parent().unwrap_or(Path::new(""));
         for root in &self.jvm.all_roots {
-            let directory = suite::relative(&plain(root).join(package), &told.root);
-            told.searched.entry(directory).or_default().extend(class.names.iter().cloned());
+            let directory = relative(&plain(root).join(package), &report.root);
+            report.searched.entry(directory).or_default().extend(class.names.iter().cloned());
         }
     }
 
-    /// The file that a compiled one was made from.
-    fn compiled(&self, output: &Path, name: &Path, path: &Path, told: &mut Told) {
+    /// Maps a compiled file to its source.
+    fn compiled(&self, output: &Path, name: &Path, path: &Path, report: &mut DependencyReport) {
         let is_class = name.extension().is_some_and(|kind| kind == "class");
         let found = if is_class { self.sources_of(name, path) } else { self.resources(output, name) };
         if let Some(class) = Some(path).filter(|_| is_class).and_then(ClassFile::read) {
-            self.shadows(name, &class, told);
+            self.shadows(name, &class, report);
         }
         if found.is_empty() {
             let what = name.display();
-            told.unknown
+            report
+                .unknown
                 .insert(format!("it uses {what}, and which file of the project that was made from is not known"));
         }
         for source in found {
-            let list = if is_class { &mut told.executed } else { &mut told.read };
-            list.insert(suite::relative(&source, &told.root));
+            let list = if is_class { &mut report.executed } else { &mut report.read };
+            list.insert(relative(&source, &report.root));
         }
     }
 
@@ -144,12 +156,12 @@ impl Sources<'_> {
             .collect()
     }
 
-    /// As tools copy them, unless they are told otherwise.
+    /// Sources of a resource, as build tools copy them by default.
     fn resources(&self, output: &Path, name: &Path) -> Vec<PathBuf> {
         self.resource_roots(output).into_iter().map(|root| root.join(name)).filter(|path| path.is_file()).collect()
     }
 
-    /// Beside the sources.
+    /// Directories of resources beside the sources.
     fn resource_roots(&self, output: &Path) -> Vec<PathBuf> {
         let roots = self.jvm.all_roots.iter().map(|root| plain(root));
         let beside = roots.clone().filter_map(|root| Some(root.parent()?.join("resources")));
@@ -160,10 +172,10 @@ impl Sources<'_> {
         beside.chain(roots).filter(near).filter(|root| root.is_dir()).collect()
     }
 
-    /// Something that comes to be there would be found.
-    fn missed(&self, path: &Path, told: &mut Told) {
+    /// A file that appears at this path would be used.
+    fn missed(&self, path: &Path, report: &mut DependencyReport) {
         let path = plain(path);
-        let Some((output, name)) = self.in_output(&path) else { return self.other(&path, "missed", told) };
+        let Some((output, name)) = self.in_output(&path) else { return self.other(&path, "missed", report) };
         let is_class = name.extension().is_some_and(|kind| kind == "class");
         let (roots, name) = match is_class {
             true => {
@@ -177,48 +189,48 @@ impl Sources<'_> {
             false => (self.resource_roots(output), name),
         };
         for root in roots {
-            // The first thing on the way that is not there.
+            // The first missing part of the path.
             let mut way = root;
             for part in name.components() {
                 way.push(part);
                 if !way.exists() {
-                    told.missed.insert(suite::relative(&way, &told.root));
+                    report.missed.insert(relative(&way, &report.root));
                     break;
                 }
             }
         }
     }
 
-    fn other(&self, path: &Path, how: &'static str, told: &mut Told) {
+    fn other(&self, path: &Path, exit: &'static str, report: &mut DependencyReport) {
         let path = plain(path);
         if self.is_installed(&path) {
             return;
         }
         // A JVM looks at its working directory whatever it runs.
-        if how == "looked" && self.jvm.directory().is_some_and(|directory| directory.starts_with(&path)) {
+        if exit == "looked" && self.jvm.directory().is_some_and(|directory| directory.starts_with(&path)) {
             return;
         }
-        if !path.starts_with(&told.root) {
-            told.outside.entry(how).or_default().insert(path);
+        if !path.starts_with(&report.root) {
+            report.outside.entry(exit).or_default().insert(path);
             return;
         }
-        let name = suite::relative(&path, &told.root);
-        let list = match how {
-            "listed" => &mut told.listed,
-            "written" => &mut told.written,
-            "missed" => &mut told.missed,
-            "looked" => &mut told.looked,
-            _ => &mut told.read,
+        let name = relative(&path, &report.root);
+        let list = match exit {
+            "listed" => &mut report.listed,
+            "written" => &mut report.written,
+            "missed" => &mut report.missed,
+            "looked" => &mut report.looked,
+            _ => &mut report.read,
         };
         list.insert(if name.is_empty() { ".".to_owned() } else { name });
-        let real = fs::canonicalize(&path).ok().filter(|real| *real != path && real.starts_with(&told.root));
-        list.extend(real.map(|real| suite::relative(&real, &told.root)));
+        let real = fs::canonicalize(&path).ok().filter(|real| *real != path && real.starts_with(&report.root));
+        list.extend(real.map(|real| relative(&real, &report.root)));
     }
 
-    /// Libraries, the JVM, what it keeps for its own, and what is unflake's.
+    /// Libraries, the JVM and its own files, and unflake's.
     fn is_installed(&self, path: &Path) -> bool {
         let jvm = self.jvm;
-        let ours = [jvm.side.as_path(), jvm.cache.as_path()];
+        let ours = [jvm.run_dir.as_path(), jvm.cache.as_path()];
         let of_path = |entry: &String| Path::new(entry) == path && !path.starts_with(&jvm.root);
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         SYSTEM.iter().map(Path::new).chain(ours).any(|system| path.starts_with(system))
@@ -231,17 +243,17 @@ impl Sources<'_> {
             || path.starts_with(jvm.root.join(".unflake"))
     }
 
-    /// What compilers may have copied out of classes that were never loaded.
-    fn constants(&self, directory: &Path, output: &Path, told: &mut Told) {
+    /// Sources of constants that compilers may have copied from classes that were never loaded.
+    fn constants(&self, directory: &Path, output: &Path, report: &mut DependencyReport) {
         for path in fs::read_dir(directory).into_iter().flatten().flatten().map(|entry| entry.path()) {
             if path.is_dir() {
-                self.constants(&path, output, told);
+                self.constants(&path, output, report);
             } else if path.extension().is_some_and(|kind| kind == "class")
                 && ClassFile::read(&path).is_some_and(|class| class.is_copied())
                 && let Ok(name) = path.strip_prefix(output)
             {
                 let sources = self.sources_of(name, &path);
-                told.read.extend(sources.iter().map(|source| suite::relative(source, &told.root)));
+                report.read.extend(sources.iter().map(|source| relative(source, &report.root)));
             }
         }
     }
@@ -252,7 +264,7 @@ impl Sources<'_> {
     }
 }
 
-/// Without `.` and `..`.
+/// The path without `.` and `..`.
 fn plain(path: &Path) -> PathBuf {
     let mut plain = PathBuf::new();
     for part in path.components() {
@@ -265,7 +277,7 @@ fn plain(path: &Path) -> PathBuf {
     plain
 }
 
-/// The directory of the repository, or of the project where there is none.
+/// The directory of the repository, or of the project without one.
 fn repository(here: &Path) -> PathBuf {
     here.ancestors().find(|above| above.join(".git").exists()).unwrap_or(here).to_owned()
 }

@@ -1,52 +1,103 @@
-//! `gradle test`: Gradle builds, and each task that would run tests hands over to us what it would start a JVM with.
+//! `gradle test`: Gradle builds, and each test task writes down what it would start a JVM with.
 //!
-//! So plugins, properties and every option of the task mean what they always mean, and no build script is read here.
+//! So plugins, properties and every option of the task keep their meaning, and no build script is
+//! read here.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use crate::driver::build_cache;
-use crate::driver::orders::Workshop;
-use crate::driver::suite::{self, CannotList, Suite};
-use crate::jvm::class_path::{self, Compiled};
-use crate::jvm::module::{Listed, differing};
+use crate::driver::list_context::ListContext;
+use crate::driver::suite::{ListError, Suite};
+use crate::jvm;
+use crate::jvm::assertions::Assertions;
+use crate::jvm::class_path::{self, CompiledModule};
+use crate::jvm::module::{JvmTest, differing};
+use crate::process::files::{find_program, program_name};
+use crate::runner::{AgentEntry, DefaultCommand, Driver, Profile, ProjectFiles, Runner};
 
 const HAND_OVER: &str = include_str!("../../../../agents/jvm/gradle/handoff.gradle");
-/// What goes further than tests, and would do so before they have run.
+/// Tasks that go further than tests and would run before them.
 const TOO_FAR: [&str; 4] = ["publish", "publishToMavenLocal", "uploadArchives", "install"];
 
-pub(crate) fn list(command: &[String], workshop: &Workshop<'_>) -> Result<Suite, CannotList> {
+pub(crate) struct Gradle;
+
+static PROFILE: Profile = Profile {
+    name: "Gradle",
+    files: ProjectFiles {
+        global_inputs: &[
+            "**/build.gradle.kts",
+            "**/settings.gradle.kts",
+            "**/gradle.properties",
+            "**/gradle.lockfile",
+            "**/*.gradle",
+        ],
+        caches: &[".gradle"],
+        ..ProjectFiles::NONE
+    },
+    ..jvm::PROFILE
+};
+
+impl Runner for Gradle {
+    fn profile(&self) -> &'static Profile {
+        &PROFILE
+    }
+
+    fn entry(&self) -> AgentEntry {
+        AgentEntry::Driven(Driver { list })
+    }
+
+    fn recognizes(&self, command: &[String]) -> bool {
+        matches!(program_name(command), Some("gradle" | "gradlew"))
+    }
+
+    fn default_command(&self, project: &Path) -> Option<DefaultCommand> {
+        let has = |name: &str| project.join(name).is_file();
+        let program = if has("gradlew") { "./gradlew" } else { "gradle" };
+        let script = ["build.gradle", "build.gradle.kts"].into_iter().find(|name| has(name))?;
+        DefaultCommand::new(&[program, "test"], format!("there is a {script}"))
+    }
+}
+
+fn list(context: &ListContext<'_>) -> Result<Suite, ListError> {
+    let command = context.command;
     let is_too_far = |word: &&String| TOO_FAR.contains(&word.rsplit(':').next().unwrap_or(word));
     if let Some(task) = command[1..].iter().find(is_too_far) {
         let what = format!(
             "`{task}` of Gradle would be done before the tests have run; `test` or `check` goes as far as tests"
         );
-        return Err(CannotList::usage(what));
+        return Err(ListError::usage(what));
     }
-    let desk = build_cache::handed_over("gradle", command, workshop, |desk| {
-        let script = workshop.side.join("handoff.gradle");
-        fs::write(&script, HAND_OVER).map_err(|error| CannotList::usage(format!("{}: {error}", script.display())))?;
-        class_path::build(command, workshop, |gradle| {
-            // What is handed over is known only when a task runs, which a kept configuration cannot have.
-            gradle.arg(format!("-Dunflake.handoff={}", desk.display())).arg("-Dorg.gradle.configuration-cache=false");
+    let handoff = build_cache::built("gradle", context, |handoff| {
+        let script = context.run_dir.join("handoff.gradle");
+        fs::write(&script, HAND_OVER).map_err(|error| ListError::usage(format!("{}: {error}", script.display())))?;
+        class_path::build(context, |gradle| {
+            // The task's values are known only when it runs, which excludes a stored configuration.
+            gradle
+                .arg(format!("-Dunflake.handoff={}", handoff.display()))
+                .arg("-Dorg.gradle.configuration-cache=false");
             gradle.arg("--init-script").arg(&script);
         })
     })?;
-    let cannot = |error: std::io::Error| CannotList::usage(format!("{}: {error}", desk.display()));
-    let mut suite = Suite { root: workshop.here.clone(), at_once: Some(1), ..Suite::default() };
-    let mut places: Vec<PathBuf> = fs::read_dir(&desk).map_err(cannot)?.flatten().map(|entry| entry.path()).collect();
+    let cannot = |error: std::io::Error| ListError::usage(format!("{}: {error}", handoff.display()));
+    let mut suite = Suite { root: context.here.clone(), at_once: Some(1), ..Suite::default() };
+    let mut places: Vec<PathBuf> =
+        fs::read_dir(&handoff).map_err(cannot)?.flatten().map(|entry| entry.path()).collect();
     places.sort();
+    let assertions = Assertions::wanted(context);
     for place in places {
-        Task::read(&place).map_err(cannot)?.add(command, workshop, &mut suite)?;
+        GradleTask::read(&place).map_err(cannot)?.add(context, assertions.as_ref(), &mut suite)?;
     }
+    suite.assertions = assertions.and_then(Assertions::into_filter);
     Ok(suite)
 }
 
-/// A task as it was handed over: lists of texts by name.
-struct Task(BTreeMap<String, Vec<String>>);
+/// What a task has written down: lists of texts by name.
+struct GradleTask(BTreeMap<String, Vec<String>>);
 
-impl Task {
+impl GradleTask {
     fn read(place: &Path) -> std::io::Result<Self> {
         let mut lists = BTreeMap::new();
         for entry in fs::read_dir(place)? {
@@ -66,20 +117,25 @@ impl Task {
         self.list(name).first().map_or("", String::as_str)
     }
 
-    fn add(self, command: &[String], workshop: &Workshop<'_>, suite: &mut Suite) -> Result<(), CannotList> {
+    fn add(
+        self,
+        context: &ListContext<'_>,
+        assertions: Option<&Arc<Assertions>>,
+        suite: &mut Suite,
+    ) -> Result<(), ListError> {
         let name = self.one("name").to_owned();
         suite.notes.extend(self.list("notes").iter().map(|note| format!("{name}: {note}")));
         if self.list("classes").is_empty() {
             return Ok(());
         }
         let java = self.one("java");
-        let java = suite::found(java).and_then(|java| fs::canonicalize(java).ok());
+        let java = find_program(java).and_then(|java| fs::canonicalize(java).ok());
         let java =
-            java.ok_or_else(|| CannotList::usage(format!("{name}: its java was not found: {}", self.one("java"))))?;
+            java.ok_or_else(|| ListError::usage(format!("{name}: its java was not found: {}", self.one("java"))))?;
         let class = |path: &String| path.strip_suffix(".class").map(|path| path.replace('/', "."));
         let classes = self.list("classes").iter().filter_map(class).filter(|class| class_path::is_outermost(class));
         let groups = |name: &str| (name.to_owned(), self.list(name).join(","));
-        let compiled = Compiled {
+        let compiled = CompiledModule {
             name: name.clone(),
             java,
             options: self.list("options").to_vec(),
@@ -87,29 +143,30 @@ impl Task {
             class_path: self.list("class-path").to_vec(),
             classes: classes.collect(),
             directory: self.one("directory").into(),
-            variables: differing(self.list("variables").iter().map(String::as_str), workshop),
+            variables: differing(self.list("variables").iter().map(String::as_str), context),
             roots: self.list("roots").iter().map(PathBuf::from).collect(),
-            told: [groups("groups"), groups("excludegroups")]
+            settings: [groups("groups"), groups("excludegroups")]
                 .into_iter()
                 .filter(|(_, text)| !text.is_empty())
                 .collect(),
         };
-        let (jvm, mut tests) = compiled.listed(workshop, suite)?;
+        let (jvm, mut tests) = compiled.listed(context, assertions, suite)?;
         tests.retain(|test| self.is_wanted(test));
-        jvm.add(&tests, self.one("apart") == "true", suite, |test| alone(command, &name, test));
+        jvm.add(&tests, self.one("apart") == "true", suite, |test| alone(context.command, &name, test));
         Ok(())
     }
 
     /// As the filter of the task and `--tests` decide it.
-    fn is_wanted(&self, test: &Listed) -> bool {
+    fn is_wanted(&self, test: &JvmTest) -> bool {
         let any = |name: &str| self.list(name).iter().any(|pattern| fits(pattern, test));
         let among = |name: &str| self.list(name).is_empty() || any(name);
         among("typed") && among("included") && !any("excluded")
     }
 }
 
-/// A class, a method of one, or a package with a star. One that begins with a capital leaves packages out.
-fn fits(pattern: &str, test: &Listed) -> bool {
+/// Matches a class, a method of one, or a package with a star. A pattern that begins with a capital
+/// leaves packages out.
+fn fits(pattern: &str, test: &JvmTest) -> bool {
     let method = test.method.split(['(', '[']).next().unwrap_or(&test.method);
     let class = match pattern.starts_with(|first: char| first.is_uppercase()) {
         true => test.class.rsplit('.').next().unwrap_or(&test.class),
@@ -128,8 +185,8 @@ fn matches(pattern: &str, text: &str) -> bool {
     }
 }
 
-/// The user's command for one test. Gradle takes it right behind the task.
-fn alone(command: &[String], task: &str, test: &Listed) -> Vec<String> {
+/// The user's command for one test. Gradle takes `--tests` right after the task.
+fn alone(command: &[String], task: &str, test: &JvmTest) -> Vec<String> {
     let short = task.rsplit(':').next().unwrap_or(task);
     let is_task = |word: &String| word == task || word == short || word.ends_with(&format!(":{short}"));
     let mut words = command.to_vec();
@@ -149,8 +206,8 @@ fn alone(command: &[String], task: &str, test: &Listed) -> Vec<String> {
 mod tests {
     use super::*;
 
-    fn test(class: &str, method: &str) -> Listed {
-        Listed { key: String::new(), class: class.to_owned(), method: method.to_owned() }
+    fn test(class: &str, method: &str) -> JvmTest {
+        JvmTest { key: String::new(), class: class.to_owned(), method: method.to_owned() }
     }
 
     #[test]

@@ -1,6 +1,8 @@
-//! `mvn test`: Maven builds, and Surefire hands over to us the tests of each module with everything it would start a JVM with.
+//! `mvn test`: Maven builds, and Surefire writes down the tests of each module with what it would
+//! start a JVM with.
 //!
-//! So plugins, profiles, properties and every option of Surefire mean what they always mean, and no pom is read here.
+//! So plugins, profiles, properties and every option of Surefire keep their meaning, and no pom is
+//! read here.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,120 +11,156 @@ use std::process::Command;
 use std::sync::Arc;
 
 use crate::driver::build_cache;
-use crate::driver::orders::Workshop;
-use crate::driver::suite::{self, CannotList, Suite};
-use crate::jvm::agent_build::{JAVA, Kit};
-use crate::jvm::module::{Handed, Jvm, Listed, differing};
-use crate::process::bounded_text::Capture;
+use crate::driver::list_context::ListContext;
+use crate::driver::suite::{ListError, Suite};
+use crate::jvm;
+use crate::jvm::agent_build::{AgentBuild, JAVA};
+use crate::jvm::assertions::Assertions;
+use crate::jvm::module::{Jvm, JvmInvocation, JvmTest, differing};
+use crate::process::bounded_text::BoundedText;
 use crate::process::captured_command;
+use crate::process::files::program_name;
+use crate::process::spec::apply_env;
+use crate::runner::{AgentEntry, DefaultCommand, Driver, Profile, ProjectFiles, Runner};
 
 const MAVEN_WORDS: usize = 64 << 10;
-/// So many JVMs that have listed their tests are kept to run them.
+/// How many JVMs that have listed their tests are kept to run them.
 const KEPT: usize = 4;
-/// Where Maven finds classes that are to be loaded with its own.
+/// The property with classes that Maven loads beside its own.
 const EXTENSIONS: &str = "-Dmaven.ext.class.path=";
-/// What goes further than tests, and would do so before they have run.
+/// Phases that go further than tests and would run before them.
 const TOO_FAR: [&str; 4] = ["install", "deploy", "site-deploy", "release:perform"];
 
-pub(crate) fn list(command: &[String], workshop: &Workshop<'_>) -> Result<Suite, CannotList> {
+pub(crate) struct Maven;
+
+static PROFILE: Profile = Profile {
+    name: "Maven",
+    files: ProjectFiles { global_inputs: &["**/pom.xml"], ..ProjectFiles::NONE },
+    ..jvm::PROFILE
+};
+
+impl Runner for Maven {
+    fn profile(&self) -> &'static Profile {
+        &PROFILE
+    }
+
+    fn entry(&self) -> AgentEntry {
+        AgentEntry::Driven(Driver { list })
+    }
+
+    fn recognizes(&self, command: &[String]) -> bool {
+        matches!(program_name(command), Some("mvn" | "mvnw"))
+    }
+
+    fn default_command(&self, project: &Path) -> Option<DefaultCommand> {
+        let has = |name: &str| project.join(name).is_file();
+        let program = if has("mvnw") { "./mvnw" } else { "mvn" };
+        has("pom.xml").then(|| DefaultCommand::new(&[program, "test"], "there is a pom.xml")).flatten()
+    }
+}
+
+fn list(context: &ListContext<'_>) -> Result<Suite, ListError> {
+    let command = context.command;
     if let Some(phase) = command[1..].iter().find(|word| TOO_FAR.contains(&word.as_str())) {
         let what = format!(
             "`{phase}` of Maven would be done before the tests have run; `mvn test` or `mvn verify` goes as far as tests"
         );
-        return Err(CannotList::usage(what));
+        return Err(ListError::usage(what));
     }
-    let desk = build_cache::handed_over("maven", command, workshop, |desk| build(command, desk, workshop))?;
-    let cannot = |error: std::io::Error| CannotList::usage(format!("{}: {error}", desk.display()));
-    let mut suite = Suite { root: workshop.here.clone(), at_once: Some(1), ..Suite::default() };
-    let mut places: Vec<PathBuf> = fs::read_dir(&desk).map_err(cannot)?.flatten().map(|entry| entry.path()).collect();
-    places.sort();
-    for place in &places {
-        suite.notes.extend(fs::read_to_string(place.join("note")).ok().map(|note| note.trim().to_owned()));
+    let handoff = build_cache::built("maven", context, |handoff| build(command, handoff, context))?;
+    let cannot = |error: std::io::Error| ListError::usage(format!("{}: {error}", handoff.display()));
+    let mut suite = Suite { root: context.here.clone(), at_once: Some(1), ..Suite::default() };
+    let mut modules: Vec<PathBuf> =
+        fs::read_dir(&handoff).map_err(cannot)?.flatten().map(|entry| entry.path()).collect();
+    modules.sort();
+    for directory in &modules {
+        suite.notes.extend(fs::read_to_string(directory.join("note")).ok().map(|note| note.trim().to_owned()));
     }
-    let all_roots: Vec<PathBuf> = places.iter().flat_map(|place| roots(&facts(place))).collect();
-    // Where Surefire found nothing to run, it started nothing.
-    places.retain(|place| place.join("surefire.properties").is_file());
-    for (at, place) in places.iter().enumerate() {
-        let module = Module::read(place, &all_roots, workshop)?;
-        let jvm = add(module, places.len() > 1, command, workshop, &mut suite)?;
+    let all_roots: Vec<PathBuf> = modules.iter().flat_map(|directory| roots(&facts(directory))).collect();
+    // Surefire starts no JVM for a module without tests.
+    modules.retain(|directory| directory.join("surefire.properties").is_file());
+    let assertions = Assertions::wanted(context);
+    for (at, directory) in modules.iter().enumerate() {
+        let module = MavenModule::read(directory, &all_roots, context)?;
+        let jvm = add(module, modules.len() > 1, context, assertions.as_ref(), &mut suite)?;
         if at >= KEPT {
-            jvm.let_go();
+            jvm.end_prestarted();
         }
     }
+    suite.assertions = assertions.and_then(Assertions::into_filter);
     Ok(suite)
 }
 
-/// Has Maven do what it was told to, up to the moment where Surefire would start a JVM.
-fn build(words: &[String], desk: &Path, workshop: &Workshop<'_>) -> Result<(), CannotList> {
-    let cannot = |error: std::io::Error| CannotList::usage(format!("{}: {error}", desk.display()));
-    fs::write(desk.join("java.sh"), JAVA).map_err(cannot)?;
-    let extension = Kit { cache: workshop.cache }.extension().map_err(CannotList::usage)?;
+/// Runs Maven up to the point where Surefire would start a JVM.
+fn build(words: &[String], handoff: &Path, context: &ListContext<'_>) -> Result<(), ListError> {
+    let cannot = |error: std::io::Error| ListError::usage(format!("{}: {error}", handoff.display()));
+    fs::write(handoff.join("java.sh"), JAVA).map_err(cannot)?;
+    let extension = AgentBuild { cache: context.cache }.extension().map_err(ListError::usage)?;
     let mut command = Command::new(&words[0]);
     let extension = extension.display();
     let of_user = words.iter().rev().find_map(|word| word.strip_prefix(EXTENSIONS));
     let extensions = of_user.map_or(format!("{extension}"), |theirs| format!("{theirs}:{extension}"));
     command.args(words[1..].iter().filter(|word| !word.starts_with(EXTENSIONS)));
-    command.arg(format!("{EXTENSIONS}{extensions}")).arg(format!("-Dunflake.handoff={}", desk.display()));
-    suite::set(&mut command, workshop.world);
-    let cannot = |error: std::io::Error| CannotList::usage(format!("`{}` cannot be started: {error}", words[0]));
-    let output = captured_command::of(&mut command).map_err(cannot)?;
+    command.arg(format!("{EXTENSIONS}{extensions}")).arg(format!("-Dunflake.handoff={}", handoff.display()));
+    apply_env(&mut command, context.env_changes);
+    let output = captured_command::of(&mut command).map_err(|error| ListError::cannot_start(&words[0], &error))?;
     if output.status.success() {
         return Ok(());
     }
-    let mut said = Capture::new(MAVEN_WORDS);
-    said.add(&output.stdout);
-    said.add(&output.stderr);
-    let text = said.text();
+    let mut output_text = BoundedText::new(MAVEN_WORDS);
+    output_text.add(&output.stdout);
+    output_text.add(&output.stderr);
+    let text = output_text.text();
     let errors: Vec<&str> = text.lines().filter(|line| line.contains("ERROR")).collect();
     let shown = if errors.is_empty() { text.trim().to_owned() } else { errors.join("\n") };
-    Err(CannotList::collection(format!("Maven's build failed, so there are no tests to run:\n{shown}")))
+    Err(ListError::collection(format!("Maven's build failed, so there are no tests to run:\n{shown}")))
 }
 
-/// A module as it was handed over.
-struct Module {
+/// What Surefire has written down for a module.
+struct MavenModule {
     facts: Vec<(String, String)>,
-    /// What Surefire told its own process.
-    told: BTreeMap<String, String>,
-    handed: Handed,
+    /// The settings that Surefire passes to its own process.
+    settings: BTreeMap<String, String>,
+    invocation: JvmInvocation,
 }
 
-impl Module {
-    fn read(place: &Path, all_roots: &[PathBuf], workshop: &Workshop<'_>) -> Result<Self, CannotList> {
+impl MavenModule {
+    fn read(directory: &Path, all_roots: &[PathBuf], context: &ListContext<'_>) -> Result<Self, ListError> {
         let read = |name: &str| {
-            let path = place.join(name);
+            let path = directory.join(name);
             let text = fs::read(&path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
-            text.map_err(|error| CannotList::usage(format!("{}: {error}", path.display())))
+            text.map_err(|error| ListError::usage(format!("{}: {error}", path.display())))
         };
-        let facts = facts(place);
-        let told = properties(&read("surefire.properties")?);
+        let facts = facts(directory);
+        let settings = properties(&read("surefire.properties")?);
         let words = read("words")?;
         let options = words.split('\0').take_while(|word| *word != "-jar").map(str::to_owned).collect();
         let numbered = |prefix: &str| {
-            let one = |at: usize| told.get(&format!("{prefix}.{at}")).cloned();
+            let one = |at: usize| settings.get(&format!("{prefix}.{at}")).cloned();
             (0..).map_while(one).collect::<Vec<_>>()
         };
         let fact = |wanted: &str| facts.iter().find(|(name, _)| name == wanted).map(|(_, value)| value.clone());
         let fact = |name: &str| fact(name).unwrap_or_default();
-        let handed = Handed {
+        let invocation = JvmInvocation {
             java: fact("java").into(),
             name: fact("module"),
             options,
             class_path: [numbered("classPathUrl"), numbered("surefireClassPathUrl")].concat(),
-            provider: told.get("providerConfiguration").cloned().unwrap_or_default(),
-            assertions: told.get("enableAssertions").is_some_and(|value| value == "true"),
+            provider: settings.get("providerConfiguration").cloned().unwrap_or_default(),
+            assertions: settings.get("enableAssertions").is_some_and(|value| value == "true"),
             directory: read("directory")?.trim_end_matches('\n').into(),
-            variables: differing(read("variables")?.split('\0'), workshop),
-            files: ["surefire.properties", "system.properties"].map(|name| place.join(name)),
+            variables: differing(read("variables")?.split('\0'), context),
+            files: ["surefire.properties", "system.properties"].map(|name| directory.join(name)),
             roots: roots(&facts),
             all_roots: all_roots.to_vec(),
         };
-        Ok(Self { facts, told, handed })
+        Ok(Self { facts, settings, invocation })
     }
 }
 
-/// What is known of a module: names and values.
-fn facts(place: &Path) -> Vec<(String, String)> {
-    let text = fs::read(place.join("module")).unwrap_or_default();
+/// The facts of a module: names and values.
+fn facts(directory: &Path) -> Vec<(String, String)> {
+    let text = fs::read(directory.join("module")).unwrap_or_default();
     let lines = String::from_utf8_lossy(&text).into_owned();
     let pairs = lines.lines().filter_map(|line| line.split_once('='));
     pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
@@ -136,38 +174,38 @@ fn roots(facts: &[(String, String)]) -> Vec<PathBuf> {
 
 /// Adds the tests of one module.
 fn add(
-    module: Module,
+    module: MavenModule,
     several: bool,
-    command: &[String],
-    workshop: &Workshop<'_>,
+    context: &ListContext<'_>,
+    assertions: Option<&Arc<Assertions>>,
     suite: &mut Suite,
-) -> Result<Arc<Jvm>, CannotList> {
-    let Module { facts, told, handed } = module;
-    let name = handed.name.clone();
+) -> Result<Arc<Jvm>, ListError> {
+    let MavenModule { facts, settings, invocation } = module;
+    let name = invocation.name.clone();
     let is_apart = facts.iter().any(|(name, value)| name == "apart" && value == "true");
     suite.notes.extend(facts.iter().filter(|(name, _)| name == "note").map(|(_, note)| format!("{name}: {note}")));
-    let jvm = Arc::new(Jvm::new(handed, workshop)?);
-    let (tests, notes) = jvm.list(workshop)?;
+    let jvm = Arc::new(Jvm::new(invocation, context, assertions)?);
+    let (tests, notes) = jvm.list(context)?;
     suite.notes.extend(notes.into_iter().map(|note| format!("{name}: {note}")));
-    let is_new = told.contains_key("forkNodeConnectionString");
-    jvm.add(&tests, is_apart, suite, |test| alone(command, test, several, is_new));
+    let is_new = settings.contains_key("forkNodeConnectionString");
+    jvm.add(&tests, is_apart, suite, |test| alone(context.command, test, several, is_new));
     Ok(jvm)
 }
 
-/// The user's command for one test. Surefire chooses by the names of methods; arguments are left to it.
-fn alone(command: &[String], test: &Listed, several: bool, is_new: bool) -> Vec<String> {
+/// The user's command for one test. Surefire selects by method name, with all parameters.
+fn alone(command: &[String], test: &JvmTest, several: bool, is_new: bool) -> Vec<String> {
     let mut words: Vec<String> = command.iter().filter(|word| !word.starts_with("-Dtest=")).cloned().collect();
     let method = test.method.split(['(', '[']).next().unwrap_or(&test.method);
     let any = if method.len() < test.method.len() && test.method[method.len()..].starts_with('[') { "*" } else { "" };
     words.push(format!("-Dtest={}#{method}{any}", test.class));
     if several {
-        // Other modules do not have it.
+        // Other modules do not have the test.
         words.push(format!("-D{}=false", if is_new { "surefire.failIfNoSpecifiedTests" } else { "failIfNoTests" }));
     }
     words
 }
 
-/// A file as Java's `Properties` writes it: one setting a line, escaped.
+/// Reads a file in the format of Java's `Properties`: one escaped setting a line.
 fn properties(text: &str) -> BTreeMap<String, String> {
     let lines = text.lines().filter(|line| !line.starts_with('#'));
     let setting = |line: &str| {
@@ -225,7 +263,7 @@ mod tests {
     fn a_test_is_run_alone_with_the_users_words() {
         let command = ["mvn", "-q", "-Dtest=Old", "test"].map(str::to_owned);
         let words = |method: &str, several| {
-            let test = Listed { key: String::new(), class: "a.B$C".to_owned(), method: method.to_owned() };
+            let test = JvmTest { key: String::new(), class: "a.B$C".to_owned(), method: method.to_owned() };
             alone(&command, &test, several, true).join(" ")
         };
         assert_eq!(words("total(int)[1]", false), "mvn -q test -Dtest=a.B$C#total");

@@ -1,4 +1,5 @@
-//! The tests of one module of a Java project: a JVM runs them one by one, in any order, with an agent of ours inside.
+//! The tests of one module of a Java project: a JVM with unflake's agent runs them one by one, in
+//! any order.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::env;
@@ -10,53 +11,56 @@ use std::sync::{Arc, Mutex, PoisonError};
 use serde::{Deserialize, Serialize};
 
 use crate::driver::build_cache;
-use crate::driver::orders::Workshop;
-use crate::driver::suite::{self, CannotList, Case, Listener, Probing, Program, Start, Suite, World};
-use crate::jvm::agent_build::{Flavour, Kit};
+use crate::driver::list_context::ListContext;
+use crate::driver::program::{OutputListener, ProbeContext, Program};
+use crate::driver::suite::{ListError, Suite, TestCase};
+use crate::jvm::agent_build::{AgentBuild, JunitSupport};
 use crate::jvm::agent_options;
 use crate::jvm::assertions::Assertions;
-use crate::jvm::cds_archive::{self, Archive};
-use crate::jvm::protocol::{Ear, Follower, Word};
-use crate::process::prestarted::{Early, Waiting};
+use crate::jvm::cds_archive::{self, CdsArchive};
+use crate::jvm::protocol::{AgentListener, JvmMessage, MessageReader};
+use crate::process::files::relative;
+use crate::process::prestarted::{Prestarted, WaitingProcess};
+use crate::process::spec::{EnvChanges, ProcessSpec};
 
-/// For so few tests, code that is fast soon is better than code that is fast.
+/// For so few tests, a fast start is better than fast code.
 const FEW: usize = 8;
 const QUICK: &str = "-XX:TieredStopAtLevel=1";
 
-/// What Maven gave a module's JVM, and what became of that.
+/// How to start JVMs for a module.
 pub(crate) struct Jvm {
-    /// With all options of the project but the tests to be run.
-    start: Start,
-    /// What goes before these options, in a JVM that is to run little.
-    archive: Option<Archive>,
+    /// With all options of the project, without the tests to run.
+    start: ProcessSpec,
+    /// Makes the start of a JVM faster.
+    archive: Option<CdsArchive>,
     pub(crate) hurried: bool,
-    /// Before what the agent says, and after it.
+    /// Marks the agent's messages in the output.
     mark: String,
-    /// Files that tell it what Surefire told its own.
+    /// Surefire's settings and system properties.
     files: [PathBuf; 2],
     /// Directories of sources.
     roots: Vec<PathBuf>,
     pub(crate) root: PathBuf,
-    pub(crate) side: PathBuf,
+    pub(crate) run_dir: PathBuf,
     pub(crate) agent: PathBuf,
     pub(crate) cache: PathBuf,
-    /// Of the JDK.
+    /// The directory of the JDK.
     pub(crate) home: Option<PathBuf>,
     pub(crate) class_path: Vec<String>,
     /// Directories of sources of all modules.
     pub(crate) all_roots: Vec<PathBuf>,
     orders: AtomicU32,
-    early: Arc<Mutex<Option<Waiting>>>,
-    /// Where it is kept which tests there are, for drivers of other worlds.
+    prestarted: Arc<Mutex<Option<WaitingProcess>>>,
+    /// The shared file with the list of tests, for drivers of other worlds.
     listing: Option<PathBuf>,
-    /// The JVM that lists has no trace of what it does before it is told which test to run.
+    /// Whether lines are recorded: the JVM that lists has no trace of its own start.
     traced: bool,
-    /// Of the project, where they are told.
+    /// The assertions of the project, where they are observed.
     assertions: Option<Arc<Assertions>>,
 }
 
 /// How Surefire would start a JVM for the tests of a module.
-pub(crate) struct Handed {
+pub(crate) struct JvmInvocation {
     pub(crate) java: PathBuf,
     pub(crate) name: String,
     /// Options of the JVM.
@@ -65,7 +69,7 @@ pub(crate) struct Handed {
     pub(crate) provider: String,
     pub(crate) assertions: bool,
     pub(crate) directory: PathBuf,
-    pub(crate) variables: BTreeMap<String, Option<String>>,
+    pub(crate) variables: EnvChanges,
     pub(crate) files: [PathBuf; 2],
     pub(crate) roots: Vec<PathBuf>,
     /// … of all modules.
@@ -74,15 +78,19 @@ pub(crate) struct Handed {
 
 /// A test as its JVM lists it.
 #[derive(Deserialize, Serialize)]
-pub(crate) struct Listed {
+pub(crate) struct JvmTest {
     pub(crate) key: String,
     pub(crate) class: String,
     pub(crate) method: String,
 }
 
 impl Jvm {
-    pub(crate) fn new(handed: Handed, workshop: &Workshop<'_>) -> Result<Self, CannotList> {
-        let Handed {
+    pub(crate) fn new(
+        invocation: JvmInvocation,
+        context: &ListContext<'_>,
+        observed: Option<&Arc<Assertions>>,
+    ) -> Result<Self, ListError> {
+        let JvmInvocation {
             java,
             name,
             options,
@@ -94,144 +102,138 @@ impl Jvm {
             files,
             roots,
             all_roots,
-        } = handed;
-        let flavour = Flavour::of(&provider, &class_path).ok_or_else(|| {
-            CannotList::usage(format!("{name}: unflake does not run tests of {provider}; it runs JUnit 4 and 5"))
+        } = invocation;
+        let support = JunitSupport::of(&provider, &class_path).ok_or_else(|| {
+            ListError::usage(format!("{name}: unflake does not run tests of {provider}; it runs JUnit 4 and 5"))
         })?;
-        let kit = Kit { cache: workshop.cache };
-        let agent = kit.agent(&java, flavour, &class_path).map_err(CannotList::usage)?;
+        let kit = AgentBuild { cache: context.cache };
+        let agent = kit.agent(&java, support, &class_path).map_err(ListError::usage)?;
         let whole = class_path.clone();
         let home = fs::canonicalize(&java).ok().and_then(|java| Some(java.parent()?.parent()?.to_owned()));
         let (mut front, rest) = cds_archive::parted(class_path);
         front.insert(0, agent.to_string_lossy().into_owned());
-        let archive = Archive::new(&java, &front, workshop.cache, &options, flavour.jupiter, flavour.classic);
-        if let Some(archive) = archive.as_ref().filter(|_| !workshop.elsewhere) {
-            archive.make(&files, workshop.side);
+        let archive = CdsArchive::new(&java, &front, context.cache, &options, support.jupiter, support.classic);
+        if let Some(archive) = archive.as_ref().filter(|_| !context.in_other_world) {
+            archive.make(&files, context.run_dir);
         }
-        // A project that chooses its compiler gets it.
+        // A project that sets compiler options keeps them.
         let hurried =
             !options.iter().any(|option| ["-Xint", "-Xcomp", "-XX:"].iter().any(|kind| option.starts_with(kind)));
-        let told = files.each_ref().map(|file| fs::read(file).ok());
+        let settings = files.each_ref().map(|file| fs::read(file).ok());
         let start = (&java, &options, &whole, &directory, &variables, assertions);
-        let listing = build_cache::place_for("listed", &(start, told), workshop);
+        let listing = build_cache::path_for("listed", &(start, settings), context);
         let mark = mark();
         let mut words = vec![java.to_string_lossy().into_owned()];
         words.extend(options);
         words.extend(assertions.then(|| "-ea".to_owned()));
-        words.extend(agent_options::looks(&agent, number(&mark), &all_roots, workshop)?);
+        words.extend(agent_options::observing(&agent, number(&mark), &all_roots, context, observed.map(Arc::as_ref))?);
         words.push("-cp".to_owned());
         words.push([front, rest].concat().join(":"));
         words.push("unflake.jvm.Main".to_owned());
         Ok(Self {
-            start: Start { words, directory: Some(directory), variables, ..Start::default() },
+            start: ProcessSpec { words, directory: Some(directory), variables, ..ProcessSpec::default() },
             archive,
             hurried,
             mark,
             files,
             roots,
-            root: workshop.here.clone(),
+            root: context.here.clone(),
             agent,
-            cache: workshop.cache.to_owned(),
+            cache: context.cache.to_owned(),
             home,
             class_path: whole,
             all_roots,
-            side: workshop.side.to_owned(),
+            run_dir: context.run_dir.to_owned(),
             orders: AtomicU32::new(0),
-            early: Arc::default(),
+            prestarted: Arc::default(),
             listing,
-            traced: workshop.tracing.is_some(),
-            assertions: workshop.assertions.clone(),
+            traced: context.tracing.is_some(),
+            assertions: observed.cloned(),
         })
     }
 
-    /// Which tests there are, and what is to be said of them. Other drivers of the run need not find it out again: what lists them is in none of
-    /// the worlds.
-    pub(crate) fn list(&self, workshop: &Workshop<'_>) -> Result<(Vec<Listed>, Vec<String>), CannotList> {
+    /// The tests, and messages about them. Drivers of other worlds reuse the list: the JVM that
+    /// lists is in none of those worlds.
+    pub(crate) fn list(&self, context: &ListContext<'_>) -> Result<(Vec<JvmTest>, Vec<String>), ListError> {
         let listing = self.listing.as_deref();
-        if let Some(kept) = listing.filter(|_| workshop.elsewhere).and_then(build_cache::kept) {
+        if let Some(kept) = listing.filter(|_| context.in_other_world).and_then(build_cache::load) {
             return Ok(kept);
         }
-        let listed = self.ask(workshop)?;
-        if let Some(place) = listing {
-            build_cache::keep(place, &listed);
+        let listed = self.list_in_jvm(context)?;
+        if let Some(path) = listing {
+            build_cache::store(path, &listed);
         }
         Ok(listed)
     }
 
-    /// Starts the JVM that tells which tests there are. It can go on to run them, once.
-    fn ask(&self, workshop: &Workshop<'_>) -> Result<(Vec<Listed>, Vec<String>), CannotList> {
+    /// Starts the JVM that lists the tests. It can go on to run them, once.
+    fn list_in_jvm(&self, context: &ListContext<'_>) -> Result<(Vec<JvmTest>, Vec<String>), ListError> {
         let start = self.with_order("-", usize::MAX);
-        let cannot =
-            |error: std::io::Error| CannotList::usage(format!("`{}` cannot be started: {error}", start.words[0]));
-        let mut waiting = Waiting::start(&start, workshop.world).map_err(cannot)?;
+        let mut waiting = WaitingProcess::start(&start, context.env_changes)
+            .map_err(|error| ListError::cannot_start(&start.words[0], &error))?;
         let (mut tests, mut notes, mut problem, mut used) = (Vec::new(), Vec::new(), None, false);
-        let mut ear = Ear::new(&self.mark);
-        let mut take = |word: Word| {
-            if let Some(key) = word.test {
-                tests.push(Listed { key, class: word.class, method: word.method });
+        let mut reader = MessageReader::new(&self.mark);
+        let mut take = |message: JvmMessage| {
+            if let Some(key) = message.test {
+                tests.push(JvmTest { key, class: message.class, method: message.method });
             }
-            notes.extend(word.note);
-            problem = word.problem.or(problem.take());
-            used |= word.used;
-            word.listed || word.over.is_some()
+            notes.extend(message.note);
+            problem = message.problem.or(problem.take());
+            used |= message.used;
+            message.listed || message.over.is_some()
         };
-        // Each is to be heard, so none is passed over once one has said that it is the last.
-        let heard = waiting.hear(|line| ear.hear(line).into_iter().map(&mut take).filter(|last| *last).count() > 0);
-        if heard.is_err() || problem.is_some() {
-            let said = waiting.end();
-            let why = problem.unwrap_or_else(|| format!("the JVM that was to list them ended\n{}", said.trim()));
-            return Err(CannotList::collection(format!("the tests cannot be listed: {why}")));
+        // `count` reads every message, `any` would stop at the last one of the list.
+        let read =
+            waiting.read_until(|line| reader.read(line).into_iter().map(&mut take).filter(|last| *last).count() > 0);
+        if read.is_err() || problem.is_some() {
+            let stderr = waiting.end();
+            let why = problem.unwrap_or_else(|| format!("the JVM that was to list them ended\n{}", stderr.trim()));
+            return Err(ListError::collection(format!("the tests cannot be listed: {why}")));
         }
-        // One that is not in the world of its tests cannot run them.
-        if used || self.traced || workshop.elsewhere {
+        // A JVM outside of the world of its tests cannot run them.
+        if used || self.traced || context.in_other_world {
             waiting.end();
         } else {
-            *self.early.lock().unwrap_or_else(PoisonError::into_inner) = Some(waiting);
+            *self.prestarted.lock().unwrap_or_else(PoisonError::into_inner) = Some(waiting);
         }
         Ok((tests, notes))
     }
 
-    /// Makes these tests part of a suite. `apart`: the project wants a JVM for each class. `command` runs one with the plain runner.
+    /// Adds these tests to a suite. `apart`: the project wants a JVM for each class. `command` runs
+    /// one with the plain runner.
     pub(crate) fn add(
         self: &Arc<Self>,
-        tests: &[Listed],
+        tests: &[JvmTest],
         apart: bool,
         suite: &mut Suite,
-        command: impl Fn(&Listed) -> Vec<String>,
+        command: impl Fn(&JvmTest) -> Vec<String>,
     ) {
         let classes: BTreeSet<&str> = tests.iter().map(|test| outermost(&test.class)).collect();
         let files: BTreeMap<&str, Option<String>> = classes.iter().map(|class| (*class, self.file_of(class))).collect();
-        let whole = Arc::new(Together(self.clone()));
-        let own: BTreeMap<&str, Arc<Together>> =
-            classes.iter().filter(|_| apart).map(|class| (*class, Arc::new(Together(self.clone())))).collect();
+        let whole = Arc::new(JvmProgram(self.clone()));
+        let own: BTreeMap<&str, Arc<JvmProgram>> =
+            classes.iter().filter(|_| apart).map(|class| (*class, Arc::new(JvmProgram(self.clone())))).collect();
         if apart {
-            self.let_go();
+            self.end_prestarted();
         }
-        suite.cases.extend(tests.iter().map(|test| {
+        suite.tests.extend(tests.iter().map(|test| {
             let class = outermost(&test.class);
-            Case {
-                id: format!("{}#{}", test.class, test.method),
-                name: test.key.clone(),
-                program: own.get(class).unwrap_or(&whole).clone(),
-                crowd: None,
-                file: files[class].clone(),
-                line: None,
-                command: command(test),
-                skipped: None,
-            }
+            let id = format!("{}#{}", test.class, test.method);
+            let program = own.get(class).unwrap_or(&whole).clone();
+            TestCase { file: files[class].clone(), ..TestCase::new(id, test.key.clone(), program, command(test)) }
         }));
     }
 
-    /// Ends the JVM that has listed the tests, where it is not to wait for them.
-    pub(crate) fn let_go(&self) {
-        let waiting = self.early.lock().unwrap_or_else(PoisonError::into_inner).take();
-        waiting.map(Waiting::end);
+    /// Ends the JVM that has listed the tests.
+    pub(crate) fn end_prestarted(&self) {
+        let waiting = self.prestarted.lock().unwrap_or_else(PoisonError::into_inner).take();
+        waiting.map(WaitingProcess::end);
     }
 
-    pub(crate) fn with_order(&self, order: &str, tests: usize) -> Start {
+    pub(crate) fn with_order(&self, order: &str, tests: usize) -> ProcessSpec {
         let mut start = self.start.clone();
         let quick = (self.hurried && tests <= FEW).then(|| QUICK.to_owned());
-        let archived = self.archive.as_ref().and_then(Archive::option);
+        let archived = self.archive.as_ref().and_then(CdsArchive::option);
         start.words.splice(1..1, quick.into_iter().chain(archived));
         start.words.push(self.mark.clone());
         start.words.extend(self.files.iter().map(|file| file.to_string_lossy().into_owned()));
@@ -239,47 +241,44 @@ impl Jvm {
         start
     }
 
-    /// Where its tests run.
+    /// The working directory of the tests.
     pub(crate) fn directory(&self) -> Option<&Path> {
         self.start.directory.as_deref()
     }
 
-    /// One that no other module has.
+    /// A number that no other module has.
     pub(crate) fn number(&self) -> &str {
         number(&self.mark)
     }
 
-    /// Writes down which tests to run, in which order: the file, and the line that names it.
-    pub(crate) fn write_order(&self, cases: &[&Case]) -> Result<(PathBuf, String), String> {
+    /// Writes the tests to run, in order, into a file. Returns the file and the line that names it.
+    pub(crate) fn write_order(&self, tests: &[&TestCase]) -> Result<(PathBuf, String), String> {
         let number = self.orders.fetch_add(1, Ordering::Relaxed);
-        let order = self.side.join(format!("jvm-{}-{}-{number}", self.number(), std::process::id()));
-        let keys: String = cases.iter().map(|case| format!("{}\n", case.name)).collect();
+        let order = self.run_dir.join(format!("jvm-{}-{}-{number}", self.number(), std::process::id()));
+        let keys: String = tests.iter().map(|test| format!("{}\n", test.name)).collect();
         let cannot = |error: std::io::Error| format!("{}: {error}", order.display());
         fs::write(&order, keys).map_err(cannot)?;
-        if let Some(lines) = self.assertions.as_ref().and_then(|assertions| assertions.may_fail(cases)) {
+        if let Some(lines) = self.assertions.as_ref().and_then(|assertions| assertions.may_fail(tests)) {
             fs::write(order.with_extension("may-fail"), lines).map_err(cannot)?;
         }
         let line = order.to_string_lossy().into_owned();
         Ok((order, line))
     }
 
-    /// Where the source of a class is, as seen from the root.
+    /// The source of a class, relative to the root.
     pub(crate) fn file_of(&self, class: &str) -> Option<String> {
         let outermost = outermost(class).replace('.', "/");
         let kinds = ["java", "kt", "groovy", "scala"];
         let paths = self.roots.iter().flat_map(|root| kinds.map(|kind| root.join(format!("{outermost}.{kind}"))));
-        paths.into_iter().find(|path| path.is_file()).map(|path| suite::relative(&path, &self.root))
+        paths.into_iter().find(|path| path.is_file()).map(|path| relative(&path, &self.root))
     }
 }
 
-/// What a build tool and the project's settings have changed in the environment.
-pub(crate) fn differing<'a>(
-    variables: impl Iterator<Item = &'a str>,
-    workshop: &Workshop<'_>,
-) -> BTreeMap<String, Option<String>> {
+/// The environment variables that a build tool and the project's settings changed.
+pub(crate) fn differing<'a>(variables: impl Iterator<Item = &'a str>, context: &ListContext<'_>) -> EnvChanges {
     let pairs = variables.filter_map(|text| text.split_once('='));
     let is_new = |(name, value): &(&str, &str)| {
-        !workshop.world.contains_key(*name)
+        !context.env_changes.contains_key(*name)
             && env::var_os(name).is_none_or(|there| there.to_string_lossy() != *value)
             && *name != "_"
     };
@@ -290,68 +289,68 @@ fn outermost(class: &str) -> &str {
     class.split('$').next().unwrap_or(class)
 }
 
-/// One that nobody else prints.
+/// A mark that no test prints by accident.
 fn mark() -> String {
     use std::hash::{BuildHasher, RandomState};
     format!("<unflake {:016x}>", RandomState::new().hash_one("mark"))
 }
 
-/// Of those that nobody else has.
+/// The number in a mark.
 fn number(mark: &str) -> &str {
     &mark[9..25]
 }
 
-/// The tests that share a process of a module.
-pub(crate) struct Together(pub(crate) Arc<Jvm>);
+/// The tests that share JVMs of a module.
+pub(crate) struct JvmProgram(pub(crate) Arc<Jvm>);
 
-impl Program for Together {
+impl Program for JvmProgram {
     fn is_shared(&self) -> bool {
         true
     }
 
-    fn start(&self, cases: &[&Case], _jobs: u32) -> Result<Start, String> {
+    fn start(&self, tests: &[&TestCase], _jobs: u32) -> Result<ProcessSpec, String> {
         let Self(jvm) = self;
-        let (_, line) = jvm.write_order(cases)?;
-        let early = Some(Early { process: jvm.early.clone(), line: line.clone() });
-        Ok(Start { early, ..jvm.with_order(&line, cases.len()) })
+        let (_, line) = jvm.write_order(tests)?;
+        let prestarted = Some(Prestarted { process: jvm.prestarted.clone(), line: line.clone() });
+        Ok(ProcessSpec { prestarted, ..jvm.with_order(&line, tests.len()) })
     }
 
-    fn start_probing(&self, cases: &[&Case], probing: &Probing<'_>) -> Result<Start, String> {
-        self.0.start_probing(cases, probing)
+    fn start_probing(&self, tests: &[&TestCase], probe_context: &ProbeContext<'_>) -> Result<ProcessSpec, String> {
+        self.0.start_probing(tests, probe_context)
     }
 
     fn can_isolate_in_process(&self) -> bool {
         true
     }
 
-    fn start_in_process(&self, cases: &[&Case]) -> Result<Start, String> {
-        self.0.start_in_process(cases)
+    fn start_in_process(&self, tests: &[&TestCase]) -> Result<ProcessSpec, String> {
+        self.0.start_in_process(tests)
     }
 
-    fn knows_files(&self) -> bool {
+    fn maps_files(&self) -> bool {
         true
     }
 
-    fn see_files(&self, start: &mut Start, directory: &Path, world: &World) -> bool {
-        // Where there is no such runtime, nothing is known, and tests run all the same.
-        self.0.see_files(start, directory, world).is_ok()
+    fn record_files(&self, start: &mut ProcessSpec, directory: &Path, env_changes: &EnvChanges) -> bool {
+        // Without the runtime there are no dependencies, and tests run all the same.
+        self.0.record_files(start, directory, env_changes).is_ok()
     }
 
-    fn depended(&self, directory: &Path, after: usize) -> Option<String> {
-        self.0.depended(directory, after)
+    fn dependency_report(&self, directory: &Path, after: usize) -> Option<String> {
+        self.0.dependency_report(directory, after)
     }
 
-    fn belong_together(&self, one: &Case, other: &Case) -> bool {
-        let class = |case: &Case| case.id.split(['#', '$']).next().map(str::to_owned);
+    fn may_share_dependencies(&self, one: &TestCase, other: &TestCase) -> bool {
+        let class = |test: &TestCase| test.id.split(['#', '$']).next().map(str::to_owned);
         class(one) == class(other)
     }
 
-    fn listener(&self, cases: &[&Case]) -> Box<dyn Listener> {
+    fn listener(&self, tests: &[&TestCase]) -> Box<dyn OutputListener> {
         let jvm = self.0.clone();
         let path = move |file: &str| {
             let found = jvm.roots.iter().map(|root| root.join(file)).find(|path| path.is_file());
-            found.map_or(file.to_owned(), |path| suite::relative(&path, &jvm.root))
+            found.map_or(file.to_owned(), |path| relative(&path, &jvm.root))
         };
-        Box::new(Follower::new(&self.0.mark, cases.len(), path))
+        Box::new(AgentListener::new(&self.0.mark, tests.len(), path))
     }
 }

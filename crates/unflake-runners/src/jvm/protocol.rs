@@ -1,30 +1,32 @@
-//! What the agent in a JVM says, and what that tells of its tests.
+//! The messages of the agent in a JVM, and the test results in them.
 
 use std::time::Instant;
 
 use serde::Deserialize;
-use unflake_protocol::{Failed, NotRestored, Outcome, Phase};
+use unflake_protocol::{Failure, NotRestored, Outcome, Phase};
 
-use crate::driver::suite::{End, How, Judged, Listener, Said, failed};
+use crate::driver::program::{OutputListener, ProgramEvent};
+use crate::driver::test_result::{TestResult, failed};
 use crate::process::bounded_text::lossless;
+use crate::process::spec::{ExitKind, ProcessEnd};
 
-/// One thing that is said.
+/// One message.
 #[derive(Debug, Default, Deserialize, PartialEq)]
 #[serde(default)]
-pub(crate) struct Word {
+pub(crate) struct JvmMessage {
     pub(crate) test: Option<String>,
     pub(crate) class: String,
     pub(crate) method: String,
     pub(crate) note: Option<String>,
     pub(crate) listed: bool,
-    /// To list them, it had to do more than look.
+    /// Listing changed the state of the JVM, so it must not run tests.
     pub(crate) used: bool,
     pub(crate) problem: Option<String>,
     pub(crate) over: Option<i32>,
     pub(crate) start: Option<usize>,
-    /// It leaves before it has run all, and nothing is wrong.
+    /// The JVM leaves the remaining tests to another one, on purpose.
     enough: bool,
-    /// The file in which it is written what differs.
+    /// The file with the state that differs.
     changed: Option<String>,
     restored: bool,
     failed: Vec<NotRestored>,
@@ -42,19 +44,19 @@ pub(crate) struct Word {
     layers: Option<String>,
 }
 
-/// Finds what is said among what else is printed: it stands between marks, and may come in pieces.
-pub(crate) struct Ear {
+/// Finds messages among other output: each stands between two marks and may come in pieces.
+pub(crate) struct MessageReader {
     mark: Vec<u8>,
     begun: Option<Vec<u8>>,
 }
 
-impl Ear {
+impl MessageReader {
     pub(crate) fn new(mark: &str) -> Self {
         Self { mark: mark.as_bytes().to_vec(), begun: None }
     }
 
-    pub(crate) fn hear(&mut self, line: &[u8]) -> Vec<Word> {
-        let mut words = Vec::new();
+    pub(crate) fn read(&mut self, line: &[u8]) -> Vec<JvmMessage> {
+        let mut messages = Vec::new();
         let mut rest = line;
         loop {
             let (before, after) = match found(&self.mark, rest) {
@@ -66,23 +68,23 @@ impl Ear {
                 (None, Some(_)) => self.begun = Some(Vec::new()),
                 (None, None) => {}
             }
-            let Some(after) = after else { return words };
-            // A mark that ends something has text before it; what is said is never empty.
+            let Some(after) = after else { return messages };
+            // The mark at the end of a message has text before it: no message is empty.
             if self.begun.as_ref().is_some_and(|begun| !begun.is_empty()) {
-                words.extend(self.begun.take().and_then(|begun| serde_json::from_slice(&begun).ok()));
+                messages.extend(self.begun.take().and_then(|begun| serde_json::from_slice(&begun).ok()));
             }
             rest = after;
         }
     }
 
-    /// What was printed besides.
-    fn others(&self, text: &str) -> String {
+    /// The output without messages.
+    fn other_output(&self, text: &str) -> String {
         let mark = String::from_utf8_lossy(&self.mark);
         text.lines().filter(|line| !line.is_empty() && !line.contains(&*mark)).collect::<Vec<_>>().join("\n")
     }
 }
 
-/// Where it begins. Of a suite with many small tests, this sees all that is said of each.
+/// The position of a mark. All output of a suite passes through here.
 fn found(mark: &[u8], text: &[u8]) -> Option<usize> {
     let first = *mark.first()?;
     let mut from = 0;
@@ -96,110 +98,110 @@ fn found(mark: &[u8], text: &[u8]) -> Option<usize> {
 }
 
 /// Follows the tests of one process.
-pub(crate) struct Follower<P: Fn(&str) -> String> {
-    ear: Ear,
+pub(crate) struct AgentListener<P: Fn(&str) -> String> {
+    reader: MessageReader,
     tests: usize,
-    /// The path of a source, from what a stack trace says.
+    /// Maps a file in a stack trace to its path.
     path: P,
     current: Option<usize>,
-    /// How many have been told.
-    told: usize,
+    /// How many tests have a result.
+    reported: usize,
     since: Instant,
     problem: Option<String>,
-    /// Whether it has left the rest to another process.
+    /// Whether the JVM has left the remaining tests to another one.
     enough: bool,
 }
 
-impl<P: Fn(&str) -> String> Follower<P> {
+impl<P: Fn(&str) -> String> AgentListener<P> {
     pub(crate) fn new(mark: &str, tests: usize, path: P) -> Self {
-        let (current, told, since, problem, enough) = (None, 0, Instant::now(), None, false);
-        Self { ear: Ear::new(mark), tests, path, current, told, since, problem, enough }
+        let (current, reported, since, problem, enough) = (None, 0, Instant::now(), None, false);
+        Self { reader: MessageReader::new(mark), tests, path, current, reported, since, problem, enough }
     }
 
-    fn judged(&self, mut word: Word) -> Judged {
-        let layers = word.layers.take();
-        Judged { layers, ..self.ended(word) }
+    fn result(&self, mut message: JvmMessage) -> TestResult {
+        let layers = message.layers.take();
+        TestResult { layers, ..self.ended(message) }
     }
 
-    fn ended(&self, word: Word) -> Judged {
-        let outcome = match word.outcome.as_str() {
-            "passed" => return Judged::new(Outcome::Passed, word.seconds),
+    fn ended(&self, message: JvmMessage) -> TestResult {
+        let outcome = match message.outcome.as_str() {
+            "passed" => return TestResult::new(Outcome::Passed, message.seconds),
             "skipped" => {
-                return Judged::new(Outcome::Skipped, word.seconds).failed(failed("Skipped", &word.message));
+                return TestResult::new(Outcome::Skipped, message.seconds).failed(failed("Skipped", &message.message));
             }
             "error" => Outcome::Error,
             _ => Outcome::Failed,
         };
-        let phase = match word.phase.as_str() {
+        let phase = match message.phase.as_str() {
             "set-up" => Phase::SetUp,
             "shared-tear-down" => Phase::SharedTearDown,
             _ => Phase::Call,
         };
-        let failure = Failed {
+        let failure = Failure {
             phase,
-            kind: word.kind,
-            message: word.message,
-            trace: word.trace,
-            file: word.file.map(|file| (self.path)(&file)),
-            line: word.line.and_then(|line| u32::try_from(line).ok()),
+            kind: message.kind,
+            message: message.message,
+            trace: message.trace,
+            file: message.file.map(|file| (self.path)(&file)),
+            line: message.line.and_then(|line| u32::try_from(line).ok()),
         };
-        Judged::new(outcome, word.seconds).failed(failure).said(word.stdout, word.stderr)
+        TestResult::new(outcome, message.seconds).failed(failure).with_output(message.stdout, message.stderr)
     }
 }
 
-impl<P: Fn(&str) -> String> Listener for Follower<P> {
-    fn line(&mut self, line: &[u8]) -> Vec<Said> {
-        let mut said = Vec::new();
-        for mut word in self.ear.hear(line) {
+impl<P: Fn(&str) -> String> OutputListener for AgentListener<P> {
+    fn line(&mut self, line: &[u8]) -> Vec<ProgramEvent> {
+        let mut events = Vec::new();
+        for mut message in self.reader.read(line) {
             self.since = Instant::now();
-            if let Some(at) = word.start.filter(|at| *at < self.tests) {
+            if let Some(at) = message.start.filter(|at| *at < self.tests) {
                 self.current = Some(at);
-                said.push(Said::Start(at));
+                events.push(ProgramEvent::Started(at));
             }
-            if let Some(at) = word.done.filter(|at| *at < self.tests) {
+            if let Some(at) = message.done.filter(|at| *at < self.tests) {
                 self.current = None;
-                self.told = self.told.max(at + 1);
-                said.push(Said::Done(at, self.judged(word)));
+                self.reported = self.reported.max(at + 1);
+                events.push(ProgramEvent::Done(at, self.result(message)));
                 continue;
             }
-            said.extend(word.changed.take().map(Said::Changed));
-            if word.restored {
-                said.push(Said::Restored(std::mem::take(&mut word.failed)));
+            events.extend(message.changed.take().map(ProgramEvent::Changed));
+            if message.restored {
+                events.push(ProgramEvent::Restored(std::mem::take(&mut message.failed)));
             }
-            self.problem = word.problem.take().or(self.problem.take());
-            self.enough |= word.enough;
+            self.problem = message.problem.take().or(self.problem.take());
+            self.enough |= message.enough;
         }
-        said
+        events
     }
 
     fn since(&self) -> Option<Instant> {
         Some(self.since)
     }
 
-    fn end(&mut self, end: &End) -> Vec<Said> {
-        let mut said = Vec::new();
+    fn end(&mut self, end: &ProcessEnd) -> Vec<ProgramEvent> {
+        let mut events = Vec::new();
         let at = match self.current {
             Some(at) => at,
-            None if self.enough => return said,
-            // It has ended between two tests, or before the first.
-            None if self.told < self.tests => {
-                said.push(Said::Start(self.told));
-                self.told
+            None if self.enough => return events,
+            // It ended between two tests, or before the first.
+            None if self.reported < self.tests => {
+                events.push(ProgramEvent::Started(self.reported));
+                self.reported
             }
-            None => return said,
+            None => return events,
         };
-        let (stdout, stderr) = (self.ear.others(&end.stdout), end.stderr.clone());
-        let words = [stdout.trim_end(), stderr.trim_end()].join("\n");
+        let (stdout, stderr) = (self.reader.other_output(&end.stdout), end.stderr.clone());
+        let messages = [stdout.trim_end(), stderr.trim_end()].join("\n");
         let seconds = self.since.elapsed().as_secs_f64();
-        let judged = match end.how {
-            How::TimedOut => Judged::timed_out(seconds, words.trim()),
-            how => {
+        let result = match end.exit {
+            ExitKind::TimedOut => TestResult::timed_out(seconds, messages.trim()),
+            exit => {
                 let problem = self.problem.take().map(|text| lossless(text.as_bytes()));
-                Judged::crashed(how, seconds, problem, words.trim())
+                TestResult::crashed(exit, seconds, problem, messages.trim())
             }
         };
-        said.push(Said::Done(at, judged.said(stdout, stderr)));
-        said
+        events.push(ProgramEvent::Done(at, result.with_output(stdout, stderr)));
+        events
     }
 }
 
@@ -207,24 +209,24 @@ impl<P: Fn(&str) -> String> Listener for Follower<P> {
 mod tests {
     use super::*;
 
-    fn follow(lines: &[&str], how: How) -> Vec<String> {
-        let mut follower = Follower::new("@@", 3, |file| format!("src/{file}"));
-        let mut said: Vec<Said> = lines.iter().flat_map(|line| follower.line(line.as_bytes())).collect();
-        let end = End { how, stdout: lines.join("\n"), stderr: "err".to_owned(), seconds: 1.0 };
-        said.extend(follower.end(&end));
-        let told = |said: Said| match said {
-            Said::Start(at) => format!("{at} begins"),
-            Said::Done(at, judged) => {
-                let why = judged.failure.map(|failure| {
+    fn follow(lines: &[&str], exit: ExitKind) -> Vec<String> {
+        let mut follower = AgentListener::new("@@", 3, |file| format!("src/{file}"));
+        let mut events: Vec<ProgramEvent> = lines.iter().flat_map(|line| follower.line(line.as_bytes())).collect();
+        let end = ProcessEnd { exit, stdout: lines.join("\n"), stderr: "err".to_owned(), seconds: 1.0 };
+        events.extend(follower.end(&end));
+        let reported = |events: ProgramEvent| match events {
+            ProgramEvent::Started(at) => format!("{at} begins"),
+            ProgramEvent::Done(at, result) => {
+                let why = result.failure.map(|failure| {
                     let place = failure.file.map(|file| format!(" at {file}:{:?}", failure.line)).unwrap_or_default();
                     format!(": {:?} {}{place}", failure.phase, failure.message)
                 });
-                format!("{at} {:?}{}", judged.outcome, why.unwrap_or_default())
+                format!("{at} {:?}{}", result.outcome, why.unwrap_or_default())
             }
-            Said::Changed(path) => format!("changed: {path}"),
-            Said::Restored(failed) => format!("restored but for {}", failed.len()),
+            ProgramEvent::Changed(path) => format!("changed: {path}"),
+            ProgramEvent::Restored(failed) => format!("restored but for {}", failed.len()),
         };
-        said.into_iter().map(told).collect()
+        events.into_iter().map(reported).collect()
     }
 
     #[test]
@@ -240,7 +242,7 @@ mod tests {
             r#"@@{"start":2}@@"#,
             r#"@@{"done":2,"outcome":"error","phase":"shared-tear-down","message":"late"}@@"#,
         ];
-        let told = [
+        let reported = [
             "0 begins",
             "0 Passed",
             "1 begins",
@@ -250,17 +252,20 @@ mod tests {
             "2 begins",
             "2 Error: SharedTearDown late",
         ];
-        assert_eq!(follow(&lines, How::Exit(0)), told);
+        assert_eq!(follow(&lines, ExitKind::Exit(0)), reported);
     }
 
     #[test]
     fn a_process_that_dies_takes_its_test_with_it() {
         let lines = [r#"@@{"start":0}@@"#, r#"@@{"done":0,"outcome":"passed"}@@"#, r#"@@{"start":1}@@"#];
         let crashed = "1 Crashed(Exit(0)): Process the process left with exit code 0";
-        assert_eq!(follow(&lines, How::Exit(0)), ["0 begins", "0 Passed", "1 begins", crashed]);
-        assert!(follow(&lines, How::TimedOut)[3].starts_with("1 TimedOut"));
-        assert_eq!(follow(&[lines[0], lines[1], r#"@@{"enough":true}@@"#], How::Exit(0)), ["0 begins", "0 Passed"]);
+        assert_eq!(follow(&lines, ExitKind::Exit(0)), ["0 begins", "0 Passed", "1 begins", crashed]);
+        assert!(follow(&lines, ExitKind::TimedOut)[3].starts_with("1 TimedOut"));
+        assert_eq!(
+            follow(&[lines[0], lines[1], r#"@@{"enough":true}@@"#], ExitKind::Exit(0)),
+            ["0 begins", "0 Passed"]
+        );
         let crashed = "0 Crashed(Exit(1)): Process no such class";
-        assert_eq!(follow(&[r#"@@{"problem":"no such class"}@@"#], How::Exit(1)), ["0 begins", crashed]);
+        assert_eq!(follow(&[r#"@@{"problem":"no such class"}@@"#], ExitKind::Exit(1)), ["0 begins", crashed]);
     }
 }

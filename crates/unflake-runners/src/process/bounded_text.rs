@@ -1,17 +1,17 @@
-//! Text of unknown length, kept in bounds: its beginning and its end.
+//! Text of unknown length, of which the beginning and the end are kept.
 
 use std::collections::VecDeque;
 
 pub(crate) use unflake_formats::lossless;
 
-pub(crate) struct Capture {
+pub(crate) struct BoundedText {
     head: Vec<u8>,
     tail: VecDeque<u8>,
     half: usize,
     missing: u64,
 }
 
-impl Capture {
+impl BoundedText {
     pub(crate) fn new(limit: usize) -> Self {
         Self { head: Vec::new(), tail: VecDeque::new(), half: (limit / 2).max(1), missing: 0 }
     }
@@ -36,7 +36,7 @@ impl Capture {
 
 /// Keeps the beginning and the end of a text.
 pub(crate) fn shortened(text: &str, limit: usize) -> String {
-    let mut capture = Capture::new(limit);
+    let mut capture = BoundedText::new(limit);
     capture.add(text.as_bytes());
     capture.text()
 }

@@ -1,4 +1,4 @@
-//! A command whose output nobody needs before its end.
+//! A command whose output is needed only at its end.
 
 use std::fs::File;
 use std::io::{self, Read, Seek};
@@ -7,8 +7,8 @@ use std::process::{Command, Output, Stdio};
 #[cfg(target_os = "linux")]
 use nix::sys::memfd::{MFdFlags, memfd_create};
 
-/// As [`Command::output`], by files and not by pipes: cargo writes its messages word by word and a test harness writes each name
-/// by itself, and at the other end of a pipe somebody would wake up for each, on a core that has better things to do.
+/// Like [`Command::output`], through files instead of pipes: tools that write word by word would
+/// wake up the reader of a pipe for each word.
 pub(crate) fn of(command: &mut Command) -> io::Result<Output> {
     let (stdout, stderr) = (scratch()?, scratch()?);
     let status = command.stdin(Stdio::null()).stdout(stdout.try_clone()?).stderr(stderr.try_clone()?).status()?;
@@ -22,7 +22,7 @@ fn whole(mut file: File) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// A file without a name, where the system can have it in memory alone.
+/// A file without a name, in memory where the system can do that.
 fn scratch() -> io::Result<File> {
     #[cfg(target_os = "linux")]
     if let Ok(memory) = memfd_create("unflake", MFdFlags::MFD_CLOEXEC) {

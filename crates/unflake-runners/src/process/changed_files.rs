@@ -1,36 +1,38 @@
-//! Files that a process has written anew: those of one pattern that were not there before, or are not as they were.
+//! Files that a process has written: those of one pattern that are new or changed.
 
 use std::collections::HashMap;
 use std::fs::{self, Metadata};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// No project has so many reports, or so many directories between them.
+use globset::{GlobBuilder, GlobMatcher};
+
+/// More files, or deeper directories, are not searched.
 const MOST_FILES: usize = 20_000;
 const DEEPEST: usize = 32;
 
 /// What changes when a file is written: its size, its number, and its times to the nanosecond.
 type Stamp = (u64, u64, i64, i64, i64, i64);
 
-/// The files of a pattern at one moment. `*` and `?` stand for parts of a name, `**` for any directories.
-pub(crate) struct Before {
+/// The files of a pattern at one moment. `*` and `?` stand for parts of a name, `**` for any
+/// directories.
+pub(crate) struct FileStamps {
     pattern: PathBuf,
     stamps: HashMap<PathBuf, Stamp>,
 }
 
-impl Before {
+impl FileStamps {
     pub(crate) fn now(pattern: &Path) -> Self {
         let stamps = matching(pattern).into_iter().filter_map(|path| Some((stamp(&path)?, path)));
         Self { pattern: pattern.to_owned(), stamps: stamps.map(|(stamp, path)| (path, stamp)).collect() }
     }
 
-    /// What has been written since, in the order of their names.
+    /// The files that have been written since, sorted by name.
     pub(crate) fn written_since(&self) -> Vec<PathBuf> {
         let is_new = |path: &PathBuf| stamp(path).is_some_and(|now| self.stamps.get(path) != Some(&now));
         matching(&self.pattern).into_iter().filter(is_new).collect()
     }
 
-    /// Whether there was something before.
     pub(crate) fn had_any(&self) -> bool {
         !self.stamps.is_empty()
     }
@@ -47,14 +49,14 @@ pub(crate) fn is_pattern(path: &str) -> bool {
 }
 
 fn matching(pattern: &Path) -> Vec<PathBuf> {
-    let parts: Vec<String> = pattern.components().map(|part| part.as_os_str().to_string_lossy().into_owned()).collect();
-    let plain = parts.iter().take_while(|part| !is_pattern(part)).count();
+    let names: Vec<String> = pattern.components().map(|part| part.as_os_str().to_string_lossy().into_owned()).collect();
+    let plain = names.iter().take_while(|name| !is_pattern(name)).count();
     let start: PathBuf = pattern.components().take(plain).collect();
     let mut found = Vec::new();
-    if plain == parts.len() {
+    if plain == names.len() {
         found.extend(Some(start).filter(|path| path.is_file()));
     } else {
-        let parts: Vec<&str> = parts[plain..].iter().map(String::as_str).collect();
+        let parts: Vec<Option<GlobMatcher>> = names[plain..].iter().map(|name| part(name)).collect();
         walk(&start, &parts, 0, &mut found);
     }
     found.sort();
@@ -62,12 +64,20 @@ fn matching(pattern: &Path) -> Vec<PathBuf> {
     found
 }
 
-fn walk(directory: &Path, parts: &[&str], depth: usize, found: &mut Vec<PathBuf>) {
+/// One part of a pattern; None for `**`. Brackets and braces are parts of names here.
+fn part(name: &str) -> Option<GlobMatcher> {
+    let literal = |one: char| if "[]{}".contains(one) { format!("[{one}]") } else { one.to_string() };
+    let glob = name.chars().map(literal).collect::<String>();
+    let glob = GlobBuilder::new(&glob).backslash_escape(false).build().ok()?;
+    (name != "**").then(|| glob.compile_matcher())
+}
+
+fn walk(directory: &Path, parts: &[Option<GlobMatcher>], depth: usize, found: &mut Vec<PathBuf>) {
     let Some((part, rest)) = parts.split_first() else { return };
     if depth > DEEPEST || found.len() >= MOST_FILES {
         return;
     }
-    if *part == "**" {
+    if part.is_none() {
         walk(directory, rest, depth, found);
     }
     let mut entries: Vec<fs::DirEntry> = fs::read_dir(directory).into_iter().flatten().flatten().collect();
@@ -75,47 +85,19 @@ fn walk(directory: &Path, parts: &[&str], depth: usize, found: &mut Vec<PathBuf>
     for entry in entries {
         let name = entry.file_name().to_string_lossy().into_owned();
         let path = entry.path();
-        if *part == "**" {
-            // Links are not followed: they may lead in a circle. `.git`, `.gradle` and the like have no reports.
-            if entry.file_type().is_ok_and(|kind| kind.is_dir()) && !name.starts_with('.') && name != "node_modules" {
-                walk(&path, parts, depth + 1, found);
-            }
-        } else if fits(part.as_bytes(), name.as_bytes()) {
-            match rest {
-                [] if path.is_file() => found.push(path),
-                [] => {}
-                rest => walk(&path, rest, depth + 1, found),
-            }
-        }
-    }
-}
-
-/// `*` is any number of bytes, `?` is one.
-fn fits(pattern: &[u8], name: &[u8]) -> bool {
-    let (mut at, mut of) = (0, 0);
-    // Where the last star was, and how far into the name it reaches.
-    let mut star = None;
-    while of < name.len() {
-        match pattern.get(at) {
-            Some(b'*') => {
-                star = Some((at, of));
-                at += 1;
-            }
-            Some(byte) if *byte == b'?' || *byte == name[of] => {
-                at += 1;
-                of += 1;
-            }
-            _ => match &mut star {
-                Some((place, reach)) => {
-                    *reach += 1;
-                    at = *place + 1;
-                    of = *reach;
+        match (part, rest) {
+            // Links are not followed: they may form a circle. Hidden directories have no reports.
+            (None, _) => {
+                let is_directory = entry.file_type().is_ok_and(|kind| kind.is_dir());
+                if is_directory && !name.starts_with('.') && name != "node_modules" {
+                    walk(&path, parts, depth + 1, found);
                 }
-                None => return false,
-            },
+            }
+            (Some(glob), _) if !glob.is_match(&name) => {}
+            (Some(_), []) if path.is_file() => found.push(path),
+            (Some(_), rest) => walk(&path, rest, depth + 1, found),
         }
     }
-    pattern[at..].iter().all(|byte| *byte == b'*')
 }
 
 #[cfg(test)]
@@ -123,13 +105,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_fit_patterns() {
-        for (pattern, name) in [("*.xml", "a.xml"), ("TEST-*.xml", "TEST-a.b.xml"), ("a?c", "abc"), ("*a*b*", "xaxxb")]
+    fn names_match_patterns() {
+        let matches = |pattern: &str, name: &str| part(pattern).is_some_and(|glob| glob.is_match(name));
+        for (pattern, name) in
+            [("*.xml", "a.xml"), ("TEST-*.xml", "TEST-a.b.xml"), ("a?c", "abc"), ("*[1]{a}", "x[1]{a}")]
         {
-            assert!(fits(pattern.as_bytes(), name.as_bytes()), "{pattern} {name}");
+            assert!(matches(pattern, name), "{pattern} {name}");
         }
-        for (pattern, name) in [("*.xml", "a.txt"), ("a?c", "ac"), ("", "a"), ("*a*b", "ba")] {
-            assert!(!fits(pattern.as_bytes(), name.as_bytes()), "{pattern} {name}");
+        for (pattern, name) in [("*.xml", "a.txt"), ("a?c", "ac"), ("*a*b", "ba"), ("*[1]", "x1")] {
+            assert!(!matches(pattern, name), "{pattern} {name}");
         }
     }
 
@@ -143,14 +127,14 @@ mod tests {
         for name in ["a/old.xml", "a/b/again.xml", "a/b/not.txt", ".git/x.xml"] {
             fs::write(path(name), "1").unwrap();
         }
-        let before = Before::now(&path("**/*.xml"));
+        let before = FileStamps::now(&path("**/*.xml"));
         assert!(before.had_any() && before.written_since().is_empty());
         std::thread::sleep(std::time::Duration::from_millis(20));
         fs::write(path("a/b/again.xml"), "1").unwrap();
         fs::write(path("c/new.xml"), "1").unwrap();
         fs::write(path("c/new.txt"), "1").unwrap();
         assert_eq!(before.written_since(), [path("a/b/again.xml"), path("c/new.xml")]);
-        let one = Before::now(&path("none.xml"));
+        let one = FileStamps::now(&path("none.xml"));
         assert!(!one.had_any());
         fs::write(path("none.xml"), "1").unwrap();
         assert_eq!(one.written_since(), [path("none.xml")]);

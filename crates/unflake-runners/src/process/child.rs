@@ -1,6 +1,5 @@
-//! One process: started, heard, limited in time, and ended with everything that it started.
+//! One child process: started, read, limited in time, and ended with everything that it started.
 
-use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::{AsFd, OwnedFd};
@@ -12,66 +11,68 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 
-use crate::driver::suite::{self, End, How, Listener, Said, Start};
-use crate::process::bounded_text::Capture;
+use crate::driver::program::{OutputListener, ProgramEvent};
+use crate::process::bounded_text::BoundedText;
+use crate::process::spec::{EnvChanges, ExitKind, ProcessEnd, ProcessSpec, apply_env};
 
-/// How often to look whether a process has ended whose output somebody else still holds, and at the clock.
+/// How often to check the clock, and whether a process has ended whose output another still holds.
 const LOOK: Duration = Duration::from_millis(20);
-/// How long output may still come after the process has ended.
+/// How long to wait for output after the process has ended.
 const AFTERWARDS: Duration = Duration::from_millis(100);
-/// One that says little at a time is heard no more often than this: each time costs both of us a switch.
+/// The shortest time between two reads of a slow writer: each read costs both sides a switch.
 const GATHER: Duration = Duration::from_millis(1);
-/// A longer line is heard in pieces.
+/// A longer line is passed on in pieces.
 const LONGEST_LINE: usize = 64 << 10;
 
-pub(crate) struct Limits {
+pub(crate) struct ProcessLimits {
     pub(crate) time: Option<Duration>,
     /// Characters of one text.
     pub(crate) output: usize,
 }
 
-/// Runs a process to its end and hands on what its listener says, as much as there is at a time.
+/// Runs a process to its end and passes on the events of its listener, as many as there are at a
+/// time.
 pub(crate) fn follow(
-    start: &Start,
-    world: &BTreeMap<String, Option<String>>,
-    limits: &Limits,
-    listener: &mut dyn Listener,
-    mut say: impl FnMut(Vec<Said>),
+    start: &ProcessSpec,
+    env_changes: &EnvChanges,
+    limits: &ProcessLimits,
+    listener: &mut dyn OutputListener,
+    mut report: impl FnMut(Vec<ProgramEvent>),
 ) -> io::Result<()> {
-    let arm = |armed: bool| start.door.as_ref().map_or(Ok(()), |door| door.arm(armed));
-    let mut say = |said: Vec<Said>| {
-        // What a runner does before its first test is not to be delayed.
-        if said.iter().any(|one| matches!(one, Said::Start(_))) {
+    let arm = |armed: bool| start.spawn.as_ref().map_or(Ok(()), |spawn| spawn.arm(armed));
+    let mut report = |events: Vec<ProgramEvent>| {
+        // Only tests are delayed, not what a runner does before the first one.
+        if events.iter().any(|one| matches!(one, ProgramEvent::Started(_))) {
             let _ = arm(true);
         }
-        say(said);
+        report(events);
     };
-    say(listener.begin());
+    report(listener.begin());
     let began = Instant::now();
     let limit = limits.time.into_iter().chain(start.limit).min();
-    let (mut child, mut streams) = spawn(start, world, limits.output)?;
+    let (mut child, mut streams) = spawn(start, env_changes, limits.output)?;
     let mut timed_out = false;
     let mut status = None;
     let mut ended_at: Option<Instant> = None;
-    let mut looked = began;
+    let mut checked = began;
     while streams.iter().any(|stream| stream.pipe.is_some()) {
-        let heard = wait_for_output(&mut streams)?;
+        let readable = wait_for_output(&mut streams)?;
         let lines = streams.iter_mut().flat_map(Stream::read);
-        say(lines.flat_map(|line| listener.line(&line)).collect());
-        if status.is_none() && (!heard || looked.elapsed() > LOOK) {
+        report(lines.flat_map(|line| listener.line(&line)).collect());
+        if status.is_none() && (!readable || checked.elapsed() > LOOK) {
             status = child.try_wait()?;
-            looked = Instant::now();
-            ended_at = status.map(|_| looked);
+            checked = Instant::now();
+            ended_at = status.map(|_| checked);
         }
         if ended_at.is_some_and(|at| at.elapsed() > AFTERWARDS) {
-            break; // Somebody whom it has left behind holds its output.
+            break; // A process that it left behind holds its output.
         }
         let late = |since: Instant| limit.is_some_and(|limit| since.elapsed() > limit);
         if !timed_out && status.is_none() && listener.since().is_some_and(late) {
             timed_out = true;
             end_group(&child);
         }
-        if heard && !streams.iter().any(|stream| stream.flows) {
+        if readable && !streams.iter().any(|stream| stream.flows) {
             wait_for_end(&streams, GATHER)?;
         }
     }
@@ -81,23 +82,23 @@ pub(crate) fn follow(
     };
     end_group(&child);
     let lines = streams.iter_mut().filter_map(Stream::last_line);
-    say(lines.flat_map(|line| listener.line(&line)).collect());
+    report(lines.flat_map(|line| listener.line(&line)).collect());
     let text = |at: usize| streams.get(at).map(|stream| stream.kept.text()).unwrap_or_default();
     let _ = arm(false);
-    let end = End {
-        how: if timed_out { How::TimedOut } else { how(status) },
+    let end = ProcessEnd {
+        exit: if timed_out { ExitKind::TimedOut } else { exit(status) },
         stdout: text(0),
         stderr: text(1),
         seconds: began.elapsed().as_secs_f64(),
     };
-    say(listener.end(&end));
+    report(listener.end(&end));
     Ok(())
 }
 
-/// It has closed its output and may go on all the same.
+/// Waits for a process that has closed its output, within its time limit.
 fn wait(child: &mut Child, limit: Option<Duration>, began: Instant, timed_out: &mut bool) -> io::Result<ExitStatus> {
     let mut pause = Duration::from_micros(50);
-    // One that leaves closes its output in the same moment.
+    // A process that exits closes its output in the same moment.
     let mut yields = 8;
     loop {
         if let Some(status) = child.try_wait()? {
@@ -117,19 +118,15 @@ fn wait(child: &mut Child, limit: Option<Duration>, began: Instant, timed_out: &
     }
 }
 
-fn spawn(
-    start: &Start,
-    world: &BTreeMap<String, Option<String>>,
-    output_limit: usize,
-) -> io::Result<(Child, Vec<Stream>)> {
-    if let (Some(early), None) = (&start.early, &start.door)
-        && let Some((child, out, err)) = early.begin()
+fn spawn(start: &ProcessSpec, env_changes: &EnvChanges, output_limit: usize) -> io::Result<(Child, Vec<Stream>)> {
+    if let (Some(prestarted), None) = (&start.prestarted, &start.spawn)
+        && let Some((child, out, err)) = prestarted.begin()
     {
         let streams = [(out, true), (err, false)].map(|(pipe, lines)| Stream::new(pipe, output_limit, lines));
         return Ok((child, streams.into()));
     }
     let (from_out, out) = io::pipe()?;
-    let mut command = command(start, world)?;
+    let mut command = command(start, env_changes)?;
     command.stdin(Stdio::null()).stdout(out.try_clone()?);
     let mut streams = vec![Stream::new(from_out.into(), output_limit, true)];
     if start.merged {
@@ -140,28 +137,28 @@ fn spawn(
         streams.push(Stream::new(from_err.into(), output_limit, false));
     }
     let child = command.spawn()?;
-    // With the command, our copies of the ends that it writes to are closed.
+    // Closes the driver's copies of the pipe ends that the process writes to.
     drop(command);
     Ok((child, streams))
 }
 
-/// What starts it, without its ends of pipes.
-pub(crate) fn command(start: &Start, world: &BTreeMap<String, Option<String>>) -> io::Result<Command> {
+/// The command for a process, without its pipes.
+pub(crate) fn command(start: &ProcessSpec, env_changes: &EnvChanges) -> io::Result<Command> {
     let Some((program, arguments)) = start.words.split_first() else {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "there is nothing to start"));
     };
     let mut command = Command::new(program);
     command.args(arguments);
-    // A group of its own, so that it can be ended with all it started.
+    // A process group of its own, so that it can be killed with everything it started.
     command.process_group(0);
-    suite::set(&mut command, world);
-    suite::set(&mut command, &start.variables);
+    apply_env(&mut command, env_changes);
+    apply_env(&mut command, &start.variables);
     if let Some(directory) = &start.directory {
         command.current_dir(directory);
     }
-    if let Some(door) = &start.door {
-        door.begin()?;
-        door.prepare(&mut command);
+    if let Some(spawn) = &start.spawn {
+        spawn.begin()?;
+        spawn.prepare(&mut command);
     }
     Ok(command)
 }
@@ -170,15 +167,15 @@ pub(crate) fn end_group(child: &Child) {
     let _ = killpg(Pid::from_raw(child.id() as i32), Signal::SIGKILL);
 }
 
-pub(crate) fn how(status: ExitStatus) -> How {
+pub(crate) fn exit(status: ExitStatus) -> ExitKind {
     match (status.code(), status.signal()) {
-        (Some(code), _) => How::Exit(code),
-        (_, Some(signal)) => How::Signal(signal),
-        _ => How::Exit(-1),
+        (Some(code), _) => ExitKind::Exit(code),
+        (_, Some(signal)) => ExitKind::Signal(signal),
+        _ => ExitKind::Exit(-1),
     }
 }
 
-/// Whether there is some.
+/// Waits for output. Returns whether there is any.
 fn wait_for_output(streams: &mut [Stream]) -> io::Result<bool> {
     let open = streams.iter().filter_map(|stream| stream.pipe.as_ref());
     let mut waiting: Vec<PollFd<'_>> = open.map(|pipe| PollFd::new(pipe.as_fd(), PollFlags::POLLIN)).collect();
@@ -198,12 +195,12 @@ fn wait_for_output(streams: &mut [Stream]) -> io::Result<bool> {
     Ok(any)
 }
 
-/// Waits for that time, and no longer than one of these is open. What is written meanwhile wakes nobody.
+/// Waits for this time, or until an output closes. Output does not end the wait.
 fn wait_for_end(streams: &[Stream], time: Duration) -> io::Result<()> {
     let open = streams.iter().filter_map(|stream| stream.pipe.as_ref());
     let mut waiting: Vec<PollFd<'_>> = open.map(|pipe| PollFd::new(pipe.as_fd(), PollFlags::empty())).collect();
     if waiting.len() < streams.len() {
-        return Ok(()); // One that has closed an output is about to leave.
+        return Ok(()); // A process that has closed an output is about to exit.
     }
     match poll(&mut waiting, PollTimeout::try_from(time).unwrap_or(PollTimeout::ZERO)) {
         Ok(_) | Err(nix::errno::Errno::EINTR) => Ok(()),
@@ -215,10 +212,10 @@ fn wait_for_end(streams: &[Stream], time: Duration) -> io::Result<()> {
 struct Stream {
     pipe: Option<File>,
     ready: bool,
-    /// Whether there was more to be read than fits.
+    /// Whether the last read filled the whole buffer.
     flows: bool,
-    kept: Capture,
-    /// Where lines are wanted: the beginning of one that has not ended.
+    kept: BoundedText,
+    /// Where lines are wanted: the beginning of an unfinished one.
     line: Option<Vec<u8>>,
 }
 
@@ -228,12 +225,12 @@ impl Stream {
             pipe: Some(pipe.into()),
             ready: false,
             flows: false,
-            kept: Capture::new(limit),
+            kept: BoundedText::new(limit),
             line: lines.then(Vec::new),
         }
     }
 
-    /// What has come, in lines.
+    /// Reads what is there and returns whole lines.
     fn read(&mut self) -> Vec<Vec<u8>> {
         let mut lines = Vec::new();
         if !std::mem::take(&mut self.ready) {
@@ -269,68 +266,68 @@ impl Stream {
 mod tests {
     use super::*;
 
-    /// Follows a process and keeps how it ended.
+    /// Keeps how a process ended.
     struct Witness {
         since: Instant,
-        end: Option<(How, String, String)>,
+        end: Option<(ExitKind, String, String)>,
     }
 
-    impl Listener for Witness {
+    impl OutputListener for Witness {
         fn since(&self) -> Option<Instant> {
             Some(self.since)
         }
 
-        fn end(&mut self, end: &End) -> Vec<Said> {
-            self.end = Some((end.how, end.stdout.clone(), end.stderr.clone()));
+        fn end(&mut self, end: &ProcessEnd) -> Vec<ProgramEvent> {
+            self.end = Some((end.exit, end.stdout.clone(), end.stderr.clone()));
             Vec::new()
         }
     }
 
-    fn run(script: &str, limit: Option<Duration>) -> (How, String, String) {
-        let start = Start { words: vec!["sh".into(), "-c".into(), script.into()], ..Start::default() };
+    fn run(script: &str, limit: Option<Duration>) -> (ExitKind, String, String) {
+        let start = ProcessSpec { words: vec!["sh".into(), "-c".into(), script.into()], ..ProcessSpec::default() };
         let mut witness = Witness { since: Instant::now(), end: None };
-        let limits = Limits { time: limit, output: 1000 };
-        follow(&start, &BTreeMap::new(), &limits, &mut witness, |_| {}).unwrap();
+        let limits = ProcessLimits { time: limit, output: 1000 };
+        follow(&start, &EnvChanges::new(), &limits, &mut witness, |_| {}).unwrap();
         witness.end.unwrap()
     }
 
     #[test]
     fn both_outputs_and_the_end_are_heard() {
         let end = run("echo out; echo err >&2; exit 3", None);
-        assert_eq!(end, (How::Exit(3), "out\n".to_owned(), "err\n".to_owned()));
-        assert_eq!(run("kill -SEGV $$", None).0, How::Signal(11));
+        assert_eq!(end, (ExitKind::Exit(3), "out\n".to_owned(), "err\n".to_owned()));
+        assert_eq!(run("kill -SEGV $$", None).0, ExitKind::Signal(11));
     }
 
     #[test]
     fn time_runs_out_for_it_and_for_its_children() {
         let end = run("echo begun; sleep 600 & sleep 600", Some(Duration::from_millis(200)));
-        assert_eq!((end.0, end.1.as_str()), (How::TimedOut, "begun\n"));
+        assert_eq!((end.0, end.1.as_str()), (ExitKind::TimedOut, "begun\n"));
     }
 
     #[test]
     fn one_that_closes_its_output_and_goes_on_is_limited_too() {
-        assert_eq!(run("exec >&- 2>&-; sleep 600", Some(Duration::from_millis(200))).0, How::TimedOut);
+        assert_eq!(run("exec >&- 2>&-; sleep 600", Some(Duration::from_millis(200))).0, ExitKind::TimedOut);
     }
 
     #[test]
     fn what_it_leaves_behind_does_not_keep_us() {
         let end = run("sleep 600 & echo done", None);
-        assert_eq!((end.0, end.1.as_str()), (How::Exit(0), "done\n"));
+        assert_eq!((end.0, end.1.as_str()), (ExitKind::Exit(0), "done\n"));
     }
 
     #[test]
     fn what_it_leaves_behind_may_hold_one_output_only() {
         let end = run("sleep 600 >/dev/null & echo done", Some(Duration::from_secs(20)));
-        assert_eq!((end.0, end.1.as_str()), (How::Exit(0), "done\n"));
+        assert_eq!((end.0, end.1.as_str()), (ExitKind::Exit(0), "done\n"));
         let end = run("sleep 600 2>/dev/null & echo done", Some(Duration::from_secs(20)));
-        assert_eq!((end.0, end.1.as_str()), (How::Exit(0), "done\n"));
+        assert_eq!((end.0, end.1.as_str()), (ExitKind::Exit(0), "done\n"));
     }
 
     #[test]
     fn nothing_of_many_small_pieces_is_lost() {
-        let (how, stdout, stderr) = run("for n in $(seq 200); do echo $n; echo $n >&2; done", None);
+        let (exit, stdout, stderr) = run("for n in $(seq 200); do echo $n; echo $n >&2; done", None);
         let all: String = (1..=200).map(|n| format!("{n}\n")).collect();
-        assert_eq!((how, stdout, stderr), (How::Exit(0), all.clone(), all));
+        assert_eq!((exit, stdout, stderr), (ExitKind::Exit(0), all.clone(), all));
     }
 
     #[test]

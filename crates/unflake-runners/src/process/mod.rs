@@ -4,5 +4,7 @@ pub(crate) mod bounded_text;
 pub(crate) mod captured_command;
 pub(crate) mod changed_files;
 pub(crate) mod child;
+pub(crate) mod files;
 pub(crate) mod prestarted;
 pub(crate) mod sanitizers;
+pub(crate) mod spec;

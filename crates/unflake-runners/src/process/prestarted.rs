@@ -1,38 +1,38 @@
-//! A process that is started before it is known what it is to do, because starting takes long: it waits for one line.
+//! A process that starts before its task is known, because starting takes long. It waits for one
+//! line.
 
-use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::driver::suite::Start;
 use crate::process::child;
+use crate::process::spec::{EnvChanges, ProcessSpec};
 
-/// Such a process, to be used once, and what it is to be told then.
+/// Such a process, used at most once, and the line to send to it.
 #[derive(Clone)]
-pub(crate) struct Early {
-    pub(crate) process: Arc<Mutex<Option<Waiting>>>,
+pub(crate) struct Prestarted {
+    pub(crate) process: Arc<Mutex<Option<WaitingProcess>>>,
     pub(crate) line: String,
 }
 
-pub(crate) struct Waiting {
+pub(crate) struct WaitingProcess {
     child: Child,
     stdin: ChildStdin,
     stdout: ChildStdout,
     stderr: ChildStderr,
-    /// Who has started it, and alone can wait for its end.
+    /// The process that started it, which alone can wait for its end.
     owner: u32,
 }
 
-impl Early {
-    /// Tells it what to do. None: it is not there any more, or was somebody else's.
+impl Prestarted {
+    /// Sends the line. None: the process is gone, or another process started it.
     pub(crate) fn begin(&self) -> Option<(Child, OwnedFd, OwnedFd)> {
-        let mut place = self.process.lock().unwrap_or_else(PoisonError::into_inner);
-        if place.as_ref()?.owner != std::process::id() {
+        let mut slot = self.process.lock().unwrap_or_else(PoisonError::into_inner);
+        if slot.as_ref()?.owner != std::process::id() {
             return None;
         }
-        let Waiting { mut child, mut stdin, stdout, stderr, .. } = place.take()?;
+        let WaitingProcess { mut child, mut stdin, stdout, stderr, .. } = slot.take()?;
         if child.try_wait().ok()?.is_some() || writeln!(stdin, "{}", self.line).is_err() {
             child::end_group(&child);
             let _ = child.wait();
@@ -42,9 +42,9 @@ impl Early {
     }
 }
 
-impl Waiting {
-    pub(crate) fn start(start: &Start, world: &BTreeMap<String, Option<String>>) -> io::Result<Self> {
-        let mut command = child::command(start, world)?;
+impl WaitingProcess {
+    pub(crate) fn start(start: &ProcessSpec, env_changes: &EnvChanges) -> io::Result<Self> {
+        let mut command = child::command(start, env_changes)?;
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
         let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
         let (Some(stdin), Some(stdout), Some(stderr)) = pipes else {
@@ -53,8 +53,9 @@ impl Waiting {
         Ok(Self { child, stdin, stdout, stderr, owner: std::process::id() })
     }
 
-    /// Hands on what it prints until `take` has heard enough. After that it must be silent until it is told what to do.
-    pub(crate) fn hear(&mut self, mut take: impl FnMut(&[u8]) -> bool) -> io::Result<()> {
+    /// Passes on lines of output until `take` returns true. The process must print nothing more
+    /// until it gets its line.
+    pub(crate) fn read_until(&mut self, mut take: impl FnMut(&[u8]) -> bool) -> io::Result<()> {
         let mut line = Vec::new();
         let mut chunk = [0; 16 << 10];
         loop {
@@ -74,12 +75,12 @@ impl Waiting {
         }
     }
 
-    /// Ends it, and says what it has printed for people.
+    /// Ends it and returns what it printed to standard error.
     pub(crate) fn end(mut self) -> String {
         child::end_group(&self.child);
-        let mut said = Vec::new();
-        let _ = self.stderr.read_to_end(&mut said);
+        let mut stderr = Vec::new();
+        let _ = self.stderr.read_to_end(&mut stderr);
         let _ = self.child.wait();
-        String::from_utf8_lossy(&said).into_owned()
+        String::from_utf8_lossy(&stderr).into_owned()
     }
 }

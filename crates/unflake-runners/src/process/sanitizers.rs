@@ -1,6 +1,6 @@
-//! Reports of the sanitizers that C, C++ and Rust programs can be built with.
+//! Reports of sanitizers in the output of native programs.
 
-/// The sentence in which a sanitizer sums up what it found. The program may end with any exit code then.
+/// The summary of a sanitizer's report. The program may have any exit code then.
 pub(crate) fn report(text: &str) -> Option<String> {
     let summary = text.lines().find_map(|line| line.trim_start().strip_prefix("SUMMARY: "));
     if let Some(summary) = summary.filter(|summary| summary.contains("Sanitizer")) {

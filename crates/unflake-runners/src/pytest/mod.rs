@@ -1,3 +1,6 @@
-//! pytest: what is known about it and about Python.
+//! Python: pytest, with an agent inside its process.
 
-pub(crate) mod factors;
+mod command_line;
+mod demo;
+mod factors;
+pub(crate) mod runner;

@@ -29,14 +29,12 @@ impl fmt::Display for BadPattern {
 impl std::error::Error for BadPattern {}
 
 impl NeverExcuse {
-    /// What sanitizers and race detectors print, and what is told of a leak when it is too late to say whose it is.
-    pub const DEFAULT_PATTERNS: [&'static str; 6] = [
+    /// What sanitizers and race detectors print. Runners add what their interpreters print.
+    pub const DEFAULT_PATTERNS: [&'static str; 4] = [
         r"WARNING: ThreadSanitizer: ",
         r"ERROR: (Address|Leak|Memory|HWAddress)Sanitizer: ",
         r"SUMMARY: UndefinedBehaviorSanitizer: ",
         r"WARNING: DATA RACE",
-        r"Fatal Python error: ",
-        r"(UnraisableException|UnhandledThreadException)Warning: ",
     ];
 
     pub fn new<S: AsRef<str>>(patterns: &[S]) -> Result<Self, BadPattern> {

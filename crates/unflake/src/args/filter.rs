@@ -1,32 +1,17 @@
-//! What was typed after `unflake filter`.
+//! Options of `unflake filter`.
 
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use crate::args::{CommandArgs, OutputArgs, RunArgs};
-use crate::commands::filter::file::Word;
-use crate::config::settings::Typed;
-
-/// How `unflake run --filter` and `unflake filter apply` filter.
-#[derive(Debug, Default, Args)]
-pub(crate) struct FilteringArgs {
-    /// Let only assertions fail whose score is beyond this [default: as the file says, or 0]
-    #[arg(long, value_name = "SCORE", help_heading = "Filter")]
-    pub(crate) threshold: Option<f64>,
-
-    /// `strict`: a failure must be like one that was seen without a change, and not come every time now. `published`: any may
-    /// come, as in the dissertation that the filter is from [default: as the file says, or strict]
-    #[arg(long, value_name = "RULE", hide_possible_values = true, help_heading = "Filter")]
-    pub(crate) rule: Option<Word>,
-}
+use crate::args::groups::{CommandArgs, OutputArgs, SettingOptions};
+use crate::commands::filter::file::RuleName;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum FilterCommand {
-    /// Run the tests several times, keep what each assertion saw, and write those that both held and failed into the filter.
-    Learn(FilterLearnArgs),
-    /// Run the tests with the filter: the same as `unflake run --filter`.
-    Apply(RunArgs),
+    /// Run the tests several times, keep what each assertion saw, and write those that both held
+    /// and failed into the filter.
+    Learn(Box<FilterLearnArgs>),
     /// Recommend a threshold from failures that were marked.
     Tune(FilterTuneArgs),
     /// Rank what is known: assertions, what they look at, and tests, by how far they vary.
@@ -48,9 +33,10 @@ pub(crate) struct FilterLearnArgs {
     #[arg(long, value_name = "DAYS")]
     pub(crate) expires: Option<u32>,
 
-    /// `strict`: what both held and failed. `published`: whatever saw different values [default: as the file says, or strict]
+    /// `strict`: what both held and failed. `published`: whatever saw different values [default: as
+    /// the file says, or strict]
     #[arg(long, value_name = "RULE", hide_possible_values = true)]
-    pub(crate) rule: Option<Word>,
+    pub(crate) rule: Option<RuleName>,
 
     /// Do not write the filter; what was seen is kept all the same.
     #[arg(long)]
@@ -64,7 +50,7 @@ pub(crate) struct FilterLearnArgs {
     pub(crate) output: OutputArgs,
 
     #[command(flatten)]
-    pub(crate) typed: Typed,
+    pub(crate) settings: SettingOptions,
 
     #[command(flatten)]
     pub(crate) command: CommandArgs,
@@ -86,7 +72,7 @@ pub(crate) struct FilterTuneArgs {
 
     /// By which scores: `strict`, `published` [default: as the filter says, or strict]
     #[arg(long, value_name = "RULE", hide_possible_values = true)]
-    pub(crate) rule: Option<Word>,
+    pub(crate) rule: Option<RuleName>,
 
     /// Write a page with both curves to FILE.
     #[arg(long, value_name = "FILE")]
@@ -115,12 +101,13 @@ pub(crate) struct FilterShowArgs {
 pub(crate) struct FilterMarkArgs {
     /// What it was: `true`, `update` or `flaky`.
     #[arg(hide_possible_values = true)]
-    pub(crate) label: Marked,
+    pub(crate) label: LabelName,
 
     /// The test, by its whole name.
     pub(crate) test: String,
 
-    /// The assertion, as `unflake filter show` prints it; where it is left out, the one of the test that varies most.
+    /// The assertion, as `unflake filter show` prints it; where it is left out, the one of the test
+    /// that varies most.
     pub(crate) expression: Option<String>,
 
     /// Where to write it [default: unflake-labels.tsv at the top of the project]
@@ -129,7 +116,7 @@ pub(crate) struct FilterMarkArgs {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, ValueEnum)]
-pub(crate) enum Marked {
+pub(crate) enum LabelName {
     True,
     Update,
     Flaky,

@@ -1,96 +1,73 @@
-//! `unflake affected`: which tests a change can affect, from what is known of what they depend on.
+//! `unflake affected`: lists the tests that a change can affect, from what is known of their
+//! dependencies.
 
 use std::collections::HashMap;
 use std::io::{self, Write};
-use std::path::Path;
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-use unflake_engine::Engine;
+use unflake_engine::Launch;
 use unflake_git::Repository;
 use unflake_model::{Base, BaseChoice, ChangeKind, Changes, FileChange, Granularity, Observation, Session, TestId};
 use unflake_report as report;
 use unflake_store::{Learned, Revision};
 use unflake_techniques::{DependencyLearning, Technique, can_affect};
 
-use crate::args::{AffectedArgs, When};
-use crate::commands::run::change_set::Compare;
-use crate::commands::run::command::{launch, stop_on_signals};
-use crate::config::settings::Settings;
-use crate::console;
-use crate::error::Trouble;
+use crate::args::affected::AffectedArgs;
+use crate::context::Context;
+use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::history_recorder::Memory;
-use crate::repro_command;
-use crate::run_loop::{Campaign, Gathered};
+use crate::history::recorder;
+use crate::launch::launch;
+use crate::project::comparison::ComparisonBase;
+use crate::technique_run::TechniqueRun;
 
-pub(crate) fn show(args: &AffectedArgs, settings: &Settings, here: &Path, colour: When) -> Result<Exit, Trouble> {
+pub(crate) fn run(args: AffectedArgs, context: &Context) -> Result<Exit, CommandError> {
+    let settings = &context.test_settings(args.settings, args.command)?;
     let granularity = settings.granularity.value.unwrap_or_default();
-    let (repository, changes) = Compare::changes(settings, here)?;
+    let (repository, changes) = ComparisonBase::changes(settings, &context.here)?;
 
-    let mut memory = Memory::begin(&settings.store, &settings.command.value, here)?;
-    let gathered = list(args.learn.then_some(granularity), settings, here, colour, &mut memory)?;
-    memory.finish(0);
-    if gathered.totals.interrupted {
+    let mut technique: Box<dyn Technique> =
+        if args.learn { Box::new(DependencyLearning::new(granularity)) } else { Box::new(ListOnly) };
+    let launch = Launch { depends: args.learn.then_some(granularity), ..launch(settings) };
+    let run = TechniqueRun::new(context, settings, launch, context.progress(!args.learn));
+    let mut done = run.run(technique.as_mut())?;
+    done.finish(&Exit::Success.because("tests are listed"));
+    let record = &done.record;
+    if record.totals.interrupted {
         return Ok(Exit::Interrupted);
     }
-    if let Some(problem) = gathered.problems.first() {
-        return Err(Trouble::runner(report::plain(&problem.text)));
+    if let Some(problem) = record.problems.first() {
+        return Err(CommandError::runner(report::plain(&problem.text)));
     }
     let known: HashMap<TestId, Learned> =
-        memory.dependencies()?.into_iter().map(|one| (one.test.clone(), one)).collect();
-    let mut since = Since { repository: &repository, changes: &changes, at: HashMap::new() };
+        done.history.dependencies()?.into_iter().map(|one| (one.test.clone(), one)).collect();
+    let mut since = ChangesSince { repository: &repository, changes: &changes, at: HashMap::new() };
     let mut affected: Vec<(&TestId, String)> = Vec::new();
-    for test in &gathered.tests {
+    for test in &record.tests {
         let why = match known.get(&test.id) {
             None => Some("nothing is known of what it depends on".to_owned()),
             Some(learned) => since.why(learned, granularity),
         };
         affected.extend(why.map(|why| (&test.id, why)));
     }
+    let runner = record.runner.as_deref().and_then(unflake_runners::reported_as);
     let mut out = io::stdout().lock();
-    // A reader that has gone away (`| head`) is no trouble.
+    // A reader that has gone away (`| head`) is no error.
     let _ = affected.iter().try_for_each(|(test, why)| {
-        let id = repro_command::seen_from(test.as_str(), gathered.root.as_deref(), here);
+        let id = match runner {
+            Some(runner) => runner.id_seen_from(test.as_str(), record.root.as_deref(), &context.here),
+            None => test.to_string(),
+        };
         if args.why { writeln!(out, "{id}\t{}", report::one_line(why)) } else { writeln!(out, "{id}") }
     });
-    let listed: Vec<&TestId> = gathered.tests.iter().map(|test| &test.id).collect();
-    let _ = tell(&changes, &affected, &listed, &known);
+    let listed: Vec<&TestId> = record.tests.iter().map(|test| &test.id).collect();
+    let _ = summarize(&changes, &affected, &listed, &known);
     Ok(Exit::Success)
 }
 
-/// The tests there are, which are run where it is to be learned what they depend on.
-fn list(
-    learn: Option<Granularity>,
-    settings: &Settings,
-    here: &Path,
-    colour: When,
-    memory: &mut Memory,
-) -> Result<Gathered, Trouble> {
-    let exec = Engine::new(unflake_engine::Launch { depends: learn, ..launch(settings) })?;
-    stop_on_signals(&exec)?;
-    let mut learning = learn.map(DependencyLearning::new);
-    let mut nothing = Nothing;
-    let campaign = Campaign {
-        inquiry: match &mut learning {
-            Some(learn) => learn,
-            None => &mut nothing,
-        },
-        memory,
-        progress: console::progress(colour, learn.is_none()),
-        here,
-        compare: None,
-        base: None,
-        take: Box::new(|_| {}),
-        began: Instant::now(),
-        gathered: Gathered::default(),
-    };
-    Ok(campaign.run(exec, &settings.command.value, |_, _| false))
-}
+/// A technique that asks for no session: the engine lists the tests, and that is all.
+struct ListOnly;
 
-/// An inquiry with nothing to ask: tests are listed, and that is all.
-struct Nothing;
-
-impl Technique for Nothing {
+impl Technique for ListOnly {
     fn hear(&mut self, _: &Observation) {}
 
     fn ask(&mut self) -> Vec<Session> {
@@ -102,16 +79,17 @@ impl Technique for Nothing {
     }
 }
 
-/// What changed since something was learned, by the revision at which it was.
-struct Since<'a> {
+/// Changes since the dependencies of tests were learned, by the revision at which they were.
+struct ChangesSince<'a> {
     repository: &'a Repository,
-    /// What the user calls the change.
+    /// The user's change: against the base.
     changes: &'a Changes,
     at: HashMap<(Option<String>, Vec<String>), Result<Changes, String>>,
 }
 
-impl Since<'_> {
-    /// Why a test is affected by the change, or by what has changed since it was looked at.
+impl ChangesSince<'_> {
+    /// Why a test is affected by the change, or by what changed since its dependencies were
+    /// learned.
     fn why(&mut self, learned: &Learned, granularity: Granularity) -> Option<String> {
         if let Some(why) = can_affect(self.changes, &learned.on, granularity) {
             return Some(why);
@@ -133,8 +111,9 @@ fn changes_since(repository: &Repository, revision: &Revision) -> Result<Changes
         return Err("nobody knows which files were changed then".to_owned());
     }
     let base = Base { revision: commit.clone(), chosen: BaseChoice::Asked(commit) };
-    let mut changes = repository.changes(&base).map_err(|error| error.to_string())?;
-    // What was changed then and in no commit may be anything now.
+    let mut changes =
+        repository.changes(&base, &unflake_runners::global_inputs()).map_err(|error| error.to_string())?;
+    // Uncommitted changes of that time may have been anything.
     for entry in &revision.changed {
         let (how, path) = entry.split_at_checked(3).unwrap_or(("", entry));
         let kind = match how.trim() {
@@ -146,7 +125,7 @@ fn changes_since(repository: &Repository, revision: &Revision) -> Result<Changes
     Ok(changes)
 }
 
-fn tell(
+fn summarize(
     changes: &Changes,
     affected: &[(&TestId, String)],
     listed: &[&TestId],
@@ -176,9 +155,7 @@ fn tell(
     }
     let ages = listed.iter().filter_map(|test| known.get(*test)).map(|one| one.started);
     if let (Some(oldest), Some(newest)) = (ages.clone().min(), ages.max()) {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_micros() as i64;
-        let age = |then: i64| report::age(((now - then) as f64 / 1e6).max(0.0));
-        match (age(oldest.0), age(newest.0)) {
+        match (recorder::age(oldest), recorder::age(newest)) {
             (one, other) if one == other => writeln!(out, "  what they depend on was learned {one} ago")?,
             (oldest, newest) => writeln!(out, "  what they depend on was learned {oldest} to {newest} ago")?,
         }

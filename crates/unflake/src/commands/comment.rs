@@ -1,4 +1,4 @@
-//! `unflake comment`: the text for a change that touches code a flaky test runs through.
+//! `unflake comment`: writes a comment on a change that touches code which flaky tests run through.
 
 use std::collections::HashMap;
 use std::fs;
@@ -10,25 +10,27 @@ use unflake_report::{self as report, FlakyTest};
 use unflake_store::Learned;
 use unflake_techniques::met;
 
-use crate::args::CommentArgs;
-use crate::commands::run::change_set::Compare;
+use crate::args::comment::CommentArgs;
+use crate::args::groups::CommandArgs;
 use crate::config::project;
-use crate::config::settings::Settings;
-use crate::error::Trouble;
+use crate::context::Context;
+use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::test_knowledge::Book;
-use crate::test_scores;
+use crate::history::scores;
+use crate::history::test_knowledge::KnowledgeBase;
+use crate::project::comparison::ComparisonBase;
 
-pub(crate) fn run(args: &CommentArgs, settings: &Settings, here: &Path) -> Result<Exit, Trouble> {
+pub(crate) fn run(args: CommentArgs, context: &Context) -> Result<Exit, CommandError> {
+    let settings = context.settings(args.settings, CommandArgs::default())?;
     let granularity = settings.granularity.value.unwrap_or_default();
-    let (_, changes) = Compare::changes(settings, here)?;
+    let (_, changes) = ComparisonBase::changes(&settings, &context.here)?;
 
-    let place = &settings.store.value;
-    let store = test_scores::open(place)?;
-    let book = Book::open(&store, &place.dir, here, args.main.as_deref())?;
+    let location = &settings.store.value;
+    let store = scores::open(location)?;
+    let knowledge = KnowledgeBase::open(&store, &location.dir, &context.here, args.main.as_deref())?;
     let learned: HashMap<TestId, Learned> =
         store.dependencies()?.into_iter().map(|one| (one.test.clone(), one)).collect();
-    let flaky = book.flaky(args.at_least);
+    let flaky = knowledge.flaky(args.at_least);
     let mut tests: Vec<FlakyTest> = Vec::new();
     let mut unknown = 0;
     for row in &flaky {
@@ -38,20 +40,20 @@ pub(crate) fn run(args: &CommentArgs, settings: &Settings, here: &Path) -> Resul
             continue;
         };
         let mut on = learned.on.clone();
-        // It may have been learned in another copy of the project.
+        // Dependencies may have been learned in another copy of the project.
         if !on.root.starts_with(&changes.root) {
-            on = Dependencies { root: project::find(here), ..on };
+            on = Dependencies { root: project::find(&context.here), ..on };
         }
         let touched = met(&changes, &on, granularity);
         if !touched.is_empty() {
-            tests.push(FlakyTest { touched, ..book.of(&test)? });
+            tests.push(FlakyTest { touched, ..knowledge.of(&test)? });
         }
     }
     let base = &changes.base;
     let revision = base.revision.get(..10).unwrap_or(&base.revision);
     let against = format!("{revision}, {}", base.chosen.words());
     let mut text = Vec::new();
-    report::comment(&tests, &against, &mut text).map_err(Trouble::internal("write the comment"))?;
+    report::comment(&tests, &against, &mut text).map_err(CommandError::internal("write the comment"))?;
     deliver(args.to.as_deref(), &text)?;
     if unknown > 0 {
         let _ = writeln!(
@@ -72,13 +74,12 @@ pub(crate) fn run(args: &CommentArgs, settings: &Settings, here: &Path) -> Resul
     Ok(Exit::Success)
 }
 
-/// Writes a text where it is wanted.
-pub(crate) fn deliver(to: Option<&Path>, text: &[u8]) -> Result<(), Trouble> {
+/// Writes a text to the file that the user named, else to standard output.
+pub(crate) fn deliver(to: Option<&Path>, text: &[u8]) -> Result<(), CommandError> {
     match to {
-        Some(path) => fs::write(path, text)
-            .map_err(|error| Trouble::usage(format!("{} cannot be written: {error}", path.display()))),
+        Some(path) => fs::write(path, text).map_err(CommandError::cannot_write(path)),
         None => {
-            // A reader that has gone away (`| head`) is no trouble.
+            // A reader that has gone away (`| head`) is no error.
             let _ = io::stdout().write_all(text).and_then(|()| io::stdout().flush());
             Ok(())
         }

@@ -1,36 +1,37 @@
-//! `unflake answer`: what people say of findings.
-
-use std::io::{self, Write};
+//! `unflake answer`: records whether a finding was useful.
 
 use unflake_model::{Day, Feedback};
 use unflake_report::one_line;
-use unflake_store::{Said, Store, StoreLocation};
+use unflake_store::{Said, Store};
 
-use crate::args::{AnswerArgs, Word};
-use crate::error::Trouble;
-use crate::history_recorder;
-use crate::test_scores;
+use crate::args::answer::{AnswerArgs, Usefulness};
+use crate::args::groups::StoreArg;
+use crate::context::Context;
+use crate::error::CommandError;
+use crate::exit::Exit;
+use crate::history::{recorder, scores};
+use crate::output::console::print;
 
-/// So many findings are listed.
+/// The number of findings that are listed.
 const LISTED: usize = 20;
-/// Fewer letters name too much.
-const LETTERS: usize = 4;
+/// The shortest prefix of an id that names a finding.
+const SHORTEST_PREFIX: usize = 4;
 
-pub(crate) fn obey(args: &AnswerArgs, place: &StoreLocation) -> Result<(), Trouble> {
-    let mut store = test_scores::open(place)?;
+pub(crate) fn run(args: &AnswerArgs, context: &Context) -> Result<Exit, CommandError> {
+    let mut store = scores::open(&context.store(StoreArg::default())?)?;
     let Some(wanted) = &args.finding else { return list(&store) };
-    let said = match find(&store, wanted)? {
-        Some(said) => said,
+    let stored = match find(&store, wanted)? {
+        Some(stored) => stored,
         None => of_test(&store, wanted)?,
     };
-    let sentence = format!("{} {}", said.finding.test, said.finding.sentence);
-    let id = said.finding.id();
-    let Some(word) = args.answer else {
+    let sentence = format!("{} {}", stored.finding.test, stored.finding.sentence);
+    let id = stored.finding.id();
+    let Some(answer) = args.answer else {
         let what = format!("say whether it was of use: {}", one_line(&sentence));
-        return Err(Trouble::usage(what).hint(format!("`unflake answer {} not-useful`, or `useful`", &id.0[..8])));
+        return Err(CommandError::usage(what).hint(format!("`unflake answer {} not-useful`, or `useful`", &id.0[..8])));
     };
-    let useful = word == Word::Useful;
-    store.answer(&Feedback { finding: id.clone(), useful, at: history_recorder::now(), why: args.why.clone() })?;
+    let useful = answer == Usefulness::Useful;
+    store.answer(&Feedback { finding: id.clone(), useful, at: recorder::now(), why: args.why.clone() })?;
     let kept = match useful {
         true => "useful: it is told in full again".to_owned(),
         false => {
@@ -39,26 +40,27 @@ pub(crate) fn obey(args: &AnswerArgs, place: &StoreLocation) -> Result<(), Troub
         }
     };
     println!("{}\n  {kept}", one_line(&sentence));
-    Ok(())
+    Ok(Exit::Success)
 }
 
-/// The finding whose name begins so. None: these letters are no name of one.
-pub(crate) fn find(store: &Store, letters: &str) -> Result<Option<Said>, Trouble> {
-    let is_name = letters.len() >= LETTERS && letters.bytes().all(|byte| byte.is_ascii_hexdigit());
-    if !is_name {
+/// The finding whose id begins with `prefix`. None where the text is not a prefix of an id.
+pub(crate) fn find(store: &Store, prefix: &str) -> Result<Option<Said>, CommandError> {
+    if prefix.len() < SHORTEST_PREFIX || !prefix.bytes().all(|byte| byte.is_ascii_hexdigit()) {
         return Ok(None);
     }
-    let letters = letters.to_ascii_lowercase();
+    let prefix = prefix.to_ascii_lowercase();
     let mut found: Vec<Said> = store.said(usize::MAX)?;
-    found.retain(|said| said.finding.id().0.starts_with(&letters));
+    found.retain(|stored| stored.finding.id().0.starts_with(&prefix));
     match found.len() {
         0 | 1 => Ok(found.pop()),
-        more => Err(Trouble::usage(format!("{more} findings begin with `{letters}`")).hint("give more of its letters")),
+        more => {
+            Err(CommandError::usage(format!("{more} findings begin with `{prefix}`")).hint("give more of its letters"))
+        }
     }
 }
 
 /// The one finding of a test.
-fn of_test(store: &Store, name: &str) -> Result<Said, Trouble> {
+fn of_test(store: &Store, name: &str) -> Result<Said, CommandError> {
     let mut found = Vec::new();
     for test in store.find_tests(name)? {
         found.extend(store.said_of(&test)?);
@@ -70,21 +72,19 @@ fn of_test(store: &Store, name: &str) -> Result<Said, Trouble> {
         0 => format!("nothing was found that is called `{}`, or of a test with that in its name", one_line(name)),
         more => format!("{more} things were found of tests with `{}` in their names; name one:", one_line(name)),
     };
-    found.iter().take(LISTED).for_each(|said| what.push_str(&format!("\n    {}", line(said))));
-    Err(Trouble::usage(what).hint("`unflake answer` lists what was found"))
+    found.iter().take(LISTED).for_each(|stored| what.push_str(&format!("\n    {}", line(stored))));
+    Err(CommandError::usage(what).hint("`unflake answer` lists what was found"))
 }
 
-fn list(store: &Store) -> Result<(), Trouble> {
-    let said = store.said(LISTED)?;
-    let answers = store.answers()?;
-    let mut out = io::stdout().lock();
-    let mut write = || -> io::Result<()> {
-        if said.is_empty() {
+fn list(store: &Store) -> Result<Exit, CommandError> {
+    let (findings, answers) = (store.said(LISTED)?, store.answers()?);
+    print("print the findings", |out| {
+        if findings.is_empty() {
             writeln!(out, "  nothing was found yet that could be answered")?;
         }
-        for said in &said {
-            writeln!(out, "  {}", line(said))?;
-            let id = said.finding.id();
+        for stored in &findings {
+            writeln!(out, "  {}", line(stored))?;
+            let id = stored.finding.id();
             if let Some(answer) = answers.iter().find(|answer| answer.finding == id) {
                 let word = if answer.useful { "useful" } else { "not useful" };
                 let why = answer.why.as_deref().map(|why| format!(": {}", one_line(why))).unwrap_or_default();
@@ -92,13 +92,11 @@ fn list(store: &Store) -> Result<(), Trouble> {
             }
         }
         Ok(())
-    };
-    // A reader that has gone away (`| head`) is no trouble.
-    let _ = write();
-    Ok(())
+    })?;
+    Ok(Exit::Success)
 }
 
-fn line(said: &Said) -> String {
-    let finding = &said.finding;
+fn line(stored: &Said) -> String {
+    let finding = &stored.finding;
     format!("{}  {}  {}", &finding.id().0[..8], one_line(finding.test.as_str()), one_line(&finding.sentence))
 }

@@ -1,92 +1,88 @@
-//! `unflake history`: what is known of a test, or of the latest runs.
+//! `unflake history`: what is known of a test, or the latest runs.
 
-use std::io::{self, Write};
-use std::path::Path;
+use std::io;
 
 use unflake_model::{Isolation, Outcome, Purpose, Timestamp};
-use unflake_report::{HistoryRow, TerminalStyle, TimeZone, attempts_table, one_line};
+use unflake_report::{HistoryRow, TimeZone, attempts_table, one_line};
 use unflake_store::{Kept, Past, Store, StoreLocation};
 
-use crate::args::HistoryArgs;
-use crate::error::Trouble;
-use crate::test_knowledge::Book;
-use crate::test_scores;
+use crate::args::history::HistoryArgs;
+use crate::context::Context;
+use crate::error::CommandError;
+use crate::exit::Exit;
+use crate::history::scores;
+use crate::history::test_knowledge::KnowledgeBase;
+use crate::output::console::print;
 
 /// More tests than this that match a name are listed, not shown.
 const SHOWN: usize = 5;
 
-pub(crate) fn show(
-    args: &HistoryArgs,
-    place: &StoreLocation,
-    here: &Path,
-    look: &TerminalStyle,
-) -> Result<(), Trouble> {
-    let mut out = io::stdout().lock();
-    let store = test_scores::open(place)?;
-    let written = match &args.test {
-        Some(test) => show_test(&store, test, args.limit, (&place.dir, here), look, &mut out)?,
-        None => show_runs(&store, args.limit, &mut out)?,
-    };
-    written
-        .or_else(|error| if error.kind() == io::ErrorKind::BrokenPipe { Ok(()) } else { Err(error) })
-        .map_err(Trouble::internal("print the history"))
+pub(crate) fn run(args: HistoryArgs, context: &Context) -> Result<Exit, CommandError> {
+    let location = context.store(args.store)?;
+    let store = scores::open(&location)?;
+    match &args.test {
+        Some(test) => show_test(&store, test, args.limit, &location, context)?,
+        None => show_runs(&store, args.limit)?,
+    }
+    Ok(Exit::Success)
 }
 
 fn show_test(
     store: &Store,
     name: &str,
     limit: usize,
-    (place, here): (&Path, &Path),
-    look: &TerminalStyle,
-    out: &mut dyn Write,
-) -> Result<io::Result<()>, Trouble> {
+    location: &StoreLocation,
+    context: &Context,
+) -> Result<(), CommandError> {
     let tests = store.find_tests(name)?;
     if tests.is_empty() {
-        return Err(Trouble::usage(format!("no test in the history has `{name}` in its name"))
+        return Err(CommandError::usage(format!("no test in the history has `{name}` in its name"))
             .hint("`unflake history` lists the runs that are known"));
     }
     if tests.len() > SHOWN {
-        let list = |out: &mut dyn Write| -> io::Result<()> {
+        return print("print the history", |out| {
             writeln!(out, "  {} tests have `{}` in their names; name one:", tests.len(), one_line(name))?;
             tests.iter().take(limit).try_for_each(|test| writeln!(out, "    {}", one_line(test.as_str())))?;
             match tests.len().saturating_sub(limit) {
                 0 => Ok(()),
                 more => writeln!(out, "    … and {more} more (--limit)"),
             }
-        };
-        return Ok(list(out));
-    }
-    let book = Book::open(store, place, here, None)?;
-    for (at, test) in tests.iter().enumerate() {
-        let (key, known) = (book.key(test), book.of(test)?);
-        let mut lines = Vec::new();
-        for (key, test) in [(key, test.clone())].into_iter().chain(book.formerly(test)) {
-            lines.extend(store.attempts_of(&test, limit)?.into_iter().map(Line::of_ours));
-            lines.extend(key.map(|key| store.reported_of(key)).transpose()?.into_iter().flatten().map(Line::of_report));
-        }
-        lines.sort_by_key(|line| std::cmp::Reverse(line.when));
-        lines.truncate(limit);
-        let rows: Vec<HistoryRow<'_>> = lines.iter().map(Line::row).collect();
-        let written = if at > 0 { writeln!(out) } else { Ok(()) };
-        let written =
-            written.and_then(|()| attempts_table(test, known.row.as_ref(), &rows, &TimeZone::system(), look, out));
-        let written = written.and_then(|()| unflake_report::known(&known, look, out));
-        let written = written.and_then(|()| match book.name_today(test) {
-            Some(today) => writeln!(out, "  it was gone when {} came with the same code", one_line(&today)),
-            None => Ok(()),
         });
-        if written.is_err() {
-            return Ok(written);
-        }
     }
-    Ok(Ok(()))
+    let style = context.style();
+    let knowledge = KnowledgeBase::open(store, &location.dir, &context.here, None)?;
+    for (at, test) in tests.iter().enumerate() {
+        let known = knowledge.of(test)?;
+        let mut attempts = Vec::new();
+        for (key, test) in [(knowledge.key(test), test.clone())].into_iter().chain(knowledge.formerly(test)) {
+            attempts.extend(store.attempts_of(&test, limit)?.into_iter().map(HistoryAttempt::of_ours));
+            let reported = key.map(|key| store.reported_of(key)).transpose()?;
+            attempts.extend(reported.into_iter().flatten().map(HistoryAttempt::of_report));
+        }
+        attempts.sort_by_key(|attempt| std::cmp::Reverse(attempt.when));
+        attempts.truncate(limit);
+        let rows: Vec<HistoryRow<'_>> = attempts.iter().map(HistoryAttempt::row).collect();
+        print("print the history", |out| {
+            if at > 0 {
+                writeln!(out)?;
+            }
+            attempts_table(test, known.row.as_ref(), &rows, &TimeZone::system(), &style, out)?;
+            unflake_report::known(&known, &style, out)?;
+            match knowledge.name_today(test) {
+                Some(today) => writeln!(out, "  it was gone when {} came with the same code", one_line(&today)),
+                None => Ok(()),
+            }
+        })?;
+    }
+    Ok(())
 }
 
-/// One attempt, whoever made it.
-pub(crate) struct Line {
+/// An attempt of a run of unflake, or an execution that an imported report contains.
+pub(crate) struct HistoryAttempt {
     when: Timestamp,
     revision: Option<String>,
-    told_by: Option<String>,
+    /// The CI run and job of an imported report.
+    reported_by: Option<String>,
     message: String,
     outcome: Outcome,
     seconds: f64,
@@ -96,13 +92,13 @@ pub(crate) struct Line {
     run: u32,
 }
 
-impl Line {
+impl HistoryAttempt {
     pub(crate) fn of_ours(kept: Kept) -> Self {
         let Kept { revision, attempt, .. } = kept;
         Self {
             when: attempt.started,
             revision: short(revision.commit.as_deref(), revision.dirty == Some(true)),
-            told_by: None,
+            reported_by: None,
             message: attempt.failure.map(|failure| failure.message).unwrap_or_default(),
             outcome: attempt.outcome,
             seconds: attempt.seconds,
@@ -120,7 +116,7 @@ impl Line {
         Self {
             when: source.started,
             revision: short(source.commit.as_deref(), false),
-            told_by: Some(if parts.is_empty() { "report".to_owned() } else { parts.join(", ") }),
+            reported_by: Some(if parts.is_empty() { "report".to_owned() } else { parts.join(", ") }),
             message,
             outcome: execution.outcome,
             seconds: f64::from(execution.seconds),
@@ -141,23 +137,23 @@ impl Line {
             origin: self.origin,
             position: self.position,
             run: self.run,
-            told_by: self.told_by.as_deref(),
+            told_by: self.reported_by.as_deref(),
             message: &self.message,
         }
     }
 }
 
-/// The commit in short, marked where there were changes that no commit has.
+/// The abbreviated commit, with a `+` where the working tree had uncommitted changes.
 fn short(commit: Option<&str>, dirty: bool) -> Option<String> {
     let commit = commit?;
     let mark = if dirty { "+" } else { "" };
     Some(format!("{}{mark}", commit.get(..8).unwrap_or(commit)))
 }
 
-fn show_runs(store: &Store, limit: usize, out: &mut dyn Write) -> Result<io::Result<()>, Trouble> {
+fn show_runs(store: &Store, limit: usize) -> Result<(), CommandError> {
     let zone = TimeZone::system();
     let runs = store.runs(limit)?;
-    let list = |out: &mut dyn Write| -> io::Result<()> {
+    print("print the history", |out| -> io::Result<()> {
         if runs.is_empty() {
             writeln!(out, "  no run is known yet")?;
         }
@@ -170,6 +166,5 @@ fn show_runs(store: &Store, limit: usize, out: &mut dyn Write) -> Result<io::Res
             writeln!(out, "  {when}  {:>7} attempts  {end:<11}  {command}", run.attempts)?;
         }
         Ok(())
-    };
-    Ok(list(out))
+    })
 }

@@ -1,24 +1,25 @@
-//! `unflake issue`: the text of an issue about the cause of a flaky test.
-
-use std::path::Path;
+//! `unflake issue`: writes the text of an issue about the cause of a flaky test.
 
 use unflake_model::{Detail, TestId};
 use unflake_report::{self as report, FlakyTest};
-use unflake_store::StoreLocation;
 
-use crate::args::IssueArgs;
+use crate::args::groups::StoreArg;
+use crate::args::issue::IssueArgs;
 use crate::commands::comment::deliver;
 use crate::commands::feedback;
 use crate::commands::trace::not_one;
-use crate::error::Trouble;
-use crate::test_knowledge::Book;
-use crate::test_scores;
+use crate::context::Context;
+use crate::error::CommandError;
+use crate::exit::Exit;
+use crate::history::scores;
+use crate::history::test_knowledge::KnowledgeBase;
 
-pub(crate) fn write(args: &IssueArgs, place: &StoreLocation, here: &Path) -> Result<(), Trouble> {
-    let store = test_scores::open(place)?;
-    let book = Book::open(&store, &place.dir, here, args.main.as_deref())?;
+pub(crate) fn run(args: &IssueArgs, context: &Context) -> Result<Exit, CommandError> {
+    let location = context.store(StoreArg::default())?;
+    let store = scores::open(&location)?;
+    let knowledge = KnowledgeBase::open(&store, &location.dir, &context.here, args.main.as_deref())?;
     let test = match feedback::find(&store, &args.what)? {
-        Some(said) => said.finding.test,
+        Some(stored) => stored.finding.test,
         None => {
             let tests = store.find_tests(&args.what)?;
             match &tests[..] {
@@ -27,17 +28,18 @@ pub(crate) fn write(args: &IssueArgs, place: &StoreLocation, here: &Path) -> Res
             }
         }
     };
-    let first = book.of(&test)?;
+    let first = knowledge.of(&test)?;
     let best = first.known.first().filter(|known| known.answer.is_none()).map(|known| known.finding.clone());
-    let others = best.iter().flat_map(|finding| book.others_with(finding));
-    let mut tests: Vec<FlakyTest> = others.map(|test| book.of(&test)).collect::<Result<_, _>>()?;
+    let others = best.iter().flat_map(|finding| knowledge.others_with(finding));
+    let mut tests: Vec<FlakyTest> = others.map(|test| knowledge.of(&test)).collect::<Result<_, _>>()?;
     tests.insert(0, first);
     let starts = match best.as_ref().map(|finding| &finding.detail) {
         Some(Detail::Divergence(divergence)) => divergence.locations.first().map(|start| start.line.file.clone()),
         _ => None,
     };
-    let owner = starts.map(|file| book.owners.of(&file).to_owned());
+    let owner = starts.map(|file| knowledge.owners.of(&file).to_owned());
     let mut text = Vec::new();
-    report::issue(&tests, owner.as_deref(), &mut text).map_err(Trouble::internal("write the issue"))?;
-    deliver(args.to.as_deref(), &text)
+    report::issue(&tests, owner.as_deref(), &mut text).map_err(CommandError::internal("write the issue"))?;
+    deliver(args.to.as_deref(), &text)?;
+    Ok(Exit::Success)
 }

@@ -1,37 +1,36 @@
 //! `unflake nio` and `unflake order`: searches for tests that depend on what ran before them.
 
-use std::collections::hash_map::RandomState;
-use std::hash::{BuildHasher, Hasher};
+use std::io;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use unflake_engine::{Engine, Launch};
+use unflake_engine::Launch;
 use unflake_model::{Detail, Finding, Isolation, NioKind, NioMode, TestId};
 use unflake_report as report;
+use unflake_runners::{Capabilities, InProcessIsolation};
 use unflake_techniques::{Nio, NioConfig, Order, OrderConfig, Technique};
 
-use crate::args::{NioArgs, NioModeArg, OrderArgs, SearchArgs, When};
-use crate::commands::run::change_set::Compare;
-use crate::commands::run::command::{launch, stop_on_signals};
+use crate::args::groups::OutputArgs;
+use crate::args::nio::{NioArgs, NioModeArg};
+use crate::args::order::OrderArgs;
 use crate::config::settings::{self, Settings};
-use crate::console;
-use crate::error::Trouble;
-use crate::exit::Exit;
-use crate::history_recorder::Memory;
-use crate::report_files::{Found, Outputs};
-use crate::run_loop::{Campaign, Gathered};
+use crate::context::Context;
+use crate::error::CommandError;
+use crate::exit::{Conclusion, Exit};
+use crate::launch::launch;
+use crate::project::comparison::ComparisonBase;
+use crate::run_loop::Gathered;
+use crate::technique_run::{ReportFacts, TechniqueRun, inconclusive};
 
-/// How long a search goes on.
+/// The default budget of a search.
 const TIME: Duration = Duration::from_secs(600);
-/// What was looked for less than thoroughly.
-const IN_PROCESS_ONLY: &str = "ran twice in class loaders only: state that others left in the JVM, outside of the project's classes, may have \
-                          hidden something (--fresh-by process gives each test a JVM)";
 
-pub(crate) fn nio(args: &NioArgs, settings: &Settings, here: &Path, colour: When) -> Result<Exit, Trouble> {
+pub(crate) fn nio(args: NioArgs, context: &Context) -> Result<Exit, CommandError> {
+    let settings = &context.test_settings(args.search.settings, args.search.command)?;
     let only = match (args.changed, args.tests.is_empty()) {
-        (true, false) => return Err(Trouble::usage("--changed chooses the tests; name none beside it")),
-        (true, true) => Some(changed_tests(settings, here)?),
-        (false, false) => Some(args.tests.clone()),
+        (true, false) => return Err(CommandError::usage("--changed chooses the tests; name none beside it")),
+        (true, true) => Some(changed_tests(settings, &context.here)?),
+        (false, false) => Some(args.tests),
         (false, true) => None,
     };
     if only.as_ref().is_some_and(Vec::is_empty) {
@@ -43,33 +42,30 @@ pub(crate) fn nio(args: &NioArgs, settings: &Settings, here: &Path, colour: When
         NioModeArg::IsolatedClass => NioMode::IsolatedClass,
         NioModeArg::EntireSuite => NioMode::EntireSuite,
     };
+    let isolation = settings.runner().in_process_isolation();
+    let seconds = settings::time(args.search.time.as_deref(), TIME)?;
     let mut nio = Nio::new(NioConfig {
         mode,
         only,
         class_of,
         fresh_by: settings.fresh_by.value,
-        in_process: (is_jvm(settings) && settings.fresh_by.value != Isolation::Process).then_some(settings.jobs.value),
+        in_process: isolation.filter(|_| settings.fresh_by.value != Isolation::Process).map(|_| settings.jobs.value),
         state: !args.search.no_state,
-        seconds: settings::time(args.search.time.as_deref(), TIME)?,
+        seconds,
     });
-    let search =
-        Search { name: "nio", args: &args.search, seed: None, of_changes: args.changed, settings, here, colour };
-    search.run(&mut nio, |nio| nio.nobody(), notes_of)
+    let facts = ReportFacts::search("nio");
+    let search = Search { facts, output: &args.search.output, seconds, by_change: args.changed, settings, context };
+    search.run(&mut nio, |nio| nio.nobody(), |nio| notes_of(nio, isolation))
 }
 
-/// Whether the tests run in JVMs.
-fn is_jvm(settings: &Settings) -> bool {
-    settings.classpath_file.value.is_some() || unflake_runners::shares_processes(&settings.command.value)
-}
-
-/// What nio has to say beside its findings.
-fn notes_of(nio: &Nio) -> Vec<String> {
+/// Tests that were not searched, or not thoroughly.
+fn notes_of(nio: &Nio, isolation: Option<InProcessIsolation>) -> Vec<String> {
     let untried = "could not be run twice in one process, and nothing is known of what that would show";
     let notes = [
         count(nio.left(), "were not looked into: the time was over (--for)"),
         count(nio.untried().len(), untried),
         only_beside(&nio.only_beside_others()),
-        count(nio.in_process_only(), IN_PROCESS_ONLY),
+        isolation.and_then(|isolation| count(nio.in_process_only(), isolation.limits)),
     ];
     notes.into_iter().flatten().collect()
 }
@@ -82,27 +78,35 @@ fn count(number: usize, what: &str) -> Option<String> {
     }
 }
 
-/// Of tests that failed only while copies of the project ran beside them.
+/// The note on tests that failed only while copies of the project ran at the same time.
 fn only_beside(tests: &[TestId]) -> Option<String> {
     let what = "failed, but not with nobody beside: chance, or something that copies of the project share, such as a port or a file";
     let named: Vec<_> = tests.iter().take(3).map(|test| report::one_line(test.as_str())).collect();
     count(tests.len(), what).map(|note| format!("{note} ({})", named.join(", ")))
 }
 
-pub(crate) fn order(args: &OrderArgs, settings: &Settings, here: &Path, colour: When) -> Result<Exit, Trouble> {
-    // Short enough to be typed again.
-    let seed = args.seed.unwrap_or_else(|| RandomState::new().build_hasher().finish() % 1_000_000);
+pub(crate) fn order(args: OrderArgs, context: &Context) -> Result<Exit, CommandError> {
+    let settings = &context.test_settings(args.search.settings, args.search.command)?;
+    let seed = match args.seed {
+        Some(seed) => seed,
+        // Six digits: short enough to be typed again.
+        None => {
+            let drawn = getrandom::u64().map_err(|error| io::Error::other(error.to_string()));
+            drawn.map_err(CommandError::internal("draw a seed"))? % 1_000_000
+        }
+    };
+    let seconds = settings::time(args.search.time.as_deref(), TIME)?;
     let mut order = Order::new(OrderConfig {
-        only: (!args.tests.is_empty()).then(|| args.tests.clone()),
-        seconds: settings::time(args.search.time.as_deref(), TIME)?,
+        only: (!args.tests.is_empty()).then_some(args.tests),
+        seconds,
         random: args.random,
         seed,
         thorough: args.thorough,
         state: !args.search.no_state,
         fresh_by: settings.fresh_by.value,
     });
-    let search =
-        Search { name: "order", args: &args.search, seed: Some(seed), of_changes: false, settings, here, colour };
+    let facts = ReportFacts { seed: Some(seed), ..ReportFacts::search("order") };
+    let search = Search { facts, output: &args.search.output, seconds, by_change: false, settings, context };
     search.run(
         &mut order,
         |order| order.nobody(),
@@ -110,99 +114,63 @@ pub(crate) fn order(args: &OrderArgs, settings: &Settings, here: &Path, colour: 
     )
 }
 
-/// A search as it was asked for.
+/// A search that is about to start.
 struct Search<'a> {
-    name: &'static str,
-    args: &'a SearchArgs,
-    seed: Option<u64>,
-    /// Whether tests were chosen by what changed; then some of the names are of no test.
-    of_changes: bool,
+    facts: ReportFacts,
+    output: &'a OutputArgs,
+    seconds: f64,
+    /// Whether tests were chosen by what changed. Then a name may match no test.
+    by_change: bool,
     settings: &'a Settings,
-    here: &'a Path,
-    colour: When,
+    context: &'a Context,
 }
 
 impl Search<'_> {
-    /// `nobody`: names that fit no test. `notes`: what the inquiry has to say beside its findings.
-    fn run<I: Technique>(
+    /// `unmatched`: names that match no test. `notes`: what the technique reports beside its
+    /// findings.
+    fn run<T: Technique>(
         &self,
-        inquiry: &mut I,
-        nobody: impl Fn(&I) -> Vec<String>,
-        notes: impl Fn(&I) -> Vec<String>,
-    ) -> Result<Exit, Trouble> {
-        let command = &self.settings.command.value;
-        let seconds = settings::time(self.args.time.as_deref(), TIME)?;
-        let launch = Launch { suite: false, time: settings::and_a_little(seconds), ..launch(self.settings) };
-        if launch.driver.is_some() && !is_jvm(self.settings) {
-            let what = format!("unflake {} works with pytest, Maven, Gradle and a class path only, for now", self.name);
-            return Err(
-                Trouble::usage(what).hint("tests of other runners can be run under stress: `unflake run --stress`")
-            );
+        technique: &mut T,
+        unmatched: impl Fn(&T) -> Vec<String>,
+        notes: impl Fn(&T) -> Vec<String>,
+    ) -> Result<Exit, CommandError> {
+        let time = settings::engine_limit(self.seconds);
+        let launch = Launch { suite: false, time, ..launch(self.settings) };
+        if !self.settings.runner().can(Capabilities::controls_order) {
+            let able = unflake_runners::names_with(Capabilities::controls_order, "and");
+            let name = self.facts.name;
+            let what = format!("unflake {name} works with {able} only, for now");
+            return Err(CommandError::usage(what)
+                .hint("tests of other runners can be run under stress: `unflake run --stress`"));
         }
-        let outputs = Outputs::open(&self.args.output)?;
-        let mut memory = Memory::begin(&self.settings.store, command, self.here)?;
-        let exec = Engine::new(launch)?;
-        stop_on_signals(&exec)?;
-        let campaign = Campaign {
-            inquiry,
-            memory: &mut memory,
-            progress: console::progress(self.colour, self.args.output.quiet),
-            here: self.here,
-            compare: None,
-            base: None,
-            take: Box::new(|_| {}),
-            began: Instant::now(),
-            gathered: Gathered::default(),
-        };
-        let mut gathered = campaign.run(exec, command, |_, _| false);
-        let wrong = if gathered.listed && !self.of_changes { nobody(inquiry) } else { Vec::new() };
-        if let Some(name) = wrong.first() {
-            let hint = "a part of its name is enough";
-            return Err(Trouble::usage(format!("no test has `{name}` in its name")).hint(hint));
+        let run = TechniqueRun::with_files(self.context, self.settings, launch, self.output)?;
+        let mut done = run.run(technique)?;
+        let unmatched = if done.record.listed && !self.by_change { unmatched(technique) } else { Vec::new() };
+        if let Some(name) = unmatched.first() {
+            return Err(CommandError::unknown_test(name));
         }
-        let (exit, meaning) = judge(&gathered);
-        memory.finish(exit.code());
-        gathered.notes.append(&mut memory.notes);
-        gathered.notes.extend(notes(inquiry));
-        let found = Found {
-            name: self.name,
-            command,
-            gathered: &gathered,
-            flaky_gates: true,
-            can_locate: true,
-            seed: self.seed,
-            exit,
-            meaning: &meaning,
-        };
-        outputs.write(&found, self.colour, |run, look, out| report::search(run, look, self.args.output.quiet, out))?;
-        Ok(exit)
+        let conclusion = conclude(&done.record);
+        done.finish(&conclusion);
+        done.record.notes.extend(notes(technique));
+        let quiet = self.output.quiet;
+        done.report(&self.facts, &conclusion, |run, style, out| report::search(run, style, quiet, out))
     }
 }
 
-/// What a search comes to, and why in words.
-fn judge(gathered: &Gathered) -> (Exit, String) {
-    let found = gathered.findings.iter().filter(|finding| depends(finding)).count();
-    if gathered.totals.interrupted {
-        return (Exit::Interrupted, "you stopped the search; this is what was found until then".to_owned());
+fn conclude(record: &Gathered) -> Conclusion {
+    if let Some(conclusion) = inconclusive(record, "you stopped the search; this is what was found until then") {
+        return conclusion;
     }
-    if !gathered.problems.is_empty() || !gathered.listed {
-        return (Exit::Runner, "the tests could not be run".to_owned());
-    }
-    if gathered.tests.is_empty() {
-        return (Exit::NoTests, "no tests were found".to_owned());
-    }
-    match found {
-        0 if gathered.findings.iter().any(is_suspicion) => (
-            Exit::Success,
-            "nothing is certain: the time was over before what was suspected could be repeated (--for)".to_owned(),
-        ),
-        0 => (Exit::Success, "nothing was found".to_owned()),
-        1 => (Exit::RealFailures, "one test depends on what ran before it, or on chance".to_owned()),
-        tests => (Exit::RealFailures, format!("{tests} tests depend on what ran before them, or on chance")),
+    match record.findings.iter().filter(|finding| depends(finding)).count() {
+        0 if record.findings.iter().any(is_suspicion) => Exit::Success
+            .because("nothing is certain: the time was over before what was suspected could be repeated (--for)"),
+        0 => Exit::Success.because("nothing was found"),
+        1 => Exit::RealFailures.because("one test depends on what ran before it, or on chance"),
+        tests => Exit::RealFailures.because(format!("{tests} tests depend on what ran before them, or on chance")),
     }
 }
 
-/// Whether somebody has to see to it. What fails always is no matter of these searches.
+/// Whether a finding fails the search. Tests that always fail do not.
 fn depends(finding: &Finding) -> bool {
     match &finding.detail {
         Detail::Nio(nio) => nio.kind != NioKind::Broken,
@@ -217,26 +185,26 @@ fn depends(finding: &Finding) -> bool {
     }
 }
 
-/// Whether it was seen once and nobody had the time to repeat it.
+/// Whether a failure was seen once and the budget was exhausted before it could be repeated.
 fn is_suspicion(finding: &Finding) -> bool {
     matches!(&finding.detail, Detail::Order(order) if order.culprits.is_empty())
 }
 
-/// What comes before the last `::` of a name, or before its `#`, which is the class or the file of the test.
+/// The class or file of a test: the part of its name before the last `::`, or before `#`.
 fn class_of(test: &str) -> &str {
     let name = &test[..test.find('[').unwrap_or(test.len())];
     name.rsplit_once("::").or_else(|| name.split_once('#')).map_or(name, |(class, _)| class)
 }
 
-/// Names, or parts of them, of the tests that are new or changed against the base.
-fn changed_tests(settings: &Settings, here: &Path) -> Result<Vec<String>, Trouble> {
-    let Some(compare) = Compare::new(settings, here)? else {
-        return Err(Trouble::usage("--changed: this is not a git repository"));
+/// Names, or parts of names, of the tests that are new or changed against the base.
+fn changed_tests(settings: &Settings, here: &Path) -> Result<Vec<String>, CommandError> {
+    let Some(compare) = ComparisonBase::new(settings, here)? else {
+        return Err(CommandError::usage("--changed: this is not a git repository"));
     };
-    let repository = compare.repository().map_err(Trouble::usage)?;
-    let in_words = |error: unflake_git::Error| Trouble::usage(format!("--changed: {error}"));
-    let base = repository.base(settings.base.value.as_deref(), &[]).map_err(in_words)?;
-    let changes = repository.changes(&base).map_err(in_words)?;
+    let repository = compare.repository().map_err(CommandError::usage)?;
+    let with_option = |error: unflake_git::Error| CommandError::usage(format!("--changed: {error}"));
+    let base = repository.base(settings.base.value.as_deref(), &[]).map_err(with_option)?;
+    let changes = repository.changes(&base, &unflake_runners::global_inputs()).map_err(with_option)?;
     let below = here.canonicalize().ok().and_then(|here| Some(here.strip_prefix(&changes.root).ok()?.to_owned()));
     let mut names = Vec::new();
     for change in &changes.files {
@@ -252,7 +220,7 @@ fn changed_tests(settings: &Settings, here: &Path) -> Result<Vec<String>, Troubl
     Ok(names)
 }
 
-/// Whether a function is a test by its name; a changed helper may change any test of its file.
+/// Whether a function is a test by its name. A changed helper may affect any test of its file.
 fn is_test(name: &str) -> bool {
     name.rsplit('.').next().is_some_and(|name| name.starts_with("test"))
 }

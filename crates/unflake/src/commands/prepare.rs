@@ -1,7 +1,5 @@
-//! `unflake prepare`: reports on flaky tests, made before anyone asks.
+//! `unflake prepare`: locates every flaky test ahead of time, within one budget.
 
-use std::fs::File;
-use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -9,77 +7,83 @@ use unflake_model::TestId;
 use unflake_report::{self as report, LocateReport, PreparedBatch, PreparedEntry, PreparedKind};
 use unflake_store::Ready;
 
-use crate::args::{PrepareArgs, When};
-use crate::commands::locate::command::{TIME, page_of, shown, write_page};
-use crate::commands::locate::divergence_run::{self, Searched, Wanted};
+use crate::args::groups::LocateLimits;
+use crate::args::prepare::PrepareArgs;
+use crate::commands::locate::command::{TIME, page_of, shown};
+use crate::commands::locate::divergence_run::{self, LocateRequest, LocateResult};
 use crate::commands::locate::prepared_reports;
-use crate::commands::run::command::was_stopped;
 use crate::config::project;
 use crate::config::settings::{self, Settings};
-use crate::console;
-use crate::error::Trouble;
+use crate::context::Context;
+use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::sources::Sources;
-use crate::test_scores;
-use crate::worktree_hash;
+use crate::history::scores;
+use crate::interrupt::was_interrupted;
+use crate::output::console::print;
+use crate::output::{write_file, write_to};
+use crate::project::source_files::SourceFiles;
+use crate::project::worktree_hash;
 
-/// How long all of it may take.
+/// The default budget for all tests together.
 const BUDGET: Duration = Duration::from_secs(30 * 60);
-/// With less time than this left, in seconds, no test is begun: it would only be cut short.
-const WORTH_A_BEGINNING: f64 = 2.0;
+/// With fewer seconds left no test is started: it would only be cut short.
+const SHORTEST_SEARCH: f64 = 2.0;
 
-pub(crate) fn run(args: &PrepareArgs, settings: &Settings, here: &Path, colour: When) -> Result<Exit, Trouble> {
+pub(crate) fn run(args: PrepareArgs, context: &Context) -> Result<Exit, CommandError> {
     let began = Instant::now();
+    let settings = &context.test_settings(args.settings, args.command)?;
     let seconds = settings::time(args.time.as_deref(), BUDGET)?;
-    let Some(tree) = worktree_hash::state(here) else {
+    let Some(tree) = worktree_hash::state(&context.here) else {
         let what = "reports are kept for the files they are about, and only git can tell which those are: here is no repository with a commit";
-        return Err(Trouble::usage(what).hint("`unflake locate TEST` needs none"));
+        return Err(CommandError::usage(what).hint("`unflake locate TEST` needs none"));
     };
-    let store = test_scores::open(&settings.store.value)?;
-    let standings = test_scores::look(&store, args.main.as_deref())?;
-    let mut flaky: Vec<(TestId, f64)> = (standings.all.iter())
+    let store = scores::open(&settings.store.value)?;
+    let scores = scores::compute(&store, args.main.as_deref())?;
+    let mut flaky: Vec<(TestId, f64)> = (scores.all.iter())
         .filter(|(_, standing)| standing.score.is_flaky() && standing.score.probability >= args.at_least)
-        .filter_map(|(key, standing)| Some((standings.tests.get(key)?.test.clone(), standing.score.probability)))
+        .filter_map(|(key, standing)| Some((scores.tests.get(key)?.test.clone(), standing.score.probability)))
         .collect();
     flaky.sort_by(|(one, score), (other, than)| than.total_cmp(score).then_with(|| one.cmp(other)));
     let known = if args.again { Vec::new() } else { store.prepared(Some(&tree))? };
     drop(store);
 
-    let mut night = Night { args, settings, here, colour, tree, known, began, seconds, notes: Vec::new() };
+    let (limits, quiet) = (args.limits, args.quiet);
+    let mut batch = Batch { limits, quiet, settings, context, tree, known, began, seconds, notes: Vec::new() };
     let mut tests: Vec<(usize, PreparedEntry)> = Vec::new();
-    // What was cut short is taken up again when all others have had their turn.
+    // Tests that were cut short last time are resumed after all others.
     let (cut_short, others): (Vec<usize>, Vec<usize>) =
-        (0..flaky.len()).partition(|at| night.was_cut_short(&flaky[*at].0));
+        (0..flaky.len()).partition(|at| batch.was_cut_short(&flaky[*at].0));
     for at in others.into_iter().chain(cut_short) {
         let (test, score) = &flaky[at];
-        tests.push((at, night.prepare(test, *score)));
+        tests.push((at, batch.prepare(test, *score)));
     }
     tests.sort_by_key(|(at, _)| *at);
     let tests: Vec<PreparedEntry> = tests.into_iter().map(|(_, test)| test).collect();
-    night.tell(&tests)
+    batch.report(&tests, args.at_least, args.json.as_deref())
 }
 
-struct Night<'a> {
-    args: &'a PrepareArgs,
+/// The searches of one `unflake prepare`.
+struct Batch<'a> {
+    limits: LocateLimits,
+    quiet: bool,
     settings: &'a Settings,
-    here: &'a Path,
-    colour: When,
-    /// The files that reports are about, in one word.
+    context: &'a Context,
+    /// The hash of the files that reports are about.
     tree: String,
-    /// Reports on these files.
+    /// Reports on these files that are in the history.
     known: Vec<Ready>,
     began: Instant,
-    /// How long it may take.
+    /// The budget.
     seconds: f64,
     notes: Vec<String>,
 }
 
-impl Night<'_> {
+impl Batch<'_> {
     fn ready(&self, test: &TestId) -> Option<&Ready> {
         self.known
             .iter()
             .find(|ready| ready.test == *test)
-            .filter(|ready| prepared_reports::is_as_good(ready, &self.wanted(test)))
+            .filter(|ready| prepared_reports::is_as_thorough(ready, &self.request(test)))
     }
 
     fn was_cut_short(&self, test: &TestId) -> bool {
@@ -90,11 +94,11 @@ impl Night<'_> {
         self.seconds - self.began.elapsed().as_secs_f64()
     }
 
-    fn wanted(&self, test: &TestId) -> Wanted {
-        Wanted {
+    fn request(&self, test: &TestId) -> LocateRequest {
+        LocateRequest {
             test: test.as_str().to_owned(),
-            runs: self.args.enough.runs,
-            most: self.args.enough.most(),
+            runs: self.limits.runs,
+            most: self.limits.most(),
             seconds: TIME.as_secs_f64().min(self.left()),
             lines_only: false,
         }
@@ -106,47 +110,50 @@ impl Night<'_> {
             PreparedEntry { test, score, kind, meaning, finding: None, page: None }
         };
         if let Some(ready) = self.ready(test).filter(|ready| !ready.report.cut_short) {
-            let searched = prepared_reports::searched(ready, &[]);
-            let page = self.page(&searched);
-            let finding = searched.gathered.findings.into_iter().next();
-            return PreparedEntry { finding, page, ..of(PreparedKind::Ready, &searched.meaning) };
+            let result = prepared_reports::as_result(ready, &[]);
+            let page = self.page(&result);
+            let finding = result.record.findings.into_iter().next();
+            return PreparedEntry { finding, page, ..of(PreparedKind::Ready, &result.conclusion.meaning) };
         }
-        if was_stopped() {
+        if was_interrupted() {
             return of(PreparedKind::Left, "you stopped it before");
         }
-        if self.left() < WORTH_A_BEGINNING {
+        if self.left() < SHORTEST_SEARCH {
             return of(PreparedKind::Left, "the time was over before");
         }
-        let progress = console::progress(self.colour, self.args.quiet);
-        let searched = divergence_run::search(&self.wanted(test), self.settings, self.here, progress, Some(&self.tree));
-        let searched = match searched {
-            Ok(searched) => searched,
-            Err(trouble) => return of(PreparedKind::Failed, trouble.what()),
+        let progress = self.context.progress(self.quiet);
+        let result =
+            divergence_run::search(&self.request(test), self.settings, self.context, progress, Some(&self.tree));
+        let result = match result {
+            Ok(result) => result,
+            Err(error) => return of(PreparedKind::Failed, &error.message),
         };
-        for note in &searched.gathered.notes {
+        for note in &result.record.notes {
             if !self.notes.contains(note) {
                 self.notes.push(note.clone());
             }
         }
-        let page = self.page(&searched);
-        let meaning = match searched.gathered.problems.first() {
-            Some(problem) => format!("{}: {}", searched.meaning, problem.text.lines().next().unwrap_or_default()),
-            None => searched.meaning.clone(),
+        let page = self.page(&result);
+        let meaning = match result.record.problems.first() {
+            Some(problem) => {
+                format!("{}: {}", result.conclusion.meaning, problem.text.lines().next().unwrap_or_default())
+            }
+            None => result.conclusion.meaning.clone(),
         };
-        let kind = kind(&searched);
-        PreparedEntry { finding: searched.gathered.findings.into_iter().next(), page, ..of(kind, &meaning) }
+        let kind = kind(&result);
+        PreparedEntry { finding: result.record.findings.into_iter().next(), page, ..of(kind, &meaning) }
     }
 
-    /// Writes the full report, where there is one. Its path from here.
-    fn page(&mut self, searched: &Searched) -> Option<String> {
-        let finding = searched.gathered.findings.first()?;
+    /// Writes the full report where there is a finding, and returns its path.
+    fn page(&mut self, result: &LocateResult) -> Option<String> {
+        let finding = result.record.findings.first()?;
         let path = page_for(&self.settings.store.value.dir, &finding.test);
-        let root = project::find(self.here);
-        let sources = Sources::new(&root);
+        let root = project::find(&self.context.here);
+        let sources = SourceFiles::new(&root);
         let sources = |file: &str| sources.lines(file);
-        let located = LocateReport::new(finding, &sources, searched.gathered.totals.seconds);
-        match write_page(&path, &located) {
-            Ok(()) => Some(shown(&path, self.here)),
+        let located = LocateReport::new(finding, &sources, result.record.totals.seconds);
+        match write_file(&path, |out| report::locate_page(&located, out)) {
+            Ok(()) => Some(shown(&path, &self.context.here)),
             Err(error) => {
                 self.notes.push(format!("a full report was not written: {}: {error}", path.display()));
                 None
@@ -154,55 +161,48 @@ impl Night<'_> {
         }
     }
 
-    fn tell(self, tests: &[PreparedEntry]) -> Result<Exit, Trouble> {
+    fn report(self, tests: &[PreparedEntry], at_least: f64, json: Option<&Path>) -> Result<Exit, CommandError> {
         let some = |kind| tests.iter().any(|test| test.kind == kind);
         let any_ran = tests.iter().any(|test| !matches!(test.kind, PreparedKind::Failed | PreparedKind::Left));
         let exit = match () {
-            () if was_stopped() => Exit::Interrupted,
+            () if was_interrupted() => Exit::Interrupted,
             () if some(PreparedKind::Failed) && !any_ran => Exit::Runner,
             () => Exit::Success,
         };
         let meaning = report::prepared_in_words(tests);
-        let preparing = PreparedBatch {
+        let batch = PreparedBatch {
             schema: 1,
             command: "prepare",
             exit: report::Exit { code: exit.code(), meaning: &meaning },
             tree: &self.tree,
-            at_least: self.args.at_least,
+            at_least,
             seconds: self.began.elapsed().as_secs_f64(),
             tests,
             notes: &self.notes,
         };
-        match &self.args.json {
-            Some(path) if path.as_os_str() == "-" => {
-                preparing.json(&mut io::stdout().lock()).map_err(Trouble::internal("write the JSON"))?;
-                return Ok(exit);
-            }
-            Some(path) => {
-                let file = File::create(path).map_err(Trouble::internal("write the JSON file"))?;
-                preparing.json(&mut BufWriter::new(file)).map_err(Trouble::internal("write the JSON file"))?;
-            }
-            None => {}
+        if let Some(path) = json {
+            let doing = if path.as_os_str() == "-" { "write the JSON" } else { "write the JSON file" };
+            write_to(path, |out| batch.json(out)).map_err(CommandError::internal(doing))?;
         }
-        let mut out = BufWriter::new(io::stdout().lock());
-        // A reader that has gone away (`| head`) is no trouble.
-        let look = console::look(self.colour, &io::stdout());
-        let _ = preparing.write(&look, self.args.quiet, &mut out).and_then(|()| out.flush());
+        if json != Some(Path::new("-")) {
+            print("print the reports", |out| batch.write(&self.context.style(), self.quiet, out))?;
+        }
         Ok(exit)
     }
 }
 
-fn kind(searched: &Searched) -> PreparedKind {
-    match searched.exit {
+fn kind(result: &LocateResult) -> PreparedKind {
+    match result.conclusion.exit {
         Exit::Interrupted => PreparedKind::Left,
-        _ if !searched.kept => PreparedKind::Failed,
-        _ if searched.cut_short => PreparedKind::CutShort,
-        _ if searched.gathered.findings.is_empty() => PreparedKind::NotReproduced,
+        _ if !result.kept => PreparedKind::Failed,
+        _ if result.cut_short => PreparedKind::CutShort,
+        _ if result.record.findings.is_empty() => PreparedKind::NotReproduced,
         _ => PreparedKind::Located,
     }
 }
 
-/// Where the full report on a test is: with a part of its own in its name, as other tests may be called the same.
+/// The path of the full report on a test. A part of the fingerprint tells tests of the same name
+/// apart.
 pub(crate) fn page_for(store: &Path, test: &TestId) -> PathBuf {
     let page = page_of(store, test);
     let name = page.file_stem().unwrap_or_default().to_string_lossy();

@@ -1,31 +1,33 @@
-//! `unflake score`: the flaky tests, the likeliest to fail next first.
+//! `unflake score`: lists flaky tests by how likely they are to fail in their next run.
 
-use std::fs::File;
-use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-use unflake_report::{ScoreRow, ScoreState, Scores, TerminalStyle, TimeZone};
-use unflake_store::{Source, StoreLocation, TestKey};
+use unflake_report::{ScoreRow, ScoreState, Scores, TimeZone};
+use unflake_store::{Source, TestKey};
 use unflake_techniques::{RateChange, TestHealth, TestStanding};
 
-use crate::args::ScoreArgs;
+use crate::args::score::ScoreArgs;
 use crate::config::project;
-use crate::error::Trouble;
-use crate::owners::Owners;
-use crate::test_scores::{self, Standings, strip};
+use crate::context::Context;
+use crate::error::CommandError;
+use crate::exit::Exit;
+use crate::history::scores::{self, TestScores, strip};
+use crate::output::console::print;
+use crate::output::write_to;
+use crate::project::code_owners::CodeOwners;
 
-/// Runs that are drawn.
+/// The number of latest runs that are drawn.
 const STRIP: usize = 60;
 
-pub(crate) fn show(args: &ScoreArgs, place: &StoreLocation, here: &Path, look: &TerminalStyle) -> Result<(), Trouble> {
-    let store = test_scores::open(place)?;
-    let standings = test_scores::look(&store, args.main.as_deref())?;
-    let owners = Owners::find(&project::find(here));
-    let mut rows: Vec<ScoreRow> = standings
+pub(crate) fn run(args: ScoreArgs, context: &Context) -> Result<Exit, CommandError> {
+    let store = scores::open(&context.store(args.store)?)?;
+    let computed = scores::compute(&store, args.main.as_deref())?;
+    let owners = CodeOwners::find(&project::find(&context.here));
+    let mut rows: Vec<ScoreRow> = computed
         .all
         .iter()
         .filter(|(_, standing)| args.all || concerns(standing, args.least))
-        .filter_map(|(key, standing)| row(*key, standing, &standings, &owners))
+        .filter_map(|(key, standing)| row(*key, standing, &computed, &owners))
         .filter(|row| args.tests.is_empty() || args.tests.iter().any(|part| row.test.contains(part.as_str())))
         .collect();
     rows.sort_by(|one, other| {
@@ -33,42 +35,33 @@ pub(crate) fn show(args: &ScoreArgs, place: &StoreLocation, here: &Path, look: &
         rank(one).partial_cmp(&rank(other)).unwrap_or(std::cmp::Ordering::Equal).then_with(|| one.test.cmp(&other.test))
     });
     let scores = Scores {
-        tests: standings.all.len(),
-        runs: standings.runs.len(),
-        bad_days: standings.bad_days.len(),
-        since: standings.runs.first().map(|run| run.started),
+        tests: computed.all.len(),
+        runs: computed.runs.len(),
+        bad_days: computed.bad_days.len(),
+        since: computed.runs.first().map(|run| run.started),
         rows,
         exit: unflake_report::Exit { code: 0, meaning: "the scores are told" },
     };
     if let Some(path) = &args.json {
-        let written = if path.as_os_str() == "-" {
-            scores.json(&mut io::stdout().lock())
-        } else {
-            File::create(path).and_then(|file| scores.json(&mut BufWriter::new(file)))
-        };
-        written.map_err(Trouble::internal("write the scores as JSON"))?;
-        if path.as_os_str() == "-" {
-            return Ok(());
-        }
+        write_to(path, |out| scores.json(out)).map_err(CommandError::internal("write the scores as JSON"))?;
     }
-    let mut out = BufWriter::new(io::stdout().lock());
-    scores
-        .write(args.limit, &TimeZone::system(), look, &mut out)
-        .and_then(|()| out.flush())
-        .or_else(|error| if error.kind() == io::ErrorKind::BrokenPipe { Ok(()) } else { Err(error) })
-        .map_err(Trouble::internal("print the scores"))
+    if args.json.as_deref() != Some(Path::new("-")) {
+        print("print the scores", |out| scores.write(args.limit, &TimeZone::system(), &context.style(), out))?;
+    }
+    Ok(Exit::Success)
 }
 
-/// Whether a person should look at it.
+/// Whether the test needs attention: it is broken, or flaky with at least this probability of
+/// failing.
 pub(crate) fn concerns(standing: &TestStanding, least: f64) -> bool {
     standing.score.state == TestHealth::Broken || standing.score.is_flaky() && standing.score.probability >= least
 }
 
-/// How one test stands, in words for people. None: nobody knows its name.
-pub(crate) fn row(key: TestKey, standing: &TestStanding, standings: &Standings, owners: &Owners) -> Option<ScoreRow> {
-    let kin = standings.tests.get(&key)?;
+/// The score of one test for people. None where the history does not know its name.
+pub(crate) fn row(key: TestKey, standing: &TestStanding, scores: &TestScores, owners: &CodeOwners) -> Option<ScoreRow> {
+    let stored = scores.tests.get(&key)?;
     let score = &standing.score;
-    let run = |at: usize| standing.strip.get(at).and_then(|(run, _)| standings.runs.get(*run as usize));
+    let run = |at: usize| standing.strip.get(at).and_then(|(run, _)| scores.runs.get(*run as usize));
     let since = score.since.and_then(|since| {
         let first: &Source = run(since.run)?;
         Some(unflake_report::ScoreSince {
@@ -88,8 +81,8 @@ pub(crate) fn row(key: TestKey, standing: &TestStanding, standings: &Standings, 
         })
     });
     Some(ScoreRow {
-        test: kin.test.as_str().to_owned(),
-        file: kin.file.clone(),
+        test: stored.test.as_str().to_owned(),
+        file: stored.file.clone(),
         probability: score.probability,
         low: score.low,
         high: score.high,
@@ -103,9 +96,9 @@ pub(crate) fn row(key: TestKey, standing: &TestStanding, standings: &Standings, 
             TestHealth::Broken => ScoreState::Broken,
         },
         since,
-        owner: kin.file.as_deref().map(|file| owners.of(file).to_owned()).unwrap_or_default(),
+        owner: stored.file.as_deref().map(|file| owners.of(file).to_owned()).unwrap_or_default(),
         seconds_lost: f64::from(standing.seconds_lost),
         strip: strip(standing, STRIP),
-        formerly: standings.formerly(key),
+        formerly: scores.formerly(key),
     })
 }

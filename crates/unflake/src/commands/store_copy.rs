@@ -1,24 +1,25 @@
-//! `unflake store`: a history from one place to another.
+//! `unflake store`: copies a history to another location.
 
 use std::env;
 use std::path::Path;
 
 use unflake_store::{Store, StoreLocation};
 
-use crate::args::history::StoreCommand;
+use crate::args::store::StoreCommand;
 use crate::config::project;
-use crate::error::Trouble;
+use crate::context::Context;
+use crate::error::CommandError;
+use crate::exit::Exit;
 
-pub(crate) fn obey(what: &StoreCommand, here: &Path) -> Result<(), Trouble> {
-    let StoreCommand::Copy { from, to } = what;
-    let (from, to) = (place("FROM", from, here)?, place("TO", to, here)?);
+pub(crate) fn run(command: &StoreCommand, context: &Context) -> Result<Exit, CommandError> {
+    let StoreCommand::Copy { from, to } = command;
+    let (from, to) = (location("FROM", from, &context.here)?, location("TO", to, &context.here)?);
     if from == to {
-        return Err(
-            Trouble::usage("both are the same history").hint("name the place to copy from, then the place to copy to")
-        );
+        return Err(CommandError::usage("both are the same history")
+            .hint("name the place to copy from, then the place to copy to"));
     }
     let Some(source) = Store::find(&from)? else {
-        return Err(Trouble::usage(format!("there is no history in {from}")).hint(
+        return Err(CommandError::usage(format!("there is no history in {from}")).hint(
             "a directory such as .unflake, or postgres://USER@HOST/DATABASE; `unflake settings` prints the one that is in use",
         ));
     };
@@ -32,12 +33,12 @@ pub(crate) fn obey(what: &StoreCommand, here: &Path) -> Result<(), Trouble> {
     };
     println!("{runs} runs and {reports} reports are in {}, {new}", target.whereabouts());
     println!("  → {from} is as it was; `--store`, UNFLAKE_STORE or `store` in unflake.toml names the one to use");
-    Ok(())
+    Ok(Exit::Success)
 }
 
-/// What cannot be used is not repeated: there may be a password in it.
-fn place(which: &str, text: &str, here: &Path) -> Result<StoreLocation, Trouble> {
+/// The error does not repeat an address: it may contain a password.
+fn location(which: &str, text: &str, here: &Path) -> Result<StoreLocation, CommandError> {
     let beside = project::find(here).join(".unflake");
     StoreLocation::parse(text, &beside, &|name| env::var(name).ok())
-        .map_err(|why| Trouble::usage(format!("the address {which} cannot be used: {why}")))
+        .map_err(|why| CommandError::usage(format!("the address {which} cannot be used: {why}")))
 }

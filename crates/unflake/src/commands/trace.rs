@@ -1,109 +1,96 @@
-//! `unflake trace`: the lines that one run of a test goes through, in their order.
+//! `unflake trace`: prints the lines that one run of a test executes, in order.
 
 use std::cell::RefCell;
 use std::io::{self, Write};
 use std::path::Path;
-use std::time::Instant;
 
-use unflake_engine::{Engine, Tracing};
+use unflake_engine::{Launch, Tracing};
 use unflake_model::Observation;
 use unflake_observe::trace::{Attempt, Depends, Lines, Process, Project, Thread};
 use unflake_report::{self as report, TraceListing, TraceStep};
 use unflake_techniques::SingleRun;
 
-use crate::args::{TraceArgs, When};
-use crate::commands::run::command::{launch, stop_on_signals};
-use crate::config::settings::Settings;
-use crate::console;
-use crate::error::Trouble;
+use crate::args::trace::TraceArgs;
+use crate::context::Context;
+use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::history_recorder::Memory;
-use crate::run_loop::{Campaign, Gathered};
-use crate::sources::Sources;
+use crate::launch::launch;
+use crate::output::console::print;
+use crate::project::source_files::SourceFiles;
+use crate::technique_run::TechniqueRun;
 
-/// More steps of one thread are counted and not shown.
+/// Further steps of a thread are counted, not shown.
 const MOST_STEPS: usize = 100_000;
-/// So many tests that match are named.
+/// The number of matching tests that an error names.
 const NAMED: usize = 10;
 
-/// What the trace of an attempt says, read while it is there.
+/// The trace of an attempt, read before its files are removed.
 #[derive(Default)]
-struct Traced {
+struct ParsedTrace {
     threads: Vec<TraceListing>,
-    /// The files that it depends on, and why there may be more.
+    /// The files that the attempt depends on, and gaps in that list.
     depends: Depends,
 }
 
-pub(crate) fn run(args: &TraceArgs, settings: &Settings, here: &Path, colour: When) -> Result<Exit, Trouble> {
-    let command = &settings.command.value;
-    let mut launch = launch(settings);
+pub(crate) fn run(args: TraceArgs, context: &Context) -> Result<Exit, CommandError> {
+    let settings = &context.test_settings(args.settings, args.command)?;
     if settings.results.value.is_some() {
-        let what = "what a runner only writes results of cannot be traced: use pytest, Maven, cargo test, cargo nextest or GoogleTest";
-        return Err(Trouble::usage(what));
+        let able = unflake_runners::names_with(|runner| runner.trace, "or");
+        let what = format!("what a runner only writes results of cannot be traced: use {able}");
+        return Err(CommandError::usage(what));
     }
-    launch.traced = Some(Tracing::Lines);
-    let mut memory = Memory::begin(&settings.store, command, here)?;
-    let exec = Engine::new(launch)?;
-    stop_on_signals(&exec)?;
+    let launch = Launch { traced: Some(Tracing::Lines), ..launch(settings) };
     let mut once = SingleRun::new(&args.test);
     let traces = RefCell::new(Vec::new());
-    let campaign = Campaign {
-        inquiry: &mut once,
-        memory: &mut memory,
-        progress: console::progress(colour, false),
-        here,
-        compare: None,
-        base: None,
+    let run = TechniqueRun {
         take: Box::new(|observation| {
             if let Observation::Traced { directory, .. } = observation {
-                traces.borrow_mut().push(read(directory, here));
+                traces.borrow_mut().push(read(directory, &context.here));
             }
         }),
-        began: Instant::now(),
-        gathered: Gathered::default(),
+        ..TechniqueRun::new(context, settings, launch, context.progress(false))
     };
-    let gathered = campaign.run(exec, command, |_, _| false);
-    if let Some(problem) = gathered.problems.first() {
-        return Err(Trouble::runner(report::plain(&problem.text)));
+    let mut done = run.run(&mut once)?;
+    let record = &done.record;
+    if let Some(problem) = record.problems.first() {
+        return Err(CommandError::runner(report::plain(&problem.text)));
     }
-    if gathered.totals.interrupted {
+    if record.totals.interrupted {
         return Ok(Exit::Interrupted);
     }
     if once.matching.len() != 1 {
         return Err(not_one(&args.test, &once.matching.iter().map(|test| test.as_str()).collect::<Vec<_>>()));
     }
-    memory.finish(0);
-    let traces = traces.into_inner();
-    let (Some(attempt), Some(traced)) = (gathered.attempts.first(), traces.first()) else {
+    done.finish(&Exit::Success.because("the test was traced"));
+    let traces = traces.take();
+    let (Some(attempt), Some(traced)) = (done.record.attempts.first(), traces.first()) else {
         let what = "the test left no trace: its process did not run any code that was built for tracing";
-        return Err(Trouble::runner(what).hint("`unflake doctor` says what is needed"));
+        return Err(CommandError::runner(what).hint("`unflake doctor` says what is needed"));
     };
-    let look = console::look(colour, &io::stdout());
-    let mut out = io::BufWriter::new(io::stdout().lock());
-    let outcome = attempt.outcome.word();
-    // A reader that has gone away (`| head`) is no trouble.
-    let _ = writeln!(out, "  {} {outcome}\n", report::one_line(attempt.test.as_str()))
-        .and_then(|()| match args.files {
-            true => write_files(traced, &mut out),
-            false => report::trace(&traced.threads, &look, &mut out),
-        })
-        .and_then(|()| out.flush());
+    print("print the trace", |out| {
+        writeln!(out, "  {} {}\n", report::one_line(attempt.test.as_str()), attempt.outcome.word())?;
+        match args.files {
+            true => write_files(traced, out),
+            false => report::trace(&traced.threads, &context.style(), out),
+        }
+    })?;
     Ok(if attempt.outcome.is_failure() { Exit::RealFailures } else { Exit::Success })
 }
 
-pub(crate) fn not_one(wanted: &str, matching: &[&str]) -> Trouble {
+/// The error where a name does not match exactly one test.
+pub(crate) fn not_one(wanted: &str, matching: &[&str]) -> CommandError {
     if matching.is_empty() {
         let hint = "a part of its name is enough, if no other test has it";
-        return Trouble::usage(format!("no test has `{wanted}` in its name")).hint(hint);
+        return CommandError::usage(format!("no test has `{wanted}` in its name")).hint(hint);
     }
     let mut what = format!("{} tests have `{wanted}` in their names; name one:", matching.len());
     for name in matching.iter().take(NAMED) {
         what.push_str(&format!("\n    {}", report::one_line(name)));
     }
-    Trouble::usage(what)
+    CommandError::usage(what)
 }
 
-fn write_files(traced: &Traced, out: &mut dyn Write) -> io::Result<()> {
+fn write_files(traced: &ParsedTrace, out: &mut dyn Write) -> io::Result<()> {
     let depends = &traced.depends;
     let groups = [
         ("ran", &depends.executed),
@@ -128,14 +115,14 @@ fn write_files(traced: &Traced, out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-/// Reads the trace of an attempt. What cannot be read is told in the threads themselves.
-fn read(directory: &Path, root: &Path) -> Traced {
-    let project = Project::new(root);
+/// Reads the trace of an attempt. What cannot be read becomes a thread that consists of a gap.
+fn read(directory: &Path, root: &Path) -> ParsedTrace {
+    let project = Project::new(root).tool_homes(unflake_runners::tool_homes());
     let attempt = match Attempt::open(directory) {
         Ok(attempt) => attempt,
-        Err(error) => return Traced { threads: vec![gap(error.to_string())], ..Traced::default() },
+        Err(error) => return ParsedTrace { threads: vec![gap(error.to_string())], ..ParsedTrace::default() },
     };
-    let sources = Sources::new(root);
+    let sources = SourceFiles::new(root);
     let mut threads: Vec<TraceListing> = attempt.problems.iter().cloned().map(gap).collect();
     for process in &attempt.processes {
         let lines = match process.places() {
@@ -148,14 +135,14 @@ fn read(directory: &Path, root: &Path) -> Traced {
         threads.extend(process.threads.iter().map(|thread| of_thread(process, thread, &lines, &sources)));
     }
     let depends = Depends::of(&attempt, &project);
-    Traced { threads, depends }
+    ParsedTrace { threads, depends }
 }
 
 fn gap(why: String) -> TraceListing {
     TraceListing { name: "what could not be read".to_owned(), steps: Vec::new(), gaps: vec![why] }
 }
 
-fn of_thread(process: &Process, thread: &Thread, lines: &Lines, sources: &Sources<'_>) -> TraceListing {
+fn of_thread(process: &Process, thread: &Thread, lines: &Lines, sources: &SourceFiles<'_>) -> TraceListing {
     let process = if process.key.is_empty() { String::new() } else { format!(" of process {}", process.key) };
     let mut trace = TraceListing {
         name: format!("{} ({}){process}", thread.head.name, thread.key),

@@ -7,7 +7,7 @@ use unflake_model::{Factor, FactorKind};
 use unflake_report::plain;
 use unflake_worlds::{World, WorldError, WorldRun, run as run_under};
 
-use crate::args::UnderArgs;
+use crate::args::under::UnderArgs;
 use crate::exit::Exit;
 
 /// The factors that were typed: `--date 2027-01-30 --load 2`.

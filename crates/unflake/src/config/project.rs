@@ -1,93 +1,54 @@
-//! The project unflake was pointed at: where it is, its file of settings, and its test command where none was given.
+//! The project that unflake runs in: its top directory, its settings file, and its test command
+//! where none is given.
 
+use std::fs;
 use std::path::{Path, PathBuf};
-use std::{env, fs};
 
-use crate::config::settings::{BadSetting, File, Setting, Source};
+use unflake_runners::{SettingsTable, project_files};
 
-/// Files that mark the top of a project, besides a history or settings of our own.
-const MARKS: [&str; 8] =
-    ["pyproject.toml", "pytest.ini", "tox.ini", "setup.cfg", "setup.py", "Cargo.toml", "CMakeLists.txt", ".git"];
+use crate::config::settings::{Setting, SettingError, SettingSource, SettingsFile};
 
-/// The nearest directory from `start` upwards that looks like the top of a project; `start` itself where none does. What is
-/// above the repository that `start` is in is another project.
+/// The nearest directory from `start` upwards that looks like the top of a project; `start` itself
+/// where none does. What is above the repository of `start` is another project.
 pub(crate) fn find(start: &Path) -> PathBuf {
     let repository = start.ancestors().position(|directory| directory.join(".git").exists());
     let within = || start.ancestors().take(repository.map_or(usize::MAX, |at| at + 1));
     let ours = |directory: &&Path| directory.join(".unflake").is_dir() || directory.join("unflake.toml").is_file();
-    let marked = |directory: &&Path| MARKS.iter().any(|mark| directory.join(mark).exists());
+    let markers: Vec<&str> = project_files().flat_map(|files| files.root_markers).copied().chain([".git"]).collect();
+    let marked = |directory: &&Path| markers.iter().any(|marker| directory.join(marker).exists());
     let top = within().find(ours).or_else(|| within().find(marked));
     top.unwrap_or(start).to_owned()
 }
 
-/// The settings of the project, if it has any: `unflake.toml`, `.config/unflake.toml`, or `[tool.unflake]` in
-/// `pyproject.toml`.
-pub(crate) fn settings_file(project: &Path) -> Result<Option<File>, BadSetting> {
-    let parse = |path: &Path| -> Result<Option<toml::Table>, BadSetting> {
+/// The settings of the project, if it has any: `unflake.toml`, `.config/unflake.toml`, or a table in
+/// a settings file that a runner shares with other tools.
+pub(crate) fn settings_file(project: &Path) -> Result<Option<SettingsFile>, SettingError> {
+    let parse = |path: &Path| -> Result<Option<toml::Table>, SettingError> {
         let Ok(text) = fs::read_to_string(path) else { return Ok(None) };
-        text.parse().map(Some).map_err(|error| BadSetting(format!("{} cannot be read: {error}", path.display())))
+        text.parse().map(Some).map_err(|error| SettingError(format!("{} cannot be read: {error}", path.display())))
     };
     for name in ["unflake.toml", ".config/unflake.toml"] {
         let path = project.join(name);
         if let Some(table) = parse(&path)? {
-            return Ok(Some(File { path, table }));
+            return Ok(Some(SettingsFile { path, table }));
         }
     }
-    let path = project.join("pyproject.toml");
-    // A broken pyproject.toml is for the tools that need it to complain about.
-    let Ok(Some(mut table)) = parse(&path) else { return Ok(None) };
-    let ours = table.get_mut("tool").and_then(|tools| tools.as_table_mut()?.remove("unflake"));
-    Ok(ours.and_then(|ours| ours.as_table().cloned()).map(|table| File { path, table }))
+    for SettingsTable { file, table } in project_files().filter_map(|files| files.settings) {
+        let path = project.join(file);
+        // Tools that need this file complain if it is broken.
+        let Ok(Some(mut found)) = parse(&path) else { continue };
+        let ours = table.iter().try_fold(&mut found, |outer, key| outer.get_mut(*key)?.as_table_mut());
+        if let Some(table) = ours.map(std::mem::take) {
+            return Ok(Some(SettingsFile { path, table }));
+        }
+    }
+    Ok(None)
 }
 
-/// The command for a project that gave none.
+/// The command for a project that gives none.
 pub(crate) fn guess_command(project: &Path) -> Option<Setting<Vec<String>>> {
-    let is_python = ["pyproject.toml", "pytest.ini", "tox.ini", "setup.cfg", "setup.py", "conftest.py"]
-        .iter()
-        .any(|name| project.join(name).is_file())
-        || ["tests", "test"].iter().any(|name| has_test_files(&project.join(name)))
-        || has_test_files(project);
-    let guess = |command: &[&str], why: &str| {
-        let value = command.iter().map(|word| (*word).to_owned()).collect();
-        Some(Setting { value, from: Source::Guess(why.to_owned()) })
-    };
-    if !is_python {
-        let has = |name: &str| project.join(name).is_file();
-        if has("Cargo.toml") {
-            return guess(&["cargo", "test"], "there is a Cargo.toml");
-        }
-        let or =
-            |wrapper: &str, tool: &'static str| if has(wrapper) { format!("./{wrapper}") } else { tool.to_owned() };
-        if has("pom.xml") {
-            return guess(&[&or("mvnw", "mvn"), "test"], "there is a pom.xml");
-        }
-        if let Some(name) = ["build.gradle", "build.gradle.kts"].into_iter().find(|name| has(name)) {
-            return guess(&[&or("gradlew", "gradle"), "test"], &format!("there is a {name}"));
-        }
-        if has("build/CTestTestfile.cmake") {
-            return guess(&["ctest", "--test-dir", "build"], "there are tests for CTest in build");
-        }
-        return None;
-    }
-    for name in [".venv", "venv"] {
-        let python = project.join(name).join("bin/python");
-        if python.is_file() && env::var_os("VIRTUAL_ENV").is_none() {
-            return guess(&[&python.to_string_lossy(), "-m", "pytest"], &format!("there is a {name} in the project"));
-        }
-    }
-    if is_on_path("pytest") {
-        return guess(&["pytest"], "this looks like a pytest project");
-    }
-    guess(&["python3", "-m", "pytest"], "this looks like a pytest project")
-}
-
-fn has_test_files(directory: &Path) -> bool {
-    let is_test = |name: &str| name.ends_with(".py") && (name.starts_with("test_") || name.ends_with("_test.py"));
-    fs::read_dir(directory).into_iter().flatten().flatten().any(|entry| entry.file_name().to_str().is_some_and(is_test))
-}
-
-fn is_on_path(program: &str) -> bool {
-    env::split_paths(&env::var_os("PATH").unwrap_or_default()).any(|directory| directory.join(program).is_file())
+    let guess = unflake_runners::default_command(project)?;
+    Some(Setting { value: guess.words, from: SettingSource::Guess(guess.reason) })
 }
 
 #[cfg(test)]
@@ -103,5 +64,15 @@ mod tests {
         }
         assert_eq!(find(&outer.join("inner/deep")), outer.join("inner"));
         assert_eq!(find(&outer.join("plain/deep")), outer);
+    }
+
+    #[test]
+    fn settings_may_be_a_table_in_a_shared_file() {
+        let place = tempfile::tempdir().unwrap();
+        fs::write(place.path().join("pyproject.toml"), "[tool.other]\na = 1\n").unwrap();
+        assert!(settings_file(place.path()).ok().unwrap().is_none());
+        fs::write(place.path().join("pyproject.toml"), "[tool.unflake]\nfresh = 2\n").unwrap();
+        let file = settings_file(place.path()).ok().unwrap().unwrap();
+        assert_eq!(file.table["fresh"].as_integer(), Some(2));
     }
 }

@@ -1,118 +1,27 @@
-//! What holds: flags before UNFLAKE_* variables before the file before the defaults, each with where it came from.
+//! Effective settings: command line before `UNFLAKE_*` variables before the settings file before
+//! defaults, each with its source.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use clap::Args;
 use unflake_model::{Granularity, Isolation};
+use unflake_runners::{RunnerOptions, Selection};
 use unflake_store::StoreLocation;
 use unflake_techniques::{AtBase, NeverExcuse};
 
-use crate::error::Trouble;
+use crate::args::groups::SettingOptions;
+use crate::error::CommandError;
 
-/// The settings that can be given as flags, as typed. Each has the same name in the file, and as a variable in capitals
-/// after `UNFLAKE_`.
-#[derive(Debug, Default, Args)]
-pub(crate) struct Typed {
-    /// Attempts right after a failure, in the same process [default: 1]
-    #[arg(long, value_name = "N", help_heading = "Reruns")]
-    pub(crate) immediate: Option<String>,
-
-    /// Attempts after the whole suite, in the same process [default: 1]
-    #[arg(long, value_name = "N", help_heading = "Reruns")]
-    pub(crate) at_end: Option<String>,
-
-    /// Attempts in fresh environments, one each [default: 1]
-    #[arg(long, value_name = "N", help_heading = "Reruns")]
-    pub(crate) fresh: Option<String>,
-
-    /// What a fresh environment is: `fork` of a process that has collected the tests and run none, or a new `process`
-    /// [default: fork]
-    #[arg(long, value_name = "HOW", help_heading = "Reruns")]
-    pub(crate) fresh_by: Option<String>,
-
-    /// From this share of failing tests on, in per cent, only the immediate attempts are made. Never with fewer than
-    /// ten failing tests [default: 1]
-    #[arg(long, value_name = "PER CENT", help_heading = "Reruns")]
-    pub(crate) too_many: Option<String>,
-
-    /// Whether flaky tests `pass` or `fail` the run [default: pass]
-    #[arg(long, value_name = "RESULT", help_heading = "Reruns")]
-    pub(crate) flaky_result: Option<String>,
-
-    /// A regular expression; a failure that says or prints it is never excused by a later pass. Can be given several
-    /// times; takes the place of the defaults (sanitizers and race detectors). Crashes are never excused
-    #[arg(long, value_name = "REGEX", help_heading = "Reruns")]
-    pub(crate) never_excuse: Vec<String>,
-
-    /// The revision that your change is compared with [default: where this parted from the default branch, or the last
-    /// commit at which the failing tests passed]
-    #[arg(long, value_name = "REV", help_heading = "Your change")]
-    pub(crate) base: Option<String>,
-
-    /// How finely to look whether your change can have caused a failure: by `file`, by `function`, or `off` [default: file]
-    #[arg(long, value_name = "HOW", help_heading = "Your change")]
-    pub(crate) granularity: Option<String>,
-
-    /// Run tests that your change does not touch at the base too, in a temporary working tree: `yes`, `no`, or only where it is
-    /// `needed` to tell what a known pass there is worth [default: needed]
-    #[arg(
-        long,
-        value_name = "WHEN",
-        num_args = 0..=1,
-        require_equals = true,
-        default_missing_value = "yes",
-        help_heading = "Your change"
-    )]
-    pub(crate) verify_base: Option<String>,
-
-    /// Fresh environments at the same time [default: number of cores]
-    #[arg(long, short, value_name = "N", help_heading = "Limits")]
-    pub(crate) jobs: Option<String>,
-
-    /// Time limit of one attempt: `90`, `2m`, `1h`, or `0` for none [default: 15m]
-    #[arg(long, value_name = "TIME", help_heading = "Limits")]
-    pub(crate) timeout: Option<String>,
-
-    /// Characters of one text (what a test prints, a trace) to keep [default: 65536]
-    #[arg(long, value_name = "N", help_heading = "Limits")]
-    pub(crate) output_limit: Option<String>,
-
-    /// Where your command writes its results as JUnit XML: a path, or a pattern such as `build/**/*.xml`. For runners that
-    /// unflake does not know; goes with --one-test
-    #[arg(long, value_name = "FILE", help_heading = "Other runners")]
-    pub(crate) results: Option<String>,
-
-    /// The command that runs a single test, with {name}, {name_regex}, {classname}, {suite}, {file} or {id} in it, and
-    /// {results} for a report of its own. Split into words as a shell would; none is started
-    #[arg(long, value_name = "COMMAND", help_heading = "Other runners")]
-    pub(crate) one_test: Option<String>,
-
-    /// A file with the class path of your Java tests, one entry a line or joined by colons, for any build tool: your command
-    /// compiles, and unflake runs the tests itself. A line that begins with `-` is an option of the JVM. Goes with --test-classes
-    #[arg(long, value_name = "FILE", help_heading = "Other runners")]
-    pub(crate) classpath_file: Option<String>,
-
-    /// A directory of compiled Java tests: all tests in it are run. Can be given several times
-    #[arg(long, value_name = "DIR", help_heading = "Other runners")]
-    pub(crate) test_classes: Vec<String>,
-
-    /// Where the history of the project is: a directory, or a server that a team shares, as `postgres://USER@HOST/DATABASE`
-    /// [default: .unflake in the project]
-    #[arg(long, value_name = "PLACE", help_heading = "Limits")]
-    pub(crate) store: Option<String>,
-}
-
-/// A value and where it came from.
+/// A value and its source.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Setting<T> {
     pub(crate) value: T,
-    pub(crate) from: Source,
+    pub(crate) from: SettingSource,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Source {
+pub(crate) enum SettingSource {
     Flag,
     Variable(String),
     File(PathBuf),
@@ -149,26 +58,21 @@ pub(crate) struct Settings {
     pub(crate) store: Setting<StoreLocation>,
 }
 
-/// A setting that cannot hold, and what could.
-#[derive(Debug, PartialEq)]
-pub(crate) struct BadSetting(pub(crate) String);
+/// An invalid setting, with the values that are valid.
+#[derive(Debug, PartialEq, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct SettingError(pub(crate) String);
 
-impl fmt::Display for BadSetting {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-/// The file of settings, already read.
+/// The parsed settings file.
 #[derive(Debug, Default)]
-pub(crate) struct File {
+pub(crate) struct SettingsFile {
     pub(crate) path: PathBuf,
     pub(crate) table: toml::Table,
 }
 
-/// Where settings are looked up besides the flags.
-pub(crate) struct Sources<'a> {
-    pub(crate) file: Option<&'a File>,
+/// The sources of settings besides the command line.
+pub(crate) struct SettingSources<'a> {
+    pub(crate) file: Option<&'a SettingsFile>,
     pub(crate) variable: &'a dyn Fn(&str) -> Option<String>,
     pub(crate) cores: usize,
     pub(crate) project: &'a Path,
@@ -197,78 +101,92 @@ const NAMES: [&str; 19] = [
 ];
 
 impl Settings {
-    pub(crate) fn resolve(typed: Typed, command: Vec<String>, sources: &Sources<'_>) -> Result<Self, BadSetting> {
+    pub(crate) fn resolve(
+        options: SettingOptions,
+        command: Vec<String>,
+        sources: &SettingSources<'_>,
+    ) -> Result<Self, SettingError> {
         if let Some(file) = sources.file
             && let Some(unknown) = file.table.keys().find(|key| !NAMES.contains(&key.as_str()))
         {
             let known = NAMES.join(", ");
-            return Err(BadSetting(format!(
+            return Err(SettingError(format!(
                 "{}: there is no setting `{unknown}`. There are: {known}",
                 file.path.display()
             )));
         }
-        let patterns = NeverExcuse::DEFAULT_PATTERNS.map(str::to_owned).to_vec();
+        let patterns = NeverExcuse::DEFAULT_PATTERNS
+            .into_iter()
+            .chain(unflake_runners::never_excuse())
+            .map(str::to_owned)
+            .collect();
         let command = if command.is_empty() { None } else { Some(command) };
-        let test_classes = if typed.test_classes.is_empty() { None } else { Some(typed.test_classes) };
-        let never_excuse = if typed.never_excuse.is_empty() { None } else { Some(typed.never_excuse) };
+        let test_classes = if options.test_classes.is_empty() { None } else { Some(options.test_classes) };
+        let never_excuse = if options.never_excuse.is_empty() { None } else { Some(options.never_excuse) };
         let settings = Self {
             command: sources.list("command", command, Vec::new())?,
-            immediate: sources.one("immediate", typed.immediate, 1, whole)?,
-            at_end: sources.one("at-end", typed.at_end, 1, whole)?,
-            fresh: sources.one("fresh", typed.fresh, 1, whole)?,
-            fresh_by: sources.one("fresh-by", typed.fresh_by, Isolation::Fork, fresh_by)?,
-            too_many: sources.one("too-many", typed.too_many, 1.0, per_cent)?,
-            flaky_result: sources.one("flaky-result", typed.flaky_result, FlakyResult::Pass, flaky_result)?,
+            immediate: sources.one("immediate", options.immediate, 1, whole)?,
+            at_end: sources.one("at-end", options.at_end, 1, whole)?,
+            fresh: sources.one("fresh", options.fresh, 1, whole)?,
+            fresh_by: sources.one("fresh-by", options.fresh_by, Isolation::Fork, fresh_by)?,
+            too_many: sources.one("too-many", options.too_many, 1.0, per_cent)?,
+            flaky_result: sources.one("flaky-result", options.flaky_result, FlakyResult::Pass, flaky_result)?,
             never_excuse: sources.list("never-excuse", never_excuse, patterns)?,
-            base: sources.one("base", typed.base, None, some_text)?,
-            granularity: sources.one("granularity", typed.granularity, Some(Granularity::File), granularity)?,
-            verify_base: sources.one("verify-base", typed.verify_base, AtBase::Needed, at_base)?,
-            jobs: sources.one("jobs", typed.jobs, sources.cores, at_least_one)?,
-            timeout: sources.one("timeout", typed.timeout, Some(Duration::from_secs(900)), duration)?,
-            output_limit: sources.one("output-limit", typed.output_limit, 65536, at_least_one)?,
-            results: sources.one("results", typed.results, None, some_text)?,
-            one_test: sources.one("one-test", typed.one_test, None, some_text)?,
-            classpath_file: sources.one("classpath-file", typed.classpath_file, None, some_text)?,
+            base: sources.one("base", options.base, None, some_text)?,
+            granularity: sources.one("granularity", options.granularity, Some(Granularity::File), granularity)?,
+            verify_base: sources.one("verify-base", options.verify_base, AtBase::Needed, at_base)?,
+            jobs: sources.one("jobs", options.jobs, sources.cores, at_least_one)?,
+            timeout: sources.one("timeout", options.timeout, Some(Duration::from_secs(900)), duration)?,
+            output_limit: sources.one("output-limit", options.output_limit, 65536, at_least_one)?,
+            results: sources.one("results", options.results, None, some_text)?,
+            one_test: sources.one("one-test", options.one_test, None, some_text)?,
+            classpath_file: sources.one("classpath-file", options.classpath_file, None, some_text)?,
             test_classes: sources.list("test-classes", test_classes, Vec::new())?,
-            store: sources.place(typed.store)?,
+            store: sources.location(options.store)?,
         };
-        NeverExcuse::new(&settings.never_excuse.value).map_err(|bad| BadSetting(format!("never-excuse: {bad}")))?;
-        settings.check_reports()?;
-        settings.check_class_path()?;
+        NeverExcuse::new(&settings.never_excuse.value).map_err(|bad| SettingError(format!("never-excuse: {bad}")))?;
+        settings.check_runner_options()?;
         Ok(settings)
     }
 
-    /// Whoever names reports has to say how one test is run, and the other way round.
-    fn check_reports(&self) -> Result<(), BadSetting> {
-        match (&self.results, &self.one_test) {
-            (Setting { value: Some(_), .. }, Setting { value: Some(template), from }) => {
-                unflake_runners::check_one_test(template)
-                    .map_err(|why| BadSetting(format!("one-test: `{template}` ({from}) cannot be used: {why}")))
+    /// Settings of one runner are given together, and each must be usable.
+    fn check_runner_options(&self) -> Result<(), SettingError> {
+        let given = self.given_runner_options();
+        let find = |name: &str| given.iter().find(|(one, ..)| *one == name);
+        for options in unflake_runners::options() {
+            let Some(first) = options.iter().find_map(|option| find(option.name)) else { continue };
+            for option in options {
+                let Some((name, value, from)) = find(option.name) else {
+                    let (given, _, from) = first;
+                    let text = format!("{given} ({from}) is of no use without {}, {}", option.name, option.meaning);
+                    return Err(SettingError(text));
+                };
+                (option.check)(value)
+                    .map_err(|why| SettingError(format!("{name}: `{value}` ({from}) cannot be used: {why}")))?;
             }
-            (Setting { value: Some(_), from }, _) => Err(BadSetting(format!(
-                "results ({from}) is of no use without one-test, the command that runs a single test"
-            ))),
-            (_, Setting { value: Some(_), from }) => Err(BadSetting(format!(
-                "one-test ({from}) is of no use without results, where your command writes its JUnit XML"
-            ))),
-            _ => Ok(()),
         }
+        Ok(())
     }
 
-    /// The same of a class path and the tests in it.
-    fn check_class_path(&self) -> Result<(), BadSetting> {
-        match (&self.classpath_file, &self.test_classes) {
-            (Setting { value: Some(_), from }, tests) if tests.value.is_empty() => Err(BadSetting(format!(
-                "classpath-file ({from}) is of no use without test-classes, the directories of compiled tests"
-            ))),
-            (Setting { value: None, .. }, Setting { value, from }) if !value.is_empty() => Err(BadSetting(format!(
-                "test-classes ({from}) is of no use without classpath-file, the file with the class path of the tests"
-            ))),
-            _ => Ok(()),
-        }
+    /// Names, values and sources of the settings that belong to one runner.
+    fn given_runner_options(&self) -> Vec<(&'static str, &str, &SettingSource)> {
+        let single =
+            [("results", &self.results), ("one-test", &self.one_test), ("classpath-file", &self.classpath_file)];
+        let single = single.into_iter().filter_map(|(name, one)| Some((name, one.value.as_deref()?, &one.from)));
+        let classes = &self.test_classes;
+        single.chain(classes.value.iter().map(|one| ("test-classes", one.as_str(), &classes.from))).collect()
     }
 
-    /// Name, value and source of each, for people.
+    pub(crate) fn runner_options(&self) -> RunnerOptions {
+        self.given_runner_options().into_iter().map(|(name, value, _)| (name, value)).collect()
+    }
+
+    /// The runner of the command, as far as it is known before it starts.
+    pub(crate) fn runner(&self) -> Selection {
+        unflake_runners::select(&self.command.value, &self.runner_options())
+    }
+
+    /// Name, value and source of each setting, for people.
     pub(crate) fn rows(&self) -> Vec<(&'static str, String, String)> {
         fn row<T>(
             name: &'static str,
@@ -316,45 +234,46 @@ impl Settings {
     }
 }
 
-impl Sources<'_> {
+impl SettingSources<'_> {
     fn one<T>(
         &self,
         name: &str,
         flag: Option<String>,
         default: T,
         parse: impl Fn(&str) -> Result<T, String>,
-    ) -> Result<Setting<T>, BadSetting> {
+    ) -> Result<Setting<T>, SettingError> {
         let Some((text, from)) = self.look_up(name, flag)? else {
-            return Ok(Setting { value: default, from: Source::Default });
+            return Ok(Setting { value: default, from: SettingSource::Default });
         };
         match parse(&text) {
             Ok(value) => Ok(Setting { value, from }),
-            Err(wanted) => Err(BadSetting(format!("{name}: `{text}` ({from}) is not {wanted}"))),
+            Err(wanted) => Err(SettingError(format!("{name}: `{text}` ({from}) is not {wanted}"))),
         }
     }
 
-    /// Where the history is. What cannot be used is not repeated: there may be a password in it.
-    fn place(&self, flag: Option<String>) -> Result<Setting<StoreLocation>, BadSetting> {
-        let beside = self.project.join(".unflake");
+    /// The location of the history. The error does not repeat an address: it may contain a
+    /// password.
+    fn location(&self, flag: Option<String>) -> Result<Setting<StoreLocation>, SettingError> {
+        let default = self.project.join(".unflake");
         let Some((text, from)) = self.look_up("store", flag)? else {
-            return Ok(Setting { value: beside.into(), from: Source::Default });
+            return Ok(Setting { value: default.into(), from: SettingSource::Default });
         };
-        match StoreLocation::parse(&text, &beside, self.variable) {
+        match StoreLocation::parse(&text, &default, self.variable) {
             Ok(value) => Ok(Setting { value, from }),
-            Err(why) => Err(BadSetting(format!("store: the address ({from}) cannot be used: {why}"))),
+            Err(why) => Err(SettingError(format!("store: the address ({from}) cannot be used: {why}"))),
         }
     }
 
-    fn look_up(&self, name: &str, flag: Option<String>) -> Result<Option<(String, Source)>, BadSetting> {
+    fn look_up(&self, name: &str, flag: Option<String>) -> Result<Option<(String, SettingSource)>, SettingError> {
         if let Some(text) = flag {
-            return Ok(Some((text, Source::Flag)));
+            return Ok(Some((text, SettingSource::Flag)));
         }
         let variable = variable_of(name);
         if let Some(text) = (self.variable)(&variable) {
-            return Ok(Some((text, Source::Variable(variable))));
+            return Ok(Some((text, SettingSource::Variable(variable))));
         }
         let Some(file) = self.file else { return Ok(None) };
-        let from = Source::File(file.path.clone());
+        let from = SettingSource::File(file.path.clone());
         Ok(match file.table.get(name) {
             None => None,
             Some(toml::Value::String(text)) => Some((text.clone(), from)),
@@ -363,7 +282,7 @@ impl Sources<'_> {
             Some(toml::Value::Boolean(yes)) => Some((yes.to_string(), from)),
             Some(other) => {
                 let what = other.type_str();
-                return Err(BadSetting(format!(
+                return Err(SettingError(format!(
                     "{name}: {from} has a value of type {what}; a text or a number is wanted"
                 )));
             }
@@ -375,29 +294,29 @@ impl Sources<'_> {
         name: &str,
         flags: Option<Vec<String>>,
         default: Vec<String>,
-    ) -> Result<Setting<Vec<String>>, BadSetting> {
+    ) -> Result<Setting<Vec<String>>, SettingError> {
         if let Some(value) = flags {
-            return Ok(Setting { value, from: Source::Flag });
+            return Ok(Setting { value, from: SettingSource::Flag });
         }
         let variable = variable_of(name);
         if let Some(text) = (self.variable)(&variable) {
             let value = text.lines().map(str::to_owned).collect();
-            return Ok(Setting { value, from: Source::Variable(variable) });
+            return Ok(Setting { value, from: SettingSource::Variable(variable) });
         }
         let Some((file, value)) = self.file.and_then(|file| Some((file, file.table.get(name)?))) else {
-            return Ok(Setting { value: default, from: Source::Default });
+            return Ok(Setting { value: default, from: SettingSource::Default });
         };
         let texts = value.as_array().and_then(|values| {
             values.iter().map(|value| value.as_str().map(str::to_owned)).collect::<Option<Vec<_>>>()
         });
         match texts {
-            Some(value) => Ok(Setting { value, from: Source::File(file.path.clone()) }),
-            None => Err(BadSetting(format!("{name}: {} must have a list of texts here", file.path.display()))),
+            Some(value) => Ok(Setting { value, from: SettingSource::File(file.path.clone()) }),
+            None => Err(SettingError(format!("{name}: {} must have a list of texts here", file.path.display()))),
         }
     }
 }
 
-impl fmt::Display for Source {
+impl fmt::Display for SettingSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Flag => write!(f, "command line"),
@@ -464,17 +383,18 @@ fn flaky_result(text: &str) -> Result<FlakyResult, String> {
     }
 }
 
-/// The seconds that `--for` allows; without end for `0`.
-pub(crate) fn time(typed: Option<&str>, usual: Duration) -> Result<f64, Trouble> {
+/// The budget in seconds that `--for` gives; infinite for `0`.
+pub(crate) fn time(typed: Option<&str>, default: Duration) -> Result<f64, CommandError> {
     let time = match typed {
-        None => Some(usual),
-        Some(text) => duration(text).map_err(|why| Trouble::usage(format!("--for: `{text}` is not {why}")))?,
+        None => Some(default),
+        Some(text) => duration(text).map_err(|why| CommandError::usage(format!("--for: `{text}` is not {why}")))?,
     };
     Ok(time.map_or(f64::INFINITY, |time| time.as_secs_f64()))
 }
 
-/// When what is under way is cut short: inquiries end by themselves when their time is over, and may be held up.
-pub(crate) fn and_a_little(seconds: f64) -> Option<Duration> {
+/// The time after which the engine cuts sessions short. Techniques stop asking at the end of the
+/// budget; what runs then gets a little longer.
+pub(crate) fn engine_limit(seconds: f64) -> Option<Duration> {
     Duration::try_from_secs_f64(seconds + 3.0).ok()
 }
 

@@ -11,6 +11,7 @@ fn take(project: &Path, place: &Path) -> ProjectSnapshot {
     ProjectSnapshot::take(
         &[project.to_owned(), project.join("sub")],
         BTreeSet::from(["py".into()]),
+        &["__pycache__"],
         &place.join("files"),
         backups,
     )

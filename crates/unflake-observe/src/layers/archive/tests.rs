@@ -25,7 +25,7 @@ fn attempt(test: &str, outcome: Outcome, stdout: &str) -> Attempt {
 /// An archive that was told these runs of one test, in lines after the first.
 fn archive(off: &[&str], runs: &[&str]) -> Archive {
     let off: Vec<String> = off.iter().map(|name| (*name).to_owned()).collect();
-    let mut archive = Archive::new(&Layer::ALL, Rules::without(&off).unwrap());
+    let mut archive = Archive::new(&Layer::ALL, Rules::without(&off, &[]).unwrap());
     for run in runs {
         let (mut file, path) = tempfile::NamedTempFile::new().unwrap().keep().unwrap();
         write!(file, "[\"format\", 1]\n[\"file\", 0, \"shop/cart.py\"]\n{run}").unwrap();
@@ -146,7 +146,7 @@ fn what_cannot_be_read_is_a_gap_and_not_empty() {
 
 #[test]
 fn without_an_agent_that_tells_there_is_what_was_printed() {
-    let mut archive = Archive::new(&Layer::ALL, Rules::without(&[]).unwrap());
+    let mut archive = Archive::new(&Layer::ALL, Rules::without(&[], &[]).unwrap());
     archive.take(&Observation::Attempted(attempt("t", Outcome::Failed, "hello\n")));
     assert_eq!(told(&archive, 0, Layer::Verdict), ["verdict = failed"]);
     assert_eq!(told(&archive, 0, Layer::Interface), ["stdout: hello"]);

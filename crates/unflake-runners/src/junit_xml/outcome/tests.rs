@@ -1,21 +1,24 @@
 use super::*;
 
+use crate::driver::test_result::TestResult;
+use crate::process::spec::{ExitKind, ProcessEnd};
+
 fn report(xml: &str) -> Vec<Reported> {
     report::read(xml.as_bytes()).unwrap().tests
 }
 
-fn end(how: How) -> End {
-    End { how, stdout: "printed".to_owned(), stderr: String::new(), seconds: 1.0 }
+fn end(exit: ExitKind) -> ProcessEnd {
+    ProcessEnd { exit, stdout: "printed".to_owned(), stderr: String::new(), seconds: 1.0 }
 }
 
 /// How it ended, in words.
-fn words(judged: &Judged) -> String {
-    let message = judged.failure.as_ref().map(|failure| format!(" {}", failure.message)).unwrap_or_default();
-    format!("{:?}{message}", judged.outcome)
+fn words(result: &TestResult) -> String {
+    let message = result.failure.as_ref().map(|failure| format!(" {}", failure.message)).unwrap_or_default();
+    format!("{:?}{message}", result.outcome)
 }
 
-fn alone(name: &str, xml: &str, how: How) -> String {
-    let one = Known {
+fn alone(name: &str, xml: &str, exit: ExitKind) -> String {
+    let one = ListedTest {
         suite: "s".to_owned(),
         classname: "c".to_owned(),
         name: name.to_owned(),
@@ -23,7 +26,7 @@ fn alone(name: &str, xml: &str, how: How) -> String {
         line: None,
         nth: 0,
     };
-    words(&judge_alone(&one, &report(xml), &end(how), Path::new("/nowhere")))
+    words(&judge_alone(&one, &report(xml), &end(exit), Path::new("/nowhere")))
 }
 
 const MIXED: &str = "<testsuite name='s'><testcase classname='c' name='good'/><testcase classname='c' name='left'><skipped/>\
@@ -33,25 +36,25 @@ const GOOD: &str = "<testsuite name='s'><testcase classname='c' name='good'/></t
 
 #[test]
 fn its_own_entry_decides() {
-    assert_eq!(alone("good", GOOD, How::Exit(0)), "Passed");
-    assert_eq!(alone("good", MIXED, How::Exit(1)), "Passed");
-    assert_eq!(alone("bad", MIXED, How::Exit(1)), "Failed 1 is not 2");
-    assert_eq!(alone("bad", MIXED, How::Exit(0)), "Failed 1 is not 2");
-    assert_eq!(alone("here", MIXED, How::Exit(1)), "Skipped no disk");
+    assert_eq!(alone("good", GOOD, ExitKind::Exit(0)), "Passed");
+    assert_eq!(alone("good", MIXED, ExitKind::Exit(1)), "Passed");
+    assert_eq!(alone("bad", MIXED, ExitKind::Exit(1)), "Failed 1 is not 2");
+    assert_eq!(alone("bad", MIXED, ExitKind::Exit(0)), "Failed 1 is not 2");
+    assert_eq!(alone("here", MIXED, ExitKind::Exit(1)), "Skipped no disk");
 }
 
 #[test]
 fn what_did_not_run_has_not_passed() {
     assert_eq!(
-        alone("other", MIXED, How::Exit(0)),
+        alone("other", MIXED, ExitKind::Exit(0)),
         "Error it was not run: the report has 5 other tests, and the command left with exit code 0"
     );
     assert_eq!(
-        alone("left", MIXED, How::Exit(0)),
+        alone("left", MIXED, ExitKind::Exit(0)),
         "Error it was not run: the report has it as skipped, without a reason, and the command left with exit code 0"
     );
     assert_eq!(
-        alone("good", "<testsuites/>", How::Exit(5)),
+        alone("good", "<testsuites/>", ExitKind::Exit(5)),
         "Error it was not run: the report has no test at all, and the command left with exit code 5"
     );
 }
@@ -59,33 +62,33 @@ fn what_did_not_run_has_not_passed() {
 #[test]
 fn an_exit_code_that_no_test_explains_is_not_a_pass() {
     assert_eq!(
-        alone("good", GOOD, How::Exit(3)),
+        alone("good", GOOD, ExitKind::Exit(3)),
         "Error it passed by its report and no other test failed, but the command left with exit code 3"
     );
 }
 
-fn whole(xml: &str, how: How) -> Vec<String> {
-    judge_whole(&report(xml), &end(how), Path::new("/nowhere")).iter().map(words).collect()
+fn whole(xml: &str, exit: ExitKind) -> Vec<String> {
+    judge_whole(&report(xml), &end(exit), Path::new("/nowhere")).iter().map(words).collect()
 }
 
 #[test]
 fn the_whole_command_tells_all_its_tests() {
     let expected = ["Passed", "Skipped skipped", "Skipped no disk", "Failed 1 is not 2", "Passed"];
-    assert_eq!(whole(MIXED, How::Exit(1)), expected);
-    assert_eq!(whole(GOOD, How::Exit(0)), ["Passed"]);
+    assert_eq!(whole(MIXED, ExitKind::Exit(1)), expected);
+    assert_eq!(whole(GOOD, ExitKind::Exit(0)), ["Passed"]);
 }
 
 #[test]
 fn what_goes_wrong_outside_of_all_tests_is_not_lost() {
     assert_eq!(
-        whole(GOOD, How::Exit(2)),
+        whole(GOOD, ExitKind::Exit(2)),
         ["Error no test failed by the report, but the command left with exit code 2"]
     );
     assert_eq!(
-        whole(MIXED, How::Signal(11))[4],
+        whole(MIXED, ExitKind::Signal(11))[4],
         "Crashed(Signal(11)) after its last test the command was killed by SIGSEGV"
     );
-    let last = judge_whole(&report(GOOD), &end(How::Exit(2)), Path::new("/nowhere")).remove(0);
+    let last = judge_whole(&report(GOOD), &end(ExitKind::Exit(2)), Path::new("/nowhere")).remove(0);
     // So that no later pass excuses it.
     assert_eq!(last.failure.unwrap().phase, Phase::SharedTearDown);
 }
@@ -96,11 +99,12 @@ fn trouble_outside_of_the_tests_of_a_suite_can_pass_too() {
     let tests = report(bad);
     let known = known(tests.clone(), Path::new("/nowhere"));
     assert_eq!(known[1].id(), "s (outside of its tests)");
-    let judge = |xml: &str, how| words(&judge_alone(&known[1], &report(xml), &end(how), Path::new("/nowhere")));
-    assert_eq!(judge(bad, How::Exit(1)), "Failed late");
-    assert_eq!(judge("<testsuite name='s'><testcase name='a'/></testsuite>", How::Exit(0)), "Passed");
+    let judge = |xml: &str, exit| words(&judge_alone(&known[1], &report(xml), &end(exit), Path::new("/nowhere")));
+    assert_eq!(judge(bad, ExitKind::Exit(1)), "Failed late");
+    assert_eq!(judge("<testsuite name='s'><testcase name='a'/></testsuite>", ExitKind::Exit(0)), "Passed");
     assert!(
-        judge("<testsuite name='t'><testcase name='a'/></testsuite>", How::Exit(0)).starts_with("Error it was not run")
+        judge("<testsuite name='t'><testcase name='a'/></testsuite>", ExitKind::Exit(0))
+            .starts_with("Error it was not run")
     );
 }
 
@@ -157,10 +161,10 @@ fn a_report_from_before_is_not_taken_for_a_result() {
     let place = tempfile::tempdir().unwrap();
     let path = place.path().join("report.xml");
     std::fs::write(&path, GOOD).unwrap();
-    let before = Before::now(&path);
+    let before = FileStamps::now(&path);
     let Err(why) = read_written(&before) else { panic!("it is old") };
     assert_eq!(
-        no_report(&why, &before, "report.xml", &end(How::Exit(1))),
+        no_report(&why, &before, "report.xml", &end(ExitKind::Exit(1))),
         "no report was written to `report.xml`; what is there is older than this run. The command left with exit code 1 \
          and printed:\nprinted"
     );

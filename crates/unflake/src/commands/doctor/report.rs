@@ -9,12 +9,14 @@ use unflake_model::{Observation, Problem};
 use unflake_report::plain;
 use unflake_store::{Store, StoreError, StoreLocation};
 
-use crate::args::When;
-use crate::commands::run::command;
+use crate::args::ColorChoice;
 use crate::config::settings::Settings;
-use crate::error::Trouble;
+use crate::context::need_command;
+use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::{console, need_command};
+use crate::interrupt;
+use crate::launch::launch;
+use crate::output::console;
 
 /// How well one thing is.
 enum Health {
@@ -25,8 +27,8 @@ enum Health {
     Bad,
 }
 
-pub(crate) fn examine(settings: &Settings, here: &Path, colour: When) -> Result<Exit, Trouble> {
-    let unicode = console::look(colour, &io::stdout()).unicode;
+pub(crate) fn examine(settings: &Settings, here: &Path, colour: ColorChoice) -> Result<Exit, CommandError> {
+    let unicode = console::style(colour, &io::stdout()).unicode;
     let mut out = io::stdout();
     let mut say = |health: Health, what: &str, found: &str| {
         let sign = match (&health, unicode) {
@@ -101,11 +103,11 @@ fn say_history(place: &StoreLocation, say: &mut impl FnMut(Health, &str, &str)) 
     }
 }
 
-fn say_runner(settings: &Settings, say: &mut impl FnMut(Health, &str, &str)) -> Result<Exit, Trouble> {
-    let launch = command::launch(settings);
+fn say_runner(settings: &Settings, say: &mut impl FnMut(Health, &str, &str)) -> Result<Exit, CommandError> {
+    let launch = launch(settings);
     let driven = launch.driver.is_some();
     let mut exec = Engine::new(launch)?;
-    command::stop_on_signals(&exec)?;
+    interrupt::stop_on_signals(&exec)?;
     let mut problems: Vec<Problem> = Vec::new();
     let mut tests = 0;
     let listed = exec.list(&mut |batch| {
@@ -114,8 +116,9 @@ fn say_runner(settings: &Settings, say: &mut impl FnMut(Health, &str, &str)) -> 
                 Observation::EnvironmentUp(up) => {
                     let how = if driven { "driven" } else { "agent inside" };
                     say(Health::Good, "runner", &format!("{} on {}, {how}", up.runner, up.language));
-                    if let Some((health, words)) = tracing_of(&up.language) {
-                        say(health, "traces", words);
+                    if let Some(support) = unflake_runners::trace_support(&up.language) {
+                        let health = if support.good { Health::Good } else { Health::Lacking };
+                        say(health, "traces", support.description);
                     }
                 }
                 Observation::Listed { tests: all, .. } => tests = all.len(),
@@ -145,26 +148,4 @@ fn say_runner(settings: &Settings, say: &mut impl FnMut(Health, &str, &str)) -> 
         Some(why) => say(Health::Lacking, "fresh", &format!("by a new process each, because {why}")),
     }
     Ok(if tests == 0 { Exit::NoTests } else { Exit::Success })
-}
-
-/// How the agent would see the lines that a test runs through, as it decides by its interpreter.
-fn tracing_of(language: &str) -> Option<(Health, &'static str)> {
-    let (name, version) = language.split_once(' ')?;
-    let mut numbers = version.split('.').map_while(|number| number.parse::<u32>().ok());
-    let version = (numbers.next()?, numbers.next()?);
-    let native = cfg!(all(target_os = "linux", target_pointer_width = "64", target_endian = "little"));
-    Some(match name {
-        "CPython" if native && version >= (3, 12) => {
-            (Health::Good, "lines by sys.monitoring and native code, beside any other tool; values in Python")
-        }
-        "CPython" if native && version >= (3, 9) => (
-            Health::Good,
-            "lines by PyEval_SetTrace and native code, not beside coverage or a debugger; values in Python",
-        ),
-        "CPython" if version >= (3, 12) => (Health::Lacking, "by sys.monitoring in Python: slow"),
-        "CPython" | "PyPy" => {
-            (Health::Lacking, "by sys.settrace in Python: slow, and not beside coverage or a debugger")
-        }
-        _ => return None,
-    })
 }

@@ -1,4 +1,4 @@
-//! What the assertions of an attempt saw, as its agent wrote it down.
+//! Reads the log in which an agent writes every evaluation of an assertion.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -8,11 +8,11 @@ use std::path::Path;
 use unflake_model::{AssertionKey, AssertionOutcome, AssertionRecord, Observation};
 use unflake_observe::layers::{Said, Value, read};
 
-use crate::sources::hash;
+use crate::hash::hex;
 
-/// Longer texts are cut, and told apart by a hash.
+/// Longer texts are truncated, and end with a hash of the whole.
 const LONGEST: usize = 300;
-/// So many failing evaluations of one assertion are told apart.
+/// The number of failing evaluations of an assertion that are kept.
 const MOST_FAILING: usize = 20;
 
 /// The evaluations of one assertion.
@@ -22,12 +22,12 @@ struct Evaluated {
     failing: Vec<String>,
 }
 
-/// Each assertion once, with all its evaluations. Of a file that is cut off or damaged: what could be read of it.
-pub(crate) fn seen(path: &Path) -> Vec<AssertionRecord> {
+/// Each assertion once, with all its evaluations. A truncated or damaged file is read as far as possible.
+pub(crate) fn read_log(path: &Path) -> Vec<AssertionRecord> {
     let Ok(file) = File::open(path) else { return Vec::new() };
     let mut all: BTreeMap<(AssertionKey, u32), Evaluated> = BTreeMap::new();
-    let _ = read(BufReader::new(file), |said| {
-        let Said::Assert { site, how, saw } = said else { return };
+    let _ = read(BufReader::new(file), |record| {
+        let Said::Assert { site, how, saw } = record else { return };
         let how = match how.as_str() {
             "held" => AssertionOutcome::Held,
             "failed" => AssertionOutcome::Failed,
@@ -58,16 +58,16 @@ pub(crate) fn seen(path: &Path) -> Vec<AssertionRecord> {
     all.into_iter().map(saw).collect()
 }
 
-/// What has been read is of no more use, and there may be many.
+/// Removes a log that has been read: there may be many.
 pub(crate) fn done_with(observation: &Observation) {
     if let Observation::Looked { file, .. } = observation {
         let _ = fs::remove_file(file);
     }
 }
 
-/// A value in one line: what separates values is no part of one.
+/// A value on one line: line breaks separate values.
 fn one_line(value: &Value) -> String {
-    // Agents tell values of assertions as texts that their language would print.
+    // Agents write values as their language prints them.
     let text = if let Value::Text(text) = value { text.to_string() } else { value.to_string() };
     text.replace('\n', "\\n")
 }
@@ -75,7 +75,7 @@ fn one_line(value: &Value) -> String {
 fn bounded(text: &str) -> String {
     match text.char_indices().nth(LONGEST) {
         None => text.to_owned(),
-        Some((at, _)) => format!("{}… (#{:016x})", &text[..at], hash(text.as_bytes())),
+        Some((at, _)) => format!("{}… (#{})", &text[..at], hex(text.as_bytes())),
     }
 }
 
@@ -83,17 +83,17 @@ fn bounded(text: &str) -> String {
 mod tests {
     use super::*;
 
-    fn told(lines: &str) -> Vec<AssertionRecord> {
+    fn parse(lines: &str) -> Vec<AssertionRecord> {
         let place = tempfile::tempdir().unwrap();
         let path = place.path().join("layers-1-0");
         let head = "[\"format\", 1]\n[\"file\", 0, \"t.py\"]\n[\"site\", 0, 0, \"test_a\", \"x == 1\", 0, 7]\n";
         fs::write(&path, format!("{head}{lines}")).unwrap();
-        seen(&path)
+        read_log(&path)
     }
 
     #[test]
-    fn evaluations_of_one_assertion_are_one_output() {
-        let saw = told(
+    fn evaluations_of_one_assertion_are_one_record() {
+        let saw = parse(
             "[\"assert\", 0, \"held\", [[\"x\", \"1\"]]]\n[\"assert\", 0, \"filtered\", [[\"x\", \"2\"]]]\n\
              [\"assert\", 0, \"held\", [[\"x\", \"1\"]]]\n",
         );
@@ -106,8 +106,8 @@ mod tests {
     }
 
     #[test]
-    fn long_values_that_differ_in_their_end_differ() {
-        let long = |end: &str| told(&format!("[\"assert\", 0, \"held\", [[\"x\", \"{}{end}\"]]]\n", "y".repeat(1000)));
+    fn long_values_that_differ_only_at_the_end_stay_different() {
+        let long = |end: &str| parse(&format!("[\"assert\", 0, \"held\", [[\"x\", \"{}{end}\"]]]\n", "y".repeat(1000)));
         let (one, other) = (long("1"), long("2"));
         assert!(one[0].values.len() < 400);
         assert_ne!(one[0].values, other[0].values);
@@ -115,9 +115,9 @@ mod tests {
     }
 
     #[test]
-    fn what_was_cut_off_is_read_as_far_as_it_goes() {
-        let saw = told("[\"assert\", 0, \"held\", [[\"x\", \"1\"]]]\n[\"assert\", 0, \"fai");
+    fn a_truncated_log_is_read_as_far_as_possible() {
+        let saw = parse("[\"assert\", 0, \"held\", [[\"x\", \"1\"]]]\n[\"assert\", 0, \"fai");
         assert_eq!((saw.len(), saw[0].how), (1, AssertionOutcome::Held));
-        assert_eq!(seen(Path::new("nowhere")), []);
+        assert_eq!(read_log(Path::new("nowhere")), []);
     }
 }

@@ -1,14 +1,13 @@
-//! `unflake filter`: which assertions vary without a change, and the file that lets them fail.
+//! `unflake filter learn` and `unflake filter show`, and the filter around the technique of
+//! `unflake run --filter`.
 
 use std::collections::HashSet;
-use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Instant;
 
 use jiff::civil::Date;
 use jiff::{ToSpan, Zoned};
-use unflake_engine::{Engine, Launch};
+use unflake_engine::Launch;
 use unflake_model::{Assertion, Detail, FilterKind, Filtered, Finding, Isolation, Layer};
 use unflake_report::{self as report, VaryingAssertion};
 use unflake_store::{Store, StoreLocation};
@@ -17,114 +16,98 @@ use unflake_techniques::{
     of_tests,
 };
 
-use crate::args::When;
-use crate::args::filter::{FilterLearnArgs, FilterShowArgs, FilteringArgs};
+use crate::args::filter::{FilterLearnArgs, FilterShowArgs};
+use crate::args::groups::StoreArg;
+use crate::args::run::FilteringArgs;
 use crate::commands::filter::assertion_log;
-use crate::commands::filter::file::{FilterFile, NAME, OUR_REASON, Word, Written};
-use crate::commands::run::command::{launch, stop_on_signals};
+use crate::commands::filter::file::{FileEntry, FilterFile, NAME, OUR_REASON, RuleName};
 use crate::config::project;
-use crate::config::settings::{Settings, Source};
-use crate::console;
-use crate::error::Trouble;
-use crate::exit::Exit;
-use crate::history_recorder::{Memory, OURS};
-use crate::report_files::{Found, Outputs};
-use crate::run_loop::{Campaign, Gathered};
+use crate::config::settings::SettingSource;
+use crate::context::Context;
+use crate::error::CommandError;
+use crate::exit::{Conclusion, Exit};
+use crate::history::recorder::OUR_FILES;
+use crate::launch::launch;
+use crate::output::console::print;
+use crate::run_loop::Gathered;
+use crate::technique_run::{ReportFacts, TechniqueRun, inconclusive};
 
-/// So many of the values with which an assertion failed are written down.
+/// The number of failing values of an assertion that an entry keeps.
 const MOST_FAILING: usize = 20;
 
-/// Where the filter of a project is, unless somebody says so.
-pub(crate) fn place(said: Option<&Path>, here: &Path) -> PathBuf {
-    said.map_or_else(|| project::find(here).join(NAME), Path::to_owned)
+/// The path of the filter: the one that was typed, else the default in the project.
+pub(crate) fn path_of(typed: Option<&Path>, here: &Path) -> PathBuf {
+    typed.map_or_else(|| project::find(here).join(NAME), Path::to_owned)
 }
 
 pub(crate) fn today() -> Date {
     Zoned::now().date()
 }
 
-/// What is to be different in a launch so that assertions are told, and may be let fail.
+/// A launch in which the agent reports every assertion and can let some fail.
 pub(crate) fn watching(launch: Launch) -> Launch {
     Launch { layers: vec![Layer::Assertion], filter: true, ..launch }
 }
 
-pub(crate) fn learn(args: &FilterLearnArgs, settings: &Settings, here: &Path, colour: When) -> Result<Exit, Trouble> {
-    let command = &settings.command.value;
+pub(crate) fn learn(args: FilterLearnArgs, context: &Context) -> Result<Exit, CommandError> {
+    let settings = &context.test_settings(args.settings, args.command)?;
+    let here = &context.here;
     let launch = watching(launch(settings));
-    let tells = unflake_runners::tells_assertions(command) || settings.classpath_file.value.is_some();
-    if launch.driver.is_some() && !tells {
-        return Err(Trouble::usage("what assertions see is told by pytest and by tests in Java only, for now")
+    if !settings.runner().can(|runner| runner.assertions) {
+        let able = unflake_runners::names_with(|runner| runner.assertions, "and");
+        return Err(CommandError::usage(format!("what assertions see is told by {able} only, for now"))
             .hint("flaky tests of other runners are told by `unflake run`"));
     }
-    let path = place(args.file.as_deref(), here);
+    let path = path_of(args.file.as_deref(), here);
     let mut file = FilterFile::read(&path)?.unwrap_or_default();
     file.rule = args.rule.unwrap_or(file.rule);
-    let outputs = Outputs::open(&args.output)?;
-    let mut memory = Memory::begin(&settings.store, command, here)?;
-    // Copies of one process have the same hash seed, and whatever else is drawn once.
-    let fresh_by = if settings.fresh_by.from == Source::Default { Isolation::Process } else { settings.fresh_by.value };
-    let at_once = if settings.jobs.from == Source::Default { 1 } else { settings.jobs.value };
-    let learning = FilterLearnConfig { tests: args.tests.clone(), runs: args.runs, fresh_by, at_once };
-    let mut learn = FilterLearn::new(learning, Box::new(assertion_log::seen));
-    let exec = Engine::new(launch)?;
-    stop_on_signals(&exec)?;
-    let campaign = Campaign {
-        inquiry: &mut learn,
-        memory: &mut memory,
-        progress: console::progress(colour, args.output.quiet),
-        here,
-        compare: None,
-        base: None,
+    // Forks of one process share the hash seed and everything else that is drawn once.
+    let fresh_by =
+        if settings.fresh_by.from == SettingSource::Default { Isolation::Process } else { settings.fresh_by.value };
+    let at_once = if settings.jobs.from == SettingSource::Default { 1 } else { settings.jobs.value };
+    let learning = FilterLearnConfig { tests: args.tests, runs: args.runs, fresh_by, at_once };
+    let mut learn = FilterLearn::new(learning, Box::new(assertion_log::read_log));
+    let run = TechniqueRun {
         take: Box::new(assertion_log::done_with),
-        began: Instant::now(),
-        gathered: Gathered::default(),
+        ..TechniqueRun::with_files(context, settings, launch, &args.output)?
     };
-    let mut gathered = campaign.run(exec, command, |_, _| false);
+    let mut done = run.run(&mut learn)?;
     if let Some(name) = learn.unknown.first() {
-        return Err(Trouble::usage(format!("no test has `{name}` in its name")).hint("a part of its name is enough"));
+        return Err(CommandError::unknown_test(name));
     }
     let samples = learn.samples();
     let now: HashSet<Assertion> = samples.iter().map(|sample| sample.assertion.clone()).collect();
-    let known = memory.keep_samples(&samples);
+    let known = done.history.keep_samples(&samples);
     let all = accumulate(known);
     let seen: Vec<Flakiness> = all.into_iter().filter(|one| now.contains(&one.assertion)).collect();
     let entries = entries(&learn, &seen, file.rule);
     let in_filter: HashSet<Assertion> = entries.iter().map(|entry| entry.learned.assertion.clone()).collect();
-    let counts = Counts { seen: now.len(), learned: in_filter.len(), looked: learn.looked, attempts: learn.attempts };
-    let (exit, meaning) = judge(&gathered, &counts);
-    memory.finish(exit.code());
-    gathered.notes.append(&mut memory.notes);
+    let counts =
+        LearnCounts { seen: now.len(), learned: in_filter.len(), looked: learn.looked, attempts: learn.attempts };
+    let conclusion = conclude(&done.record, &counts);
+    done.finish(&conclusion);
     let expires = args.expires.filter(|days| *days > 0).map_or(90, i64::from);
     let expires = today().checked_add(expires.days()).ok().filter(|_| args.expires != Some(0));
-    // Entries follow the code, one version at a time.
-    let follow = |old: Written| match learn.again(&old.learned()) {
+    // Entries follow an assertion that has moved, one version at a time.
+    let follow = |old: FileEntry| match learn.again(&old.learned()) {
         Some(now) => old.moved(now),
         None => old,
     };
     file.entries = file.entries.into_iter().map(follow).collect();
-    if exit != Exit::Runner && !args.dry_run && !(entries.is_empty() && file.entries.is_empty()) {
+    if conclusion.exit != Exit::Runner && !args.dry_run && !(entries.is_empty() && file.entries.is_empty()) {
         let by = who(here);
         let written = |entry: FilterEntry| {
             let reason = format!("{OUR_REASON} without a change: {} of {} runs failed", entry.failed, entry.runs);
-            Written::new(entry, &by, today(), expires, reason)
+            FileEntry::new(entry, &by, today(), expires, reason)
         };
         file.renew(entries.into_iter().map(written).collect());
         file.write(&path)?;
     }
-    gathered.findings = findings(&seen, &in_filter);
-    let found = Found {
-        name: "filter learn",
-        command,
-        gathered: &gathered,
-        flaky_gates: false,
-        can_locate: true,
-        seed: None,
-        exit,
-        meaning: &meaning,
-    };
+    done.record.findings = findings(&seen, &in_filter);
     let varying = varying(&seen, &in_filter);
     let shown = path.strip_prefix(here).unwrap_or(&path).display().to_string();
-    outputs.write(&found, colour, |run, look, out| {
+    let facts = ReportFacts { name: "filter learn", can_locate: true, ..ReportFacts::default() };
+    done.report(&facts, &conclusion, |run, style, out| {
         let learned = report::LearnedFilter {
             runs: args.runs,
             assertions: now.len(),
@@ -132,18 +115,17 @@ pub(crate) fn learn(args: &FilterLearnArgs, settings: &Settings, here: &Path, co
             file: (!args.dry_run).then_some(shown.as_str()),
             expires: expires.map(|date| date.to_string()),
         };
-        report::filter_learned(run, &learned, look, args.output.quiet, out)
-    })?;
-    Ok(exit)
+        report::filter_learned(run, &learned, style, args.output.quiet, out)
+    })
 }
 
-/// The ones that may fail from now on.
-fn entries(learn: &FilterLearn<'_>, seen: &[Flakiness], rule: Word) -> Vec<FilterEntry> {
+/// The entries of assertions that may fail from now on.
+fn entries(learn: &FilterLearn<'_>, seen: &[Flakiness], rule: RuleName) -> Vec<FilterEntry> {
     let chosen: Vec<(&Flakiness, &SeenOnVersion)> = seen
         .iter()
         .filter_map(|one| match rule {
-            Word::Strict => Some((one, one.worst_inconsistent()?)),
-            Word::Published => Some((one, one.worst())).filter(|(_, worst)| worst.score() > 0.0),
+            RuleName::Strict => Some((one, one.worst_inconsistent()?)),
+            RuleName::Published => Some((one, one.worst())).filter(|(_, worst)| worst.score() > 0.0),
         })
         .collect();
     let learned = learn.learned(chosen.iter().map(|(one, _)| one.assertion.clone()));
@@ -162,7 +144,7 @@ fn failures(seen: &SeenOnVersion) -> u32 {
     seen.groups.iter().filter(|group| group.how.is_failure()).map(|group| group.times).sum()
 }
 
-/// What varied, as people read it.
+/// The assertions that varied, those with the highest score first, for people.
 fn varying(seen: &[Flakiness], in_filter: &HashSet<Assertion>) -> Vec<VaryingAssertion> {
     let mut varying: Vec<VaryingAssertion> = seen
         .iter()
@@ -187,7 +169,7 @@ fn varying(seen: &[Flakiness], in_filter: &HashSet<Assertion>) -> Vec<VaryingAss
     varying
 }
 
-/// The same for machines.
+/// The same as findings, for report files.
 fn findings(seen: &[Flakiness], in_filter: &HashSet<Assertion>) -> Vec<Finding> {
     let finding = |one: VaryingAssertion| {
         let kind = if one.in_filter { FilterKind::Flaky } else { FilterKind::NotInForce };
@@ -206,25 +188,19 @@ fn findings(seen: &[Flakiness], in_filter: &HashSet<Assertion>) -> Vec<Finding> 
     varying(seen, in_filter).into_iter().map(finding).collect()
 }
 
-struct Counts {
+struct LearnCounts {
     seen: usize,
     learned: usize,
     looked: u32,
     attempts: u32,
 }
 
-fn judge(gathered: &Gathered, counts: &Counts) -> (Exit, String) {
-    if gathered.totals.interrupted {
-        return (Exit::Interrupted, "you stopped it; what was seen until then is kept".to_owned());
-    }
-    if !gathered.problems.is_empty() || !gathered.listed {
-        return (Exit::Runner, "the tests could not be run".to_owned());
-    }
-    if gathered.tests.is_empty() {
-        return (Exit::NoTests, "no tests were found".to_owned());
+fn conclude(record: &Gathered, counts: &LearnCounts) -> Conclusion {
+    if let Some(conclusion) = inconclusive(record, "you stopped it; what was seen until then is kept") {
+        return conclusion;
     }
     if counts.looked == 0 && counts.attempts > 0 {
-        return (Exit::Runner, "the runner did not tell what assertions saw".to_owned());
+        return Exit::Runner.because("the runner did not tell what assertions saw");
     }
     let what = match (counts.seen, counts.learned) {
         (0, _) => "no assertion was evaluated".to_owned(),
@@ -232,28 +208,29 @@ fn judge(gathered: &Gathered, counts: &Counts) -> (Exit, String) {
         (_, 1) => "one assertion both held and failed".to_owned(),
         (_, some) => format!("{some} assertions both held and failed"),
     };
-    (Exit::Success, what)
+    Exit::Success.because(what)
 }
 
+/// The name that entries carry: from git, else of the login.
 fn who(here: &Path) -> String {
     let git = Command::new("git").args(["config", "user.name"]).current_dir(here).output();
     let name = git
         .ok()
-        .filter(|said| said.status.success())
-        .map(|said| String::from_utf8_lossy(&said.stdout).trim().to_owned());
+        .filter(|output| output.status.success())
+        .map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned());
     name.filter(|name| !name.is_empty()).or_else(|| std::env::var("USER").ok()).unwrap_or_default()
 }
 
-/// A filter around an inquiry, for `unflake run`.
+/// Wraps a technique so that the filter decides on failing assertions, for `unflake run --filter`.
 pub(crate) fn around<'a>(
     inner: Box<dyn Technique + 'a>,
     path: &Path,
     args: &FilteringArgs,
     store: &StoreLocation,
-) -> Result<Filter<'a>, Trouble> {
+) -> Result<Filter<'a>, CommandError> {
     let Some(file) = FilterFile::read(path)? else {
         let what = format!("there is no filter: {} does not exist", path.display());
-        return Err(Trouble::usage(what).hint("`unflake filter learn` makes one"));
+        return Err(CommandError::usage(what).hint("`unflake filter learn` makes one"));
     };
     let (threshold, today) = (args.threshold.unwrap_or(file.threshold), today());
     let entries = file.entries.iter().map(|entry| entry.entry(threshold, today)).collect();
@@ -262,20 +239,20 @@ pub(crate) fn around<'a>(
         entries,
         &known(store)?,
         args.rule.unwrap_or(file.rule).rule(),
-        Box::new(assertion_log::seen),
+        Box::new(assertion_log::read_log),
     ))
 }
 
-/// Everything the history knows of assertions.
-pub(crate) fn known(store: &StoreLocation) -> Result<Vec<Flakiness>, Trouble> {
-    Ok(accumulate(Store::find(store)?.map_or(Ok(Vec::new()), |store| store.samples(&OURS))?))
+/// Everything that the history knows of assertions.
+pub(crate) fn known(store: &StoreLocation) -> Result<Vec<Flakiness>, CommandError> {
+    Ok(accumulate(Store::find(store)?.map_or(Ok(Vec::new()), |store| store.samples(&OUR_FILES))?))
 }
 
-pub(crate) fn show(args: &FilterShowArgs, settings: &Settings, here: &Path, colour: When) -> Result<Exit, Trouble> {
+pub(crate) fn show(args: &FilterShowArgs, context: &Context) -> Result<Exit, CommandError> {
     let wanted = |one: &Flakiness| args.test.as_deref().is_none_or(|part| one.assertion.test.as_str().contains(part));
-    let known: Vec<Flakiness> = known(&settings.store.value)?.into_iter().filter(wanted).collect();
-    let file = FilterFile::read(&place(args.file.as_deref(), here))?.unwrap_or_default();
-    let in_filter: HashSet<Assertion> = file.entries.iter().map(Written::assertion).collect();
+    let known: Vec<Flakiness> = known(&context.store(StoreArg::default())?)?.into_iter().filter(wanted).collect();
+    let file = FilterFile::read(&path_of(args.file.as_deref(), &context.here))?.unwrap_or_default();
+    let in_filter: HashSet<Assertion> = file.entries.iter().map(FileEntry::assertion).collect();
     let mut varying = varying(&known, &in_filter);
     varying.truncate(args.limit);
     let mut objects = of_objects(&known);
@@ -288,7 +265,6 @@ pub(crate) fn show(args: &FilterShowArgs, settings: &Settings, here: &Path, colo
         objects: &objects[..objects.len().min(args.limit)],
         tests: &tests[..tests.len().min(args.limit)],
     };
-    let mut out = io::stdout().lock();
-    let _ = report::filter_ranks(&shown, &console::look(colour, &io::stdout()), &mut out).and_then(|()| out.flush());
+    print("print the ranks", |out| report::filter_ranks(&shown, &context.style(), out))?;
     Ok(Exit::Success)
 }

@@ -1,4 +1,4 @@
-//! The filter as a file of the project: plain text, sorted, an entry for each assertion, to be reviewed and merged like code.
+//! `unflake-filter.toml`: one entry per assertion, sorted, to be reviewed and merged like code.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -11,9 +11,9 @@ use serde::Deserialize;
 use unflake_model::{Assertion, AssertionKey, TestId};
 use unflake_techniques::{FilterEntry, FilterRule, LearnedAssertion};
 
-use crate::error::Trouble;
+use crate::error::CommandError;
 
-/// The file beside the settings of a project.
+/// The name of the file, at the top of the project.
 pub(crate) const NAME: &str = "unflake-filter.toml";
 
 const HEAD: &str = "\
@@ -21,29 +21,29 @@ const HEAD: &str = "\
 # `unflake filter learn` adds to this file and renews it; change or remove what you like, and keep it with your code.
 ";
 
-/// Everything in the file.
+/// The contents of the file.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct FilterFile {
-    /// An assertion is let fail only if its score is beyond this.
+    /// Entries with a lower or equal score are not applied.
     #[serde(default)]
     pub(crate) threshold: f64,
     #[serde(default)]
-    pub(crate) rule: Word,
+    pub(crate) rule: RuleName,
     #[serde(default, rename = "assertion")]
-    pub(crate) entries: Vec<Written>,
+    pub(crate) entries: Vec<FileEntry>,
 }
 
-/// How strict it is.
+/// The rule by which entries apply, as it is written in the file and typed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum Word {
+pub(crate) enum RuleName {
     #[default]
     Strict,
     Published,
 }
 
-impl Word {
+impl RuleName {
     pub(crate) fn rule(self) -> FilterRule {
         match self {
             Self::Strict => FilterRule::Strict,
@@ -59,10 +59,9 @@ impl Word {
     }
 }
 
-/// An entry.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Written {
+pub(crate) struct FileEntry {
     pub(crate) test: String,
     file: String,
     function: String,
@@ -87,7 +86,7 @@ pub(crate) struct Written {
     pub(crate) learned: String,
     #[serde(default)]
     pub(crate) reason: String,
-    /// None: never.
+    /// None where the entry never expires.
     #[serde(default)]
     pub(crate) expires: Option<String>,
 }
@@ -96,7 +95,7 @@ fn one() -> u32 {
     1
 }
 
-impl Written {
+impl FileEntry {
     pub(crate) fn new(entry: FilterEntry, by: &str, today: Date, expires: Option<Date>, reason: String) -> Self {
         let AssertionKey { file, function, expression, ordinal } = entry.learned.assertion.spot.clone();
         let unmoved = Self {
@@ -131,7 +130,7 @@ impl Written {
         Assertion { test: TestId::new(&self.test), spot }
     }
 
-    /// The same entry for the assertion as it is now.
+    /// The entry for an assertion that has moved or changed.
     pub(crate) fn moved(self, learned: LearnedAssertion) -> Self {
         let LearnedAssertion { assertion, body, same, source, alike } = learned;
         let AssertionKey { file, function, expression, ordinal } = assertion.spot;
@@ -154,7 +153,7 @@ impl Written {
         LearnedAssertion { assertion: self.assertion(), body, same: self.same, source, alike: self.alike }
     }
 
-    /// As the inquiry takes it.
+    /// The entry as the technique takes it; inert where it has expired or is below the threshold.
     pub(crate) fn entry(&self, threshold: f64, today: Date) -> FilterEntry {
         let expires = self.expires.as_deref().and_then(|date| date.parse::<Date>().ok());
         let inert = match expires {
@@ -202,26 +201,26 @@ impl Written {
 }
 
 impl FilterFile {
-    /// None: there is no such file.
-    pub(crate) fn read(path: &Path) -> Result<Option<Self>, Trouble> {
+    /// None where there is no such file.
+    pub(crate) fn read(path: &Path) -> Result<Option<Self>, CommandError> {
         let text = match fs::read_to_string(path) {
             Ok(text) => text,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(Trouble::usage(format!("{} cannot be read: {error}", path.display()))),
+            Err(error) => return Err(CommandError::usage(format!("{} cannot be read: {error}", path.display()))),
         };
         let file: Self = toml::from_str(&text)
-            .map_err(|error| Trouble::usage(format!("{} is no filter: {error}", path.display())))?;
+            .map_err(|error| CommandError::usage(format!("{} is no filter: {error}", path.display())))?;
         let wrong = |date: &&String| date.parse::<Date>().is_err();
         if let Some(date) = file.entries.iter().filter_map(|entry| entry.expires.as_ref()).find(wrong) {
             let what = format!("{}: `{}` is no date", path.display(), date.escape_debug());
-            return Err(Trouble::usage(what).hint("such as expires = \"2027-03-01\""));
+            return Err(CommandError::usage(what).hint("such as expires = \"2027-03-01\""));
         }
         Ok(Some(file))
     }
 
-    /// Adds entries, in the place of those that they renew. What a person wrote as the reason stays.
-    pub(crate) fn renew(&mut self, new: Vec<Written>) {
-        let mut all: BTreeMap<Assertion, Written> =
+    /// Adds entries, or replaces those of the same assertion. A reason that a person wrote stays.
+    pub(crate) fn renew(&mut self, new: Vec<FileEntry>) {
+        let mut all: BTreeMap<Assertion, FileEntry> =
             self.entries.drain(..).map(|entry| (entry.assertion(), entry)).collect();
         for mut entry in new {
             let old = all.remove(&entry.assertion());
@@ -235,7 +234,7 @@ impl FilterFile {
 
     pub(crate) fn text(&self) -> String {
         let mut out = format!("{HEAD}\nthreshold = {:.2}\nrule = \"{}\"\n", self.threshold, self.rule.word());
-        let mut entries: Vec<&Written> = self.entries.iter().collect();
+        let mut entries: Vec<&FileEntry> = self.entries.iter().collect();
         entries.sort_by_key(|entry| entry.assertion());
         for entry in entries {
             out.push_str("\n[[assertion]]\n");
@@ -244,24 +243,21 @@ impl FilterFile {
         out
     }
 
-    /// Never leaves half a file.
-    pub(crate) fn write(&self, path: &Path) -> Result<(), Trouble> {
+    /// Replaces the file atomically.
+    pub(crate) fn write(&self, path: &Path) -> Result<(), CommandError> {
         let write = || {
             let mut file = tempfile::NamedTempFile::new_in(path.parent().unwrap_or(Path::new(".")))?;
             file.write_all(self.text().as_bytes())?;
             file.persist(path).map_err(|error| error.error)
         };
-        match write() {
-            Ok(_) => Ok(()),
-            Err(error) => Err(Trouble::usage(format!("{} cannot be written: {error}", path.display()))),
-        }
+        write().map(|_| ()).map_err(CommandError::cannot_write(path))
     }
 }
 
-/// How the reasons begin that unflake writes.
+/// The beginning of reasons that unflake writes.
 pub(crate) const OUR_REASON: &str = "held and failed";
 
-/// A string of TOML, in one line. JSON's are the same but for one letter.
+/// A basic string of TOML on one line. JSON's differ in one character only.
 fn quoted(text: &str) -> String {
     serde_json::to_string(text).expect("a text is JSON").replace('\u{7f}', "\\u007F")
 }

@@ -1,37 +1,40 @@
-//! `unflake filter mark` and `unflake filter tune`: what failures were, and which threshold follows from that.
+//! `unflake filter mark` and `unflake filter tune`: labels of failures, and the threshold that
+//! follows from them.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, BufWriter, Write};
+use std::fs::{self, OpenOptions};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
 use unflake_report::{self as report, TuneReport};
 use unflake_techniques::{FailureLabel, Flakiness, ScoredFailure, ThresholdAdvice, ThresholdPoint, advise};
 
-use crate::args::When;
-use crate::args::filter::{FilterMarkArgs, FilterTuneArgs, Marked};
-use crate::commands::filter::command::{known, place};
-use crate::commands::filter::file::{FilterFile, Word};
+use crate::args::filter::{FilterMarkArgs, FilterTuneArgs, LabelName};
+use crate::args::groups::StoreArg;
+use crate::commands::filter::command::{known, path_of};
+use crate::commands::filter::file::{FilterFile, RuleName};
 use crate::config::project;
-use crate::config::settings::Settings;
-use crate::console;
-use crate::error::Trouble;
+use crate::context::Context;
+use crate::error::CommandError;
 use crate::exit::Exit;
+use crate::output::console::print;
+use crate::output::{write_file, write_to};
 
-/// The file beside the filter: what a failure was, its test and its assertion, between tabs.
+/// The labels file, beside the filter: on each line a label, a test and optionally an assertion,
+/// separated by tabs.
 pub(crate) const LABELS: &str = "unflake-labels.tsv";
 
-fn labels(said: Option<&Path>, here: &Path) -> PathBuf {
-    said.map_or_else(|| project::find(here).join(LABELS), Path::to_owned)
+fn labels(typed: Option<&Path>, here: &Path) -> PathBuf {
+    typed.map_or_else(|| project::find(here).join(LABELS), Path::to_owned)
 }
 
-pub(crate) fn mark(args: &FilterMarkArgs, here: &Path) -> Result<Exit, Trouble> {
+pub(crate) fn mark(args: &FilterMarkArgs, here: &Path) -> Result<Exit, CommandError> {
     let path = labels(args.labels.as_deref(), here);
     if let Some(text) = [&args.test, args.expression.as_ref().unwrap_or(&args.test)]
         .into_iter()
         .find(|text| text.contains(['\t', '\n']))
     {
-        return Err(Trouble::usage(format!(
+        return Err(CommandError::usage(format!(
             "`{}` cannot be marked: it has a tab or a line in it",
             text.escape_debug()
         )));
@@ -40,11 +43,11 @@ pub(crate) fn mark(args: &FilterMarkArgs, here: &Path) -> Result<Exit, Trouble> 
     words.extend(args.expression.as_deref());
     let write =
         || OpenOptions::new().create(true).append(true).open(&path)?.write_all((words.join("\t") + "\n").as_bytes());
-    write().map_err(|error| Trouble::usage(format!("{} cannot be written: {error}", path.display())))?;
+    write().map_err(CommandError::cannot_write(&path))?;
     Ok(Exit::Success)
 }
 
-impl Marked {
+impl LabelName {
     pub(crate) fn from_word(word: &str) -> Option<Self> {
         [Self::True, Self::Update, Self::Flaky].into_iter().find(|one| one.word() == word)
     }
@@ -58,14 +61,14 @@ impl Marked {
     }
 }
 
-/// A line of the file.
-struct Line<'a> {
+/// A line of the labels file.
+struct LabelLine<'a> {
     label: FailureLabel,
     test: &'a str,
     expression: Option<&'a str>,
 }
 
-fn parse<'a>(text: &'a str, path: &Path) -> Result<Vec<Line<'a>>, Trouble> {
+fn parse<'a>(text: &'a str, path: &Path) -> Result<Vec<LabelLine<'a>>, CommandError> {
     let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty() && !line.starts_with('#'));
     lines
         .map(|(at, line)| {
@@ -77,8 +80,8 @@ fn parse<'a>(text: &'a str, path: &Path) -> Result<Vec<Line<'a>>, Trouble> {
                 _ => None,
             };
             match (label, words.next()) {
-                (Some(label), Some(test)) => Ok(Line { label, test, expression: words.next() }),
-                _ => Err(Trouble::usage(format!("{}, line {}: it has no label and test", path.display(), at + 1))
+                (Some(label), Some(test)) => Ok(LabelLine { label, test, expression: words.next() }),
+                _ => Err(CommandError::usage(format!("{}, line {}: it has no label and test", path.display(), at + 1))
                     .hint(
                         "true, update or flaky, then the test, and its assertion if it has several, with a tab between",
                     )),
@@ -87,11 +90,12 @@ fn parse<'a>(text: &'a str, path: &Path) -> Result<Vec<Line<'a>>, Trouble> {
         .collect()
 }
 
-/// Everything that was looked at, with what was said of it. A label of a whole test is one of its most flaky assertion.
-fn scored(known: &[Flakiness], lines: &[Line<'_>], rule: Word) -> (Vec<ScoredFailure>, usize) {
+/// Every known assertion with its score and label, and how many labels match none. A label without
+/// an assertion goes to the assertion of the test with the highest score.
+fn scored(known: &[Flakiness], lines: &[LabelLine<'_>], rule: RuleName) -> (Vec<ScoredFailure>, usize) {
     let score = |one: &Flakiness| match rule {
-        Word::Strict => one.worst_inconsistent().map_or(0.0, |seen| seen.score()),
-        Word::Published => one.score(),
+        RuleName::Strict => one.worst_inconsistent().map_or(0.0, |seen| seen.score()),
+        RuleName::Published => one.score(),
     };
     let mut scored: Vec<ScoredFailure> =
         known.iter().map(|one| ScoredFailure { score: score(one), label: None }).collect();
@@ -104,7 +108,7 @@ fn scored(known: &[Flakiness], lines: &[Line<'_>], rule: Word) -> (Vec<ScoredFai
         let of_test = known.iter().enumerate().filter(|(_, one)| is_it(one));
         match of_test.max_by(|one, other| score(one.1).total_cmp(&score(other.1))) {
             Some((at, _)) => scored[at].label = Some(line.label),
-            // It was never seen to vary, so nothing could let it fail.
+            // It never varied, so no filter can contain it.
             None => {
                 unknown += 1;
                 scored.push(ScoredFailure { score: 0.0, label: Some(line.label) });
@@ -114,32 +118,28 @@ fn scored(known: &[Flakiness], lines: &[Line<'_>], rule: Word) -> (Vec<ScoredFai
     (scored, unknown)
 }
 
-pub(crate) fn tune(args: &FilterTuneArgs, settings: &Settings, here: &Path, colour: When) -> Result<Exit, Trouble> {
+pub(crate) fn tune(args: &FilterTuneArgs, context: &Context) -> Result<Exit, CommandError> {
+    let here = &context.here;
     let path = labels(args.labels.as_deref(), here);
     let text = fs::read_to_string(&path).map_err(|error| {
-        Trouble::usage(format!("{} cannot be read: {error}", path.display())).hint(
+        CommandError::usage(format!("{} cannot be read: {error}", path.display())).hint(
             "`unflake filter mark true TEST` says of a failure that it revealed a bug; `update` and `flaky` go as well",
         )
     })?;
-    let filter = place(args.file.as_deref(), here);
+    let filter = path_of(args.file.as_deref(), here);
     let file = FilterFile::read(&filter)?;
     let rule = args.rule.or(file.as_ref().map(|file| file.rule)).unwrap_or_default();
     let lines = parse(&text, &path)?;
-    let (scored, unknown) = scored(&known(&settings.store.value)?, &lines, rule);
+    let (scored, unknown) = scored(&known(&context.store(StoreArg::default())?)?, &lines, rule);
     let Some(advice) = advise(&scored) else {
         let what = format!("{} names no failure that revealed a bug or a change of a feature", path.display());
         return Err(
-            Trouble::usage(what).hint("a threshold is as high as it must be to keep those; without any it is 0")
+            CommandError::usage(what).hint("a threshold is as high as it must be to keep those; without any it is 0")
         );
     };
     let tuned = tuned(&advice, unknown);
     if let Some(path) = &args.html {
-        let write = || {
-            let mut out = BufWriter::new(File::create(path)?);
-            report::tune_page(&tuned, &mut out)?;
-            out.flush()
-        };
-        write().map_err(|error| Trouble::usage(format!("{} cannot be written: {error}", path.display())))?;
+        write_file(path, |out| report::tune_page(&tuned, out)).map_err(CommandError::cannot_write(path))?;
     }
     let threshold = advice.point.threshold;
     if args.write {
@@ -153,15 +153,11 @@ pub(crate) fn tune(args: &FilterTuneArgs, settings: &Settings, here: &Path, colo
         "varied": advice.varied, "may_lose": advice.may_lose,
         "curve": advice.curve.iter().map(|at| json!([at.threshold, at.removed, at.kept])).collect::<Vec<_>>(),
     });
-    match &args.json {
-        Some(path) if path.as_os_str() == "-" => println!("{document}"),
-        Some(path) => fs::write(path, format!("{document}\n"))
-            .map_err(|error| Trouble::usage(format!("{} cannot be written: {error}", path.display())))?,
-        None => {}
+    if let Some(path) = &args.json {
+        write_to(path, |out| writeln!(out, "{document}")).map_err(CommandError::cannot_write(path))?;
     }
     if args.json.as_deref() != Some(Path::new("-")) {
-        let mut out = io::stdout().lock();
-        let _ = report::tuned(&tuned, &console::look(colour, &io::stdout()), &mut out).and_then(|()| out.flush());
+        print("print the threshold", |out| report::tuned(&tuned, &context.style(), out))?;
     }
     Ok(Exit::Success)
 }

@@ -1,7 +1,6 @@
-//! `unflake locate`: where in the code a flaky test starts to fail.
+//! `unflake locate`: takes a prepared report or makes a new one, and shows it.
 
-use std::fs::{self, File};
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -9,78 +8,76 @@ use unflake_model::TestId;
 use unflake_report::{self as report, LocateReport};
 use unflake_store::{Store, StoreLocation};
 
-use crate::args::{LocateArgs, When};
-use crate::commands::locate::divergence_run::{self, Searched, Wanted};
+use crate::args::locate::LocateArgs;
+use crate::commands::locate::divergence_run::{self, LocateRequest, LocateResult};
 use crate::commands::locate::prepared_reports;
 use crate::config::project;
-use crate::config::settings::{self, Settings};
-use crate::console;
-use crate::error::Trouble;
+use crate::config::settings;
+use crate::context::Context;
+use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::report_files::{Found, Outputs};
-use crate::sources::Sources;
+use crate::output::report_files::{ReportFiles, RunSummary};
+use crate::output::write_file;
+use crate::project::source_files::SourceFiles;
+use crate::technique_run::ReportFacts;
 
-/// So many of the latest runs are asked who was flaky, and so many of those are named.
+/// The number of latest runs in which flaky tests are looked up, and how many of the tests are
+/// named.
 const RUNS: usize = 50;
 const NAMED: usize = 10;
-/// How long runs are begun.
+/// The default budget: no run is started after it.
 pub(crate) const TIME: Duration = Duration::from_secs(600);
 
-pub(crate) fn run(args: &LocateArgs, settings: &Settings, here: &Path, colour: When) -> Result<Exit, Trouble> {
-    let test = match &args.test {
-        Some(test) => test.clone(),
+pub(crate) fn run(args: LocateArgs, context: &Context) -> Result<Exit, CommandError> {
+    let settings = &context.test_settings(args.settings, args.command)?;
+    let here = &context.here;
+    let test = match args.test {
+        Some(test) => test,
         None => flaky_lately(&settings.store.value, args.least, "unflake locate")?,
     };
-    let wanted = Wanted {
+    let wanted = LocateRequest {
         test,
-        runs: args.enough.runs,
-        most: args.enough.most(),
+        runs: args.limits.runs,
+        most: args.limits.most(),
         seconds: settings::time(args.time.as_deref(), TIME)?,
         lines_only: args.lines_only,
     };
-    let outputs = Outputs::open(&args.output)?;
+    let files = ReportFiles::open(&args.output)?;
     let known = prepared_reports::find(&wanted, settings, here)?;
-    let mut searched = match &known {
-        Some((known, answers)) if !args.again => prepared_reports::searched(known, answers),
+    let mut result = match &known {
+        Some((known, answers)) if !args.again => prepared_reports::as_result(known, answers),
         known => {
-            // What was ready is replaced.
+            // The new report replaces the prepared one.
             let tree = known.as_ref().map(|(known, _)| known.tree.as_str());
-            divergence_run::search(&wanted, settings, here, console::progress(colour, args.output.quiet), tree)?
+            divergence_run::search(&wanted, settings, context, context.progress(args.output.quiet), tree)?
         }
     };
-    let notes = &mut searched.gathered.notes;
-    let page = match (&args.html, searched.gathered.findings.first()) {
+    let page = match (&args.html, result.record.findings.first()) {
         (_, None) => None,
         (Some(path), Some(_)) => Some(path.clone()),
         (None, Some(finding)) => Some(page_of(&settings.store.value.dir, &finding.test)),
     };
     let root = project::find(here);
-    let sources = Sources::new(&root);
+    let sources = SourceFiles::new(&root);
     let sources = |file: &str| sources.lines(file);
-    if let (Some(path), Some(finding)) = (&page, searched.gathered.findings.first()) {
-        let seconds = searched.gathered.totals.seconds;
-        let located = LocateReport::new(finding, &sources, seconds);
-        if let Err(error) = write_page(path, &located) {
+    if let (Some(path), Some(finding)) = (&page, result.record.findings.first()) {
+        let located = LocateReport::new(finding, &sources, result.record.totals.seconds);
+        if let Err(error) = write_file(path, |out| report::locate_page(&located, out)) {
             match args.html {
-                Some(_) => return Err(Trouble::usage(format!("{} cannot be written: {error}", path.display()))),
-                None => notes.push(format!("the full report was not written: {}: {error}", path.display())),
+                Some(_) => return Err(CommandError::cannot_write(path)(error)),
+                None => {
+                    let note = format!("the full report was not written: {}: {error}", path.display());
+                    result.record.notes.push(note);
+                }
             }
         }
     }
     let page = page.filter(|path| path.is_file()).map(|path| shown(&path, here));
-    let Searched { gathered, exit, meaning, .. } = &searched;
-    let found = Found {
-        name: "locate",
-        command: &settings.command.value,
-        gathered,
-        flaky_gates: true,
-        can_locate: true,
-        seed: None,
-        exit: *exit,
-        meaning,
-    };
-    outputs.write(&found, colour, |run, look, out| match run.findings.first() {
-        Some(finding) if gathered.problems.is_empty() => {
+    let LocateResult { record, conclusion, .. } = &result;
+    let facts = ReportFacts::search("locate");
+    let summary = RunSummary { facts: &facts, command: &settings.command.value, record, conclusion };
+    files.write(&summary, context.color, |run, style, out| match run.findings.first() {
+        Some(finding) if record.problems.is_empty() => {
             let answer = run.answer(finding);
             let located = LocateReport {
                 page: page.as_deref(),
@@ -88,32 +85,33 @@ pub(crate) fn run(args: &LocateArgs, settings: &Settings, here: &Path, colour: W
                 answer,
                 ..LocateReport::new(finding, &sources, run.totals.seconds)
             };
-            report::locate(&located, look, args.output.quiet, out)?;
-            notes_of(run, out)
+            report::locate(&located, style, args.output.quiet, out)?;
+            write_notes(run, out)
         }
         None if known.is_some() && !args.again => {
-            writeln!(out, "  {}", report::one_line(meaning))?;
-            notes_of(run, out)
+            writeln!(out, "  {}", report::one_line(&conclusion.meaning))?;
+            write_notes(run, out)
         }
-        _ => report::search(run, look, args.output.quiet, out),
+        _ => report::search(run, style, args.output.quiet, out),
     })?;
-    Ok(*exit)
+    Ok(conclusion.exit)
 }
 
-fn notes_of(run: &report::RunReport<'_>, out: &mut dyn Write) -> io::Result<()> {
+fn write_notes(run: &report::RunReport<'_>, out: &mut dyn Write) -> io::Result<()> {
     for note in run.notes {
         writeln!(out, "  note: {}", report::one_line(note))?;
     }
     Ok(())
 }
 
-/// The test that both passed and failed in the latest runs, if it is the only one.
-pub(crate) fn flaky_lately(store: &StoreLocation, least: f64, by: &str) -> Result<String, Trouble> {
+/// The one test that both passed and failed in the latest runs. Where there are several, the error
+/// lists them.
+pub(crate) fn flaky_lately(store: &StoreLocation, least: f64, by: &str) -> Result<String, CommandError> {
     let known = Store::find(store)?.map_or(Ok(Vec::new()), |store| store.flaky_lately(RUNS))?;
     let share = |passed: u32, failed: u32| f64::from(failed) / f64::from(passed + failed);
     let flaky: Vec<_> = known.into_iter().filter(|(_, passed, failed)| share(*passed, *failed) >= least).collect();
     match &flaky[..] {
-        [] => Err(Trouble::usage("name a test: the history knows of none that was flaky lately")
+        [] => Err(CommandError::usage("name a test: the history knows of none that was flaky lately")
             .hint(format!("`{by} TEST`; a part of its name is enough"))),
         [(test, _, _)] => Ok(test.to_string()),
         tests => {
@@ -122,12 +120,12 @@ pub(crate) fn flaky_lately(store: &StoreLocation, least: f64, by: &str) -> Resul
                 let test = report::one_line(test.as_str());
                 what.push_str(&format!("\n    {test}  (failed {failed} of {} times)", passed + failed));
             }
-            Err(Trouble::usage(what))
+            Err(CommandError::usage(what))
         }
     }
 }
 
-/// Where the full report goes unless somebody says so: beside the history.
+/// The default path of the full report: beside the history.
 pub(crate) fn page_of(store: &Path, test: &TestId) -> PathBuf {
     let name = test.as_str();
     let plain = |letter: char| if letter.is_ascii_alphanumeric() || "-_.".contains(letter) { letter } else { '_' };
@@ -139,16 +137,7 @@ pub(crate) fn page_of(store: &Path, test: &TestId) -> PathBuf {
     store.join("reports").join(format!("{name}.html"))
 }
 
-pub(crate) fn write_page(path: &Path, located: &LocateReport<'_>) -> io::Result<()> {
-    if let Some(directory) = path.parent() {
-        fs::create_dir_all(directory)?;
-    }
-    let mut out = BufWriter::new(File::create(path)?);
-    report::locate_page(located, &mut out)?;
-    out.flush()
-}
-
-/// A path as it is shortest from here.
+/// A path relative to the current directory where it is below it.
 pub(crate) fn shown(path: &Path, here: &Path) -> String {
     path.strip_prefix(here).unwrap_or(path).display().to_string()
 }

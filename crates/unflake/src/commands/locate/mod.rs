@@ -1,4 +1,5 @@
-//! `unflake locate`: where in the code a flaky test starts to fail.
+//! `unflake locate`: finds where in the code the failing runs of a flaky test diverge from the
+//! passing ones.
 
 pub(crate) mod command;
 pub(crate) mod divergence_run;

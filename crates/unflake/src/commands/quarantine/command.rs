@@ -1,79 +1,77 @@
-//! `unflake quarantine`: failures that are set apart for a while; and what of them holds in a run.
+//! `unflake quarantine`, and what the quarantine excuses in a run.
 
 use std::collections::BTreeSet;
-use std::io::{self, Write};
 use std::path::Path;
 
 use unflake_model::{
     Attempt, Day, Finding, Fingerprint, QuarantineMode, QuarantineResult, QuarantineStanding, Quarantined, TestId,
 };
-use unflake_report::{self as report, TerminalStyle};
+use unflake_report as report;
 use unflake_store::{Kept, Store, StoreLocation, let_git_see};
 use unflake_techniques::standing;
 
-use crate::args::{QuarantineAdd, QuarantineArgs, QuarantineCommand};
+use crate::args::groups::StoreArg;
+use crate::args::quarantine::{QuarantineAdd, QuarantineArgs, QuarantineCommand};
 use crate::commands::quarantine::file::{LONGEST_DAYS, QuarantineFile};
 use crate::config::project;
-use crate::error::Trouble;
-use crate::history_recorder;
+use crate::context::Context;
+use crate::error::CommandError;
+use crate::exit::Exit;
+use crate::history::recorder;
+use crate::output::console::print;
 use crate::run_loop::Gathered;
 
-/// Of how many attempts the failures are looked for.
-const LOOKED_AT: usize = 200;
+/// The number of latest attempts in which failures are looked up.
+const ATTEMPTS: usize = 200;
 
-/// What is in quarantine on the day of a run.
+/// The quarantine on the day of a run.
 pub(crate) struct Quarantine {
     entries: Vec<Quarantined>,
     today: Day,
 }
 
 impl Quarantine {
-    pub(crate) fn of(here: &Path) -> Result<Self, Trouble> {
+    pub(crate) fn of(here: &Path) -> Result<Self, CommandError> {
         let file = QuarantineFile::read(&project::find(here).join(".unflake"))?;
-        Ok(Self { entries: file.entries, today: Day::of(history_recorder::now()) })
+        Ok(Self { entries: file.entries, today: Day::of(recorder::now()) })
     }
 
-    /// The tests that are not to run.
+    /// The tests that do not run.
     pub(crate) fn left_out(&self) -> BTreeSet<TestId> {
         let holds = |entry: &&Quarantined| entry.mode == QuarantineMode::Skip && entry.expires >= self.today;
         self.entries.iter().filter(holds).map(|entry| entry.test.clone()).collect()
     }
 
-    pub(crate) fn excuses(&self, gathered: &Gathered, finding: &Finding) -> bool {
+    pub(crate) fn excuses(&self, record: &Gathered, finding: &Finding) -> bool {
         let entry = self.entries.iter().find(|entry| entry.test == finding.test);
-        entry.is_some_and(|entry| self.standing(entry, gathered) == QuarantineStanding::Excused)
+        entry.is_some_and(|entry| self.standing(entry, record) == QuarantineStanding::Excused)
     }
 
-    /// What each entry came to.
-    pub(crate) fn set_apart(&self, gathered: &Gathered) -> Vec<QuarantineResult> {
+    /// The result of each entry.
+    pub(crate) fn set_apart(&self, record: &Gathered) -> Vec<QuarantineResult> {
         let of =
-            |entry: &Quarantined| QuarantineResult { entry: entry.clone(), standing: self.standing(entry, gathered) };
+            |entry: &Quarantined| QuarantineResult { entry: entry.clone(), standing: self.standing(entry, record) };
         self.entries.iter().map(of).collect()
     }
 
-    fn standing(&self, entry: &Quarantined, gathered: &Gathered) -> QuarantineStanding {
-        let listed = gathered.tests.iter().map(|test| &test.id).filter(|test| **test == entry.test).collect();
-        standing(entry, self.today, &listed, &gathered.attempts)
+    fn standing(&self, entry: &Quarantined, record: &Gathered) -> QuarantineStanding {
+        let listed = record.tests.iter().map(|test| &test.id).filter(|test| **test == entry.test).collect();
+        standing(entry, self.today, &listed, &record.attempts)
     }
 }
 
-pub(crate) fn obey(
-    args: &QuarantineArgs,
-    store: &StoreLocation,
-    here: &Path,
-    look: &TerminalStyle,
-) -> Result<(), Trouble> {
-    let directory = project::find(here).join(".unflake");
-    let file = QuarantineFile::read(&directory)?;
+pub(crate) fn run(args: &QuarantineArgs, context: &Context) -> Result<Exit, CommandError> {
+    let location = context.store(StoreArg::default())?;
+    let here = &context.here;
+    let file = QuarantineFile::read(&project::find(here).join(".unflake"))?;
     match &args.command {
-        None | Some(QuarantineCommand::List) => return list(&file, store, look),
+        None | Some(QuarantineCommand::List) => list(&file, &location, context)?,
         Some(QuarantineCommand::Add(wanted)) => {
-            let history = history(store)?;
-            let entry = add(wanted, history.as_ref(), here)?;
-            let said = format!("{} is in quarantine until {}", entry.test, entry.expires);
+            let entry = add(wanted, Store::find(&location)?.as_ref(), here)?;
+            let added = format!("{} is in quarantine until {}", entry.test, entry.expires);
             println!(
                 "{}\n  → commit {}, so that it holds for everybody",
-                report::one_line(&said),
+                report::one_line(&added),
                 file.path().display()
             );
         }
@@ -82,11 +80,11 @@ pub(crate) fn obey(
             println!("{} counts again", report::one_line(test));
         }
     }
-    Ok(())
+    Ok(Exit::Success)
 }
 
-/// Sets apart what a person asked for, by the failures that the history has of the test.
-pub(crate) fn add(add: &QuarantineAdd, history: Option<&Store>, here: &Path) -> Result<Quarantined, Trouble> {
+/// Adds a test with the failures that the history has of it, or replaces its entry.
+pub(crate) fn add(add: &QuarantineAdd, history: Option<&Store>, here: &Path) -> Result<Quarantined, CommandError> {
     let directory = project::find(here).join(".unflake");
     let mut file = QuarantineFile::read(&directory)?;
     let entry = entry(add, history)?;
@@ -97,49 +95,47 @@ pub(crate) fn add(add: &QuarantineAdd, history: Option<&Store>, here: &Path) -> 
     Ok(entry)
 }
 
-/// Lets a test count again.
-pub(crate) fn remove(test: &str, here: &Path) -> Result<(), Trouble> {
+/// Removes a test from the quarantine.
+pub(crate) fn remove(test: &str, here: &Path) -> Result<(), CommandError> {
     let directory = project::find(here).join(".unflake");
     let mut file = QuarantineFile::read(&directory)?;
     let before = file.entries.len();
     file.entries.retain(|entry| entry.test.as_str() != test);
     if file.entries.len() == before {
-        return Err(Trouble::usage(format!("{test} is not in quarantine")).hint("`unflake quarantine` lists what is"));
+        return Err(
+            CommandError::usage(format!("{test} is not in quarantine")).hint("`unflake quarantine` lists what is")
+        );
     }
     save(&file, &directory)
 }
 
-fn list(file: &QuarantineFile, place: &StoreLocation, look: &TerminalStyle) -> Result<(), Trouble> {
-    let today = Day::of(history_recorder::now());
-    let history = history(place)?;
+fn list(file: &QuarantineFile, location: &StoreLocation, context: &Context) -> Result<(), CommandError> {
+    let today = Day::of(recorder::now());
+    let history = Store::find(location)?;
     let mut rows = Vec::new();
     for entry in &file.entries {
         let attempts: Vec<Attempt> =
             kept(history.as_ref(), &entry.test)?.into_iter().map(|kept| kept.attempt).collect();
         rows.push((entry.clone(), attempts));
     }
-    let mut out = io::stdout().lock();
-    let written = report::quarantine(&rows, today, look, &mut out).and_then(|()| out.flush());
-    written
-        .or_else(|error| if error.kind() == io::ErrorKind::BrokenPipe { Ok(()) } else { Err(error) })
-        .map_err(Trouble::internal("print the quarantine"))
+    print("print the quarantine", |out| report::quarantine(&rows, today, &context.style(), out))
 }
 
-/// What a person asked for, with the failures that the history has of the test.
-fn entry(add: &QuarantineAdd, history: Option<&Store>) -> Result<Quarantined, Trouble> {
+/// Checks what was typed, and adds the failures that the history has of the test.
+fn entry(add: &QuarantineAdd, history: Option<&Store>) -> Result<Quarantined, CommandError> {
     if !(1..=LONGEST_DAYS).contains(&add.days) {
-        return Err(Trouble::usage(format!("a quarantine lasts 1 to {LONGEST_DAYS} days, not {}", add.days)));
+        return Err(CommandError::usage(format!("a quarantine lasts 1 to {LONGEST_DAYS} days, not {}", add.days)));
     }
     if let Some((what, _)) =
         [("reason", &add.reason), ("owner", &add.owner)].iter().find(|(_, text)| text.trim().is_empty())
     {
-        return Err(Trouble::usage(format!("a quarantine needs its {what}")));
+        return Err(CommandError::usage(format!("a quarantine needs its {what}")));
     }
-    let today = Day::of(history_recorder::now());
+    let today = Day::of(recorder::now());
     let test = TestId::new(&add.test);
     let failures = failures(&kept(history, &test)?);
     if failures.is_empty() && !add.skip {
-        return Err(Trouble::usage(format!(
+        return Err(CommandError::usage(format!(
             "the history knows no failure of {}, so there is nothing to excuse",
             add.test
         ))
@@ -157,7 +153,7 @@ fn entry(add: &QuarantineAdd, history: Option<&Store>) -> Result<Quarantined, Tr
     })
 }
 
-/// The failures of the last run in which it failed: older ones may long be mended.
+/// The failures of the last run in which the test failed: older ones may be fixed.
 fn failures(kept: &[Kept]) -> Vec<Fingerprint> {
     let last = kept.iter().find(|kept| kept.attempt.outcome.is_failure()).map(|kept| kept.run);
     let of_last = kept.iter().filter(|kept| Some(kept.run) == last && kept.attempt.outcome.is_failure());
@@ -166,17 +162,12 @@ fn failures(kept: &[Kept]) -> Vec<Fingerprint> {
     failures.into_iter().collect()
 }
 
-/// The last attempts at a test, the newest first.
-fn kept(history: Option<&Store>, test: &TestId) -> Result<Vec<Kept>, Trouble> {
-    Ok(history.map(|store| store.attempts_of(test, LOOKED_AT)).transpose()?.unwrap_or_default())
+/// The latest attempts of a test, the newest first.
+fn kept(history: Option<&Store>, test: &TestId) -> Result<Vec<Kept>, CommandError> {
+    Ok(history.map(|store| store.attempts_of(test, ATTEMPTS)).transpose()?.unwrap_or_default())
 }
 
-/// The history, where there is one.
-fn history(place: &StoreLocation) -> Result<Option<Store>, Trouble> {
-    Ok(Store::find(place)?)
-}
-
-fn save(file: &QuarantineFile, directory: &Path) -> Result<(), Trouble> {
+fn save(file: &QuarantineFile, directory: &Path) -> Result<(), CommandError> {
     let written = file.write().and_then(|()| let_git_see(directory));
-    written.map_err(Trouble::internal("write the file of what is in quarantine"))
+    written.map_err(CommandError::internal("write the file of what is in quarantine"))
 }

@@ -1,17 +1,17 @@
-//! `.unflake/quarantine.toml`: read, checked, and written so that two people's changes to it merge.
+//! `.unflake/quarantine.toml`: reads, checks and writes it. Sorted, one field per line, so that
+//! changes merge.
 
-use std::fmt::Write;
 use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use unflake_model::{QuarantineMode, Quarantined};
 use unflake_store::QUARANTINE;
 
-use crate::error::Trouble;
+use crate::error::CommandError;
 
-/// Nobody waits longer for a test than this.
+/// The longest quarantine, in days.
 pub(crate) const LONGEST_DAYS: i64 = 30;
 
 const HEAD: &str =
@@ -23,7 +23,7 @@ pub(crate) struct QuarantineFile {
     pub(crate) entries: Vec<Quarantined>,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 struct Document {
     #[serde(default)]
@@ -31,10 +31,10 @@ struct Document {
 }
 
 impl QuarantineFile {
-    /// A project without such a file has nothing in quarantine. A file that cannot be trusted is refused: nobody would know what it excuses.
-    pub(crate) fn read(directory: &Path) -> Result<Self, Trouble> {
+    /// Empty where there is no file. An invalid file is an error: what it excuses would be unknown.
+    pub(crate) fn read(directory: &Path) -> Result<Self, CommandError> {
         let path = directory.join(QUARANTINE);
-        let wrong = |why: String| Trouble::usage(format!("{} cannot be used: {why}", path.display()));
+        let wrong = |why: String| CommandError::usage(format!("{} cannot be used: {why}", path.display()));
         let text = match fs::read_to_string(&path) {
             Ok(text) => text,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Self { path, entries: Vec::new() }),
@@ -56,7 +56,7 @@ impl QuarantineFile {
         &self.path
     }
 
-    /// Whole or not at all.
+    /// Replaces the file atomically.
     pub(crate) fn write(&self) -> io::Result<()> {
         let directory = self.path.parent().unwrap_or(Path::new("."));
         fs::create_dir_all(directory)?;
@@ -87,29 +87,9 @@ fn check(entry: &Quarantined) -> Result<(), String> {
     missing.map_or(Ok(()), |(name, _)| Err(format!("its {name} is empty")))
 }
 
-/// Sorted by test, one line for each field: what two people add stands apart.
 fn text(entries: &[Quarantined]) -> String {
-    let mut text = HEAD.to_owned();
-    for entry in entries {
-        let quoted = |text: &str| toml::Value::from(text).to_string();
-        let _ = write!(
-            text,
-            "\n[[test]]\nid = {}\nreason = {}\nowner = {}\n",
-            quoted(entry.test.as_str()),
-            quoted(&entry.reason),
-            quoted(&entry.owner)
-        );
-        if let Some(issue) = &entry.issue {
-            let _ = writeln!(text, "issue = {}", quoted(issue));
-        }
-        let mode = if entry.mode == QuarantineMode::Skip { "skip" } else { "run" };
-        let _ = write!(text, "added = \"{}\"\nexpires = \"{}\"\nmode = \"{mode}\"\n", entry.added, entry.expires);
-        if !entry.failures.is_empty() {
-            let failures: Vec<String> = entry.failures.iter().map(|one| format!("\"{one}\"")).collect();
-            let _ = writeln!(text, "failures = [{}]", failures.join(", "));
-        }
-    }
-    text
+    let document = toml::to_string(&Document { test: entries.to_vec() }).expect("entries are plain TOML");
+    format!("{HEAD}\n{document}")
 }
 
 #[cfg(test)]
@@ -136,24 +116,24 @@ mod tests {
     }
 
     fn read(text: &str) -> Result<Vec<Quarantined>, String> {
-        let place = tempfile::tempdir().expect("a directory");
-        fs::write(place.path().join(QUARANTINE), text).expect("written");
-        QuarantineFile::read(place.path()).map(|file| file.entries).map_err(|trouble| trouble.to_string())
+        let directory = tempfile::tempdir().expect("a directory");
+        fs::write(directory.path().join(QUARANTINE), text).expect("written");
+        QuarantineFile::read(directory.path()).map(|file| file.entries).map_err(|error| error.to_string())
     }
 
     #[test]
-    fn what_is_written_is_read_again() {
-        let place = tempfile::tempdir().expect("a directory");
-        let mut file = QuarantineFile::read(place.path()).expect("nothing there is nothing in quarantine");
+    fn a_written_file_is_read_back() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let mut file = QuarantineFile::read(directory.path()).expect("nothing there is nothing in quarantine");
         file.entries =
             vec![entry("a::[x\"y]\n"), Quarantined { issue: None, mode: QuarantineMode::Skip, ..entry("b") }];
         file.write().expect("written");
-        assert_eq!(QuarantineFile::read(place.path()).expect("read").entries, file.entries);
-        assert_eq!(fs::read_dir(place.path()).expect("listed").count(), 1, "nothing else is left there");
+        assert_eq!(QuarantineFile::read(directory.path()).expect("read").entries, file.entries);
+        assert_eq!(fs::read_dir(directory.path()).expect("listed").count(), 1, "nothing else is left there");
     }
 
     #[test]
-    fn what_cannot_be_trusted_is_refused_in_words() {
+    fn an_invalid_file_is_refused_with_a_message() {
         let whole = text(&[entry("a")]);
         let refused = |from: &str, to: &str| read(&whole.replace(from, to)).expect_err(to);
         assert!(refused("2026-11-29", "2026-12-20").contains("35 days after it was added; 30 is the most"));

@@ -1,4 +1,4 @@
-//! Which failures look alike, and what they cost.
+//! Groups failures by cause, and sums up the time that each cause has cost.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -8,11 +8,11 @@ use unflake_store::{FailureRef, Kin, Source, Store, TestKey, TextKey};
 use unflake_techniques::{ScoredRun, TestStanding};
 
 use super::overview::concerns;
-use crate::error::Trouble;
-use crate::sources::hash;
-use crate::test_scores::Standings;
+use crate::error::CommandError;
+use crate::hash::hex;
+use crate::history::scores::TestScores;
 
-/// Failures of one test that look alike.
+/// Failures of one test with the same fingerprint.
 #[derive(Clone, Debug)]
 pub(crate) struct SeenFailure {
     pub(crate) cause: String,
@@ -22,26 +22,26 @@ pub(crate) struct SeenFailure {
     pub(crate) newest: FailureRef,
 }
 
-/// What is known of a cause.
+/// A cause with the failures and tests that it explains.
 #[derive(Clone, Debug)]
 pub(crate) struct CauseFacts {
     pub(crate) id: String,
     pub(crate) failures: usize,
     pub(crate) seconds_lost: f64,
     pub(crate) last: Option<Timestamp>,
-    /// None: its failures said nothing.
+    /// None where its failures have no text.
     pub(crate) newest: Option<FailureRef>,
-    /// What cost most first.
+    /// Those that cost most time first.
     pub(crate) tests: Vec<TestKey>,
 }
 
-/// The failures of the tests that concern somebody, each since the last change of its behaviour.
+/// The failures of the tests that need attention, each since the last change of its failure rate.
 #[derive(Default)]
 pub(super) struct Failures {
-    /// The cause of tests of which it is known where they start to fail.
+    /// The causes of tests that have been located.
     located: HashMap<TestKey, String>,
     seen: HashMap<TestKey, Vec<SeenFailure>>,
-    /// The fingerprint of each way to say something.
+    /// The fingerprint of each distinct failure text.
     known: HashMap<(Option<Phase>, TextKey, TextKey, Option<TextKey>), String>,
 }
 
@@ -50,32 +50,32 @@ impl Failures {
         Self { located, ..Self::default() }
     }
 
-    pub(super) fn look(
+    pub(super) fn read(
         mut self,
         store: &Store,
-        standings: &Standings,
+        scores: &TestScores,
         at: &HashMap<TestKey, usize>,
-    ) -> Result<HashMap<TestKey, Vec<SeenFailure>>, Trouble> {
-        let from: HashMap<TestKey, u32> = (standings.all.iter())
+    ) -> Result<HashMap<TestKey, Vec<SeenFailure>>, CommandError> {
+        let from: HashMap<TestKey, u32> = (scores.all.iter())
             .filter(|(_, standing)| concerns(standing))
             .map(|(key, standing)| (*key, since(standing)))
             .collect();
         let Some(earliest) = from.values().min() else { return Ok(self.seen) };
-        for (run, parts) in (0..).zip(&standings.parts).skip(*earliest as usize) {
-            if standings.bad_days.contains(&run) {
+        for (run, parts) in (0..).zip(&scores.parts).skip(*earliest as usize) {
+            if scores.bad_days.contains(&run) {
                 continue;
             }
-            let when = standings.runs[run as usize].started;
+            let when = scores.runs[run as usize].started;
             for part in parts {
                 let mut failed = Vec::new();
                 store.failed_in(*part, &mut |test, failure| {
-                    let test = standings.today(test);
+                    let test = scores.today(test);
                     if at.contains_key(&test) && from.get(&test).is_some_and(|from| run >= *from) {
                         failed.push((test, failure));
                     }
                 })?;
                 for (test, failure) in failed {
-                    self.add(store, standings.tests.get(&test), test, failure, when)?;
+                    self.add(store, scores.tests.get(&test), test, failure, when)?;
                 }
             }
         }
@@ -88,20 +88,21 @@ impl Failures {
     fn add(
         &mut self,
         store: &Store,
-        kin: Option<&Kin>,
+        stored: Option<&Kin>,
         test: TestKey,
         failure: FailureRef,
         when: Timestamp,
-    ) -> Result<(), Trouble> {
-        let said = (failure.phase, failure.kind, failure.message, failure.file);
-        let fingerprint = match self.known.entry(said) {
+    ) -> Result<(), CommandError> {
+        let texts = (failure.phase, failure.kind, failure.message, failure.file);
+        let fingerprint = match self.known.entry(texts) {
             Entry::Occupied(known) => known.into_mut(),
             Entry::Vacant(new) => new.insert(fingerprint(store, failure)?),
         };
-        // The same words in another file are another thing; reports do not say in which file it was.
-        let cause = match (self.located.get(&test), failure.file, kin) {
+        // The same text in another file is another cause. Imported reports do not name the file of
+        // a failure.
+        let cause = match (self.located.get(&test), failure.file, stored) {
             (Some(cause), ..) => cause.clone(),
-            (None, None, Some(kin)) => joined(&[fingerprint, place(kin)]),
+            (None, None, Some(stored)) => joined(&[fingerprint, file_of(stored)]),
             _ => fingerprint.clone(),
         };
         let all = self.seen.entry(test).or_default();
@@ -120,7 +121,7 @@ impl Failures {
     }
 }
 
-fn fingerprint(store: &Store, failure: FailureRef) -> Result<String, Trouble> {
+fn fingerprint(store: &Store, failure: FailureRef) -> Result<String, CommandError> {
     let whole = Failure {
         phase: failure.phase.unwrap_or(Phase::Call),
         kind: store.text(failure.kind)?,
@@ -132,19 +133,19 @@ fn fingerprint(store: &Store, failure: FailureRef) -> Result<String, Trouble> {
     Ok(whole.fingerprint().0)
 }
 
-/// Where a test is: its file, else what stands before its own name.
-fn place(kin: &Kin) -> &str {
-    let name = kin.test.as_str();
-    kin.file.as_deref().unwrap_or_else(|| name.rsplit_once("::").map_or(name, |(before, _)| before))
+/// The file of a test, else the part of its name before the last `::`.
+fn file_of(stored: &Kin) -> &str {
+    let name = stored.test.as_str();
+    stored.file.as_deref().unwrap_or_else(|| name.rsplit_once("::").map_or(name, |(before, _)| before))
 }
 
-/// The number of the run since which a test behaves as it does.
+/// The number of the run since which the failure rate of a test is unchanged.
 fn since(standing: &TestStanding) -> u32 {
     let since = standing.score.since.map_or(0, |since| since.run);
     standing.strip.get(since).map_or(0, |(run, _)| *run)
 }
 
-/// What it has cost since then: of all that it cost, the part of the failing runs that came since.
+/// The time that a test has cost since then: its total, in proportion to the failing runs.
 pub(super) fn lost(standing: &TestStanding) -> f64 {
     let failed =
         |from: u32| standing.strip.iter().filter(|(run, seen)| *run >= from && *seen != ScoredRun::Passed).count();
@@ -153,11 +154,11 @@ pub(super) fn lost(standing: &TestStanding) -> f64 {
 }
 
 fn joined(parts: &[&str]) -> String {
-    format!("{:016x}", hash(parts.join("\n").as_bytes()))
+    hex(parts.join("\n").as_bytes())
 }
 
 pub(super) fn causes(
-    standings: &Standings,
+    scores: &TestScores,
     at: &HashMap<TestKey, usize>,
     failures: &HashMap<TestKey, Vec<SeenFailure>>,
 ) -> Vec<CauseFacts> {
@@ -170,14 +171,14 @@ pub(super) fn causes(
         newest: None,
         tests: Vec::new(),
     };
-    for (key, standing) in standings.all.iter().filter(|(_, standing)| concerns(standing)) {
+    for (key, standing) in scores.all.iter().filter(|(_, standing)| concerns(standing)) {
         let lost = lost(standing);
         let seen = failures.get(key).map_or(&[][..], Vec::as_slice);
         let all: usize = seen.iter().map(|one| one.count).sum();
         for one in seen {
             let cause = causes.entry(one.cause.clone()).or_insert_with(|| new(&one.cause));
             cause.failures += one.count;
-            // What a test that fails in several ways has cost is shared among them.
+            // The cost of a test that fails in several ways is divided among them.
             cause.seconds_lost += lost * one.count as f64 / all as f64;
             if cause.last.is_none_or(|last| last <= one.last) {
                 (cause.last, cause.newest) = (Some(one.last), Some(one.newest));
@@ -187,11 +188,11 @@ pub(super) fn causes(
             }
         }
         if seen.is_empty() {
-            let name = standings.tests.get(key).map_or("", |kin| kin.test.as_str());
+            let name = scores.tests.get(key).map_or("", |stored| stored.test.as_str());
             let cause = CauseFacts {
                 failures: standing.score.failures + standing.score.broken,
                 seconds_lost: lost,
-                last: last_failed(standing, standings).map(|run| run.started),
+                last: last_failed(standing, scores).map(|run| run.started),
                 tests: vec![*key],
                 ..new(&joined(&["says nothing", name]))
             };
@@ -199,7 +200,7 @@ pub(super) fn causes(
         }
     }
     let mut causes: Vec<CauseFacts> = causes.into_values().collect();
-    let lost = |key: &TestKey| at.get(key).map_or(0.0, |at| lost(&standings.all[*at].1));
+    let lost = |key: &TestKey| at.get(key).map_or(0.0, |at| lost(&scores.all[*at].1));
     for cause in &mut causes {
         cause.tests.sort_by(|one, other| lost(other).total_cmp(&lost(one)).then(one.cmp(other)));
     }
@@ -207,7 +208,10 @@ pub(super) fn causes(
     causes
 }
 
-fn last_failed<'a>(standing: &TestStanding, standings: &'a Standings) -> Option<&'a Source> {
+fn last_failed<'a>(standing: &TestStanding, scores: &'a TestScores) -> Option<&'a Source> {
     let last = standing.strip.iter().rev().find(|(_, seen)| *seen != ScoredRun::Passed)?;
-    standings.runs.get(last.0 as usize)
+    scores.runs.get(last.0 as usize)
 }
+
+#[cfg(test)]
+mod tests;

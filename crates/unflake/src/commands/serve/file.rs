@@ -1,53 +1,51 @@
-//! `unflake report --html`: what the pages show, in one file.
+//! `unflake report --html`: writes the pages into one file.
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::io::{self, Write};
-use std::path::Path;
 
 use unflake_report::TimeZone;
 use unflake_report::pages::{Everything, Frame, Links};
-use unflake_store::{StoreLocation, TestKey};
+use unflake_store::TestKey;
 
 use super::overview::Overview;
-use super::views::Sight;
-use super::{ReportArgs, name, runs};
+use super::views::ViewBuilder;
+use super::{name, runs};
+use crate::args::report::ReportArgs;
 use crate::commands::quarantine::file::QuarantineFile;
 use crate::config::project;
-use crate::error::Trouble;
+use crate::context::Context;
+use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::history_recorder;
-use crate::test_scores;
+use crate::history::{recorder, scores};
+use crate::output::console::print;
 
-/// Tests that have a part of their own, and runs.
+/// The largest number of tests with a section of their own.
 const TESTS: usize = 100;
 
-pub(crate) fn write_file(args: &ReportArgs, place: &StoreLocation, here: &Path) -> Result<Exit, Trouble> {
-    let store = test_scores::open(place)?;
+pub(crate) fn run(args: ReportArgs, context: &Context) -> Result<Exit, CommandError> {
+    let (store, here) = (scores::open(&context.store(args.store)?)?, &context.here);
     let overview = Overview::of(&store, here)?;
     let quarantine = QuarantineFile::read(&project::find(here).join(".unflake"))?;
-    let sight = Sight { overview: &overview, store: &store, quarantine: &quarantine, now: history_recorder::now() };
-    let everything = everything(&sight)?;
+    let views = ViewBuilder { overview: &overview, store: &store, quarantine: &quarantine, now: recorder::now() };
+    let everything = everything(&views)?;
     let (project, zone) = (name(here), TimeZone::system());
     let links = Links::File(BTreeSet::new());
-    let frame = Frame { project: &project, zone: &zone, now: sight.now, may_write: false, again_after: None, links };
+    let frame = Frame { project: &project, zone: &zone, now: views.now, may_write: false, again_after: None, links };
     let text = everything.html(&frame);
     if args.html.as_os_str() == "-" {
-        let written = io::stdout().lock().write_all(text.as_bytes());
-        written.or_else(|error| if error.kind() == io::ErrorKind::BrokenPipe { Ok(()) } else { Err(error) })
+        print("write the report", |out| out.write_all(text.as_bytes()))?;
     } else {
-        fs::write(&args.html, text)
+        fs::write(&args.html, text).map_err(CommandError::internal("write the report"))?;
     }
-    .map_err(Trouble::internal("write the report"))?;
     Ok(Exit::Success)
 }
 
-fn everything(sight: &Sight) -> Result<Everything, Trouble> {
-    let inbox = sight.inbox(1, false)?;
+fn everything(views: &ViewBuilder) -> Result<Everything, CommandError> {
+    let inbox = views.inbox(1, false)?;
     let mut causes = Vec::new();
     let mut keys: Vec<i64> = Vec::new();
     for cause in &inbox.causes {
-        causes.extend(sight.cause_page(&cause.id)?);
+        causes.extend(views.cause_page(&cause.id)?);
     }
     for concern in causes.iter().flat_map(|page| &page.cause.tests) {
         if !keys.contains(&concern.key) && keys.len() < TESTS {
@@ -56,12 +54,12 @@ fn everything(sight: &Sight) -> Result<Everything, Trouble> {
     }
     let mut concerned = Vec::new();
     for key in keys {
-        concerned.extend(sight.test(TestKey(key))?);
+        concerned.extend(views.test(TestKey(key))?);
     }
-    let list = runs::list(sight, 1)?;
+    let list = runs::list(views, 1)?;
     let mut pages = Vec::new();
     for run in &list.runs {
-        pages.extend(runs::page(sight, &run.head.id)?);
+        pages.extend(runs::page(views, &run.head.id)?);
     }
     Ok(Everything { inbox, causes, concerned, run_count: list.pages.total, runs: pages })
 }

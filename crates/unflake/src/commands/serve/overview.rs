@@ -1,4 +1,5 @@
-//! What all pages rest on: how every test stands, what the runs came to, and which failures look alike. Computed from the whole history at once.
+//! The data behind all pages: scores of tests, totals of runs, and causes. Computed from the whole
+//! history at once.
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -11,49 +12,49 @@ use unflake_techniques::{TestHealth, TestStanding};
 use super::causes::{CauseFacts, Failures, SeenFailure, causes, lost};
 use crate::commands::score;
 use crate::config::project;
-use crate::error::Trouble;
-use crate::owners::Owners;
-use crate::test_scores::{self, Standings};
+use crate::error::CommandError;
+use crate::history::scores::{self, TestScores};
+use crate::project::code_owners::CodeOwners;
 
-/// A test that is less likely to fail next time is not worth looking at.
+/// Tests below this probability of failing next need no attention.
 const LEAST: f64 = 0.01;
-/// A place that chance alone would bring about more often is a guess, and no cause that tests have in common.
+/// A located line with a higher p-value is not used as a cause that tests have in common.
 const LIKELY: f64 = 0.05;
-/// Findings that are looked at.
-const SAID: usize = 10_000;
+/// The number of latest findings that are read.
+const FINDINGS: usize = 10_000;
 
 pub(crate) struct Overview {
     pub(crate) pulse: Pulse,
-    pub(crate) standings: Standings,
-    /// Where in the standings a test is.
+    pub(crate) scores: TestScores,
+    /// The index of a test in the scores.
     pub(crate) at: HashMap<TestKey, usize>,
-    /// All tests, by their place in the standings: what cost most first, then by name.
+    /// All tests, by their index in the scores: those that cost most time first, then by name.
     pub(crate) order: Vec<usize>,
     /// By the number of the run.
-    pub(crate) tallies: Vec<Tally>,
-    /// What cost most time first.
+    pub(crate) tallies: Vec<RunTally>,
+    /// Those that cost most time first.
     pub(crate) causes: Vec<CauseFacts>,
-    /// Of each test that concerns somebody, what it failed with.
+    /// The failures of each test that needs attention.
     pub(crate) failures: HashMap<TestKey, Vec<SeenFailure>>,
-    /// What was found out about tests.
-    pub(crate) found: HashMap<TestKey, Vec<Said>>,
-    /// Findings that somebody called of no use.
+    /// The findings on each test.
+    pub(crate) findings: HashMap<TestKey, Vec<Said>>,
+    /// Findings that were marked as not useful.
     useless: HashSet<Fingerprint>,
-    /// The last reports that were prepared, of whichever files.
+    /// The latest prepared reports, whatever files they are about.
     pub(crate) ready: HashMap<TestKey, Ready>,
-    pub(crate) owners: Owners,
+    pub(crate) owners: CodeOwners,
 }
 
-/// What the executions of one run came to.
+/// Counts of the executions of one run.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Tally {
+pub(crate) struct RunTally {
     pub(crate) passed: u64,
     pub(crate) failed: u64,
     pub(crate) skipped: u64,
     pub(crate) seconds: f64,
 }
 
-impl Tally {
+impl RunTally {
     pub(crate) fn executions(&self) -> u64 {
         self.passed + self.failed + self.skipped
     }
@@ -69,62 +70,63 @@ impl Tally {
 }
 
 impl Overview {
-    pub(crate) fn of(store: &Store, here: &Path) -> Result<Self, Trouble> {
+    pub(crate) fn of(store: &Store, here: &Path) -> Result<Self, CommandError> {
         let pulse = store.pulse()?;
-        let mut tallies: Vec<Tally> = Vec::new();
-        let standings = test_scores::look_at(store, None, &mut |run, execution| {
+        let mut tallies: Vec<RunTally> = Vec::new();
+        let scores = scores::compute_with(store, None, &mut |run, execution| {
             let run = run as usize;
             if run >= tallies.len() {
-                tallies.resize(run + 1, Tally::default());
+                tallies.resize(run + 1, RunTally::default());
             }
             tallies[run].add(execution.outcome, execution.seconds);
         })?;
-        tallies.resize(standings.runs.len(), Tally::default());
-        let at: HashMap<TestKey, usize> = standings.all.iter().enumerate().map(|(at, (key, _))| (*key, at)).collect();
-        let order = order(&standings);
-        let keys: HashMap<&str, TestKey> = standings.tests.values().map(|kin| (kin.test.as_str(), kin.key)).collect();
-        let mut found: HashMap<TestKey, Vec<Said>> = HashMap::new();
-        for said in store.said(SAID)? {
-            if let Some(key) = keys.get(said.finding.test.as_str()) {
-                found.entry(standings.today(*key)).or_default().push(said);
+        tallies.resize(scores.runs.len(), RunTally::default());
+        let at: HashMap<TestKey, usize> = scores.all.iter().enumerate().map(|(at, (key, _))| (*key, at)).collect();
+        let order = order(&scores);
+        let keys: HashMap<&str, TestKey> =
+            scores.tests.values().map(|stored_test| (stored_test.test.as_str(), stored_test.key)).collect();
+        let mut findings: HashMap<TestKey, Vec<Said>> = HashMap::new();
+        for stored in store.said(FINDINGS)? {
+            if let Some(key) = keys.get(stored.finding.test.as_str()) {
+                findings.entry(scores.today(*key)).or_default().push(stored);
             }
         }
         let ready = store.prepared(None)?.into_iter();
-        let ready = ready.filter_map(|one| Some((standings.today(*keys.get(one.test.as_str())?), one))).collect();
+        let ready = ready.filter_map(|one| Some((scores.today(*keys.get(one.test.as_str())?), one))).collect();
         let useless = store.answers()?.into_iter().filter(|one| !one.useful).map(|one| one.finding).collect();
-        let located = found.iter().filter_map(|(key, said)| {
-            let (finding, first) = divergence(said, &useless)?;
+        let located = findings.iter().filter_map(|(key, stored)| {
+            let (finding, first) = divergence(stored, &useless)?;
             (first.chance < LIKELY).then(|| (*key, finding.cause().0))
         });
-        let failures = Failures::new(located.collect()).look(store, &standings, &at)?;
-        let causes = causes(&standings, &at, &failures);
-        let owners = Owners::find(&project::find(here));
-        Ok(Self { pulse, standings, at, order, tallies, causes, failures, found, useless, ready, owners })
+        let failures = Failures::new(located.collect()).read(store, &scores, &at)?;
+        let causes = causes(&scores, &at, &failures);
+        let owners = CodeOwners::find(&project::find(here));
+        Ok(Self { pulse, scores, at, order, tallies, causes, failures, findings, useless, ready, owners })
     }
 
     pub(crate) fn standing(&self, key: TestKey) -> Option<&TestStanding> {
-        self.at.get(&key).map(|at| &self.standings.all[*at].1)
+        self.at.get(&key).map(|at| &self.scores.all[*at].1)
     }
 
     pub(crate) fn overall(&self) -> Overall {
-        let states = || self.standings.all.iter().map(|(_, standing)| standing).filter(|one| concerns(one));
+        let states = || self.scores.all.iter().map(|(_, standing)| standing).filter(|one| concerns(one));
         let broken = states().filter(|one| one.score.state == TestHealth::Broken).count();
         Overall {
-            tests: self.standings.all.len(),
-            runs: self.standings.runs.len(),
+            tests: self.scores.all.len(),
+            runs: self.scores.runs.len(),
             flaky: states().count() - broken,
             broken,
-            set_apart: self.standings.bad_days.len(),
+            set_apart: self.scores.bad_days.len(),
             seconds_lost: states().map(lost).sum(),
-            since: self.standings.runs.first().map(|run| run.started),
+            since: self.scores.runs.first().map(|run| run.started),
             going_on: None,
             behind: false,
         }
     }
 
-    /// Where a test starts to fail, by the last that was found out.
+    /// Where a test starts to fail, by the latest finding.
     pub(crate) fn starts(&self, key: TestKey) -> Option<Start> {
-        let (_, first) = divergence(self.found.get(&key)?, &self.useless)?;
+        let (_, first) = divergence(self.findings.get(&key)?, &self.useless)?;
         Some(start(first))
     }
 }
@@ -142,9 +144,9 @@ pub(crate) fn start(location: &Location) -> Start {
     }
 }
 
-/// The newest finding that says where a test starts, and where that is; of those that nobody called of no use.
-fn divergence<'a>(said: &'a [Said], useless: &HashSet<Fingerprint>) -> Option<(&'a Finding, &'a Location)> {
-    said.iter().map(|said| &said.finding).filter(|finding| !useless.contains(&finding.id())).find_map(|finding| {
+/// The newest divergence that was not marked as not useful, and its first location.
+fn divergence<'a>(stored: &'a [Said], useless: &HashSet<Fingerprint>) -> Option<(&'a Finding, &'a Location)> {
+    stored.iter().map(|stored| &stored.finding).filter(|finding| !useless.contains(&finding.id())).find_map(|finding| {
         match &finding.detail {
             Detail::Divergence(divergence) => Some((finding, divergence.locations.first()?)),
             _ => None,
@@ -152,12 +154,12 @@ fn divergence<'a>(said: &'a [Said], useless: &HashSet<Fingerprint>) -> Option<(&
     })
 }
 
-fn order(standings: &Standings) -> Vec<usize> {
-    let mut order: Vec<usize> = (0..standings.all.len()).collect();
-    let name = |at: usize| standings.tests.get(&standings.all[at].0).map(|kin: &Kin| kin.test.as_str());
+fn order(scores: &TestScores) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..scores.all.len()).collect();
+    let name = |at: usize| scores.tests.get(&scores.all[at].0).map(|stored_test: &Kin| stored_test.test.as_str());
     order.sort_by(|one, other| {
         let rank = |at: usize| {
-            let standing = &standings.all[at].1;
+            let standing = &scores.all[at].1;
             let lost = if concerns(standing) { -standing.seconds_lost } else { 0.0 };
             (!concerns(standing), standing.strip.is_empty(), lost)
         };

@@ -1,5 +1,7 @@
-//! The overview that pages are drawn from, kept until the history grows. Whoever asks waits a moment for a new one, and gets the old one
-//! where that takes longer.
+//! Caches the overview until the history changes.
+//!
+//! One thread refreshes it. A request waits [`PATIENCE`] for a current overview, and then gets the
+//! previous one.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
@@ -9,50 +11,58 @@ use std::time::{Duration, Instant};
 use unflake_store::{Pulse, Store, StoreLocation};
 
 use super::overview::Overview;
-use crate::error::Trouble;
-use crate::test_scores;
+use crate::error::CommandError;
+use crate::history::scores;
 
-/// So long a page waits for what is new.
+/// How long a request waits for a current overview.
 const PATIENCE: Duration = Duration::from_millis(80);
-/// Of its time the reader rests so many parts for each that it works: a run that goes on adds something all the time.
+/// After a refresh the thread pauses this many times as long as the refresh took: a run in progress
+/// changes the history all the time.
 const REST: u32 = 4;
 
-/// Connections that are kept for the next who asks.
+/// The largest number of idle connections that are kept.
 const IDLE: usize = 4;
 
-pub(crate) struct Desk {
-    place: StoreLocation,
+pub(crate) struct OverviewCache {
+    location: StoreLocation,
     here: PathBuf,
-    state: Mutex<State>,
-    asked: Condvar,
-    answered: Condvar,
-    /// Connections that nobody uses at the moment.
+    state: Mutex<CacheState>,
+    requested: Condvar,
+    refreshed: Condvar,
+    /// Idle connections.
     idle: Mutex<Vec<Store>>,
 }
 
-struct State {
+struct CacheState {
     overview: Arc<Overview>,
-    /// Counts those who asked, and up to whom the overview is new enough.
-    asked: u64,
-    answered: u64,
-    /// The history has grown since.
+    /// The number of requests, and the number of those for which the overview is current.
+    requests: u64,
+    served: u64,
+    /// The history has changed since the overview was computed.
     behind: bool,
-    /// It is being read, and took long the last time: nobody waits for that.
-    long: bool,
-    ending: bool,
+    /// A refresh is under way and the previous one took long: no request waits for it.
+    slow: bool,
+    stopping: bool,
 }
 
-impl Desk {
-    /// With the first overview, for which one has to wait.
-    pub(crate) fn open(place: &StoreLocation, here: &Path) -> Result<Self, Trouble> {
-        let store = test_scores::open(place)?;
+impl OverviewCache {
+    /// Computes the first overview.
+    pub(crate) fn open(location: &StoreLocation, here: &Path) -> Result<Self, CommandError> {
+        let store = scores::open(location)?;
         let overview = Arc::new(Overview::of(&store, here)?);
         Ok(Self {
-            place: place.clone(),
+            location: location.clone(),
             here: here.to_owned(),
-            state: Mutex::new(State { overview, asked: 0, answered: 0, behind: false, long: false, ending: false }),
-            asked: Condvar::new(),
-            answered: Condvar::new(),
+            state: Mutex::new(CacheState {
+                overview,
+                requests: 0,
+                served: 0,
+                behind: false,
+                slow: false,
+                stopping: false,
+            }),
+            requested: Condvar::new(),
+            refreshed: Condvar::new(),
             idle: Mutex::new(vec![store]),
         })
     }
@@ -60,22 +70,22 @@ impl Desk {
     /// The newest overview, and whether the history is known to have grown since.
     pub(crate) fn overview(&self) -> (Arc<Overview>, bool) {
         let mut state = self.lock();
-        state.asked += 1;
-        let ticket = state.asked;
-        self.asked.notify_one();
+        state.requests += 1;
+        let ticket = state.requests;
+        self.requested.notify_one();
         let (state, _) = self
-            .answered
-            .wait_timeout_while(state, PATIENCE, |state| state.answered < ticket && !state.long && !state.ending)
+            .refreshed
+            .wait_timeout_while(state, PATIENCE, |state| state.served < ticket && !state.slow && !state.stopping)
             .expect("nothing panics under this lock");
         (state.overview.clone(), state.behind)
     }
 
-    /// A connection for as long as `work` takes.
-    pub(crate) fn with<T>(&self, work: impl FnOnce(&mut Store) -> Result<T, Trouble>) -> Result<T, Trouble> {
+    /// Lends a connection to `work`.
+    pub(crate) fn with<T>(&self, work: impl FnOnce(&mut Store) -> Result<T, CommandError>) -> Result<T, CommandError> {
         let idle = self.idle.lock().expect("nothing panics under this lock").pop();
         let mut store = match idle {
             Some(store) => store,
-            None => test_scores::open(&self.place)?,
+            None => scores::open(&self.location)?,
         };
         let done = work(&mut store)?;
         let mut idle = self.idle.lock().expect("nothing panics under this lock");
@@ -85,77 +95,78 @@ impl Desk {
         Ok(done)
     }
 
-    /// Reads what is new whenever somebody asks, until the end.
-    pub(crate) fn read(&self) {
+    /// Refreshes the overview for every request, until the cache is stopped.
+    fn refresh(&self) {
         let mut store = None;
         let mut rests_until = Instant::now();
         let mut took = Duration::ZERO;
         loop {
             let state = self.lock();
             let state = self
-                .asked
-                .wait_while(state, |state| state.answered == state.asked && !state.ending)
+                .requested
+                .wait_while(state, |state| state.served == state.requests && !state.stopping)
                 .expect("nothing panics under this lock");
-            if state.ending {
+            if state.stopping {
                 return;
             }
-            let (ticket, known) = (state.asked, state.overview.pulse.clone());
+            let (ticket, known) = (state.requests, state.overview.pulse.clone());
             drop(state);
-            // A history that cannot be read at the moment leaves the old overview; whatever asks it directly says why.
+            // Where the history cannot be read, the overview stays as it is; a request that reads
+            // it directly reports the error.
             let grown = self.pulse(&mut store).is_some_and(|pulse| pulse != known);
             let begun = Instant::now();
             let new = store.as_ref().filter(|_| grown && begun >= rests_until);
-            self.say(grown, new.is_some() && took > PATIENCE);
+            self.mark(grown, new.is_some() && took > PATIENCE);
             let new = new.and_then(|store| Overview::of(store, &self.here).ok());
             if new.is_some() {
                 took = begun.elapsed();
                 rests_until = Instant::now() + took * REST;
             }
             let mut state = self.lock();
-            state.long = false;
+            state.slow = false;
             state.behind = grown && new.is_none();
             if let Some(new) = new {
                 state.overview = Arc::new(new);
             }
-            state.answered = ticket;
-            self.answered.notify_all();
+            state.served = ticket;
+            self.refreshed.notify_all();
         }
     }
 
-    fn say(&self, behind: bool, long: bool) {
+    fn mark(&self, behind: bool, slow: bool) {
         let mut state = self.lock();
-        (state.behind, state.long) = (behind, long);
-        self.answered.notify_all();
+        (state.behind, state.slow) = (behind, slow);
+        self.refreshed.notify_all();
     }
 
     fn pulse(&self, store: &mut Option<Store>) -> Option<Pulse> {
         if store.is_none() {
-            *store = test_scores::open(&self.place).ok();
+            *store = scores::open(&self.location).ok();
         }
         let pulse = store.as_ref()?.pulse().ok();
         if pulse.is_none() {
-            // A server may be back next time.
+            // A database server may be back next time.
             *store = None;
         }
         pulse
     }
 
-    pub(crate) fn end(&self) {
-        self.lock().ending = true;
-        self.asked.notify_all();
-        self.answered.notify_all();
+    fn stop(&self) {
+        self.lock().stopping = true;
+        self.requested.notify_all();
+        self.refreshed.notify_all();
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, CacheState> {
         self.state.lock().expect("nothing panics under this lock")
     }
 }
 
-/// Lets somebody read for the desk while `work` goes on.
-pub(crate) fn while_reading(desk: &Desk, work: impl FnOnce()) {
+/// Refreshes the cache on another thread while `work` runs.
+pub(crate) fn while_refreshing(cache: &OverviewCache, work: impl FnOnce()) {
     thread::scope(|scope| {
-        scope.spawn(|| desk.read());
+        scope.spawn(|| cache.refresh());
         work();
-        desk.end();
+        cache.stop();
     });
 }

@@ -1,4 +1,4 @@
-//! From a request to a page.
+//! Routes: from a request to a page, or to a change of the quarantine, feedback or labels.
 
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -9,53 +9,53 @@ use unflake_report::{LocateReport, TimeZone, lately};
 use unflake_store::{Store, TestKey};
 use unflake_web::{Method, Request, Response, Token};
 
-use super::overview_cache::Desk;
+use super::overview_cache::OverviewCache;
 use super::runs;
-use super::views::Sight;
-use crate::args::QuarantineAdd;
-use crate::args::filter::{FilterMarkArgs, Marked};
+use super::views::ViewBuilder;
+use crate::args::filter::{FilterMarkArgs, LabelName};
+use crate::args::quarantine::QuarantineAdd;
 use crate::commands::filter::tune;
 use crate::commands::quarantine::command;
 use crate::commands::quarantine::file::QuarantineFile;
 use crate::config::project;
-use crate::error::Trouble;
-use crate::history_recorder;
-use crate::sources::Sources;
+use crate::error::CommandError;
+use crate::history::recorder;
+use crate::project::source_files::SourceFiles;
 
-/// The page of a run that goes on is loaded again after so many seconds.
-const AGAIN: u32 = 2;
+/// Seconds after which the page of a run in progress reloads.
+const RELOAD: u32 = 2;
 const DAYS: i64 = 14;
-/// Attempts that the ledger looks at.
+/// The number of latest attempts that the quarantine page reads.
 const LATELY: usize = 20;
 
 pub(crate) struct Routes<'a> {
-    desk: &'a Desk,
+    cache: &'a OverviewCache,
     token: &'a Token,
     here: PathBuf,
     project: String,
     zone: TimeZone,
-    /// One changes the ledger at a time.
+    /// Held while the quarantine file is changed.
     writing: Mutex<()>,
 }
 
-/// What comes of a request.
-enum Found {
+/// The result of a request.
+enum RouteResult {
     View(View),
-    Nothing(&'static str),
-    Elsewhere(String),
-    /// A page that is whole already, and what it is drawn from.
-    Whole(String, Vec<u8>),
+    NotFound(&'static str),
+    Redirect(String),
+    /// A complete page and the data behind it.
+    Page(String, Vec<u8>),
 }
 
 impl<'a> Routes<'a> {
-    pub(crate) fn new(desk: &'a Desk, token: &'a Token, here: &Path, project: String) -> Self {
+    pub(crate) fn new(cache: &'a OverviewCache, token: &'a Token, here: &Path, project: String) -> Self {
         let zone = TimeZone::system();
-        Self { desk, token, here: here.to_owned(), project, zone, writing: Mutex::new(()) }
+        Self { cache, token, here: here.to_owned(), project, zone, writing: Mutex::new(()) }
     }
 
     pub(crate) fn answer(&self, request: &Request) -> Response {
         if let Some(word) = request.asked("token") {
-            return self.come_in(request, word);
+            return self.log_in(request, word);
         }
         let may_write = self.token.is_shown(request);
         let (path, json) = match request.path.strip_suffix(".json") {
@@ -63,149 +63,151 @@ impl<'a> Routes<'a> {
             None => (request.path.as_str(), false),
         };
         let found = match request.method {
-            Method::Post if !may_write => return self.say(json, 403, refused()),
+            Method::Post if !may_write => return self.message(json, 403, refused()),
             Method::Post => self.write(path, request),
             Method::Get | Method::Head => self.read(path, request),
         };
         match found {
-            Ok(Found::View(view)) => self.show(&view, request, json, may_write),
-            Ok(Found::Whole(_, data)) if json => Response::json(200, data),
-            Ok(Found::Whole(page, _)) => Response::html(200, page),
-            Ok(Found::Elsewhere(path)) => Response::elsewhere(&path),
-            Ok(Found::Nothing(what)) => {
+            Ok(RouteResult::View(view)) => self.show(&view, request, json, may_write),
+            Ok(RouteResult::Page(_, data)) if json => Response::json(200, data),
+            Ok(RouteResult::Page(page, _)) => Response::html(200, page),
+            Ok(RouteResult::Redirect(path)) => Response::elsewhere(&path),
+            Ok(RouteResult::NotFound(what)) => {
                 let what = format!("there is no {what} here of that name");
-                self.say(json, 404, Said { what, next: Some("the inbox has what concerns somebody".to_owned()) })
+                self.message(json, 404, Said { what, next: Some("the inbox has what concerns somebody".to_owned()) })
             }
-            Err(trouble) => {
-                let status = if trouble.exit == crate::exit::Exit::Usage { 400 } else { 500 };
-                let (what, next) = trouble.parts();
-                self.say(json, status, Said { what: what.to_owned(), next: next.map(str::to_owned) })
+            Err(error) => {
+                let status = if error.exit == crate::exit::Exit::Usage { 400 } else { 500 };
+                self.message(json, status, Said { what: error.message, next: error.hint })
             }
         }
     }
 
-    /// Whoever opens the printed address is known from then on, and the token leaves the address line.
-    fn come_in(&self, request: &Request, word: &str) -> Response {
+    /// The printed address sets the token as a cookie and redirects, so that the token leaves the
+    /// address bar.
+    fn log_in(&self, request: &Request, word: &str) -> Response {
         if !self.token.is(word) || request.method == Method::Post {
-            return self.say(false, 403, refused());
+            return self.message(false, 403, refused());
         }
         self.token.given(Response::elsewhere("/"))
     }
 
-    fn read(&self, path: &str, request: &Request) -> Result<Found, Trouble> {
+    fn read(&self, path: &str, request: &Request) -> Result<RouteResult, CommandError> {
         let number = |name: &str| request.asked(name).and_then(|page| page.parse().ok()).unwrap_or(1);
         let query = request.asked("q").unwrap_or("").trim();
-        let (overview, behind) = self.desk.overview();
+        let (overview, behind) = self.cache.overview();
         let quarantine = self.quarantine();
-        self.desk.with(|store| {
-            // What is wrong with the ledger is told on its own page.
+        self.cache.with(|store| {
+            // An unreadable quarantine file is reported on its own page only.
             let entries = quarantine.as_ref().ok();
             let none = QuarantineFile::default();
             let quarantine = entries.unwrap_or(&none);
-            let sight = Sight { overview: &overview, store, quarantine, now: history_recorder::now() };
+            let views = ViewBuilder { overview: &overview, store, quarantine, now: recorder::now() };
             let mut parts = path.split('/').skip(1);
             let (first, rest) = (parts.next().unwrap_or(""), parts.next().unwrap_or(""));
             let key = rest.parse().map(TestKey);
             if parts.next().is_some() {
-                return Ok(Found::Nothing("page"));
+                return Ok(RouteResult::NotFound("page"));
             }
-            let one_of = |found: Option<View>, what| found.map_or(Found::Nothing(what), Found::View);
+            let one_of = |found: Option<View>, what| found.map_or(RouteResult::NotFound(what), RouteResult::View);
             Ok(match (first, rest, key) {
-                ("" | "inbox", "", _) => Found::View(View::Inbox(sight.inbox(number("page"), behind)?)),
-                ("cause", id, _) => one_of(sight.cause_page(id)?.map(|one| View::Cause(Box::new(one))), "cause"),
-                ("tests", "", _) => Found::View(View::Tests(sight.tests(query, number("page")))),
-                ("test", _, Ok(key)) => one_of(sight.test(key)?.map(|one| View::Test(Box::new(one))), "test"),
-                ("located", _, Ok(key)) => match sight.located(key) {
-                    Some(said) => self.located(said)?,
-                    None => Found::Nothing("report"),
+                ("" | "inbox", "", _) => RouteResult::View(View::Inbox(views.inbox(number("page"), behind)?)),
+                ("cause", id, _) => one_of(views.cause_page(id)?.map(|one| View::Cause(Box::new(one))), "cause"),
+                ("tests", "", _) => RouteResult::View(View::Tests(views.tests(query, number("page")))),
+                ("test", _, Ok(key)) => one_of(views.test(key)?.map(|one| View::Test(Box::new(one))), "test"),
+                ("located", _, Ok(key)) => match views.located(key) {
+                    Some(stored) => self.located(stored)?,
+                    None => RouteResult::NotFound("report"),
                 },
-                ("matrix", "", _) => Found::View(View::Matrix(sight.matrix(query, number("page"), number("runs"))?)),
-                ("runs", "", _) => Found::View(View::Runs(runs::list(&sight, number("page"))?)),
-                ("run", id, _) => one_of(runs::page(&sight, id)?.map(|one| View::Run(Box::new(one))), "run"),
-                ("quarantine", "", _) => Found::View(View::Quarantine(self.ledger(store)?)),
-                _ => Found::Nothing("page"),
+                ("matrix", "", _) => {
+                    RouteResult::View(View::Matrix(views.matrix(query, number("page"), number("runs"))?))
+                }
+                ("runs", "", _) => RouteResult::View(View::Runs(runs::list(&views, number("page"))?)),
+                ("run", id, _) => one_of(runs::page(&views, id)?.map(|one| View::Run(Box::new(one))), "run"),
+                ("quarantine", "", _) => RouteResult::View(View::Quarantine(self.quarantine_page(store)?)),
+                _ => RouteResult::NotFound("page"),
             })
         })
     }
 
-    fn write(&self, path: &str, request: &Request) -> Result<Found, Trouble> {
-        let told = |name: &str| request.told(name).unwrap_or("").trim().to_owned();
+    fn write(&self, path: &str, request: &Request) -> Result<RouteResult, CommandError> {
+        let form = |name: &str| request.told(name).unwrap_or("").trim().to_owned();
         let _one_at_a_time = self.writing.lock().expect("nothing panics under this lock");
         match path {
             "/quarantine/add" => {
-                let days = told("days");
-                let issue = Some(told("issue")).filter(|issue| !issue.is_empty());
+                let days = form("days");
+                let issue = Some(form("issue")).filter(|issue| !issue.is_empty());
                 let add = QuarantineAdd {
-                    test: told("test"),
-                    reason: told("reason"),
-                    owner: told("owner"),
+                    test: form("test"),
+                    reason: form("reason"),
+                    owner: form("owner"),
                     issue,
                     days: if days.is_empty() { DAYS } else { days.parse().unwrap_or(0) },
                     skip: false,
                 };
-                self.desk.with(|store| command::add(&add, Some(store), &self.here))?;
+                self.cache.with(|store| command::add(&add, Some(store), &self.here))?;
             }
-            "/quarantine/remove" => command::remove(&told("test"), &self.here)?,
-            "/answer" => return self.answer_to(request, told),
-            "/mark" => return self.mark(told),
-            _ => return Ok(Found::Nothing("page")),
+            "/quarantine/remove" => command::remove(&form("test"), &self.here)?,
+            "/answer" => return self.feedback(request, form),
+            "/mark" => return self.mark(form),
+            _ => return Ok(RouteResult::NotFound("page")),
         }
-        Ok(Found::Elsewhere("/quarantine".to_owned()))
+        Ok(RouteResult::Redirect("/quarantine".to_owned()))
     }
 
-    /// The lines as they are now: of other files, they may have moved.
-    fn located(&self, said: &unflake_store::Said) -> Result<Found, Trouble> {
+    /// Shows source lines as they are now: they may have moved since the test was located.
+    fn located(&self, stored: &unflake_store::Said) -> Result<RouteResult, CommandError> {
         let root = project::find(&self.here);
-        let sources = Sources::new(&root);
+        let sources = SourceFiles::new(&root);
         let lines = |file: &str| sources.lines(file);
-        let finding = &said.finding;
+        let finding = &stored.finding;
         let located = LocateReport { repeat: finding.repeat.as_deref(), ..LocateReport::new(finding, &lines, 0.0) };
-        let Some(page) = located_page(&located, said.started, said.commit.as_deref(), &self.frame(false, None)) else {
-            return Ok(Found::Nothing("report"));
+        let Some(page) = located_page(&located, stored.started, stored.commit.as_deref(), &self.frame(false, None))
+        else {
+            return Ok(RouteResult::NotFound("report"));
         };
         let data = serde_json::json!({
-            "schema": 1, "view": "located", "when": said.started, "commit": said.commit, "finding": finding,
+            "schema": 1, "view": "located", "when": stored.started, "commit": stored.commit, "finding": finding,
         });
-        Ok(Found::Whole(page, format!("{data}\n").into_bytes()))
+        Ok(RouteResult::Page(page, format!("{data}\n").into_bytes()))
     }
 
-    /// What a failure of an assertion was, for `unflake filter tune`.
-    fn mark(&self, told: impl Fn(&str) -> String) -> Result<Found, Trouble> {
-        let key = told("test").parse().map(TestKey);
-        let found = self.desk.with(|store| {
+    /// Labels a failure of an assertion, for `unflake filter tune`.
+    fn mark(&self, form: impl Fn(&str) -> String) -> Result<RouteResult, CommandError> {
+        let key = form("test").parse().map(TestKey);
+        let found = self.cache.with(|store| {
             let tests = store.tests()?;
-            Ok(tests.into_iter().find(|kin| Ok(kin.key) == key).map(|kin| (kin.key, kin.test)))
+            Ok(tests.into_iter().find(|stored| Ok(stored.key) == key).map(|stored| (stored.key, stored.test)))
         })?;
-        let (Some((key, test)), Some(label)) = (found, Marked::from_word(&told("label"))) else {
-            return Ok(Found::Nothing("test"));
+        let (Some((key, test)), Some(label)) = (found, LabelName::from_word(&form("label"))) else {
+            return Ok(RouteResult::NotFound("test"));
         };
-        let expression = Some(told("assertion")).filter(|text| !text.is_empty());
+        let expression = Some(form("assertion")).filter(|text| !text.is_empty());
         let args = FilterMarkArgs { label, test: test.as_str().to_owned(), expression, labels: None };
         tune::mark(&args, &self.here)?;
-        Ok(Found::Elsewhere(format!("/test/{}", key.0)))
+        Ok(RouteResult::Redirect(format!("/test/{}", key.0)))
     }
 
-    fn answer_to(&self, request: &Request, told: impl Fn(&str) -> String) -> Result<Found, Trouble> {
-        let finding = Fingerprint(told("finding"));
-        let why = Some(told("why")).filter(|why| !why.is_empty());
-        let answer =
-            Feedback { finding, useful: request.told("useful") == Some("yes"), at: history_recorder::now(), why };
-        self.desk.with(|store| {
-            let known = store.said(usize::MAX)?.into_iter().find(|said| said.finding.id() == answer.finding);
-            let Some(known) = known.filter(|said| !said.finding.is_real()) else {
-                return Ok(Found::Nothing("finding"));
+    fn feedback(&self, request: &Request, form: impl Fn(&str) -> String) -> Result<RouteResult, CommandError> {
+        let finding = Fingerprint(form("finding"));
+        let why = Some(form("why")).filter(|why| !why.is_empty());
+        let answer = Feedback { finding, useful: request.told("useful") == Some("yes"), at: recorder::now(), why };
+        self.cache.with(|store| {
+            let known = store.said(usize::MAX)?.into_iter().find(|stored| stored.finding.id() == answer.finding);
+            let Some(known) = known.filter(|stored| !stored.finding.is_real()) else {
+                return Ok(RouteResult::NotFound("finding"));
             };
             store.answer(&answer)?;
             let key = store.key_of(&known.finding.test)?;
-            Ok(Found::Elsewhere(key.map_or("/".to_owned(), |key| format!("/test/{}", key.0))))
+            Ok(RouteResult::Redirect(key.map_or("/".to_owned(), |key| format!("/test/{}", key.0))))
         })
     }
 
-    fn quarantine(&self) -> Result<QuarantineFile, Trouble> {
+    fn quarantine(&self) -> Result<QuarantineFile, CommandError> {
         QuarantineFile::read(&project::find(&self.here).join(".unflake"))
     }
 
-    fn ledger(&self, store: &Store) -> Result<Ledger, Trouble> {
+    fn quarantine_page(&self, store: &Store) -> Result<Ledger, CommandError> {
         let file = self.quarantine()?;
         let mut entries = Vec::new();
         for entry in &file.entries {
@@ -215,7 +217,7 @@ impl<'a> Routes<'a> {
             entries.push(Apart { entry: entry.clone(), key, lately: lately(&attempts) });
         }
         let path = file.path().strip_prefix(&self.here).unwrap_or(file.path()).display().to_string();
-        Ok(Ledger { today: Day::of(history_recorder::now()), path, entries })
+        Ok(Ledger { today: Day::of(recorder::now()), path, entries })
     }
 
     fn show(&self, view: &View, request: &Request, json: bool, may_write: bool) -> Response {
@@ -223,11 +225,11 @@ impl<'a> Routes<'a> {
             return Response::json(200, view.json());
         }
         let live = matches!(view, View::Run(run) if run.run.going_on) && request.asked("still").is_none();
-        Response::html(200, view.html(&self.frame(may_write, live.then_some(AGAIN))))
+        Response::html(200, view.html(&self.frame(may_write, live.then_some(RELOAD))))
     }
 
-    fn say(&self, json: bool, status: u16, said: Said) -> Response {
-        let view = View::Said(said);
+    fn message(&self, json: bool, status: u16, message: Said) -> Response {
+        let view = View::Said(message);
         if json {
             return Response::json(status, view.json());
         }
@@ -235,7 +237,7 @@ impl<'a> Routes<'a> {
     }
 
     fn frame(&self, may_write: bool, again_after: Option<u32>) -> Frame<'_> {
-        let (project, zone, now) = (self.project.as_str(), &self.zone, history_recorder::now());
+        let (project, zone, now) = (self.project.as_str(), &self.zone, recorder::now());
         Frame { project, zone, now, may_write, again_after, links: Links::Server }
     }
 }

@@ -1,4 +1,4 @@
-//! Runs, as pages show them: ours, and those that reports tell of.
+//! Pages of runs: those of unflake, and those that imported reports describe.
 
 use std::collections::HashMap;
 
@@ -6,16 +6,16 @@ use unflake_model::Observation;
 use unflake_report::pages::{Pages, RunFailure, RunHead, RunPage, RunRow, Runs};
 use unflake_store::{Run, RunId, Source, SourceId, TestKey};
 
-use super::overview::Tally;
-use super::views::Sight;
-use crate::error::Trouble;
+use super::overview::RunTally;
+use super::views::ViewBuilder;
+use crate::error::CommandError;
 
 const RUNS: usize = 50;
-/// Failures that a page lists.
+/// The largest number of failures on a page.
 const FAILURES: usize = 500;
-/// A run that has not ended and of which nothing was heard for so long was killed, for all we know.
+/// Microseconds after which a run that has not ended and recorded nothing is taken for killed.
 const SILENT: i64 = 120 * 1_000_000;
-/// Of so many of the last runs one may be going on.
+/// The number of latest runs among which one in progress is looked up.
 const LATEST: usize = 5;
 
 pub(crate) fn head(source: &Source) -> RunHead {
@@ -34,43 +34,43 @@ pub(crate) fn head(source: &Source) -> RunHead {
     }
 }
 
-/// A run of ours that goes on at this moment, as far as can be seen.
-pub(crate) fn going_on(sight: &Sight) -> Result<Option<Box<RunRow>>, Trouble> {
-    for run in sight.store.runs(LATEST)? {
-        if goes_on(sight, &run)? {
-            let tally = Tally { passed: run.attempts, ..Tally::default() };
+/// A run of unflake that is in progress, as far as the history shows.
+pub(crate) fn in_progress(views: &ViewBuilder) -> Result<Option<Box<RunRow>>, CommandError> {
+    for run in views.store.runs(LATEST)? {
+        if is_in_progress(views, &run)? {
+            let tally = RunTally { passed: run.attempts, ..RunTally::default() };
             return Ok(Some(Box::new(row(ours_head(&run), tally, Some(&run), true, false))));
         }
     }
     Ok(None)
 }
 
-fn goes_on(sight: &Sight, run: &Run) -> Result<bool, Trouble> {
-    Ok(run.ended.is_none() && sight.now.0 - sight.store.heard(run)?.0 < SILENT)
+fn is_in_progress(views: &ViewBuilder, run: &Run) -> Result<bool, CommandError> {
+    Ok(run.ended.is_none() && views.now.0 - views.store.heard(run)?.0 < SILENT)
 }
 
-pub(crate) fn list(sight: &Sight, page: usize) -> Result<Runs, Trouble> {
-    let standings = &sight.overview.standings;
-    let newest_first: Vec<usize> = (0..standings.runs.len()).rev().collect();
+pub(crate) fn list(views: &ViewBuilder, page: usize) -> Result<Runs, CommandError> {
+    let scores = &views.overview.scores;
+    let newest_first: Vec<usize> = (0..scores.runs.len()).rev().collect();
     let (shown, pages) = Pages::cut(&newest_first, page, RUNS);
-    let rows = shown.iter().map(|number| numbered(sight, *number)).collect::<Result<_, _>>()?;
+    let rows = shown.iter().map(|number| numbered(views, *number)).collect::<Result<_, _>>()?;
     Ok(Runs { runs: rows, pages })
 }
 
-/// The run that the ledger has this number for.
-fn numbered(sight: &Sight, number: usize) -> Result<RunRow, Trouble> {
-    let standings = &sight.overview.standings;
-    let source = &standings.runs[number];
+/// The row of a run, by its number in the scores.
+fn numbered(views: &ViewBuilder, number: usize) -> Result<RunRow, CommandError> {
+    let scores = &views.overview.scores;
+    let source = &scores.runs[number];
     let ours = match source.id {
-        SourceId::Run(run) => sight.store.run(run)?,
+        SourceId::Run(run) => views.store.run(run)?,
         SourceId::Report(_) => None,
     };
-    let going_on = ours.as_ref().map(|run| goes_on(sight, run)).transpose()?.unwrap_or(false);
-    let set_apart = standings.bad_days.contains(&(number as u32));
-    Ok(row(head(source), sight.overview.tallies[number], ours.as_ref(), going_on, set_apart))
+    let going_on = ours.as_ref().map(|run| is_in_progress(views, run)).transpose()?.unwrap_or(false);
+    let set_apart = scores.bad_days.contains(&(number as u32));
+    Ok(row(head(source), views.overview.tallies[number], ours.as_ref(), going_on, set_apart))
 }
 
-fn row(head: RunHead, tally: Tally, ours: Option<&Run>, going_on: bool, set_apart: bool) -> RunRow {
+fn row(head: RunHead, tally: RunTally, ours: Option<&Run>, going_on: bool, set_apart: bool) -> RunRow {
     RunRow {
         head,
         command: ours.map(|run| run.facts.command.join(" ")).unwrap_or_default(),
@@ -98,33 +98,34 @@ fn ours_head(run: &Run) -> RunHead {
     }
 }
 
-/// The page of a run, by its name in addresses. Of one of ours everything is read anew.
-pub(crate) fn page(sight: &Sight, id: &str) -> Result<Option<RunPage>, Trouble> {
-    let standings = &sight.overview.standings;
-    let number = || standings.runs.iter().position(|source| head(source).id == id);
+/// The page of a run, by its id in addresses. That of a run of unflake is read from the history,
+/// not from the overview.
+pub(crate) fn page(views: &ViewBuilder, id: &str) -> Result<Option<RunPage>, CommandError> {
+    let scores = &views.overview.scores;
+    let number = || scores.runs.iter().position(|source| head(source).id == id);
     match id.parse() {
         Ok(ours) => {
-            let Some(run) = sight.store.run(RunId(ours))? else { return Ok(None) };
-            let set_apart = number().is_some_and(|number| standings.bad_days.contains(&(number as u32)));
-            let goes_on = goes_on(sight, &run)?;
-            let failed = failed(sight, &[SourceId::Run(run.id)])?;
-            let row = row(ours_head(&run), failed.tally, Some(&run), goes_on, set_apart);
-            let notes = notes(sight, run.id)?;
-            Ok(Some(made(row, ours_facts(&run), failed, notes)))
+            let Some(run) = views.store.run(RunId(ours))? else { return Ok(None) };
+            let set_apart = number().is_some_and(|number| scores.bad_days.contains(&(number as u32)));
+            let is_in_progress = is_in_progress(views, &run)?;
+            let failed = failed(views, &[SourceId::Run(run.id)])?;
+            let row = row(ours_head(&run), failed.tally, Some(&run), is_in_progress, set_apart);
+            let notes = notes(views, run.id)?;
+            Ok(Some(assemble(row, ours_facts(&run), failed, notes)))
         }
         Err(_) => {
             let Some(number) = number() else { return Ok(None) };
-            let row = numbered(sight, number)?;
-            let parts = &standings.parts[number];
-            let failed = failed(sight, parts)?;
+            let row = numbered(views, number)?;
+            let parts = &scores.parts[number];
+            let failed = failed(views, parts)?;
             let facts = vec![("Reports", parts.len().to_string())];
             let job = row.head.job.clone().map(|job| ("Job", job));
-            Ok(Some(made(row, facts.into_iter().chain(job).collect(), failed, Vec::new())))
+            Ok(Some(assemble(row, facts.into_iter().chain(job).collect(), failed, Vec::new())))
         }
     }
 }
 
-fn made(run: RunRow, facts: Vec<(&'static str, String)>, failed: Failed, notes: Vec<String>) -> RunPage {
+fn assemble(run: RunRow, facts: Vec<(&'static str, String)>, failed: SourceFailures, notes: Vec<String>) -> RunPage {
     RunPage { run, facts, failures: failed.failures, failure_count: failed.count, notes }
 }
 
@@ -141,10 +142,10 @@ fn ours_facts(run: &Run) -> Vec<(&'static str, String)> {
     facts
 }
 
-fn notes(sight: &Sight, run: RunId) -> Result<Vec<String>, Trouble> {
-    let told = sight.store.told(run)?.into_iter();
-    Ok(told
-        .filter_map(|told| match told {
+fn notes(views: &ViewBuilder, run: RunId) -> Result<Vec<String>, CommandError> {
+    let observed = views.store.told(run)?.into_iter();
+    Ok(observed
+        .filter_map(|observation| match observation {
             Observation::Note(text) => Some(text),
             Observation::Problem(problem) => Some(problem.text),
             _ => None,
@@ -152,22 +153,22 @@ fn notes(sight: &Sight, run: RunId) -> Result<Vec<String>, Trouble> {
         .collect())
 }
 
-/// What sources came to.
-struct Failed {
-    tally: Tally,
-    /// Not all where they are many.
+/// Counts and failures of some sources.
+struct SourceFailures {
+    tally: RunTally,
+    /// At most [`FAILURES`].
     failures: Vec<RunFailure>,
     count: usize,
 }
 
-/// What these sources came to, and what failed in them: what never passed there first.
-fn failed(sight: &Sight, parts: &[SourceId]) -> Result<Failed, Trouble> {
-    let today = |key: TestKey| sight.overview.standings.today(key);
-    let mut tally = Tally::default();
+/// Reads the executions of some sources. Tests that never passed in them come first.
+fn failed(views: &ViewBuilder, parts: &[SourceId]) -> Result<SourceFailures, CommandError> {
+    let today = |key: TestKey| views.overview.scores.today(key);
+    let mut tally = RunTally::default();
     let mut tests: HashMap<TestKey, (u32, u32)> = HashMap::new();
-    let mut said = HashMap::new();
+    let mut messages = HashMap::new();
     for part in parts {
-        sight.store.executions_in(*part, &mut |execution| {
+        views.store.executions_in(*part, &mut |execution| {
             tally.add(execution.outcome, execution.seconds);
             let failed = execution.outcome.is_failure();
             if failed || execution.outcome.is_pass() {
@@ -175,12 +176,12 @@ fn failed(sight: &Sight, parts: &[SourceId]) -> Result<Failed, Trouble> {
                 *counts = (counts.0 + u32::from(failed), counts.1 + u32::from(!failed));
             }
         })?;
-        sight.store.failed_in(*part, &mut |test, failure| _ = said.insert(today(test), failure.message))?;
+        views.store.failed_in(*part, &mut |test, failure| _ = messages.insert(today(test), failure.message))?;
     }
     let name = |key: &TestKey| {
-        // A test that began to exist after the overview was made has no page yet.
-        let kin = sight.overview.standings.tests.get(key);
-        kin.map_or_else(|| format!("test {}", key.0), |kin| kin.test.to_string())
+        // A test that was added after the overview was computed has no page yet.
+        let stored = views.overview.scores.tests.get(key);
+        stored.map_or_else(|| format!("test {}", key.0), |stored| stored.test.to_string())
     };
     let failed = tests.into_iter().filter(|(_, (failed, _))| *failed > 0);
     let mut failures: Vec<RunFailure> = failed
@@ -196,9 +197,9 @@ fn failed(sight: &Sight, parts: &[SourceId]) -> Result<Failed, Trouble> {
     failures.sort_by(|one, other| (one.passed > 0, &one.test).cmp(&(other.passed > 0, &other.test)));
     failures.truncate(FAILURES);
     for failure in &mut failures {
-        if let Some(message) = said.get(&TestKey(failure.key)) {
-            failure.message = sight.store.text(*message)?;
+        if let Some(message) = messages.get(&TestKey(failure.key)) {
+            failure.message = views.store.text(*message)?;
         }
     }
-    Ok(Failed { tally, failures, count })
+    Ok(SourceFailures { tally, failures, count })
 }

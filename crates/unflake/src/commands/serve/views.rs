@@ -1,4 +1,4 @@
-//! From the overview and the history to what each page shows.
+//! Builds the view of each page from the overview and the history.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -12,49 +12,49 @@ use unflake_store::{FailureRef, Said, SourceId, Store, TestKey};
 use super::causes::{CauseFacts, SeenFailure};
 use super::overview::{Overview, start};
 use super::runs;
-use crate::commands::history::Line;
+use crate::commands::history::HistoryAttempt;
 use crate::commands::quarantine::file::QuarantineFile;
 use crate::commands::score;
-use crate::error::Trouble;
+use crate::error::CommandError;
 
 const CAUSES: usize = 40;
 const TESTS: usize = 100;
 const COLUMNS: usize = 60;
-/// Tests of a cause that its entry in the inbox knows, and its own page.
+/// The largest number of tests of a cause in its inbox entry, and on its own page.
 const FEW: usize = 4;
 const MANY: usize = 300;
-/// Attempts that a test's page looks at.
+/// The number of latest attempts on the page of a test.
 const ATTEMPTS: usize = 300;
-/// Sources of reports that it looks through for them.
+/// The number of latest sources that are searched for them.
 const SOURCES: usize = 1000;
 
-/// What is looked at to draw a page.
-pub(crate) struct Sight<'a> {
+/// Everything that a page is built from.
+pub(crate) struct ViewBuilder<'a> {
     pub(crate) overview: &'a Overview,
     pub(crate) store: &'a Store,
     pub(crate) quarantine: &'a QuarantineFile,
     pub(crate) now: Timestamp,
 }
 
-impl Sight<'_> {
-    pub(crate) fn inbox(&self, page: usize, behind: bool) -> Result<Inbox, Trouble> {
+impl ViewBuilder<'_> {
+    pub(crate) fn inbox(&self, page: usize, behind: bool) -> Result<Inbox, CommandError> {
         let (causes, pages) = Pages::cut(&self.overview.causes, page, CAUSES);
         let causes = causes.iter().map(|cause| self.cause(cause, FEW)).collect::<Result<_, _>>()?;
         let mut overall = self.overview.overall();
         overall.behind = behind;
-        overall.going_on = runs::going_on(self)?;
+        overall.going_on = runs::in_progress(self)?;
         Ok(Inbox { overall, causes, pages })
     }
 
-    pub(crate) fn cause_page(&self, id: &str) -> Result<Option<CausePage>, Trouble> {
+    pub(crate) fn cause_page(&self, id: &str) -> Result<Option<CausePage>, CommandError> {
         let Some(cause) = self.overview.causes.iter().find(|cause| cause.id == id) else { return Ok(None) };
         let trace = cause.newest.map(|newest| self.store.text(newest.trace)).transpose()?.unwrap_or_default();
         Ok(Some(CausePage { cause: self.cause(cause, MANY)?, trace }))
     }
 
-    fn cause(&self, facts: &CauseFacts, most: usize) -> Result<Cause, Trouble> {
-        let said = facts.newest.map(|newest| self.said(newest)).transpose()?;
-        let (kind, message, file) = said.unwrap_or_default();
+    fn cause(&self, facts: &CauseFacts, most: usize) -> Result<Cause, CommandError> {
+        let texts = facts.newest.map(|newest| self.texts(newest)).transpose()?;
+        let (kind, message, file) = texts.unwrap_or_default();
         Ok(Cause {
             id: facts.id.clone(),
             kind,
@@ -69,14 +69,14 @@ impl Sight<'_> {
     }
 
     /// Kind, message and file.
-    fn said(&self, failure: FailureRef) -> Result<(String, String, Option<String>), Trouble> {
+    fn texts(&self, failure: FailureRef) -> Result<(String, String, Option<String>), CommandError> {
         let file = failure.file.map(|file| self.store.text(file)).transpose()?;
         Ok((self.store.text(failure.kind)?, self.store.text(failure.message)?, file))
     }
 
     pub(crate) fn concern(&self, key: TestKey) -> Option<Concern> {
         let standing = self.overview.standing(key)?;
-        let score = score::row(key, standing, &self.overview.standings, &self.overview.owners)?;
+        let score = score::row(key, standing, &self.overview.scores, &self.overview.owners)?;
         let entry = self.quarantine.entries.iter().find(|entry| entry.test.as_str() == score.test);
         let quarantined_until = entry.map(|entry| entry.expires).filter(|last| *last >= Day::of(self.now));
         Some(Concern { key: key.0, score, quarantined_until, starts: self.overview.starts(key) })
@@ -84,10 +84,10 @@ impl Sight<'_> {
 
     /// The tests with this in their names, in the order of the overview.
     fn matching(&self, query: &str) -> Vec<TestKey> {
-        let standings = &self.overview.standings;
-        let keys = self.overview.order.iter().map(|at| standings.all[*at].0);
+        let scores = &self.overview.scores;
+        let keys = self.overview.order.iter().map(|at| scores.all[*at].0);
         let has = |key: &TestKey| {
-            query.is_empty() || standings.tests.get(key).is_some_and(|kin| kin.test.as_str().contains(query))
+            query.is_empty() || scores.tests.get(key).is_some_and(|stored| stored.test.as_str().contains(query))
         };
         keys.filter(has).collect()
     }
@@ -99,21 +99,22 @@ impl Sight<'_> {
         Tests { query: query.to_owned(), tests, pages }
     }
 
-    /// What the tests of one page did in some runs; of these, `columns` counts from the newest.
-    pub(crate) fn matrix(&self, query: &str, page: usize, columns: usize) -> Result<Matrix, Trouble> {
+    /// The outcomes of the tests of one page in the runs of one page of columns, counted from the
+    /// newest.
+    pub(crate) fn matrix(&self, query: &str, page: usize, columns: usize) -> Result<Matrix, CommandError> {
         let all = self.matching(query);
         let (shown, pages) = Pages::cut(&all, page, TESTS);
-        let standings = &self.overview.standings;
-        // A search or an experiment is no column.
+        let scores = &self.overview.scores;
+        // Searches and experiments are not columns.
         let ran = |run: &usize| self.overview.tallies[*run].executions() > 0;
-        let newest_first: Vec<usize> = (0..standings.runs.len()).rev().filter(ran).collect();
+        let newest_first: Vec<usize> = (0..scores.runs.len()).rev().filter(ran).collect();
         let (runs, columns) = Pages::cut(&newest_first, columns, COLUMNS);
         let places: HashMap<TestKey, usize> = shown.iter().enumerate().map(|(at, key)| (*key, at)).collect();
         let mut cells = vec![vec![Cell::Absent; runs.len()]; shown.len()];
         for (column, run) in runs.iter().rev().enumerate() {
-            for part in &standings.parts[*run] {
+            for part in &scores.parts[*run] {
                 self.store.executions_in(*part, &mut |execution| {
-                    if let Some(row) = places.get(&standings.today(execution.test)) {
+                    if let Some(row) = places.get(&scores.today(execution.test)) {
                         let cell = &mut cells[*row][column];
                         *cell = cell.and(match execution.outcome {
                             outcome if outcome.is_failure() => Cell::Failed,
@@ -126,25 +127,25 @@ impl Sight<'_> {
         }
         let rows = shown.iter().zip(cells);
         let rows = rows.filter_map(|(key, cells)| Some(MatrixRow { concern: self.concern(*key)?, cells })).collect();
-        let runs = runs.iter().rev().map(|run| runs::head(&standings.runs[*run])).collect();
+        let runs = runs.iter().rev().map(|run| runs::head(&scores.runs[*run])).collect();
         Ok(Matrix { runs, rows, pages, columns, query: query.to_owned() })
     }
 
-    pub(crate) fn test(&self, key: TestKey) -> Result<Option<TestPage>, Trouble> {
-        let standings = &self.overview.standings;
-        let key = standings.today(key);
-        let (Some(concern), Some(kin)) = (self.concern(key), standings.tests.get(&key)) else { return Ok(None) };
+    pub(crate) fn test(&self, key: TestKey) -> Result<Option<TestPage>, CommandError> {
+        let scores = &self.overview.scores;
+        let key = scores.today(key);
+        let (Some(concern), Some(stored)) = (self.concern(key), scores.tests.get(&key)) else { return Ok(None) };
         let mut past: Vec<Past> = Vec::new();
         let ids = self.runs_of_reports();
         let sources = self.store.sources()?;
-        for name in standings.names(key).filter_map(|key| standings.tests.get(&key)) {
+        for name in scores.names(key).filter_map(|key| scores.tests.get(&key)) {
             for kept in self.store.attempts_of(&name.test, ATTEMPTS)? {
                 let run = kept.run.to_string();
-                past.push(pasts(&Line::of_ours(kept), Some(run)));
+                past.push(past_of(&HistoryAttempt::of_ours(kept), Some(run)));
             }
-            for told in self.store.reported_in(sources.iter().rev().take(SOURCES), name.key, ATTEMPTS)? {
-                let run = ids.get(&told.source.id).cloned();
-                past.push(pasts(&Line::of_report(told), run));
+            for reported in self.store.reported_in(sources.iter().rev().take(SOURCES), name.key, ATTEMPTS)? {
+                let run = ids.get(&reported.source.id).cloned();
+                past.push(past_of(&HistoryAttempt::of_report(reported), run));
             }
         }
         past.sort_by_key(|one| std::cmp::Reverse(one.when));
@@ -153,7 +154,7 @@ impl Sight<'_> {
         let failures = seen.iter().take(FEW * 3).map(|one| self.seen(one)).collect::<Result<_, _>>()?;
         Ok(Some(TestPage {
             concern,
-            line: kin.line,
+            line: stored.line,
             looked_into: self.looked_into(key),
             findings: self.findings(key)?,
             failures,
@@ -161,8 +162,8 @@ impl Sight<'_> {
         }))
     }
 
-    fn seen(&self, seen: &SeenFailure) -> Result<FailureSeen, Trouble> {
-        let (kind, message, _) = self.said(seen.newest)?;
+    fn seen(&self, seen: &SeenFailure) -> Result<FailureSeen, CommandError> {
+        let (kind, message, _) = self.texts(seen.newest)?;
         Ok(FailureSeen {
             id: seen.cause.clone(),
             fingerprint: seen.fingerprint.clone(),
@@ -174,17 +175,17 @@ impl Sight<'_> {
         })
     }
 
-    /// The name of the run that a report is a part of.
+    /// The id of the run that each report belongs to.
     fn runs_of_reports(&self) -> BTreeMap<SourceId, String> {
-        let standings = &self.overview.standings;
-        let runs = standings.parts.iter().zip(&standings.runs);
+        let scores = &self.overview.scores;
+        let runs = scores.parts.iter().zip(&scores.runs);
         runs.flat_map(|(parts, first)| parts.iter().map(|part| (*part, runs::head(first).id))).collect()
     }
 
-    /// Where the test starts to fail, as it was found out last.
+    /// The latest finding on where the test starts to fail.
     pub(crate) fn located(&self, key: TestKey) -> Option<&Said> {
-        let found = self.overview.found.get(&key)?;
-        found.iter().find(|said| matches!(said.finding.detail, Detail::Divergence(_)))
+        let found = self.overview.findings.get(&key)?;
+        found.iter().find(|stored| matches!(stored.finding.detail, Detail::Divergence(_)))
     }
 
     fn looked_into(&self, key: TestKey) -> Option<LookedInto> {
@@ -193,25 +194,25 @@ impl Sight<'_> {
         Some(LookedInto { when: ready.started, commit, meaning })
     }
 
-    /// All that was found out about it, the newest first.
-    fn findings(&self, key: TestKey) -> Result<Vec<TestKnowledge>, Trouble> {
-        let Some(found) = self.overview.found.get(&key) else { return Ok(Vec::new()) };
+    /// All findings on a test, the newest first.
+    fn findings(&self, key: TestKey) -> Result<Vec<TestKnowledge>, CommandError> {
+        let Some(found) = self.overview.findings.get(&key) else { return Ok(Vec::new()) };
         let answers = self.store.answers()?;
         Ok(found
             .iter()
-            .map(|said| {
-                let id = said.finding.id();
+            .map(|stored| {
+                let id = stored.finding.id();
                 let answer = answers.iter().find(|answer| answer.finding == id);
                 TestKnowledge {
-                    technique: said.finding.technique(),
-                    sentence: said.finding.sentence.clone(),
-                    when: said.started,
-                    commit: said.commit.clone(),
-                    repeat: said.finding.repeat.clone(),
+                    technique: stored.finding.technique(),
+                    sentence: stored.finding.sentence.clone(),
+                    when: stored.started,
+                    commit: stored.commit.clone(),
+                    repeat: stored.finding.repeat.clone(),
                     not_useful_since: answer.filter(|answer| !answer.useful).map(|answer| answer.at),
-                    start: starts(&said.finding),
-                    real: said.finding.is_real(),
-                    assertion: match &said.finding.detail {
+                    start: starts(&stored.finding),
+                    real: stored.finding.is_real(),
+                    assertion: match &stored.finding.detail {
                         Detail::Filter(filtered) => Some(filtered.assertion.spot.expression.clone()),
                         _ => None,
                     },
@@ -229,8 +230,8 @@ fn starts(finding: &Finding) -> Option<Start> {
     }
 }
 
-fn pasts(line: &Line, run: Option<String>) -> Past {
-    let row = line.row();
+fn past_of(attempt: &HistoryAttempt, run: Option<String>) -> Past {
+    let row = attempt.row();
     Past {
         when: row.when,
         outcome: row.outcome,

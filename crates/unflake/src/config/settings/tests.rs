@@ -2,36 +2,36 @@ use std::collections::HashMap;
 
 use super::*;
 
-fn resolve(typed: Typed, variables: &[(&str, &str)], file: &str) -> Result<Settings, BadSetting> {
+fn resolve(options: SettingOptions, variables: &[(&str, &str)], file: &str) -> Result<Settings, SettingError> {
     let variables: HashMap<_, _> = variables.iter().copied().collect();
-    let file = File { path: "unflake.toml".into(), table: file.parse().unwrap() };
-    let sources = Sources {
+    let file = SettingsFile { path: "unflake.toml".into(), table: file.parse().unwrap() };
+    let sources = SettingSources {
         file: Some(&file),
         variable: &|name| variables.get(name).map(|value| (*value).to_owned()),
         cores: 8,
         project: Path::new("/project"),
     };
-    Settings::resolve(typed, Vec::new(), &sources)
+    Settings::resolve(options, Vec::new(), &sources)
 }
 
-fn complaint(variables: &[(&str, &str)], file: &str) -> String {
-    resolve(Typed::default(), variables, file).unwrap_err().to_string()
+fn error_of(variables: &[(&str, &str)], file: &str) -> String {
+    resolve(SettingOptions::default(), variables, file).unwrap_err().to_string()
 }
 
 #[test]
-fn a_flag_goes_before_a_variable_before_the_file_before_the_default() {
-    let typed = || Typed { fresh: Some("4".to_owned()), ..Typed::default() };
+fn precedence_is_option_variable_file_default() {
+    let options = || SettingOptions { fresh: Some("4".to_owned()), ..SettingOptions::default() };
     let variables = [("UNFLAKE_FRESH", "3"), ("UNFLAKE_AT_END", "3")];
-    let settings = resolve(typed(), &variables, "fresh = 2\nat-end = 2\nimmediate = 2").unwrap();
-    assert_eq!(settings.fresh, Setting { value: 4, from: Source::Flag });
-    assert_eq!(settings.at_end, Setting { value: 3, from: Source::Variable("UNFLAKE_AT_END".to_owned()) });
-    assert_eq!(settings.immediate, Setting { value: 2, from: Source::File("unflake.toml".into()) });
-    assert_eq!(settings.jobs, Setting { value: 8, from: Source::Default });
+    let settings = resolve(options(), &variables, "fresh = 2\nat-end = 2\nimmediate = 2").unwrap();
+    assert_eq!(settings.fresh, Setting { value: 4, from: SettingSource::Flag });
+    assert_eq!(settings.at_end, Setting { value: 3, from: SettingSource::Variable("UNFLAKE_AT_END".to_owned()) });
+    assert_eq!(settings.immediate, Setting { value: 2, from: SettingSource::File("unflake.toml".into()) });
+    assert_eq!(settings.jobs, Setting { value: 8, from: SettingSource::Default });
     assert_eq!(settings.store.value.dir, Path::new("/project/.unflake"));
 }
 
 #[test]
-fn every_setting_can_stand_in_the_file() {
+fn every_setting_can_be_in_the_file() {
     let file = r#"
         command = ["pytest", "-q"]
         immediate = 0
@@ -53,7 +53,7 @@ fn every_setting_can_stand_in_the_file() {
         test-classes = ["out/test"]
         store = "/elsewhere"
     "#;
-    let settings = resolve(Typed::default(), &[], file).unwrap();
+    let settings = resolve(SettingOptions::default(), &[], file).unwrap();
     let rows = settings.rows();
     assert_eq!(rows.iter().map(|row| row.0).collect::<Vec<_>>(), NAMES);
     assert!(rows.iter().all(|row| row.2 == "unflake.toml"), "{rows:?}");
@@ -62,54 +62,53 @@ fn every_setting_can_stand_in_the_file() {
 }
 
 #[test]
-fn what_cannot_hold_is_told_with_what_could() {
+fn errors_name_the_valid_values() {
     assert_eq!(
-        complaint(&[("UNFLAKE_JOBS", "0")], ""),
+        error_of(&[("UNFLAKE_JOBS", "0")], ""),
         "jobs: `0` (variable UNFLAKE_JOBS) is not a whole number from 1 on"
     );
     assert_eq!(
-        complaint(&[], "flaky-result = 'ignore'"),
+        error_of(&[], "flaky-result = 'ignore'"),
         "flaky-result: `ignore` (unflake.toml) is not `pass` or `fail`"
     );
     assert_eq!(
-        complaint(&[], "timeout = 'soon'"),
+        error_of(&[], "timeout = 'soon'"),
         "timeout: `soon` (unflake.toml) is not a time such as `90`, `1.5s`, `2m` or `1h`, or `0` for none"
     );
     assert!(
-        complaint(&[], "imediate = 1")
-            .starts_with("unflake.toml: there is no setting `imediate`. There are: command, ")
+        error_of(&[], "imediate = 1").starts_with("unflake.toml: there is no setting `imediate`. There are: command, ")
     );
-    assert!(complaint(&[], "jobs = [3]").contains("a text or a number is wanted"));
-    assert_eq!(complaint(&[], "jobs = true"), "jobs: `true` (unflake.toml) is not a whole number from 1 on");
-    assert!(complaint(&[], "command = 'pytest -q'").contains("a list of texts"));
-    assert!(complaint(&[], "never-excuse = ['(']").starts_with("never-excuse: `(` is not a regular expression"));
+    assert!(error_of(&[], "jobs = [3]").contains("a text or a number is wanted"));
+    assert_eq!(error_of(&[], "jobs = true"), "jobs: `true` (unflake.toml) is not a whole number from 1 on");
+    assert!(error_of(&[], "command = 'pytest -q'").contains("a list of texts"));
+    assert!(error_of(&[], "never-excuse = ['(']").starts_with("never-excuse: `(` is not a regular expression"));
 }
 
 #[test]
-fn a_class_path_and_the_tests_in_it_go_together() {
-    assert!(complaint(&[], "classpath-file = 'cp'").contains("without test-classes"));
-    assert!(complaint(&[("UNFLAKE_TEST_CLASSES", "out")], "").contains("(variable UNFLAKE_TEST_CLASSES) is of no use"));
+fn class_path_and_test_classes_need_each_other() {
+    assert!(error_of(&[], "classpath-file = 'cp'").contains("without test-classes"));
+    assert!(error_of(&[("UNFLAKE_TEST_CLASSES", "out")], "").contains("(variable UNFLAKE_TEST_CLASSES) is of no use"));
 }
 
 #[test]
-fn reports_and_the_command_for_one_test_go_together() {
+fn results_and_one_test_need_each_other() {
     assert_eq!(
-        complaint(&[], "results = 'a.xml'"),
+        error_of(&[], "results = 'a.xml'"),
         "results (unflake.toml) is of no use without one-test, the command that runs a single test"
     );
     assert_eq!(
-        complaint(&[("UNFLAKE_ONE_TEST", "run {name}")], ""),
+        error_of(&[("UNFLAKE_ONE_TEST", "run {name}")], ""),
         "one-test (variable UNFLAKE_ONE_TEST) is of no use without results, where your command writes its JUnit XML"
     );
     assert!(
-        complaint(&[("UNFLAKE_RESULTS", "a.xml")], "one-test = 'run {nmae}'")
+        error_of(&[("UNFLAKE_RESULTS", "a.xml")], "one-test = 'run {nmae}'")
             .starts_with("one-test: `run {nmae}` (unflake.toml) cannot be used: there is no {nmae}, there are {id}, ")
     );
-    assert!(complaint(&[("UNFLAKE_RESULTS", " ")], "").ends_with("is not a text with something in it"));
+    assert!(error_of(&[("UNFLAKE_RESULTS", " ")], "").ends_with("is not a text with something in it"));
 }
 
 #[test]
-fn times_are_read_with_and_without_unit() {
+fn durations_are_parsed_with_and_without_unit() {
     for (text, seconds) in [("90", 90.0), ("1.5", 1.5), ("1.5s", 1.5), ("2m", 120.0), ("1h", 3600.0)] {
         assert_eq!(duration(text), Ok(Some(Duration::from_secs_f64(seconds))), "{text}");
     }

@@ -14,7 +14,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
 use unflake_report::plain;
 
-use crate::error::Trouble;
+use crate::error::CommandError;
 use crate::exit::Exit;
 
 pub(crate) use tell::tell;
@@ -37,10 +37,10 @@ impl Answer {
     }
 }
 
-pub(crate) fn examine(command: &[String]) -> Result<Exit, Trouble> {
+pub(crate) fn examine(command: &[String]) -> Result<Exit, CommandError> {
     let place = tempfile::Builder::new().prefix("unflake-probe-").tempdir();
-    let place = place.map_err(Trouble::internal("make a directory for the probes"))?;
-    let runtimes = runtime::find(command, place.path()).map_err(Trouble::internal("lay the probes out"))?;
+    let place = place.map_err(CommandError::internal("make a directory for the probes"))?;
+    let runtimes = runtime::find(command, place.path()).map_err(CommandError::internal("lay the probes out"))?;
     let mut out = io::stdout();
     let columns: Vec<String> = runtimes.iter().map(|runtime| plain(&runtime.name).into_owned()).collect();
     let width = |column: &String| column.chars().count().max("not here".len()) + 2;
@@ -53,7 +53,7 @@ pub(crate) fn examine(command: &[String]) -> Result<Exit, Trouble> {
     line("factor", &columns.iter().map(String::as_str).collect::<Vec<_>>());
     let stopped = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM, SIGHUP] {
-        flag::register(signal, Arc::clone(&stopped)).map_err(Trouble::internal("hear signals"))?;
+        flag::register(signal, Arc::clone(&stopped)).map_err(CommandError::internal("hear signals"))?;
     }
     let mut notes = Vec::new();
     // Whoever is gone without a word has left it to this process to tidy up, and that soon.

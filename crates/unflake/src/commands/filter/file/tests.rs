@@ -17,22 +17,22 @@ fn entry(test: &str, score: f64) -> FilterEntry {
     FilterEntry { learned, score, runs: 10, failed: 3, failing, inert: None }
 }
 
-fn written(test: &str, score: f64, expires: &str) -> Written {
+fn written(test: &str, score: f64, expires: &str) -> FileEntry {
     let reason = format!("{OUR_REASON} in 10 runs");
-    Written::new(entry(test, score), "Ada", day("2026-11-15"), Some(day(expires)), reason)
+    FileEntry::new(entry(test, score), "Ada", day("2026-11-15"), Some(day(expires)), reason)
 }
 
 fn read(text: &str) -> Result<FilterFile, String> {
-    let place = tempfile::tempdir().unwrap();
-    let path = place.path().join(NAME);
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join(NAME);
     fs::write(&path, text).unwrap();
-    FilterFile::read(&path).map(Option::unwrap).map_err(|trouble| trouble.to_string())
+    FilterFile::read(&path).map(Option::unwrap).map_err(|error| error.to_string())
 }
 
 #[test]
-fn what_is_written_is_read_and_sorted() {
+fn a_written_file_is_sorted_and_read_back() {
     let entries = vec![written("t::b", 0.61, "2027-02-13"), written("t::a", 1.0, "2027-02-13")];
-    let file = FilterFile { threshold: 0.3, rule: Word::Strict, entries };
+    let file = FilterFile { threshold: 0.3, rule: RuleName::Strict, entries };
     let text = file.text();
     insta::assert_snapshot!(text);
     let back = read(&text).unwrap();
@@ -49,7 +49,7 @@ fn an_entry_is_inert_when_it_has_expired_or_is_below_the_threshold() {
 }
 
 #[test]
-fn what_a_person_gave_as_the_reason_stays() {
+fn a_reason_that_a_person_wrote_stays() {
     let mut ours = written("t::a", 0.61, "2027-02-13");
     ours.reason = "the window manager places it; see the ticket".to_owned();
     let mut file = FilterFile { entries: vec![ours], ..FilterFile::default() };
@@ -61,7 +61,7 @@ fn what_a_person_gave_as_the_reason_stays() {
 }
 
 #[test]
-fn a_file_that_is_no_filter_is_refused_in_words() {
+fn an_invalid_file_is_refused_with_a_message() {
     assert!(read("threshold = \"low\"").unwrap_err().contains("is no filter"));
     assert!(read("treshold = 1.0").unwrap_err().contains("unknown field"));
     let text = FilterFile { entries: vec![written("t::a", 1.0, "2027-02-13")], ..FilterFile::default() }.text();

@@ -1,0 +1,296 @@
+//! Carries out a `run` order: groups its tests into processes, starts them, and reports results.
+//!
+//! Guarantees that every test of the order gets a result: what a process does not reach runs in
+//! another one, and a process that skips a test or does nothing fails it.
+
+use std::collections::VecDeque;
+use std::path::Path;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+use tracing::debug;
+use unflake_protocol::{AgentMessage, AttemptResult, Outcome, ProbeOrder};
+use unflake_worlds::SpawnSpec;
+
+use crate::driver::connection::Connection;
+use crate::driver::program::{ProbeContext, Program, ProgramEvent};
+use crate::driver::suite::TestCase;
+use crate::driver::test_result::{TestResult, failed};
+use crate::driver::trace_recorder::TraceRecorder;
+use crate::process::bounded_text::shortened;
+use crate::process::child::{self, ProcessLimits};
+use crate::process::spec::{EnvChanges, ExitKind};
+
+pub(crate) struct OrderRunner<'a> {
+    pub(crate) tests: &'a [TestCase],
+    pub(crate) connection: &'a Connection,
+    pub(crate) env_changes: &'a EnvChanges,
+    pub(crate) limits: ProcessLimits,
+    /// How many processes have been started.
+    pub(crate) processes: &'a AtomicU32,
+    /// The recorder of traces and the directory they go to, where traces are wanted.
+    pub(crate) tracing: Option<(&'a TraceRecorder, &'a Path)>,
+    pub(crate) environment: u32,
+    /// How to start processes in the world of the tests, where that is not the driver's own.
+    pub(crate) spawn: Option<&'a SpawnSpec>,
+    /// Which state to report.
+    pub(crate) probe: Option<&'a ProbeOrder>,
+    /// The directory for dependency reports, where they are wanted.
+    pub(crate) depends: Option<&'a Path>,
+    /// Tests need not share a process.
+    pub(crate) apart: bool,
+    /// Isolate tests inside a process, where the program can.
+    pub(crate) in_process: bool,
+}
+
+/// Tests that run in one process.
+struct ProcessBatch {
+    program: Arc<dyn Program>,
+    numbers: Vec<u32>,
+}
+
+/// What has been reported of a test.
+#[derive(Clone, Copy, PartialEq)]
+enum Progress {
+    Waiting,
+    Started,
+    Done,
+}
+
+impl OrderRunner<'_> {
+    pub(crate) fn run(&self, numbers: &[u32], again: u32, jobs: u32) {
+        let batches = self.batches(numbers);
+        debug!(tests = numbers.len(), processes = batches.len(), jobs, "running an order");
+        let (unordered, mut batches): (VecDeque<_>, VecDeque<_>) =
+            batches.into_iter().partition(|batch| !batch.program.is_ordered());
+        // A process that runs its tests side by side uses all jobs. What it does not reach runs alone.
+        for batch in unordered {
+            let left = self.run_process(&batch.program, &batch.numbers, 0, jobs, |_| {});
+            batches.extend(left.into_iter().map(|number| self.alone(number)));
+        }
+        let batches = Mutex::new(batches);
+        let next = || batches.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).pop_front();
+        let work = || {
+            while let Some(batch) = next() {
+                if batch.program.is_shared() {
+                    self.run_shared(batch);
+                } else {
+                    batch.numbers.iter().for_each(|number| self.run_alone(&batch.program, *number, again));
+                }
+            }
+        };
+        if jobs <= 1 {
+            return work();
+        }
+        thread::scope(|scope| {
+            for _ in 0..jobs {
+                scope.spawn(work);
+            }
+        });
+    }
+
+    /// Neighbors of one program share a process where it can run several. Skipped tests are reported.
+    fn batches(&self, numbers: &[u32]) -> VecDeque<ProcessBatch> {
+        let mut batches: VecDeque<ProcessBatch> = VecDeque::new();
+        for number in numbers {
+            let Some(test) = self.tests.get(*number as usize) else { continue };
+            if let Some(reason) = &test.skipped {
+                self.skip(*number, reason);
+                continue;
+            }
+            match (batches.back_mut(), &test.shared) {
+                (Some(batch), Some(shared)) if self.tracing.is_none() && Arc::ptr_eq(&batch.program, shared) => {
+                    batch.numbers.push(*number);
+                }
+                (_, Some(shared)) if self.tracing.is_none() => {
+                    batches.push_back(ProcessBatch { program: shared.clone(), numbers: vec![*number] });
+                }
+                (Some(batch), _) if test.program.is_shared() && self.may_follow(batch, *number) => {
+                    batch.numbers.push(*number);
+                }
+                _ => batches.push_back(self.alone(*number)),
+            }
+        }
+        // A single test gains nothing from the shared program.
+        for batch in batches.iter_mut().filter(|batch| !batch.program.is_ordered() && batch.numbers.len() == 1) {
+            *batch = self.alone(batch.numbers[0]);
+        }
+        batches
+    }
+
+    fn alone(&self, number: u32) -> ProcessBatch {
+        ProcessBatch { program: self.tests[number as usize].program.clone(), numbers: vec![number] }
+    }
+
+    /// Whether a test can run in the process of those before it.
+    fn may_follow(&self, batch: &ProcessBatch, number: u32) -> bool {
+        let program = &self.tests[number as usize].program;
+        let together = || {
+            let last = batch.numbers.last().map(|last| &self.tests[*last as usize]);
+            last.is_none_or(|last| program.may_share_dependencies(last, &self.tests[number as usize]))
+        };
+        Arc::ptr_eq(&batch.program, program)
+            && program.may_follow(&batch.numbers, number)
+            && (!self.apart || together())
+    }
+
+    fn skip(&self, number: u32, reason: &str) {
+        let process = self.processes.fetch_add(1, Ordering::Relaxed);
+        self.connection.send(&AgentMessage::Start { n: number, run: 0, process: Some(process), in_process: false });
+        let result = TestResult::new(Outcome::Skipped, 0.0).failed(failed("Skipped", reason));
+        self.connection.send(&self.done(number, 0, result, None));
+    }
+
+    fn run_alone(&self, program: &Arc<dyn Program>, number: u32, again: u32) {
+        for run in 0..=again {
+            let mut failing = false;
+            self.run_process(program, &[number], run, 1, |result| failing = result.outcome.is_failure());
+            if !failing {
+                return;
+            }
+        }
+    }
+
+    /// The tests that a process did not reach run in another one.
+    fn run_shared(&self, batch: ProcessBatch) {
+        let mut left = batch.numbers;
+        while !left.is_empty() {
+            left = self.run_process(&batch.program, &left, 0, 1, |_| {});
+        }
+    }
+
+    /// Runs these tests in one process. Returns those that it did not reach.
+    fn run_process(
+        &self,
+        program: &Arc<dyn Program>,
+        numbers: &[u32],
+        run: u32,
+        jobs: u32,
+        mut on_result: impl FnMut(&TestResult),
+    ) -> Vec<u32> {
+        let process = self.processes.fetch_add(1, Ordering::Relaxed);
+        let tests: Vec<&TestCase> = numbers.iter().map(|number| &self.tests[*number as usize]).collect();
+        let in_process = self.in_process && program.can_isolate_in_process();
+        let start = |at: usize| AgentMessage::Start { n: numbers[at], run, process: Some(process), in_process };
+        // A trace belongs to one test: a process with several has none.
+        let trace = self
+            .tracing
+            .filter(|_| numbers.len() == 1)
+            .map(|(recorder, directory)| (recorder, directory.join(format!("trace-{}-{process}", self.environment))));
+        let done = |at: usize, result: TestResult| {
+            let traced = trace.as_ref().and_then(|(recorder, directory)| recorder.finish(directory));
+            self.done(numbers[at], run, result, traced)
+        };
+        if let Some(known) = program.known(&tests) {
+            for (at, result) in known.into_iter().enumerate() {
+                on_result(&result);
+                self.connection.send_all(&[start(at), done(at, result)]);
+            }
+            return Vec::new();
+        }
+        let mut progress = vec![Progress::Waiting; numbers.len()];
+        let mut to_event = |event: ProgramEvent| match event {
+            ProgramEvent::Started(at) => {
+                progress[at] = Progress::Started;
+                start(at)
+            }
+            ProgramEvent::Done(at, result) => {
+                progress[at] = Progress::Done;
+                on_result(&result);
+                done(at, result)
+            }
+            ProgramEvent::Changed(path) => AgentMessage::Changed { path },
+            ProgramEvent::Restored(failed) => AgentMessage::Restored { failed },
+        };
+        // Dependencies are known when the process has ended: its events are held back until then.
+        let files = self
+            .depends
+            .filter(|_| program.maps_files())
+            .map(|directory| directory.join(format!("files-{}-{process}", self.environment)));
+        let (mut held, mut recorded) = (Vec::new(), false);
+        let mut report = |events: Vec<ProgramEvent>| match &files {
+            Some(_) => held.extend(events.into_iter().map(&mut to_event)),
+            None => self.connection.send_all(&events.into_iter().map(&mut to_event).collect::<Vec<_>>()),
+        };
+        let spec = match self.probe.filter(|probe| numbers.len() > probe.after as usize) {
+            Some(probe) => {
+                let context = ProbeContext { probe, env_changes: self.env_changes, limits: &self.limits };
+                program.start_probing(&tests, &context)
+            }
+            None if in_process => program.start_in_process(&tests),
+            None => program.start(&tests, jobs),
+        };
+        let ended = spec.and_then(|mut spec| {
+            if let Some((recorder, directory)) = &trace {
+                spec.variables.extend(recorder.variables(directory));
+            }
+            spec.spawn = self.spawn.cloned();
+            if let Some(directory) = &files {
+                recorded = program.record_files(&mut spec, directory, self.env_changes);
+            }
+            let mut listener = program.listener(&tests);
+            child::follow(&spec, self.env_changes, &self.limits, listener.as_mut(), &mut report)
+                .map_err(|error| error.to_string())
+        });
+        if let Some(directory) = files {
+            self.send_with_dependencies(held, |after| {
+                program.dependency_report(&directory, after).filter(|_| recorded)
+            });
+            let _ = std::fs::remove_dir_all(directory);
+        }
+        if !program.is_ordered() {
+            return (0..numbers.len()).filter(|at| progress[*at] != Progress::Done).map(|at| numbers[at]).collect();
+        }
+        // A test before the last finished one that has no result was left out: that is a failure,
+        // and so is a process that does nothing for its first test.
+        let reached = progress.iter().rposition(|one| *one == Progress::Done).map_or(1, |at| at + 1);
+        for at in (0..reached).filter(|at| progress[*at] != Progress::Done) {
+            if progress[at] == Progress::Waiting {
+                self.connection.send(&start(at));
+            }
+            let message = match &ended {
+                Ok(()) if reached > 1 => "its process did not run it, but others after it".to_owned(),
+                Ok(()) => "its process ended before it had begun".to_owned(),
+                Err(error) => format!("its process could not be started: {error}"),
+            };
+            let result = TestResult::crashed(ExitKind::Exit(0), 0.0, Some(message), "");
+            on_result(&result);
+            self.connection.send(&done(at, result));
+        }
+        numbers[reached..].to_vec()
+    }
+
+    /// Tests of one process share a report, except for the first, which has no predecessors.
+    fn send_with_dependencies(&self, mut events: Vec<AgentMessage>, report: impl Fn(usize) -> Option<String>) {
+        let ends = events.iter_mut().filter_map(|event| match event {
+            AgentMessage::Done(done) => Some(&mut done.dependencies),
+            _ => None,
+        });
+        let mut reports = Vec::new();
+        for (at, dependencies) in ends.enumerate() {
+            if reports.len() <= at.min(1) {
+                reports.push(report(at));
+            }
+            dependencies.clone_from(&reports[at.min(1)]);
+        }
+        self.connection.send_all(&events);
+    }
+
+    fn done(&self, n: u32, run: u32, result: TestResult, trace: Option<String>) -> AgentMessage {
+        let short = |text: &str| shortened(text, self.limits.output);
+        let failure = result.failure.map(|mut failure| {
+            failure.message = short(&failure.message);
+            failure.trace = short(&failure.trace);
+            failure
+        });
+        // The output of a passing test is not kept.
+        let (stdout, stderr) = match failure {
+            Some(_) => (short(&result.stdout), short(&result.stderr)),
+            None => Default::default(),
+        };
+        let TestResult { outcome, seconds, layers, .. } = result;
+        let ended = AttemptResult::new(n, run, outcome, seconds);
+        AgentMessage::Done(Box::new(AttemptResult { trace, layers, failure, stdout, stderr, ..ended }))
+    }
+}

@@ -1,0 +1,292 @@
+//! The interface between unflake and a test runner.
+//!
+//! Everything that unflake knows about one runner is an implementation of [`Runner`]: plain data in
+//! its [`Profile`], and the few questions that need code. Nothing outside of the runner's folder
+//! names it; other code asks for capabilities. `docs/design/adding-a-runner.md` adds one, step by
+//! step.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use unflake_model::FactorDeclaration;
+use unflake_observe::layers::TemporaryName;
+use unflake_observe::trace::{CallTable, ToolHome};
+use unflake_protocol::InjectedAgent;
+
+use crate::driver::list_context::ListContext;
+use crate::driver::suite::{ListError, Suite};
+
+/// A test runner.
+pub trait Runner: Sync {
+    /// What is known of it without looking at a command or a project.
+    fn profile(&self) -> &'static Profile;
+
+    /// How unflake gets at its tests.
+    fn entry(&self) -> AgentEntry;
+
+    /// Whether this command starts the runner.
+    fn recognizes(&self, command: &[String]) -> bool;
+
+    /// The command for a project that configures none. None: the project does not use the runner.
+    fn default_command(&self, _project: &Path) -> Option<DefaultCommand> {
+        None
+    }
+
+    /// The plain runner's command that repeats a session, as words.
+    fn reproduce(&self, session: &ReplayedSession<'_>) -> Vec<String> {
+        session.default_command()
+    }
+
+    /// A test id as the runner accepts it when started in `here`; ids are relative to `root`.
+    fn id_seen_from(&self, test: &str, _root: Option<&Path>, _here: &Path) -> String {
+        test.to_owned()
+    }
+
+    /// How tests are traced on this interpreter, if its name and version decide that.
+    fn trace_support(&self, _language: &str) -> Option<TraceSupport> {
+        None
+    }
+
+    /// A sample project for `unflake demo`.
+    fn demo(&self) -> Option<&'static Demo> {
+        None
+    }
+
+    /// The main function of a process that a build tool started in place of one of its own tools.
+    /// None: this process is not one.
+    fn run_as_shim(&self) -> Option<ExitCode> {
+        None
+    }
+}
+
+/// How unflake gets at the tests of a runner.
+pub enum AgentEntry {
+    /// An agent enters the runner's own process through environment variables.
+    Injected(InjectedAgent),
+    /// unflake starts itself as the driver, which starts the tests as processes of its own.
+    Driven(Driver),
+}
+
+/// Lists the tests of a driven runner; running them is the same for all.
+pub struct Driver {
+    pub(crate) list: fn(&ListContext<'_>) -> Result<Suite, ListError>,
+}
+
+/// What is known of a runner without looking at a command or a project.
+#[derive(Clone, Copy, Debug)]
+pub struct Profile {
+    /// Its name. An agent reports this name, possibly followed by a version.
+    pub name: &'static str,
+    /// The language of its tests, for a driver to report.
+    pub language: &'static str,
+    pub capabilities: Capabilities,
+    /// Settings that select this runner whatever the command is. They are given together.
+    pub options: &'static [RunnerOption],
+    pub files: ProjectFiles,
+    pub texts: Texts,
+    /// Patterns of output that no later pass excuses.
+    pub never_excuse: &'static [&'static str],
+    /// Directories that it makes below the temporary directory, one for each run.
+    pub temporary_names: &'static [TemporaryName],
+    /// Calls in its language whose result varies from run to run.
+    pub call_tables: &'static [CallTable],
+    /// Directories of its tools: what tests read there is no input of the project.
+    pub tool_homes: &'static [ToolHome],
+    /// Factors that mean something for its language only.
+    pub factors: &'static [&'static FactorDeclaration],
+}
+
+impl Profile {
+    /// A runner that can do nothing, to start from.
+    pub const EMPTY: Self = Self {
+        name: "",
+        language: "",
+        capabilities: Capabilities::NONE,
+        options: &[],
+        files: ProjectFiles::NONE,
+        texts: Texts::NONE,
+        never_excuse: &[],
+        temporary_names: &[],
+        call_tables: &[],
+        tool_homes: &[],
+        factors: &[],
+    };
+}
+
+/// What a runner can do. Techniques and commands ask these and never the name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Capabilities {
+    /// An environment that has listed the tests can be forked.
+    pub fork: bool,
+    /// One process runs its tests in any order.
+    pub any_order: bool,
+    /// One process runs a test twice.
+    pub repeat_in_process: bool,
+    /// The lines that a test runs through can be recorded.
+    pub trace: bool,
+    /// … with the values of variables.
+    pub values: bool,
+    /// The state that tests leave in memory can be compared and restored.
+    pub state: bool,
+    /// Assertions can be observed, and some let fail.
+    pub assertions: bool,
+    /// The files that a test uses can be recorded.
+    pub dependencies: bool,
+    /// Attempts can be compared layer by layer.
+    pub layers: bool,
+    /// Tests can be isolated from each other inside one process.
+    pub in_process_isolation: Option<InProcessIsolation>,
+}
+
+impl Capabilities {
+    pub const NONE: Self = Self {
+        fork: false,
+        any_order: false,
+        repeat_in_process: false,
+        trace: false,
+        values: false,
+        state: false,
+        assertions: false,
+        dependencies: false,
+        layers: false,
+        in_process_isolation: None,
+    };
+
+    /// Whether tests can be searched for dependence on what ran before them.
+    pub fn controls_order(&self) -> bool {
+        self.any_order && self.repeat_in_process
+    }
+}
+
+/// An environment for each test that is cheaper than a process, and not as complete.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InProcessIsolation {
+    /// What each test has for itself.
+    pub name: &'static str,
+    /// What to say of tests that ran in such an environment only.
+    pub limits: &'static str,
+}
+
+/// A setting that belongs to one runner.
+#[derive(Clone, Copy, Debug)]
+pub struct RunnerOption {
+    pub name: &'static str,
+    /// What it is, for a message that it is missing.
+    pub meaning: &'static str,
+    /// The text of `--help`.
+    pub help: &'static str,
+    /// Why a value cannot be used.
+    pub check: fn(&str) -> Result<(), String>,
+}
+
+/// Files and directories of a runner and its build tool in a project.
+#[derive(Clone, Copy, Debug)]
+pub struct ProjectFiles {
+    /// Files that mark the top of a project.
+    pub root_markers: &'static [&'static str],
+    /// A file with settings of many tools, and the table in it that is unflake's.
+    pub settings: Option<SettingsTable>,
+    /// Globs of files that build, install and configure: a change of one can affect every test.
+    pub global_inputs: &'static [&'static str],
+    /// Names of caches and build directories. Nothing in them is part of the project.
+    pub caches: &'static [&'static str],
+    /// Those of them that say nothing beyond the sources beside them.
+    pub derived: &'static [&'static str],
+}
+
+impl ProjectFiles {
+    pub const NONE: Self = Self { root_markers: &[], settings: None, global_inputs: &[], caches: &[], derived: &[] };
+}
+
+/// A table in a settings file that several tools share.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SettingsTable {
+    pub file: &'static str,
+    /// The keys that lead to the table.
+    pub table: &'static [&'static str],
+}
+
+/// Texts for users.
+#[derive(Clone, Copy, Debug)]
+pub struct Texts {
+    /// What to call it in a list of runners, where that is not its name.
+    pub called: Option<&'static str>,
+    /// A command to show as an example.
+    pub example: Option<&'static str>,
+    /// How its command has to look so that unflake finds the runner.
+    pub starts_by: Option<&'static str>,
+    /// Why tests may use files outside of a worktree.
+    pub base_worktree: Option<&'static str>,
+}
+
+impl Texts {
+    pub const NONE: Self = Self { called: None, example: None, starts_by: None, base_worktree: None };
+}
+
+/// A command for a project that configures none.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DefaultCommand {
+    pub words: Vec<String>,
+    pub reason: String,
+}
+
+impl DefaultCommand {
+    pub(crate) fn new(words: &[&str], reason: impl Into<String>) -> Option<Self> {
+        Some(Self { words: words.iter().map(|word| (*word).to_owned()).collect(), reason: reason.into() })
+    }
+}
+
+/// A session to reproduce with the plain runner.
+pub struct ReplayedSession<'a> {
+    /// The user's command.
+    pub command: &'a [String],
+    pub tests: &'a [&'a str],
+    /// The command for the first test alone, where the agent reported one.
+    pub alone: Option<&'a [String]>,
+    /// The directory that test ids are relative to.
+    pub root: Option<&'a Path>,
+    /// The directory that the command runs in.
+    pub here: &'a Path,
+}
+
+impl ReplayedSession<'_> {
+    /// The reported command of a single test, else the user's own command.
+    pub(crate) fn default_command(&self) -> Vec<String> {
+        match (self.tests, self.alone) {
+            ([_], Some(alone)) => alone.to_vec(),
+            _ => self.command.to_vec(),
+        }
+    }
+}
+
+/// How tests are traced on one interpreter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TraceSupport {
+    /// False: it works, and is slow or in the way of other tools.
+    pub good: bool,
+    pub description: &'static str,
+}
+
+/// A sample project that shows `unflake run`.
+pub struct Demo {
+    /// Relative path and content of each file.
+    pub files: &'static [(&'static str, &'static str)],
+    /// What the sample is, before it is set up.
+    pub introduction: &'static str,
+    /// Programs to run in the sample first. `{program}` stands for the one the user chose.
+    pub set_up: &'static [SetUpStep],
+    /// The directory of the sample's programs.
+    pub programs: &'static str,
+    pub command: &'static [&'static str],
+    /// Variables that would change the run.
+    pub unset: &'static [&'static str],
+    pub afterword: &'static str,
+}
+
+/// One program that sets up a sample project.
+pub struct SetUpStep {
+    /// Relative to the sample, unless it is `{program}`.
+    pub program: &'static str,
+    pub arguments: &'static [&'static str],
+    pub hint: &'static str,
+}

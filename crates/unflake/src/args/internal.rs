@@ -1,0 +1,24 @@
+//! Arguments of the hidden commands that unflake starts as its own child processes.
+
+use clap::Args;
+
+#[derive(Debug, Args)]
+pub(crate) struct DriveArgs {
+    /// A setting of the runner, `name=value`.
+    #[arg(long)]
+    pub(crate) option: Vec<String>,
+    #[arg(last = true)]
+    pub(crate) command: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TellArgs {
+    pub(crate) word: String,
+    pub(crate) place: String,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct KeepArgs {
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    pub(crate) arguments: Vec<String>,
+}

@@ -1,0 +1,165 @@
+//! `unflake run`: runs the suite, reruns failures, and classifies each as real or flaky.
+
+use std::io::{self, Write};
+use std::time::Duration;
+
+use unflake_model::{Death, Detail, Finding, ProblemKind, QuarantineStanding};
+use unflake_report as report;
+use unflake_techniques::{Ladder, NeverExcuse, Rungs, Stress, StressConfig, Technique};
+
+use crate::args::run::RunArgs;
+use crate::commands::filter::{assertion_log, command};
+use crate::commands::quarantine::command::Quarantine;
+use crate::config::settings::{self, FlakyResult, SettingSource, Settings};
+use crate::context::Context;
+use crate::error::CommandError;
+use crate::exit::{Conclusion, Exit};
+use crate::launch::launch;
+use crate::project::comparison::ComparisonBase;
+use crate::run_loop::Gathered;
+use crate::technique_run::{ReportFacts, TechniqueRun};
+
+/// Environments per core that run at the same time under stress.
+const STRESS_PER_CORE: usize = 4;
+const STRESS_TIME: Duration = Duration::from_secs(60);
+
+pub(crate) fn run(args: RunArgs, context: &Context) -> Result<Exit, CommandError> {
+    let settings = &context.test_settings(args.settings, args.command)?;
+    let here = &context.here;
+    let mut launch = launch(settings);
+    let compares = settings.granularity.value.is_some() && !args.stress;
+    let compare = if compares { ComparisonBase::new(settings, here)? } else { None };
+    let no_repository = compares && compare.is_none();
+    // Under stress the user looks for failures: each flaky one counts.
+    let flaky_gates = settings.flaky_result.value == FlakyResult::Fail || args.stress;
+    let quarantine = Quarantine::of(here)?;
+    let gates = |record: &Gathered, finding: &Finding| {
+        (finding.is_real() || flaky_gates && finding.is_flaky()) && !quarantine.excuses(record, finding)
+    };
+    let mut technique: Box<dyn Technique> = if args.stress {
+        if settings.jobs.from == SettingSource::Default {
+            launch.jobs *= STRESS_PER_CORE;
+        }
+        Box::new(Stress::new(StressConfig {
+            seconds: settings::time(args.stress_for.as_deref(), STRESS_TIME)?,
+            times: args.times,
+            copies: launch.jobs as u32,
+            fresh_by: settings.fresh_by.value,
+        }))
+    } else {
+        let never = NeverExcuse::new(&settings.never_excuse.value)?;
+        Box::new(Ladder::new(rungs(settings, compare.is_some()), never).leaving_out(quarantine.left_out()))
+    };
+    if let Some(file) = &args.filter {
+        launch = command::watching(launch);
+        let path = command::path_of(file.as_deref(), here);
+        technique = Box::new(command::around(technique, &path, &args.filtering, &settings.store.value)?);
+    }
+    let jobs = launch.jobs;
+    let run = TechniqueRun {
+        compare,
+        take: Box::new(assertion_log::done_with),
+        gates: Box::new(gates),
+        ..TechniqueRun::with_files(context, settings, launch, &args.output)?
+    };
+    let mut done = run.run(technique.as_mut())?;
+    done.record.apart = quarantine.set_apart(&done.record);
+    let conclusion = conclude(&done.record, gates, args.stress);
+    done.finish(&conclusion);
+    let notes = &mut done.record.notes;
+    notes.extend(technique.notes());
+    // Dependencies of isolated tests are unknown in a repository, too.
+    if no_repository && !done.record.isolated && done.record.findings.iter().any(Finding::is_real) {
+        let note = "whether a change can have caused the failures was not looked at: this is not a git repository";
+        notes.push(note.to_owned());
+    }
+    if args.stress {
+        notes.push(format!("{} attempts were made, up to {jobs} at once", done.record.attempts.len()));
+    }
+    let facts =
+        ReportFacts { name: "run", flaky_gates, can_locate: settings.runner().can(|runner| runner.trace), seed: None };
+    let runner_output = done.record.closed.as_ref().filter(|_| args.runner_output).map(|closed| closed.output.clone());
+    done.report(&facts, &conclusion, |run, style, out| {
+        write_runner_output(runner_output.as_deref(), out)?;
+        report::summary(run, style, args.output.quiet, out)
+    })
+}
+
+fn rungs(settings: &Settings, compares: bool) -> Rungs {
+    Rungs {
+        immediate: settings.immediate.value,
+        at_end: settings.at_end.value,
+        fresh: settings.fresh.value,
+        fresh_by: settings.fresh_by.value,
+        too_many: settings.too_many.value,
+        intersect: settings.granularity.value.filter(|_| compares),
+        verify_base: settings.verify_base.value,
+    }
+}
+
+/// Real failures come before everything but an interruption; flaky ones after everything that kept
+/// tests from running.
+fn conclude(record: &Gathered, gates: impl Fn(&Gathered, &Finding) -> bool, stress: bool) -> Conclusion {
+    let gating = || record.findings.iter().filter(|finding| gates(record, finding));
+    let (real, gating) = (gating().filter(|finding| finding.is_real()).count(), gating().count());
+    let failures = |count: usize, kind: &str| match count {
+        1 => format!("one {kind} failure"),
+        _ => format!("{count} {kind} failures"),
+    };
+    if record.totals.interrupted {
+        return Exit::Interrupted.because("you stopped the run");
+    }
+    if real > 0 {
+        return Exit::RealFailures.because(failures(real, "real"));
+    }
+    if !record.problems.is_empty() {
+        let unloaded = record.problems.iter().any(|problem| problem.kind == ProblemKind::Collection);
+        let what = match (record.listed, unloaded) {
+            (false, _) => "the tests could not be run",
+            (true, true) => "some tests could not be loaded",
+            (true, false) => "no test failed for real, but the runner did not run as it should",
+        };
+        return Exit::Runner.because(what);
+    }
+    if !record.listed {
+        return Exit::Runner.because("the tests could not be run");
+    }
+    if record.tests.is_empty() {
+        return Exit::NoTests.because("no tests were found");
+    }
+    if gating > 0 {
+        let why = if stress { " under stress" } else { ", and --flaky-result is fail" };
+        return Exit::RealFailures.because(failures(gating, "flaky") + why);
+    }
+    if !record.left.is_empty() {
+        return Exit::Incomplete.because(format!("{} tests did not run", record.left.len()));
+    }
+    // The runner was told that no test failed. Where it fails all the same, something other than a
+    // test did.
+    if let Some(end) = record.closed.as_ref().and_then(|closed| closed.end).filter(|end| *end != Death::Exit(0)) {
+        let how = match end {
+            Death::Exit(code) => format!("left with exit code {code}"),
+            Death::Signal(_) => format!("was {end}"),
+            Death::Unknown => "ended without a word".to_owned(),
+        };
+        let what = format!("no test failed for real, but the runner itself {how}; --runner-output shows what it said");
+        return Exit::Runner.because(what);
+    }
+    let flaky = record.findings.iter().filter(|finding| finding.is_flaky()).count();
+    let filtered = record.findings.iter().filter(|finding| matches!(finding.detail, Detail::Filter(_))).count();
+    let only_flaky = || format!("only {} failed", if flaky == 1 { "one flaky test" } else { "flaky tests" });
+    let excused = record.apart.iter().filter(|one| one.standing == QuarantineStanding::Excused).count();
+    let meaning = match excused {
+        0 if flaky > 0 => only_flaky(),
+        0 if filtered == 1 => "everything else passed; one failure was let go".to_owned(),
+        0 if filtered > 1 => format!("everything else passed; {filtered} failures were let go"),
+        0 => "everything passed".to_owned(),
+        1 => "only one failure that is in quarantine".to_owned(),
+        _ => format!("only {excused} failures that are in quarantine"),
+    };
+    Exit::Success.because(meaning)
+}
+
+fn write_runner_output(output: Option<&str>, out: &mut dyn Write) -> io::Result<()> {
+    output.map_or(Ok(()), |text| writeln!(out, "{}\n", report::plain(text.trim_end())))
+}

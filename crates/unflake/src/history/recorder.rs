@@ -1,0 +1,227 @@
+//! Records one run in the project's history. A history that cannot be written never ends a run: the
+//! notes say what is missing.
+
+use std::collections::HashSet;
+use std::env;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::{Path, PathBuf};
+use std::thread::JoinHandle;
+
+use unflake_model::{AssertionSample, Feedback, Finding, Observation, PreparedReport, Test, TestId, Timestamp};
+use unflake_store::{Host, Learned, Revision, RunFacts, RunId, Store, StoreError, StoreLocation, make_hidden};
+
+use crate::commands::filter::file;
+use crate::commands::filter::tune;
+use crate::config::settings::{Setting, SettingSource};
+use crate::history::renames;
+use crate::project::revision;
+
+/// Files that unflake writes into a project. A change to them does not make another version of the
+/// project.
+pub(crate) const OUR_FILES: [&str; 2] = [file::NAME, tune::LABELS];
+
+pub(crate) struct HistoryRecorder {
+    store: Option<(Store, RunId)>,
+    /// Asks git in the background, until the revision is needed.
+    revision: Option<JoinHandle<Revision>>,
+    /// What the user should know about the history of this run.
+    pub(crate) notes: Vec<String>,
+    /// Attempts that could not be recorded.
+    missed: usize,
+    here: PathBuf,
+}
+
+impl HistoryRecorder {
+    /// Begins a run. Fails only where there is a history that must not be touched: of a newer
+    /// version, or corrupt.
+    pub(crate) fn begin(
+        location: &Setting<StoreLocation>,
+        command: &[String],
+        here: &Path,
+    ) -> Result<Self, StoreError> {
+        let revision = Some(revision::look_up(here));
+        let mut recorder = Self { store: None, revision, notes: Vec::new(), missed: 0, here: here.to_owned() };
+        let store = match Store::open(&location.value) {
+            Ok(store) => {
+                // For pages that are written there later. Where it cannot be made, writing the page
+                // reports it.
+                let _ = if location.value.is_server() { make_hidden(&location.value.dir) } else { Ok(()) };
+                Some(store)
+            }
+            Err(error @ (StoreError::Newer { .. } | StoreError::Corrupt { .. })) => return Err(error),
+            Err(error) => {
+                let fallback = fallback(&location.value.dir).filter(|_| location.from == SettingSource::Default);
+                let store = fallback.and_then(|fallback| Store::open(&fallback).ok());
+                recorder.note(match &store {
+                    Some(store) => {
+                        let location = store.whereabouts();
+                        format!("the project directory cannot be written, so its history is kept in {location}")
+                    }
+                    None => format!("this run is not kept: {error}"),
+                });
+                store
+            }
+        };
+        if let Some(mut store) = store {
+            let facts = RunFacts {
+                command: command.to_vec(),
+                cwd: here.to_string_lossy().into_owned(),
+                started: now(),
+                revision: Revision::default(),
+                host: host(),
+                version: env!("CARGO_PKG_VERSION").to_owned(),
+            };
+            match store.begin(&facts) {
+                Ok(run) => {
+                    tracing::debug!(store = %store.whereabouts(), run = %run, "run recorded in the history");
+                    recorder.store = Some((store, run));
+                }
+                Err(error) => recorder.note(format!("this run is not kept: {error}")),
+            }
+        }
+        Ok(recorder)
+    }
+
+    fn note(&mut self, note: String) {
+        tracing::warn!(note, "history");
+        self.notes.push(note);
+    }
+
+    /// Stores observations. When it returns they are in the history, or counted as missed.
+    pub(crate) fn record(&mut self, observations: &[Observation]) {
+        if observations.is_empty() {
+            return;
+        }
+        let attempts = observations.iter().filter(|one| matches!(one, Observation::Attempted(_))).count();
+        let Some((store, run)) = &mut self.store else {
+            self.missed += attempts;
+            return;
+        };
+        let kept = match listed(observations).filter(|tests| renames::may_know(tests)) {
+            Some(tests) => known_names(store).and_then(|before| {
+                store.record(*run, observations)?;
+                renames::keep(store, *run, tests, &before, &renames::TestSources::new(&self.here))
+            }),
+            None => store.record(*run, observations),
+        };
+        if let Err(error) = kept {
+            self.note(error.to_string());
+            self.store = None;
+            self.missed += attempts;
+        }
+    }
+
+    /// The tests that ran before this one where it passed with the files of a tree. None where no
+    /// such pass is known.
+    pub(crate) fn passed_at(&self, tree: &str, test: &TestId) -> Option<Vec<TestId>> {
+        self.store.as_ref()?.0.passed_at(tree, test).ok()?
+    }
+
+    /// The known dependencies of tests.
+    pub(crate) fn dependencies(&self) -> Result<Vec<Learned>, StoreError> {
+        self.store.as_ref().map_or(Ok(Vec::new()), |(store, _)| store.dependencies())
+    }
+
+    /// The commits at which all of these tests passed, the newest first.
+    pub(crate) fn commits_passed(&self, tests: &[TestId]) -> Vec<String> {
+        let Some((store, _)) = &self.store else { return Vec::new() };
+        let mut all = tests.iter().map(|test| store.commits_passed(test).unwrap_or_default());
+        let mut common = all.next().unwrap_or_default();
+        for commits in all {
+            common.retain(|commit| commits.contains(commit));
+        }
+        common
+    }
+
+    /// Stores samples of assertions. Returns all that the history has then, or only these where
+    /// they cannot be stored.
+    pub(crate) fn keep_samples(&mut self, samples: &[AssertionSample]) -> Vec<AssertionSample> {
+        // Samples belong to a revision, which has to be stored first.
+        self.store_revision();
+        let Some((store, run)) = &mut self.store else { return samples.to_vec() };
+        store.keep_samples(*run, samples).and_then(|()| store.samples(&OUR_FILES)).unwrap_or_else(|error| {
+            self.note(error.to_string());
+            samples.to_vec()
+        })
+    }
+
+    /// Stores findings. They replace earlier ones with the same id.
+    pub(crate) fn record_findings(&mut self, findings: &[Finding]) {
+        if let Some((store, run)) = &mut self.store
+            && !findings.is_empty()
+            && let Err(error) = store.say(*run, findings)
+        {
+            self.note(error.to_string());
+        }
+    }
+
+    /// Stores a report on a test for later. Returns whether it is stored.
+    pub(crate) fn keep_report(&mut self, test: &TestId, tree: &str, report: &PreparedReport) -> bool {
+        let Some((store, run)) = &mut self.store else { return false };
+        store.prepare(*run, test, tree, report).map_err(|error| self.note(error.to_string())).is_ok()
+    }
+
+    /// The feedback on findings.
+    pub(crate) fn answers(&self) -> Vec<Feedback> {
+        self.store.as_ref().and_then(|(store, _)| store.answers().ok()).unwrap_or_default()
+    }
+
+    fn store_revision(&mut self) {
+        if let (Some((store, run)), Some(thread)) = (&mut self.store, self.revision.take())
+            && let Err(error) = store.revision(*run, &thread.join().unwrap_or_default())
+        {
+            self.note(error.to_string());
+        }
+    }
+
+    pub(crate) fn finish(&mut self, exit: u8) {
+        self.store_revision();
+        if let Some((store, run)) = &mut self.store
+            && let Err(error) = store.finish(*run, now(), exit)
+        {
+            self.note(error.to_string());
+        }
+        if self.missed > 0 {
+            let missed = self.missed;
+            self.note(format!("{missed} attempts of this run are not in the history; what is said here is complete"));
+        }
+    }
+}
+
+fn listed(observations: &[Observation]) -> Option<&[Test]> {
+    observations.iter().find_map(|one| match one {
+        Observation::Listed { tests, .. } => Some(tests.as_slice()),
+        _ => None,
+    })
+}
+
+fn known_names(store: &Store) -> Result<HashSet<TestId>, StoreError> {
+    Ok(store.tests()?.into_iter().map(|stored| stored.test).collect())
+}
+
+/// The history of a project whose directory cannot be written: in the state directory of the user.
+pub(crate) fn fallback(directory: &Path) -> Option<PathBuf> {
+    let state = env::var_os("XDG_STATE_HOME").filter(|state| !state.is_empty()).map(PathBuf::from);
+    let state = state.or_else(|| env::home_dir().map(|home| home.join(".local/state")))?;
+    let mut hasher = DefaultHasher::new();
+    directory.hash(&mut hasher);
+    Some(state.join("unflake").join(format!("{:016x}", hasher.finish())))
+}
+
+fn host() -> Host {
+    Host {
+        name: nix::unistd::gethostname().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default(),
+        os: env::consts::OS.to_owned(),
+        arch: env::consts::ARCH.to_owned(),
+        cpus: std::thread::available_parallelism().map_or(0, |cores| cores.get() as u32),
+    }
+}
+
+pub(crate) fn now() -> Timestamp {
+    Timestamp(jiff::Timestamp::now().as_microsecond())
+}
+
+/// How long ago that was, in words.
+pub(crate) fn age(then: Timestamp) -> String {
+    unflake_report::age(((now().0 - then.0) as f64 / 1e6).max(0.0))
+}

@@ -1,0 +1,184 @@
+//! Detects renamed tests: one that appears when another with the same code disappears. Ambiguous
+//! cases are no rename.
+
+use std::cell::RefCell;
+use std::collections::{HashMap, HashSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use unflake_model::{Test, TestId};
+use unflake_store::{Renamed, RunId, Store, StoreError};
+
+use crate::config::project;
+use crate::functions::functions;
+
+/// The functions in the source files of tests, parsed once per file.
+pub(crate) struct TestSources {
+    roots: [PathBuf; 2],
+    files: RefCell<HashMap<String, HashMap<String, Option<String>>>>,
+}
+
+/// The parts of an id such as `tests/test_a.py::TestIt::test_total[2]`: the file, the function, and
+/// the rest.
+fn parts(test: &TestId) -> Option<(&str, &str, &str)> {
+    let (file, name) = test.as_str().split_once("::").filter(|(file, _)| file.ends_with(".py"))?;
+    let (name, rest) = name.split_at(name.find('[').unwrap_or(name.len()));
+    Some((file, name, rest))
+}
+
+impl TestSources {
+    pub(crate) fn new(here: &Path) -> Self {
+        Self { roots: [here.to_owned(), project::find(here)], files: RefCell::default() }
+    }
+
+    fn look_up<T>(&self, file: &str, read_in: impl FnOnce(&HashMap<String, Option<String>>) -> T) -> T {
+        let mut files = self.files.borrow_mut();
+        let read = || self.roots.iter().find_map(|root| fs::read_to_string(root.join(file)).ok());
+        read_in(files.entry(file.to_owned()).or_insert_with(|| read().map_or(HashMap::new(), |text| functions(&text))))
+    }
+
+    /// The hash of a test's code. None where it is unknown, or too short to identify a test.
+    fn body(&self, test: &TestId) -> Option<String> {
+        let (file, name, _) = parts(test)?;
+        self.look_up(file, |functions| functions.get(name).cloned().flatten())
+    }
+
+    /// Whether a test is not in the sources any more. One that the command deselects still is.
+    fn is_gone(&self, test: &TestId) -> bool {
+        parts(test).is_some_and(|(file, name, _)| self.look_up(file, |functions| !functions.contains_key(name)))
+    }
+}
+
+/// Whether the code of any of these tests can be looked up.
+pub(crate) fn may_know(tests: &[Test]) -> bool {
+    tests.iter().any(|test| parts(&test.id).is_some())
+}
+
+/// Stores the hashes of the listed tests' code, and which of them are renamed. `before`: the tests
+/// that the history knew before.
+pub(crate) fn keep(
+    store: &mut Store,
+    run: RunId,
+    tests: &[Test],
+    before: &HashSet<TestId>,
+    sources: &TestSources,
+) -> Result<(), StoreError> {
+    let now: Vec<(TestId, String)> =
+        tests.iter().filter_map(|test| Some((test.id.clone(), sources.body(&test.id)?))).collect();
+    if now.is_empty() {
+        return Ok(());
+    }
+    let last = store.bodies()?;
+    let listed: HashSet<&TestId> = tests.iter().map(|test| &test.id).collect();
+    let mut renamed = revised(&store.renames()?, &listed, &|test| sources.is_gone(test));
+    renamed.extend(find(&now, before, &last, &|test| !listed.contains(test) && sources.is_gone(test)));
+    let changed: Vec<_> = now.into_iter().filter(|(test, hash)| last.get(test) != Some(hash)).collect();
+    store.keep_bodies(run, &changed, &renamed)
+}
+
+/// Each new test with the one that it replaces.
+fn find(
+    now: &[(TestId, String)],
+    before: &HashSet<TestId>,
+    last: &HashMap<TestId, String>,
+    is_gone: &dyn Fn(&TestId) -> bool,
+) -> Vec<Renamed> {
+    /// Tests with the same code and the same parameters.
+    #[derive(Default)]
+    struct Alike<'a> {
+        new: Vec<&'a TestId>,
+        old: Vec<&'a TestId>,
+        others: usize,
+    }
+    let mut all: HashMap<(&str, &str), Alike> = HashMap::new();
+    let rest = |test: &'_ TestId| parts(test).map_or(0, |(_, _, rest)| rest.len());
+    for (test, hash) in now {
+        let name = test.as_str();
+        let alike = all.entry((hash, &name[name.len() - rest(test)..])).or_default();
+        if before.contains(test) { alike.others += 1 } else { alike.new.push(test) }
+    }
+    all.retain(|_, alike| !alike.new.is_empty());
+    for (test, hash) in last {
+        let name = test.as_str();
+        if let Some(alike) = all.get_mut(&(hash.as_str(), &name[name.len() - rest(test)..]))
+            && is_gone(test)
+        {
+            alike.old.push(test);
+        }
+    }
+    all.into_values()
+        .filter(|alike| alike.others == 0)
+        .filter_map(|alike| match (&alike.old[..], &alike.new[..]) {
+            ([old], [new]) => Some(Renamed { old: (*old).clone(), new: (*new).clone(), is_over: false }),
+            _ => None,
+        })
+        .collect()
+}
+
+/// Known renames that no longer hold because the old name is back, or hold again because it has
+/// gone again.
+fn revised(known: &[Renamed], listed: &HashSet<&TestId>, is_gone: &dyn Fn(&TestId) -> bool) -> Vec<Renamed> {
+    let holds = |one: &Renamed| match listed.contains(&one.old) {
+        true => Some(true),
+        false => (listed.contains(&one.new) && is_gone(&one.old)).then_some(false),
+    };
+    known
+        .iter()
+        .filter_map(|one| Some((one, holds(one)?)))
+        .filter(|(one, is_over)| one.is_over != *is_over)
+        .map(|(one, is_over)| Renamed { is_over, ..one.clone() })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(now: &[(&str, &str)], before: &[&str], last: &[(&str, &str)], gone: &[&str], expected: &[(&str, &str)]) {
+        let now: Vec<_> = now.iter().map(|(test, hash)| (TestId::from(*test), (*hash).to_owned())).collect();
+        let before: HashSet<TestId> = before.iter().map(|test| TestId::from(*test)).collect();
+        let last = last.iter().map(|(test, hash)| (TestId::from(*test), (*hash).to_owned())).collect();
+        let found = find(&now, &before, &last, &|test| gone.contains(&test.as_str()));
+        let mut found: Vec<_> = found.iter().map(|one| (one.old.as_str(), one.new.as_str())).collect();
+        found.sort();
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn a_new_test_with_the_code_of_a_removed_one_is_a_rename() {
+        check(&[("b.py::n", "h")], &["a.py::o"], &[("a.py::o", "h")], &["a.py::o"], &[("a.py::o", "b.py::n")]);
+        check(&[("b.py::n", "h")], &["a.py::o"], &[("a.py::o", "h")], &[], &[]);
+        check(&[("b.py::n", "g")], &["a.py::o"], &[("a.py::o", "h")], &["a.py::o"], &[]);
+    }
+
+    #[test]
+    fn each_parameter_set_is_a_test() {
+        let last = [("a.py::o[1]", "h"), ("a.py::o[2]", "h")];
+        let gone = ["a.py::o[1]", "a.py::o[2]"];
+        let expected = [("a.py::o[1]", "a.py::n[1]"), ("a.py::o[2]", "a.py::n[2]")];
+        check(&[("a.py::n[1]", "h"), ("a.py::n[2]", "h"), ("a.py::n[3]", "h")], &gone, &last, &gone, &expected);
+    }
+
+    #[test]
+    fn ambiguous_candidates_are_no_rename() {
+        let two = [("a.py::o", "h"), ("a.py::p", "h")];
+        check(&[("b.py::n", "h")], &["a.py::o", "a.py::p"], &two, &["a.py::o", "a.py::p"], &[]);
+        let one = [("a.py::o", "h")];
+        check(&[("b.py::n", "h"), ("b.py::m", "h")], &["a.py::o"], &one, &["a.py::o"], &[]);
+        check(&[("b.py::n", "h"), ("b.py::m", "h")], &["a.py::o", "b.py::m"], &one, &["a.py::o"], &[]);
+        // A test that was known before has a history of its own.
+        check(&[("b.py::n", "h")], &["a.py::o", "b.py::n"], &one, &["a.py::o"], &[]);
+    }
+
+    #[test]
+    fn a_name_that_is_back_was_not_renamed() {
+        let known = |is_over| [Renamed { old: "a.py::o".into(), new: "b.py::n".into(), is_over }];
+        let (old, new) = (TestId::from("a.py::o"), TestId::from("b.py::n"));
+        let both: HashSet<&TestId> = [&old, &new].into();
+        assert_eq!(revised(&known(false), &both, &|_| false), known(true));
+        assert_eq!(revised(&known(true), &both, &|_| false), []);
+        assert_eq!(revised(&known(true), &[&new].into(), &|_| true), known(false));
+        assert_eq!(revised(&known(true), &[&new].into(), &|_| false), [], "deselected, and still there");
+        assert_eq!(revised(&known(false), &HashSet::new(), &|_| true), []);
+    }
+}

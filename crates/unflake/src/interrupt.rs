@@ -1,0 +1,34 @@
+//! Ctrl-C and termination signals: they interrupt the engine, and are remembered for the rest of
+//! the command.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+use unflake_engine::Engine;
+
+use crate::error::CommandError;
+
+static INTERRUPTED: AtomicBool = AtomicBool::new(false);
+
+pub(crate) fn was_interrupted() -> bool {
+    INTERRUPTED.load(Ordering::SeqCst)
+}
+
+/// Interrupts the engine on every signal from now on, and at once where a signal came earlier.
+pub(crate) fn stop_on_signals(engine: &Engine) -> Result<(), CommandError> {
+    let interrupter = engine.interrupter();
+    let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP]).map_err(CommandError::internal("listen to signals"))?;
+    thread::spawn(move || {
+        for signal in signals.forever() {
+            tracing::info!(signal, "signal received: stopping");
+            INTERRUPTED.store(true, Ordering::SeqCst);
+            interrupter.interrupt();
+        }
+    });
+    if was_interrupted() {
+        engine.interrupter().interrupt();
+    }
+    Ok(())
+}

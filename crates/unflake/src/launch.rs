@@ -1,0 +1,45 @@
+//! From settings to a launch: how the engine starts the user's command.
+
+use std::env;
+use std::path::PathBuf;
+
+use unflake_engine::Launch;
+
+use crate::config::settings::Settings;
+
+/// A launch of the whole suite without tracing or limits on time. Commands change what they need.
+pub(crate) fn launch(settings: &Settings) -> Launch {
+    let myself = env::current_exe().map(|path| path.to_string_lossy().into_owned()).unwrap_or("unflake".to_owned());
+    let agents = settings.runner().agents();
+    Launch {
+        command: settings.command.value.clone(),
+        supervisor: vec![myself.clone(), "keep".to_owned()],
+        driver: agents.is_empty().then(|| driver(settings, myself)),
+        agents,
+        caches: unflake_runners::caches(),
+        no_runner_hint: unflake_runners::no_runner_hint(),
+        cache: cache(),
+        suite: true,
+        time: None,
+        traced: None,
+        layers: Vec::new(),
+        filter: false,
+        depends: None,
+        directory: None,
+        jobs: settings.jobs.value,
+        timeout: settings.timeout.value,
+        output_limit: settings.output_limit.value,
+    }
+}
+
+/// The words in front of the command where unflake's own driver starts it.
+fn driver(settings: &Settings, myself: String) -> Vec<String> {
+    let words = [myself, "drive".to_owned()].into_iter();
+    words.chain(settings.runner_options().arguments()).chain(["--".to_owned()]).collect()
+}
+
+/// The directory for files that are kept from run to run, such as agents.
+fn cache() -> Option<PathBuf> {
+    let cache = env::var_os("XDG_CACHE_HOME").filter(|cache| !cache.is_empty()).map(PathBuf::from);
+    cache.or_else(|| env::home_dir().map(|home| home.join(".cache"))).map(|cache| cache.join("unflake"))
+}

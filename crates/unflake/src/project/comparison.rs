@@ -1,0 +1,70 @@
+//! The user's change: what git says changed against the base, and which tests the history knows to
+//! pass there.
+
+use std::collections::BTreeMap;
+use std::env;
+use std::path::{Path, PathBuf};
+
+use unflake_git::{Error, Repository};
+use unflake_model::{Changes, Comparison, TestId};
+
+use crate::config::settings::Settings;
+use crate::error::CommandError;
+use crate::history::recorder::HistoryRecorder;
+
+const NONE: &str = "this is not a git repository";
+
+/// The revision with which the working tree is compared.
+pub(crate) struct ComparisonBase {
+    pub(crate) here: PathBuf,
+    /// The revision that the user named.
+    named: Option<String>,
+}
+
+impl ComparisonBase {
+    /// None where there is no repository. Fails where the user named a revision that does not
+    /// exist.
+    pub(crate) fn new(settings: &Settings, here: &Path) -> Result<Option<Self>, CommandError> {
+        let base = Self { here: here.to_owned(), named: settings.base.value.clone() };
+        if let Some(named) = &base.named {
+            let wrong = |why: String| CommandError::usage(format!("--base: {why}"));
+            base.repository().map_err(wrong)?.base(Some(named), &[]).map_err(|error| wrong(error.to_string()))?;
+            return Ok(Some(base));
+        }
+        // Git is not asked: that takes longer than some suites.
+        let there = env::var_os("GIT_DIR").is_some() || here.ancestors().any(|above| above.join(".git").exists());
+        Ok(there.then_some(base))
+    }
+
+    /// The changes against the base, for a command that needs them.
+    pub(crate) fn changes(settings: &Settings, here: &Path) -> Result<(Repository, Changes), CommandError> {
+        let Some(this) = Self::new(settings, here)? else {
+            return Err(CommandError::usage("what changed cannot be told: this is not a git repository"));
+        };
+        let repository = this.repository().map_err(CommandError::usage)?;
+        let base = repository.base(this.named.as_deref(), &[]);
+        let base = base
+            .map_err(|error| CommandError::usage(error.to_string()).hint("`--base REV` says what to compare with"))?;
+        let changes = repository
+            .changes(&base, &unflake_runners::global_inputs())
+            .map_err(|error| CommandError::usage(error.to_string()))?;
+        Ok((repository, changes))
+    }
+
+    pub(crate) fn repository(&self) -> Result<Repository, String> {
+        Repository::find(&self.here).map_err(|error| error.to_string())?.ok_or_else(|| NONE.to_owned())
+    }
+
+    /// The changes, and which of these tests are known to pass at the base.
+    pub(crate) fn compare(&self, tests: &[TestId], history: &HistoryRecorder) -> Result<Comparison, String> {
+        let repository = self.repository()?;
+        let text = |error: Error| error.to_string();
+        let known_good = if self.named.is_none() { history.commits_passed(tests) } else { Vec::new() };
+        let base = repository.base(self.named.as_deref(), &known_good).map_err(text)?;
+        let changes = repository.changes(&base, &unflake_runners::global_inputs()).map_err(text)?;
+        let tree = repository.tree(&base.revision).map_err(text)?;
+        let passed: BTreeMap<TestId, Vec<TestId>> =
+            tests.iter().filter_map(|test| Some((test.clone(), history.passed_at(&tree, test)?))).collect();
+        Ok(Comparison { changes, passed })
+    }
+}

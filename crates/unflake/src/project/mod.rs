@@ -1,0 +1,9 @@
+//! Facts about the project under test: its revision, its changes, its sources, its owners, its CI.
+
+pub(crate) mod base_worktree;
+pub(crate) mod ci;
+pub(crate) mod code_owners;
+pub(crate) mod comparison;
+pub(crate) mod revision;
+pub(crate) mod source_files;
+pub(crate) mod worktree_hash;

@@ -1,0 +1,149 @@
+//! Runs one technique as a command of unflake: engine, history, progress, run loop, report files,
+//! exit code.
+//!
+//! A command says which technique, which launch, which findings fail the run and how its report is
+//! shown. In return the run is recorded in the history, can be interrupted, and leaves every report
+//! file that the user asked for.
+
+use std::io::{self, Write};
+use std::time::Instant;
+
+use unflake_engine::{Engine, Launch};
+use unflake_model::{Finding, Observation};
+use unflake_report::{self as report, Progress, TerminalStyle};
+use unflake_techniques::Technique;
+
+use crate::args::groups::OutputArgs;
+use crate::config::settings::Settings;
+use crate::context::Context;
+use crate::diagnostics;
+use crate::error::CommandError;
+use crate::exit::{Conclusion, Exit};
+use crate::history::recorder::HistoryRecorder;
+use crate::interrupt::stop_on_signals;
+use crate::output::report_files::{ReportFiles, RunSummary};
+use crate::project::comparison::ComparisonBase;
+use crate::run_loop::{Campaign, Gathered};
+
+/// Whether a finding makes the run fail.
+pub(crate) type Gate<'a> = Box<dyn Fn(&Gathered, &Finding) -> bool + 'a>;
+
+/// A technique run that is about to start.
+pub(crate) struct TechniqueRun<'a> {
+    pub(crate) context: &'a Context,
+    pub(crate) settings: &'a Settings,
+    pub(crate) launch: Launch,
+    pub(crate) files: ReportFiles,
+    pub(crate) progress: Progress,
+    /// The revision to compare with, where the technique asks for changes.
+    pub(crate) compare: Option<ComparisonBase>,
+    /// Called with every attempt, and before it with its trace and its layers, whose files are gone
+    /// when the run is over.
+    pub(crate) take: Box<dyn FnMut(&Observation) + 'a>,
+    /// Told to the runner at the end, so that it can exit as if only these had failed.
+    pub(crate) gates: Gate<'a>,
+}
+
+impl<'a> TechniqueRun<'a> {
+    /// A run without report files.
+    pub(crate) fn new(context: &'a Context, settings: &'a Settings, launch: Launch, progress: Progress) -> Self {
+        let (compare, take, gates) =
+            (None, Box::new(|_: &Observation| {}), Box::new(|_: &Gathered, _: &Finding| false));
+        Self { context, settings, launch, files: ReportFiles::default(), progress, compare, take, gates }
+    }
+
+    /// A run with the report files that the user asked for. They are opened now: a path that cannot
+    /// be written ends the command before any test runs.
+    pub(crate) fn with_files(
+        context: &'a Context,
+        settings: &'a Settings,
+        launch: Launch,
+        output: &OutputArgs,
+    ) -> Result<Self, CommandError> {
+        let files = ReportFiles::open(output)?;
+        Ok(Self { files, ..Self::new(context, settings, launch, context.progress(output.quiet)) })
+    }
+
+    /// Runs the technique to its end, to the end of its time, or until it is interrupted.
+    pub(crate) fn run(self, technique: &mut dyn Technique) -> Result<FinishedRun<'a>, CommandError> {
+        let Self { context, settings, launch, files, progress, compare, take, gates } = self;
+        let command = &settings.command.value;
+        diagnostics::log_launch(&launch);
+        let mut history = HistoryRecorder::begin(&settings.store, command, &context.here)?;
+        let engine = Engine::new(launch)?;
+        stop_on_signals(&engine)?;
+        let run_loop = Campaign {
+            inquiry: technique,
+            memory: &mut history,
+            progress,
+            here: &context.here,
+            compare,
+            base: None,
+            take,
+            began: Instant::now(),
+            gathered: Gathered::default(),
+        };
+        let record = run_loop.run(engine, command, gates);
+        Ok(FinishedRun { record, history, context, command, files })
+    }
+}
+
+/// A technique run whose tests have been run and whose report is not written yet.
+pub(crate) struct FinishedRun<'a> {
+    pub(crate) record: Gathered,
+    pub(crate) history: HistoryRecorder,
+    context: &'a Context,
+    command: &'a [String],
+    files: ReportFiles,
+}
+
+/// What a report says beside the record of the run.
+#[derive(Default)]
+pub(crate) struct ReportFacts {
+    /// The command of unflake, such as `run`.
+    pub(crate) name: &'static str,
+    pub(crate) flaky_gates: bool,
+    pub(crate) can_locate: bool,
+    pub(crate) seed: Option<u64>,
+}
+
+impl ReportFacts {
+    /// The facts of a search: everything that it finds fails the run, and can be located.
+    pub(crate) fn search(name: &'static str) -> Self {
+        Self { name, flaky_gates: true, can_locate: true, seed: None }
+    }
+}
+
+impl FinishedRun<'_> {
+    /// Ends the run in the history, with the exit code, and takes over what the history has to say
+    /// about it.
+    pub(crate) fn finish(&mut self, conclusion: &Conclusion) {
+        self.history.finish(conclusion.exit.code());
+        self.record.notes.append(&mut self.history.notes);
+    }
+
+    /// Writes the report files, then has `show` write for people.
+    pub(crate) fn report(
+        self,
+        facts: &ReportFacts,
+        conclusion: &Conclusion,
+        show: impl FnOnce(&report::RunReport<'_>, &TerminalStyle, &mut dyn Write) -> io::Result<()>,
+    ) -> Result<Exit, CommandError> {
+        let summary = RunSummary { facts, command: self.command, record: &self.record, conclusion };
+        self.files.write(&summary, self.context.color, show)?;
+        Ok(conclusion.exit)
+    }
+}
+
+/// The conclusion where nothing can be concluded from findings: the run was interrupted, the tests
+/// could not be run, or there are none. `interrupted` says what becomes of what was found until
+/// then.
+pub(crate) fn inconclusive(record: &Gathered, interrupted: impl Into<String>) -> Option<Conclusion> {
+    if record.totals.interrupted {
+        return Some(Exit::Interrupted.because(interrupted));
+    }
+    if !record.problems.is_empty() || !record.listed {
+        return Some(Exit::Runner.because("the tests could not be run"));
+    }
+    record.tests.is_empty().then(|| Exit::NoTests.because("no tests were found"))
+}
