@@ -13,7 +13,7 @@ use unflake_protocol::variables::{DOOR, SHARED};
 use unflake_worlds::World;
 
 use crate::environment::Role;
-use crate::injection::{self, Injection, LaidOutAgent};
+use crate::injection::{self, Injection, UnpackedAgent};
 use crate::input::EngineInput;
 use crate::launch::{Launch, StartError};
 use crate::runner_process::output::RunnerOutput;
@@ -23,7 +23,7 @@ use crate::runner_process::supervisor::Supervisor;
 pub(crate) struct RunnerStarter {
     run_dir: RunDir,
     launch: Launch,
-    agents: Vec<LaidOutAgent>,
+    agents: Vec<UnpackedAgent>,
     /// The world in which runners start. None: that of unflake itself.
     world: Option<World>,
     /// A directory that the engines of all worlds share: the run directory of the first.
