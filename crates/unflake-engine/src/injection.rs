@@ -72,8 +72,8 @@ fn layer_names(layers: &[Layer]) -> Option<String> {
 }
 
 /// Unpacks the files of an agent below `cache`, so that what a runner compiles from them stays
-/// between runs, or below `otherwise` if `cache` cannot be written. Several unflake processes may do
-/// so at once.
+/// between runs, or below `otherwise` if `cache` cannot be written. Several unflake processes may
+/// do so at once.
 pub(crate) fn unpack(agent: &InjectedAgent, cache: Option<&Path>, otherwise: &Path) -> io::Result<UnpackedAgent> {
     let mut hasher = DefaultHasher::new();
     agent.files.hash(&mut hasher);

@@ -1,6 +1,7 @@
-//! Sessions in other worlds. Variables, a preloaded shim and limits must be in place before a runner
-//! starts, so each set of factors has an engine of its own, in a thread of its own: one process that
-//! collects, and a fork of it for each session. Its events arrive as inputs of this engine.
+//! Sessions in other worlds. Variables, a preloaded shim and limits must be in place before a
+//! runner starts, so each set of factors has an engine of its own, in a thread of its own: one
+//! process that collects, and a fork of it for each session. Its events arrive as inputs of this
+//! engine.
 
 use std::collections::VecDeque;
 use std::path::PathBuf;

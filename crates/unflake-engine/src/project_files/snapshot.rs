@@ -210,7 +210,7 @@ impl ProjectSnapshot {
         for path in new {
             let name = self.name_of(path);
             if self.backups.save(path, &name) && remove(path).is_ok() {
-                debug!(file = %name.display(), "new file removed");
+                debug!(file = ?name, "new file removed");
                 self.restored.insert(name);
             } else {
                 self.unrestored.insert(name);
@@ -223,7 +223,7 @@ impl ProjectSnapshot {
             match may_overwrite && self.restore_one(path).is_ok() {
                 true if is_same => {}
                 true => {
-                    debug!(file = %name.display(), "file restored");
+                    debug!(file = ?name, "file restored");
                     self.restored.insert(name);
                 }
                 false => drop(self.unrestored.insert(name)),
