@@ -6,7 +6,7 @@ use std::fs;
 use libfuzzer_sys::fuzz_target;
 use unflake_observe::layers::{Archive, Rules};
 use unflake_model::{
-    Attempt, EnvironmentId, Layer, LayerFacts, Observation, Isolation, Outcome, Purpose, SessionId, Timestamp,
+    Attempt, EnvironmentId, Layer, LayerFacts, Event, Isolation, Outcome, Purpose, SessionId, Timestamp,
 };
 
 /// Without these lines nearly everything is refused; they are there so that more is tried than their absence.
@@ -19,8 +19,8 @@ fuzz_target!(|bytes: &[u8]| {
         let file = directory.path().join(run.to_string());
         fs::write(&file, [beginning, bytes].concat()).unwrap();
         let environment = EnvironmentId(run as u32);
-        archive.take(&Observation::Looked { test: "t".into(), environment, file });
-        archive.take(&Observation::Attempted(Attempt {
+        archive.take(&Event::LayersRecorded { test: "t".into(), environment, file });
+        archive.take(&Event::AttemptEnded(Attempt {
             test: "t".into(),
             session: SessionId(1),
             purpose: Purpose::Look,

@@ -5,7 +5,7 @@ use std::sync::mpsc::{Receiver, Sender};
 use std::time::{Duration, Instant};
 
 use tracing::{debug, info};
-use unflake_model::{Death, Granularity, Observation, Problem, ProblemKind, Session};
+use unflake_model::{Death, Event, Granularity, Problem, ProblemKind, Session};
 use unflake_protocol::Order;
 
 use crate::assertions::AssertionFilter;
@@ -68,14 +68,14 @@ pub struct Engine {
     pub(crate) worlds: Worlds,
     pub(crate) stop: StopControl,
     /// Events of this turn that have not been emitted.
-    pub(crate) events: Vec<Observation>,
+    pub(crate) events: Vec<Event>,
     /// The supervisor of a runner that has exited. It removes the run directory if this process is
     /// killed, and so has to be dropped last.
     pub(crate) last_supervisor: Option<Supervisor>,
 }
 
 /// Receives the events since the last call, possibly none, at least ten times a second.
-pub(crate) type EventSink<'a> = &'a mut dyn FnMut(&[Observation]);
+pub(crate) type EventSink<'a> = &'a mut dyn FnMut(&[Event]);
 
 impl Engine {
     pub fn new(launch: Launch) -> Result<Self, StartError> {
@@ -128,7 +128,7 @@ impl Engine {
     }
 
     /// Whether sessions were cut short because the time budget was exhausted.
-    pub fn is_time_over(&self) -> bool {
+    pub fn is_budget_exhausted(&self) -> bool {
         self.stop.is_exhausted()
     }
 

@@ -8,7 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use tracing::{debug, trace};
-use unflake_model::{Attempt, Death, EnvironmentId, Isolation, Observation, Problem, ProblemKind, Timestamp};
+use unflake_model::{Attempt, Death, EnvironmentId, Event, Isolation, Problem, ProblemKind, Timestamp};
 use unflake_protocol::{AgentMessage, AttemptResult, Hello, Order, StopCause, VERSION, to_line};
 
 use crate::dependencies;
@@ -69,7 +69,7 @@ impl Engine {
             EngineInput::Message { environment, message, .. } => self.on_message(environment, message),
             EngineInput::BadLine { environment, error, .. } => {
                 let what = format!("environment {environment} sent {error}; it is ignored");
-                self.events.push(Observation::Note(what));
+                self.events.push(Event::Note(what));
             }
             EngineInput::Disconnected { environment: id, .. } => {
                 if let Some(environment) = self.environments.get_mut(id) {
@@ -161,7 +161,7 @@ impl Engine {
         }
         if !std::mem::replace(&mut environment.is_announced, true) {
             debug!(environment = environment.id, pid = hello.pid, hello.runner, hello.language, "environment started");
-            self.events.push(Observation::EnvironmentUp(environment.facts(hello.runner, hello.language)));
+            self.events.push(Event::EnvironmentStarted(environment.facts(hello.runner, hello.language)));
         }
     }
 
@@ -171,7 +171,7 @@ impl Engine {
             AgentMessage::Hello(_) | AgentMessage::Filtering => {}
             AgentMessage::Note { text } => {
                 if self.environments.get(id).is_some_and(|environment| environment.role == Role::Suite) {
-                    self.events.push(Observation::Note(text));
+                    self.events.push(Event::Note(text));
                 }
             }
             AgentMessage::Problem { kind, place, text } => self.on_problem(id, Problem { kind, place, text }),
@@ -256,7 +256,7 @@ impl Engine {
         let run = work.attempt_started(test.clone(), run, Instant::now(), now(), process);
         let (session, purpose) = (work.session.id, work.session.purpose);
         let environment = EnvironmentId(process.map_or(id, |process| process.id));
-        self.events.push(Observation::Started { session, purpose, environment, test, run });
+        self.events.push(Event::AttemptStarted { session, purpose, environment, test, run });
     }
 
     /// The process that an agent calls `number`; it has an environment id of its own. Counts one
@@ -294,17 +294,17 @@ impl Engine {
         let environment_id = EnvironmentId(id);
         if let Some(directory) = result.trace {
             let (test, directory) = (attempt.test.clone(), directory.into());
-            self.events.push(Observation::Traced { test, environment: environment_id, directory });
+            self.events.push(Event::TraceRecorded { test, environment: environment_id, directory });
         }
         if let Some(file) = result.layers.filter(|_| !self.starter.launch().layers.is_empty()) {
             let (test, file) = (attempt.test.clone(), file.into());
-            self.events.push(Observation::Looked { test, environment: environment_id, file });
+            self.events.push(Event::LayersRecorded { test, environment: environment_id, file });
         }
         if let Some(path) = result.dependencies.filter(|_| session.depends.is_some()) {
             let on = Box::new(dependencies::read(Path::new(&path)));
-            self.events.push(Observation::Depends { session: session.id, test: attempt.test.clone(), on });
+            self.events.push(Event::DependenciesRecorded { session: session.id, test: attempt.test.clone(), on });
         }
-        self.events.push(Observation::Attempted(Attempt {
+        self.events.push(Event::AttemptEnded(Attempt {
             test: attempt.test,
             session: session.id,
             purpose: session.purpose,

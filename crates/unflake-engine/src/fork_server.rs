@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 
 use tracing::debug;
-use unflake_model::{Observation, TestId};
+use unflake_model::{Event, TestId};
 
 use crate::engine::Engine;
 use crate::environment::{EnvironmentPhase, Role};
@@ -132,7 +132,7 @@ impl Engine {
 
     /// From now on fresh environments are new processes, for a reason that the user should know.
     pub(crate) fn refuse_forks(&mut self, why: String, note: String) {
-        self.events.push(Observation::Note(note));
+        self.events.push(Event::Note(note));
         self.fork_server.refuse(why);
     }
 }

@@ -2,7 +2,7 @@
 //! tests.
 
 use tracing::debug;
-use unflake_model::{Isolation, Observation, Placement, Purpose};
+use unflake_model::{Event, Isolation, Placement, Purpose};
 use unflake_protocol::{Order, RunOrder};
 
 use crate::engine::Engine;
@@ -187,7 +187,7 @@ impl Engine {
         let session = work.session.id;
         let is_fresh = work.session.place != Placement::Live;
         let (left, why) = work.into_unrun();
-        self.events.push(Observation::SessionEnded { session, left, why });
+        self.events.push(Event::SessionEnded { session, left, why });
         if let Some(environment) = environment.and_then(|id| self.environments.get_mut(id))
             && is_fresh
         {

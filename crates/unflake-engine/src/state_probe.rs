@@ -8,7 +8,7 @@ use std::rc::Rc;
 
 use serde::Deserialize;
 use tracing::debug;
-use unflake_model::{Cell, Observation, Session, WriteSite};
+use unflake_model::{Cell, Event, Session, WriteSite};
 use unflake_protocol::{NotRestored, Order, ProbeOrder};
 
 use crate::engine::Engine;
@@ -49,7 +49,7 @@ impl Engine {
                 Cell { written, ..cell.clone() }
             };
             let (cells, unknown) = (leaked.cells.iter().map(cell).collect(), leaked.unknown.clone());
-            self.events.push(Observation::Left { session: work.session.id, cells, unknown });
+            self.events.push(Event::StateLeaked { session: work.session.id, cells, unknown });
         }
         false
     }
@@ -90,7 +90,7 @@ impl Engine {
         if environment.listing.isolated {
             // It was a process of the agent and has exited: no other session can ask.
             if let Some(session) = self.sessions.in_environment(id).map(|at| self.sessions[at].work.session.id) {
-                self.events.push(Observation::Left { session, cells: leaked.cells, unknown: leaked.unknown });
+                self.events.push(Event::StateLeaked { session, cells: leaked.cells, unknown: leaked.unknown });
             }
             return;
         }
@@ -106,7 +106,7 @@ impl Engine {
         work.route.iter_mut().for_each(|route| route.is_restored = true);
         if !failed.is_empty() {
             let cells = failed.into_iter().map(|one| (one.cell, one.why)).collect();
-            self.events.push(Observation::NotRestored { session: work.session.id, cells });
+            self.events.push(Event::RestoreFailed { session: work.session.id, cells });
         }
     }
 

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::rc::Rc;
 
-use unflake_model::{Death, Observation, Problem};
+use unflake_model::{Death, Event, Problem};
 
 use crate::environment::listing::Listing;
 use crate::runner_process::output::RunnerOutput;
@@ -22,10 +22,10 @@ pub(crate) struct Suite {
 }
 
 impl Suite {
-    pub(crate) fn listed(&mut self, listing: Rc<Listing>) -> Observation {
+    pub(crate) fn listed(&mut self, listing: Rc<Listing>) -> Event {
         self.listing = listing;
         let Listing { tests, deselected, isolated, .. } = &*self.listing;
-        Observation::Listed { tests: tests.clone(), deselected: *deselected, isolated: *isolated }
+        Event::TestsListed { tests: tests.clone(), deselected: *deselected, isolated: *isolated }
     }
 
     pub(crate) fn listing(&self) -> &Listing {
@@ -55,8 +55,8 @@ impl Suite {
         self.problems > 0
     }
 
-    pub(crate) fn problem(&mut self, problem: Problem) -> Observation {
+    pub(crate) fn problem(&mut self, problem: Problem) -> Event {
         self.problems += 1;
-        Observation::Problem(problem)
+        Event::Problem(problem)
     }
 }

@@ -9,7 +9,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, JoinHandle};
 
 use tracing::{debug, debug_span};
-use unflake_model::{Factor, Isolation, Observation, Placement, Session};
+use unflake_model::{Event, Factor, Isolation, Placement, Session};
 use unflake_worlds::World;
 
 use crate::engine::{Engine, Interrupter};
@@ -54,7 +54,7 @@ struct WorldEngine {
 /// What the engine of a world reports.
 pub(crate) enum WorldReport {
     Started(Interrupter),
-    Events(Vec<Observation>),
+    Events(Vec<Event>),
     /// It has nothing more to do.
     Idle,
 }
@@ -253,13 +253,13 @@ fn serve(
         if let Some(missed) = missed.first() {
             let what = factors.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
             let note = format!("not everything ran under {what}: {missed}");
-            report(WorldReport::Events(vec![Observation::Note(note)]));
+            report(WorldReport::Events(vec![Event::Note(note)]));
         }
     }
 }
 
-fn under(session: &Session, factors: &[Factor]) -> Observation {
-    Observation::Under { session: session.id, factors: factors.to_vec() }
+fn under(session: &Session, factors: &[Factor]) -> Event {
+    Event::WorldEntered { session: session.id, factors: factors.to_vec() }
 }
 
 fn without_world(session: Session) -> Session {
@@ -267,8 +267,8 @@ fn without_world(session: Session) -> Session {
 }
 
 /// The end of a session of which no test ran.
-pub(crate) fn unrun(session: Session, why: &str) -> Observation {
-    Observation::SessionEnded { session: session.id, left: session.tests, why: Some(why.to_owned()) }
+pub(crate) fn unrun(session: Session, why: &str) -> Event {
+    Event::SessionEnded { session: session.id, left: session.tests, why: Some(why.to_owned()) }
 }
 
 /// An engine whose runner is in its world and has listed its tests. Load starts after that, so that
@@ -297,7 +297,7 @@ fn open(
     let mut problem = None;
     let is_listed = engine.list_only(only, &mut |events| {
         for event in events {
-            if let Observation::Problem(reported) = event {
+            if let Event::Problem(reported) = event {
                 problem.get_or_insert_with(|| reported.text.lines().next().unwrap_or_default().to_owned());
             }
         }
@@ -320,9 +320,6 @@ fn open(
 }
 
 /// Environments, listings, problems and notes of another world are not part of the run.
-fn is_of_session(event: &Observation) -> bool {
-    !matches!(
-        event,
-        Observation::EnvironmentUp(_) | Observation::Listed { .. } | Observation::Problem(_) | Observation::Note(_)
-    )
+fn is_of_session(event: &Event) -> bool {
+    !matches!(event, Event::EnvironmentStarted(_) | Event::TestsListed { .. } | Event::Problem(_) | Event::Note(_))
 }

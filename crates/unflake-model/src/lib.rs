@@ -13,6 +13,7 @@ mod day;
 mod declared_factor;
 mod dependencies;
 mod divergence;
+mod event;
 mod factor;
 mod factor_kind;
 mod finding;
@@ -21,7 +22,6 @@ mod fingerprint;
 mod influence;
 mod layer;
 mod moment;
-mod observation;
 mod outcome;
 mod prepared;
 mod quarantine;
@@ -44,6 +44,7 @@ pub use declared_factor::{
 };
 pub use dependencies::{Dependencies, Granularity};
 pub use divergence::{Cause, Divergence, DivergenceKind, DivergencePoint, Location, ValueSplit};
+pub use event::{Environment, Event, Problem, ProblemKind, Totals};
 pub use factor::{Delays, DirectoryOrder, Factor, HomeState, Network};
 pub use factor_kind::{BadFactor, FactorKind};
 pub use finding::{
@@ -57,7 +58,6 @@ pub use layer::{
     SeenIn, SuppressedNoise, Unit, Variance,
 };
 pub use moment::{ClockSetting, Moment};
-pub use observation::{Environment, Observation, Problem, ProblemKind, Totals};
 pub use outcome::{Death, Outcome};
 pub use prepared::PreparedReport;
 pub use quarantine::{QuarantineMode, QuarantineResult, QuarantineStanding, Quarantined};

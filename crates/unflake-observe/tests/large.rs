@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::fs;
 
 use unflake_model::{
-    Attempt, EnvironmentId, Isolation, Layer, LayerFacts, Observation, Outcome, Purpose, SessionId, Timestamp,
+    Attempt, EnvironmentId, Event, Isolation, Layer, LayerFacts, Outcome, Purpose, SessionId, Timestamp,
 };
 use unflake_observe::layers::{Archive, Rules};
 
@@ -48,8 +48,8 @@ fn fill(tests: usize, runs: usize) -> Archive {
             let file = directory.path().join("layers");
             fs::write(&file, look(test, run)).unwrap();
             let (id, environment) = (format!("tests/test_{}.py::test_{test}", test / 20), EnvironmentId(run as u32));
-            archive.take(&Observation::Looked { test: id.as_str().into(), environment, file });
-            archive.take(&Observation::Attempted(Attempt {
+            archive.take(&Event::LayersRecorded { test: id.as_str().into(), environment, file });
+            archive.take(&Event::AttemptEnded(Attempt {
                 test: id.as_str().into(),
                 session: SessionId(run as u32),
                 purpose: Purpose::Look,

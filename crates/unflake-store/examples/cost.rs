@@ -4,9 +4,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use unflake_model::{
-    Attempt, EnvironmentId, Isolation, Observation, Outcome, Purpose, SessionId, Test, TestId, Timestamp,
-};
+use unflake_model::{Attempt, EnvironmentId, Event, Isolation, Outcome, Purpose, SessionId, Test, TestId, Timestamp};
 use unflake_store::{Host, Revision, RunFacts, Store, StoreLocation};
 
 const BATCH: usize = 50;
@@ -28,7 +26,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let mut store = Store::open(&place)?;
         let run = store.begin(&facts())?;
         let start = Instant::now();
-        store.record(run, &[Observation::Listed { tests: listing.clone(), deselected: 0, isolated: false }])?;
+        store.record(run, &[Event::TestsListed { tests: listing.clone(), deselected: 0, isolated: false }])?;
         let listed = start.elapsed();
         if number == 1 {
             // So that the names do not count as part of the attempts.
@@ -37,8 +35,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             store = Store::open(&place)?;
         }
 
-        let batches: Vec<Vec<Observation>> =
-            listing.chunks(BATCH).enumerate().map(|(n, tests)| batch(n, tests)).collect();
+        let batches: Vec<Vec<Event>> = listing.chunks(BATCH).enumerate().map(|(n, tests)| batch(n, tests)).collect();
         let (start, cpu_start) = (Instant::now(), cpu()?);
         for batch in &batches {
             store.record(run, batch)?;
@@ -73,10 +70,10 @@ fn test(n: usize) -> Test {
     Test { id, file: Some(file.into()), line: Some(10 + n as u32 % 50 * 7), command: Vec::new() }
 }
 
-fn batch(number: usize, tests: &[Test]) -> Vec<Observation> {
+fn batch(number: usize, tests: &[Test]) -> Vec<Event> {
     let attempt = |(n, test): (usize, &Test)| {
         let position = (number * BATCH + n) as u32;
-        Observation::Attempted(Attempt {
+        Event::AttemptEnded(Attempt {
             test: test.id.clone(),
             session: SessionId(0),
             purpose: Purpose::Suite,

@@ -3,7 +3,7 @@
 //! What is guaranteed:
 //! 1. What [`Store::record`] was given is in the database when it returns. A `kill -9` of the process loses nothing of
 //!    it; a power failure may lose the newest part and never harms the rest.
-//! 2. All observations of one call are kept, or none of them.
+//! 2. All events of one call are kept, or none of them.
 //! 3. No attempt is ever changed or thrown away. A report of another program comes in once, however often it is given.
 //! 4. Several processes may record into the same history at once. A writer waits for another one, a reader for nobody.
 //! 5. What this version does not understand is left as it is.

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use rusqlite::params;
 use rusqlite::types::ToSql;
-use unflake_model::{Attempt, Dependencies, EnvironmentId, Factor, Failure, Observation, SessionId, TestId, Timestamp};
+use unflake_model::{Attempt, Dependencies, EnvironmentId, Event, Factor, Failure, SessionId, TestId, Timestamp};
 
 use crate::database::{Error, Result, Row};
 use crate::enum_columns::{Json, Word};
@@ -57,11 +57,11 @@ impl Store {
 
     /// Everything else that was kept of one run, in the order in which it was recorded: environments, problems, notes
     /// and the ends of sessions.
-    pub fn told(&self, run: RunId) -> Result<Vec<Observation>, StoreError> {
+    pub fn told(&self, run: RunId) -> Result<Vec<Event>, StoreError> {
         let told = self.list("SELECT body FROM told WHERE run = ? ORDER BY id", params![run.0], |row| {
             row.get::<Json<Told>>(0).map(|told| told.0)
         })?;
-        told.into_iter().map(|told| self.observation(told)).collect()
+        told.into_iter().map(|told| self.event(told)).collect()
     }
 
     /// The tests that somebody may mean who types `pattern`, by name: the one that is called exactly so; else those in
@@ -211,7 +211,7 @@ impl Store {
         for run in stopped {
             let worlds: HashMap<SessionId, Vec<Factor>> = (self.told(run)?.into_iter())
                 .filter_map(|told| match told {
-                    Observation::Under { session, factors } => Some((session, factors)),
+                    Event::WorldEntered { session, factors } => Some((session, factors)),
                     _ => None,
                 })
                 .collect();
@@ -221,15 +221,15 @@ impl Store {
         Ok(made)
     }
 
-    fn observation(&self, told: Told) -> Result<Observation, StoreError> {
+    fn event(&self, told: Told) -> Result<Event, StoreError> {
         Ok(match told {
-            Told::Environment(environment) => Observation::EnvironmentUp(environment),
-            Told::Problem(problem) => Observation::Problem(problem),
-            Told::Note(text) => Observation::Note(text),
-            Told::Under { session, factors } => Observation::Under { session, factors },
+            Told::Environment(environment) => Event::EnvironmentStarted(environment),
+            Told::Problem(problem) => Event::Problem(problem),
+            Told::Note(text) => Event::Note(text),
+            Told::Under { session, factors } => Event::WorldEntered { session, factors },
             Told::SessionEnded { session, left, why } => {
                 let left = left.into_iter().map(|id| self.test_name(id)).collect::<Result<_, _>>()?;
-                Observation::SessionEnded { session, left, why }
+                Event::SessionEnded { session, left, why }
             }
         })
     }

@@ -6,8 +6,8 @@ use rusqlite::params;
 use rusqlite::types::ToSql;
 use serde::{Deserialize, Serialize};
 use unflake_model::{
-    Attempt, Dependencies, Environment, EnvironmentId, Factor, Failure, Isolation, Observation, Problem, Purpose,
-    SessionId, Test, TestId, Timestamp,
+    Attempt, Dependencies, Environment, EnvironmentId, Event, Factor, Failure, Isolation, Problem, Purpose, SessionId,
+    Test, TestId, Timestamp,
 };
 
 use crate::database::{Database, Error, Result};
@@ -48,43 +48,43 @@ impl Store {
         })
     }
 
-    /// Keeps all of the observations, or none of them where it fails. When it returns they survive the death of this
+    /// Keeps all of the events, or none of them where it fails. When it returns they survive the death of this
     /// process. Of a listing the tests are kept, each with its place; that an attempt started is not kept.
-    pub fn record(&mut self, run: RunId, observations: &[Observation]) -> Result<(), StoreError> {
-        if observations.iter().all(|observation| matches!(observation, Observation::Started { .. })) {
+    pub fn record(&mut self, run: RunId, events: &[Event]) -> Result<(), StoreError> {
+        if events.iter().all(|event| matches!(event, Event::AttemptStarted { .. })) {
             return Ok(());
         }
         self.write(|writer| {
             let mut attempts = 0;
-            for observation in observations {
-                match observation {
-                    Observation::Attempted(attempt) => {
+            for event in events {
+                match event {
+                    Event::AttemptEnded(attempt) => {
                         writer.attempt(run, attempt)?;
                         attempts += 1;
                     }
-                    Observation::Depends { test, on, .. } => writer.dependencies(run, test, on)?,
-                    Observation::Listed { tests, deselected, .. } => writer.listing(run, tests, *deselected)?,
-                    Observation::EnvironmentUp(environment) => {
+                    Event::DependenciesRecorded { test, on, .. } => writer.dependencies(run, test, on)?,
+                    Event::TestsListed { tests, deselected, .. } => writer.listing(run, tests, *deselected)?,
+                    Event::EnvironmentStarted(environment) => {
                         writer.tell(run, &Told::Environment(environment.clone()))?;
                     }
-                    Observation::Under { session, factors } => {
+                    Event::WorldEntered { session, factors } => {
                         writer.tell(run, &Told::Under { session: *session, factors: factors.clone() })?;
                     }
-                    Observation::Problem(problem) => writer.tell(run, &Told::Problem(problem.clone()))?,
-                    Observation::Note(text) => writer.tell(run, &Told::Note(text.clone()))?,
-                    Observation::SessionEnded { session, left, why } => {
+                    Event::Problem(problem) => writer.tell(run, &Told::Problem(problem.clone()))?,
+                    Event::Note(text) => writer.tell(run, &Told::Note(text.clone()))?,
+                    Event::SessionEnded { session, left, why } => {
                         let left = left.iter().map(|test| writer.test(test)).collect::<Result<_>>()?;
                         writer.tell(run, &Told::SessionEnded { session: *session, left, why: why.clone() })?;
                     }
-                    Observation::RunStarted { .. }
-                    | Observation::Found(_)
-                    | Observation::RunEnded(_)
-                    | Observation::Started { .. }
-                    | Observation::Traced { .. }
-                    | Observation::Looked { .. }
-                    | Observation::Compared(_)
-                    | Observation::Left { .. }
-                    | Observation::NotRestored { .. } => {}
+                    Event::RunStarted { .. }
+                    | Event::FindingMade(_)
+                    | Event::RunEnded(_)
+                    | Event::AttemptStarted { .. }
+                    | Event::TraceRecorded { .. }
+                    | Event::LayersRecorded { .. }
+                    | Event::ChangesCompared(_)
+                    | Event::StateLeaked { .. }
+                    | Event::RestoreFailed { .. } => {}
                 }
             }
             writer.change_run("UPDATE run SET attempts = attempts + ?2 WHERE id = ?1", params![run.0, attempts])
@@ -118,7 +118,7 @@ pub(crate) struct Known {
 
 type Circumstance = (RunId, SessionId, EnvironmentId, Purpose, Isolation);
 
-/// Observations other than attempts and listings, as they are kept.
+/// Events other than attempts and listings, as they are kept.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Told {

@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use common::{Home, attempted, facts, failing, passing, place};
 use unflake_model::{
-    Assertion, AssertionKey, AssertionOutcome, AssertionSample, Dependencies, Detail, Feedback, Finding, Fingerprint,
-    Nio, NioKind, NioMode, Observation, Outcome, Repeats, SessionId, Test, TestId, Timestamp, ValueGroup,
+    Assertion, AssertionKey, AssertionOutcome, AssertionSample, Dependencies, Detail, Event, Feedback, Finding,
+    Fingerprint, Nio, NioKind, NioMode, Outcome, Repeats, SessionId, Test, TestId, Timestamp, ValueGroup,
 };
 use unflake_store::{Copied, Imported, ReportFacts, RunFacts, SourceId, Store, StoreError};
 
@@ -43,9 +43,9 @@ fn fill(store: &mut Store, times: u32) {
     let finding =
         Finding { test: "a".into(), detail: Detail::Nio(nio), sentence: "?".into(), repeat: None, replay: Vec::new() };
     let on = Box::new(Dependencies { root: "/p".into(), ..Dependencies::default() });
-    store.record(run, &[Observation::Listed { tests, deselected: 1, isolated: false }]).unwrap();
-    store.record(run, &[Observation::Note("a \0 note".into())]).unwrap();
-    store.record(run, &[Observation::Depends { session: SessionId(0), test: "a".into(), on }]).unwrap();
+    store.record(run, &[Event::TestsListed { tests, deselected: 1, isolated: false }]).unwrap();
+    store.record(run, &[Event::Note("a \0 note".into())]).unwrap();
+    store.record(run, &[Event::DependenciesRecorded { session: SessionId(0), test: "a".into(), on }]).unwrap();
     for n in 0..times {
         let name = format!("test_{n}");
         store.record(run, &attempted([passing(&name, n), failing("a", n, &format!("trace \0 {n}"))])).unwrap();

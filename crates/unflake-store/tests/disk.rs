@@ -48,9 +48,9 @@ fn a_full_disk_keeps_all_that_was_recorded() {
     let mut recorded = 0;
     let error = loop {
         assert!(recorded < 100_000, "the disk never filled up");
-        let mut observations = batch(recorded, 49);
-        observations.extend(attempted([failing("long", recorded, &recorded.to_string().repeat(500))]));
-        match store.record(run, &observations) {
+        let mut events = batch(recorded, 49);
+        events.extend(attempted([failing("long", recorded, &recorded.to_string().repeat(500))]));
+        match store.record(run, &events) {
             Ok(()) => recorded += 50,
             Err(error) => break error,
         }
@@ -80,11 +80,11 @@ fn a_store_goes_on_where_room_was_made_for_it() {
     // Fills whatever is left: the write fails, and what it wrote stays.
     fs::write(&ballast, vec![1; 2_000_000]).unwrap_err();
     let long = "x".repeat(50_000);
-    let observations = attempted([passing("new", 10), failing("new", 11, &long)]);
-    let error = store.record(run, &observations).unwrap_err();
+    let events = attempted([passing("new", 10), failing("new", 11, &long)]);
+    let error = store.record(run, &events).unwrap_err();
     assert!(matches!(error, StoreError::Full { .. }), "{error:?}");
     fs::remove_file(ballast).unwrap();
-    store.record(run, &observations).unwrap();
+    store.record(run, &events).unwrap();
     assert_eq!(store.attempts_in(run).unwrap().len(), 12);
     assert_eq!(store.attempts_of(&"new".into(), 9).unwrap()[0].attempt, failing("new", 11, &long));
 }

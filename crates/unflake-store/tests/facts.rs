@@ -8,7 +8,7 @@ use common::{Home, attempted, facts, failing, names, passing};
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 use unflake_model::{
-    Attempt, Death, Environment, EnvironmentId, Failure, Isolation, Observation, Outcome, Phase, Problem, ProblemKind,
+    Attempt, Death, Environment, EnvironmentId, Event, Failure, Isolation, Outcome, Phase, Problem, ProblemKind,
     Purpose, SessionId, Test, Timestamp,
 };
 use unflake_store::{Revision, Run, RunFacts, RunId, Store};
@@ -22,7 +22,7 @@ fn a_run_comes_back_with_all_that_became_known_of_it(home: &Home) {
 
     store.revision(run, &facts().revision).unwrap();
     let tests = vec![Test { id: "a".into(), file: Some("a.py".into()), line: Some(3), command: Vec::new() }];
-    store.record(run, &[Observation::Listed { tests, deselected: 4, isolated: false }]).unwrap();
+    store.record(run, &[Event::TestsListed { tests, deselected: 4, isolated: false }]).unwrap();
     store.record(run, &attempted([passing("a", 0), passing("b", 1)])).unwrap();
     store.finish(run, Timestamp(99), 130).unwrap();
 
@@ -54,21 +54,17 @@ fn what_is_not_an_attempt_comes_back_in_order(home: &Home) {
     let mut store = home.open();
     let run = store.begin(&facts()).unwrap();
     let told = [
-        Observation::EnvironmentUp(Environment {
+        Event::EnvironmentStarted(Environment {
             id: EnvironmentId(1),
             origin: Isolation::Fork,
             parent: Some(EnvironmentId(0)),
             runner: "pytest 8.3.4".into(),
             language: "CPython 3.11.7".into(),
         }),
-        Observation::Note("line\nand \0 and \u{1b}[1m".into()),
-        Observation::Problem(Problem { kind: ProblemKind::Collection, place: Some("a.py".into()), text: "?".into() }),
-        Observation::SessionEnded {
-            session: SessionId(3),
-            left: vec!["b".into(), "a".into()],
-            why: Some("died".into()),
-        },
-        Observation::SessionEnded { session: SessionId(4), left: vec![], why: None },
+        Event::Note("line\nand \0 and \u{1b}[1m".into()),
+        Event::Problem(Problem { kind: ProblemKind::Collection, place: Some("a.py".into()), text: "?".into() }),
+        Event::SessionEnded { session: SessionId(3), left: vec!["b".into(), "a".into()], why: Some("died".into()) },
+        Event::SessionEnded { session: SessionId(4), left: vec![], why: None },
     ];
     store.record(run, &told).unwrap();
     store.record(run, &attempted([passing("a", 0)])).unwrap();
@@ -101,7 +97,7 @@ fn a_test_is_found_by_what_people_type(home: &Home) {
         "100%_sure",
     ];
     let tests = tests.map(|id| Test { id: id.into(), file: None, line: None, command: Vec::new() }).to_vec();
-    store.record(run, &[Observation::Listed { tests, deselected: 0, isolated: false }]).unwrap();
+    store.record(run, &[Event::TestsListed { tests, deselected: 0, isolated: false }]).unwrap();
     let check = |pattern: &str, expected: &[&str]| {
         assert_eq!(names(&store.find_tests(pattern).unwrap()), expected, "{pattern}");
     };

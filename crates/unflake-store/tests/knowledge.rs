@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use common::{Home, attempted, facts, failing, passing};
-use unflake_model::{Attempt, Death, Dependencies, EnvironmentId, Observation, Outcome, Purpose, SessionId, TestId};
+use unflake_model::{Attempt, Death, Dependencies, EnvironmentId, Event, Outcome, Purpose, SessionId, TestId};
 use unflake_store::{Revision, RunFacts};
 
 fn at(tree: &str, commit: &str, dirty: bool) -> RunFacts {
@@ -79,7 +79,7 @@ fn the_newest_dependencies_of_each_test_come_back(home: &Home) {
         searched: BTreeMap::from([(String::new(), set(&["json", "shop"]))]),
         ..Dependencies::default()
     };
-    let told = |test: &str, file: &str| Observation::Depends {
+    let told = |test: &str, file: &str| Event::DependenciesRecorded {
         session: SessionId(0),
         test: test.into(),
         on: Box::new(on(file)),

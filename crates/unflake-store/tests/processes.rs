@@ -24,13 +24,9 @@ fn another_process() {
     let run = store.begin(&facts()).unwrap();
     println!("\nshown {run} 0");
     for first in (0..attempts.parse().unwrap()).step_by(BATCH as usize) {
-        let mut observations = batch(first, BATCH - 1);
-        observations.extend(attempted([failing(
-            "tests/test_cart.py::test_sum",
-            first,
-            &format!("{first}").repeat(500),
-        )]));
-        store.record(run, &observations).unwrap();
+        let mut events = batch(first, BATCH - 1);
+        events.extend(attempted([failing("tests/test_cart.py::test_sum", first, &format!("{first}").repeat(500))]));
+        store.record(run, &events).unwrap();
         println!("shown {run} {}", first + BATCH);
     }
 }

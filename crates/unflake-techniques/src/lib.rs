@@ -22,7 +22,7 @@ mod variance;
 
 use std::collections::HashMap;
 
-use unflake_model::{Assertion, AssertionSite, Finding, Observation, Session};
+use unflake_model::{Assertion, AssertionSite, Event, Finding, Session};
 
 pub use assertion_filter::apply::{Filter, FilterEntry, FilterRule};
 pub use assertion_filter::assertion_matching::{AssertionSource, LearnedAssertion};
@@ -51,7 +51,7 @@ pub use variance::measure::{Measure, MeasureConfig};
 /// A technique in the middle of its conversation.
 pub trait Technique {
     /// Told everything that is observed, in the order in which it happened.
-    fn hear(&mut self, observation: &Observation);
+    fn hear(&mut self, event: &Event);
 
     /// What to run next. Called when every session asked for before has ended; nothing to run means the end.
     fn ask(&mut self) -> Vec<Session>;
@@ -67,7 +67,7 @@ pub trait Technique {
     }
 
     /// What is to be kept, heard and shown in the place of what was observed, where an inquiry knows better how an attempt ended.
-    fn instead(&mut self, _observed: &[Observation]) -> Option<Vec<Observation>> {
+    fn instead(&mut self, _observed: &[Event]) -> Option<Vec<Event>> {
         None
     }
 

@@ -7,8 +7,8 @@
 use std::collections::HashMap;
 
 use unflake_model::{
-    Attempt, Detail, Evidence, Finding, Isolation, Observation, Outcome, Purpose, Rung, Session, SessionId, TestId,
-    Verdict, VerdictKind,
+    Attempt, Detail, Event, Evidence, Finding, Isolation, Outcome, Purpose, Rung, Session, SessionId, TestId, Verdict,
+    VerdictKind,
 };
 
 use crate::Technique;
@@ -82,9 +82,9 @@ impl Stress {
 }
 
 impl Technique for Stress {
-    fn hear(&mut self, observation: &Observation) {
-        match observation {
-            Observation::Listed { tests, .. } => {
+    fn hear(&mut self, event: &Event) {
+        match event {
+            Event::TestsListed { tests, .. } => {
                 for test in tests {
                     self.at.insert(test.id.clone(), self.tests.len());
                     self.tests.push(Course {
@@ -97,8 +97,8 @@ impl Technique for Stress {
                     });
                 }
             }
-            Observation::Attempted(attempt) => self.hear_attempt(attempt),
-            Observation::SessionEnded { left, why: Some(why), .. } => {
+            Event::AttemptEnded(attempt) => self.hear_attempt(attempt),
+            Event::SessionEnded { left, why: Some(why), .. } => {
                 for test in left {
                     if let Some(at) = self.at.get(test) {
                         self.tests[*at].left.get_or_insert_with(|| why.clone());
@@ -178,7 +178,7 @@ mod tests {
     fn stress(tests: &[&str], seconds: f64, times: Option<u32>) -> Stress {
         let mut stress = Stress::new(StressConfig { seconds, times, copies: 3, fresh_by: Isolation::Fork });
         let test = |id: &&str| Test { id: (*id).into(), file: None, line: None, command: Vec::new() };
-        stress.hear(&Observation::Listed { tests: tests.iter().map(test).collect(), deselected: 0, isolated: true });
+        stress.hear(&Event::TestsListed { tests: tests.iter().map(test).collect(), deselected: 0, isolated: true });
         stress
     }
 
@@ -199,7 +199,7 @@ mod tests {
                 *time += 1;
                 let outcome = outcome(test.as_str(), *time);
                 let started = Timestamp(clock + at as i64 / 3 * 1_000_000);
-                stress.hear(&Observation::Attempted(Attempt {
+                stress.hear(&Event::AttemptEnded(Attempt {
                     test,
                     session: session.id,
                     purpose: session.purpose,

@@ -18,7 +18,7 @@ use tracing_subscriber::fmt::time::FormatTime;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 use unflake_engine::Launch;
-use unflake_model::{Detail, Finding, Observation, Purpose, Session};
+use unflake_model::{Detail, Event, Finding, Purpose, Session};
 
 use crate::config::settings::{Setting, Settings};
 use crate::error::CommandError;
@@ -163,9 +163,9 @@ fn reason(purpose: Purpose) -> &'static str {
     }
 }
 
-pub(crate) fn log_observation(observation: &Observation) {
-    match observation {
-        Observation::EnvironmentUp(environment) => info!(
+pub(crate) fn log_event(event: &Event) {
+    match event {
+        Event::EnvironmentStarted(environment) => info!(
             target: ENGINE,
             environment = environment.id.0,
             origin = ?environment.origin,
@@ -174,16 +174,16 @@ pub(crate) fn log_observation(observation: &Observation) {
             language = ?environment.language,
             "environment is up"
         ),
-        Observation::Listed { tests, deselected, isolated } => {
+        Event::TestsListed { tests, deselected, isolated } => {
             info!(target: ENGINE, tests = tests.len(), deselected, isolated, "suite listed");
         }
-        Observation::Problem(problem) => {
+        Event::Problem(problem) => {
             warn!(target: ENGINE, kind = ?problem.kind, text = ?problem.text, "tests cannot be run")
         }
-        Observation::Note(note) => info!(
+        Event::Note(note) => info!(
             target: ENGINE,
             ?note, "note"),
-        Observation::Attempted(attempt) => {
+        Event::AttemptEnded(attempt) => {
             let (session, environment) = (attempt.session.0, attempt.environment.0);
             let _session = debug_span!(target: ENGINE, "session", id = session, environment).entered();
             let _test = debug_span!(target: ENGINE, "test", name = ?attempt.test.as_str()).entered();
@@ -191,7 +191,7 @@ pub(crate) fn log_observation(observation: &Observation) {
             let (outcome, run, seconds) = (attempt.outcome.word(), attempt.run, format!("{:.3}", attempt.seconds));
             debug!(target: ENGINE, outcome, %seconds, run, failure, "attempt");
         }
-        Observation::Compared(compared) => match compared.as_ref() {
+        Event::ChangesCompared(compared) => match compared.as_ref() {
             Ok(comparison) => info!(
                 target: ENGINE,
                 base = comparison.changes.base.revision,
@@ -204,7 +204,7 @@ pub(crate) fn log_observation(observation: &Observation) {
                 target: ENGINE,
                 ?why, "no comparison with the base"),
         },
-        Observation::SessionEnded { session, left, why } => {
+        Event::SessionEnded { session, left, why } => {
             debug!(target: ENGINE, session = session.0, not_run = left.len(), ?why, "session ended");
         }
         _ => {}

@@ -7,8 +7,8 @@ use std::time::Instant;
 
 use unflake_engine::{Engine, Launch, RunnerExit};
 use unflake_model::{
-    Attempt, Failure, Feedback, Finding, Measurement, Observation, Problem, Purpose, QuarantineResult, Session, Test,
-    TestId, Totals,
+    Attempt, Event, Failure, Feedback, Finding, Measurement, Problem, Purpose, QuarantineResult, Session, Test, TestId,
+    Totals,
 };
 use unflake_report::Progress;
 use unflake_runners::ReplayedSession;
@@ -75,7 +75,7 @@ pub(crate) struct Campaign<'a> {
     /// What to compare with, where there is a repository.
     pub(crate) compare: Option<ComparisonBase>,
     /// What is done with attempts, and before each with its trace and with what it looked like, whose files are gone when the run is over.
-    pub(crate) take: Box<dyn FnMut(&Observation) + 'a>,
+    pub(crate) take: Box<dyn FnMut(&Event) + 'a>,
     pub(crate) began: Instant,
     pub(crate) gathered: Gathered,
     /// The revision of the base, once that has been looked for; empty where there is none.
@@ -90,14 +90,14 @@ impl Campaign<'_> {
         command: &[String],
         gates: impl Fn(&Gathered, &Finding) -> bool,
     ) -> Gathered {
-        self.show(&Observation::RunStarted { command: command.to_vec() });
+        self.show(&Event::RunStarted { command: command.to_vec() });
         self.gathered.listed = exec.list(&mut |batch| self.hear(batch));
         diagnostics::log_listing(self.gathered.listed, self.now());
         if self.gathered.listed && !self.gathered.tests.is_empty() {
             if exec.launch().filter {
                 self.let_fail(&mut exec);
             }
-            while !exec.was_interrupted() && !exec.is_time_over() {
+            while !exec.was_interrupted() && !exec.is_budget_exhausted() {
                 let sessions = self.inquiry.ask();
                 diagnostics::log_question(&sessions);
                 if sessions.is_empty() {
@@ -134,7 +134,7 @@ impl Campaign<'_> {
         self.gathered.answers = self.memory.answers();
         lower(&mut self.gathered.findings, &self.gathered.answers);
         for finding in self.gathered.findings.clone() {
-            self.show(&Observation::Found(Box::new(finding)));
+            self.show(&Event::FindingMade(Box::new(finding)));
         }
         let now = self.now();
         let after_suite = self.gathered.suite_ended.map_or(0.0, |ended| now - ended);
@@ -143,7 +143,7 @@ impl Campaign<'_> {
         self.gathered.closed = Some(exec.close(failed, &mut |batch| self.hear(batch)));
         self.gathered.totals =
             Totals { seconds: self.now(), rerun_seconds: self.gathered.rerun_seconds + after_suite, interrupted };
-        let ended = Observation::RunEnded(self.gathered.totals.clone());
+        let ended = Event::RunEnded(self.gathered.totals.clone());
         self.show(&ended);
         self.gathered
     }
@@ -166,7 +166,7 @@ impl Campaign<'_> {
         let Some(compare) = &self.compare else { return };
         let compared = compare.compare(tests, self.memory);
         self.base = Some(compared.as_ref().map_or(String::new(), |one| one.changes.base.revision.clone()));
-        self.hear(&[Observation::Compared(Box::new(compared))]);
+        self.hear(&[Event::ChangesCompared(Box::new(compared))]);
     }
 
     fn run_at_base(&mut self, sessions: Vec<Session>, launch: &Launch) {
@@ -181,59 +181,59 @@ impl Campaign<'_> {
     }
 
     /// Kept before it is heard, heard before it is shown.
-    fn hear(&mut self, batch: &[Observation]) {
+    fn hear(&mut self, batch: &[Event]) {
         let instead = self.inquiry.instead(batch);
         let batch = instead.as_deref().unwrap_or(batch);
         self.memory.record(batch);
-        for observation in batch {
-            diagnostics::log_observation(observation);
-            self.inquiry.hear(observation);
-            self.gather(observation);
-            self.show(observation);
+        for event in batch {
+            diagnostics::log_event(event);
+            self.inquiry.hear(event);
+            self.gather(event);
+            self.show(event);
         }
         let now = self.now();
         let _ = self.progress.tick(now, &mut io::stderr());
     }
 
     /// A display that fails is no reason to stop.
-    fn show(&mut self, event: &Observation) {
+    fn show(&mut self, event: &Event) {
         let now = self.now();
         let mut out = io::stderr();
         let _ = self.progress.event(now, event, &mut out);
         let _ = out.flush();
     }
 
-    fn gather(&mut self, observation: &Observation) {
+    fn gather(&mut self, event: &Event) {
         let now = self.now();
         let gathered = &mut self.gathered;
-        match observation {
-            Observation::EnvironmentUp(environment) => {
+        match event {
+            Event::EnvironmentStarted(environment) => {
                 gathered.runner.get_or_insert_with(|| environment.runner.clone());
                 gathered.language.get_or_insert_with(|| environment.language.clone());
             }
-            Observation::Listed { tests, deselected, isolated } => {
+            Event::TestsListed { tests, deselected, isolated } => {
                 gathered.isolated = *isolated;
                 gathered.tests = tests.clone();
                 gathered.deselected = *deselected;
             }
-            Observation::Problem(problem) => gathered.problems.push(problem.clone()),
-            Observation::Note(note) => {
+            Event::Problem(problem) => gathered.problems.push(problem.clone()),
+            Event::Note(note) => {
                 if !gathered.notes.contains(note) {
                     gathered.notes.push(note.clone());
                 }
             }
-            Observation::RunStarted { .. }
-            | Observation::Found(_)
-            | Observation::RunEnded(_)
-            | Observation::Started { .. }
-            | Observation::Compared(_)
-            | Observation::Depends { .. }
-            | Observation::Under { .. }
-            | Observation::Left { .. }
-            | Observation::NotRestored { .. } => {}
-            Observation::Traced { .. } | Observation::Looked { .. } => (self.take)(observation),
-            Observation::Attempted(attempt) => {
-                (self.take)(observation);
+            Event::RunStarted { .. }
+            | Event::FindingMade(_)
+            | Event::RunEnded(_)
+            | Event::AttemptStarted { .. }
+            | Event::ChangesCompared(_)
+            | Event::DependenciesRecorded { .. }
+            | Event::WorldEntered { .. }
+            | Event::StateLeaked { .. }
+            | Event::RestoreFailed { .. } => {}
+            Event::TraceRecorded { .. } | Event::LayersRecorded { .. } => (self.take)(event),
+            Event::AttemptEnded(attempt) => {
+                (self.take)(event);
                 if attempt.purpose == Purpose::Suite && attempt.run > 0 {
                     gathered.rerun_seconds += attempt.seconds;
                 }
@@ -244,7 +244,7 @@ impl Campaign<'_> {
                     _ => first_words_of(attempt),
                 });
             }
-            Observation::SessionEnded { session, left, why } => {
+            Event::SessionEnded { session, left, why } => {
                 // Only what the suite left out was planned; a rerun that could not be made is told in its verdict.
                 if session.0 == 0 {
                     gathered.suite_ended = Some(now);

@@ -9,7 +9,7 @@ use std::io::{self, Write};
 use std::time::Instant;
 
 use unflake_engine::{Engine, Launch};
-use unflake_model::{Finding, Observation};
+use unflake_model::{Event, Finding};
 use unflake_report::{self as report, Progress, TerminalStyle};
 use unflake_techniques::Technique;
 
@@ -39,7 +39,7 @@ pub(crate) struct TechniqueRun<'a> {
     pub(crate) compare: Option<ComparisonBase>,
     /// Called with every attempt, and before it with its trace and its layers, whose files are gone
     /// when the run is over.
-    pub(crate) take: Box<dyn FnMut(&Observation) + 'a>,
+    pub(crate) take: Box<dyn FnMut(&Event) + 'a>,
     /// Told to the runner at the end, so that it can exit as if only these had failed.
     pub(crate) gates: Gate<'a>,
 }
@@ -47,8 +47,7 @@ pub(crate) struct TechniqueRun<'a> {
 impl<'a> TechniqueRun<'a> {
     /// A run without report files.
     pub(crate) fn new(context: &'a Context, settings: &'a Settings, launch: Launch, progress: Progress) -> Self {
-        let (compare, take, gates) =
-            (None, Box::new(|_: &Observation| {}), Box::new(|_: &Gathered, _: &Finding| false));
+        let (compare, take, gates) = (None, Box::new(|_: &Event| {}), Box::new(|_: &Gathered, _: &Finding| false));
         Self { context, settings, launch, files: ReportFiles::default(), progress, compare, take, gates }
     }
 

@@ -2,7 +2,7 @@
 //! there. Each state is reached once and used by all sessions that need it.
 
 use tracing::debug;
-use unflake_model::Observation;
+use unflake_model::Event;
 
 use crate::engine::Engine;
 use crate::environment::{Environment, EnvironmentPhase};
@@ -184,7 +184,7 @@ impl Engine {
         let Some(state) = self.environments.get(id).map(|environment| environment.state) else { return };
         if self.fork_tree.mark_unforkable(state) {
             let note = format!("some states cannot be shared by sessions, which takes longer: {why}");
-            self.events.push(Observation::Note(note));
+            self.events.push(Event::Note(note));
         }
         let was_parked = self.fork_tree.unpark(id);
         if let Some(at) = at.filter(|_| was_parked && !self.environments.has_forks(id)) {

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use tracing::{debug, info};
-use unflake_model::{Observation, Session, SessionId};
+use unflake_model::{Event, Session, SessionId};
 
 use crate::engine::Engine;
 use crate::project_files::backup::Backups;
@@ -30,7 +30,7 @@ pub(crate) struct FileIsolation {
     /// Compared sessions run one at a time.
     is_serial: bool,
     /// Events of sessions that may have to be repeated.
-    held: BTreeMap<SessionId, Vec<Observation>>,
+    held: BTreeMap<SessionId, Vec<Event>>,
 }
 
 #[derive(Default)]
@@ -57,14 +57,14 @@ impl FileIsolation {
     }
 
     /// Files are not restored any more.
-    fn disable(&mut self, why: &str) -> Observation {
+    fn disable(&mut self, why: &str) -> Event {
         debug!(why, "project files are not restored");
         self.snapshot = SnapshotStatus::Impossible;
-        Observation::Note(format!("files that tests change are not put back between runs: {why}"))
+        Event::Note(format!("files that tests change are not put back between runs: {why}"))
     }
 
     /// Takes out the events that may not count.
-    pub(crate) fn hold_back(&mut self, events: &mut Vec<Observation>) {
+    pub(crate) fn hold_back(&mut self, events: &mut Vec<Event>) {
         if self.held.is_empty() {
             return;
         }
@@ -77,7 +77,7 @@ impl FileIsolation {
     }
 
     /// What was done to files, for the user.
-    pub(crate) fn notes(&mut self) -> Vec<Observation> {
+    pub(crate) fn notes(&mut self) -> Vec<Event> {
         let Some(snapshot) = self.snapshot() else { return Vec::new() };
         let mut notes = Vec::new();
         if !snapshot.restored.is_empty() {
@@ -92,19 +92,19 @@ impl FileIsolation {
             let names = list_names(&snapshot.unrestored);
             notes.push(format!("files that changed while tests ran were left as they are now: {names}"));
         }
-        notes.into_iter().map(Observation::Note).collect()
+        notes.into_iter().map(Event::Note).collect()
     }
 }
 
 /// The session whose repetition would make this event obsolete. `Started` is never held back: it
 /// only shows progress.
-fn holdable_session(event: &Observation) -> Option<SessionId> {
+fn holdable_session(event: &Event) -> Option<SessionId> {
     match event {
-        Observation::Attempted(attempt) => Some(attempt.session),
-        Observation::Depends { session, .. }
-        | Observation::Left { session, .. }
-        | Observation::NotRestored { session, .. }
-        | Observation::SessionEnded { session, .. } => Some(*session),
+        Event::AttemptEnded(attempt) => Some(attempt.session),
+        Event::DependenciesRecorded { session, .. }
+        | Event::StateLeaked { session, .. }
+        | Event::RestoreFailed { session, .. }
+        | Event::SessionEnded { session, .. } => Some(*session),
         _ => None,
     }
 }
@@ -212,7 +212,7 @@ impl Engine {
         info!("tests write project files: compared sessions run one at a time from here on");
         let note = "tests write files into the project: sessions that are compared run one at a time from here on, and \
                     those that were in each other's way are repeated";
-        self.events.push(Observation::Note(note.to_owned()));
+        self.events.push(Event::Note(note.to_owned()));
         self.fork_tree.retire_all();
         while let Some(at) = self.sessions.position(|placed| placed.window.is_none() && placed.work.is_compared()) {
             let placed = self.sessions.remove(at);

@@ -7,13 +7,13 @@ use std::time::Duration;
 use serde_json::Value;
 use tempfile::TempDir;
 use unflake_engine::{Engine, Launch};
-use unflake_model::{Isolation, Observation, Outcome, Probe, Purpose, Session, SessionId, TestId};
+use unflake_model::{Event, Isolation, Outcome, Probe, Purpose, Session, SessionId, TestId};
 
 pub(crate) struct Project {
     pub(crate) engine: Option<Engine>,
     root: TempDir,
     cache: TempDir,
-    pub(crate) events: Vec<Observation>,
+    pub(crate) events: Vec<Event>,
     session_count: u32,
 }
 
@@ -120,7 +120,7 @@ impl Project {
     pub(crate) fn attempts(&self) -> Vec<String> {
         let mut attempts: Vec<(u32, String)> = Vec::new();
         for event in &self.events {
-            if let Observation::Attempted(one) = event {
+            if let Event::AttemptEnded(one) = event {
                 let outcome = match one.outcome {
                     Outcome::Crashed(death) => format!("crashed ({death})"),
                     other => other.word().to_owned(),
@@ -135,8 +135,8 @@ impl Project {
 
     /// How each session ended: the tests that did not run, and why.
     pub(crate) fn ends(&self) -> Vec<String> {
-        let end = |event: &Observation| match event {
-            Observation::SessionEnded { session, left, why } => {
+        let end = |event: &Event| match event {
+            Event::SessionEnded { session, left, why } => {
                 let left: Vec<&str> = left.iter().map(TestId::as_str).collect();
                 Some(format!("{} [{}] {}", session.0, left.join(" "), why.clone().unwrap_or_default()))
             }
@@ -152,7 +152,7 @@ impl Project {
         let mut lines = Vec::new();
         for event in &self.events {
             match event {
-                Observation::Left { session, cells, unknown } => {
+                Event::StateLeaked { session, cells, unknown } => {
                     lines.push(format!("{}: {} unknown", session.0, unknown.len()));
                     for cell in cells {
                         let value = |value: &Option<String>| value.clone().unwrap_or("-".to_owned());
@@ -162,7 +162,7 @@ impl Project {
                         lines.push(format!("{session} {} {before} {after}{written}", cell.path));
                     }
                 }
-                Observation::NotRestored { session, cells } => {
+                Event::RestoreFailed { session, cells } => {
                     lines.extend(cells.iter().map(|(cell, why)| format!("{} {cell}: {why}", session.0)));
                 }
                 _ => {}
@@ -174,7 +174,7 @@ impl Project {
 
     pub(crate) fn notes(&self) -> Vec<&str> {
         let notes = self.events.iter().map(|event| match event {
-            Observation::Note(text) => Some(text.as_str()),
+            Event::Note(text) => Some(text.as_str()),
             _ => None,
         });
         notes.flatten().collect()

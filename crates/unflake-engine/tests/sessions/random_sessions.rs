@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
-use unflake_model::Observation;
+use unflake_model::Event;
 
 use crate::NamedTest;
 use crate::project::Project;
@@ -66,7 +66,7 @@ fn check(seed: u64, names: &[&'static str]) {
         let expected = alone(tests);
         let made = made.remove(&session).unwrap_or_default();
         let ends = project.events.iter().filter_map(|one| match one {
-            Observation::SessionEnded { session: ended, left, .. } if ended.0 == session => Some(left),
+            Event::SessionEnded { session: ended, left, .. } if ended.0 == session => Some(left),
             _ => None,
         });
         let [left] = ends.collect::<Vec<_>>()[..] else { panic!("seed {seed}: session {session} did not end once") };

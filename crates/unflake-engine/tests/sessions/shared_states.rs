@@ -1,7 +1,7 @@
 //! Sessions with a common prefix share the states on it.
 
 use serde_json::{Value, json};
-use unflake_model::{Observation, Probe};
+use unflake_model::{Event, Probe};
 
 use crate::NamedTest;
 use crate::project::{Project, comes_true};
@@ -283,7 +283,7 @@ fn pytest_sessions_share_prefixes() {
             "6 test_v failed 3",
         ]
     );
-    assert!(!project.events.iter().any(|one| matches!(one, Observation::Problem(_))), "{:?}", project.events);
+    assert!(!project.events.iter().any(|one| matches!(one, Event::Problem(_))), "{:?}", project.events);
     project.close();
 }
 

@@ -5,9 +5,7 @@ use std::fs::{self, File};
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
-use unflake_model::{
-    Attempt, EnvironmentId, Fact, FactId, Gap, Layer, LayerFacts, Observation, OutputId, SuppressedNoise,
-};
+use unflake_model::{Attempt, EnvironmentId, Event, Fact, FactId, Gap, Layer, LayerFacts, OutputId, SuppressedNoise};
 
 use crate::layers::attempt_facts::{Desk, Look};
 use crate::layers::facts::Facts;
@@ -42,14 +40,14 @@ impl Archive {
     }
 
     /// To be told of every attempt, and before it where it is told what the attempt looked like. That file is removed.
-    pub fn take(&mut self, observation: &Observation) {
-        match observation {
-            Observation::Looked { environment, file, .. } => {
+    pub fn take(&mut self, event: &Event) {
+        match event {
+            Event::LayersRecorded { environment, file, .. } => {
                 if let Some(before) = self.coming.insert(*environment, file.clone()) {
                     let _ = fs::remove_file(before);
                 }
             }
-            Observation::Attempted(attempt) => {
+            Event::AttemptEnded(attempt) => {
                 let file = self.coming.remove(&attempt.environment);
                 self.attempted(attempt, file.as_deref());
                 file.map(fs::remove_file);

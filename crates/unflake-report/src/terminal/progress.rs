@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::io::{self, Write};
 use std::mem::discriminant;
 
-use unflake_model::{Attempt, EnvironmentId, Observation, Purpose, SessionId, TestId};
+use unflake_model::{Attempt, EnvironmentId, Event, Purpose, SessionId, TestId};
 
 use crate::terminal::failure;
 use crate::terminal::status_line::{self, Phase};
@@ -68,7 +68,7 @@ impl Progress {
     }
 
     /// Hears an event. `now` is in seconds since the run began.
-    pub fn event(&mut self, now: f64, event: &Observation, out: &mut dyn Write) -> io::Result<()> {
+    pub fn event(&mut self, now: f64, event: &Event, out: &mut dyn Write) -> io::Result<()> {
         if matches!(self.place, Place::Nowhere) {
             return Ok(());
         }
@@ -86,7 +86,7 @@ impl Progress {
         }
         // Between the end of a test and the start of the next nothing is running. Drawing then would make the name of
         // the test flicker.
-        let between = matches!(event, Observation::Attempted(_));
+        let between = matches!(event, Event::AttemptEnded(_));
         if between && matches!(self.place, Place::Terminal { .. }) { Ok(()) } else { self.tick(now, out) }
     }
 
@@ -128,47 +128,47 @@ impl Progress {
         Ok(())
     }
 
-    fn observe(&mut self, now: f64, observation: &Observation, out: &mut dyn Write) -> io::Result<()> {
+    fn observe(&mut self, now: f64, event: &Event, out: &mut dyn Write) -> io::Result<()> {
         let state = &mut self.state;
-        match observation {
-            Observation::RunStarted { command } => state.phase = Phase::Starting(command.join(" ")),
-            Observation::RunEnded(_) => {
+        match event {
+            Event::RunStarted { command } => state.phase = Phase::Starting(command.join(" ")),
+            Event::RunEnded(_) => {
                 state.phase = Phase::Over;
                 self.clear(out)?;
             }
-            Observation::EnvironmentUp(_) => {
+            Event::EnvironmentStarted(_) => {
                 if matches!(state.phase, Phase::Starting(_)) {
                     state.phase = Phase::Collecting;
                 }
             }
-            Observation::Listed { tests, .. } => state.total = tests.len(),
-            Observation::Problem(problem) => {
+            Event::TestsListed { tests, .. } => state.total = tests.len(),
+            Event::Problem(problem) => {
                 let what = format::problem_in_words(problem.kind);
                 match &problem.place {
                     Some(place) => self.permanent(place, what, out)?,
                     None => self.permanent(what, "", out)?,
                 }
             }
-            Observation::Found(_)
-            | Observation::Note(_)
-            | Observation::Traced { .. }
-            | Observation::Looked { .. }
-            | Observation::Compared(_)
-            | Observation::Depends { .. }
-            | Observation::Under { .. }
-            | Observation::Left { .. }
-            | Observation::NotRestored { .. } => {}
-            Observation::Started { session, purpose, environment, test, .. } => {
+            Event::FindingMade(_)
+            | Event::Note(_)
+            | Event::TraceRecorded { .. }
+            | Event::LayersRecorded { .. }
+            | Event::ChangesCompared(_)
+            | Event::DependenciesRecorded { .. }
+            | Event::WorldEntered { .. }
+            | Event::StateLeaked { .. }
+            | Event::RestoreFailed { .. } => {}
+            Event::AttemptStarted { session, purpose, environment, test, .. } => {
                 state.purposes.insert(*session, *purpose);
                 state.started(now, *purpose, *environment, test);
             }
-            Observation::Attempted(attempt) => {
+            Event::AttemptEnded(attempt) => {
                 if state.attempted(attempt) {
                     let text = failure::in_one_line(attempt, &self.look);
                     self.permanent(attempt.test.as_str(), &text, out)?;
                 }
             }
-            Observation::SessionEnded { session, left, .. } => {
+            Event::SessionEnded { session, left, .. } => {
                 if state.purposes.get(session).is_none_or(|purpose| *purpose == Purpose::Suite) {
                     state.left += left.len();
                 }

@@ -1,7 +1,7 @@
 //! No test may speak to the terminal or to the CI system through what unflake prints.
 
 use proptest::prelude::*;
-use unflake_model::{Observation, Timestamp};
+use unflake_model::{Event, Timestamp};
 use unflake_report::{HistoryRow, Progress, TerminalStyle, TimeZone, attempts_table, one_line, plain};
 
 use crate::divergences::any_case;
@@ -39,20 +39,20 @@ proptest! {
 
     #[test]
     fn the_log_is_plain_and_the_terminal_obeys_only_us(sample in any_run(), look in any_look()) {
-        let mut events = vec![Observation::RunStarted { command: vec![sample.notes.concat()] }];
-        events.push(Observation::Listed { tests: sample.tests.clone(), deselected: 0, isolated: false });
+        let mut events = vec![Event::RunStarted { command: vec![sample.notes.concat()] }];
+        events.push(Event::TestsListed { tests: sample.tests.clone(), deselected: 0, isolated: false });
         for problem in &sample.problems {
-            events.push(Observation::Problem(problem.clone()));
+            events.push(Event::Problem(problem.clone()));
         }
         for attempt in &sample.attempts {
-            events.push(Observation::Started {
+            events.push(Event::AttemptStarted {
                 purpose: attempt.purpose,
                 session: attempt.session,
                 environment: attempt.environment,
                 test: attempt.test.clone(),
                 run: attempt.run,
             });
-            events.push(Observation::Attempted(attempt.clone()));
+            events.push(Event::AttemptEnded(attempt.clone()));
         }
         let play = |mut progress: Progress| {
             written(|out| {

@@ -7,7 +7,7 @@ pub(crate) mod postgres;
 use std::path::Path;
 
 use unflake_model::{
-    Attempt, EnvironmentId, Failure, Isolation, Observation, Outcome, Phase, Purpose, SessionId, TestId, Timestamp,
+    Attempt, EnvironmentId, Event, Failure, Isolation, Outcome, Phase, Purpose, SessionId, TestId, Timestamp,
 };
 use unflake_store::{Host, Revision, RunFacts, Store, StoreLocation};
 
@@ -60,12 +60,12 @@ pub(crate) fn failing(test: &str, position: u32, trace: &str) -> Attempt {
     }
 }
 
-pub(crate) fn attempted(attempts: impl IntoIterator<Item = Attempt>) -> Vec<Observation> {
-    attempts.into_iter().map(Observation::Attempted).collect()
+pub(crate) fn attempted(attempts: impl IntoIterator<Item = Attempt>) -> Vec<Event> {
+    attempts.into_iter().map(Event::AttemptEnded).collect()
 }
 
 /// `count` attempts, each at a test of its own.
-pub(crate) fn batch(first: u32, count: u32) -> Vec<Observation> {
+pub(crate) fn batch(first: u32, count: u32) -> Vec<Event> {
     attempted((first..first + count).map(|n| passing(&format!("tests/test_cart.py::TestCart::test_total[{n}]"), n)))
 }
 

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use unflake_model::{
-    Assertion, AssertionOutcome, AssertionRecord, AssertionSite, Attempt, FilterKind, Finding, Isolation, Observation,
+    Assertion, AssertionOutcome, AssertionRecord, AssertionSite, Attempt, Event, FilterKind, Finding, Isolation,
     Outcome, Purpose, Session, SessionId, Test, TestId,
 };
 
@@ -237,22 +237,22 @@ fn real(findings: &[Finding]) -> HashSet<TestId> {
 }
 
 /// Whether it is about a session of the other inquiry.
-fn is_of_inner(observation: &Observation) -> bool {
-    let id = match observation {
-        Observation::Started { session, .. } | Observation::SessionEnded { session, .. } => *session,
-        Observation::Attempted(attempt) => attempt.session,
+fn is_of_inner(event: &Event) -> bool {
+    let id = match event {
+        Event::AttemptStarted { session, .. } | Event::SessionEnded { session, .. } => *session,
+        Event::AttemptEnded(attempt) => attempt.session,
         _ => return true,
     };
     id.0 < OWN_SESSIONS
 }
 
 impl Technique for Filter<'_> {
-    fn hear(&mut self, observation: &Observation) {
-        if let Observation::Listed { tests, .. } = observation {
+    fn hear(&mut self, event: &Event) {
+        if let Event::TestsListed { tests, .. } = event {
             self.listed = tests.clone();
         }
-        if is_of_inner(observation) {
-            self.inner.hear(observation);
+        if is_of_inner(event) {
+            self.inner.hear(event);
         }
     }
 
@@ -287,13 +287,13 @@ impl Technique for Filter<'_> {
         may_fail
     }
 
-    fn instead(&mut self, observed: &[Observation]) -> Option<Vec<Observation>> {
-        let instead = |one: &Observation| match one {
-            Observation::Looked { file, .. } => {
+    fn instead(&mut self, observed: &[Event]) -> Option<Vec<Event>> {
+        let instead = |one: &Event| match one {
+            Event::LayersRecorded { file, .. } => {
                 self.next = (self.read)(file);
                 one.clone()
             }
-            Observation::Attempted(attempt) => Observation::Attempted(self.judge(attempt)),
+            Event::AttemptEnded(attempt) => Event::AttemptEnded(self.judge(attempt)),
             other => other.clone(),
         };
         Some(observed.iter().map(instead).collect())

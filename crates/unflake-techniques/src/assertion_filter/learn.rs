@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
 use unflake_model::{
-    Assertion, AssertionOutcome, AssertionRecord, AssertionSample, AssertionSite, Finding, Isolation, Observation,
-    Placement, Purpose, Session, SessionId, Test, TestId, ValueGroup,
+    Assertion, AssertionOutcome, AssertionRecord, AssertionSample, AssertionSite, Event, Finding, Isolation, Placement,
+    Purpose, Session, SessionId, Test, TestId, ValueGroup,
 };
 
 use crate::assertion_filter::flakiness::add;
@@ -91,9 +91,9 @@ impl<'a> FilterLearn<'a> {
 }
 
 impl Technique for FilterLearn<'_> {
-    fn hear(&mut self, observation: &Observation) {
-        match observation {
-            Observation::Listed { tests, .. } => {
+    fn hear(&mut self, event: &Event) {
+        match event {
+            Event::TestsListed { tests, .. } => {
                 self.listed = tests.clone();
                 let all: Vec<TestId> = tests.iter().map(|test| test.id.clone()).collect();
                 (self.chosen, self.unknown) = match &self.learning.tests[..] {
@@ -101,11 +101,11 @@ impl Technique for FilterLearn<'_> {
                     names => chosen(&all, names),
                 };
             }
-            Observation::Looked { file, .. } => {
+            Event::LayersRecorded { file, .. } => {
                 self.next = (self.read)(file);
                 self.looked += 1;
             }
-            Observation::Attempted(attempt) => {
+            Event::AttemptEnded(attempt) => {
                 self.attempts += 1;
                 for saw in std::mem::take(&mut self.next) {
                     let how = if saw.how == AssertionOutcome::Filtered { AssertionOutcome::Failed } else { saw.how };

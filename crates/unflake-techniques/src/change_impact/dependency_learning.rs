@@ -1,6 +1,6 @@
 //! The whole suite once, to learn what each test depends on.
 
-use unflake_model::{Finding, Granularity, Isolation, Observation, Placement, Purpose, Session, SessionId, TestId};
+use unflake_model::{Event, Finding, Granularity, Isolation, Placement, Purpose, Session, SessionId, TestId};
 
 use crate::Technique;
 
@@ -17,8 +17,8 @@ impl DependencyLearning {
 }
 
 impl Technique for DependencyLearning {
-    fn hear(&mut self, observation: &Observation) {
-        if let Observation::Listed { tests, .. } = observation {
+    fn hear(&mut self, event: &Event) {
+        if let Event::TestsListed { tests, .. } = event {
             self.suite = tests.iter().map(|test| test.id.clone()).collect();
         }
     }

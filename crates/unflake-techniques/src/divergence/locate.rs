@@ -7,8 +7,8 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use unflake_model::{
-    Attempt, Detail, Divergence, DivergenceKind, EnvironmentId, Finding, Isolation, Location, Observation, Outcome,
-    Purpose, Session, SessionId, SourceLine, TestId, TraceId, Traces,
+    Attempt, Detail, Divergence, DivergenceKind, EnvironmentId, Event, Finding, Isolation, Location, Outcome, Purpose,
+    Session, SessionId, SourceLine, TestId, TraceId, Traces,
 };
 
 use crate::Technique;
@@ -195,22 +195,22 @@ fn is_mixed(runs: &[&Run]) -> bool {
 }
 
 impl Technique for Locate {
-    fn hear(&mut self, observation: &Observation) {
-        match observation {
-            Observation::Listed { tests, isolated, .. } => {
+    fn hear(&mut self, event: &Event) {
+        match event {
+            Event::TestsListed { tests, isolated, .. } => {
                 self.isolated = *isolated;
                 let ids = || tests.iter().map(|test| test.id.clone());
                 let named: Vec<TestId> = ids().filter(|id| id.as_str() == self.locating.test).collect();
                 let part: Vec<TestId> = ids().filter(|id| id.as_str().contains(&self.locating.test)).collect();
                 self.matching = if named.is_empty() { part } else { named };
             }
-            Observation::Traced { environment, .. } => {
+            Event::TraceRecorded { environment, .. } => {
                 self.coming.insert(*environment, TraceId(self.traced));
                 self.traced += 1;
             }
-            Observation::Attempted(attempt) => self.hear_attempt(attempt),
+            Event::AttemptEnded(attempt) => self.hear_attempt(attempt),
             // What cannot be run once cannot be run at all.
-            Observation::SessionEnded { left, why: Some(_), .. } if !left.is_empty() => self.done = true,
+            Event::SessionEnded { left, why: Some(_), .. } if !left.is_empty() => self.done = true,
             _ => {}
         }
     }

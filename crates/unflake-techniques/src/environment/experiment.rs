@@ -9,8 +9,7 @@ use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
 
 use unflake_model::{
-    Attempt, Detail, Factor, FactorKind, Finding, Isolation, Layer, LayerFacts, Observation, Session, TestId,
-    UntriedFactor,
+    Attempt, Detail, Event, Factor, FactorKind, Finding, Isolation, Layer, LayerFacts, Session, TestId, UntriedFactor,
 };
 
 use crate::Technique;
@@ -146,12 +145,12 @@ impl Experiment {
 }
 
 impl Technique for Experiment {
-    fn hear(&mut self, observation: &Observation) {
-        if let Observation::Listed { tests, .. } = observation {
+    fn hear(&mut self, event: &Event) {
+        if let Event::TestsListed { tests, .. } = event {
             self.begin(tests.iter().map(|test| test.id.clone()).collect());
         }
         if let Some(work) = &mut self.work {
-            work.hear(observation);
+            work.hear(event);
         }
     }
 

@@ -8,7 +8,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::rc::Rc;
 
-use unflake_model::{Finding, Isolation, NioKind, NioMode, Observation, Outcome, Purpose, Session, TestId};
+use unflake_model::{Event, Finding, Isolation, NioKind, NioMode, Outcome, Purpose, Session, TestId};
 
 use crate::Technique;
 use crate::idempotence::classify::{Case, last_two, take_note};
@@ -119,8 +119,8 @@ impl Nio {
 }
 
 impl Technique for Nio {
-    fn hear(&mut self, observation: &Observation) {
-        if let Observation::Listed { tests, .. } = observation {
+    fn hear(&mut self, event: &Event) {
+        if let Event::TestsListed { tests, .. } = event {
             let mut tests: Vec<TestId> = tests.iter().map(|test| test.id.clone()).collect();
             let suite = tests.clone();
             if let Some(only) = &self.doubling.only {
@@ -134,14 +134,14 @@ impl Technique for Nio {
             let search = search(desk.clone(), suite, groups, sieve, look_for_state, self.book.clone());
             self.work = Some(Work::new(desk, search));
         }
-        if let Observation::Attempted(attempt) = observation
+        if let Event::AttemptEnded(attempt) = event
             && attempt.purpose == Purpose::Suite
             && attempt.outcome.is_pass()
         {
             self.book.borrow_mut().passed_in_suite.insert(attempt.test.clone());
         }
         if let Some(work) = &mut self.work {
-            work.hear(observation);
+            work.hear(event);
         }
     }
 

@@ -6,7 +6,7 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use unflake_model::{Finding, Isolation, Observation, OrderKind, Purpose, Session, TestId};
+use unflake_model::{Event, Finding, Isolation, OrderKind, Purpose, Session, TestId};
 
 use crate::Technique;
 use crate::leaked_state::proof::{self, Turned};
@@ -78,8 +78,8 @@ impl Order {
 }
 
 impl Technique for Order {
-    fn hear(&mut self, observation: &Observation) {
-        if let Observation::Listed { tests, isolated, .. } = observation {
+    fn hear(&mut self, event: &Event) {
+        if let Event::TestsListed { tests, isolated, .. } = event {
             let mut book = Book::new(tests, *isolated, self.ordering.seed);
             if let Some(only) = &self.ordering.only {
                 book.choose(only);
@@ -90,7 +90,7 @@ impl Technique for Order {
             self.work = Some(Work::new(desk, search.run()));
         }
         if let Some(work) = &mut self.work {
-            work.hear(observation);
+            work.hear(event);
         }
     }
 

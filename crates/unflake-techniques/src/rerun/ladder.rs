@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use unflake_model::{
-    Attempt, Comparison, Dependencies, EnvironmentId, Finding, Granularity, Isolation, Observation, Placement, Purpose,
+    Attempt, Comparison, Dependencies, EnvironmentId, Event, Finding, Granularity, Isolation, Placement, Purpose,
     Session, SessionId, TestId,
 };
 
@@ -332,17 +332,17 @@ impl Ladder {
 }
 
 impl Technique for Ladder {
-    fn hear(&mut self, observation: &Observation) {
-        match observation {
-            Observation::Listed { tests, isolated, .. } => {
+    fn hear(&mut self, event: &Event) {
+        match event {
+            Event::TestsListed { tests, isolated, .. } => {
                 let ids = tests.iter().map(|test| &test.id).filter(|test| !self.left_out.contains(test));
                 self.suite = ids.cloned().collect();
                 self.isolated = *isolated;
             }
-            Observation::Compared(compared) => self.compared = Some((**compared).clone()),
-            Observation::Depends { session, test, on } => self.hear_dependencies(*session, test, on),
-            Observation::Attempted(attempt) => self.hear_attempt(attempt),
-            Observation::SessionEnded { session, left, why } => {
+            Event::ChangesCompared(compared) => self.compared = Some((**compared).clone()),
+            Event::DependenciesRecorded { session, test, on } => self.hear_dependencies(*session, test, on),
+            Event::AttemptEnded(attempt) => self.hear_attempt(attempt),
+            Event::SessionEnded { session, left, why } => {
                 self.hear_end(*session, left, why.as_deref());
             }
             _ => {}

@@ -1,6 +1,6 @@
 //! One test, once, in an environment of its own: for whoever wants to see what it does.
 
-use unflake_model::{Finding, Isolation, Observation, Purpose, Session, SessionId, TestId};
+use unflake_model::{Event, Finding, Isolation, Purpose, Session, SessionId, TestId};
 
 use crate::Technique;
 
@@ -18,8 +18,8 @@ impl SingleRun {
 }
 
 impl Technique for SingleRun {
-    fn hear(&mut self, observation: &Observation) {
-        if let Observation::Listed { tests, .. } = observation {
+    fn hear(&mut self, event: &Event) {
+        if let Event::TestsListed { tests, .. } = event {
             let ids = || tests.iter().map(|test| test.id.clone());
             let named: Vec<TestId> = ids().filter(|id| id.as_str() == self.wanted).collect();
             let part: Vec<TestId> = ids().filter(|id| id.as_str().contains(&self.wanted)).collect();
@@ -50,7 +50,7 @@ mod tests {
         let mut once = SingleRun::new(wanted);
         let test = |id: &str| Test { id: id.into(), file: None, line: None, command: Vec::new() };
         let tests = vec![test("shop adds"), test("shop adds_twice"), test("shop pays")];
-        once.hear(&Observation::Listed { tests, deselected: 0, isolated: true });
+        once.hear(&Event::TestsListed { tests, deselected: 0, isolated: true });
         let sessions = once.ask();
         assert!(once.ask().is_empty());
         (sessions, once.matching.len())

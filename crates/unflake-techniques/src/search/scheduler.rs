@@ -12,7 +12,7 @@ use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
 use unflake_model::{
-    Attempt, Cell, EnvironmentId, Factor, Failure, Isolation, Observation, Outcome, Placement, Probe, Purpose, Session,
+    Attempt, Cell, EnvironmentId, Event, Factor, Failure, Isolation, Outcome, Placement, Probe, Purpose, Session,
     SessionId, TestId,
 };
 
@@ -209,22 +209,22 @@ impl Desk {
     }
 
     /// Says whether this was the end of a batch.
-    fn hear(&self, observation: &Observation) -> bool {
+    fn hear(&self, event: &Event) -> bool {
         let mut inner = self.inner.borrow_mut();
-        match observation {
-            Observation::Listed { isolated, .. } => inner.isolated = *isolated,
-            Observation::Attempted(attempt) => inner.hear_attempt(attempt),
-            Observation::Left { session, cells, unknown } => {
+        match event {
+            Event::TestsListed { isolated, .. } => inner.isolated = *isolated,
+            Event::AttemptEnded(attempt) => inner.hear_attempt(attempt),
+            Event::StateLeaked { session, cells, unknown } => {
                 if let Some(open) = inner.open.get_mut(session) {
                     open.answer.state = Some((cells.clone(), unknown.clone()));
                 }
             }
-            Observation::NotRestored { session, cells } => {
+            Event::RestoreFailed { session, cells } => {
                 if let Some(open) = inner.open.get_mut(session) {
                     open.answer.not_restored.extend(cells.iter().cloned());
                 }
             }
-            Observation::SessionEnded { session, left, why } => {
+            Event::SessionEnded { session, left, why } => {
                 if let Some(open) = inner.open.get_mut(session) {
                     open.answer.left.clone_from(left);
                     open.answer.why.clone_from(why);
@@ -302,8 +302,8 @@ impl Work {
         Self { desk, search: Some(Box::pin(search)) }
     }
 
-    pub(crate) fn hear(&mut self, observation: &Observation) {
-        if self.desk.hear(observation) {
+    pub(crate) fn hear(&mut self, event: &Event) {
+        if self.desk.hear(event) {
             self.go_on();
         }
     }

@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
 
 use unflake_model::{
-    Attempt, Cell, Death, EnvironmentId, Failure, Finding, Isolation, Observation, Outcome, Phase, Placement, Session,
-    Test, TestId, Timestamp, WriteSite,
+    Attempt, Cell, Death, EnvironmentId, Event, Failure, Finding, Isolation, Outcome, Phase, Placement, Session, Test,
+    TestId, Timestamp, WriteSite,
 };
 
 use crate::Technique;
@@ -62,8 +62,8 @@ pub(crate) struct World {
 struct Only(Work);
 
 impl Technique for Only {
-    fn hear(&mut self, observation: &Observation) {
-        self.0.hear(observation);
+    fn hear(&mut self, event: &Event) {
+        self.0.hear(event);
     }
 
     fn ask(&mut self) -> Vec<Session> {
@@ -152,7 +152,7 @@ impl World {
         };
         let tests = self.order.iter().enumerate().map(test).collect();
         self.start = self.loaded(&self.order);
-        inquiry.hear(&Observation::Listed { tests, deselected: 0, isolated: self.isolated });
+        inquiry.hear(&Event::TestsListed { tests, deselected: 0, isolated: self.isolated });
     }
 
     /// The whole conversation.
@@ -191,7 +191,7 @@ impl World {
                 }
                 None => session.tests[prefix..].to_vec(),
             };
-            inquiry.hear(&Observation::SessionEnded { session: session.id, left, why: None });
+            inquiry.hear(&Event::SessionEnded { session: session.id, left, why: None });
         }
         let spare = self.reached.len().saturating_sub(self.keeps);
         self.reached.drain(..spare);
@@ -249,7 +249,7 @@ impl World {
         }
         if let Some(probe) = &session.probe {
             let (cells, unknown) = (self.differences(&state, &probe.watch), Vec::new());
-            inquiry.hear(&Observation::Left { session: session.id, cells, unknown });
+            inquiry.hear(&Event::StateLeaked { session: session.id, cells, unknown });
             let mut not = Vec::new();
             for path in &probe.restore {
                 match self.start.get(path) {
@@ -259,7 +259,7 @@ impl World {
                 }
             }
             if !not.is_empty() {
-                inquiry.hear(&Observation::NotRestored { session: session.id, cells: not });
+                inquiry.hear(&Event::RestoreFailed { session: session.id, cells: not });
             }
         }
         let prefix = if self.isolated { 0 } else { session.prefix as usize };
@@ -352,7 +352,7 @@ impl World {
             file: None,
             line: None,
         };
-        inquiry.hear(&Observation::Attempted(Attempt {
+        inquiry.hear(&Event::AttemptEnded(Attempt {
             test: test.clone(),
             session: session.id,
             purpose: session.purpose,

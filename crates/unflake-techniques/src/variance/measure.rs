@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 
 use unflake_model::{
-    Attempt, Detail, Finding, Isolation, Layer, LayerDifference, LayerFacts, LayerMeasure, Measurement, Observation,
+    Attempt, Detail, Event, Finding, Isolation, Layer, LayerDifference, LayerFacts, LayerMeasure, Measurement,
     OutputId, Purpose, Rate, Session, SessionId, TestId,
 };
 
@@ -176,9 +176,9 @@ fn rate(seen: u32, of: u32) -> Rate {
 }
 
 impl Technique for Measure {
-    fn hear(&mut self, observation: &Observation) {
-        match observation {
-            Observation::Listed { tests, isolated, .. } => {
+    fn hear(&mut self, event: &Event) {
+        match event {
+            Event::TestsListed { tests, isolated, .. } => {
                 self.isolated = *isolated;
                 let all: Vec<TestId> = tests.iter().map(|test| test.id.clone()).collect();
                 (self.tests, self.nobody) = match &self.measuring.only {
@@ -186,9 +186,9 @@ impl Technique for Measure {
                     None => (all, Vec::new()),
                 };
             }
-            Observation::Attempted(attempt) => self.hear_attempt(attempt),
+            Event::AttemptEnded(attempt) => self.hear_attempt(attempt),
             // What cannot be run once cannot be run at all.
-            Observation::SessionEnded { left, why: Some(_), .. } if left.len() == self.tests.len() => self.done = true,
+            Event::SessionEnded { left, why: Some(_), .. } if left.len() == self.tests.len() => self.done = true,
             _ => {}
         }
     }

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 
 use unflake_engine::Launch;
 use unflake_git::Repository;
-use unflake_model::{Base, BaseChoice, ChangeKind, Changes, FileChange, Granularity, Observation, Session, TestId};
+use unflake_model::{Base, BaseChoice, ChangeKind, Changes, Event, FileChange, Granularity, Session, TestId};
 use unflake_report as report;
 use unflake_store::{Learned, Revision};
 use unflake_techniques::{DependencyLearning, Technique, can_affect};
@@ -68,7 +68,7 @@ pub(crate) fn run(args: AffectedArgs, context: &Context) -> Result<Exit, Command
 struct ListOnly;
 
 impl Technique for ListOnly {
-    fn hear(&mut self, _: &Observation) {}
+    fn hear(&mut self, _: &Event) {}
 
     fn ask(&mut self) -> Vec<Session> {
         Vec::new()

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use unflake_engine::{Launch, Tracing};
-use unflake_model::Observation;
+use unflake_model::Event;
 use unflake_observe::trace::{Attempt, Depends, Lines, Process, Project, Thread};
 use unflake_report::{self as report, TraceListing, TraceStep};
 use unflake_techniques::SingleRun;
@@ -43,8 +43,8 @@ pub(crate) fn run(args: TraceArgs, context: &Context) -> Result<Exit, CommandErr
     let mut once = SingleRun::new(&args.test);
     let traces = RefCell::new(Vec::new());
     let run = TechniqueRun {
-        take: Box::new(|observation| {
-            if let Observation::Traced { directory, .. } = observation {
+        take: Box::new(|event| {
+            if let Event::TraceRecorded { directory, .. } = event {
                 traces.borrow_mut().push(read(directory, &context.here));
             }
         }),

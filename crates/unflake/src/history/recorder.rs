@@ -7,7 +7,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;
 
-use unflake_model::{AssertionSample, Feedback, Finding, Observation, PreparedReport, Test, TestId, Timestamp};
+use unflake_model::{AssertionSample, Event, Feedback, Finding, PreparedReport, Test, TestId, Timestamp};
 use unflake_store::{Host, Learned, Revision, RunFacts, RunId, Store, StoreError, StoreLocation, make_hidden};
 
 use crate::commands::filter::file;
@@ -87,22 +87,22 @@ impl HistoryRecorder {
         self.notes.push(note);
     }
 
-    /// Stores observations. When it returns they are in the history, or counted as missed.
-    pub(crate) fn record(&mut self, observations: &[Observation]) {
-        if observations.is_empty() {
+    /// Stores events. When it returns they are in the history, or counted as missed.
+    pub(crate) fn record(&mut self, events: &[Event]) {
+        if events.is_empty() {
             return;
         }
-        let attempts = observations.iter().filter(|one| matches!(one, Observation::Attempted(_))).count();
+        let attempts = events.iter().filter(|one| matches!(one, Event::AttemptEnded(_))).count();
         let Some((store, run)) = &mut self.store else {
             self.missed += attempts;
             return;
         };
-        let kept = match listed(observations).filter(|tests| renames::may_know(tests)) {
+        let kept = match listed(events).filter(|tests| renames::may_know(tests)) {
             Some(tests) => known_names(store).and_then(|before| {
-                store.record(*run, observations)?;
+                store.record(*run, events)?;
                 renames::keep(store, *run, tests, &before, &renames::TestSources::new(&self.here))
             }),
-            None => store.record(*run, observations),
+            None => store.record(*run, events),
         };
         if let Err(error) = kept {
             self.note(error.to_string());
@@ -188,9 +188,9 @@ impl HistoryRecorder {
     }
 }
 
-fn listed(observations: &[Observation]) -> Option<&[Test]> {
-    observations.iter().find_map(|one| match one {
-        Observation::Listed { tests, .. } => Some(tests.as_slice()),
+fn listed(events: &[Event]) -> Option<&[Test]> {
+    events.iter().find_map(|one| match one {
+        Event::TestsListed { tests, .. } => Some(tests.as_slice()),
         _ => None,
     })
 }

@@ -3,24 +3,19 @@
 use std::path::{Path, PathBuf};
 
 use unflake_engine::{Engine, Launch};
-use unflake_model::{Dependencies, Observation, Session, SessionId, TestId};
+use unflake_model::{Dependencies, Event, Session, SessionId, TestId};
 
 use crate::interrupt::stop_on_signals;
 use crate::project::comparison::ComparisonBase;
 
 /// Runs the sessions with the files of `revision`. A session that cannot be run there, or that uses
 /// files of the user's own working tree, ends with its tests not run and the reason.
-pub(crate) fn run(
-    compare: &ComparisonBase,
-    revision: &str,
-    launch: &Launch,
-    sessions: Vec<Session>,
-) -> Vec<Observation> {
+pub(crate) fn run(compare: &ComparisonBase, revision: &str, launch: &Launch, sessions: Vec<Session>) -> Vec<Event> {
     let asked: Vec<(SessionId, Vec<TestId>)> = sessions.iter().map(|one| (one.id, one.tests.clone())).collect();
     match observe(compare, revision, launch, sessions) {
         Ok(observed) => observed,
         Err(why) => {
-            let left = |(session, left)| Observation::SessionEnded { session, left, why: Some(why.clone()) };
+            let left = |(session, left)| Event::SessionEnded { session, left, why: Some(why.clone()) };
             asked.into_iter().map(left).collect()
         }
     }
@@ -31,7 +26,7 @@ fn observe(
     revision: &str,
     launch: &Launch,
     sessions: Vec<Session>,
-) -> Result<Vec<Observation>, String> {
+) -> Result<Vec<Event>, String> {
     let repository = compare.repository()?;
     let root = repository.root();
     let here = compare.here.canonicalize().map_err(|error| error.to_string())?;
@@ -58,7 +53,7 @@ fn observe(
         return Ok(only_of_base(observed, root, tree.path()));
     }
     let problem = observed.iter().find_map(|one| match one {
-        Observation::Problem(problem) => Some(problem.text.lines().next().unwrap_or_default().to_owned()),
+        Event::Problem(problem) => Some(problem.text.lines().next().unwrap_or_default().to_owned()),
         _ => None,
     });
     Err(problem.unwrap_or_else(|| "the runner did not list its tests there".to_owned()))
@@ -78,25 +73,25 @@ fn command(words: &[String], here: &Path) -> Vec<String> {
 }
 
 /// Drops attempts that used files of the user's working tree.
-fn only_of_base(observed: Vec<Observation>, root: &Path, tree: &Path) -> Vec<Observation> {
+fn only_of_base(observed: Vec<Event>, root: &Path, tree: &Path) -> Vec<Event> {
     let mut kept = Vec::new();
     let mut refused: Vec<(SessionId, String)> = Vec::new();
     for one in observed {
         match one {
-            Observation::Depends { session, on, .. } => {
+            Event::DependenciesRecorded { session, on, .. } => {
                 if let Some(why) = uses_other_files(&on, root, tree) {
                     refused.push((session, why));
                 }
             }
-            Observation::Attempted(attempt) if refused.iter().any(|(session, _)| *session == attempt.session) => {}
-            Observation::SessionEnded { session, mut left, why } => {
+            Event::AttemptEnded(attempt) if refused.iter().any(|(session, _)| *session == attempt.session) => {}
+            Event::SessionEnded { session, mut left, why } => {
                 let reason = refused.iter().find(|(one, _)| *one == session).map(|(_, why)| why.clone());
                 if reason.is_some() && left.is_empty() {
                     left.push(TestId::new("?"));
                 }
-                kept.push(Observation::SessionEnded { session, left, why: reason.or(why) });
+                kept.push(Event::SessionEnded { session, left, why: reason.or(why) });
             }
-            Observation::Started { .. } | Observation::Attempted(_) => kept.push(one),
+            Event::AttemptStarted { .. } | Event::AttemptEnded(_) => kept.push(one),
             _ => {}
         }
     }

@@ -29,8 +29,8 @@ fn archive(off: &[&str], runs: &[&str]) -> Archive {
     for run in runs {
         let (mut file, path) = tempfile::NamedTempFile::new().unwrap().keep().unwrap();
         write!(file, "[\"format\", 1]\n[\"file\", 0, \"shop/cart.py\"]\n{run}").unwrap();
-        archive.take(&Observation::Looked { test: "t".into(), environment: EnvironmentId(1), file: path.clone() });
-        archive.take(&Observation::Attempted(attempt("t", Outcome::Passed, "")));
+        archive.take(&Event::LayersRecorded { test: "t".into(), environment: EnvironmentId(1), file: path.clone() });
+        archive.take(&Event::AttemptEnded(attempt("t", Outcome::Passed, "")));
         assert!(!path.exists());
     }
     archive
@@ -147,10 +147,10 @@ fn what_cannot_be_read_is_a_gap_and_not_empty() {
 #[test]
 fn without_an_agent_that_tells_there_is_what_was_printed() {
     let mut archive = Archive::new(&Layer::ALL, Rules::without(&[], &[]).unwrap());
-    archive.take(&Observation::Attempted(attempt("t", Outcome::Failed, "hello\n")));
+    archive.take(&Event::AttemptEnded(attempt("t", Outcome::Failed, "hello\n")));
     assert_eq!(told(&archive, 0, Layer::Verdict), ["verdict = failed"]);
     assert_eq!(told(&archive, 0, Layer::Interface), ["stdout: hello"]);
     assert_eq!(archive.output(0, Layer::Code), None);
-    archive.take(&Observation::Attempted(attempt("t", Outcome::Passed, "")));
+    archive.take(&Event::AttemptEnded(attempt("t", Outcome::Passed, "")));
     assert_eq!(archive.output(1, Layer::Interface), None, "a runner may keep back what passing tests print");
 }

@@ -47,7 +47,7 @@ fn run(entries: Vec<FilterEntry>, known: &[Flakiness], rule: FilterRule, worlds:
     let read = next.clone();
     let mut filter = Filter::new(Box::new(ladder), entries, known, rule, Box::new(move |_| read.borrow().clone()));
     let test = Test { id: TEST.into(), file: Some("t.py".into()), line: None, command: Vec::new() };
-    filter.hear(&Observation::Listed { tests: vec![test], deselected: 0, isolated: false });
+    filter.hear(&Event::TestsListed { tests: vec![test], deselected: 0, isolated: false });
     let site = AssertionSite { spot: spot(), line: 7, body: "b1".to_owned() };
     let may_fail = !filter.let_fail(&[site], &HashMap::new()).is_empty();
     let mut made = 0;
@@ -87,9 +87,9 @@ fn run(entries: Vec<FilterEntry>, known: &[Flakiness], rule: FilterRule, worlds:
                 stdout: String::new(),
                 stderr: String::new(),
             };
-            let looked = Observation::Looked { test: TEST.into(), environment, file: PathBuf::new() };
-            let ended = Observation::SessionEnded { session: session.id, left: Vec::new(), why: None };
-            let seen = [looked, Observation::Attempted(attempt), ended];
+            let looked = Event::LayersRecorded { test: TEST.into(), environment, file: PathBuf::new() };
+            let ended = Event::SessionEnded { session: session.id, left: Vec::new(), why: None };
+            let seen = [looked, Event::AttemptEnded(attempt), ended];
             filter.instead(&seen).unwrap().iter().for_each(|one| filter.hear(one));
         }
     }

@@ -37,7 +37,7 @@ fn learn(learning: FilterLearnConfig) -> (Vec<AssertionSample>, World, Vec<Strin
     let mut learn = FilterLearn::new(learning, Box::new(move |_| next.borrow().clone()));
     let test = |id: &str| Test { id: id.into(), file: Some("t.py".into()), line: None, command: Vec::new() };
     let tests = vec![test(TEST), test("t.py::test_b")];
-    learn.hear(&Observation::Listed { tests, deselected: 0, isolated: false });
+    learn.hear(&Event::TestsListed { tests, deselected: 0, isolated: false });
     let site = |expression: &str| AssertionSite { spot: spot(expression), line: 1, body: "b1".to_owned() };
     assert!(learn.let_fail(&[site("first"), site("second")], &HashMap::new()).is_empty());
     loop {
@@ -93,8 +93,8 @@ impl World {
             stdout: String::new(),
             stderr: String::new(),
         };
-        learn.hear(&Observation::Looked { test: test.clone(), environment, file: PathBuf::new() });
-        learn.hear(&Observation::Attempted(attempt));
+        learn.hear(&Event::LayersRecorded { test: test.clone(), environment, file: PathBuf::new() });
+        learn.hear(&Event::AttemptEnded(attempt));
     }
 }
 

@@ -2,7 +2,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 
 use unflake_model::{
-    Attempt, Base, BaseChoice, ChangeKind, Changes, EnvironmentId, Failure, FileChange, Isolation, Observation, Phase,
+    Attempt, Base, BaseChoice, ChangeKind, Changes, EnvironmentId, Event, Failure, FileChange, Isolation, Phase,
     Purpose, Test, Timestamp, Verdict, VerdictKind,
 };
 
@@ -87,7 +87,7 @@ impl World {
         let rungs = Rungs { intersect: Some(Granularity::File), verify_base: self.verify, ..Rungs::default() };
         let mut ladder = Ladder::new(rungs, NeverExcuse::default());
         let test = |id: &str| Test { id: id.into(), file: None, line: None, command: Vec::new() };
-        ladder.hear(&Observation::Listed { tests: vec![test("a"), test("b")], deselected: 0, isolated: false });
+        ladder.hear(&Event::TestsListed { tests: vec![test("a"), test("b")], deselected: 0, isolated: false });
         let (mut environment, mut asked, mut told) = (0, Vec::new(), false);
         let mut positions: HashMap<u32, u32> = HashMap::new();
         let next = |outcomes: &mut Vec<Outcome>| if outcomes.len() > 1 { outcomes.remove(0) } else { outcomes[0] };
@@ -118,13 +118,13 @@ impl World {
                                 unknown: self.unknown.clone(),
                                 ..Dependencies::default()
                             };
-                            ladder.hear(&Observation::Depends {
+                            ladder.hear(&Event::DependenciesRecorded {
                                 session: session.id,
                                 test: test.clone(),
                                 on: Box::new(on),
                             });
                         }
-                        ladder.hear(&Observation::Attempted(Attempt {
+                        ladder.hear(&Event::AttemptEnded(Attempt {
                             test: test.clone(),
                             session: session.id,
                             purpose: session.purpose,
@@ -145,11 +145,11 @@ impl World {
                         }
                     }
                 }
-                ladder.hear(&Observation::SessionEnded { session: session.id, left: Vec::new(), why: None });
+                ladder.hear(&Event::SessionEnded { session: session.id, left: Vec::new(), why: None });
             }
             if !told && sessions.iter().any(|one| one.depends.is_some()) {
                 told = true;
-                ladder.hear(&Observation::Compared(Box::new(Ok(self.compared()))));
+                ladder.hear(&Event::ChangesCompared(Box::new(Ok(self.compared()))));
             }
         }
         let findings = ladder.findings();

@@ -20,7 +20,7 @@ fn play(locating: LocateConfig, isolated: bool, world: impl Fn(Isolation, u32) -
     let mut locate = Locate::new(locating, traces.clone());
     let test = |id: &str| Test { id: id.into(), file: None, line: None, command: Vec::new() };
     let tests = vec![test("mail::test_retry"), test("mail::test_send")];
-    locate.hear(&Observation::Listed { tests, deselected: 0, isolated });
+    locate.hear(&Event::TestsListed { tests, deselected: 0, isolated });
     let (mut batches, mut clock, mut times) = (Vec::new(), 0, [0, 0]);
     loop {
         let sessions = locate.ask();
@@ -39,7 +39,7 @@ fn play(locating: LocateConfig, isolated: bool, world: impl Fn(Isolation, u32) -
             let test = session.tests[0].clone();
             if !way.is_empty() {
                 traces.borrow_mut().run(outcome.is_failure(), &[("main", &way)]);
-                locate.hear(&Observation::Traced { test: test.clone(), environment, directory: "gone".into() });
+                locate.hear(&Event::TraceRecorded { test: test.clone(), environment, directory: "gone".into() });
             }
             clock += 1_000_000;
             let failure = outcome.is_failure().then(|| Failure {
@@ -50,7 +50,7 @@ fn play(locating: LocateConfig, isolated: bool, world: impl Fn(Isolation, u32) -
                 file: Some("a.src".into()),
                 line: Some(9),
             });
-            locate.hear(&Observation::Attempted(Attempt {
+            locate.hear(&Event::AttemptEnded(Attempt {
                 test,
                 session: session.id,
                 purpose: session.purpose,

@@ -139,7 +139,7 @@ fn play_until(asked: ExperimentConfig, fails: Fails, seed: u64, batches: usize) 
     let mut experiment = Experiment::new(asked, Rc::new(RefCell::new(Lines)));
     let test = |id: &str| Test { id: id.into(), file: None, line: None, command: Vec::new() };
     let tests = vec![test("a"), test("t"), test("z")];
-    experiment.hear(&Observation::Listed { tests, deselected: 0, isolated: false });
+    experiment.hear(&Event::TestsListed { tests, deselected: 0, isolated: false });
     let (mut chance, mut attempts, mut now) = (Chance(seed), Vec::new(), 0);
     for _ in 0..batches {
         let sessions = experiment.ask();
@@ -152,7 +152,7 @@ fn play_until(asked: ExperimentConfig, fails: Fails, seed: u64, batches: usize) 
                 Seen { factors: &world, anew: session.place == unflake_model::Placement::Fresh(Isolation::Process) };
             let Some(failed) = fails(&seen, &mut chance) else {
                 let why = Some("cannot be set here".to_owned());
-                experiment.hear(&Observation::SessionEnded { session: session.id, left: session.tests, why });
+                experiment.hear(&Event::SessionEnded { session: session.id, left: session.tests, why });
                 continue;
             };
             for test in &session.tests {
@@ -162,9 +162,9 @@ fn play_until(asked: ExperimentConfig, fails: Fails, seed: u64, batches: usize) 
                 if test.as_str() == "t" {
                     attempts.push((world.clone(), attempt.clone()));
                 }
-                experiment.hear(&Observation::Attempted(attempt));
+                experiment.hear(&Event::AttemptEnded(attempt));
             }
-            experiment.hear(&Observation::SessionEnded { session: session.id, left: Vec::new(), why: None });
+            experiment.hear(&Event::SessionEnded { session: session.id, left: Vec::new(), why: None });
         }
     }
     Played { found: experiment.findings(), attempts }

@@ -12,7 +12,7 @@ use Outcome::{Failed, Passed};
 fn play(shared: bool, rungs: Rungs, outcomes_of_t: &[Outcome]) -> (Vec<String>, String) {
     let mut ladder = Ladder::new(rungs, NeverExcuse::default());
     let tests = ["a", "t"].map(|id| Test { id: id.into(), file: None, line: None, command: Vec::new() }).to_vec();
-    ladder.hear(&Observation::Listed { tests, deselected: 0, isolated: true });
+    ladder.hear(&Event::TestsListed { tests, deselected: 0, isolated: true });
     let mut outcomes: VecDeque<Outcome> = outcomes_of_t.iter().copied().collect();
     let (mut asked, mut process) = (Vec::new(), 0);
     loop {
@@ -29,7 +29,7 @@ fn play(shared: bool, rungs: Rungs, outcomes_of_t: &[Outcome]) -> (Vec<String>, 
                         position = 0;
                     }
                     let outcome = if test.as_str() == "t" { outcomes.pop_front().unwrap() } else { Passed };
-                    ladder.hear(&Observation::Attempted(Attempt {
+                    ladder.hear(&Event::AttemptEnded(Attempt {
                         test: test.clone(),
                         session: session.id,
                         purpose: session.purpose,
@@ -50,7 +50,7 @@ fn play(shared: bool, rungs: Rungs, outcomes_of_t: &[Outcome]) -> (Vec<String>, 
                     }
                 }
             }
-            ladder.hear(&Observation::SessionEnded { session: session.id, left: Vec::new(), why: None });
+            ladder.hear(&Event::SessionEnded { session: session.id, left: Vec::new(), why: None });
         }
         if sessions.is_empty() {
             break;

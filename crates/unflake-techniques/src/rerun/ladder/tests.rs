@@ -20,11 +20,7 @@ impl World {
         let outcomes: Vec<_> = outcomes.iter().map(|(test, all)| (TestId::from(*test), all.to_vec())).collect();
         let test =
             |(id, _): &(TestId, Vec<Outcome>)| Test { id: id.clone(), file: None, line: None, command: Vec::new() };
-        ladder.hear(&Observation::Listed {
-            tests: outcomes.iter().map(test).collect(),
-            deselected: 0,
-            isolated: false,
-        });
+        ladder.hear(&Event::TestsListed { tests: outcomes.iter().map(test).collect(), deselected: 0, isolated: false });
         Self { ladder, outcomes, tried: None, asked: Vec::new(), next_environment: 1 }
     }
 
@@ -58,21 +54,14 @@ impl World {
             for test in &session.tests {
                 for run in 0..=session.again {
                     let outcome = self.outcome(test, environment);
-                    self.ladder.hear(&Observation::Attempted(attempt(
-                        session,
-                        test,
-                        environment,
-                        position,
-                        run,
-                        outcome,
-                    )));
+                    self.ladder.hear(&Event::AttemptEnded(attempt(session, test, environment, position, run, outcome)));
                     position += 1;
                     if !outcome.is_failure() {
                         break;
                     }
                 }
             }
-            self.ladder.hear(&Observation::SessionEnded { session: session.id, left: Vec::new(), why: None });
+            self.ladder.hear(&Event::SessionEnded { session: session.id, left: Vec::new(), why: None });
         }
         !sessions.is_empty()
     }
@@ -199,8 +188,8 @@ fn a_report_of_a_sanitizer_is_never_excused() {
     let session = world.ladder.ask().remove(0);
     let mut first = attempt(&session, &"t".into(), EnvironmentId(0), 0, 0, Failed);
     first.stderr = "==1==ERROR: AddressSanitizer: heap-use-after-free".to_owned();
-    world.ladder.hear(&Observation::Attempted(first));
-    world.ladder.hear(&Observation::Attempted(attempt(&session, &"t".into(), EnvironmentId(0), 1, 1, Passed)));
+    world.ladder.hear(&Event::AttemptEnded(first));
+    world.ladder.hear(&Event::AttemptEnded(attempt(&session, &"t".into(), EnvironmentId(0), 1, 1, Passed)));
     let finding = world.ladder.findings().remove(0);
     assert_eq!(finding.verdict().unwrap().kind, VerdictKind::Real);
     assert!(finding.sentence.contains("is never excused by a later pass"), "{}", finding.sentence);
@@ -219,8 +208,8 @@ fn an_error_in_a_tear_down_that_tests_share_is_never_excused() {
         file: None,
         line: None,
     });
-    world.ladder.hear(&Observation::Attempted(first));
-    world.ladder.hear(&Observation::Attempted(attempt(&session, &"t".into(), EnvironmentId(0), 1, 1, Passed)));
+    world.ladder.hear(&Event::AttemptEnded(first));
+    world.ladder.hear(&Event::AttemptEnded(attempt(&session, &"t".into(), EnvironmentId(0), 1, 1, Passed)));
     assert_eq!(world.ladder.findings()[0].verdict().unwrap().kind, VerdictKind::Real);
 }
 
@@ -291,7 +280,7 @@ fn an_attempt_that_could_not_be_made_is_told() {
     world.round();
     let session = world.ladder.ask().remove(0);
     let (left, why) = (session.tests, Some("the runner did not list it again".to_owned()));
-    world.ladder.hear(&Observation::SessionEnded { session: session.id, left, why });
+    world.ladder.hear(&Event::SessionEnded { session: session.id, left, why });
     assert!(world.ladder.ask().is_empty());
     assert_eq!(
         world.found(),
@@ -303,8 +292,8 @@ fn an_attempt_that_could_not_be_made_is_told() {
 fn a_rerun_that_needed_a_new_process_says_so() {
     let mut world = World::new(Rungs::default(), &[("t", &[Passed])]);
     let session = world.ladder.ask().remove(0);
-    world.ladder.hear(&Observation::Attempted(attempt(&session, &"t".into(), EnvironmentId(0), 7, 0, TimedOut)));
-    world.ladder.hear(&Observation::Attempted(attempt(&session, &"t".into(), EnvironmentId(2), 0, 1, Passed)));
+    world.ladder.hear(&Event::AttemptEnded(attempt(&session, &"t".into(), EnvironmentId(0), 7, 0, TimedOut)));
+    world.ladder.hear(&Event::AttemptEnded(attempt(&session, &"t".into(), EnvironmentId(2), 0, 1, Passed)));
     assert_eq!(
         world.found(),
         [
@@ -429,9 +418,9 @@ fn a_pass_in_a_process_without_a_failure_needs_no_confirmation() {
     ] {
         let mut world = World::new(Rungs::default(), &[("t", &[Passed])]);
         let session = world.ladder.ask().remove(0);
-        world.ladder.hear(&Observation::Attempted(attempt(&session, &"t".into(), EnvironmentId(0), 0, 0, outcome)));
-        world.ladder.hear(&Observation::Attempted(attempt(&session, &"t".into(), EnvironmentId(1), 0, 1, Passed)));
-        world.ladder.hear(&Observation::SessionEnded { session: session.id, left: Vec::new(), why: None });
+        world.ladder.hear(&Event::AttemptEnded(attempt(&session, &"t".into(), EnvironmentId(0), 0, 0, outcome)));
+        world.ladder.hear(&Event::AttemptEnded(attempt(&session, &"t".into(), EnvironmentId(1), 0, 1, Passed)));
+        world.ladder.hear(&Event::SessionEnded { session: session.id, left: Vec::new(), why: None });
         assert!(world.ladder.ask().is_empty());
         assert_eq!(world.found(), [format!("t flaky-independent immediate: {sentence}")]);
         assert_eq!(only(&world).verdict().unwrap().evidence.confirmed, Some(true));
@@ -444,7 +433,7 @@ fn a_pass_in_the_second_process_after_a_failure_in_it_needs_one() {
     let session = world.ladder.ask().remove(0);
     for (environment, run, outcome) in [(0, 0, TimedOut), (1, 1, Failed), (1, 2, Passed)] {
         let attempt = attempt(&session, &"t".into(), EnvironmentId(environment), 0, run, outcome);
-        world.ladder.hear(&Observation::Attempted(attempt));
+        world.ladder.hear(&Event::AttemptEnded(attempt));
     }
     assert_eq!(world.ladder.ask()[0].again, 1);
 }
@@ -454,9 +443,9 @@ fn a_confirmation_that_runs_out_of_time_and_then_passes_in_another_process_confi
     let mut world = World::new(Rungs::default(), &[("t", &[Failed, Passed])]);
     world.round();
     let session = world.ladder.ask().remove(0);
-    world.ladder.hear(&Observation::Attempted(attempt(&session, &"t".into(), EnvironmentId(7), 0, 0, TimedOut)));
-    world.ladder.hear(&Observation::Attempted(attempt(&session, &"t".into(), EnvironmentId(8), 0, 1, Passed)));
-    world.ladder.hear(&Observation::SessionEnded { session: session.id, left: Vec::new(), why: None });
+    world.ladder.hear(&Event::AttemptEnded(attempt(&session, &"t".into(), EnvironmentId(7), 0, 0, TimedOut)));
+    world.ladder.hear(&Event::AttemptEnded(attempt(&session, &"t".into(), EnvironmentId(8), 0, 1, Passed)));
+    world.ladder.hear(&Event::SessionEnded { session: session.id, left: Vec::new(), why: None });
     assert!(world.ladder.ask().is_empty());
     assert_eq!(only(&world).verdict().unwrap().evidence.confirmed, Some(true));
 }
@@ -520,7 +509,7 @@ fn a_run_cut_short_says_that_a_pass_was_not_confirmed() {
     assert_eq!(world.found()[0], expected);
     // In the middle of a confirmation: a failure alone says nothing yet.
     let session = world.ladder.ask().remove(0);
-    world.ladder.hear(&Observation::Attempted(attempt(&session, &"t".into(), EnvironmentId(7), 0, 0, Failed)));
+    world.ladder.hear(&Event::AttemptEnded(attempt(&session, &"t".into(), EnvironmentId(7), 0, 0, Failed)));
     assert_eq!(world.found()[0], expected);
 }
 
@@ -530,7 +519,7 @@ fn a_confirmation_that_could_not_be_made_is_told_and_not_asked_for_again() {
     world.round();
     let session = world.ladder.ask().remove(0);
     let (left, why) = (session.tests, Some("the runner did not list it again".to_owned()));
-    world.ladder.hear(&Observation::SessionEnded { session: session.id, left, why });
+    world.ladder.hear(&Event::SessionEnded { session: session.id, left, why });
     assert!(world.ladder.ask().is_empty());
     let why = "it could not be run in a fresh environment: the runner did not list it again";
     assert_eq!(
@@ -545,7 +534,7 @@ fn a_confirmation_without_an_attempt_confirms_nothing() {
     world.round();
     let session = world.ladder.ask().remove(0);
     assert!(world.ladder.ask().is_empty(), "one that has no end yet is not asked for once more");
-    world.ladder.hear(&Observation::SessionEnded { session: session.id, left: Vec::new(), why: None });
+    world.ladder.hear(&Event::SessionEnded { session: session.id, left: Vec::new(), why: None });
     assert_eq!(only(&world).verdict().unwrap().evidence.confirmed, None);
     assert!(world.found()[0].ends_with("it was not run in a fresh environment"), "{:?}", world.found());
 }

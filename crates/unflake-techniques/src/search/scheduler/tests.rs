@@ -2,8 +2,8 @@ use unflake_model::{Death, Timestamp};
 
 use super::*;
 
-fn attempt(session: &Session, test: &str, environment: u32, outcome: Outcome) -> Observation {
-    Observation::Attempted(Attempt {
+fn attempt(session: &Session, test: &str, environment: u32, outcome: Outcome) -> Event {
+    Event::AttemptEnded(Attempt {
         test: test.into(),
         session: session.id,
         purpose: session.purpose,
@@ -20,19 +20,15 @@ fn attempt(session: &Session, test: &str, environment: u32, outcome: Outcome) ->
     })
 }
 
-fn ended(session: &Session, left: &[&str]) -> Observation {
+fn ended(session: &Session, left: &[&str]) -> Event {
     let left = left.iter().map(|test| TestId::from(*test)).collect();
-    Observation::SessionEnded { session: session.id, left, why: None }
+    Event::SessionEnded { session: session.id, left, why: None }
 }
 
 const CRASHED: Outcome = Outcome::Crashed(Death::Signal(11));
 
 /// Asks these questions at once, tells what is made of the sessions, and says how the last test of each is known to have ended.
-fn last(
-    questions: &[(&[&str], usize)],
-    isolated: bool,
-    tell: fn(&[Session]) -> Vec<Observation>,
-) -> Vec<Option<Outcome>> {
+fn last(questions: &[(&[&str], usize)], isolated: bool, tell: fn(&[Session]) -> Vec<Event>) -> Vec<Option<Outcome>> {
     let desk = Desk::new(Isolation::Fork, 100.0);
     let question = |(tests, prefix): &(&[&str], usize)| {
         Question::new(Purpose::Search, tests.iter().map(|test| TestId::from(*test)).collect()).sharing(*prefix)
@@ -47,10 +43,10 @@ fn last(
         }
     };
     let mut work = Work::new(desk, search);
-    work.hear(&Observation::Listed { tests: Vec::new(), deselected: 0, isolated });
+    work.hear(&Event::TestsListed { tests: Vec::new(), deselected: 0, isolated });
     let sessions = work.ask();
-    for observation in tell(&sessions) {
-        work.hear(&observation);
+    for event in tell(&sessions) {
+        work.hear(&event);
     }
     assert!(work.ask().is_empty());
     heard.take()
@@ -91,7 +87,7 @@ fn a_death_in_a_shared_beginning_counts_for_all_that_begin_alike() {
 
 #[test]
 fn what_ran_in_another_process_than_the_tests_before_it_says_nothing() {
-    let tell: fn(&[Session]) -> Vec<Observation> = |sessions| {
+    let tell: fn(&[Session]) -> Vec<Event> = |sessions| {
         vec![
             attempt(&sessions[0], "a", 1, Outcome::Passed),
             attempt(&sessions[0], "v", 2, Outcome::Passed),
@@ -106,11 +102,11 @@ fn what_ran_in_another_process_than_the_tests_before_it_says_nothing() {
 
 #[test]
 fn what_was_left_out_is_not_known() {
-    let tell: fn(&[Session]) -> Vec<Observation> =
+    let tell: fn(&[Session]) -> Vec<Event> =
         |sessions| vec![attempt(&sessions[0], "a", 1, Outcome::Passed), ended(&sessions[0], &["v"])];
     assert_eq!(last(&[(&["a", "v"], 1)], false, tell), [None]);
     // Cut short: nobody has said that it ended.
-    let tell: fn(&[Session]) -> Vec<Observation> = |sessions| vec![attempt(&sessions[0], "a", 1, Outcome::Passed)];
+    let tell: fn(&[Session]) -> Vec<Event> = |sessions| vec![attempt(&sessions[0], "a", 1, Outcome::Passed)];
     assert_eq!(last(&[(&["a"], 0)], false, tell), [None]);
 }
 

@@ -98,16 +98,16 @@ fn measure(layer: Layer, tests: &[&[Option<&str>]]) -> Measure {
     let mut measure = Measure::new(measuring, looks.clone());
     let names: Vec<TestId> = (0..tests.len()).map(|at| TestId::new(((b'a' + at as u8) as char).to_string())).collect();
     let test = |id: &TestId| Test { id: id.clone(), file: None, line: None, command: Vec::new() };
-    measure.hear(&Observation::Listed { tests: names.iter().map(test).collect(), deselected: 0, isolated: false });
+    measure.hear(&Event::TestsListed { tests: names.iter().map(test).collect(), deselected: 0, isolated: false });
     for run in 0..runs {
         let sessions = measure.ask();
         assert_eq!((sessions.len(), &sessions[0].tests), (1, &names), "one run of all tests at a time");
         for (name, looked) in names.iter().zip(tests).filter(|(_, looked)| run < looked.len()) {
             looks.borrow_mut().attempt(layer, looked[run]);
             let failed = looked[run].is_some_and(|look| look.contains("failed"));
-            measure.hear(&Observation::Attempted(attempt(name, &sessions[0], failed)));
+            measure.hear(&Event::AttemptEnded(attempt(name, &sessions[0], failed)));
         }
-        measure.hear(&Observation::SessionEnded { session: sessions[0].id, left: Vec::new(), why: None });
+        measure.hear(&Event::SessionEnded { session: sessions[0].id, left: Vec::new(), why: None });
     }
     assert!(measure.ask().is_empty());
     measure
@@ -244,7 +244,7 @@ fn a_name_that_fits_no_test_is_not_run() {
     };
     let mut measure = Measure::new(measuring, Rc::new(RefCell::new(Literal::default())));
     let test = Test { id: "a".into(), file: None, line: None, command: Vec::new() };
-    measure.hear(&Observation::Listed { tests: vec![test], deselected: 0, isolated: false });
+    measure.hear(&Event::TestsListed { tests: vec![test], deselected: 0, isolated: false });
     assert!(measure.ask().is_empty());
     assert_eq!(measure.nobody(), ["x"]);
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 use unflake_engine::Engine;
-use unflake_model::{Observation, Problem};
+use unflake_model::{Event, Problem};
 use unflake_report::plain;
 use unflake_store::{Store, StoreError, StoreLocation};
 
@@ -111,9 +111,9 @@ fn say_runner(settings: &Settings, say: &mut impl FnMut(Health, &str, &str)) -> 
     let mut problems: Vec<Problem> = Vec::new();
     let mut tests = 0;
     let listed = exec.list(&mut |batch| {
-        for observation in batch {
-            match observation {
-                Observation::EnvironmentUp(up) => {
+        for event in batch {
+            match event {
+                Event::EnvironmentStarted(up) => {
                     let how = if driven { "driven" } else { "agent inside" };
                     say(Health::Good, "runner", &format!("{} on {}, {how}", up.runner, up.language));
                     if let Some(support) = unflake_runners::trace_support(&up.language) {
@@ -121,9 +121,9 @@ fn say_runner(settings: &Settings, say: &mut impl FnMut(Health, &str, &str)) -> 
                         say(health, "traces", support.description);
                     }
                 }
-                Observation::Listed { tests: all, .. } => tests = all.len(),
-                Observation::Note(note) => say(Health::Lacking, "note", note),
-                Observation::Problem(problem) => problems.push(problem.clone()),
+                Event::TestsListed { tests: all, .. } => tests = all.len(),
+                Event::Note(note) => say(Health::Lacking, "note", note),
+                Event::Problem(problem) => problems.push(problem.clone()),
                 _ => {}
             }
         }

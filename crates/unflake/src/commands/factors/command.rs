@@ -72,7 +72,7 @@ pub(crate) fn run(args: FactorsArgs, context: &Context) -> Result<Exit, CommandE
     };
     let mut experiment = Experiment::new(asked, looks.clone());
     let run = TechniqueRun {
-        take: Box::new(|observation| looks.borrow_mut().take(observation)),
+        take: Box::new(|event| looks.borrow_mut().take(event)),
         ..TechniqueRun::with_files(context, settings, launch, &args.output)?
     };
     let mut done = run.run(&mut experiment)?;

@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use std::io::BufReader;
 use std::path::Path;
 
-use unflake_model::{AssertionKey, AssertionOutcome, AssertionRecord, Observation};
+use unflake_model::{AssertionKey, AssertionOutcome, AssertionRecord, Event};
 use unflake_observe::layers::{Said, Value, read};
 
 use crate::hash::hex;
@@ -59,8 +59,8 @@ pub(crate) fn read_log(path: &Path) -> Vec<AssertionRecord> {
 }
 
 /// Removes a log that has been read: there may be many.
-pub(crate) fn done_with(observation: &Observation) {
-    if let Observation::Looked { file, .. } = observation {
+pub(crate) fn done_with(event: &Event) {
+    if let Event::LayersRecorded { file, .. } = event {
         let _ = fs::remove_file(file);
     }
 }

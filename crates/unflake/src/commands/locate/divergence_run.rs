@@ -8,7 +8,7 @@ use std::rc::Rc;
 use std::time::Instant;
 
 use unflake_engine::{Launch, Tracing};
-use unflake_model::{Observation, PreparedReport};
+use unflake_model::{Event, PreparedReport};
 use unflake_observe::trace::{Archive, Project};
 use unflake_report::Progress;
 use unflake_techniques::{Locate, LocateConfig, LocateCounts};
@@ -82,8 +82,8 @@ pub(crate) fn search(
     let began = Instant::now();
     let run = TechniqueRun {
         // What cannot be read is reported with the findings, as a gap.
-        take: Box::new(|observation| {
-            if let Observation::Traced { directory, .. } = observation {
+        take: Box::new(|event| {
+            if let Event::TraceRecorded { directory, .. } = event {
                 let _ = archive.borrow_mut().add(directory, &of_project);
                 let _ = fs::remove_dir_all(directory);
             }

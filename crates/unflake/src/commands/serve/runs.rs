@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use unflake_model::Observation;
+use unflake_model::Event;
 use unflake_report::pages::{Pages, RunFailure, RunHead, RunPage, RunRow, Runs};
 use unflake_store::{Run, RunId, Source, SourceId, TestKey};
 
@@ -145,9 +145,9 @@ fn ours_facts(run: &Run) -> Vec<(&'static str, String)> {
 fn notes(views: &ViewBuilder, run: RunId) -> Result<Vec<String>, CommandError> {
     let observed = views.store.told(run)?.into_iter();
     Ok(observed
-        .filter_map(|observation| match observation {
-            Observation::Note(text) => Some(text),
-            Observation::Problem(problem) => Some(problem.text),
+        .filter_map(|event| match event {
+            Event::Note(text) => Some(text),
+            Event::Problem(problem) => Some(problem.text),
             _ => None,
         })
         .collect())

@@ -14,14 +14,14 @@ use crate::{
 
 /// One thing that happened in a run.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Observation {
+pub enum Event {
     /// The run starts. Emitted first.
     RunStarted {
         command: Vec<String>,
     },
-    EnvironmentUp(Environment),
+    EnvironmentStarted(Environment),
     /// The tests of the project, in the runner's order. Emitted once, before any session.
-    Listed {
+    TestsListed {
         tests: Vec<Test>,
         deselected: u32,
         /// Each session has processes of its own that end with it: no state survives from one
@@ -33,52 +33,52 @@ pub enum Observation {
     /// Information for the user. Not a reason to stop.
     Note(String),
     /// An attempt starts.
-    Started {
+    AttemptStarted {
         session: SessionId,
         purpose: Purpose,
         environment: EnvironmentId,
         test: TestId,
         run: u32,
     },
-    /// The trace of the attempt in the next `Attempted`. The directory is removed at the end of the
+    /// The trace of the attempt in the next `AttemptEnded`. The directory is removed at the end of the
     /// run.
-    Traced {
+    TraceRecorded {
         test: TestId,
         environment: EnvironmentId,
         directory: PathBuf,
     },
-    /// What the attempt in the next `Attempted` looked like at the requested layers. The file is
+    /// What the attempt in the next `AttemptEnded` looked like at the requested layers. The file is
     /// removed at the end of the run.
-    Looked {
+    LayersRecorded {
         test: TestId,
         environment: EnvironmentId,
         file: PathBuf,
     },
     /// The changes against the base, or why they are not known. Emitted once a technique asks what
     /// attempts depend on.
-    Compared(Box<Result<Comparison, String>>),
+    ChangesCompared(Box<Result<Comparison, String>>),
     /// The session that is about to start runs in this world.
-    Under {
+    WorldEntered {
         session: SessionId,
         factors: Vec<Factor>,
     },
-    /// The dependencies of the attempt in the next `Attempted`.
-    Depends {
+    /// The dependencies of the attempt in the next `AttemptEnded`.
+    DependenciesRecorded {
         session: SessionId,
         test: TestId,
         on: Box<Dependencies>,
     },
     /// An attempt ended.
-    Attempted(Attempt),
+    AttemptEnded(Attempt),
     /// The state after the first `prefix` tests of a session that differs from the state before
     /// them. `unknown` names what could not be compared.
-    Left {
+    StateLeaked {
         session: SessionId,
         cells: Vec<Cell>,
         unknown: Vec<String>,
     },
     /// Cells that could not be restored, each with the reason.
-    NotRestored {
+    RestoreFailed {
         session: SessionId,
         cells: Vec<(String, String)>,
     },
@@ -89,7 +89,7 @@ pub enum Observation {
         why: Option<String>,
     },
     /// A technique reached a conclusion.
-    Found(Box<Finding>),
+    FindingMade(Box<Finding>),
     /// The run ended. Emitted last.
     RunEnded(Totals),
 }
