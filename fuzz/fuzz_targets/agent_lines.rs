@@ -2,19 +2,19 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use unflake_protocol::{Event, Line, LineReader, to_line};
+use unflake_protocol::{AgentMessage, Line, LineReader, to_line};
 
 fuzz_target!(|bytes: &[u8]| {
     let mut lines = LineReader::new(bytes);
     loop {
-        match lines.read::<Event>() {
-            Ok(Line::Message(event)) => {
-                let again = to_line(&event);
-                let Ok(Line::Message(back)) = LineReader::new(&again[..]).read::<Event>() else {
-                    panic!("{event:?} does not survive the wire");
+        match lines.read::<AgentMessage>() {
+            Ok(Line::Message(message)) => {
+                let again = to_line(&message);
+                let Ok(Line::Message(back)) = LineReader::new(&again[..]).read::<AgentMessage>() else {
+                    panic!("{message:?} does not survive the wire");
                 };
                 // Not a number differs from itself.
-                assert_eq!(format!("{event:?}"), format!("{back:?}"));
+                assert_eq!(format!("{message:?}"), format!("{back:?}"));
             }
             Ok(Line::Bad(_)) => {}
             Ok(Line::End) | Err(_) => return,

@@ -1,4 +1,5 @@
-//! The assertion filter: lists the assertions of the project, and which of them are allowed to fail.
+//! The assertion filter: lists the assertions of the project, and which of them are allowed to
+//! fail.
 
 use std::fs;
 use std::io::{self, BufRead, BufReader};

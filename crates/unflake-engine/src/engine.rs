@@ -162,7 +162,6 @@ impl Engine {
             }
             self.turn(sink);
         };
-        info!(tests = listing.tests.len(), deselected = listing.deselected, "suite listed");
         if !self.launch().suite && !listing.isolated {
             self.suite.set_live(None);
             self.fork_server.adopt(id);
@@ -177,10 +176,7 @@ impl Engine {
         if sessions.len() == 1 {
             self.wait_for_forks(sink);
         }
-        if let Some(first) = sessions.first() {
-            let (count, purpose) = (sessions.len(), first.purpose.word());
-            info!(sessions = count, purpose, "running sessions");
-        }
+        let (began, count) = (Instant::now(), sessions.len());
         self.stop.start_budget(self.launch().time);
         let (elsewhere, sessions): (Vec<_>, Vec<_>) = sessions.into_iter().partition(|session| session.under.is_some());
         elsewhere.into_iter().for_each(|session| self.worlds.add(session));
@@ -192,7 +188,7 @@ impl Engine {
             self.dispatch();
             if self.sessions.is_empty() && self.worlds.is_idle() {
                 self.emit(sink);
-                info!("sessions done");
+                info!(sessions = count, seconds = began.elapsed().as_secs_f64(), "sessions done");
                 return;
             }
             self.turn(sink);
@@ -234,8 +230,8 @@ impl Engine {
         exit
     }
 
-    /// Kills environments that were ordered to exit and do not. A helper has nothing more to do; the
-    /// user's runner may write reports, and has as much time for that as for one attempt.
+    /// Kills environments that were ordered to exit and do not. A helper has nothing more to do;
+    /// the user's runner may write reports, and has as much time for that as for one attempt.
     fn kill_slow(&mut self, ordered: Instant) {
         let timeout = self.launch().timeout;
         let limit = |role| if role == Role::Suite { timeout } else { Some(HELPER_EXIT) };

@@ -193,8 +193,8 @@ impl Engine {
             AgentMessage::Start { n, run, process, in_process } => self.on_start(id, n, run, process, in_process),
             AgentMessage::Done(result) => self.on_done(id, *result),
             AgentMessage::Stopped { cause, why } => {
-                // A limit that the user set for the suite does not apply to compared sessions: these
-                // run to their end.
+                // A limit that the user set for the suite does not apply to compared sessions:
+                // these run to their end.
                 let applies =
                     |work: &ActiveSession| cause == StopCause::Exit || !work.is_on_route() && !work.is_compared();
                 if let Some(at) = self.sessions.in_environment(id)
@@ -259,8 +259,8 @@ impl Engine {
         self.events.push(Event::AttemptStarted { session, purpose, environment, test, run });
     }
 
-    /// The process that an agent calls `number`; it has an environment id of its own. Counts one more
-    /// attempt in it.
+    /// The process that an agent calls `number`; it has an environment id of its own. Counts one
+    /// more attempt in it.
     fn test_process(&mut self, id: u32, number: u32, in_process: bool) -> TestProcess {
         let started = self.environments.get(id).and_then(|environment| environment.processes.get(&number).copied());
         let process =

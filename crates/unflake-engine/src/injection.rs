@@ -1,4 +1,4 @@
-//! Bringing an agent into a runner: with environment variables alone, whatever command starts the runner.
+//! Injects agents into a runner with environment variables alone, whatever command starts it.
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -10,14 +10,14 @@ use unflake_protocol::{InjectedAgent, PrependedVariable, variables};
 
 use crate::launch::Tracing;
 
-/// An injected agent whose files have been laid out.
+/// An agent whose files are unpacked.
 #[derive(Clone, Debug)]
 pub(crate) struct UnpackedAgent {
     directory: PathBuf,
     prepend: &'static [PrependedVariable],
 }
 
-/// What one runner process is told.
+/// The settings of one runner process.
 pub(crate) struct Injection<'a> {
     pub(crate) agents: &'a [UnpackedAgent],
     pub(crate) socket: &'a Path,
@@ -46,7 +46,7 @@ impl Injection<'_> {
         }
 
         let text = |path: &Path| path.to_string_lossy().into_owned();
-        let told = [
+        let settings = [
             (variables::SOCKET, Some(text(self.socket))),
             (variables::ENVIRONMENT, Some(self.environment.to_string())),
             (variables::SIDE, Some(text(self.side))),
@@ -54,25 +54,25 @@ impl Injection<'_> {
             (variables::OUTPUT_LIMIT, Some(self.output_limit.to_string())),
             (variables::ONLY, self.only.map(text)),
             (variables::TRACED, self.traced.map(|tracing| tracing.word().to_owned())),
-            (variables::LAYERS, words(self.layers)),
+            (variables::LAYERS, layer_names(self.layers)),
             (variables::FILTER, self.filter.then(|| "yes".to_owned())),
             (variables::CACHE, self.cache.map(text)),
             (variables::DEPENDENCIES, self.depends.map(|by| by.word().to_owned())),
             (variables::RESTORE, Some(serde_json::to_string(&restore).expect("a map of strings is JSON"))),
         ];
-        changed.extend(told.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))));
+        changed.extend(settings.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))));
         changed
     }
 }
 
-/// The layers that an agent can show; how a test ended is told anyway.
-fn words(layers: &[Layer]) -> Option<String> {
-    let words: Vec<_> = layers.iter().filter(|layer| **layer != Layer::Verdict).map(|layer| layer.word()).collect();
-    (!words.is_empty()).then(|| words.join(","))
+/// The layers that an agent records. The verdict is reported anyway.
+fn layer_names(layers: &[Layer]) -> Option<String> {
+    let names: Vec<_> = layers.iter().filter(|layer| **layer != Layer::Verdict).map(|layer| layer.word()).collect();
+    (!names.is_empty()).then(|| names.join(","))
 }
 
-/// Lays out the files of an agent below `cache`, so that what a runner compiles from them is kept
-/// from run to run, or below `otherwise` if `cache` cannot be written. Several unflake processes may
+/// Unpacks the files of an agent below `cache`, so that what a runner compiles from them stays
+/// between runs, or below `otherwise` if `cache` cannot be written. Several unflake processes may
 /// do so at once.
 pub(crate) fn unpack(agent: &InjectedAgent, cache: Option<&Path>, otherwise: &Path) -> io::Result<UnpackedAgent> {
     let mut hasher = DefaultHasher::new();
@@ -114,7 +114,7 @@ mod tests {
     };
 
     #[test]
-    fn a_damaged_copy_is_laid_out_again() {
+    fn a_damaged_file_is_unpacked_again() {
         let place = tempfile::tempdir().unwrap();
         let there = unpack(&AGENT, Some(place.path()), place.path()).unwrap().directory;
         let file = there.join("agent/main.x");

@@ -17,7 +17,7 @@ pub struct Launch {
     pub driver: Option<Vec<String>>,
     /// Agents that are offered to the user's command through environment variables.
     pub agents: Vec<InjectedAgent>,
-    /// Names of caches and build directories, which are not restored.
+    /// Names of caches and build directories, whose content is not restored.
     pub caches: Vec<&'static str>,
     /// What to tell the user when no agent connects.
     pub no_runner_hint: String,

@@ -1,4 +1,5 @@
-//! Gives every session an environment (the live one, a fork, or a new process) and orders its tests.
+//! Gives every session an environment (the live one, a fork, or a new process) and orders its
+//! tests.
 
 use tracing::debug;
 use unflake_model::{Event, Isolation, Placement, Purpose};
@@ -183,10 +184,9 @@ impl Engine {
     pub(crate) fn finish(&mut self, at: usize) {
         let PlacedSession { work, environment, window, .. } = self.sessions.remove(at);
         let window = window.map(|window| (work.session.clone(), window));
-        let (session, span) = (work.session.id, work.span.clone());
+        let session = work.session.id;
         let is_fresh = work.session.place != Placement::Live;
         let (left, why) = work.into_unrun();
-        debug!(parent: &span, unrun = left.len(), why, "session ended");
         self.events.push(Event::SessionEnded { session, left, why });
         if let Some(environment) = environment.and_then(|id| self.environments.get_mut(id))
             && is_fresh

@@ -1,5 +1,5 @@
-//! What happens when an environment exits: the test that ran in it crashed or timed out, and the rest
-//! of its session continues in another environment.
+//! What happens when an environment exits: the test that ran in it crashed or timed out, and the
+//! rest of its session continues in another environment.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -41,8 +41,9 @@ impl Engine {
                     self.report_start_failure(&why, &text);
                 } else {
                     let why = format!("no test runner showed itself in the command before it ended ({death})");
-                    let hint = self.starter.launch().no_runner_hint.clone();
-                    self.report_start_failure(&why, format!("{}\n{hint}", text.trim_end()).trim_start());
+                    let hint = &self.starter.launch().no_runner_hint;
+                    let output = format!("{}\n{hint}", text.trim_end());
+                    self.report_start_failure(&why, output.trim_start());
                 }
             }
         }
@@ -92,7 +93,7 @@ impl Engine {
                 (Outcome::Crashed(death), failure("Crashed", death.to_string(), trace))
             }
         };
-        debug!(parent: &self.sessions[at].work.span, %test, outcome = outcome.word(), %death, "attempt died");
+        debug!(parent: &self.sessions[at].work.span, test = ?test.as_str(), outcome = outcome.word(), %death, "attempt died");
         let trace = launch.traced.and_then(|_| self.last_file("trace", id));
         let layers = self.last_file("layers", id);
         let result = AttemptResult::new(0, attempt.run, outcome, seconds);
@@ -103,7 +104,8 @@ impl Engine {
         }
     }
 
-    /// The trace or layers of an attempt that has no result: the last file that its process started.
+    /// The trace or layers of an attempt that has no result: the last file that its process
+    /// started.
     fn last_file(&self, kind: &str, id: u32) -> Option<String> {
         let begins = format!("{kind}-{}-", self.environments.get(id)?.pid?);
         let number = |path: &PathBuf| path.file_name()?.to_str()?.strip_prefix(&begins)?.parse::<u32>().ok();

@@ -33,8 +33,8 @@ pub(crate) fn probe_order(session: &Session) -> Option<ProbeOrder> {
 }
 
 impl Engine {
-    /// Reports what leaked into the state of a session, or orders a comparison. True when the answer
-    /// is pending.
+    /// Reports what leaked into the state of a session, or orders a comparison. True when the
+    /// answer is pending.
     pub(crate) fn report_leaked_state(&mut self, at: usize, id: u32) -> bool {
         let work = &mut self.sessions[at].work;
         let (Some(_), Some(route)) = (&work.session.probe, &mut work.route) else { return false };

@@ -150,7 +150,7 @@ impl Engine {
             for attempt in running.iter_mut().filter(|attempt| attempt.process.is_none()) {
                 match &mut attempt.overdue {
                     None if now - attempt.began > limit => {
-                        debug!(parent: &*span, test = %attempt.test, ?limit, "attempt timed out");
+                        debug!(parent: &*span, test = ?attempt.test.as_str(), ?limit, "attempt timed out");
                         environment.request_stacks();
                         attempt.overdue = Some(Overdue { since: now, is_killed: false, stacks: String::new() });
                     }

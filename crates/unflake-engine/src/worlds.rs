@@ -1,6 +1,7 @@
-//! Sessions in other worlds. Variables, a preloaded shim and limits must be in place before a runner
-//! starts, so each set of factors has an engine of its own, in a thread of its own: one process that
-//! collects, and a fork of it for each session. Its events arrive as inputs of this engine.
+//! Sessions in other worlds. Variables, a preloaded shim and limits must be in place before a
+//! runner starts, so each set of factors has an engine of its own, in a thread of its own: one
+//! process that collects, and a fork of it for each session. Its events arrive as inputs of this
+//! engine.
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -281,8 +282,8 @@ fn open(
     started: impl FnOnce(Interrupter),
 ) -> Result<Engine, String> {
     let injects = |wanted: &str| launch.agents.iter().flat_map(|agent| agent.prepend).any(|one| one.name == wanted);
-    let ours = |factor: &&Factor| matches!(factor, Factor::Variable { name, .. } if injects(name));
-    if let Some(factor) = factors.iter().find(ours) {
+    let is_ours = |factor: &&Factor| matches!(factor, Factor::Variable { name, .. } if injects(name));
+    if let Some(factor) = factors.iter().find(is_ours) {
         return Err(format!("cannot set {factor}: unflake comes into the runner by it"));
     }
     // Factors that the engine itself applies are no concern of the process.

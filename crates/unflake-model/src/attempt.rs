@@ -56,8 +56,8 @@ pub enum Phase {
     SetUp,
     Call,
     TearDown,
-    /// The tear-down of a shared fixture. It is reported for the test that ran last, which would pass
-    /// alone.
+    /// The tear-down of a shared fixture. It is reported for the test that ran last, which would
+    /// pass alone.
     SharedTearDown,
     /// Reported by unflake, not by the runner: the process died or timed out.
     Process,

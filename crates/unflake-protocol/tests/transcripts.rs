@@ -1,5 +1,5 @@
-//! Transcripts recorded with real agents (`pytest agents/pytest/tests/core/test_transcripts.py --record`):
-//! every message parses, and serializes to the same JSON value.
+//! Transcripts recorded with real agents (`pytest agents/pytest/tests/core/test_transcripts.py
+//! --record`): every message parses, and serializes to the same JSON value.
 
 use serde::Deserialize;
 use serde_json::Value;

@@ -82,8 +82,8 @@ impl ForkTree {
 }
 
 impl Engine {
-    /// Gives a session a fork of the parked environment that is nearest to its state, unless another
-    /// session is about to park a nearer one.
+    /// Gives a session a fork of the parked environment that is nearest to its state, unless
+    /// another session is about to park a nearer one.
     pub(crate) fn start_route(&mut self, at: usize, fork_server: u32) {
         let work = &self.sessions[at].work;
         let Some(Route { path, .. }) = &work.route else { return };
@@ -162,8 +162,8 @@ impl Engine {
     }
 
     /// Whether the environment in which a session has reached its state need not be parked for
-    /// others. Where so many paths remain that it would be retired before a session returns to it, a
-    /// fork would be waste.
+    /// others. Where so many paths remain that it would be retired before a session returns to it,
+    /// a fork would be waste.
     pub(crate) fn may_be_used_up(&self, at: usize, id: u32) -> bool {
         let Some(environment) = self.environments.get(id) else { return false };
         let stays =

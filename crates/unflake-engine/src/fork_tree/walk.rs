@@ -1,5 +1,5 @@
-//! Takes a session to the state in which its tests run, one order at a time, and handles the exit of
-//! its environment on the way.
+//! Takes a session to the state in which its tests run, one order at a time, and handles the exit
+//! of its environment on the way.
 
 use tracing::debug;
 use unflake_model::Death;
@@ -88,9 +88,9 @@ impl Engine {
         work.continue_route_from(started);
     }
 
-    /// The environment of a session with a route has exited, possibly in the middle of a test, which
-    /// `last` names. A lost state is not established again: what killed the process would kill it
-    /// again.
+    /// The environment of a session with a route has exited, possibly in the middle of a test,
+    /// which `last` names. A lost state is not established again: what killed the process would
+    /// kill it again.
     pub(crate) fn environment_exited_on_route(
         &mut self,
         at: usize,

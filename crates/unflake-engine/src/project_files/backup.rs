@@ -41,8 +41,8 @@ impl Backups {
         (self.files > 0).then_some(&self.directory)
     }
 
-    /// Copies the file at `path`, which is `name` relative to the project. False when it could not be
-    /// copied, so that it must not be overwritten.
+    /// Copies the file at `path`, which is `name` relative to the project. False when it could not
+    /// be copied, so that it must not be overwritten.
     pub(crate) fn save(&mut self, path: &Path, name: &Path) -> bool {
         let Ok(metadata) = path.symlink_metadata() else { return true };
         if !metadata.is_file() {

@@ -42,8 +42,8 @@ impl FsWatcher {
     pub(crate) fn has_changes(&mut self, is_ignored: impl Fn(&OsStr) -> bool) -> Option<bool> {
         let inotify = self.inotify.as_ref()?;
         while let Ok(events) = inotify.read_events() {
-            // An event without a name concerns a watched directory itself, whose parent has an event
-            // too, or reports an overflow.
+            // An event without a name concerns a watched directory itself, whose parent has an
+            // event too, or reports an overflow.
             let counts = |name: Option<&OsStr>, mask: AddWatchFlags| match name {
                 Some(name) => !is_ignored(name),
                 None => mask.contains(AddWatchFlags::IN_Q_OVERFLOW),

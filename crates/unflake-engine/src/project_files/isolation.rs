@@ -1,8 +1,8 @@
 //! File isolation: sessions that are compared with each other find the same project files.
 //!
-//! After each session the files that it changed are restored. Once a session is seen to write files,
-//! compared sessions run one at a time, and those that overlapped with it are repeated; their events
-//! are held back until it is known that they count.
+//! After each session the files that it changed are restored. Once a session is seen to write
+//! files, compared sessions run one at a time, and those that overlapped with it are repeated;
+//! their events are held back until it is known that they count.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
@@ -151,7 +151,8 @@ impl Engine {
         let (launch, listing) = (self.starter.launch(), self.suite.listing());
         let root = PathBuf::from(&listing.root);
         let here = launch.directory.clone().or_else(|| std::env::current_dir().ok());
-        // People edit files in the language of the tests; a test that changes an existing one is rare.
+        // People edit files in the language of the tests; a test that changes an existing one is
+        // rare.
         let test_files = listing.tests.iter().filter_map(|test| test.file.as_deref().map(Path::new));
         let source: BTreeSet<OsString> = test_files.filter_map(|file| file.extension()).map(Into::into).collect();
         let roots: Vec<PathBuf> = [root].into_iter().chain(here).filter(|path| path.is_absolute()).collect();

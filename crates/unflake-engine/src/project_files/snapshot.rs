@@ -21,7 +21,7 @@ use crate::project_files::fs_watcher::FsWatcher;
 
 const MAX_FILES: usize = 20_000;
 const MAX_BYTES: u64 = 200 << 20;
-/// Files of version control, editors and unflake, which are not restored. Runners declare their own.
+/// Files of version control, editors and unflake are not restored. Caches of runners are passed in.
 const IGNORED: [&str; 5] = [".git", ".hg", ".svn", ".idea", ".unflake"];
 
 /// All project files with their content. Serialized for recovery after a crash.
@@ -44,7 +44,7 @@ pub(crate) struct ProjectSnapshot {
     is_unsaved: bool,
     /// Extensions of files that people edit rather than tests. They are never overwritten.
     source: BTreeSet<OsString>,
-    /// Names of caches and build directories of runners.
+    /// Names of caches and build directories, which are ignored.
     caches: BTreeSet<String>,
     /// When version control last changed the working tree.
     checkout_time: Option<SystemTime>,
@@ -56,7 +56,8 @@ pub(crate) struct ProjectSnapshot {
 
 impl ProjectSnapshot {
     /// Copies all files below `roots` to `copies`. Files with an extension in `source` are never
-    /// overwritten later. The error is for the user.
+    /// overwritten later; files and directories named in `caches` are ignored. The error is for the
+    /// user.
     pub(crate) fn take(
         roots: &[PathBuf],
         source: BTreeSet<OsString>,
@@ -209,7 +210,7 @@ impl ProjectSnapshot {
         for path in new {
             let name = self.name_of(path);
             if self.backups.save(path, &name) && remove(path).is_ok() {
-                debug!(file = %name.display(), "new file removed");
+                debug!(file = ?name, "new file removed");
                 self.restored.insert(name);
             } else {
                 self.unrestored.insert(name);
@@ -222,7 +223,7 @@ impl ProjectSnapshot {
             match may_overwrite && self.restore_one(path).is_ok() {
                 true if is_same => {}
                 true => {
-                    debug!(file = %name.display(), "file restored");
+                    debug!(file = ?name, "file restored");
                     self.restored.insert(name);
                 }
                 false => drop(self.unrestored.insert(name)),

@@ -1,9 +1,9 @@
 //! The supervisor: a small process between unflake and a runner that guarantees cleanup.
 //!
 //! unflake starts itself once more as the supervisor of each runner process. The supervisor adopts
-//! processes that tests orphan (on Linux), reports how the runner exited, and when unflake goes away
-//! for whatever reason (killed, crashed) it kills every process below it, restores project files and
-//! removes the run's temporary directory.
+//! processes that tests orphan (on Linux), reports how the runner exited, and when unflake goes
+//! away for whatever reason (killed, crashed) it kills every process below it, restores project
+//! files and removes the run's temporary directory.
 
 use std::collections::HashMap;
 use std::fs;
@@ -27,8 +27,8 @@ use crate::project_files::crash_recovery;
 use crate::project_files::isolation::COPIES_DIR;
 use crate::runner_process::run_dir;
 
-/// unflake's end of the connection to a supervisor. On drop the supervisor kills what is left of its
-/// runner and exits.
+/// unflake's end of the connection to a supervisor. On drop the supervisor kills what is left of
+/// its runner and exits.
 pub(crate) struct Supervisor {
     child: Child,
     line: UnixStream,
@@ -168,7 +168,8 @@ pub fn supervise(arguments: &[String]) -> ExitCode {
         }
     }
     kill_descendants();
-    // The listening thread exits this process: if unflake is killed now, its directory is still there.
+    // The listening thread exits this process: if unflake is killed now, its directory is still
+    // there.
     loop {
         thread::park();
     }

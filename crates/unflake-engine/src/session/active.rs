@@ -200,8 +200,8 @@ impl ActiveSession {
         self.stop_reason.get_or_insert(why);
     }
 
-    /// Its environment has exited, and with it the running attempts, which are returned. The rest is
-    /// ordered in another environment, interrupted tests first if they may run again. On a route
+    /// Its environment has exited, and with it the running attempts, which are returned. The rest
+    /// is ordered in another environment, interrupted tests first if they may run again. On a route
     /// nothing is ordered again: another environment would not be in the same state.
     pub(crate) fn environment_exited(&mut self) -> Vec<RunningAttempt> {
         let dead = std::mem::take(&mut self.running);

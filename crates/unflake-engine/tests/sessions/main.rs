@@ -1,5 +1,5 @@
-//! Real sessions, run by the engine: with the agent in `agent.py`, whose tests are scripted, and with
-//! the agent for pytest.
+//! Real sessions, run by the engine: with the agent in `agent.py`, whose tests are scripted, and
+//! with the agent for pytest.
 
 mod project;
 mod project_files;

@@ -163,8 +163,8 @@ fn changes_of_pytest_tests_are_restored() {
     project.close();
 }
 
-/// The process that the test below kills: a session that has written files and continues. Prints the
-/// project directory.
+/// The process that the test below kills: a session that has written files and continues. Prints
+/// the project directory.
 pub(crate) fn write_and_continue() {
     let mut project = Project::scripted(files(), 1);
     fs::write(project.path("data.txt"), "one").unwrap();
