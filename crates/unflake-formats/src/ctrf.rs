@@ -1,4 +1,4 @@
-//! Reads the Common Test Report Format: one JSON document, whose tests are told as they come.
+//! Reads the Common Test Report Format (CTRF): one JSON document, streamed test by test.
 
 use std::fmt;
 use std::io::BufRead;
@@ -13,9 +13,10 @@ use crate::bounded_text;
 use crate::timestamp;
 use crate::{ReportedAttempt, ReportedTest, TestSink};
 
-/// One text in it may be as long as all of it, and is kept whole while it is read.
+/// Upper bound for a document: a single string can be as long as all of it, and serde keeps it in
+/// memory.
 const LARGEST: u64 = 512 << 20;
-/// Said where the sink wants no more.
+/// The error that stops the deserializer when the sink wants no further tests.
 const ENOUGH: &str = "enough";
 
 pub(crate) fn read(source: impl BufRead, sink: &mut TestSink) -> Result<(), String> {
@@ -34,12 +35,12 @@ pub(crate) fn read(source: impl BufRead, sink: &mut TestSink) -> Result<(), Stri
     }
 }
 
-/// Walks down a path of names to a list, and tells what is in it.
+/// Descends along a path of keys to an array, and passes each of its elements to the sink.
 struct Within<'a, 'b> {
     sink: &'a mut TestSink<'b>,
     path: &'static [&'static str],
     found: &'a mut bool,
-    /// When all of it began, which stands before the tests.
+    /// Start of the whole run, which the document gives before its tests.
     start: &'a mut Option<f64>,
 }
 
@@ -111,7 +112,7 @@ struct Attempt {
     duration: f64,
     message: Option<String>,
     trace: Option<String>,
-    /// Which one it is, counted from 1.
+    /// Number of the attempt, counted from 1.
     attempt: Option<u32>,
 }
 
@@ -119,7 +120,7 @@ fn case(test: Test, start: Option<f64>) -> ReportedTest {
     let mut retried = test.retry_attempts;
     retried.sort_by_key(|one| one.attempt);
     let mut attempts: Vec<ReportedAttempt> = retried.iter().take(1000).map(tried).collect();
-    // Some writers have the last attempt among the others, some do not.
+    // Some writers include the last attempt among the retries, others do not.
     if attempts.len() <= test.retries as usize {
         attempts.push(tried(&test.last));
     }
@@ -134,7 +135,7 @@ fn case(test: Test, start: Option<f64>) -> ReportedTest {
         Value::Array(suites) => suites.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(" > "),
         _ => String::new(),
     };
-    // A name with `::` in it is whole already.
+    // A name with `::` in it is a full id.
     let group = if suite.is_empty() { test.file_path.clone().unwrap_or_default() } else { suite };
     let id = if group.is_empty() || test.name.contains("::") { test.name } else { format!("{group} {}", test.name) };
     ReportedTest {

@@ -1,14 +1,14 @@
-//! Files with a JSON object a line.
+//! Reads files with one JSON object per line.
 
 use std::io::{BufRead, Read};
 
 use serde_json::Value;
 
-/// A line that is longer is not read.
+/// Longer lines are an error.
 const LONGEST: u64 = 16 << 20;
 
-/// Hands over each object in turn. Lines that are something else, such as what a runner printed between them, are passed
-/// over; where there is nothing but such lines it is no file of this kind.
+/// Calls `object` for each JSON object until it returns false. Other lines, such as output of the
+/// runner, are skipped; a file without any JSON object is an error.
 pub(crate) fn each(mut source: impl BufRead, mut object: impl FnMut(Value) -> bool) -> Result<(), String> {
     let (mut line, mut any) = (Vec::new(), false);
     for number in 1_u64.. {

@@ -1,4 +1,4 @@
-//! Reads the events of Rust's test harness, as it writes them itself and as nextest does.
+//! Reads the JSON events of Rust's libtest, from libtest itself and from nextest.
 
 use std::io::BufRead;
 
@@ -20,7 +20,7 @@ pub(crate) fn read(source: impl BufRead, sink: &mut TestSink) -> Result<(), Stri
             "failed" => Outcome::Failed,
             "timeout" => Outcome::TimedOut,
             "ignored" => Outcome::Skipped,
-            // `started`, and what harnesses to come may add.
+            // `started`, and events that later versions may add.
             _ => return true,
         };
         let (id, before) = id(word(&event, "name"));
@@ -32,8 +32,8 @@ pub(crate) fn read(source: impl BufRead, sink: &mut TestSink) -> Result<(), Stri
     })
 }
 
-/// nextest writes `shop::it$cart::sums`, and where that was the third attempt `#3` after it: then the test failed twice
-/// before. What its own tests call `shop` is `shop::shop` here.
+/// nextest writes `shop::it$cart::sums`, with `#3` appended for the third attempt: then two
+/// failures came before. Unit tests of the crate `shop` are in `shop::shop`.
 fn id(name: &str) -> (String, usize) {
     let (name, before) = match name.rsplit_once('#').map(|(name, number)| (name, number.parse::<usize>())) {
         Some((name, Ok(number @ 2..=1000))) => (name, number - 1),
@@ -48,7 +48,7 @@ fn id(name: &str) -> (String, usize) {
     (format!("{program} {test}"), before)
 }
 
-/// An attempt that failed, of which nothing else is told.
+/// A failed attempt without details.
 pub(crate) fn untold() -> ReportedAttempt {
     let failure = Failure {
         phase: Phase::Call,
@@ -66,7 +66,7 @@ fn failure(outcome: Outcome, event: &Value) -> Option<Failure> {
         return None;
     }
     let said = word(event, "stdout");
-    // The harness tells the panic in two lines: where, and with which words.
+    // libtest prints a panic as two lines: the location, then the message.
     let message = match word(event, "message") {
         "" => panic_in(said).unwrap_or_default(),
         message => message.to_owned(),
@@ -81,7 +81,7 @@ fn failure(outcome: Outcome, event: &Value) -> Option<Failure> {
     })
 }
 
-/// What a panic says.
+/// The message of a panic.
 pub(crate) fn panic_in(said: &str) -> Option<String> {
     let mut lines = said.lines().skip_while(|line| !line.contains("panicked at"));
     let (place, words) = (lines.next()?, lines.next().unwrap_or_default());

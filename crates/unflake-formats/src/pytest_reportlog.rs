@@ -1,4 +1,4 @@
-//! Reads what pytest-reportlog writes: a report for each phase of each test, in the order in which they end.
+//! Reads pytest-reportlog: one report per phase of each test, in the order in which the phases end.
 
 use std::collections::HashMap;
 use std::io::BufRead;
@@ -11,7 +11,7 @@ use crate::json_lines::{self, seconds, word};
 use crate::timestamp;
 use crate::{ReportedAttempt, ReportedTest, TestSink};
 
-/// Tests under way at once: with xdist as many as there are workers.
+/// Tests that may be incomplete at the same time; with xdist there are as many as workers.
 const MOST_OPEN: usize = 10_000;
 
 pub(crate) fn read(source: impl BufRead, sink: &mut TestSink) -> Result<(), String> {
@@ -48,7 +48,7 @@ fn begun(id: String, report: &Value) -> ReportedTest {
     }
 }
 
-/// The first phase that goes wrong decides.
+/// The first phase that fails determines the outcome.
 fn add(tried: &mut ReportedAttempt, report: &Value) {
     tried.seconds += seconds(report, "duration");
     if tried.outcome != Outcome::Passed {
@@ -64,7 +64,7 @@ fn add(tried: &mut ReportedAttempt, report: &Value) {
         "skipped" if expected => Outcome::ExpectedFailure,
         "skipped" => Outcome::Skipped,
         "passed" if expected && phase == Phase::Call => Outcome::UnexpectedPass,
-        // `rerun` is what pytest-rerunfailures makes of a failure that it excuses for now.
+        // pytest-rerunfailures writes `rerun` for a failure that it is going to retry.
         "failed" | "rerun" if phase == Phase::Call => Outcome::Failed,
         "failed" | "rerun" => Outcome::Error,
         _ => return,
@@ -84,7 +84,8 @@ fn add(tried: &mut ReportedAttempt, report: &Value) {
     }
 }
 
-/// What went wrong comes as a text, as file, line and reason, or as an object.
+/// The message and the stack trace. pytest writes a string, an array (file, line, reason), or an
+/// object.
 fn told(told: &Value) -> (String, String) {
     match told {
         Value::String(text) => (text.lines().next_back().unwrap_or_default().to_owned(), text.clone()),

@@ -1,9 +1,9 @@
-//! From what a report calls a test to what its runner calls it, so that results from files and from our own runs are of one
-//! test.
+//! Maps the names in a report to the test id of the runner, so that imported results and our own
+//! share one id.
 
 use crate::junit::reader::Reported;
 
-/// The id of a test, and its file where the id has it.
+/// The id of a test, and its file where the id contains it.
 pub(crate) fn of(test: &Reported) -> (String, Option<String>) {
     let group = without_repetition(if test.classname.is_empty() { &test.suite } else { &test.classname });
     if test.suite == "pytest" {
@@ -19,7 +19,7 @@ pub(crate) fn of(test: &Reported) -> (String, Option<String>) {
     (id, test.file.clone())
 }
 
-/// nextest repeats whole suites as `name@stress-0`, `name@stress-1` and so on.
+/// Strips the suffix of nextest's stress runs: `name@stress-0`, `name@stress-1` and so on.
 pub(crate) fn without_repetition(group: &str) -> &str {
     match group.rsplit_once("@stress-") {
         Some((name, number)) if number.bytes().all(|byte| byte.is_ascii_digit()) => name,
@@ -27,12 +27,13 @@ pub(crate) fn without_repetition(group: &str) -> &str {
     }
 }
 
-/// pytest writes `tests/test_cart.py::TestCart::test_total` as class `tests.test_cart.TestCart` and name `test_total`. The
-/// older of its two dialects has the file too; without it, classes are what begins with a capital letter.
+/// pytest writes `tests/test_cart.py::TestCart::test_total` as class `tests.test_cart.TestCart` and
+/// name `test_total`. Its xunit1 dialect has the file too; without it, parts that begin with a
+/// capital letter are classes.
 fn pytest(group: &str, test: &Reported) -> (String, Option<String>) {
     let name = &test.name;
     if group.is_empty() {
-        // A file that could not be loaded.
+        // A file with an import error.
         return (name.clone(), test.file.clone());
     }
     let module_of = |file: &str| file.trim_end_matches(".py").replace(['/', '\\'], ".");

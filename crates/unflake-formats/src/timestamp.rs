@@ -1,18 +1,19 @@
-//! Times as reports write them.
+//! Parses the timestamps in reports.
 
 use jiff::civil::DateTime;
 use unflake_model::Timestamp;
 
-/// `2026-11-15T14:37:15.739Z`, with an offset, or with none: then it is taken for UTC, which it is on most CI machines.
+/// Parses `2026-11-15T14:37:15.739Z`, with or without an offset. Without one it is taken as UTC,
+/// which is right on most CI machines.
 pub(crate) fn moment(text: &str) -> Option<Timestamp> {
     let text = text.trim();
     let utc = |civil: DateTime| jiff::tz::TimeZone::UTC.to_timestamp(civil).ok();
     let stamp = text.parse().ok().or_else(|| text.parse().ok().and_then(utc))?;
-    // Of a test that did not run some say 1970.
+    // Some writers put 1970 for a test that did not run.
     Some(Timestamp(stamp.as_microsecond())).filter(|stamp| stamp.0 > 0)
 }
 
-/// Milliseconds since 1970.
+/// From milliseconds since 1970.
 pub(crate) fn milliseconds(number: f64) -> Option<Timestamp> {
     (1e11..1e14).contains(&number).then_some(Timestamp((number * 1000.0) as i64))
 }

@@ -1,4 +1,4 @@
-//! Whatever the bytes are: an answer, in bounds, and no panic.
+//! Hostile input: every reader stays within its bounds and never panics.
 
 use std::io::{self, Read};
 use std::ops::ControlFlow;
@@ -25,7 +25,7 @@ fn count(format: Format, source: impl Read) -> (usize, Result<(), String>) {
     (cases, ended)
 }
 
-/// A letter for ever, or nearly.
+/// One byte repeated practically without end, between `begin` and `end`.
 fn long(begin: &'static str, letter: u8, end: &'static str) -> impl Read {
     begin.as_bytes().chain(io::repeat(letter).take(40 << 20)).chain(end.as_bytes())
 }

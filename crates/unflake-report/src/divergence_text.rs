@@ -1,4 +1,4 @@
-//! What a divergence means, in words. The terminal and the page say the same.
+//! Describes a divergence in sentences, shared by the terminal and the HTML report.
 
 use std::borrow::Cow;
 
@@ -9,7 +9,7 @@ use unflake_model::{
 use crate::one_line;
 use crate::text::sanitize::keep_start;
 
-/// How much the place where it starts can be relied upon.
+/// How reliable the located line is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Confidence {
     Sure,
@@ -34,7 +34,7 @@ impl Confidence {
         }
     }
 
-    /// What the test does at the place, said as strongly as it may be.
+    /// The verb phrase between a test and the line, in the strength that the evidence allows.
     pub(crate) fn starts_at(self) -> &'static str {
         match self {
             Self::Sure => "starts at",
@@ -44,7 +44,7 @@ impl Confidence {
     }
 }
 
-/// How often chance alone would bring it about, to follow "comes": `about once in 31,000 times`.
+/// How often chance alone explains the difference, to follow "comes": `about once in 31,000 times`.
 pub(crate) fn odds(chance: f64) -> String {
     if chance < 1e-6 {
         return "less than once in a million times".to_owned();
@@ -70,7 +70,7 @@ pub(crate) fn grouped(number: u64) -> String {
     text
 }
 
-/// What a finding says, as strongly as it may be said. Follows the name of the test.
+/// The sentence of a finding, in the strength that the evidence allows. Follows the test name.
 pub(crate) fn told(finding: &Finding) -> Cow<'_, str> {
     match &finding.detail {
         Detail::Divergence(divergence) => match divergence.locations.first() {
@@ -92,7 +92,7 @@ pub(crate) fn same_place(one: &SourceLine, other: &SourceLine) -> bool {
     (&one.file, one.line) == (&other.file, other.line)
 }
 
-/// The parting that the likeliest place is about, and all the others.
+/// The divergence point of the most likely location, and all others.
 pub(crate) fn partings(divergence: &Divergence) -> (Option<&DivergencePoint>, Vec<&DivergencePoint>) {
     let start = divergence.locations.first().map(|location| &location.line);
     let at_start = |parting: &DivergencePoint| {
@@ -103,7 +103,7 @@ pub(crate) fn partings(divergence: &Divergence) -> (Option<&DivergencePoint>, Ve
     (divergence.partings.get(main), others)
 }
 
-/// Where failing runs part from passing ones, to follow "part".
+/// Where failing runs diverge from passing ones, to follow "part".
 pub(crate) fn parts_where(parting: &DivergencePoint) -> String {
     match &parting.last {
         Some(last) => format!("after {}", place(last)),
@@ -111,7 +111,7 @@ pub(crate) fn parts_where(parting: &DivergencePoint) -> String {
     }
 }
 
-/// What can be said where no place is known.
+/// The explanation where no location was found.
 pub(crate) fn nowhere(divergence: &Divergence) -> String {
     let (runs, failed) = (divergence.runs, divergence.failed);
     match (runs, failed) {
@@ -138,7 +138,7 @@ pub(crate) fn how(how: DivergenceKind) -> &'static str {
     }
 }
 
-/// How much of the failing and passing runs a place tells apart.
+/// How many of the failing and passing runs a location separates.
 pub(crate) fn share(location: &Location, divergence: &Divergence) -> String {
     let passed = divergence.runs.saturating_sub(divergence.failed);
     format!("{} of {} failing runs, {} of {passed} passing", location.failing, divergence.failed, location.passing)
@@ -150,7 +150,7 @@ pub(crate) fn sides(split: &ValueSplit, columns: usize, separator: &str, ellipsi
     format!("failing {}{separator}passing {}", list(&split.failing), list(&split.passing))
 }
 
-/// Some of the values, each in at most so many columns.
+/// Some of the values, each in at most `columns` columns.
 fn examples(values: &[String], columns: usize, ellipsis: &str) -> String {
     const SHOWN: usize = 3;
     if values.is_empty() {
@@ -178,7 +178,7 @@ pub(crate) fn cause(cause: Cause) -> &'static str {
     }
 }
 
-/// What people do about it.
+/// What to do about this kind of cause.
 pub(crate) fn advice(divergence: &Divergence) -> &'static str {
     match divergence.kind {
         Cause::Randomness => {

@@ -1,4 +1,4 @@
-//! What is known of a flaky test: how it stands, and what was found of it.
+//! What is known about a flaky test: its score and the findings about it.
 
 use std::io::{self, Write};
 
@@ -9,32 +9,32 @@ use crate::terminal::writer::{Page, Tone};
 use crate::text::format;
 use crate::{ScoreRow, TerminalStyle, one_line};
 
-/// A flaky test, to be told of in a text.
+/// A flaky test with everything that comments and issues need.
 #[derive(Clone, Debug)]
 pub struct FlakyTest {
     pub test: TestId,
     /// None: no run of it counts.
     pub row: Option<ScoreRow>,
-    /// The files that a change touches and that it runs or reads.
+    /// Files of the change that the test executes or reads.
     pub touched: Vec<TouchedPath>,
-    /// What was found, the most telling first; what people found of no use last.
+    /// Findings, most informative first; those marked as not useful last.
     pub known: Vec<TestKnowledge>,
-    /// It was looked for and did not fail, or always did: when, and what its runs came to.
+    /// The test was rerun and never failed, or always did: when, and the result.
     pub not_reproduced: Option<(Timestamp, String)>,
-    /// What it said when it last failed; empty where nobody knows.
+    /// Message of its last failure; empty if unknown.
     pub failure: String,
 }
 
-/// Something that was found of it.
+/// A finding about a test.
 #[derive(Clone, Debug)]
 pub struct TestKnowledge {
     pub finding: Finding,
     pub when: Timestamp,
-    /// The commit it was found at, where that is known.
+    /// The commit of the finding, if known.
     pub commit: Option<String>,
-    /// Somebody said that it is of no use.
+    /// Feedback that it is not useful.
     pub answer: Option<Feedback>,
-    /// The full report, as a path from here.
+    /// Path of the full report, relative to the current directory.
     pub page: Option<String>,
 }
 
@@ -46,7 +46,7 @@ impl TestKnowledge {
         }
     }
 
-    /// When it was found, and of what: `found on 2026-11-15 at c0ffee12`.
+    /// Date and commit of the finding: `found on 2026-11-15 at c0ffee12`.
     pub(crate) fn when(&self) -> String {
         let commit = self.commit.as_deref().map(|commit| format!(" at {}", commit.get(..8).unwrap_or(commit)));
         format!("found on {}{}", day(self.when), one_line(&commit.unwrap_or_default()))
@@ -54,7 +54,7 @@ impl TestKnowledge {
 }
 
 impl FlakyTest {
-    /// What somebody can act upon.
+    /// The first finding that is actionable.
     pub(crate) fn best(&self) -> Option<&TestKnowledge> {
         self.known.first().filter(|known| known.answer.is_none())
     }
@@ -64,7 +64,7 @@ pub(crate) fn day(when: Timestamp) -> String {
     unflake_model::Day::of(when).to_string()
 }
 
-/// Writes what was found of a test, and how to see it in full. Nothing where nothing was found.
+/// Writes the findings about a test, and how to see them in full. Writes nothing without findings.
 pub fn known(test: &FlakyTest, look: &TerminalStyle, out: &mut dyn Write) -> io::Result<()> {
     let page = &mut Page::new(*look, out);
     if !test.known.is_empty() || test.not_reproduced.is_some() {

@@ -1,4 +1,4 @@
-//! Who comes in, and who may write.
+//! Decides which requests are served, and which may write.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -7,16 +7,16 @@ use crate::{Method, Request, Response};
 
 const BYTES: usize = 16;
 
-/// Known to whoever started the server, and to those they tell.
+/// Secret that allows writing, known to whoever started the server.
 #[derive(Clone)]
 pub struct Token {
     word: String,
-    /// Cookies of one machine are shared by all its ports.
+    /// Name of the cookie. It contains the port, because cookies ignore ports.
     cookie: String,
 }
 
 impl Token {
-    /// A new one, which nobody can guess.
+    /// A new random token.
     pub fn new(port: u16) -> io::Result<Self> {
         let mut bytes = [0; BYTES];
         File::open("/dev/urandom")?.read_exact(&mut bytes)?;
@@ -28,7 +28,7 @@ impl Token {
         &self.word
     }
 
-    /// Whether the request shows it: in a cookie, or as `Authorization: Bearer …`.
+    /// Whether the request carries the token, as a cookie or as `Authorization: Bearer …`.
     pub fn is_shown(&self, request: &Request) -> bool {
         let bearer = request.header("authorization").and_then(|value| value.strip_prefix("Bearer "));
         let cookies = request.header("cookie").unwrap_or_default().split(';').map(str::trim);
@@ -36,20 +36,21 @@ impl Token {
         bearer.into_iter().chain(cookies).any(|word| self.is(word))
     }
 
-    /// Whether this is it. Takes equally long however much of it is right.
+    /// Compares in constant time.
     pub fn is(&self, word: &str) -> bool {
         let differences = self.word.bytes().zip(word.bytes()).fold(0, |all, (one, other)| all | (one ^ other));
         word.len() == self.word.len() && differences == 0
     }
 
-    /// An answer after which the browser shows it by itself. No other site gets it sent along, and no script reads it.
+    /// Sets the token as a cookie. Browsers send it with no request of another site, and scripts
+    /// cannot read it.
     pub fn given(&self, response: Response) -> Response {
         let value = format!("{}={}; Path=/; HttpOnly; SameSite=Strict", self.cookie, self.word);
         response.with("Set-Cookie", &value)
     }
 }
 
-/// Who is not let in, and why.
+/// The error response for a request that is not allowed; None if it is.
 pub(crate) fn refused(request: &Request, port: u16) -> Option<Response> {
     let Some(host) = request.header("host") else {
         return Some(Response::words(400, "The request does not say which machine it is for (Host)."));

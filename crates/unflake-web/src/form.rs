@@ -1,6 +1,6 @@
-//! Names and values as browsers write them into addresses and forms.
+//! Decodes names and values of query strings and forms.
 
-/// `a=1&b=two+words%21`. What is not UTF-8 is replaced where it stands.
+/// Parses `a=1&b=two+words%21`. Invalid UTF-8 becomes U+FFFD.
 pub(crate) fn pairs(text: &str) -> Vec<(String, String)> {
     let pairs = text.split('&').filter(|pair| !pair.is_empty());
     pairs
@@ -11,7 +11,7 @@ pub(crate) fn pairs(text: &str) -> Vec<(String, String)> {
         .collect()
 }
 
-/// Text with `%21` as `!`; a percent sign that begins nothing stays.
+/// Decodes `%21` to `!`; an incomplete escape is kept.
 pub(crate) fn decoded(text: &str, plus_is_blank: bool) -> String {
     let bytes = text.as_bytes();
     let mut plain = Vec::with_capacity(bytes.len());

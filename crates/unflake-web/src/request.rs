@@ -1,4 +1,4 @@
-//! What somebody asks for, read within bounds.
+//! Reads HTTP requests of bounded size.
 
 use std::io::{self, ErrorKind, Read};
 
@@ -12,7 +12,7 @@ const MOST_HEADERS: usize = 100;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
     Get,
-    /// As [`Method::Get`]; the body of the answer is not sent.
+    /// Like [`Method::Get`], without the body of the response.
     Head,
     Post,
 }
@@ -20,21 +20,21 @@ pub enum Method {
 #[derive(Clone, Debug)]
 pub struct Request {
     pub method: Method,
-    /// Decoded, without what follows a question mark. Begins with `/`.
+    /// Decoded, without the query string. Begins with `/`.
     pub path: String,
     pub query: Vec<(String, String)>,
-    /// What a form says.
+    /// Fields of a form.
     pub form: Vec<(String, String)>,
     headers: Vec<(String, String)>,
 }
 
 impl Request {
-    /// What the address says of this name, the first time.
+    /// The first value of a name in the query string.
     pub fn asked(&self, name: &str) -> Option<&str> {
         find(&self.query, name)
     }
 
-    /// What the form says of this name, the first time.
+    /// The first value of a form field.
     pub fn told(&self, name: &str) -> Option<&str> {
         find(&self.form, name)
     }
@@ -48,7 +48,7 @@ fn find<'a>(pairs: &'a [(String, String)], name: &str) -> Option<&'a str> {
     pairs.iter().find(|(one, _)| one == name).map(|(_, value)| value.as_str())
 }
 
-/// Reads one request. What cannot be one is answered with what is wrong; None where nobody asked anything.
+/// Reads one request. An invalid one yields the error response; None where the client sent nothing.
 pub(crate) fn read(from: &mut dyn Read) -> Option<Result<Request, Response>> {
     let mut bytes = Vec::new();
     let end = loop {
@@ -102,7 +102,7 @@ fn cut_short(error: &io::Error) -> Response {
     }
 }
 
-/// Everything before the body, and how long that is.
+/// Parses everything before the body, and the length of the body.
 fn head(bytes: &[u8]) -> Result<(Request, usize), Response> {
     let wrong = |what: &str| Response::words(400, what);
     let text = std::str::from_utf8(bytes).map_err(|_| wrong("The head of the request is no text."))?;
@@ -136,7 +136,7 @@ fn head(bytes: &[u8]) -> Result<(Request, usize), Response> {
         }
         headers.push((name.to_ascii_lowercase(), value.trim().to_owned()));
     }
-    // Two readings of one request are how one is smuggled in another.
+    // Ambiguous requests allow request smuggling.
     let times = |wanted: &str| headers.iter().filter(|(name, _)| name == wanted).count();
     if times("host") > 1 || times("content-length") > 1 || times("origin") > 1 {
         return Err(wrong("A header is given twice that may be given once."));

@@ -1,8 +1,8 @@
-//! What is answered.
+//! HTTP responses.
 
 use std::fmt::Write;
 
-/// What holds for every page: it loads nothing, runs nothing, is shown in nobody's frame, and stays in nobody's cache.
+/// Headers of every response: no external resources, no script, no framing, no caching.
 const ALWAYS: &str = "Content-Security-Policy: default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'self'; frame-ancestors 'none'\r\n\
     X-Content-Type-Options: nosniff\r\n\
     X-Frame-Options: DENY\r\n\
@@ -29,18 +29,18 @@ impl Response {
         Self { status, kind: "application/json", headers: Vec::new(), body }
     }
 
-    /// A sentence and nothing else.
+    /// A plain text response.
     pub fn words(status: u16, text: &str) -> Self {
         let body = format!("{text}\n").into_bytes();
         Self { status, kind: "text/plain; charset=utf-8", headers: Vec::new(), body }
     }
 
-    /// What was asked for is at another address of ours.
+    /// Redirects to another path of this server.
     pub fn elsewhere(path: &str) -> Self {
         Self::words(303, "See the other page.").with("Location", path)
     }
 
-    /// With one more header. What would end the header is left out of the value.
+    /// Adds a header. Line breaks are removed from the value.
     pub fn with(mut self, name: &'static str, value: &str) -> Self {
         self.headers.push((name, value.chars().filter(|c| !c.is_control()).collect()));
         self
@@ -50,7 +50,7 @@ impl Response {
         self.status
     }
 
-    /// As it is sent. Without a body it tells how long that would be all the same.
+    /// The response as bytes. Without the body, `Content-Length` still has its length.
     pub(crate) fn bytes(&self, with_body: bool) -> Vec<u8> {
         let mut head = format!("HTTP/1.1 {} {}\r\n", self.status, reason(self.status));
         let _ = write!(head, "Content-Type: {}\r\nContent-Length: {}\r\n", self.kind, self.body.len());

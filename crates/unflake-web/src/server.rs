@@ -1,4 +1,4 @@
-//! The listener: one thread for each who asks, and a way out for all.
+//! The listener: one thread per connection, and a way to stop.
 
 use std::collections::VecDeque;
 use std::io::{self, Read, Write};
@@ -14,11 +14,11 @@ use crate::Response;
 use crate::access_control;
 use crate::request::{self, Method, Request};
 
-/// When more are here at once, whoever came first has to go.
+/// Most connections at a time; beyond that the oldest is closed.
 const MOST: usize = 64;
-/// So long a request may take to arrive, and an answer to be taken.
+/// Time limit for a request to arrive, and for a response to be taken.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// How long to wait when no connection can be taken, such as when too many files are open.
+/// Pause after a failed accept, such as with too many open files.
 const PAUSE: Duration = Duration::from_millis(50);
 
 pub struct Server {
@@ -27,7 +27,7 @@ pub struct Server {
     stopping: Arc<AtomicBool>,
 }
 
-/// Ends a server from another thread.
+/// Stops a server from another thread.
 #[derive(Clone)]
 pub struct Stopper {
     address: SocketAddr,
@@ -35,7 +35,7 @@ pub struct Stopper {
 }
 
 impl Server {
-    /// Listens on this port of the loopback address; 0 is any that is free.
+    /// Listens on a port of the loopback interface; 0 selects a free one.
     pub fn bind(port: u16) -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port))?;
         let address = listener.local_addr()?;
@@ -50,7 +50,7 @@ impl Server {
         Stopper { address: self.address, stopping: self.stopping.clone() }
     }
 
-    /// Answers until it is stopped.
+    /// Answers requests until it is stopped.
     pub fn run(self, answer: impl Fn(&Request) -> Response + Sync) {
         let open = Open::default();
         thread::scope(|scope| {
@@ -80,19 +80,19 @@ impl Server {
 impl Stopper {
     pub fn stop(&self) {
         self.stopping.store(true, Ordering::SeqCst);
-        // It waits for somebody to come.
+        // Wakes the accept call.
         let _ = TcpStream::connect_timeout(&self.address, PATIENCE);
     }
 }
 
-/// The connections that are open, the oldest first.
+/// Open connections, oldest first.
 #[derive(Default)]
 struct Open {
     all: Mutex<(u64, VecDeque<(u64, TcpStream)>)>,
 }
 
 impl Open {
-    /// Makes room for it, and knows it by a number from now on.
+    /// Registers a connection under a new number, and closes the oldest if there are too many.
     fn add(&self, stream: &TcpStream) -> io::Result<u64> {
         let copy = stream.try_clone()?;
         let (last, all) = &mut *self.all.lock().expect("nothing panics under this lock");
@@ -131,12 +131,12 @@ fn talk(stream: &TcpStream, port: u16, answer: &(impl Fn(&Request) -> Response +
     };
     let mut out = Timed { stream, until: Instant::now() + PATIENCE };
     let _ = out.write_all(&response.bytes(with_body));
-    // Closed with something unread, the other side would lose the answer.
+    // Closing a socket with unread input would discard the response.
     let _ = stream.shutdown(Shutdown::Write);
     let _ = io::copy(&mut Timed { stream, until: Instant::now() + PAUSE }.take(1 << 20), &mut io::sink());
 }
 
-/// A connection on which everything is over at a moment, not merely each step of it.
+/// A connection with one deadline for all operations together.
 struct Timed<'a> {
     stream: &'a TcpStream,
     until: Instant,
@@ -171,7 +171,7 @@ impl Write for Timed<'_> {
 mod tests {
     use super::*;
 
-    /// A server while `visit` lasts, and the certainty that it ends.
+    /// Runs `visit` against a server, and asserts that the server stops.
     fn serving(visit: impl FnOnce(SocketAddr)) {
         let server = Server::bind(0).unwrap();
         let (address, stopper) = (server.address(), server.stopper());

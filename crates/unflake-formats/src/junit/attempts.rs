@@ -1,4 +1,4 @@
-//! From what JUnit XML says of a test to the attempts that were made at it.
+//! Derives the attempts at a test from what JUnit XML reports about it.
 
 use std::io::BufRead;
 use std::ops::ControlFlow;
@@ -21,7 +21,7 @@ pub(crate) fn read(source: impl BufRead, sink: &mut TestSink) -> Result<(), Stri
 
 struct Cases<'a, 'b> {
     sink: &'a mut TestSink<'b>,
-    /// The last test of pytest: what it means is known when the next has come.
+    /// The last test in pytest's dialect: its meaning depends on the next one.
     held: Option<Reported>,
 }
 
@@ -32,8 +32,9 @@ impl Cases<'_, '_> {
 }
 
 impl Listener for Cases<'_, '_> {
-    /// pytest writes a test twice in a row for two reasons. It failed and then its tear-down failed too. Or a plugin ran it
-    /// again: then all but the last look as if they had passed, and none of them did.
+    /// pytest writes a test twice in a row for two reasons. Either it failed and its teardown
+    /// failed too, or a plugin reran it: then all but the last look like passes, and all of them
+    /// failed.
     fn case(&mut self, test: Reported) -> ControlFlow<()> {
         let is_pytest = test.suite == "pytest";
         if let Some(held) =
@@ -43,7 +44,7 @@ impl Listener for Cases<'_, '_> {
                 (JunitEvent::Failed(_), JunitEvent::Failed(then)) if then.message.starts_with("failed on teardown") => {
                     return ControlFlow::Continue(());
                 }
-                // Whoever numbers attempts tells what became of each.
+                // Writers that number the attempts report the outcome of each.
                 (JunitEvent::Passed, _) if test.attempt.is_none() => {
                     let mut case = case(self.held.take().unwrap_or_default());
                     case.attempts = vec![untold()];
@@ -67,17 +68,19 @@ fn case(test: Reported) -> ReportedTest {
     if let JunitEvent::Failed(trouble) = &mut result
         && trouble.text.is_empty()
     {
-        // nextest tells what went wrong only by what was printed.
+        // nextest reports the reason of a failure only in the captured output.
         trouble.text = if stderr.trim().is_empty() { stdout } else { stderr };
     }
-    // What a test took is told once. Of one that ran again it is the time of the last, or of all, by dialect.
+    // The duration of a test is given once. For a rerun test it is that of the last attempt or of
+    // all, depending on the dialect.
     let failed = |trouble: JunitError| tried(JunitEvent::Failed(trouble), 0.0);
     let mut attempts = Vec::with_capacity(1 + excused.len() + in_vain.len());
     if excused.is_empty() {
         attempts.push(tried(result, seconds));
         attempts.extend(in_vain.into_iter().map(failed));
     } else {
-        // A failure beside excused ones is the first of these told once more, by a runner that lets flaky tests fail.
+        // A failure next to excused ones repeats the first of these: the runner lets flaky tests
+        // fail.
         attempts.extend(excused.into_iter().map(failed));
         attempts.push(tried(JunitEvent::Passed, seconds));
     }
@@ -88,7 +91,7 @@ fn case(test: Reported) -> ReportedTest {
 fn tried(result: JunitEvent, seconds: f64) -> ReportedAttempt {
     let (outcome, trouble) = match result {
         JunitEvent::Passed => return ReportedAttempt { outcome: Outcome::Passed, seconds, failure: None },
-        // pytest's word for a test that failed as it was expected to.
+        // pytest's type for an expected failure.
         JunitEvent::Skipped(reason) if reason.kind == "pytest.xfail" => (Outcome::ExpectedFailure, reason),
         JunitEvent::Skipped(reason) => (Outcome::Skipped, reason),
         JunitEvent::Failed(trouble) if is_outside_of_the_test(&trouble) => (Outcome::Error, trouble),
@@ -102,9 +105,9 @@ fn tried(result: JunitEvent, seconds: f64) -> ReportedAttempt {
     let says_something = |line: &&str| !line.is_empty() && !line.starts_with("=== ") && !line.starts_with("--- ");
     let first = || trouble.text.lines().map(str::trim).find(says_something).map(str::to_owned);
     let message = match trouble.message.trim() {
-        // Go's reporters say no more than this; the reason is in the text.
+        // Reporters for Go put nothing else into the message; the reason is in the text.
         "" | "Failed" => panic_in(&trouble.text).or_else(first).unwrap_or_default(),
-        // nextest's newer ones say where, and in the text what.
+        // Newer nextest releases give the location in the message and the reason in the text.
         message if message.starts_with("thread '") && message.contains(" panicked at ") => {
             panic_in(&trouble.text).unwrap_or_else(|| message.to_owned())
         }
@@ -121,7 +124,8 @@ fn tried(result: JunitEvent, seconds: f64) -> ReportedAttempt {
     ReportedAttempt { outcome, seconds, failure: Some(failure) }
 }
 
-/// In Java an `error` is any exception that is no assertion. pytest says what it means by it.
+/// In Java an `error` is any exception other than an assertion failure. For pytest it is a failure
+/// in setup or teardown.
 fn is_outside_of_the_test(trouble: &JunitError) -> bool {
     let words = ["failed on setup", "failed on teardown", "collection failure"];
     trouble.is_error && words.iter().any(|word| trouble.message.starts_with(word))

@@ -1,37 +1,40 @@
-//! XML in which nothing is endless: texts, comments and the like that go on for too long lose their rest, and an element
-//! that does ends it all. What reads XML keeps each of them whole in memory, so this stands before it.
+//! Bounds XML before it reaches the parser, which keeps each text, comment or element in memory as
+//! a whole.
+//!
+//! Texts, comments and similar constructs that are too long lose their end. An element that is too
+//! long is an error.
 
 use std::io::{self, BufRead, Read};
 
 use memchr::memchr;
 
-/// Of one text. More is kept nowhere.
+/// Bytes kept of one text.
 const TEXT: usize = 64 << 10;
-/// Of one element with its attributes.
+/// Longest element, with its attributes.
 const ELEMENT: usize = 1 << 20;
 
 #[derive(Clone, Copy, PartialEq)]
 enum Within {
     Text,
-    /// After `<`, as long as it may still become one of the others.
+    /// After `<`, while the kind of markup is still undecided.
     Markup,
     Element,
-    /// In an attribute's value, where `>` means nothing.
+    /// In the value of an attribute, where `>` has no meaning.
     Quoted(u8),
-    /// A declaration such as `<!DOCTYPE …>`, in which others may stand: so many are open.
+    /// In a declaration such as `<!DOCTYPE …>`; they nest, and this is the number of open ones.
     Declared(usize),
-    /// These end with these bytes and nothing else.
+    /// In a construct that ends with exactly these bytes.
     Until(&'static [u8]),
 }
 
 pub(crate) struct Tame<R> {
     source: R,
     within: Within,
-    /// How much of it there has been so far.
+    /// Bytes of the current construct so far.
     length: usize,
-    /// The last bytes, as many as tell what begins or ends.
+    /// The last bytes read, enough to recognize the start or end of every construct.
     last: [u8; 9],
-    /// What is to be read next.
+    /// Bytes for the parser to read next.
     out: Vec<u8>,
     given: usize,
 }
@@ -53,7 +56,8 @@ impl<R: BufRead> Tame<R> {
             let used = bytes.len();
             let mut rest = bytes;
             while !rest.is_empty() {
-                // Most of a file is text or the inside of elements, and can be taken in one piece.
+                // Text and the inside of elements, which make up most of a file, are copied in one
+                // piece.
                 let piece = match *within {
                     Within::Text => memchr(b'<', rest).unwrap_or(rest.len()),
                     Within::Quoted(quote) => memchr(quote, rest).unwrap_or(rest.len()),
@@ -74,7 +78,7 @@ impl<R: BufRead> Tame<R> {
                 let next = next(*within, byte, last, *length);
                 let ends = matches!(next, Within::Text) || matches!((*within, next), (Within::Text, Within::Markup));
                 if let (Within::Until(end), Within::Text) = (*within, next) {
-                    // However much was left out, it ends as it should.
+                    // The terminator is kept even where the content before it was cut.
                     if *length > limit {
                         out.extend_from_slice(end);
                     } else {
@@ -107,7 +111,7 @@ fn next(within: Within, byte: u8, last: &[u8; 9], length: usize) -> Within {
     match within {
         Within::Text => Within::Markup,
         Within::Markup => match length {
-            // `<` is the first.
+            // Counting from `<` as 1.
             2 if byte == b'?' => Within::Until(b"?>"),
             2 if byte != b'!' => element(byte),
             4 if last.ends_with(b"<!--") => Within::Until(b"-->"),

@@ -1,4 +1,4 @@
-//! The small parts of JUnit XML: attributes and references.
+//! Parses the attributes of JUnit elements, and character references.
 
 use quick_xml::events::{BytesRef, BytesStart};
 use unflake_model::Timestamp;
@@ -6,7 +6,7 @@ use unflake_model::Timestamp;
 use crate::bounded_text::lossless;
 use crate::timestamp;
 
-/// The attributes of an element that mean something to us.
+/// The attributes that the reader uses.
 #[derive(Default)]
 pub(crate) struct Attributes {
     pub(crate) name: Option<String>,
@@ -17,11 +17,11 @@ pub(crate) struct Attributes {
     pub(crate) when: Option<Timestamp>,
     pub(crate) message: Option<String>,
     pub(crate) kind: Option<String>,
-    /// Which attempt it is, counted from 1.
+    /// Number of the attempt, counted from 1.
     pub(crate) attempt: Option<u32>,
-    /// Told in words that the test was not run.
+    /// An attribute states that the test was not run.
     pub(crate) not_run: bool,
-    /// A `result` beside a `status`: only GoogleTest has both.
+    /// The element has a `result`; of all writers only GoogleTest has both that and `status`.
     pub(crate) has_result: bool,
 }
 
@@ -32,7 +32,7 @@ impl Attributes {
         for one in start.attributes().with_checks(false).flatten() {
             let value = || match one.unescape_value() {
                 Ok(value) => value.into_owned(),
-                // What cannot be understood stays as it is written.
+                // A value with an invalid escape is kept as written.
                 Err(_) => lossless(&one.value),
             };
             let is = |words: &[&str]| words.contains(&value().to_lowercase().as_str());
@@ -60,14 +60,14 @@ impl Attributes {
     }
 }
 
-/// `1,234.5` is what some write for 1234.5.
+/// Parses a duration; some writers put `1,234.5` for 1234.5.
 fn seconds(text: &str) -> Option<f64> {
     let text = text.trim();
     let number = text.parse().or_else(|_| text.replace(',', "").parse()).ok()?;
     (0.0..1e9).contains(&number).then_some(number)
 }
 
-/// A reference in a text. One that nobody has explained stays as it is written.
+/// The text for a character reference. An undeclared one is kept as written.
 pub(crate) fn meaning_of(reference: &BytesRef<'_>) -> String {
     if let Ok(Some(character)) = reference.resolve_char_ref() {
         return character.to_string();

@@ -1,5 +1,7 @@
-//! Reads JUnit XML as runners write it: a format without a standard, in dialects. Any bytes are read without a panic, and
-//! in bounds: nothing is expanded but the five entities that XML has by itself.
+//! Streaming reader for JUnit XML in the dialects of its many writers.
+//!
+//! Guarantees: any input is read without a panic and in bounded memory; no entity is expanded
+//! except the five that XML predefines.
 
 use std::io::BufRead;
 use std::ops::ControlFlow;
@@ -11,12 +13,12 @@ use unflake_model::Timestamp;
 use crate::bounded_text::lossless;
 use crate::junit::parts::{Attributes, meaning_of};
 
-/// Elements within elements.
+/// Deepest nesting of elements.
 const DEEPEST: usize = 64;
-/// Reruns of one test that are told.
+/// Reruns kept per test.
 const MOST_RERUNS: usize = 1000;
 
-/// What a report says of one test.
+/// What a report contains about one test.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Reported {
     pub suite: String,
@@ -25,18 +27,18 @@ pub struct Reported {
     pub file: Option<String>,
     pub line: Option<u32>,
     pub seconds: f64,
-    /// Which attempt it is, counted from 1, where the report says so (`attempt_number`).
+    /// Number of the attempt, counted from 1, where the report has it (`attempt_number`).
     pub attempt: Option<u32>,
-    /// Of the test, or of the suite that it is in.
+    /// Timestamp of the test, or of its suite.
     pub when: Option<Timestamp>,
     pub result: JunitEvent,
-    /// Failures which a later pass has excused, as the runner itself says (`flakyFailure`).
+    /// Failures excused by a later pass, as the runner reports them (`flakyFailure`).
     pub excused: Vec<JunitError>,
-    /// Further failures of a test that the runner ran again in vain (`rerunFailure`).
+    /// Further failures of a test that never passed when rerun (`rerunFailure`).
     pub in_vain: Vec<JunitError>,
     pub stdout: String,
     pub stderr: String,
-    /// It has an attribute `result`, as only GoogleTest gives it.
+    /// It has the attribute `result`, which only GoogleTest writes.
     pub has_result: bool,
 }
 
@@ -44,42 +46,43 @@ pub struct Reported {
 pub enum JunitEvent {
     #[default]
     Passed,
-    /// With the reason, where it is told.
+    /// With the reason where the report has one.
     Skipped(JunitError),
     Failed(JunitError),
 }
 
-/// What went wrong. Of a skip: its reason, as the message.
+/// A failure or error. For a skip: its reason, as the message.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct JunitError {
     pub kind: String,
     pub message: String,
     pub text: String,
-    /// `error`, not `failure`.
+    /// `error`, as opposed to `failure`.
     pub is_error: bool,
 }
 
-/// What a suite reports of itself when it went wrong outside of its tests.
+/// Name of the test that stands for a failure of a suite outside of its tests.
 pub const OUTSIDE: &str = "(outside of its tests)";
 
-/// Who hears what is read.
+/// Receives the events of the reader.
 pub trait Listener {
-    /// A test has ended.
+    /// A test is complete.
     fn case(&mut self, test: Reported) -> ControlFlow<()>;
 
-    /// A suite has ended that printed something by itself. Its tests are those that were told since `first`.
+    /// A suite with output of its own is complete. Its tests are those reported since index
+    /// `first`.
     fn printed(&mut self, first: usize, stdout: &str, stderr: &str) {
         let _ = (first, stdout, stderr);
     }
 }
 
-/// A suite that has begun and not ended.
+/// A suite whose end has not been read.
 #[derive(Default)]
 struct Suite {
     name: String,
     file: Option<String>,
     when: Option<Timestamp>,
-    /// Its first test among all.
+    /// Index of its first test among all tests.
     first: usize,
     /// Whether one of its tests failed.
     any: bool,
@@ -95,7 +98,7 @@ enum Open {
     Failure(JunitError),
     Excused(JunitError),
     InVain(JunitError),
-    /// The text of the element around it stands in here.
+    /// Contains the text of the element around it.
     StackTrace,
     Skipped(JunitError),
     Stdout,
@@ -109,12 +112,13 @@ struct Reading<'a> {
     open: Vec<Open>,
     suites: Vec<Suite>,
     test: Option<Reported>,
-    /// Text of the element that is read, where it is wanted.
+    /// Text of the current element, where it is needed.
     text: String,
     has_root: bool,
 }
 
-/// Reads a report, or says why it is none. What stands before a break is told.
+/// Reads a report, or returns why it is invalid. The listener has received everything before an
+/// error.
 pub fn read(source: impl BufRead, listener: &mut dyn Listener) -> Result<(), String> {
     let mut reader = Reader::from_reader(source);
     let config = reader.config_mut();
@@ -143,7 +147,7 @@ pub fn read(source: impl BufRead, listener: &mut dyn Listener) -> Result<(), Str
             Event::CData(text) => reading.said(&lossless(&text)),
             Event::GeneralRef(reference) => reading.said(&meaning_of(&reference)),
             Event::Eof => break,
-            // Whatever a document type declares is not used.
+            // Declarations of a document type are ignored.
             Event::Comment(_) | Event::Decl(_) | Event::PI(_) | Event::DocType(_) => ControlFlow::Continue(()),
         };
         if flow.is_break() {
@@ -299,8 +303,8 @@ impl Reading<'_> {
         err.push_str(stderr.trim_start_matches('\n'));
     }
 
-    /// What a suite suffers is a test of its own, unless one of its tests has failed: then it is the same trouble told once
-    /// more.
+    /// A failure of a suite becomes a test of its own, unless one of its tests failed: then the
+    /// suite only repeats that failure.
     fn end_of_suite(&mut self) -> ControlFlow<()> {
         let Some(suite) = self.suites.pop() else { return ControlFlow::Continue(()) };
         if !suite.stdout.is_empty() || !suite.stderr.is_empty() {
@@ -339,7 +343,7 @@ impl JunitError {
 }
 
 impl Reported {
-    /// Of several troubles the first is told, with the texts of all.
+    /// Of several failures the first is kept, with the texts of all.
     fn went_wrong(&mut self, trouble: JunitError) {
         match &mut self.result {
             JunitEvent::Failed(first) => {

@@ -1,4 +1,4 @@
-//! The curves of a threshold, as one page that needs nothing but itself.
+//! HTML page with the precision curves of the assertion filter, without external resources.
 
 use std::io::{self, Write};
 
@@ -18,7 +18,7 @@ const STYLE: &str = "body{font:16px/1.5 system-ui,sans-serif;max-width:50rem;mar
     .dot-removed{fill:none;stroke:#b45309;stroke-width:2}.dot-kept{fill:#2563eb}.chosen{stroke:currentColor;stroke-width:1.5}\
     table{border-collapse:collapse}td,th{padding:.1rem 1rem .1rem 0;text-align:right}";
 
-/// The drawing, and the room around it.
+/// Size of the chart, and the margin around it.
 const SIZE: (f64, f64) = (640.0, 320.0);
 const ROOM: f64 = 40.0;
 

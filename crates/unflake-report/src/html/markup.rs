@@ -1,13 +1,13 @@
-//! As much HTML as a page of ours needs. Nothing but literals goes in unescaped, and what is opened is closed.
+//! Minimal HTML builder. Only literals go in unescaped, and every element is closed.
 
 use std::fmt::Display;
 
 use crate::machine::xml;
 
-/// Names, which must be plain words, and values of any kind.
+/// Names are plain identifiers; values are escaped.
 pub(crate) type Attributes<'a> = &'a [(&'static str, &'a dyn Display)];
 
-/// Text of any kind, as HTML.
+/// Untrusted text as HTML.
 pub(crate) fn escaped(text: &str) -> String {
     let mut html = Html::default();
     html.text(text);
@@ -24,13 +24,13 @@ impl Html {
         self.text
     }
 
-    /// Markup of our own, as it stands.
+    /// Literal markup, unescaped.
     pub(crate) fn fixed(&mut self, markup: &'static str) -> &mut Self {
         self.text.push_str(markup);
         self
     }
 
-    /// Text of any kind.
+    /// Untrusted text, escaped.
     pub(crate) fn text(&mut self, text: &str) -> &mut Self {
         for c in xml::legal(text).chars() {
             match c {
@@ -45,7 +45,7 @@ impl Html {
         self
     }
 
-    /// An element with others inside. The tag may have attributes that are always the same: `td class="mark"`.
+    /// An element with children. The tag may include constant attributes: `td class="mark"`.
     pub(crate) fn inside(&mut self, tag: &'static str, fill: impl FnOnce(&mut Self)) -> &mut Self {
         self.inside_with(tag, &[], fill)
     }
@@ -62,14 +62,14 @@ impl Html {
         self.fixed("</").fixed(name).fixed(">")
     }
 
-    /// An element with text inside.
+    /// An element that contains text.
     pub(crate) fn put(&mut self, tag: &'static str, text: &str) -> &mut Self {
         self.inside(tag, |html| {
             html.text(text);
         })
     }
 
-    /// An element with nothing inside.
+    /// An element without content.
     pub(crate) fn void(&mut self, tag: &'static str, attributes: Attributes) -> &mut Self {
         self.open(tag, attributes).fixed("/>")
     }

@@ -1,4 +1,4 @@
-//! How far the runs of tests differ, as one page that needs nothing but itself.
+//! HTML page for `unflake measure`: how the runs of each test differ.
 
 use std::io::{self, Write};
 
@@ -14,7 +14,7 @@ use crate::terminal::measure::{
 };
 use crate::text::format;
 
-/// Of lists whose length tests decide.
+/// Longest lists whose length tests determine.
 const TESTS: usize = 500;
 const UNITS: usize = 20;
 
@@ -118,7 +118,7 @@ fn list(html: &mut Html, title: &'static str, told: impl Iterator<Item = String>
     }
 }
 
-/// An element for each text.
+/// One element per text.
 fn many(html: &mut Html, tag: &'static str, texts: impl Iterator<Item = impl AsRef<str>>) {
     for text in texts {
         html.put(tag, &cut(text.as_ref()));

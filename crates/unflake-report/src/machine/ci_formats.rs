@@ -1,6 +1,7 @@
-//! What was found, in the shapes that the places read where people review changes: annotations and a summary for GitHub, code quality for GitLab.
+//! Formats of CI platforms: annotations and a job summary for GitHub, code quality for GitLab.
 //!
-//! Everything that tests wrote is escaped for where it goes: a test can put neither a command, nor a link, nor a mention there.
+//! Everything that tests wrote is escaped for its destination: a test cannot inject a command, a
+//! link or a mention.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -15,27 +16,27 @@ use crate::text::format;
 use crate::text::markdown::{self, code, inline};
 use crate::{RunReport, one_line};
 
-/// GitHub shows so many annotations of each kind and step, and drops the others without a word.
+/// GitHub shows this many annotations per level and step, and silently drops the rest.
 const ANNOTATIONS: usize = 10;
-/// GitHub refuses a summary of more than a mebibyte.
+/// GitHub rejects a summary of more than 1 MiB.
 const SUMMARY: usize = 1024 * 1024 - 4096;
-/// How much of one failure is quoted.
+/// Bytes quoted of one failure.
 const QUOTED: usize = 4000;
 
-/// How much a finding matters to the change it is shown beside.
+/// Importance of a finding for the change under review.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Weight {
-    /// Has to be mended.
+    /// Must be fixed.
     Real,
     Flaky,
-    /// Excused for a while.
+    /// In quarantine.
     Apart,
 }
 
-/// One finding, ready to be put somewhere.
+/// A finding, prepared for all of these formats.
 struct Card<'a> {
     weight: Weight,
-    /// Somebody said that it is of no use.
+    /// Somebody marked it as not useful.
     lowered: bool,
     test: &'a TestId,
     sentence: &'a str,
@@ -46,14 +47,14 @@ struct Card<'a> {
 }
 
 impl Card<'_> {
-    /// What failed first said, in one line.
+    /// The first line of the first failure.
     fn said(&self) -> String {
         let failure = self.failure.and_then(|attempt| attempt.failure.as_ref());
         failure.map(|failure| format::first_line(&failure.message, "…").into_owned()).unwrap_or_default()
     }
 }
 
-/// What a person is to see: real failures first.
+/// The findings to show, real failures first.
 fn cards<'a>(run: &RunReport<'a>) -> Vec<Card<'a>> {
     let cases = Cases::of(run);
     let card = |finding: &'a Finding| {
@@ -63,7 +64,7 @@ fn cards<'a>(run: &RunReport<'a>) -> Vec<Card<'a>> {
             Detail::Verdict(_) | Detail::Nio(_) | Detail::Order(_) | Detail::Divergence(_) | Detail::Factor(_) => {
                 Weight::Flaky
             }
-            // These explain others.
+            // These kinds only explain other findings.
             _ => return None,
         };
         let case = cases.get(&finding.test);
@@ -75,7 +76,7 @@ fn cards<'a>(run: &RunReport<'a>) -> Vec<Card<'a>> {
             (None, None) => (None, None),
         };
         let repeat = finding.repeat.as_deref();
-        // What lies outside of the project cannot be shown beside a change.
+        // Files outside of the project cannot be shown next to a change.
         let file = file.filter(|file| !file.starts_with('/') && !file.starts_with(".."));
         let lowered = run.answer(finding).is_some();
         Some(Card { weight, lowered, test: &finding.test, sentence: &finding.sentence, repeat, file, line, failure })
@@ -85,7 +86,7 @@ fn cards<'a>(run: &RunReport<'a>) -> Vec<Card<'a>> {
     cards
 }
 
-/// GitHub's commands that put what was found beside the lines of a change.
+/// Writes GitHub workflow commands that annotate the lines of a change.
 pub fn annotations(run: &RunReport, out: &mut dyn Write) -> io::Result<()> {
     let cards = cards(run);
     for (weight, command, noun) in [
@@ -119,7 +120,7 @@ pub fn annotations(run: &RunReport, out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-/// What GitHub takes for a message.
+/// Escapes the message of a workflow command.
 fn data(text: &str) -> String {
     text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
 }
@@ -128,7 +129,7 @@ fn property(text: &str) -> String {
     data(&one_line(text)).replace(':', "%3A").replace(',', "%2C")
 }
 
-/// Markdown: for the summary of a job, or as the text of a comment.
+/// Writes Markdown for a job summary or a comment.
 pub fn markdown(run: &RunReport, out: &mut dyn Write) -> io::Result<()> {
     let cards = cards(run);
     let sign = if run.exit.code == 0 { "✅" } else { "❌" };
@@ -170,7 +171,7 @@ fn section(card: &Card) -> String {
         };
         let said: String = failure.message.chars().take(QUOTED).collect();
         let said = format!("{place}{}\n{}", failure.kind, said.trim());
-        // In HTML nothing of it can be taken for Markdown, whatever it is.
+        // Inside HTML, none of the text is parsed as Markdown.
         let _ = write!(text, "\n<details><summary>what it said</summary>\n{}\n</details>\n", markdown::lines(&said));
     }
     if let Some(repeat) = card.repeat {
@@ -201,7 +202,7 @@ struct Lines {
     begin: u32,
 }
 
-/// GitLab's code quality report: what was found, beside the lines of a change.
+/// Writes GitLab's code quality report, which annotates the lines of a change.
 pub fn code_quality(run: &RunReport, out: &mut dyn Write) -> io::Result<()> {
     let cards = cards(run);
     let issue = |card: &Card| -> Option<Issue> {

@@ -1,4 +1,4 @@
-//! The document that `--json` writes. Its fields are described in `docs/book/machine-output.md`.
+//! Writes the document of `--json`. `docs/book/machine-output.md` describes its fields.
 
 use std::io::{self, BufWriter, Write};
 
@@ -11,10 +11,10 @@ use unflake_model::{
 use crate::text::sanitize;
 use crate::{Exit, RunReport};
 
-/// Raised when a field changes its meaning or goes away. New fields do not raise it.
+/// Incremented when a field changes its meaning or is removed, not for new fields.
 const SCHEMA: u32 = 1;
 
-/// Borrows everything: a run of 20,000 tests is written as it is walked, not built a second time.
+/// Borrows everything: a run of 20,000 tests is serialized in place, not copied.
 #[derive(Serialize)]
 struct Document<'a> {
     schema: u32,
@@ -39,7 +39,7 @@ struct Document<'a> {
     attempts: &'a [Attempt],
 }
 
-/// A finding, with what people call it and what they said of it.
+/// A finding with its id, sentence and feedback.
 #[derive(Serialize)]
 struct Told<'a> {
     id: Fingerprint,
@@ -49,7 +49,7 @@ struct Told<'a> {
     not_useful: Option<&'a Feedback>,
 }
 
-/// Writes the run as one JSON document. `command` is the command of unflake that was given, such as `run`.
+/// Writes the run as one JSON document. `command` is the unflake command, such as `run`.
 pub fn json(run: &RunReport, command: &str, out: &mut dyn Write) -> io::Result<()> {
     let told = |finding| Told { id: Finding::id(finding), finding, not_useful: run.answer(finding) };
     let document = Document {
@@ -78,7 +78,7 @@ pub fn json(run: &RunReport, command: &str, out: &mut dyn Write) -> io::Result<(
     out.flush()
 }
 
-/// One line for each field of the document and for each element of its lists, so that `grep` and `diff` are of use.
+/// One line per field of the document and per element of its lists, for `grep` and `diff`.
 #[derive(Default)]
 struct Lines {
     depth: u32,
@@ -120,7 +120,7 @@ impl Formatter for Lines {
         self.separate(out, first, 2)
     }
 
-    /// JSON allows some control characters as they are. Somebody may read this on a terminal.
+    /// JSON allows some control characters unescaped; this file may be shown on a terminal.
     fn write_string_fragment<W: ?Sized + Write>(&mut self, out: &mut W, fragment: &str) -> io::Result<()> {
         let mut rest = fragment;
         while let Some(at) = rest.find(|c: char| c.is_control() || sanitize::is_hidden(c)) {

@@ -1,17 +1,19 @@
-//! JUnit XML with every failing attempt in it, as Surefire writes reruns and as CI systems read them.
+//! Writes JUnit XML with every failing attempt, in Surefire's dialect for reruns, which CI systems
+//! read.
 //!
 //! | what happened | elements of its `<testcase>` |
 //! |---|---|
 //! | passed | none |
-//! | failed, passed later | `flakyFailure` or `flakyError` for every failing attempt |
-//! | never passed | `failure` or `error` for the first attempt, `rerunFailure` or `rerunError` for the others |
-//! | failed, passed later, and counts as failed | `failure` or `error`, and `flaky…` for every failing attempt |
-//! | failed, and is in quarantine | `skipped` with the type `quarantine`, and what it said as its text |
-//! | skipped, failed as expected, or not run | `skipped` with one of these as its type |
+//! | failed, passed later | `flakyFailure` or `flakyError` per failing attempt |
+//! | never passed | `failure` or `error` first, then `rerunFailure` or `rerunError` |
+//! | failed, passed later, counts as failed | `failure` or `error`, and `flaky…` per failing attempt |
+//! | failed, in quarantine | `skipped` of type `quarantine`, with the failure as text |
+//! | skipped, expected failure, not run | `skipped` with one of these as its type |
 //!
-//! The last but one is a flaky test where flaky tests gate, or a failure that no later pass excuses, such as a crash.
-//! There the first attempt appears twice: most readers know `failure` alone and shall see its text, and those that know
-//! `flaky…` take its presence for "has passed". Hence also: never `flaky…` and `rerun…` in one `<testcase>`.
+//! "Counts as failed" is a flaky test where flaky tests gate, or a failure that no later pass
+//! excuses, such as a crash. There the first attempt appears twice: most readers know only
+//! `failure` and need its text, and those that know `flaky…` take its presence for "has passed".
+//! For the same reason `flaky…` and `rerun…` never appear in one `<testcase>`.
 
 use std::borrow::Cow;
 use std::fmt::Display;
@@ -46,7 +48,7 @@ pub fn junit(run: &RunReport, out: &mut dyn Write) -> io::Result<()> {
     if !run.problems.is_empty() {
         problems.open(&mut xml, "testsuite", "problems", 0.0, None)?;
         for problem in run.problems {
-            // An error, so that a CI system that reads nothing else sees that something is wrong.
+            // An error, so that CI systems that read only this file notice the problem.
             let name = problem.place.as_deref().unwrap_or("runner");
             xml.open("testcase", &[("name", &name), ("classname", &"problems"), ("time", &seconds(0.0))])?;
             let attributes: [(_, &dyn Display); 2] =
@@ -60,7 +62,7 @@ pub fn junit(run: &RunReport, out: &mut dyn Write) -> io::Result<()> {
     out.flush()
 }
 
-/// What a test counts as. How its attempts are written follows from it.
+/// The result of a test in JUnit terms. It determines how the attempts are written.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Fate {
     Passed,
@@ -170,7 +172,7 @@ fn properties(xml: &mut Xml, properties: &[(&str, Option<&dyn Display>)]) -> io:
 
 fn test_case(xml: &mut Xml, case: &Case, fate: Fate, run: &RunReport) -> io::Result<()> {
     let (class, name) = class_and_name(case.id.as_str());
-    // The time of the attempt that counts: the pass where there is one, the first otherwise.
+    // The attempt that counts: the pass where there is one, otherwise the first.
     let counts = case.attempts.iter().find(|attempt| attempt.outcome.is_pass()).or(case.attempts.first());
     let took = seconds(counts.map_or(0.0, |attempt| attempt.seconds));
     let mut attributes: Vec<(&str, &dyn Display)> = vec![("name", &name), ("classname", &class), ("time", &took)];
@@ -197,7 +199,7 @@ fn test_case(xml: &mut Xml, case: &Case, fate: Fate, run: &RunReport) -> io::Res
         properties(xml, &let_go)?;
     }
     result(xml, case, fate, run)?;
-    // What did not count is seen by readers that know no properties too.
+    // Readers that ignore properties also see failures that the assertion filter excused.
     if fate == Fate::Passed && !case.filtered.is_empty() {
         let said: Vec<&str> = case.filtered.iter().map(|finding| finding.sentence.as_str()).collect();
         xml.text("system-out", &[], &said.join("\n"))?;
@@ -205,7 +207,8 @@ fn test_case(xml: &mut Xml, case: &Case, fate: Fate, run: &RunReport) -> io::Res
     xml.close()
 }
 
-/// Splits an id at its last `::`, but not inside the parameters that many runners put into brackets at its end.
+/// Splits an id at its last `::`, but not inside the parameters in brackets that many runners
+/// append.
 fn class_and_name(id: &str) -> (&str, &str) {
     let parameters = id.find('[').unwrap_or(id.len());
     match id[..parameters].rfind("::") {
@@ -251,7 +254,7 @@ fn skipped(xml: &mut Xml, case: &Case, fate: Fate, run: &RunReport) -> io::Resul
     }
 }
 
-/// A failing attempt beside the one that gave the result.
+/// A failing attempt other than the one that determines the result.
 fn rerun(xml: &mut Xml, attempt: &Attempt, [failure, error]: [&'static str; 2]) -> io::Result<()> {
     let element = if is_error(attempt) { error } else { failure };
     let took = seconds(attempt.seconds);
@@ -270,7 +273,7 @@ fn output(xml: &mut Xml, attempt: &Attempt) -> io::Result<()> {
     Ok(())
 }
 
-/// An error is what went wrong around the test. A crash or a time-out is the test's own.
+/// An error is a failure outside of the test body. A crash or timeout belongs to the test.
 fn is_error(attempt: &Attempt) -> bool {
     attempt.outcome == Outcome::Error
 }
@@ -297,7 +300,7 @@ fn trace(attempt: &Attempt) -> Cow<'_, str> {
     }
 }
 
-/// The name that the word has in JSON, so that both say the same.
+/// The JSON name of an enum value, so that both formats use the same.
 fn word(word: &impl serde::Serialize) -> String {
     match serde_json::to_value(word) {
         Ok(serde_json::Value::String(word)) => word,

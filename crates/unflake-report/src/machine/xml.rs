@@ -1,4 +1,4 @@
-//! As much XML as JUnit needs, written as it comes: nothing but the names of the open elements is kept.
+//! Minimal streaming XML writer: it keeps only the names of the open elements.
 
 use std::borrow::Cow;
 use std::fmt::Display;
@@ -6,7 +6,7 @@ use std::io::{self, Write};
 
 use crate::text::sanitize;
 
-/// Names, which must be plain words, and values of any kind.
+/// Names are plain identifiers; values are escaped.
 pub(crate) type Attributes<'a> = &'a [(&'a str, &'a dyn Display)];
 
 pub(crate) struct Xml<'a> {
@@ -20,7 +20,7 @@ impl<'a> Xml<'a> {
         Ok(Self { out, open: Vec::new() })
     }
 
-    /// Opens an element that has others inside.
+    /// Opens an element that has children.
     pub(crate) fn open(&mut self, name: &'static str, attributes: Attributes) -> io::Result<()> {
         self.tag(name, attributes)?;
         self.open.push(name);
@@ -33,13 +33,13 @@ impl<'a> Xml<'a> {
         writeln!(self.out, "</{name}>")
     }
 
-    /// An element with nothing inside.
+    /// An element without content.
     pub(crate) fn empty(&mut self, name: &'static str, attributes: Attributes) -> io::Result<()> {
         self.tag(name, attributes)?;
         writeln!(self.out, "/>")
     }
 
-    /// An element with text inside, exactly that text.
+    /// An element that contains exactly this text.
     pub(crate) fn text(&mut self, name: &'static str, attributes: Attributes, text: &str) -> io::Result<()> {
         self.tag(name, attributes)?;
         self.out.write_all(b">")?;
@@ -62,7 +62,7 @@ impl<'a> Xml<'a> {
         write!(self.out, "{:width$}", "", width = self.open.len() * 2)
     }
 
-    /// Readers turn a bare newline or tab in an attribute into a space, so there they are written as numbers.
+    /// Parsers turn a bare newline or tab in an attribute into a space, so these become references.
     fn escaped(&mut self, text: &str, attribute: bool) -> io::Result<()> {
         let text = legal(text);
         let mut rest = &*text;
@@ -83,7 +83,7 @@ impl<'a> Xml<'a> {
     }
 }
 
-/// The text in characters that XML 1.0 allows. Most of those that it forbids are made visible; two are replaced.
+/// Replaces characters that XML 1.0 forbids, most of them by a visible form.
 pub(crate) fn legal(text: &str) -> Cow<'_, str> {
     let text = sanitize::escape(text, &['\n', '\t']);
     if text.contains(['\u{fffe}', '\u{ffff}']) {

@@ -1,4 +1,4 @@
-//! The lines of the source around the place where failing runs part from passing ones, with what is known of each.
+//! Selects the source lines around a divergence, with what is known about each.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,7 +6,7 @@ use unflake_model::{Divergence, DivergenceKind, DivergencePoint, Location, Sourc
 
 use crate::divergence_text::same_place;
 
-/// Who goes through a line, from where the runs part.
+/// Which runs execute a line after the divergence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Way {
     Both,
@@ -16,27 +16,27 @@ pub(crate) enum Way {
 
 #[derive(Clone, Debug)]
 pub(crate) enum Note<'a> {
-    /// What a value was.
+    /// Values of a variable on this line.
     Value(&'a ValueSplit),
     /// The same lines run in another order from here.
     Order,
-    /// The last line that is the same; then whether failing and passing runs end there.
+    /// The last common line; then whether failing and passing runs end there.
     Parts {
         failing_end: bool,
         passing_end: bool,
     },
-    /// So many failing runs go on here; whether no passing run does.
+    /// Failing runs continue here: how many, and whether no passing run does.
     Failing {
         runs: u32,
         only: bool,
     },
-    /// Passing runs go on here.
+    /// Passing runs continue here.
     Passing,
     Shows,
 }
 
 impl Note<'_> {
-    /// In words; what a value was is told as `values` has it.
+    /// The note as text; `values` formats a value split.
     pub(crate) fn words(&self, failed: u32, values: &dyn Fn(&ValueSplit) -> String) -> String {
         let words = match self {
             Self::Value(split) => return values(split),
@@ -58,40 +58,40 @@ impl Note<'_> {
 #[derive(Clone, Debug)]
 pub(crate) struct Row<'a> {
     pub(crate) number: u32,
-    /// None where the source is not there.
+    /// None where the source is not available.
     pub(crate) text: Option<String>,
     pub(crate) way: Option<Way>,
-    /// It starts here.
+    /// The test starts to fail here.
     pub(crate) start: bool,
     pub(crate) notes: Vec<Note<'a>>,
-    /// Whether lines were left out before it.
+    /// Whether lines before it were left out.
     pub(crate) gap: bool,
 }
 
-/// Some lines of one file, in their order.
+/// Some lines of one file, in order.
 #[derive(Clone, Debug)]
 pub(crate) struct Excerpt<'a> {
     pub(crate) file: &'a str,
-    /// The function of the line that matters most.
+    /// The function of the most important line.
     pub(crate) function: &'a str,
     pub(crate) rows: Vec<Row<'a>>,
 }
 
-/// How much of the source is shown.
+/// How much source to show.
 #[derive(Clone, Copy)]
 pub(crate) struct Extent {
-    /// Lines around each that matters.
+    /// Lines of context around each important line.
     pub(crate) context: u32,
-    /// Of one file.
+    /// Lines of one file.
     pub(crate) rows: usize,
     pub(crate) files: usize,
-    /// Whether all lines matter that are known to have run, or only those where something happens.
+    /// Whether every executed line is important, or only those with a note.
     pub(crate) all: bool,
 }
 
 pub(crate) type Sources<'a> = &'a dyn Fn(&str) -> Option<Vec<String>>;
 
-/// What is shown together: a place where it may start, and the parting it is about.
+/// What one excerpt shows: a location, and the divergence point that it belongs to.
 #[derive(Clone, Copy)]
 pub(crate) struct Scene<'a> {
     pub(crate) divergence: &'a Divergence,
@@ -99,7 +99,7 @@ pub(crate) struct Scene<'a> {
     pub(crate) parting: Option<&'a DivergencePoint>,
 }
 
-/// A gap of so few lines is filled rather than told.
+/// Gaps of this many lines are filled instead of marked.
 const SMALL_GAP: u32 = 2;
 
 impl<'a> Scene<'a> {
@@ -119,7 +119,7 @@ impl<'a> Scene<'a> {
         files.into_iter().map(|file| file.excerpt(self)).collect()
     }
 
-    /// Most important first, each with how many lines around it are worth showing.
+    /// The most important lines first, each with its lines of context.
     fn lines_that_matter(&self, extent: Extent) -> Vec<(&'a SourceLine, u32)> {
         let mut lines = Vec::new();
         lines.extend(self.start.map(|start| (&start.line, extent.context)));
@@ -137,7 +137,8 @@ impl<'a> Scene<'a> {
         lines
     }
 
-    /// Whether no passing run is known to do here what failing ones do. The parting alone does not tell: it knows one of them.
+    /// Whether no passing run does here what failing runs do. The divergence point alone does not
+    /// show this: it has only one passing run.
     fn none_passes(&self) -> bool {
         let last = self.parting.and_then(|parting| parting.last.as_ref());
         let here = |location: &&Location| last.is_some_and(|last| same_place(last, &location.line));
@@ -180,7 +181,8 @@ impl<'a> Scene<'a> {
     }
 }
 
-/// Where the ways part, the first line of each is its own, even if a loop had come by it before.
+/// At the divergence the first line on each side belongs to that side, even if a loop executed it
+/// before.
 fn way_of(parting: &DivergencePoint, is: &dyn Fn(&SourceLine) -> bool) -> Option<Way> {
     let in_failing = parting.failing.iter().any(is);
     let in_passing = parting.passing.iter().any(is);
@@ -193,7 +195,7 @@ fn way_of(parting: &DivergencePoint, is: &dyn Fn(&SourceLine) -> bool) -> Option
     }
 }
 
-/// A file and which of its lines are shown.
+/// A file, and which of its lines are shown.
 struct File<'a> {
     name: &'a str,
     function: &'a str,
@@ -208,7 +210,8 @@ impl<'a> File<'a> {
         Self { name: &line.file, function: &line.function, text, shown: BTreeSet::new() }
     }
 
-    /// With the lines around it, or alone where that would be too much. The first line is always shown.
+    /// Shows a line with its context, or alone where that exceeds the limit. The first line is
+    /// always shown.
     fn show(&mut self, line: u32, context: u32, most: usize) {
         let around = line.saturating_sub(context)..=line.saturating_add(context);
         let around: BTreeSet<u32> = around.filter(|one| self.text.contains_key(one) || *one == line).collect();
@@ -238,7 +241,7 @@ impl<'a> File<'a> {
         Excerpt { file: self.name, function: self.function, rows: rows.collect() }
     }
 
-    /// Empty lines at both ends show nothing.
+    /// Drops empty lines at both ends.
     fn trim(&mut self) {
         let empty = |number: &u32| self.text.get(number).is_some_and(String::is_empty);
         let Some(first) = self.shown.iter().copied().find(|number| !empty(number)) else { return };

@@ -1,4 +1,4 @@
-//! One failing attempt, as the summary shows it and in one line.
+//! Formats one failing attempt, in full for the summary and in one line.
 
 use std::io;
 
@@ -13,7 +13,8 @@ const MESSAGE_LINES: usize = 20;
 const STACK_LINES: usize = 20;
 const OUTPUT_LINES: usize = 10;
 
-/// Shows where and how an attempt failed, and the end of what it printed. What was `said` just before is not repeated.
+/// Shows where and how an attempt failed, and the end of its output. Does not repeat
+/// `shown_before`.
 pub(crate) fn show(page: &mut Page, attempt: &Attempt, said: &str) -> io::Result<()> {
     let indent = page.indent() + 2;
     let failure = attempt.failure.as_ref();
@@ -25,11 +26,11 @@ pub(crate) fn show(page: &mut Page, attempt: &Attempt, said: &str) -> io::Result
     page.beside(indent, (Tone::Bold, &place), (Tone::Usual, &how))?;
     if let Some(failure) = failure {
         let message = failure.message.trim();
-        // What killed a process has been said in the lines above.
+        // The lines above already contain the signal that killed the process.
         if !matches!(attempt.outcome, Outcome::Crashed(death) if death.to_string() == message) {
             page.quote(indent, message, MESSAGE_LINES, Keep::Ends)?;
         }
-        // Where unflake itself had to end it, or nothing else was said, the stack is all there is to go by.
+        // After a timeout, or without a message, the stack trace is the only evidence.
         if failure.phase == Phase::Process || message.is_empty() {
             page.quote(indent, &failure.trace, STACK_LINES, Keep::Ends)?;
         }
@@ -43,7 +44,8 @@ pub(crate) fn show(page: &mut Page, attempt: &Attempt, said: &str) -> io::Result
     Ok(())
 }
 
-/// Says which other ways of failing there were, by kind: texts differ from attempt to attempt by an address or a time.
+/// Lists other kinds of failure. Messages are not compared: they differ between attempts by an
+/// address or a time.
 pub(crate) fn show_other_ways<'a>(page: &mut Page, mut failures: impl Iterator<Item = &'a Attempt>) -> io::Result<()> {
     let way = |attempt: &'a Attempt| {
         (attempt.outcome.word(), attempt.failure.as_ref().map_or("", |failure| failure.kind.as_str()))
@@ -62,7 +64,7 @@ pub(crate) fn show_other_ways<'a>(page: &mut Page, mut failures: impl Iterator<I
     Ok(())
 }
 
-/// `AssertionError: 9.89 ≠ 9.90`, safe, in one line of any length.
+/// `AssertionError: 9.89 ≠ 9.90`, safe to print, in one line of any length.
 pub(crate) fn in_one_line(attempt: &Attempt, look: &TerminalStyle) -> String {
     let how = how(attempt);
     let message = attempt.failure.as_ref().map_or("", |failure| failure.message.trim());
@@ -82,7 +84,7 @@ fn place(failure: &Failure) -> Option<String> {
     })
 }
 
-/// What sort of failure it was. Empty where the message says so itself.
+/// The kind of the failure. Empty where the message already contains it.
 fn how(attempt: &Attempt) -> String {
     let (kind, phase) = match &attempt.failure {
         Some(failure) if names_kind(&failure.message, &failure.kind) => ("", failure.phase),
@@ -102,7 +104,7 @@ fn how(attempt: &Attempt) -> String {
     }
 }
 
-/// Whether a message begins with the name of its kind, bare or with the path that leads to it: `shop.mail.GaveUp: …`.
+/// Whether a message begins with the name of its kind, possibly qualified: `shop.mail.GaveUp: …`.
 fn names_kind(message: &str, kind: &str) -> bool {
     let first = message.trim_start();
     let name = first.split([':', ' ', '\n']).next().unwrap_or(first);

@@ -1,4 +1,5 @@
-//! The flake filter: what was let fail in a run, what varies without a change, and which threshold is recommended.
+//! Output of the assertion filter: failures excused in a run, assertions that vary without a
+//! change, and the recommended threshold.
 
 use std::io::{self, Write};
 
@@ -9,7 +10,7 @@ use crate::terminal::writer::{Page, Tone};
 use crate::text::format;
 use crate::{RunReport, TerminalStyle, one_line, quote};
 
-/// How many different things that an assertion saw are shown.
+/// Distinct values shown per assertion.
 const SHOWN: usize = 4;
 
 /// An assertion that varies without a change.
@@ -17,38 +18,39 @@ const SHOWN: usize = 4;
 pub struct VaryingAssertion {
     pub assertion: Assertion,
     pub score: f64,
-    /// On the version on which it varied most.
+    /// Runs of the version on which it varied most.
     pub runs: u32,
     pub failed: u32,
     pub versions: usize,
-    /// What it saw there how often, most frequent first.
+    /// The observed values with their counts, most frequent first.
     pub saw: Vec<(String, u32)>,
     pub in_filter: bool,
 }
 
-/// What was learned.
+/// Result of `unflake filter learn`.
 pub struct LearnedFilter<'a> {
     pub runs: u32,
     pub assertions: usize,
     pub varying: &'a [VaryingAssertion],
-    /// Where it is written.
+    /// The file that it was written to.
     pub file: Option<&'a str>,
     pub expires: Option<String>,
 }
 
-/// Everything that is known, ranked.
+/// All known assertions, ranked.
 pub struct AssertionRanks<'a> {
     pub assertions: usize,
     pub varying: &'a [VaryingAssertion],
-    /// What varied, where, and the largest score.
+    /// Location and name of what varied, with the largest score.
     pub objects: &'a [((String, String), f64)],
     pub tests: &'a [(&'a TestId, f64)],
 }
 
-/// A threshold, the share of varying assertions that may fail, and the share of those that reveal bugs that count.
+/// A threshold, the share of varying assertions that it excuses, and the share of bug-revealing
+/// ones that it keeps.
 pub type AssertionRank = (f64, Option<f64>, Option<f64>);
 
-/// A threshold, and what it rests on.
+/// A recommended threshold with its evidence.
 pub struct TuneReport {
     pub threshold: f64,
     pub removed: f64,
@@ -59,7 +61,7 @@ pub struct TuneReport {
     pub updates: u32,
     pub flaky: u32,
     pub varied: u32,
-    /// Labels of assertions that were never looked at.
+    /// Labels of assertions that were never observed.
     pub unknown: u32,
     pub may_lose: f64,
 }
@@ -71,12 +73,12 @@ pub(crate) fn of(finding: &Finding) -> Option<&Filtered> {
     }
 }
 
-/// How many failures did not count.
+/// How many failures were excused.
 pub(crate) fn let_go_in(run: &RunReport) -> usize {
     run.findings.iter().filter(|finding| of(finding).is_some_and(|one| one.kind == FilterKind::Flaky)).count()
 }
 
-/// What did not count in a run. Never left out: it is all that is seen of a failure.
+/// Lists the excused failures of a run. Never omitted: nothing else shows these failures.
 pub(crate) fn let_go(page: &mut Page, run: &RunReport) -> io::Result<()> {
     let of_kind = |finding: &&Finding| of(finding).is_some_and(|filtered| filtered.kind == FilterKind::Flaky);
     let mut first = true;
@@ -94,7 +96,7 @@ pub(crate) fn let_go(page: &mut Page, run: &RunReport) -> io::Result<()> {
     Ok(())
 }
 
-/// What is known of assertions that failed in a test and count.
+/// Findings about assertions that failed in a test and count.
 fn counting<'a>(run: &RunReport<'a>, test: &TestId) -> impl Iterator<Item = (FilterKind, &'a str)> {
     let of_test = run.findings.iter().filter(|finding| finding.test == *test);
     let known = of_test.filter_map(|finding| Some((of(finding)?.kind, finding.sentence.as_str())));
@@ -105,12 +107,12 @@ pub(crate) fn known_of<'a>(run: &RunReport<'a>, test: &TestId) -> impl Iterator<
     counting(run, test).filter(|(kind, _)| *kind != FilterKind::Unknown).map(|(_, sentence)| sentence)
 }
 
-/// The kind that has to be looked at first.
+/// The most urgent kind of finding about a test.
 pub(crate) fn first_of(run: &RunReport, test: &TestId) -> FilterKind {
     counting(run, test).map(|(kind, _)| kind).min().unwrap_or(FilterKind::Unknown)
 }
 
-/// Writes what `unflake filter learn` came to.
+/// Writes the result of `unflake filter learn`.
 pub fn filter_learned(
     run: &RunReport,
     learned: &LearnedFilter,
@@ -184,7 +186,7 @@ fn varies(page: &mut Page, one: &VaryingAssertion) -> io::Result<()> {
     page.prose(indent, Tone::Usual, &format!("saw {}", saw.join("; ")))
 }
 
-/// Writes what is known of how assertions vary.
+/// Writes how the known assertions vary.
 pub fn filter_ranks(ranks: &AssertionRanks, look: &TerminalStyle, out: &mut dyn Write) -> io::Result<()> {
     let page = &mut Page::new(*look, out);
     if ranks.assertions == 0 {
@@ -220,7 +222,7 @@ pub fn filter_ranks(ranks: &AssertionRanks, look: &TerminalStyle, out: &mut dyn 
     rank(page, "their tests", ranks.tests.iter().map(|(test, score)| (quote(test.as_str()), *score)).collect())
 }
 
-/// Writes which threshold is recommended, and why.
+/// Writes the recommended threshold and its evidence.
 pub fn tuned(tuned: &TuneReport, look: &TerminalStyle, out: &mut dyn Write) -> io::Result<()> {
     let page = &mut Page::new(*look, out);
     let percent = |share: f64| format!("{:.0} %", share * 100.0);
@@ -243,7 +245,7 @@ pub fn tuned(tuned: &TuneReport, look: &TerminalStyle, out: &mut dyn Write) -> i
     page.prose(2, Tone::Usual, &format!("{} unflake filter tune --write   puts it into the filter", look.sign("→")))
 }
 
-/// How much is known, in words.
+/// The size of the evidence, as a sentence.
 pub(crate) fn rests_on(tuned: &TuneReport) -> String {
     let may_lose = tuned.may_lose * 100.0;
     let lost = match tuned.bugs {

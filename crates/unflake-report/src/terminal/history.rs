@@ -1,4 +1,4 @@
-//! `unflake history TEST`: its attempts, newest first.
+//! Table of the attempts of a test, newest first (`unflake history show TEST`).
 
 use std::io::{self, Write};
 
@@ -10,34 +10,35 @@ use crate::text::format;
 use crate::text::sanitize::{keep_start, width};
 use crate::{ScoreRow, TerminalStyle, one_line};
 
-/// One attempt as history keeps it.
+/// One attempt from the history.
 #[derive(Clone, Debug)]
 pub struct HistoryRow<'a> {
     pub when: Timestamp,
     pub outcome: Outcome,
     pub seconds: f64,
-    /// The revision it ran at, short, marked as the caller sees fit where the tree was changed.
+    /// Short revision that it ran at, marked by the caller where the tree was dirty.
     pub revision: Option<&'a str>,
     pub purpose: Purpose,
     pub origin: Isolation,
-    /// How many attempts its environment had made before.
+    /// Number of earlier attempts in its environment.
     pub position: u32,
-    /// 0 for the first time in its session.
+    /// 0 for the first run in its session.
     pub run: u32,
-    /// Told by somebody else: where that was. Purpose, origin and position then mean nothing.
+    /// Source of an imported attempt; then purpose, origin and position are meaningless.
     pub told_by: Option<&'a str>,
-    /// Empty where there is none.
+    /// Empty without a message.
     pub message: &'a str,
 }
 
 impl HistoryRow<'_> {
-    /// In which circumstances it ran, as far as they matter to a flaky test.
+    /// The circumstances of the attempt that matter to a flaky test.
     pub fn place(&self) -> String {
         place(self)
     }
 }
 
-/// Writes the attempts of a test as a table, newest first, with times in that zone; and above it how the test stands.
+/// Writes the attempts of a test as a table, newest first, in time zone `zone`, below the score of
+/// the test.
 pub fn attempts_table(
     test: &TestId,
     standing: Option<&ScoreRow>,
@@ -85,7 +86,7 @@ pub fn attempts_table(
     Ok(())
 }
 
-/// A row where the table is too wide for the page.
+/// A row where the table is wider than the terminal.
 fn stacked(page: &mut Page, row: &HistoryRow, [when, outcome, took, revision, place]: &[String; 5]) -> io::Result<()> {
     page.line(&[(Tone::Usual, "  "), (tone(row), outcome), (Tone::Usual, "  "), (Tone::Usual, when)])?;
     let rest = [took, revision, place].map(String::as_str);
@@ -121,7 +122,7 @@ fn cells(row: &HistoryRow, zone: &TimeZone, look: &TerminalStyle) -> [String; 5]
     [when, outcome, format::duration(row.seconds), revision, place(row)]
 }
 
-/// In which circumstances it ran, as far as they matter to a flaky test.
+/// The circumstances of the attempt that matter to a flaky test.
 fn place(row: &HistoryRow) -> String {
     if let Some(told_by) = row.told_by {
         let again = if row.run > 0 { ", again" } else { "" };
@@ -153,7 +154,7 @@ fn place(row: &HistoryRow) -> String {
     }
 }
 
-/// The cells side by side. Durations stand to the right.
+/// Pads the cells to the widths of their columns. Durations are right-aligned.
 fn aligned(cells: &[String; 5], widths: &[usize; 5]) -> String {
     let mut line = String::from("  ");
     for (column, (cell, &columns)) in cells.iter().zip(widths).enumerate() {

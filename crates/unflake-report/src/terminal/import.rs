@@ -1,4 +1,4 @@
-//! `unflake import`: what came in.
+//! Summary of an import of result files.
 
 use std::io::{self, Write};
 
@@ -6,25 +6,25 @@ use crate::terminal::writer::{Page, Tone};
 use crate::text::format;
 use crate::{TerminalStyle, one_line};
 
-/// What was imported, counted.
+/// Counts of what was imported.
 #[derive(Clone, Debug, Default)]
 pub struct ImportReport {
-    /// Files that were read now, and files that were known already.
+    /// Files read now, and files imported before.
     pub files: usize,
     pub known: usize,
     pub results: u64,
     pub failed: u64,
-    /// Tests that failed and passed when their runner ran them again.
+    /// Tests that failed and passed when their runner retried them.
     pub flaky: u64,
     pub skipped: u64,
-    /// Files that are no reports or cannot be read, and why.
+    /// Files that are not reports or cannot be read, with the reason.
     pub refused: Vec<(String, String)>,
-    /// Files that were read up to a break, and what that is.
+    /// Files read up to an error, with the error.
     pub broken: Vec<(String, String)>,
 }
 
 impl ImportReport {
-    /// One test in one report, and whether any attempt at it failed, or passed.
+    /// Counts one test of a report; the arguments say whether any attempt failed, or passed.
     pub fn count(&mut self, failed: bool, passed: bool) {
         self.results += 1;
         self.failed += u64::from(failed && !passed);

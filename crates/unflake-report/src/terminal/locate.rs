@@ -1,4 +1,4 @@
-//! Where a flaky test starts to fail, for the terminal.
+//! Terminal report for `unflake locate`: where a flaky test starts to fail.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -12,18 +12,18 @@ use crate::text::format;
 use crate::text::sanitize::{keep_start, width, wrap};
 use crate::{TerminalStyle, one_line};
 
-/// What is to be shown of a divergence.
+/// A divergence and what its reports need.
 pub struct LocateReport<'a> {
     /// With [`Detail::Divergence`].
     pub finding: &'a Finding,
-    /// The lines of a file of the project, by its path relative to the root. None where it is not there.
+    /// Lines of a project file by its path relative to the root. None where it does not exist.
     pub sources: Sources<'a>,
     pub seconds: f64,
-    /// Where the full report was written.
+    /// Path of the HTML report.
     pub page: Option<&'a str>,
-    /// A command that shows it again.
+    /// A command that reproduces it.
     pub repeat: Option<&'a str>,
-    /// What a person said of it who found it of no use.
+    /// Feedback that it is not useful.
     pub answer: Option<&'a Feedback>,
 }
 
@@ -41,15 +41,15 @@ impl<'a> LocateReport<'a> {
 }
 
 const EXTENT: Extent = Extent { context: 2, rows: 14, files: 2, all: false };
-/// Of other places, other partings and what is not known, so many are told here.
+/// Entries shown of other locations, other divergence points and limitations.
 const TOLD: usize = 4;
-/// Columns of one value, and of one message.
+/// Columns for one value, and for one message.
 const VALUE: usize = 40;
 const MESSAGE: usize = 160;
-/// Where the text beside a label begins.
+/// Column at which the text next to a label begins.
 const LABELLED: usize = 19;
 
-/// Writes where it starts. `quiet` leaves out everything but the answer.
+/// Writes the located line. `quiet` leaves out everything but the answer.
 pub fn locate(located: &LocateReport, look: &TerminalStyle, quiet: bool, out: &mut dyn Write) -> io::Result<()> {
     let Some(divergence) = located.divergence() else { return Ok(()) };
     let page = &mut Page::new(*look, out);
@@ -80,7 +80,7 @@ pub fn locate(located: &LocateReport, look: &TerminalStyle, quiet: bool, out: &m
     counts(page, located, divergence)
 }
 
-/// What starts where, where it shows, and what kind it is.
+/// The located line, where the failure shows, and the kind of cause.
 fn answer(page: &mut Page, divergence: &Divergence) -> io::Result<()> {
     let first = match divergence.locations.first() {
         Some(start) => {
@@ -121,7 +121,7 @@ fn show(page: &mut Page, divergence: &Divergence, excerpt: &Excerpt) -> io::Resu
     let room = look.width.saturating_sub(gutter).clamp(10, LONGEST);
     let code: Vec<String> = excerpt.rows.iter().map(|row| code(row, room, look)).collect();
     let notes: Vec<String> = excerpt.rows.iter().map(|row| notes(row, divergence, look)).collect();
-    // Notes stand in one column beside the code. Where a line is too long for that, its note stands below it.
+    // Notes form one column next to the code. Where a line is too long, its note goes below it.
     let longest = notes.iter().map(|note| width(note)).max().unwrap_or(0);
     let noted = code.iter().zip(&notes).filter(|(_, note)| !note.is_empty());
     let fitting = noted.map(|(code, _)| width(code) + 3).filter(|column| column + longest <= room);
@@ -152,7 +152,7 @@ fn show(page: &mut Page, divergence: &Divergence, excerpt: &Excerpt) -> io::Resu
 
 fn code(row: &Row, room: usize, look: TerminalStyle) -> String {
     let text = row.text.as_deref().unwrap_or("(the source is not there)");
-    // What is cut off is not worth escaping.
+    // Bounds the text before it is escaped.
     let start: String = text.chars().take(LONGEST + 1).collect();
     keep_start(&one_line(&start), room, look.sign("…")).into_owned()
 }
@@ -173,11 +173,11 @@ fn notes(row: &Row, divergence: &Divergence, look: TerminalStyle) -> String {
     own(&look, &told.join("; ")).into_owned()
 }
 
-/// Other places that tell failing runs from passing ones, and other ways to fail.
+/// Other locations that separate failing from passing runs, and other divergence points.
 fn also(page: &mut Page, divergence: &Divergence, others: &[&DivergencePoint]) -> io::Result<()> {
     let main = divergence_text::partings(divergence).0;
     let usual = main.map_or("", |parting| &parting.strand);
-    // Where they part is in the source above.
+    // The source above already shows the divergence point.
     let shown =
         |line: &SourceLine| main.and_then(|parting| parting.last.as_ref()).is_some_and(|last| same_place(last, line));
     let mut told = Vec::new();
@@ -209,7 +209,7 @@ fn list(page: &mut Page, label: &str, told: &[String]) -> io::Result<()> {
     }
 }
 
-/// A paragraph beside its label, or below it where there is little room.
+/// A paragraph next to its label, or below it on a narrow terminal.
 fn labelled(page: &mut Page, label: &str, text: &str) -> io::Result<()> {
     let narrow = page.look.width < 60;
     let indent = if narrow { 4 } else { 2 + LABELLED };
@@ -224,7 +224,7 @@ fn labelled(page: &mut Page, label: &str, text: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// Text that people copy is never broken.
+/// Text that people copy is never wrapped.
 fn labelled_whole(page: &mut Page, label: &str, text: &str) -> io::Result<()> {
     page.beside(2, (Tone::Faint, &format!("{label:<0$}", LABELLED - 2)), (Tone::Usual, text))
 }
@@ -243,7 +243,7 @@ fn counts(page: &mut Page, located: &LocateReport, divergence: &Divergence) -> i
     page.words(2, Tone::Usual, counts.iter().map(String::as_str))
 }
 
-/// What runs said when they failed, in one line that ends somewhere.
+/// The message of failing runs, in one bounded line.
 fn said(look: TerminalStyle, text: &str) -> String {
     keep_start(&format::first_line(text, look.sign("…")), MESSAGE, look.sign("…")).into_owned()
 }
@@ -257,7 +257,7 @@ fn bounded(look: TerminalStyle, text: &str) -> String {
     keep_start(&own(&look, text), LONGEST, look.sign("…")).into_owned()
 }
 
-/// A sentence of unflake's own, which may quote what tests wrote, safe to print and with signs that can be drawn.
+/// A sentence of unflake that may quote test output: safe to print, in ASCII where necessary.
 fn own<'a>(look: &TerminalStyle, text: &'a str) -> Cow<'a, str> {
     let text = one_line(text);
     if look.unicode || text.is_ascii() {

@@ -1,4 +1,5 @@
-//! How far the runs of tests differ, for the terminal: first which tests and in what, then the numbers.
+//! Terminal report for `unflake measure`: which tests differ between runs and in what, then the
+//! numbers.
 
 use std::collections::HashSet;
 use std::io::{self, Write};
@@ -13,15 +14,15 @@ use crate::text::format;
 use crate::text::sanitize::{keep_start, wrap};
 use crate::{RunReport, TerminalStyle, one_line};
 
-/// So many tests are told here, and of each layer of one so many units.
+/// Tests shown, and units shown per layer of a test.
 const TESTS: usize = 20;
 const UNITS: usize = 3;
-/// Where the text beside the name of a layer begins.
+/// Column at which the text next to the name of a layer begins.
 const LABELLED: usize = 11;
 const PROBLEM_LINES: usize = 24;
-/// A table needs so many columns.
+/// Columns that the table needs.
 const TABLE: usize = 96;
-/// Columns of what a rule replaced.
+/// Columns for an example of normalized noise.
 const EXAMPLE: usize = 60;
 
 /// A test whose runs differ.
@@ -32,7 +33,7 @@ pub(crate) struct Differing<'a> {
     pub(crate) kind: Kind,
 }
 
-/// What a test does beside differing: those that nobody has noticed come first.
+/// Outcome class of a differing test: those that nobody has noticed come first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Kind {
     Green,
@@ -69,7 +70,7 @@ impl<'a> Differing<'a> {
     }
 }
 
-/// Writes what was measured. `quiet` leaves out the numbers.
+/// Writes a measurement. `quiet` leaves out the numbers.
 pub fn measure(run: &RunReport, look: &TerminalStyle, quiet: bool, out: &mut dyn Write) -> io::Result<()> {
     let page = &mut Page::new(*look, out);
     let differing = Differing::all(run);
@@ -100,7 +101,7 @@ pub fn measure(run: &RunReport, look: &TerminalStyle, quiet: bool, out: &mut dyn
     summary::end(page, run, quiet)
 }
 
-/// What it comes to, in a few numbers.
+/// The summary, in a few numbers.
 pub(crate) fn counts(run: &RunReport, differing: &[Differing]) -> Vec<String> {
     let of = |kind| differing.iter().filter(|test| test.kind == kind).count();
     let measured = run.measured.map_or(0, |measured| measured.runs as usize);
@@ -159,7 +160,7 @@ pub(crate) fn in_words(unit: &Difference, layer: &LayerDifference) -> String {
     if place.is_empty() { words } else { format!("{place}  {words}") }
 }
 
-/// Shares with their interval, as people write them.
+/// A rate with its confidence interval.
 pub(crate) fn interval(rate: &Rate) -> String {
     format!("95 % sure: {:.0} to {:.0} %", rate.low * 100.0, rate.high * 100.0)
 }
@@ -242,7 +243,7 @@ pub(crate) fn legend(measured: &Measurement) -> String {
     )
 }
 
-/// What rules took for noise: where that hid a difference somebody may want to see it.
+/// What the noise rules normalized: a hidden difference may be of interest.
 fn noise(page: &mut Page, hidden: &[SuppressedNoise]) -> io::Result<()> {
     let (hid, idle): (Vec<&SuppressedNoise>, Vec<&SuppressedNoise>) = hidden.iter().partition(|rule| rule.units > 0);
     if !hid.is_empty() {
@@ -282,7 +283,7 @@ fn unseen(page: &mut Page, measured: &Measurement) -> io::Result<()> {
         .try_for_each(|text| page.prose(2, Tone::Usual, &keep_start(&one_line(text), LONGEST, page.look.sign("…"))))
 }
 
-/// Layers of which nothing is known, and what is not known of the others.
+/// Layers without data, and limits of the others.
 pub(crate) fn unseen_in_words(measured: &Measurement) -> Vec<String> {
     let gaps = |layer: Layer| measured.gaps.iter().filter(move |gap| gap.layer == layer);
     let mut told = Vec::new();

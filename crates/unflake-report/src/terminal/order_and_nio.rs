@@ -1,4 +1,4 @@
-//! What a person reads after a search for tests that depend on what ran before them.
+//! Terminal report for `unflake order` and `unflake nio`: order-dependent and non-idempotent tests.
 
 use std::io::{self, Write};
 
@@ -10,10 +10,10 @@ use crate::text::format;
 use crate::{RunReport, TerminalStyle, one_line};
 
 const MESSAGE_LINES: usize = 12;
-/// Of more cells than this only the first are shown.
+/// State cells shown per finding.
 const CELLS: usize = 8;
 
-/// Writes what was found. `quiet` leaves out what nobody has to act upon.
+/// Writes the findings. `quiet` leaves out what needs no action.
 pub fn search(run: &RunReport, look: &TerminalStyle, quiet: bool, out: &mut dyn Write) -> io::Result<()> {
     let page = &mut Page::new(*look, out);
     let mut counts: Vec<String> = vec![format::count(run.tests.len(), "test")];
@@ -56,7 +56,7 @@ const KINDS: [(&str, (&str, &str)); 6] = [
     ("BROKEN", ("that fails always", "that fail always")),
 ];
 
-/// The word for a finding of its own; what explains another one has none.
+/// The noun for an independent finding; findings that explain another one have none.
 fn of(finding: &Finding) -> Option<&'static str> {
     Some(match &finding.detail {
         Detail::Nio(nio) => match nio.kind {

@@ -1,4 +1,4 @@
-//! `unflake prepare`: which reports are ready, which are not, and why.
+//! Result of preparing reports in advance: which are ready, which are not, and why.
 
 use std::io::{self, Write};
 
@@ -11,18 +11,18 @@ use crate::terminal::writer::{Page, Tone};
 use crate::text::format;
 use crate::{Exit, TerminalStyle, one_line};
 
-/// What became of one flaky test.
+/// Result for one flaky test.
 #[derive(Clone, Debug, Serialize)]
 pub struct PreparedEntry {
     pub test: TestId,
-    /// How likely it is to fail in its next run.
+    /// Probability that its next run fails.
     pub score: f64,
     pub kind: PreparedKind,
-    /// What its runs came to, or why there were none: `flaky: 11 of 50 runs failed`.
+    /// The outcome of its runs, or why there were none: `flaky: 11 of 50 runs failed`.
     pub meaning: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub finding: Option<Finding>,
-    /// The full report, as a path from here.
+    /// Path of the full report, relative to the current directory.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub page: Option<String>,
 }
@@ -30,17 +30,17 @@ pub struct PreparedEntry {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PreparedKind {
-    /// It failed and passed, and a report is ready now.
+    /// It failed and passed, and a report is ready.
     Located,
-    /// All runs ended alike. That is kept too.
+    /// All runs had the same outcome. That is stored too.
     NotReproduced,
-    /// The time was over before all runs had been made. What was found until then is kept.
+    /// The budget was exhausted before all runs. The partial result is stored.
     CutShort,
-    /// A report on these files was there.
+    /// A report on the same files existed.
     Ready,
-    /// Nobody looked: the time was over, or somebody stopped it.
+    /// Not started: the budget was exhausted, or the user stopped.
     Left,
-    /// It could not be looked at.
+    /// The search failed.
     Failed,
 }
 
@@ -50,12 +50,12 @@ pub struct PreparedBatch<'a> {
     pub schema: u32,
     pub command: &'static str,
     pub exit: Exit<'a>,
-    /// A hash of the files that the reports are about.
+    /// Hash of the files that the reports are about.
     pub tree: &'a str,
-    /// The lowest score that was asked for.
+    /// Lowest score to prepare.
     pub at_least: f64,
     pub seconds: f64,
-    /// The likeliest to fail first.
+    /// Most likely to fail first.
     pub tests: &'a [PreparedEntry],
     pub notes: &'a [String],
 }
@@ -66,7 +66,7 @@ impl PreparedBatch<'_> {
         writeln!(out)
     }
 
-    /// `quiet` leaves out what was ready already.
+    /// `quiet` leaves out reports that existed before.
     pub fn write(&self, look: &TerminalStyle, quiet: bool, out: &mut dyn Write) -> io::Result<()> {
         let page = &mut Page::new(*look, out);
         let flaky = format::count(self.tests.len(), "flaky test");
@@ -112,7 +112,7 @@ fn entry(page: &mut Page, test: &PreparedEntry) -> io::Result<()> {
     }
 }
 
-/// What it all comes to: `2 located, 1 not reproduced, 3 were ready, 1 left`.
+/// The totals: `2 located, 1 not reproduced, 3 were ready, 1 left`.
 pub fn in_words(tests: &[PreparedEntry]) -> String {
     let parts = [
         (PreparedKind::Located, "located"),

@@ -1,4 +1,4 @@
-//! Live progress. Hears every event of a run and shows how far it has come.
+//! Live progress of a run, driven by its events.
 
 use std::collections::{HashMap, HashSet};
 use std::io::{self, Write};
@@ -15,23 +15,23 @@ use crate::{TerminalStyle, one_line};
 
 /// A terminal is redrawn at most this often.
 const REDRAW_SECONDS: f64 = 0.1;
-/// A log gets a line after this share of the tests, but not before so many seconds, and after so many seconds anyway.
+/// A log gets a line after this share of the tests, within these bounds in seconds.
 const LOG_SHARE: f64 = 0.1;
 const LOG_SECONDS: f64 = 5.0;
 const LOG_ANYWAY_SECONDS: f64 = 30.0;
 
-/// What is known of a run while it goes on. Times are seconds since it began.
+/// State of a running run. Times are seconds since it began.
 #[derive(Default)]
 pub(crate) struct State {
     pub(crate) phase: Phase,
     pub(crate) total: usize,
-    /// Tests of the suite that had their first attempt.
+    /// Tests of the suite with a first attempt.
     pub(crate) done: usize,
-    /// Tests of the suite that will not have any.
+    /// Tests of the suite that will not be run.
     pub(crate) left: usize,
     /// Tests that failed and have not passed since.
     pub(crate) failing: HashSet<TestId>,
-    /// Tests that failed and passed later, whatever they did after that.
+    /// Tests that failed and passed later, whatever followed.
     pub(crate) flaky: HashSet<TestId>,
     pub(crate) first_start: Option<f64>,
     pub(crate) running: HashMap<EnvironmentId, (TestId, f64)>,
@@ -57,7 +57,7 @@ impl Progress {
         Self { look, state: State::default(), place: Place::Terminal { drawn: None, shown: false } }
     }
 
-    /// Lines for a log: failures as they happen, and how far the run has come now and then.
+    /// Lines for a log: failures as they happen, and the progress at intervals.
     pub fn plain(look: TerminalStyle) -> Self {
         Self { look, state: State::default(), place: Place::Log { told: 0.0, share: 0.0 } }
     }
@@ -67,7 +67,7 @@ impl Progress {
         Self { look, state: State::default(), place: Place::Nowhere }
     }
 
-    /// Hears an event. `now` is in seconds since the run began.
+    /// Handles an event. `now` is in seconds since the run began.
     pub fn event(&mut self, now: f64, event: &Event, out: &mut dyn Write) -> io::Result<()> {
         if matches!(self.place, Place::Nowhere) {
             return Ok(());
@@ -89,13 +89,13 @@ impl Progress {
             let line = status_line::phase_line(&self.state, &self.look);
             Page::new(self.look, out).line(&[(Tone::Usual, "  "), (Tone::Usual, &line)])?;
         }
-        // Between the end of a test and the start of the next nothing is running. Drawing then would make the name of
-        // the test flicker.
+        // Between the end of a test and the start of the next nothing is running. Drawing then
+        // would make the name of the test flicker.
         let between = matches!(event, Event::Observed(Observation::Attempted(_)));
         if between && matches!(self.place, Place::Terminal { .. }) { Ok(()) } else { self.tick(now, out) }
     }
 
-    /// Called now and then while nothing happens.
+    /// Called at intervals while nothing happens.
     pub fn tick(&mut self, now: f64, out: &mut dyn Write) -> io::Result<()> {
         let state = &self.state;
         match &mut self.place {
@@ -122,7 +122,8 @@ impl Progress {
         }
     }
 
-    /// Takes the status line away. Call it before anything else is written; the next event or tick brings it back.
+    /// Removes the status line. Call it before writing anything else; the next event or tick
+    /// restores it.
     pub fn clear(&mut self, out: &mut dyn Write) -> io::Result<()> {
         if let Place::Terminal { drawn, shown: shown @ true } = &mut self.place {
             *shown = false;
@@ -176,7 +177,7 @@ impl Progress {
         Ok(())
     }
 
-    /// A line that stays: something failed.
+    /// A line that stays, for a failure.
     fn permanent(&mut self, subject: &str, text: &str, out: &mut dyn Write) -> io::Result<()> {
         self.clear(out)?;
         let subject = one_line(subject);
@@ -207,7 +208,7 @@ impl State {
         self.enter(purpose);
     }
 
-    /// Whether this is the first failure of its test.
+    /// Records an attempt; returns whether it is the first failure of its test.
     fn attempted(&mut self, attempt: &Attempt) -> bool {
         self.running.remove(&attempt.environment);
         self.enter(attempt.purpose);

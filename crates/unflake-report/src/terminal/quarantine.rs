@@ -1,4 +1,4 @@
-//! What is in quarantine, and since when nobody needs it any more.
+//! Terminal output for the quarantine: its entries, and which are no longer needed.
 
 use std::io::{self, Write};
 
@@ -10,10 +10,10 @@ use crate::terminal::writer::{Page, Tone};
 use crate::text::format;
 use crate::{TerminalStyle, one_line};
 
-/// So many of the last attempts are looked at.
+/// Recent attempts considered.
 const LATELY: usize = 20;
 
-/// The ledger: every entry with the last attempts at its test, the newest first.
+/// Writes every entry with the recent attempts of its test, newest first.
 pub fn quarantine(
     entries: &[(Quarantined, Vec<Attempt>)],
     today: Day,
@@ -47,7 +47,7 @@ pub fn quarantine(
     Ok(())
 }
 
-/// Who mends what, and where it is written up.
+/// The owner and the issue of an entry.
 fn agreement(entry: &Quarantined) -> String {
     let issue = entry.issue.as_ref().map(|issue| format!(", {}", one_line(issue))).unwrap_or_default();
     let left_out = if entry.mode == QuarantineMode::Skip { "; it is not run" } else { "" };
@@ -72,7 +72,7 @@ pub fn lately(attempts: &[Attempt]) -> String {
     }
 }
 
-/// Failures of a run that are excused: after what has to be acted upon.
+/// Excused failures of a run; listed after the failures that need action.
 pub(crate) fn excused(page: &mut Page, apart: &[QuarantineResult], cases: &Cases) -> io::Result<()> {
     for one in apart.iter().filter(|one| one.standing == QuarantineStanding::Excused) {
         page.blank()?;
@@ -86,7 +86,7 @@ pub(crate) fn excused(page: &mut Page, apart: &[QuarantineResult], cases: &Cases
     Ok(())
 }
 
-/// What else is to be said of entries, as notes.
+/// Notes about entries, such as expired or unnecessary ones.
 pub(crate) fn notes(apart: &[QuarantineResult]) -> Vec<String> {
     let say = |one: &QuarantineResult| {
         let test = one_line(one.entry.test.as_str()).into_owned();
@@ -107,7 +107,7 @@ pub(crate) fn notes(apart: &[QuarantineResult]) -> Vec<String> {
     apart.iter().filter_map(say).collect()
 }
 
-/// In one line, why a test does not count.
+/// Why a test does not count, in one line.
 pub(crate) fn why(one: &QuarantineResult) -> String {
     format!("in quarantine until {}: {}", one.entry.expires, agreement(&one.entry))
 }

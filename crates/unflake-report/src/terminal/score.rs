@@ -1,4 +1,4 @@
-//! `unflake score`: how likely tests are to fail for flakiness in their next run.
+//! Flakiness scores: the probability that the next run of a test fails.
 
 use std::io::{self, Write};
 
@@ -10,10 +10,10 @@ use crate::terminal::writer::{Page, Tone};
 use crate::text::format;
 use crate::{Exit, TerminalStyle, one_line};
 
-/// Scores, the likeliest first.
+/// Scores, most likely to fail first.
 #[derive(Clone, Debug)]
 pub struct Scores {
-    /// Tests and runs that are known, and runs that are set apart because most tests failed in them.
+    /// Known tests and runs, and runs excluded because most tests failed in them.
     pub tests: usize,
     pub runs: usize,
     pub bad_days: usize,
@@ -22,7 +22,7 @@ pub struct Scores {
     pub exit: Exit<'static>,
 }
 
-/// How one test stands.
+/// The score of one test.
 #[derive(Clone, Debug, Serialize)]
 pub struct ScoreRow {
     pub test: String,
@@ -32,16 +32,16 @@ pub struct ScoreRow {
     pub high: f64,
     pub runs: usize,
     pub failures: usize,
-    /// Failures that were not counted, because the test was broken.
+    /// Failures not counted because the test was broken.
     pub broken: usize,
     pub state: ScoreState,
     pub since: Option<ScoreSince>,
-    /// Empty: nobody.
+    /// Empty without an owner.
     pub owner: String,
     pub seconds_lost: f64,
-    /// The last runs, the oldest first. Empty for a test that never failed.
+    /// Recent runs, oldest first. Empty for a test that never failed.
     pub strip: Vec<Strip>,
-    /// What the test was called before, while it had the same code.
+    /// Earlier names of the test, while it had the same code.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub formerly: Vec<String>,
 }
@@ -71,7 +71,7 @@ pub struct ScoreSince {
     pub commit: Option<String>,
     pub earliest: Option<Timestamp>,
     pub latest: Option<Timestamp>,
-    /// So many runs earlier or later it may have been as well.
+    /// Uncertainty of that position, in runs.
     pub give_or_take: usize,
 }
 
@@ -106,7 +106,7 @@ impl Scores {
         page.prose(2, Tone::Faint, &next)
     }
 
-    /// One document, as `--json` of the other commands writes it.
+    /// Writes one document in the form of `--json`.
     pub fn json(&self, out: &mut dyn Write) -> io::Result<()> {
         #[derive(Serialize)]
         struct Finding<'a> {
@@ -140,7 +140,7 @@ impl ScoreRow {
         }
     }
 
-    /// All that is to be said of it.
+    /// The complete description of a score.
     pub(crate) fn body(&self, indent: usize, zone: &TimeZone, page: &mut Page) -> io::Result<()> {
         page.prose(indent, Tone::Usual, &self.sentence())?;
         if let Some(since) = &self.since {
@@ -162,7 +162,7 @@ impl ScoreRow {
         if rest.is_empty() { Ok(()) } else { page.prose(indent, Tone::Faint, &rest.join(page.look.sign(" · "))) }
     }
 
-    /// What it comes to, with how much that rests on.
+    /// The score with its evidence, as a sentence.
     pub(crate) fn sentence(&self) -> String {
         let runs = format::count(self.runs, "run");
         let aside = match self.broken {

@@ -1,4 +1,4 @@
-//! The status line: how far, how fast, how long still, and what is running.
+//! The status line: progress, rate, remaining time, and the running test.
 
 use crate::terminal::progress::State;
 use crate::terminal::writer::Tone;
@@ -6,38 +6,38 @@ use crate::text::format;
 use crate::text::sanitize::{keep_end, keep_start, width};
 use crate::{TerminalStyle, one_line};
 
-/// From here on a running test is named together with its time.
+/// A test that has run this long is shown with its time.
 const LONG_SECONDS: f64 = 5.0;
-/// Rates before this are noise.
+/// Before this the rate is noise.
 const SETTLED_SECONDS: f64 = 1.0;
-/// Less room than this is not worth a shortened id.
+/// Least columns for a shortened id.
 const LEAST_ID: usize = 12;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Phase {
     #[default]
     Waiting,
-    /// The command, as the user gave it.
+    /// The command as the user typed it.
     Starting(String),
     Collecting,
     Running,
-    /// Once more after the suite: so many of so many.
+    /// Retries after the suite: done and total.
     Again {
         done: usize,
         of: usize,
     },
-    /// Failing tests, and those that passed later, in fresh environments: so many so far. How many there will be
-    /// depends on what happens in them.
+    /// Attempts so far at failing tests, and at those that passed later, in new environments. The
+    /// total depends on the outcomes.
     Fresh {
         done: usize,
     },
-    /// Tests beside copies of themselves: so many attempts.
+    /// Attempts so far at tests next to copies of themselves.
     Stress {
         done: usize,
     },
-    /// One test, to be looked at.
+    /// Analysing a single test.
     Looking,
-    /// Tests run twice, in other orders, or in search of a cause: so many attempts.
+    /// Attempts so far in a search: repeated, reordered or subsets of tests.
     Searching {
         what: &'static str,
         done: usize,
@@ -45,7 +45,7 @@ pub(crate) enum Phase {
     Over,
 }
 
-/// The status line of a terminal. Never reaches its last column, where some terminals break the line.
+/// The status line of a terminal. Never reaches the last column, where some terminals wrap.
 pub(crate) fn line(state: &State, now: f64, look: &TerminalStyle) -> String {
     let frames: &[&str] =
         if look.unicode { &["⠋", "⠙", "⠸", "⠴", "⠦", "⠇"] } else { &["|", "/", "-", "\\"] };
@@ -57,12 +57,12 @@ pub(crate) fn line(state: &State, now: f64, look: &TerminalStyle) -> String {
         Some((_, seconds)) if seconds >= LONG_SECONDS => format!(" {}", format::rough_duration(seconds)),
         _ => String::new(),
     };
-    // A test that takes long is what people look for; otherwise its name comes last.
+    // A slow test is what people look for; otherwise the name comes last.
     let reserved = if since.is_empty() { 0 } else { width(separator) + LEAST_ID + since.len() };
     let mut text = String::new();
     for fact in facts(state, now, look) {
         let joint = if text.is_empty() { "" } else { separator };
-        // What comes first matters most. Half a fact is none.
+        // Facts are in order of importance; one that does not fit is omitted as a whole.
         if 2 + width(&text) + width(joint) + width(&fact) + reserved > room {
             break;
         }
@@ -77,7 +77,7 @@ pub(crate) fn line(state: &State, now: f64, look: &TerminalStyle) -> String {
     format!("{} {text}", look.paint(Tone::Faint, frame))
 }
 
-/// The line of a log when another share of the tests is done, or nothing was said for long.
+/// The log line at an interval of progress or time.
 pub(crate) fn log_line(state: &State, now: f64, look: &TerminalStyle) -> String {
     let mut facts = facts(state, now, look);
     if let Some((test, seconds)) = longest(state, now).filter(|(_, seconds)| *seconds >= LONG_SECONDS) {
@@ -86,7 +86,7 @@ pub(crate) fn log_line(state: &State, now: f64, look: &TerminalStyle) -> String 
     facts.join(look.sign(" · "))
 }
 
-/// The line of a log when the run enters another phase.
+/// The log line at the start of a phase.
 pub(crate) fn phase_line(state: &State, look: &TerminalStyle) -> String {
     match &state.phase {
         Phase::Running => format!("running {}", format::count(state.total, "test")),
@@ -120,7 +120,7 @@ fn facts(state: &State, now: f64, look: &TerminalStyle) -> Vec<String> {
     facts
 }
 
-/// `61/s` and `8 s left`, once there is enough to tell by.
+/// `61/s` and `8 s left`, once there is enough data.
 fn speed(state: &State, now: f64) -> Vec<String> {
     let elapsed = now - state.first_start.unwrap_or(now);
     if elapsed < SETTLED_SECONDS || state.done == 0 {
@@ -137,7 +137,7 @@ fn speed(state: &State, now: f64) -> Vec<String> {
     told
 }
 
-/// The test that has been running longest, and for how long.
+/// The test that has been running longest, and its time.
 fn longest(state: &State, now: f64) -> Option<(String, f64)> {
     let (test, since) = state.running.values().min_by(|a, b| a.1.total_cmp(&b.1))?;
     Some((one_line(test.as_str()).into_owned(), now - since))

@@ -1,4 +1,4 @@
-//! What a person reads when the run is over: what they must do, why we believe it, how to see it themselves.
+//! Summary at the end of a run: what to act on, the evidence, and how to reproduce it.
 
 use std::io::{self, Write};
 
@@ -14,13 +14,13 @@ use crate::terminal::writer::{Keep, Page, Tone};
 use crate::text::format;
 use crate::{RunReport, TerminalStyle, one_line, quote};
 
-/// How many real failures are shown with their messages, and how many problems. The others are listed by name.
+/// Real failures shown with their messages, and problems shown. The rest is listed by name.
 const IN_FULL: usize = 20;
 const PROBLEM_LINES: usize = 30;
-/// How many of the tests that were not run are named.
+/// Names shown of tests that were not run.
 const NAMED: usize = 10;
 
-/// Writes the summary of a run. `quiet` leaves out what nobody has to act upon.
+/// Writes the summary of a run. `quiet` leaves out what needs no action.
 pub fn summary(run: &RunReport, look: &TerminalStyle, quiet: bool, out: &mut dyn Write) -> io::Result<()> {
     let cases = Cases::of(run);
     let counts_here = |one: &&Finding| !quarantine::is_excused(run.apart, &one.test);
@@ -28,14 +28,14 @@ pub fn summary(run: &RunReport, look: &TerminalStyle, quiet: bool, out: &mut dyn
         run.findings.iter().filter(|one| wanted(one)).filter(counts_here).collect::<Vec<_>>()
     };
     let (mut real, flaky) = (of(Finding::is_real), of(Finding::is_flaky));
-    // What the change touches is what its author has to look at first.
+    // Failures that the change can have caused come first.
     real.sort_by_key(|finding| {
         let change = match change(&cases, finding) {
             Some((IntersectKind::Affected, _)) => 0,
             Some((IntersectKind::Unaffected, _)) => 2,
             _ => 1,
         };
-        // What fails as it never did goes before what nobody has looked at.
+        // New kinds of failure come before unknown ones.
         (filter::first_of(run, &finding.test), change)
     });
     let unjudged: Vec<&Case> = cases.list.iter().filter(|case| case.has_failed() && case.finding.is_none()).collect();
@@ -62,7 +62,7 @@ pub fn summary(run: &RunReport, look: &TerminalStyle, quiet: bool, out: &mut dyn
     end(page, run, quiet)
 }
 
-/// What stands last on every page: where the rest is, and what it all comes to.
+/// The last lines of every summary: where the details are, and the exit code.
 pub(crate) fn end(page: &mut Page, run: &RunReport, quiet: bool) -> io::Result<()> {
     if page.shortened {
         page.blank()?;
@@ -87,7 +87,7 @@ fn stopped(page: &mut Page, run: &RunReport, cases: &Cases) -> io::Result<()> {
     page.prose(2, Tone::Odd, &format!("stopped by you: {how_far}"))
 }
 
-/// How many tests there were, and how many of each sort that a person wants to know of.
+/// The number of tests, and how many are of each kind of interest.
 fn counts(run: &RunReport, cases: &Cases, [real, unjudged, flaky]: [usize; 3]) -> Vec<String> {
     let all = cases.list.len();
     let mut counts = vec![if cases.ran() == 0 { nothing_ran(run).to_owned() } else { format::count(all, "test") }];
@@ -146,7 +146,8 @@ fn problems(page: &mut Page, problems: &[Problem]) -> io::Result<()> {
                 page.prose(indent, Tone::Usual, what)?;
             }
             None => {
-                // What kept the runner from starting is unflake's own word, and begins by saying it more precisely.
+                // A start-up failure is described by unflake itself, whose first sentence is more
+                // precise.
                 let (first, rest) = text.split_once('\n').unwrap_or((text, ""));
                 let precise = problem.kind == ProblemKind::Start;
                 text = if precise { rest } else { text };
@@ -192,7 +193,7 @@ fn real_failures(page: &mut Page, run: &RunReport, cases: &Cases, real: &[&Findi
     Ok(())
 }
 
-/// What is known of a failure and the change. Where nothing could be compared, that is said once and not of each.
+/// How a failure relates to the change. Where nothing could be compared, the summary says so once.
 fn change<'a>(cases: &Cases<'a>, finding: &Finding) -> Option<(IntersectKind, &'a str)> {
     let intersect = cases.get(&finding.test)?.intersect?;
     match &intersect.detail {
@@ -201,7 +202,7 @@ fn change<'a>(cases: &Cases<'a>, finding: &Finding) -> Option<(IntersectKind, &'
     }
 }
 
-/// Tests that failed and that nobody could judge, most likely because the run was stopped.
+/// Failed tests without a verdict, usually because the run was stopped.
 fn unjudged_failures(page: &mut Page, run: &RunReport, unjudged: &[&Case]) -> io::Result<()> {
     let why =
         if run.totals.interrupted { "the run was stopped before it was run again" } else { "it was not run again" };
@@ -225,7 +226,7 @@ fn flaky_tests(page: &mut Page, run: &RunReport, flaky: &[&Finding]) -> io::Resu
     }
     for finding in flaky {
         page.head(Tone::Odd, "≈", "FLAKY", &one_line(finding.test.as_str()))?;
-        // What fails the run is told in full, whatever anybody said of it.
+        // What fails the run is shown in full, whatever the feedback.
         if let Some(answer) = run.answer(finding).filter(|_| !run.flaky_gates) {
             page.prose(page.indent(), Tone::Faint, &format::answered(answer))?;
             continue;
@@ -243,14 +244,14 @@ fn flaky_tests(page: &mut Page, run: &RunReport, flaky: &[&Finding]) -> io::Resu
     Ok(())
 }
 
-/// Whether another test makes it fail, in a process that they share.
+/// Whether another test makes it fail in a shared process.
 fn leaves_a_question(finding: &Finding) -> bool {
     finding.verdict().is_some_and(|verdict| {
         verdict.kind == VerdictKind::FlakyStateDependent && verdict.evidence.fresh == Some(Isolation::Fork)
     })
 }
 
-/// Whether nothing but chance decides.
+/// Whether the failure is random.
 fn is_chance(finding: &Finding) -> bool {
     finding.verdict().is_some_and(|verdict| verdict.kind == VerdictKind::FlakyIndependent)
 }
@@ -271,7 +272,7 @@ pub(crate) fn notes(page: &mut Page, notes: &[String]) -> io::Result<()> {
 }
 
 fn not_run(page: &mut Page, run: &RunReport) -> io::Result<()> {
-    // After a stop the first line says how many, and which ones is of no interest.
+    // After a stop the first line has the count; the names are of no interest.
     if run.left.is_empty() || run.totals.interrupted {
         return Ok(());
     }

@@ -1,4 +1,4 @@
-//! The lines that a test ran through, in their order.
+//! Listing of the lines that a test executed, in order (`unflake trace`).
 
 use std::io::{self, Write};
 
@@ -7,37 +7,37 @@ use crate::text::format;
 use crate::text::sanitize::{keep_start, width};
 use crate::{TerminalStyle, one_line};
 
-/// What one thread of a test ran through.
+/// Lines executed by one thread of a test.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TraceListing {
     pub name: String,
     pub steps: Vec<TraceStep>,
-    /// What is not there, and why.
+    /// Missing parts, with the reason.
     pub gaps: Vec<String>,
 }
 
-/// A line that was run.
+/// An executed line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TraceStep {
     pub file: String,
     pub line: u32,
     pub function: String,
-    /// What stands there, where it is known.
+    /// Source text, where available.
     pub text: String,
 }
 
-/// Repetitions of more lines than this are not looked for.
+/// Longest loop body that is folded.
 const LONGEST_TURN: usize = 12;
-/// Fewer turns than this are easier to read one by one.
+/// Fewest iterations that are folded.
 const FEWEST_TURNS: usize = 3;
 
 enum Shown<'a> {
     TraceStep(&'a TraceStep),
-    /// The last lines, so many, come so many times in all.
+    /// The last `.0` lines occur `.1` times in all.
     Turns(usize, usize),
 }
 
-/// Writes the lines of each thread. Loops are told once, with how often they turned.
+/// Writes the lines of each thread. Loops are folded, with their number of iterations.
 pub fn trace(threads: &[TraceListing], look: &TerminalStyle, out: &mut dyn Write) -> io::Result<()> {
     let page = &mut Page::new(*look, out);
     for (at, thread) in threads.iter().enumerate() {
@@ -90,7 +90,7 @@ pub fn trace(threads: &[TraceListing], look: &TerminalStyle, out: &mut dyn Write
     page.line(&[(Tone::Usual, "  "), (Tone::Usual, &counted)])
 }
 
-/// The last words of a function's name: without parameters, and with what it belongs to where that is a plain name.
+/// Short name of a function: without parameters, qualified where the qualifier is a plain name.
 fn brief(function: &str) -> String {
     let function = function.replace("(anonymous namespace)::", "");
     let (mut depth, mut from) = (0, 0);

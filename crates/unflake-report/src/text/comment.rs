@@ -1,4 +1,4 @@
-//! The text of the one comment on a change that touches code a flaky test runs through.
+//! The review comment on a change that touches code of flaky tests.
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -12,15 +12,15 @@ use crate::text::format;
 use crate::text::markdown::{code, in_html, inline};
 use crate::{FlakyTest, TestKnowledge, quote};
 
-/// The first line of the comment, by which it is found again to be replaced.
+/// The first line of the comment, by which CI finds it to replace it.
 pub const COMMENT: &str = "<!-- unflake:comment -->";
-/// So many tests are told of; GitHub takes 65,536 characters.
+/// Tests shown; GitHub accepts 65,536 characters.
 const TOLD: usize = 20;
 const LONGEST: usize = 60_000;
-/// Of the files that a test and the change have in common, so many are named.
+/// Files named per test that it shares with the change.
 const FILES: usize = 5;
 
-/// Writes the comment. Nothing where there is no test to tell of.
+/// Writes the comment. Writes nothing without tests.
 pub fn comment(tests: &[FlakyTest], base: &str, out: &mut dyn Write) -> io::Result<()> {
     if tests.is_empty() {
         return Ok(());
@@ -115,7 +115,7 @@ fn nothing_known(text: &mut String, test: &FlakyTest) {
     };
 }
 
-/// What comes after what is of use.
+/// Findings after the useful one.
 fn aside(text: &mut String, known: &TestKnowledge) {
     let sentence = inline(&divergence_text::told(&known.finding));
     match &known.answer {

@@ -1,4 +1,4 @@
-//! Numbers in the words that people use.
+//! Numbers, durations and sentences as text.
 
 use std::borrow::Cow;
 
@@ -17,9 +17,9 @@ pub(crate) fn duration(seconds: f64) -> String {
     }
 }
 
-/// The same without fractions, for what is still running: `8 s`, `2 min 5 s`.
+/// Without fractions, for a test still running: `8 s`, `2 min 5 s`.
 pub(crate) fn rough_duration(seconds: f64) -> String {
-    // A float that is too large or negative becomes the nearest whole number, and NaN becomes 0.
+    // The cast saturates: a negative or too large float becomes the nearest integer, NaN becomes 0.
     let seconds = seconds.round() as u64;
     match (seconds / 3600, seconds / 60 % 60, seconds % 60) {
         (0, 0, s) => format!("{s} s"),
@@ -29,7 +29,7 @@ pub(crate) fn rough_duration(seconds: f64) -> String {
     }
 }
 
-/// How long ago, in the one unit that matters: `8 s`, `5 min`, `2 h`, `3 days`.
+/// An age in one unit: `8 s`, `5 min`, `2 h`, `3 days`.
 pub fn age(seconds: f64) -> String {
     match seconds.max(0.0) as u64 {
         s if s < 60 => format!("{s} s"),
@@ -39,13 +39,13 @@ pub fn age(seconds: f64) -> String {
     }
 }
 
-/// That a person found it of no use, and when.
+/// That a user marked it as not useful, and when.
 pub(crate) fn answered(answer: &Feedback) -> String {
     let why = answer.why.as_deref().map(|why| format!(": {}", one_line(why))).unwrap_or_default();
     format!("you said not useful on {}{why}", Day::of(answer.at))
 }
 
-/// As much of the name of a finding as people need to type.
+/// The prefix of a finding id that people type.
 pub(crate) fn short(id: &Fingerprint) -> &str {
     id.0.get(..8).unwrap_or(&id.0)
 }
@@ -59,14 +59,14 @@ pub(crate) fn count(number: usize, noun: &str) -> String {
     }
 }
 
-/// As a sentence on its own: with a capital letter and a full stop.
+/// With a capital letter and a full stop.
 pub(crate) fn sentence(text: &str) -> String {
     let mut letters = text.chars();
     let first = letters.next().map(|first| first.to_uppercase().to_string()).unwrap_or_default();
     format!("{first}{}.", letters.as_str().trim_end_matches('.'))
 }
 
-/// What kept tests from being run. Follows the name of the file it is about, where there is one.
+/// Why tests were not run. Follows the name of the file, where there is one.
 pub(crate) fn problem_in_words(kind: ProblemKind) -> &'static str {
     match kind {
         ProblemKind::Collection => "could not be loaded, so none of its tests were run",
@@ -76,7 +76,7 @@ pub(crate) fn problem_in_words(kind: ProblemKind) -> &'static str {
     }
 }
 
-/// The first line that says something, safe to print, with its end marked where more follows.
+/// The first non-empty line, safe to print, with an ellipsis where more follows.
 pub(crate) fn first_line<'a>(text: &'a str, ellipsis: &str) -> Cow<'a, str> {
     let text = text.trim();
     match text.split_once('\n') {

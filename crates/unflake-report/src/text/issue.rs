@@ -1,4 +1,5 @@
-//! The text of an issue about one cause: a title, and what it is, what it rests on, how to see it, and what to do.
+//! The issue for one cause: a title, then the cause, the evidence, how to reproduce it and what to
+//! do.
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -12,12 +13,12 @@ use crate::text::format;
 use crate::text::markdown::{code, inline, lines, title};
 use crate::{FlakyTest, Strip, TestKnowledge, quote};
 
-/// How much of what a failure said is quoted, and how many tests with the same cause are named.
+/// Bytes quoted of a failure, and tests named that share the cause.
 const QUOTED: usize = 4000;
 const NAMED: usize = 20;
 
-/// Writes the title, an empty line, and the body. `tests`: those that have the cause; the first is the one that was asked for. `owner`: whose
-/// the file is in which it starts.
+/// Writes the title, an empty line, and the body. `tests` have the cause; the first is the
+/// requested one. `owner` owns the file in which it starts.
 pub fn issue(tests: &[FlakyTest], owner: Option<&str>, out: &mut dyn Write) -> io::Result<()> {
     let Some((first, others)) = tests.split_first() else { return Ok(()) };
     let mut text = format!("{}\n\n", title(&heading(first)));
@@ -57,7 +58,7 @@ pub fn issue(tests: &[FlakyTest], owner: Option<&str>, out: &mut dyn Write) -> i
     out.write_all(text.as_bytes())
 }
 
-/// What a title says: the test in short, and the cause.
+/// The title: the short test name and the cause.
 fn heading(test: &FlakyTest) -> String {
     let name = test.test.as_str();
     let name = name.rsplit("::").next().filter(|name| !name.is_empty()).unwrap_or(name);

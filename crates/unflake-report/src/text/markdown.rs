@@ -1,21 +1,23 @@
-//! Texts that come from anywhere, in Markdown as GitHub and GitLab read it: nothing in them is markup, a link, a mention of a person or of an issue.
+//! Escapes untrusted text for Markdown on GitHub and GitLab: it cannot become markup, a link, or a
+//! mention of a person or issue.
 //!
-//! Both places look for mentions in the text that comes out, when entities are characters again. So what makes a mention is followed by a
-//! space of no width; in code they do not look, and there the text stays what it is, to be copied.
+//! Both platforms look for mentions in the rendered text, after entities are decoded. So a
+//! character that starts a mention is followed by a zero-width space. They ignore code, so there
+//! the text is unchanged and can be copied.
 
 use crate::html::markup;
 use crate::terminal::writer::LONGEST;
 use crate::text::sanitize::keep_start;
 use crate::{one_line, plain};
 
-/// What nobody sees and no mention survives.
+/// Zero-width space: invisible, and it breaks a mention.
 const NO_WIDTH: &str = "&#8203;";
-/// Before a name or a number: people, issues, merge requests, snippets, milestones, labels, epics.
+/// Prefixes of mentions: people, issues, merge requests, snippets, milestones, labels, epics.
 const MENTIONING: &str = "@#!$%~&^";
-/// No platform takes a longer title.
+/// No platform accepts a longer title.
 const TITLE: usize = 200;
 
-/// In a line of text.
+/// Escapes text within a line.
 pub(crate) fn inline(text: &str) -> String {
     let text = one_line(text);
     let mut safe = String::new();
@@ -26,12 +28,12 @@ pub(crate) fn inline(text: &str) -> String {
             '&' => safe.push_str("&amp;"),
             '<' => safe.push_str("&lt;"),
             '>' => safe.push_str("&gt;"),
-            // Of an address, or of an emoji.
+            // Could start a URL or an emoji.
             ':' if rest.peek().is_some_and(|next| next.is_alphabetic() || "/+-".contains(*next)) => {
                 safe.push_str("&#58;")
             }
             '.' if safe.to_ascii_lowercase().ends_with("www") => safe.push_str("&#46;"),
-            // At the beginning they would make a list, or a heading of what stands before.
+            // At the start of a line they make a list, or a heading of the line before.
             '-' | '+' | '=' if last.is_none() => safe.extend(['\\', c]),
             '.' | ')' if safe.bytes().all(|byte| byte.is_ascii_digit()) => safe.extend(['\\', c]),
             '-' if safe.to_ascii_lowercase().ends_with("gh") => safe.extend([NO_WIDTH, "-"]),
@@ -47,11 +49,11 @@ pub(crate) fn inline(text: &str) -> String {
     safe
 }
 
-/// As code within a line: between more backticks than it has itself nothing has a meaning.
+/// Inline code, fenced by more backticks than the text contains.
 pub(crate) fn code(text: &str) -> String {
     let text = one_line(text);
     let text: String = text.chars().take(LONGEST + 1).collect();
-    // Whoever looks for a comment of ours by its mark is not to find it in a name.
+    // A test name must not look like the marker of our own comment.
     let text = keep_start(&text, LONGEST, "…").replace("<!-", "<!\u{200b}-");
     let runs = text.split(|c| c != '`').map(str::len);
     let fence = "`".repeat(runs.max().unwrap_or(0) + 1);
@@ -60,7 +62,7 @@ pub(crate) fn code(text: &str) -> String {
     format!("{fence}{blank}{text}{blank}{fence}")
 }
 
-/// In a line of HTML, where Markdown has no meaning but mentions have.
+/// Escapes text within a line of HTML, where Markdown has no meaning but mentions have.
 pub(crate) fn in_html(text: &str) -> String {
     let mut marked = String::new();
     for c in one_line(text).chars() {
@@ -76,15 +78,15 @@ pub(crate) fn in_html(text: &str) -> String {
     markup::escaped(&marked)
 }
 
-/// As lines of their own, which stay what they are.
+/// Preformatted lines, unchanged.
 pub(crate) fn lines(text: &str) -> String {
     let safe = markup::escaped(&plain(text));
-    // An empty line would end the HTML, and what comes after it would be Markdown.
+    // An empty line ends the HTML block, and Markdown would be parsed after it.
     let kept = safe.split('\n').map(|line| if line.trim().is_empty() { "&nbsp;" } else { line });
     format!("<pre>{}</pre>", kept.collect::<Vec<_>>().join("\n"))
 }
 
-/// As a title, which is not Markdown: one line, not too long.
+/// A title, which is not Markdown: one bounded line.
 pub(crate) fn title(text: &str) -> String {
     let text = one_line(text);
     let mut title = String::new();

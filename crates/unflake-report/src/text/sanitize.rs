@@ -1,13 +1,13 @@
-//! Text that tests wrote, made safe to print, and text of any kind, made to fit.
+//! Makes untrusted text safe to print, measures its width, cuts and wraps it.
 
 use std::borrow::Cow;
 use std::fmt::Write;
 
 /// Makes untrusted text safe for a terminal and for a CI log. Newlines are kept.
 ///
-/// Control characters, and those that reorder or hide text, become visible. Colours are dropped: they are the runner's
-/// decoration and say nothing. Tabs become spaces. What CI systems take for a command is pulled apart: `##[` anywhere,
-/// and `::` where a line begins.
+/// Control characters, and those that reorder or hide text, become visible. Colour sequences are
+/// dropped. Tabs become spaces. Workflow commands of CI systems are broken up: `##[` anywhere, and
+/// `::` at the start of a line.
 pub fn plain(text: &str) -> Cow<'_, str> {
     unobeyed(escape(text, &['\n']))
 }
@@ -17,7 +17,7 @@ pub fn one_line(text: &str) -> Cow<'_, str> {
     unobeyed(escape(text, &[]))
 }
 
-/// The text with all control characters made visible but those named, and without colours.
+/// Makes all control characters visible except those in `keep`, and drops colour sequences.
 pub(crate) fn escape<'a>(text: &'a str, keep: &[char]) -> Cow<'a, str> {
     let harmless = |c: char| !c.is_control() && !is_hidden(c) || keep.contains(&c);
     if text.chars().all(harmless) {
@@ -45,7 +45,7 @@ pub(crate) fn escape<'a>(text: &'a str, keep: &[char]) -> Cow<'a, str> {
     Cow::Owned(safe)
 }
 
-/// The text without what GitHub and Azure take for commands. The first wants them where a line begins, blanks aside.
+/// Breaks up the workflow commands of GitHub and Azure. GitHub accepts leading blanks.
 fn unobeyed(text: Cow<'_, str>) -> Cow<'_, str> {
     let text = if text.contains("##[") { Cow::Owned(text.replace("##[", "## [")) } else { text };
     if !text.split('\n').any(|line| line.trim_start().starts_with("::")) {
@@ -55,7 +55,7 @@ fn unobeyed(text: Cow<'_, str>) -> Cow<'_, str> {
     Cow::Owned(lines.join("\n"))
 }
 
-/// A line that does not begin with `::`.
+/// Breaks up `::` at the start of a line.
 pub(crate) fn pulled_apart(line: &str) -> Cow<'_, str> {
     match line.trim_start().strip_prefix("::") {
         Some(rest) => Cow::Owned(format!("{}: :{rest}", &line[..line.len() - line.trim_start().len()])),
@@ -63,21 +63,21 @@ pub(crate) fn pulled_apart(line: &str) -> Cow<'_, str> {
     }
 }
 
-/// How many bytes the text's opening colour sequence has (`ESC [ digits m`), 0 where it does not open with one.
+/// Length in bytes of a colour sequence (`ESC [ digits m`) at the start of the text, or 0.
 fn colour_sequence(text: &str) -> usize {
     let Some(rest) = text.strip_prefix("\x1b[") else { return 0 };
     let digits = rest.bytes().take_while(|b| b.is_ascii_digit() || matches!(b, b';' | b':')).count();
     if rest.as_bytes().get(digits) == Some(&b'm') { digits + 3 } else { 0 }
 }
 
-/// Whether the character reorders text, breaks lines, or carries text that nobody sees.
+/// Whether the character reorders text, breaks lines, or is invisible.
 pub(crate) fn is_hidden(c: char) -> bool {
     matches!(c,
         '\u{061c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}'
         | '\u{e0000}'..='\u{e007f}')
 }
 
-/// How many columns the text takes, roughly: wide scripts and emoji count two, combining marks none.
+/// Columns of the text: wide scripts and emoji take two, combining marks none.
 pub(crate) fn width(text: &str) -> usize {
     text.chars().map(char_width).sum()
 }
@@ -92,7 +92,7 @@ fn char_width(c: char) -> usize {
     }
 }
 
-/// The start of the text, with the ellipsis where something was cut off, in at most `columns`.
+/// The start of the text in at most `columns` columns, with the ellipsis where it was cut.
 pub(crate) fn keep_start<'a>(text: &'a str, columns: usize, ellipsis: &str) -> Cow<'a, str> {
     let fits = fitting(text.chars(), columns);
     if fits == text.len() {
@@ -102,7 +102,7 @@ pub(crate) fn keep_start<'a>(text: &'a str, columns: usize, ellipsis: &str) -> C
     Cow::Owned(format!("{}{ellipsis}", text[..kept].trim_end()))
 }
 
-/// The end of the text, likewise. Of the id of a test the end says most.
+/// The end of the text, likewise. The end is the most specific part of a test id.
 pub(crate) fn keep_end<'a>(text: &'a str, columns: usize, ellipsis: &str) -> Cow<'a, str> {
     if fitting(text.chars().rev(), columns) == text.len() {
         return Cow::Borrowed(text);
@@ -111,7 +111,7 @@ pub(crate) fn keep_end<'a>(text: &'a str, columns: usize, ellipsis: &str) -> Cow
     Cow::Owned(format!("{ellipsis}{}", &text[text.len() - kept..]))
 }
 
-/// How many bytes of these characters fit into so many columns.
+/// How many bytes of these characters fit into `columns` columns.
 fn fitting(chars: impl Iterator<Item = char>, columns: usize) -> usize {
     let mut used = 0;
     chars
@@ -123,7 +123,8 @@ fn fitting(chars: impl Iterator<Item = char>, columns: usize) -> usize {
         .sum()
 }
 
-/// Words in lines of at most `columns`. None is ever split: among them are ids and paths that people copy.
+/// Wraps words into lines of at most `columns` columns. Words are never split: ids and paths are
+/// copied.
 pub(crate) fn wrap<'a>(words: impl Iterator<Item = &'a str>, columns: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     let mut used = 0;
@@ -144,8 +145,8 @@ pub(crate) fn wrap<'a>(words: impl Iterator<Item = &'a str>, columns: usize) -> 
     lines
 }
 
-/// One line of quoted text in pieces of at most `columns`, cut at a space where there is one not too far back. Its own
-/// spaces are kept, because diffs and tables rest on them.
+/// Splits one line of quoted text into pieces of at most `columns` columns, at a space where there
+/// is one near. Other spaces are kept, because diffs and tables depend on them.
 pub(crate) fn chop(line: &str, columns: usize) -> impl Iterator<Item = &str> {
     let mut rest = Some(line);
     std::iter::from_fn(move || {

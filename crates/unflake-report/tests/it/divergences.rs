@@ -1,4 +1,4 @@
-//! Divergences to report on, with the source that they are about.
+//! Sample divergences with their sources.
 
 use std::collections::BTreeMap;
 
@@ -96,7 +96,7 @@ fn parting(
     }
 }
 
-/// A number that is drawn decides.
+/// A random number determines the outcome.
 pub(crate) fn drawn() -> Case {
     let file = "mail/backoff.py";
     let delay = |numbers: &[u32]| lines(file, "Backoff.delay", numbers.iter().copied());
@@ -153,7 +153,7 @@ pub(crate) fn drawn() -> Case {
         .with("mail/send.py", 32, "        for attempt in range(9):\n            self.backoff.delay(attempt)\n")
 }
 
-/// Other lines follow, and no value says why. One in three fails otherwise.
+/// The paths differ without a deciding value. One failure in three has another path.
 pub(crate) fn two_ways() -> Case {
     let file = "shop/queue.py";
     let take = |numbers: &[u32]| lines(file, "Queue.take", numbers.iter().copied());
@@ -210,7 +210,7 @@ pub(crate) fn two_ways() -> Case {
         .with("shop/worker.py", 10, "\ndef run(queue, orders):\n    for order in orders:\n        queue.put(order)\n")
 }
 
-/// The same lines in another order, in files that are no longer there.
+/// The same lines in another order, in files that no longer exist.
 pub(crate) fn another_order() -> Case {
     let divergence = Divergence {
         kind: Cause::Race,
@@ -234,7 +234,7 @@ pub(crate) fn another_order() -> Case {
     Case::new("count::adds_up", "cargo test -- --exact count::adds_up", divergence)
 }
 
-/// What decides, where the ways part, and where failing runs go are far from each other.
+/// The deciding line, the divergence point and the failure are far from each other.
 pub(crate) fn far_apart() -> Case {
     let file = "shop/rates.py";
     let mut case = drawn();
@@ -257,7 +257,7 @@ pub(crate) fn far_apart() -> Case {
     case
 }
 
-/// Nothing tells failing runs from passing ones.
+/// Failing and passing runs cannot be distinguished.
 pub(crate) fn unknown() -> Case {
     let divergence = Divergence {
         kind: Cause::Unknown,
@@ -275,7 +275,7 @@ pub(crate) fn unknown() -> Case {
     case
 }
 
-/// Written by somebody who means harm.
+/// All texts are hostile.
 pub(crate) fn hostile() -> Case {
     let evil = "<script>alert(1)</script>\x1b[31m&\"'";
     let file = format!("a/{evil}.py");
@@ -358,7 +358,7 @@ fn any_parting() -> impl Strategy<Value = DivergencePoint> {
     )
 }
 
-/// Anything at all, whether it makes sense or not.
+/// Arbitrary divergences, consistent or not.
 pub(crate) fn any_case() -> impl Strategy<Value = Case> {
     let finding = (text(), text(), 0usize..12, vec(any_location(), 0..4), proptest::option::of(any_line()));
     let rest = (any::<[u32; 3]>(), vec(any_parting(), 0..3), vec(text(), 0..4), vec(text(), 0..12));

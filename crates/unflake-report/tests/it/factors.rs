@@ -1,4 +1,4 @@
-//! What an experiment found, as people read it.
+//! Snapshots of the factor reports.
 
 use insta::assert_snapshot;
 use quick_xml::Reader;

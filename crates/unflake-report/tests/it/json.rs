@@ -18,7 +18,7 @@ fn the_document() {
 }
 
 proptest! {
-    /// Whatever the texts are, it can be read again, says the same, and is safe to look at.
+    /// Any run round-trips through JSON and is safe to print.
     #[test]
     fn any_run_can_be_read_again(mut sample in any_run()) {
         sample.attempts.iter_mut().for_each(|attempt| attempt.seconds = 0.5);

@@ -1,4 +1,4 @@
-//! The page: well formed, harmless, complete.
+//! The divergence page is well-formed, without script, and complete.
 
 use insta::assert_snapshot;
 use proptest::prelude::*;
@@ -71,7 +71,7 @@ const ATTRIBUTES: [&str; 18] = [
     "aria-labelledby",
 ];
 
-/// The page's text, after a look at every element.
+/// The text of the page, after checking every element.
 fn checked(page: &str) -> String {
     fn look_at(element: &BytesStart) -> String {
         let name = String::from_utf8(element.name().as_ref().to_vec()).unwrap();
@@ -124,7 +124,7 @@ fn a_value_that_decides() {
     assert_snapshot!(lines(&format!("{before}<style>…</style>{after}")));
 }
 
-/// That all of these stand on the page, in this order.
+/// Asserts that the page contains all of these, in this order.
 #[track_caller]
 fn tells(case: &Case, expected: &[&str]) {
     let text = checked(&case.page());

@@ -1,4 +1,4 @@
-//! Everything that people or machines read, as snapshots, and what must hold for any input, as properties.
+//! Snapshots of all reports, and properties that hold for any input.
 
 mod divergences;
 mod factors;

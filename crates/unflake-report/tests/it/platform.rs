@@ -1,4 +1,4 @@
-//! What goes to the places where changes are reviewed.
+//! Reports for CI platforms.
 
 use insta::assert_snapshot;
 use proptest::prelude::*;

@@ -1,4 +1,4 @@
-//! What a person reads after a night.
+//! Snapshots of prepared reports.
 
 use insta::assert_snapshot;
 use unflake_report::{Exit, PreparedBatch, PreparedEntry, PreparedKind, prepared_in_words};

@@ -6,7 +6,7 @@ use unflake_report::{Progress, TerminalStyle};
 
 use crate::samples::*;
 
-/// A run as it unfolds, with the second at which each thing happens.
+/// A sequence of events with their times in seconds.
 struct Story(Vec<(f64, Event)>);
 
 impl Story {
@@ -33,7 +33,7 @@ impl Story {
     }
 }
 
-/// 40 tests in 20 seconds, one of them slow, two of them failing; one passes at the end, one never.
+/// 40 tests in 20 seconds: one slow, two failing, of which one passes at the end.
 fn story() -> Story {
     let mut story = Story(vec![(0.0, Event::Began { command: vec!["pytest".into(), "tests/".into()] })]);
     story.up(0.4, 0, Isolation::Process);
@@ -63,7 +63,7 @@ fn story() -> Story {
     story
 }
 
-/// Plays the story with ticks in between.
+/// Plays the events with ticks between them.
 fn play(mut progress: Progress, story: &Story, every: f64) -> String {
     written(|out| {
         let mut now = 0.0;
@@ -140,7 +140,7 @@ fn what_was_not_run_is_not_counted_as_done() {
     assert!(told.contains("5/40") && !told.contains("40/40"), "{told}");
 }
 
-/// A test that passed at once, and is run in fresh environments so that its pass can be trusted.
+/// A test that passed at once, and is repeated in new environments to confirm the pass.
 #[test]
 fn a_test_whose_pass_is_confirmed_is_told_once() {
     let mut story = Story(Vec::new());

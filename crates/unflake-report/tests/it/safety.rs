@@ -1,4 +1,4 @@
-//! No test may speak to the terminal or to the CI system through what unflake prints.
+//! Output of tests cannot control the terminal or the CI system.
 
 use proptest::prelude::*;
 use unflake_model::{Event, Observation, Timestamp};

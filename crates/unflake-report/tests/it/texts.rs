@@ -1,4 +1,4 @@
-//! Texts of comments and issues, and of findings that people answered.
+//! Snapshots of comments and issues, and of findings with feedback.
 
 use insta::assert_snapshot;
 use proptest::prelude::*;
@@ -139,7 +139,7 @@ fn what_people_found_of_no_use_is_told_in_short_and_never_hidden() {
     assert!(text.contains("REAL") && text.contains("FLAKY"), "{text}");
 }
 
-/// Names and texts that somebody made to do harm.
+/// Hostile names and texts.
 fn nasty() -> impl Strategy<Value = String> {
     let part = prop_oneof![
         Just("`".to_owned()),
@@ -162,10 +162,10 @@ fn nasty() -> impl Strategy<Value = String> {
     proptest::collection::vec(part, 0..6).prop_map(|parts| parts.concat())
 }
 
-/// What is left of a text where Markdown, HTML and mentions have a meaning.
+/// The part of a text in which Markdown, HTML and mentions have a meaning.
 fn meaning(text: &str) -> String {
     let outside = without_code(text);
-    // Our own tags.
+    // Tags that unflake writes itself.
     ["<details>", "</details>", "<summary>", "</summary>", "<pre>", "</pre>", "<sub>", "</sub>"]
         .iter()
         .fold(outside, |text, tag| text.replace(tag, ""))
@@ -209,7 +209,7 @@ proptest! {
     }
 }
 
-/// Without code, of either kind: no place looks for mentions there.
+/// Without code of either kind, in which no platform looks for mentions.
 fn outside_of_pre(text: &str) -> String {
     let text = without_code(text);
     let mut left = String::new();

@@ -1,4 +1,4 @@
-//! Source on a page: each line with its mark as a sign, a word and a colour, and a bubble that explains it.
+//! Source excerpts in HTML: each marked line has a sign, a word, a colour and an explanation.
 
 use unflake_model::Divergence;
 
@@ -6,12 +6,12 @@ use crate::divergence_text;
 use crate::html::markup::Html;
 use crate::terminal::excerpt::{Excerpt, Note, Row, Way};
 
-/// Characters of one line.
+/// Characters shown of one line.
 const LONGEST: usize = 400;
-/// Columns of one value beside the code.
+/// Columns for one value next to the code.
 const VALUE: usize = 40;
 
-/// The marks, with the word and the meaning of each.
+/// The marks: sign, name and meaning.
 const LEGEND: [(&str, &str, &str); 4] = [
     ("▸", "start", "it starts here"),
     ("=", "both", "failing and passing runs go through it"),
@@ -65,7 +65,7 @@ pub(crate) fn figure(html: &mut Html, divergence: &Divergence, excerpt: &Excerpt
     });
 }
 
-/// Which line of the legend it is.
+/// Index of the mark in the legend.
 fn mark(row: &Row) -> Option<usize> {
     match row.way {
         _ if row.start => Some(0),
@@ -109,7 +109,7 @@ fn row(html: &mut Html, divergence: &Divergence, row: &Row, mark: Option<usize>,
     });
 }
 
-/// What the mark of a line says, in full.
+/// Explains the mark of a line in full.
 fn explanation(divergence: &Divergence, row: &Row) -> String {
     let mut told: Vec<&str> = Vec::new();
     if row.start {
@@ -144,7 +144,7 @@ fn explanation(divergence: &Divergence, row: &Row) -> String {
     told.join(" ")
 }
 
-/// The beginning of a text that may be of any length, and how much is missing.
+/// The beginning of a text of any length, with the number of characters left out.
 pub(crate) fn cut(text: &str) -> String {
     cut_to(text, LONGEST)
 }

@@ -1,6 +1,7 @@
-//! Where a flaky test starts to fail, as one page that needs nothing but itself.
+//! HTML page that shows where a flaky test starts to fail.
 //!
-//! It loads nothing and runs nothing. What its colours say, signs and words say too.
+//! It loads no resources and runs no script. Everything shown by colour is also shown by a sign and
+//! a word.
 
 use std::io::{self, Write};
 
@@ -40,7 +41,7 @@ pub fn locate_page(located: &LocateReport, out: &mut dyn Write) -> io::Result<()
     out.write_all(html.finish().as_bytes())
 }
 
-/// All that is said of it.
+/// The content below the title.
 pub(crate) fn contents(html: &mut Html, located: &LocateReport, divergence: &Divergence) {
     html.inside("header", |html| {
         html.put("p class=\"kicker\"", "unflake locate");
@@ -65,7 +66,7 @@ fn lead(html: &mut Html, divergence: &Divergence) {
     });
 }
 
-/// What a person needs first, in a list of a few lines.
+/// The most important facts, as a short list.
 fn facts(html: &mut Html, located: &LocateReport, divergence: &Divergence) {
     html.inside("dl class=\"facts\"", |html| {
         if let Some(start) = divergence.locations.first() {
@@ -116,7 +117,7 @@ fn runs(located: &LocateReport, divergence: &Divergence) -> String {
             format!(" {runs} more timed out and are set apart: where they stop says only when their time was over.")
         }
     };
-    // What is drawn from what was kept does not know it.
+    // A report drawn from the store has no duration.
     let time =
         if located.seconds > 0.0 { format!(", in {}", format::duration(located.seconds)) } else { String::new() };
     format!("{all}: {} failed, {passed} passed{time}.{set_apart}", divergence.failed)

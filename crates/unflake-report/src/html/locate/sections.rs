@@ -1,4 +1,4 @@
-//! The sections of the page: the code, the values, how the runs part, what else there is and what nobody knows.
+//! Sections of the page: code, values, how the runs diverge, other locations, limitations.
 
 use unflake_model::{Cause, Divergence, DivergencePoint, Location, SourceLine};
 
@@ -12,7 +12,7 @@ use crate::text::format;
 
 const WHOLE: Extent = Extent { context: 3, rows: 60, files: 5, all: true };
 const BRIEF: Extent = Extent { context: 2, rows: 24, files: 3, all: false };
-/// Of lists whose length tests decide.
+/// Longest list whose length tests determine.
 const LISTED: usize = 12;
 
 pub(crate) fn body(html: &mut Html, located: &LocateReport, divergence: &Divergence) {
@@ -69,7 +69,7 @@ pub(crate) fn body(html: &mut Html, located: &LocateReport, divergence: &Diverge
     });
 }
 
-/// What no comparison of runs can tell.
+/// What comparing runs cannot establish.
 fn caveat(divergence: &Divergence) -> &'static str {
     match divergence.kind {
         _ if divergence.locations.is_empty() => {
@@ -85,7 +85,7 @@ fn caveat(divergence: &Divergence) -> &'static str {
     }
 }
 
-/// How many runs part, where, and how much they have in common before.
+/// How many runs diverge, where, and what they have in common before.
 fn parted(html: &mut Html, divergence: &Divergence, parting: &DivergencePoint) {
     html.text(&format!("{} of {} failing runs part ", parting.runs, divergence.failed));
     html.text(&cut(&parts_where(parting))).text(", in ").put("strong", &cut(&parting.strand));
@@ -102,7 +102,7 @@ fn parted(html: &mut Html, divergence: &Divergence, parting: &DivergencePoint) {
     }
 }
 
-/// What is known of the runs that part there.
+/// What is known about the runs that diverge at this point.
 fn part(html: &mut Html, parting: &DivergencePoint) {
     if !parting.calls.is_empty() {
         html.put("h3", "The calls that lead there");

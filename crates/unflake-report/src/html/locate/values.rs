@@ -1,4 +1,4 @@
-//! What values were in failing and in passing runs, as a table, and as a strip where they are numbers.
+//! Values in failing and passing runs: a table, and a scale where all are numbers.
 
 use unflake_model::{Location, ValueSplit};
 
@@ -6,11 +6,11 @@ use crate::divergence_text::place;
 use crate::html::locate::code::{cut, cut_to};
 use crate::html::markup::Html;
 
-/// Of one value in one sort of runs.
+/// Values shown per variable for failing and for passing runs.
 const EXAMPLES: usize = 12;
-/// Characters of one value.
+/// Characters shown of one value.
 const LONGEST: usize = 120;
-/// Per cent of the strip: what is narrower would not be seen.
+/// Narrowest visible bar, in per cent of the scale.
 const NARROWEST: f64 = 0.8;
 
 pub(crate) fn table(html: &mut Html, locations: &[&Location]) {
@@ -55,10 +55,10 @@ fn examples(html: &mut Html, values: &[String]) {
     });
 }
 
-/// From and to; the same for a single number.
+/// From and to; equal for a single number.
 type Span = (f64, f64);
 
-/// Failing and passing values along one scale. Nothing where they are not all numbers.
+/// Draws failing and passing values on one scale. Draws nothing unless all are numbers.
 pub(crate) fn strip(html: &mut Html, split: &ValueSplit) {
     let spans = |values: &[String]| values.iter().map(|value| span(value)).collect::<Option<Vec<Span>>>();
     let Some((failing, passing)) = spans(&split.failing).zip(spans(&split.passing)) else { return };
@@ -96,14 +96,14 @@ fn number(number: f64) -> String {
     if usual { number.to_string() } else { format!("{number:e}") }
 }
 
-/// Where a bar begins and how wide it is, in per cent.
+/// Start and width of a bar, in per cent.
 fn bar(from: f64, to: f64, low: f64, high: f64) -> (f64, f64) {
     let at = |value: f64| (value - low) / (high - low) * 100.0;
     let width = (at(to) - at(from)).max(NARROWEST);
     (at(from).min(100.0 - width), width)
 }
 
-/// `0.93`, or `0.93 – 0.99`.
+/// Parses `0.93` or `0.93 – 0.99`.
 fn span(text: &str) -> Option<Span> {
     let number = |text: &str| text.trim().parse::<f64>().ok().filter(|number| number.is_finite());
     match text.split_once('–') {

@@ -1,4 +1,4 @@
-//! One cause: failures that look alike, the tests that have them, and what to do first.
+//! Page for one cause: similar failures, the tests that have them, and the first step.
 
 use serde::Serialize;
 use unflake_model::Timestamp;
@@ -16,9 +16,9 @@ const LINES: usize = 60;
 
 #[derive(Clone, Debug, Serialize)]
 pub struct Cause {
-    /// Of the failures, and where the file is not known of the test's file too.
+    /// Hash of the failure, plus the test file where the failing file is unknown.
     pub id: String,
-    /// Empty where the failures say nothing of themselves.
+    /// Empty where the failures have no message.
     pub kind: String,
     pub message: String,
     pub file: Option<String>,
@@ -26,14 +26,14 @@ pub struct Cause {
     pub seconds_lost: f64,
     pub last: Option<Timestamp>,
     pub test_count: usize,
-    /// The worst of them first; not all where they are many.
+    /// Worst first; not all of them where they are many.
     pub tests: Vec<Concern>,
 }
 
 #[derive(Clone, Debug, Serialize)]
 pub struct CausePage {
     pub cause: Cause,
-    /// What one of the failures said in full.
+    /// Stack trace of one of the failures.
     pub trace: String,
 }
 
@@ -100,7 +100,7 @@ impl Cause {
         }
     }
 
-    /// What to do first, by what is known.
+    /// The recommended first step, depending on what is known.
     fn first(&self, html: &mut Html) {
         let Some(worst) = self.tests.first() else { return };
         let typed = draw::typed(&worst.score.test);

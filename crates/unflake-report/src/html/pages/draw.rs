@@ -1,4 +1,4 @@
-//! What several pages draw: a state, the last runs of a test, how long it took.
+//! Elements that several pages share: state, recent runs, durations, commands.
 
 use unflake_model::Outcome;
 
@@ -8,14 +8,14 @@ use crate::terminal::score::percent;
 use crate::text::format;
 use crate::{ScoreSince, ScoreState, Strip, quote};
 
-/// Of the scatter: its size, and the room for what stands at its sides.
+/// Size of the scatter plot, and the margins for its labels.
 const WIDTH: f64 = 720.0;
 const HEIGHT: f64 = 140.0;
 const EDGE: f64 = 8.0;
-/// A longer name is in no command.
+/// Longer names do not go into a command line.
 const TYPED: usize = 1000;
 
-/// `≈ FLAKY`.
+/// Draws `≈ FLAKY`.
 pub(super) fn state(html: &mut Html, state: ScoreState) {
     let (class, sign, word) = match state {
         ScoreState::Sound => ("span class=\"state sound\"", "✓", "sound"),
@@ -28,7 +28,7 @@ pub(super) fn state(html: &mut Html, state: ScoreState) {
     });
 }
 
-/// How likely it is to fail next, with its bounds as a title.
+/// Draws the probability of the next failure, with its interval as a tooltip.
 pub(super) fn chance(html: &mut Html, concern: &Concern) {
     let score = &concern.score;
     if score.state == ScoreState::Broken {
@@ -40,7 +40,7 @@ pub(super) fn chance(html: &mut Html, concern: &Concern) {
     html.inside_with("span", &[("title", &bounds)], |html| _ = html.text(&percent(score.probability)));
 }
 
-/// The last runs, the newest at the right.
+/// Draws the recent runs, newest on the right.
 pub(super) fn strip(html: &mut Html, strip: &[Strip], most: usize) {
     let strip = &strip[strip.len().saturating_sub(most)..];
     if strip.is_empty() {
@@ -66,7 +66,8 @@ pub(super) fn strip(html: &mut Html, strip: &[Strip], most: usize) {
     });
 }
 
-/// How long each attempt took, the oldest at the left, with a line where the test began to behave otherwise.
+/// Draws the duration of each attempt, oldest on the left, with a line where the behaviour of the
+/// test changed.
 pub(super) fn scatter(html: &mut Html, frame: &Frame, past: &[Past], since: Option<&ScoreSince>) {
     let mut points: Vec<&Past> = past.iter().filter(|one| one.seconds.is_finite() && one.seconds > 0.0).collect();
     points.sort_by_key(|one| one.when);
@@ -114,7 +115,7 @@ pub(super) fn scatter(html: &mut Html, frame: &Frame, past: &[Past], since: Opti
     });
 }
 
-/// A ring for a pass, a cross for a failure, a short line for anything else.
+/// A ring for a pass, a cross for a failure, a dash for anything else.
 fn dot(html: &mut Html, outcome: Outcome, x: f64, y: f64) {
     let number = |value: f64| format!("{value:.1}");
     if outcome.is_pass() {
@@ -132,7 +133,7 @@ fn dot(html: &mut Html, outcome: Outcome, x: f64, y: f64) {
     html.void(tag, &[("d", &path)]);
 }
 
-/// The name of a test as it is typed; of one that nobody would type, what stands for it.
+/// The test name as typed into a shell; a placeholder for an unreasonably long one.
 pub(super) fn typed(test: &str) -> String {
     if test.len() > TYPED { "TEST".to_owned() } else { quote(test) }
 }

@@ -1,11 +1,11 @@
-//! What did not work, and what next.
+//! Page for an error: what failed, and what to do next.
 
 use serde::Serialize;
 
 use super::layout::{first_line, link};
 use crate::html::markup::Html;
 
-/// What is said of a name may be as long as the name.
+/// Bounds the sentence, which can quote a test name.
 const LONGEST: usize = 1000;
 
 #[derive(Clone, Debug, Serialize)]

@@ -1,4 +1,4 @@
-//! Everything in one file: the inbox, its causes and tests, and the runs.
+//! All pages in one file: the inbox, its causes and tests, and the runs.
 
 use std::collections::BTreeSet;
 
@@ -11,10 +11,10 @@ use crate::text::format;
 pub struct Everything {
     pub inbox: Inbox,
     pub causes: Vec<CausePage>,
-    /// Those that are flaky or broken; not all where they are many.
+    /// The flaky and broken tests; not all of them where they are many.
     pub concerned: Vec<TestPage>,
     pub run_count: usize,
-    /// The newest first; not all where they are many.
+    /// Newest first; not all of them where they are many.
     pub runs: Vec<RunPage>,
 }
 
@@ -44,7 +44,7 @@ impl Everything {
         })
     }
 
-    /// What others can lead to.
+    /// The anchors that links may point to.
     fn places(&self) -> BTreeSet<String> {
         let causes = self.causes.iter().map(|one| format!("#cause-{}", one.cause.id));
         let tests = self.concerned.iter().map(|one| format!("#test-{}", one.concern.key));
@@ -53,7 +53,7 @@ impl Everything {
     }
 }
 
-/// A part that others lead to.
+/// A section with an anchor.
 fn part(html: &mut Html, what: &str, id: &str, draw: impl FnOnce(&mut Html)) {
     html.inside_with("section class=\"part\"", &[("id", &format!("{what}-{id}"))], |html| {
         html.inside("p class=\"up\"", |html| link(html, "#inbox", "↑ to the inbox"));

@@ -1,4 +1,4 @@
-//! The inbox: what costs most time, first; and what to do about it.
+//! The inbox: what costs the most time, and what to do about it.
 
 use serde::Serialize;
 

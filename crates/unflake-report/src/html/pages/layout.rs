@@ -1,4 +1,4 @@
-//! What every page has: the head, the menu, the foot; and the addresses of the others.
+//! Layout shared by all pages: head, menu, footer, and the addresses of the other pages.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ use crate::text::sanitize::{keep_end, keep_start};
 const HEAD: &str = "<meta charset=\"utf-8\"/>\
     <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\
     <meta name=\"color-scheme\" content=\"light dark\"/>";
-/// A file is opened without a server that would say so.
+/// A file is opened without a server, so the policy goes into the document.
 const POLICY: &str = "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'\"/>\
     <meta name=\"referrer\" content=\"no-referrer\"/>";
 pub(super) const STYLE: [&str; 2] = [include_str!("../base.css"), include_str!("pages.css")];
@@ -23,30 +23,30 @@ const PAGES: [(&str, &str); 5] =
     [("/", "Inbox"), ("/tests", "Tests"), ("/matrix", "Matrix"), ("/runs", "Runs"), ("/quarantine", "Quarantine")];
 const IN_FILE: [(&str, &str); 2] = [("#inbox", "Inbox"), ("#runs", "Runs")];
 
-/// Names longer than this are cut in lists; and on their own page.
+/// Longest names in lists, and on the page of the test itself.
 const NAME: usize = 160;
 const TITLE: usize = 1000;
 
-/// Where and for whom a page is drawn.
+/// Context in which a page is drawn.
 #[derive(Clone, Debug)]
 pub struct Frame<'a> {
-    /// What the project is called.
+    /// Name of the project.
     pub project: &'a str,
     pub zone: &'a TimeZone,
     pub now: Timestamp,
-    /// Whether forms are shown.
+    /// Whether to show forms.
     pub may_write: bool,
-    /// The page is to be loaded again after so many seconds.
+    /// Reload the page after this many seconds.
     pub again_after: Option<u32>,
     pub links: Links,
 }
 
-/// How one page leads to another.
+/// How pages link to each other.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Links {
     /// By addresses of the server.
     Server,
-    /// Within one file, which has these places.
+    /// Within one file, which has these anchors.
     File(BTreeSet<String>),
 }
 
@@ -74,7 +74,7 @@ impl Frame<'_> {
         matches!(self.links, Links::File(_))
     }
 
-    /// Text that leads to one of these, where there is such a place.
+    /// A link to `address`, or plain text where the file has no such anchor.
     pub(super) fn lead(&self, html: &mut Html, address: &str, text: &str) {
         match &self.links {
             Links::File(places) if !places.contains(address) => _ = html.text(text),
@@ -94,7 +94,7 @@ impl Frame<'_> {
         }
     }
 
-    /// With seconds, for what comes in quick succession.
+    /// With seconds, for attempts in quick succession.
     pub(super) fn exactly(&self, when: Timestamp) -> String {
         self.told(when, "%Y-%m-%d %H:%M:%S")
     }
@@ -150,7 +150,7 @@ fn menu(html: &mut Html, entries: &[(&str, &str)], place: &str) {
     }
 }
 
-/// A name of any length, as lists show it.
+/// A test name, bounded for lists.
 pub(super) fn name(text: &str) -> String {
     let text = one_line(text);
     keep_end(&text, NAME, "…").into_owned()
@@ -161,12 +161,12 @@ pub(super) fn full_name(text: &str) -> String {
     keep_end(&text, TITLE, "…").into_owned()
 }
 
-/// The first line of what was said.
+/// The first line of a message, bounded.
 pub(super) fn first_line(text: &str, columns: usize) -> String {
     keep_start(&format::first_line(text, "…"), columns, "…").into_owned()
 }
 
-/// A text of several lines, the middle left out where it is long.
+/// At most `most` lines of a text; the middle of a longer one is left out.
 pub(super) fn bounded(text: &str, most: usize) -> String {
     let text = crate::plain(text.trim());
     let lines: Vec<&str> = text.lines().collect();
@@ -184,12 +184,13 @@ pub(super) fn link(html: &mut Html, href: &str, text: &str) {
     html.inside_with("a", &[("href", &href)], |html| _ = html.text(text));
 }
 
-/// The name of a test, which leads to its page.
+/// The name of a test, linked to its page.
 pub(super) fn test(html: &mut Html, frame: &Frame, concern: &Concern) {
     html.inside("span class=\"test\"", |html| frame.lead(html, &frame.test(concern.key), &name(&concern.score.test)));
 }
 
-/// `1–50 of 812`, and the way to the others. `query` is what else the address says, escaped as addresses are.
+/// `page 1 of 17, 812 tests in all`, with links to the neighbours. `query` is the rest of the query
+/// string, already encoded.
 pub(super) fn pages(html: &mut Html, frame: &Frame, pages: &Pages, path: &str, query: &str, noun: &str) {
     if pages.of == 1 || frame.is_file() {
         return;
@@ -206,7 +207,7 @@ pub(super) fn pages(html: &mut Html, frame: &Frame, pages: &Pages, path: &str, q
     });
 }
 
-/// Text as a part of an address.
+/// Percent-encodes text for a query string.
 pub(super) fn addressed(text: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte);
     text.bytes().map(|byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") }).collect()

@@ -1,4 +1,4 @@
-//! Where a test starts to fail, drawn from what was kept.
+//! The divergence page of a test, drawn from the stored finding.
 
 use unflake_model::Timestamp;
 
@@ -6,7 +6,8 @@ use super::layout::{Frame, first_line, name, page};
 use crate::LocateReport;
 use crate::html::locate::page::contents;
 
-/// What was found out at that moment, in files of that commit. None where it is no divergence.
+/// Draws what was found at `when`, in the files of `commit`. None where the finding has no
+/// divergence.
 pub fn located_page(located: &LocateReport, when: Timestamp, commit: Option<&str>, frame: &Frame) -> Option<String> {
     let divergence = located.divergence()?;
     let title = format!("Where {} starts to fail", name(located.finding.test.as_str()));

@@ -1,4 +1,4 @@
-//! Every test in every run: tests go down, runs go across.
+//! The matrix: one row per test, one column per run.
 
 use serde::Serialize;
 
@@ -8,16 +8,16 @@ use crate::html::markup::Html;
 use crate::text::format;
 use crate::text::sanitize::keep_end;
 
-/// Columns that a name gets.
+/// Columns for a test name.
 const NAME: usize = 50;
 
 #[derive(Clone, Debug, Serialize)]
 pub struct Matrix {
-    /// The oldest first.
+    /// Oldest first.
     pub runs: Vec<RunHead>,
     pub rows: Vec<MatrixRow>,
     pub pages: Pages,
-    /// Which runs these are, of how many; counted from 1, the newest first.
+    /// Which runs are shown; pages count from 1, newest first.
     pub columns: Pages,
     pub query: String,
 }
@@ -26,20 +26,20 @@ pub struct Matrix {
 pub struct MatrixRow {
     #[serde(flatten)]
     pub concern: Concern,
-    /// As many as there are runs.
+    /// One per run.
     pub cells: Vec<Cell>,
 }
 
-/// How a test ended in a run.
+/// Outcome of a test in a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Cell {
-    /// It was not run.
+    /// The test did not run.
     #[default]
     Absent,
     Skipped,
     Passed,
-    /// Both, in the same run.
+    /// Passed and failed in the same run.
     Flaked,
     Failed,
 }
@@ -55,7 +55,7 @@ impl Cell {
         }
     }
 
-    /// The two together.
+    /// Combines the outcomes of two attempts in one run.
     pub fn and(self, other: Self) -> Self {
         match (self, other) {
             (Self::Absent | Self::Skipped, one) | (one, Self::Absent | Self::Skipped) => one,
@@ -108,7 +108,7 @@ impl Matrix {
         }
     }
 
-    /// The way to older and newer runs.
+    /// Links to older and newer runs.
     fn times(&self, html: &mut Html) {
         let Pages { page, of, total } = self.columns;
         html.inside("p class=\"pages\"", |html| {
@@ -125,7 +125,7 @@ impl Matrix {
 }
 
 impl MatrixRow {
-    /// Its end, which says most: names of one length leave room for runs.
+    /// The end of the name, which is the specific part; a fixed width leaves room for the runs.
     fn name(&self, html: &mut Html, frame: &Frame) {
         let name = name(&self.concern.score.test);
         let address = frame.test(self.concern.key);

@@ -1,7 +1,7 @@
-//! The pages of the history: what a browser shows, and the same as JSON. Data in, text out.
+//! Pages of the test history, as HTML and as JSON. Data in, text out.
 //!
-//! They load nothing and run nothing. What colours say, signs and words say too. Text of tests is escaped by [`Html`] and cut where it
-//! is drawn, never in the JSON.
+//! The HTML loads no resources and runs no script. Everything shown by colour is also shown by a
+//! sign and a word. [`Html`] escapes the text of tests; it is cut in the HTML, never in the JSON.
 
 mod cause;
 mod draw;
@@ -55,7 +55,7 @@ pub enum View {
 }
 
 impl View {
-    /// As a page that needs nothing but itself.
+    /// The page as a complete HTML document.
     pub fn html(&self, frame: &Frame) -> String {
         layout::page(frame, self.title(), self.place(), |html| self.draw(html, frame))
     }
@@ -87,7 +87,7 @@ impl View {
         }
     }
 
-    /// The entry of the menu that it belongs to.
+    /// The menu entry that the page belongs to.
     fn place(&self) -> &'static str {
         match self {
             Self::Inbox(_) | Self::Cause(_) => "/",
@@ -114,7 +114,7 @@ impl View {
     }
 }
 
-/// What is known altogether.
+/// Totals over the whole history.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Overall {
     pub tests: usize,
@@ -125,9 +125,9 @@ pub struct Overall {
     pub set_apart: usize,
     pub seconds_lost: f64,
     pub since: Option<Timestamp>,
-    /// A run that seems to go on at this moment.
+    /// A run that appears to be in progress.
     pub going_on: Option<Box<RunRow>>,
-    /// The history has grown since this was computed, and is being looked at.
+    /// The history has grown since this was computed; an update is under way.
     pub behind: bool,
 }
 
@@ -138,22 +138,22 @@ pub struct Concern {
     #[serde(flatten)]
     pub score: ScoreRow,
     pub quarantined_until: Option<Day>,
-    /// Where it starts to fail, as far as `unflake locate` has found it out.
+    /// Where it starts to fail, as far as `unflake locate` found out.
     pub starts: Option<Start>,
 }
 
-/// Where a test starts to fail.
+/// The located line at which a test starts to fail.
 #[derive(Clone, Debug, Serialize)]
 pub struct Start {
     pub file: String,
     pub line: u32,
-    /// How likely so clear a difference would be by chance alone.
+    /// Probability of such a difference by chance alone.
     pub chance: f64,
     pub sentence: String,
 }
 
 impl Start {
-    /// `probably starts at`, said as strongly as it may be.
+    /// `probably starts at`, in the strength that the evidence allows.
     fn verb(&self) -> &'static str {
         Confidence::of(self.chance).starts_at()
     }
@@ -163,17 +163,17 @@ impl Start {
     }
 }
 
-/// Which part of a long list this is. Counted from 1.
+/// A page of a long list. Counted from 1.
 #[derive(Clone, Debug, Serialize)]
 pub struct Pages {
     pub page: usize,
     pub of: usize,
-    /// How many there are in all.
+    /// Length of the whole list.
     pub total: usize,
 }
 
 impl Pages {
-    /// The part of a list of so many that page `page` shows, and where that is.
+    /// The elements on page `page`, and the position of that page.
     pub fn cut<T>(all: &[T], page: usize, size: usize) -> (&[T], Self) {
         let of = all.len().div_ceil(size).max(1);
         let page = page.clamp(1, of);

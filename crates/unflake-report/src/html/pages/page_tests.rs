@@ -1,4 +1,4 @@
-//! Pages tried with names and texts that nobody would choose, and read as a person does.
+//! Every page with hostile names and texts stays well-formed, bounded and without script.
 
 use std::collections::BTreeSet;
 
@@ -107,7 +107,7 @@ fn pages() -> Pages {
     Pages { page: 2, of: 3, total: 250 }
 }
 
-/// Every page, with this text wherever somebody else's text can stand.
+/// Every page, with `text` in each place that holds untrusted text.
 fn views(text: &str) -> Vec<View> {
     let past = |outcome: Outcome| Past {
         when: NOW,
@@ -137,7 +137,7 @@ fn views(text: &str) -> Vec<View> {
         ..Overall::default()
     };
     let start = Start { file: text.to_owned(), line: 18, chance: 0.5, sentence: text.to_owned() };
-    // No address is longer.
+    // The server bounds the length of an address.
     let query: String = text.chars().take(4000).collect();
     vec![
         View::Inbox(Inbox { overall, causes: vec![cause(text)], pages: pages() }),
@@ -204,7 +204,7 @@ fn views(text: &str) -> Vec<View> {
     ]
 }
 
-/// The text of a page, and the certainty that it is whole and harmless.
+/// The visible text of a page, after checking that it is well-formed and harmless.
 fn read(page: &str) -> String {
     let body = page.strip_prefix("<!DOCTYPE html>").expect("it says what it is");
     let mut reader = Reader::from_str(body);
@@ -247,7 +247,7 @@ fn whatever_tests_are_called_and_say_pages_stay_whole() {
         for view in views(text) {
             for may_write in [false, true] {
                 let page = view.html(&frame(&TimeZone::UTC, may_write));
-                // Forms have the whole name, because it is what they send; everything else is cut.
+                // Forms send the whole name, so they contain it; everything else is cut.
                 let most = if may_write { 2_000_000 } else { 300_000 };
                 assert!(page.len() < most, "{} of {}", page.len(), view.title().len());
                 let text = read(&page);

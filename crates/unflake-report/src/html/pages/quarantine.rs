@@ -1,4 +1,5 @@
-//! The ledger of the quarantine: what is set apart, by whom, until when, and whether that is still needed.
+//! The quarantine page: which tests, who owns them, until when, and whether the entries are still
+//! needed.
 
 use serde::Serialize;
 use unflake_model::{Day, QuarantineMode, Quarantined};
@@ -11,7 +12,7 @@ use crate::text::format;
 #[derive(Clone, Debug, Serialize)]
 pub struct Ledger {
     pub today: Day,
-    /// Where this is written down.
+    /// Path of the quarantine file.
     pub path: String,
     pub entries: Vec<Apart>,
 }
@@ -20,9 +21,9 @@ pub struct Ledger {
 pub struct Apart {
     #[serde(flatten)]
     pub entry: Quarantined,
-    /// None where the history does not know the test.
+    /// None where the history does not have the test.
     pub key: Option<i64>,
-    /// What its test did lately, in words.
+    /// Recent outcomes of the test, as a sentence.
     pub lately: String,
 }
 
@@ -114,7 +115,7 @@ impl Apart {
     }
 }
 
-/// What a person fills in to set a failure apart.
+/// The form that adds or renews an entry.
 pub(super) fn form(html: &mut Html, what: &str, test: &str, owner: &str) {
     html.inside("details class=\"other\"", |html| {
         html.put("summary", what);

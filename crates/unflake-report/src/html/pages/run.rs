@@ -1,4 +1,4 @@
-//! One run: what it was, and what failed in it.
+//! Page for one run: its parameters and its failures.
 
 use serde::Serialize;
 
@@ -11,12 +11,12 @@ use crate::text::format;
 pub struct RunPage {
     #[serde(flatten)]
     pub run: RunRow,
-    /// What else is known of it, each with its name.
+    /// Further facts, each with its label.
     pub facts: Vec<(&'static str, String)>,
-    /// Those that failed for all we know first. Not all where they are many.
+    /// Real failures first; not all of them where they are many.
     pub failures: Vec<RunFailure>,
     pub failure_count: usize,
-    /// What was told of it beside attempts.
+    /// Notes of the run.
     pub notes: Vec<String>,
 }
 
@@ -26,7 +26,7 @@ pub struct RunFailure {
     pub key: i64,
     pub test: String,
     pub failed: u32,
-    /// It passed as well.
+    /// Passing attempts in the same run.
     pub passed: u32,
     pub message: String,
 }
@@ -89,7 +89,7 @@ impl RunPage {
         self.failures.iter().filter(|failure| failure.passed > 0).count()
     }
 
-    /// A bar, and how to have it stand still.
+    /// The progress bar, and a link that stops the reloading.
     fn progress(&self, html: &mut Html, frame: &Frame) {
         let run = &self.run;
         html.inside("p class=\"now\"", |html| {

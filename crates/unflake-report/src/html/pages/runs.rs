@@ -1,4 +1,4 @@
-//! All runs, ours and those that others told of.
+//! List of all runs, recorded and imported.
 
 use serde::Serialize;
 use unflake_model::Timestamp;
@@ -10,23 +10,23 @@ use crate::text::format;
 
 #[derive(Clone, Debug, Serialize)]
 pub struct Runs {
-    /// The newest first.
+    /// Newest first.
     pub runs: Vec<RunRow>,
     pub pages: Pages,
 }
 
-/// Which run it is.
+/// Identifies a run in the matrix and in lists.
 #[derive(Clone, Debug, Serialize)]
 pub struct RunHead {
-    /// A number for one of ours, `ci-` and a number for one that reports tell of.
+    /// A number for a recorded run, `ci-` and a number for an imported one.
     pub id: String,
     pub when: Timestamp,
     pub commit: Option<String>,
-    /// There were changes that no commit has.
+    /// The working tree had uncommitted changes.
     pub dirty: bool,
     pub branch: Option<String>,
     pub ci_run: Option<String>,
-    /// The first job of it.
+    /// The first job of the CI run.
     pub job: Option<String>,
 }
 
@@ -34,26 +34,26 @@ pub struct RunHead {
 pub struct RunRow {
     #[serde(flatten)]
     pub head: RunHead,
-    /// Empty for a run of a CI.
+    /// Empty for a CI run.
     pub command: String,
     pub passed: u64,
     pub failed: u64,
     pub skipped: u64,
     pub attempts: u64,
-    /// What its executions took together.
+    /// Duration of all its executions together.
     pub seconds: f64,
-    /// How many tests it was to run. None: not known.
+    /// How many tests it planned. None: unknown.
     pub listed: Option<u32>,
-    /// None for a run of a CI, and for one that did not end.
+    /// None for a CI run, and for one that has not ended.
     pub exit: Option<u8>,
-    /// It has not ended, and was heard of a moment ago.
+    /// It has not ended, and recorded something a moment ago.
     pub going_on: bool,
-    /// Most tests failed, so that no test is blamed.
+    /// Most tests failed, so it counts against no test.
     pub set_apart: bool,
 }
 
 impl RunHead {
-    /// In a few words.
+    /// A short name.
     pub(super) fn name(&self) -> String {
         let ours = self.id.parse::<i64>().is_ok();
         let run = match &self.ci_run {
@@ -110,7 +110,7 @@ fn row(html: &mut Html, frame: &Frame, run: &RunRow) {
     html.put("td", &end(run)).put("td class=\"what\"", &first_line(&run.command, 80));
 }
 
-/// How it ended, in a word or two.
+/// How the run ended, in one or two words.
 pub(super) fn end(run: &RunRow) -> String {
     match run.exit {
         _ if run.set_apart => "set apart".to_owned(),

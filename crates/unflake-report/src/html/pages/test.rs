@@ -1,4 +1,4 @@
-//! One test: what it comes to, why that is believed, and what it did.
+//! Page for one test: its state, the evidence for it, and its history.
 
 use serde::Serialize;
 use unflake_model::{Outcome, Timestamp};
@@ -11,7 +11,7 @@ use crate::text::format;
 
 const STRIP: usize = 60;
 const LINES: usize = 40;
-/// Attempts that are listed.
+/// Attempts shown in the list.
 const LISTED: usize = 100;
 
 #[derive(Clone, Debug, Serialize)]
@@ -19,26 +19,26 @@ pub struct TestPage {
     #[serde(flatten)]
     pub concern: Concern,
     pub line: Option<u32>,
-    /// What the last search for where it starts to fail came to, where that was kept.
+    /// Result of the last `locate`, where it was stored.
     pub looked_into: Option<LookedInto>,
-    /// What was found out about it, the newest first.
+    /// Findings about it, newest first.
     pub findings: Vec<TestKnowledge>,
-    /// What it failed with, the most frequent first.
+    /// Its failures, most frequent first.
     pub failures: Vec<FailureSeen>,
-    /// The newest first.
+    /// Newest first.
     pub past: Vec<Past>,
 }
 
-/// A search for where a test starts to fail.
+/// A stored search for the line where a test starts to fail.
 #[derive(Clone, Debug, Serialize)]
 pub struct LookedInto {
     pub when: Timestamp,
     pub commit: Option<String>,
-    /// In words: `passed in all 200 runs: nothing to compare`.
+    /// The result as a sentence: `passed in all 200 runs: nothing to compare`.
     pub meaning: String,
 }
 
-/// What was found out about a test.
+/// A stored finding about a test.
 #[derive(Clone, Debug, Serialize)]
 pub struct TestKnowledge {
     pub id: String,
@@ -47,20 +47,20 @@ pub struct TestKnowledge {
     pub when: Timestamp,
     pub commit: Option<String>,
     pub repeat: Option<String>,
-    /// Somebody said so.
+    /// When somebody marked it as not useful.
     pub not_useful_since: Option<Timestamp>,
-    /// Where in the code the test starts to fail, if it says that.
+    /// The located line, for a finding of `locate`.
     pub start: Option<Start>,
-    /// It says that a failure is no flakiness, which nobody can answer to be of no use.
+    /// A real failure, which cannot be marked as not useful.
     pub real: bool,
-    /// The assertion that failed, where it is known: somebody can say what that was.
+    /// The failed assertion, where known: it can be labelled.
     pub assertion: Option<String>,
 }
 
-/// Failures of one test that look alike.
+/// Similar failures of one test.
 #[derive(Clone, Debug, Serialize)]
 pub struct FailureSeen {
-    /// Of the cause that it is counted to.
+    /// Id of the cause that it counts to.
     pub id: String,
     pub fingerprint: String,
     pub kind: String,
@@ -70,14 +70,14 @@ pub struct FailureSeen {
     pub last: Timestamp,
 }
 
-/// One attempt, whoever told it.
+/// One attempt, recorded or imported.
 #[derive(Clone, Debug, Serialize)]
 pub struct Past {
     pub when: Timestamp,
     pub outcome: Outcome,
     pub seconds: f64,
     pub revision: Option<String>,
-    /// Where and when in a run that was, in words.
+    /// The circumstances of the attempt, as text.
     pub place: String,
     pub run: Option<String>,
     pub message: String,
@@ -97,7 +97,7 @@ impl TestPage {
         self.facts(html, frame);
         if !self.findings.is_empty() {
             html.put("h2", "What was found out").inside("ul class=\"plain-list\"", |html| {
-                // What somebody did not find useful comes last.
+                // Findings that somebody marked as not useful come last.
                 let (last, first): (Vec<_>, Vec<_>) =
                     self.findings.iter().partition(|one| one.not_useful_since.is_some());
                 for one in first.into_iter().chain(last) {
@@ -153,7 +153,7 @@ impl TestPage {
         });
     }
 
-    /// What can be done about it now.
+    /// Recommended next steps.
     fn next(&self, html: &mut Html, frame: &Frame) {
         let score = &self.concern.score;
         let typed = draw::typed(&score.test);
@@ -187,7 +187,7 @@ impl TestPage {
 }
 
 impl TestKnowledge {
-    /// Whose answer it is.
+    /// The command that made the finding.
     fn command(&self) -> &'static str {
         match self.technique {
             "divergence" => "locate",
@@ -307,7 +307,7 @@ impl Past {
     }
 }
 
-/// `✗ failed`.
+/// Draws `✗ failed`.
 pub(super) fn outcome(html: &mut Html, outcome: Outcome) {
     let (tag, sign) = match outcome {
         outcome if outcome.is_failure() => ("span class=\"state broken\"", "✗"),

@@ -1,4 +1,4 @@
-//! All tests, or those that somebody looks for.
+//! List of all tests, or of those that match a search.
 
 use serde::Serialize;
 
@@ -12,7 +12,7 @@ const STRIP: usize = 40;
 
 #[derive(Clone, Debug, Serialize)]
 pub struct Tests {
-    /// What was looked for. Empty: everything.
+    /// The search text; empty for all tests.
     pub query: String,
     pub tests: Vec<Concern>,
     pub pages: Pages,
@@ -36,7 +36,7 @@ impl Tests {
     }
 }
 
-/// One line for each test.
+/// One row per test.
 pub(super) fn table(html: &mut Html, frame: &Frame, tests: &[Concern]) {
     if tests.is_empty() {
         return;
@@ -63,7 +63,7 @@ fn row(html: &mut Html, frame: &Frame, concern: &Concern) {
         }
     });
     html.inside("td class=\"number\"", |html| draw::chance(html, concern));
-    // In which it was broken counts only while it is.
+    // Runs in which it was broken count only while it still is.
     let broken = if score.state == ScoreState::Broken { score.broken } else { 0 };
     html.put("td class=\"number\"", &(score.failures + broken).to_string());
     html.put("td class=\"number\"", &(score.runs + broken).to_string());
