@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_are_no_text_are_spelled() {
+    fn invalid_utf8_becomes_escapes() {
         assert_eq!(lossless(b"a\xffb"), "a\\xffb");
     }
 }

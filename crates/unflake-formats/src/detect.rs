@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn formats_are_known_by_how_they_begin() {
+    fn formats_are_detected_by_their_first_bytes() {
         let guess = |text: &str| Format::guess(text.as_bytes());
         assert_eq!(guess("\u{feff}<?xml version=\"1.0\"?>\n<testsuites>"), Some(Format::JUnit));
         assert_eq!(guess("{\"results\": {\"tool\""), Some(Format::Ctrf));

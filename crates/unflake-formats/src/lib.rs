@@ -23,7 +23,7 @@ use unflake_model::{Failure, Outcome, Timestamp};
 
 pub use bounded_text::lossless;
 pub use detect::Format;
-pub use junit::reader::{JunitError, JunitEvent, Listener, OUTSIDE, Reported, read as read_junit};
+pub use junit::reader::{JunitError, JunitEvent, JunitListener, OUTSIDE, Reported, read as read_junit};
 
 /// What a report contains about one test.
 #[derive(Clone, Debug, PartialEq)]

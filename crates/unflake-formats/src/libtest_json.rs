@@ -6,16 +6,16 @@ use serde_json::Value;
 use unflake_model::{Failure, Outcome, Phase};
 
 use crate::bounded_text;
-use crate::json_lines::{self, seconds, word};
-use crate::test_id::without_repetition;
+use crate::json_lines::{self, seconds, text_field};
+use crate::test_id::without_stress_suffix;
 use crate::{ReportedAttempt, ReportedTest, TestSink};
 
 pub(crate) fn read(source: impl BufRead, sink: &mut TestSink) -> Result<(), String> {
-    json_lines::each(source, |event| {
-        if word(&event, "type") != "test" {
+    json_lines::for_each_object(source, |event| {
+        if text_field(&event, "type") != "test" {
             return true;
         }
-        let outcome = match word(&event, "event") {
+        let outcome = match text_field(&event, "event") {
             "ok" => Outcome::Passed,
             "failed" => Outcome::Failed,
             "timeout" => Outcome::TimedOut,
@@ -23,8 +23,8 @@ pub(crate) fn read(source: impl BufRead, sink: &mut TestSink) -> Result<(), Stri
             // `started`, and events that later versions may add.
             _ => return true,
         };
-        let (id, before) = id(word(&event, "name"));
-        let mut attempts = vec![untold(); before];
+        let (id, before) = id(text_field(&event, "name"));
+        let mut attempts = vec![unknown_failure(); before];
         let failure = failure(outcome, &event);
         attempts.push(ReportedAttempt { outcome, seconds: seconds(&event, "exec_time"), failure });
         sink(ReportedTest { id: bounded_text::name(id), file: None, line: None, when: None, before: None, attempts })
@@ -40,7 +40,7 @@ fn id(name: &str) -> (String, usize) {
         _ => (name, 0),
     };
     let Some((program, test)) = name.split_once('$') else { return (name.to_owned(), before) };
-    let program = without_repetition(program);
+    let program = without_stress_suffix(program);
     let program = match program.split_once("::") {
         Some((package, library)) if package.replace('-', "_") == library => package,
         _ => program,
@@ -49,7 +49,7 @@ fn id(name: &str) -> (String, usize) {
 }
 
 /// A failed attempt without details.
-pub(crate) fn untold() -> ReportedAttempt {
+pub(crate) fn unknown_failure() -> ReportedAttempt {
     let failure = Failure {
         phase: Phase::Call,
         kind: String::new(),
@@ -65,27 +65,27 @@ fn failure(outcome: Outcome, event: &Value) -> Option<Failure> {
     if outcome == Outcome::Passed {
         return None;
     }
-    let said = word(event, "stdout");
+    let output = text_field(event, "stdout");
     // libtest prints a panic as two lines: the location, then the message.
-    let message = match word(event, "message") {
-        "" => panic_in(said).unwrap_or_default(),
+    let message = match text_field(event, "message") {
+        "" => panic_message(output).unwrap_or_default(),
         message => message.to_owned(),
     };
     Some(Failure {
         phase: Phase::Call,
-        kind: if said.contains("panicked at") { "panic".to_owned() } else { String::new() },
+        kind: if output.contains("panicked at") { "panic".to_owned() } else { String::new() },
         message: bounded_text::message(&message),
-        trace: bounded_text::trace(said),
+        trace: bounded_text::trace(output),
         file: None,
         line: None,
     })
 }
 
 /// The message of a panic.
-pub(crate) fn panic_in(said: &str) -> Option<String> {
-    let mut lines = said.lines().skip_while(|line| !line.contains("panicked at"));
-    let (place, words) = (lines.next()?, lines.next().unwrap_or_default());
-    Some(if words.trim().is_empty() { place.trim().to_owned() } else { words.trim().to_owned() })
+pub(crate) fn panic_message(output: &str) -> Option<String> {
+    let mut lines = output.lines().skip_while(|line| !line.contains("panicked at"));
+    let (location, message) = (lines.next()?, lines.next().unwrap_or_default());
+    Some(if message.trim().is_empty() { location.trim().to_owned() } else { message.trim().to_owned() })
 }
 
 #[cfg(test)]
@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_those_of_nextest() {
+    fn nextest_names_become_ids() {
         assert_eq!(id("shop::it$cart::sums#2"), ("shop::it cart::sums".to_owned(), 1));
         assert_eq!(id("my-shop::my_shop$cart::sums"), ("my-shop cart::sums".to_owned(), 0));
         assert_eq!(id("cart::sums#x"), ("cart::sums#x".to_owned(), 0));

@@ -5,7 +5,7 @@ use crate::junit::reader::Reported;
 
 /// The id of a test, and its file where the id contains it.
 pub(crate) fn of(test: &Reported) -> (String, Option<String>) {
-    let group = without_repetition(if test.classname.is_empty() { &test.suite } else { &test.classname });
+    let group = without_stress_suffix(if test.classname.is_empty() { &test.suite } else { &test.classname });
     if test.suite == "pytest" {
         return pytest(&test.classname, test);
     }
@@ -20,7 +20,7 @@ pub(crate) fn of(test: &Reported) -> (String, Option<String>) {
 }
 
 /// Strips the suffix of nextest's stress runs: `name@stress-0`, `name@stress-1` and so on.
-pub(crate) fn without_repetition(group: &str) -> &str {
+pub(crate) fn without_stress_suffix(group: &str) -> &str {
     match group.rsplit_once("@stress-") {
         Some((name, number)) if number.bytes().all(|byte| byte.is_ascii_digit()) => name,
         _ => group,
@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn pytest_gets_its_own_ids_back() {
+    fn pytest_ids_are_restored() {
         assert_eq!(id("pytest", "tests.test_cart", "test_total[a.b]", None), "tests/test_cart.py::test_total[a.b]");
         assert_eq!(
             id("pytest", "tests.test_cart.TestCart.TestSum", "test_a", None),

@@ -18,7 +18,7 @@ fn samples() -> Vec<(String, Vec<u8>)> {
     samples
 }
 
-fn told(case: &ReportedTest) -> String {
+fn summary_line(case: &ReportedTest) -> String {
     let attempts: Vec<String> = case.attempts.iter().map(|tried| tried.outcome.word().to_owned()).collect();
     let messages = case.attempts.iter().filter_map(|tried| tried.failure.as_ref());
     let message = messages.map(|failure| failure.message.lines().next().unwrap_or_default()).next().unwrap_or_default();
@@ -28,12 +28,12 @@ fn told(case: &ReportedTest) -> String {
 }
 
 #[test]
-fn every_sample_is_read_as_its_runner_meant_it() {
+fn every_sample_is_read() {
     for (name, bytes) in samples() {
         let format = Format::guess(&bytes).unwrap_or_else(|| panic!("{name} is not recognised"));
         let mut lines = vec![format.to_string()];
         let ended = read(format, &*bytes, &mut |case| {
-            lines.push(told(&case));
+            lines.push(summary_line(&case));
             ControlFlow::Continue(())
         });
         assert_eq!(ended, Ok(()), "{name}");
@@ -43,13 +43,13 @@ fn every_sample_is_read_as_its_runner_meant_it() {
 
 /// A file truncated at any byte yields a prefix of the same tests.
 #[test]
-fn a_sample_that_breaks_off_is_read_up_to_there() {
+fn a_truncated_sample_yields_a_prefix() {
     for (name, bytes) in samples() {
         let format = Format::guess(&bytes).unwrap();
         let all = |bytes: &[u8]| {
             let mut cases = Vec::new();
             let ended = read(format, bytes, &mut |case| {
-                cases.push(told(&case));
+                cases.push(summary_line(&case));
                 ControlFlow::Continue(())
             });
             (cases, ended)
@@ -70,7 +70,7 @@ fn a_sample_that_breaks_off_is_read_up_to_there() {
 
 /// Attempt numbers (`attempt_number`) are kept, in whatever order they come.
 #[test]
-fn attempts_that_are_numbered_keep_their_numbers() {
+fn attempt_numbers_are_kept() {
     let report = r#"<testsuite name="pytest">
         <testcase classname="tests.test_cart" name="test_sum" attempt_number="2"/>
         <testcase classname="tests.test_cart" name="test_sum" attempt_number="1"><failure message="no"/></testcase>

@@ -25,20 +25,21 @@ pub use machine::json::json;
 pub use machine::junit::junit;
 pub use terminal::factors::{ExperimentReport, factors};
 pub use terminal::filter::{
-    AssertionRank, AssertionRanks, LearnedFilter, TuneReport, VaryingAssertion, filter_learned, filter_ranks, tuned,
+    AssertionRanks, LearnedFilter, ThresholdPoint, TuneReport, VaryingAssertion, filter_learned, filter_ranks,
+    tune_report,
 };
 pub use terminal::history::{HistoryRow, attempts_table};
 pub use terminal::import::ImportReport;
 pub use terminal::locate::{LocateReport, locate};
 pub use terminal::measure::measure;
-pub use terminal::order_and_nio::search;
-pub use terminal::prepare::{PreparedBatch, PreparedEntry, PreparedKind, in_words as prepared_in_words};
+pub use terminal::order_and_nio::order_and_nio;
+pub use terminal::prepare::{PreparedBatch, PreparedEntry, PreparedKind, prepared_totals};
 pub use terminal::progress::Progress;
-pub use terminal::quarantine::{lately, quarantine};
-pub use terminal::score::{ScoreRow, ScoreSince, ScoreState, Scores, Strip};
+pub use terminal::quarantine::{quarantine, recent_outcomes};
+pub use terminal::score::{RecentOutcome, ScoreRow, ScoreSince, ScoreState, Scores};
 pub use terminal::summary::summary;
 pub use terminal::trace::{TraceListing, TraceStep, trace};
-pub use test_summary::{FlakyTest, TestKnowledge, known};
+pub use test_summary::{FlakyTest, KnownFinding, known_findings};
 pub use text::comment::{COMMENT, comment};
 pub use text::format::age;
 pub use text::issue::issue;
@@ -77,9 +78,9 @@ pub struct RunReport<'a> {
     pub left: &'a [TestId],
     pub left_why: Option<&'a str>,
     /// Tests in quarantine, with their results in this run.
-    pub apart: &'a [QuarantineResult],
+    pub quarantine: &'a [QuarantineResult],
     /// Feedback of users on findings.
-    pub answers: &'a [Feedback],
+    pub feedback: &'a [Feedback],
     pub totals: &'a Totals,
     /// Whether a flaky test fails the run (`--flaky-result fail`).
     pub flaky_gates: bool,
@@ -93,12 +94,12 @@ pub struct RunReport<'a> {
 impl RunReport<'_> {
     /// The feedback that a finding is not useful. None for a real failure, which feedback never
     /// hides.
-    pub fn answer(&self, finding: &Finding) -> Option<&Feedback> {
-        if finding.is_real() || self.answers.is_empty() {
+    pub fn not_useful(&self, finding: &Finding) -> Option<&Feedback> {
+        if finding.is_real() || self.feedback.is_empty() {
             return None;
         }
         let id = finding.id();
-        self.answers.iter().find(|answer| answer.finding == id && !answer.useful)
+        self.feedback.iter().find(|feedback| feedback.finding == id && !feedback.useful)
     }
 }
 

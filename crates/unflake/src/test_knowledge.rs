@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use unflake_model::{Detail, Feedback, Finding, NioKind, TestId};
-use unflake_report::{FlakyTest, ScoreRow, TestKnowledge};
+use unflake_report::{FlakyTest, KnownFinding, ScoreRow};
 use unflake_store::{Ready, Said, Store, TestKey};
 use unflake_techniques::TestStanding;
 
@@ -96,15 +96,15 @@ impl<'a> Book<'a> {
             test: test.clone(),
             row,
             touched: Vec::new(),
-            known,
+            findings: known,
             not_reproduced,
             failure: self.failure(test)?,
         })
     }
 
     /// What was found last by each technique, the most telling first; what people found of no use last.
-    fn known(&self, test: &TestId) -> Vec<TestKnowledge> {
-        let mut known: Vec<TestKnowledge> = Vec::new();
+    fn known(&self, test: &TestId) -> Vec<KnownFinding> {
+        let mut known: Vec<KnownFinding> = Vec::new();
         for said in self.said.get(test).into_iter().flatten().filter(|said| explains(&said.finding)) {
             if known.iter().any(|known| known.finding.technique() == said.finding.technique()) {
                 continue;
@@ -113,15 +113,15 @@ impl<'a> Book<'a> {
             let answer = self.answers.iter().find(|answer| answer.finding == id && !answer.useful).cloned();
             let page = page_for(self.place, test);
             let page = (said.finding.technique() == "divergence" && page.is_file()).then(|| shown(&page, self.here));
-            known.push(TestKnowledge {
+            known.push(KnownFinding {
                 finding: said.finding.clone(),
                 when: said.started,
                 commit: said.commit.clone(),
-                answer,
+                feedback: answer,
                 page,
             });
         }
-        known.sort_by_key(|known| (known.answer.is_some(), rank(&known.finding)));
+        known.sort_by_key(|known| (known.feedback.is_some(), rank(&known.finding)));
         known
     }
 

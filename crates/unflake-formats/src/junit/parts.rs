@@ -27,7 +27,7 @@ pub(crate) struct Attributes {
 
 impl Attributes {
     pub(crate) fn of(start: &BytesStart<'_>) -> Self {
-        let mut found = Self::default();
+        let mut attributes = Self::default();
         let mut filepath = None;
         for one in start.attributes().with_checks(false).flatten() {
             let value = || match one.unescape_value() {
@@ -37,26 +37,26 @@ impl Attributes {
             };
             let is = |words: &[&str]| words.contains(&value().to_lowercase().as_str());
             match one.key.as_ref() {
-                b"name" => found.name = Some(value()),
-                b"classname" => found.classname = Some(value()),
-                b"file" => found.file = Some(value()),
+                b"name" => attributes.name = Some(value()),
+                b"classname" => attributes.classname = Some(value()),
+                b"file" => attributes.file = Some(value()),
                 b"filepath" => filepath = Some(value()),
-                b"line" | b"lineno" => found.line = found.line.or_else(|| value().trim().parse().ok()),
-                b"time" => found.seconds = seconds(&value()),
-                b"timestamp" => found.when = timestamp::moment(&value()),
-                b"message" => found.message = Some(value()),
-                b"type" => found.kind = Some(value()),
-                b"attempt_number" => found.attempt = value().trim().parse().ok(),
-                b"status" => found.not_run |= is(&["notrun", "disabled", "skipped"]),
+                b"line" | b"lineno" => attributes.line = attributes.line.or_else(|| value().trim().parse().ok()),
+                b"time" => attributes.seconds = seconds(&value()),
+                b"timestamp" => attributes.when = timestamp::parse(&value()),
+                b"message" => attributes.message = Some(value()),
+                b"type" => attributes.kind = Some(value()),
+                b"attempt_number" => attributes.attempt = value().trim().parse().ok(),
+                b"status" => attributes.not_run |= is(&["notrun", "disabled", "skipped"]),
                 b"result" => {
-                    found.has_result = true;
-                    found.not_run |= is(&["suppressed", "skipped"]);
+                    attributes.has_result = true;
+                    attributes.not_run |= is(&["suppressed", "skipped"]);
                 }
                 _ => {}
             }
         }
-        found.file = found.file.or(filepath);
-        found
+        attributes.file = attributes.file.or(filepath);
+        attributes
     }
 }
 
@@ -68,7 +68,7 @@ fn seconds(text: &str) -> Option<f64> {
 }
 
 /// The text for a character reference. An undeclared one is kept as written.
-pub(crate) fn meaning_of(reference: &BytesRef<'_>) -> String {
+pub(crate) fn resolve_reference(reference: &BytesRef<'_>) -> String {
     if let Ok(Some(character)) = reference.resolve_char_ref() {
         return character.to_string();
     }

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use crate::TuneReport;
 use crate::html::markup::Html;
-use crate::terminal::filter::{AssertionRank, rests_on};
+use crate::terminal::filter::{ThresholdPoint, evidence_sentence};
 use crate::text::format;
 
 const HEAD: &str = "<meta charset=\"utf-8\"/>\
@@ -39,7 +39,7 @@ pub fn tune_page(tuned: &TuneReport, out: &mut dyn Write) -> io::Result<()> {
                 "p",
                 &format!("It lets {removed:.0} % of {what} fail, and none whose failure was marked true or update."),
             );
-            html.put("p", &format!("{}.", capital(&rests_on(tuned))));
+            html.put("p", &format!("{}.", capital(&evidence_sentence(tuned))));
             if let Some((threshold, share)) = tuned.balance {
                 let share = share * 100.0;
                 html.put("p", &format!("Both curves meet at {threshold:.2}: {share:.0} % taken out, as many kept."));
@@ -78,7 +78,7 @@ fn curves(html: &mut Html, tuned: &TuneReport) {
         for (threshold, ..) in tuned.curve.iter().step_by(every) {
             written(html, x(*threshold) - 8.0, height - ROOM + 16.0, &format!("{threshold:.1}"));
         }
-        let points = |share: fn(&AssertionRank) -> Option<f64>| -> Vec<(f64, f64)> {
+        let points = |share: fn(&ThresholdPoint) -> Option<f64>| -> Vec<(f64, f64)> {
             tuned.curve.iter().filter_map(|at| Some((x(at.0), y(share(at)?)))).collect()
         };
         curve(html, &points(|at| at.1), ["polyline class=\"removed\"", "circle class=\"dot-removed\""]);

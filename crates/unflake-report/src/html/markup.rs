@@ -32,7 +32,7 @@ impl Html {
 
     /// Untrusted text, escaped.
     pub(crate) fn text(&mut self, text: &str) -> &mut Self {
-        for c in xml::legal(text).chars() {
+        for c in xml::legal_xml(text).chars() {
             match c {
                 '&' => self.text.push_str("&amp;"),
                 '<' => self.text.push_str("&lt;"),

@@ -10,7 +10,8 @@ use crate::html::locate::page::HEAD;
 use crate::html::locate::sections::section;
 use crate::html::markup::Html;
 use crate::terminal::measure::{
-    COLUMNS, Differing, Kind, counts, hidden_in_words, in_words, interval, legend, row, unseen_in_words,
+    COLUMNS, DifferingKind, DifferingTest, counts, difference_text, interval, legend, missing_layers, noise_rule_text,
+    row,
 };
 use crate::text::format;
 
@@ -21,7 +22,7 @@ const UNITS: usize = 20;
 /// Writes the page.
 pub fn measure_page(run: &RunReport, out: &mut dyn Write) -> io::Result<()> {
     let Some(measured) = run.measured else { return Ok(()) };
-    let differing = Differing::all(run);
+    let differing = DifferingTest::all(run);
     let mut html = Html::default();
     html.fixed("<!DOCTYPE html>\n").inside("html lang=\"en\"", |html| {
         html.inside("head", |html| {
@@ -45,9 +46,9 @@ pub fn measure_page(run: &RunReport, out: &mut dyn Write) -> io::Result<()> {
                 list(
                     html,
                     "What rules hid",
-                    measured.hidden.iter().filter(|rule| rule.units > 0).map(|rule| hidden_in_words(rule, "…")),
+                    measured.hidden.iter().filter(|rule| rule.units > 0).map(|rule| noise_rule_text(rule, "…")),
                 );
-                list(html, "What is not known", unseen_in_words(measured).into_iter().chain(run.notes.iter().cloned()));
+                list(html, "What is not known", missing_layers(measured).into_iter().chain(run.notes.iter().cloned()));
                 html.put("footer", "Written by unflake. This page loads nothing and runs no script.");
             });
         });
@@ -70,14 +71,14 @@ fn table(html: &mut Html, measured: &Measurement) {
     html.put("p class=\"soft\"", &legend(measured));
 }
 
-fn of_test(html: &mut Html, test: &Differing) {
+fn of_test(html: &mut Html, test: &DifferingTest) {
     html.inside("section", |html| {
         html.inside("h2", |html| {
             html.put("code", &cut(test.test.as_str()));
         });
         let what = match (test.kind, test.failures()) {
             (_, Some(rate)) => format!("Failed in {} of {} runs ({}).", rate.seen, rate.of, interval(&rate)),
-            (Kind::Failing, None) => "Fails in every run, and not always in the same way.".to_owned(),
+            (DifferingKind::Failing, None) => "Fails in every run, and not always in the same way.".to_owned(),
             _ => "Passes in every run.".to_owned(),
         };
         html.put("p", &what);
@@ -101,7 +102,7 @@ fn of_layer(html: &mut Html, layer: &LayerDifference) {
     );
     html.put("p class=\"soft\"", &runs);
     html.inside("ul", |html| {
-        many(html, "li", layer.units.iter().take(UNITS).map(|unit| in_words(unit, layer)));
+        many(html, "li", layer.units.iter().take(UNITS).map(|unit| difference_text(unit, layer)));
         let more = layer.units.len().saturating_sub(UNITS);
         if more > 0 {
             html.put("li class=\"soft\"", &format!("{more} more"));

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use crate::terminal::writer::{Page, Tone};
+use crate::terminal::writer::{TermWriter, Tone};
 use crate::text::format;
 use crate::{TerminalStyle, one_line};
 
@@ -32,8 +32,8 @@ impl ImportReport {
         self.skipped += u64::from(!failed && !passed);
     }
 
-    pub fn write(&self, look: &TerminalStyle, out: &mut dyn Write) -> io::Result<()> {
-        let page = &mut Page::new(*look, out);
+    pub fn write(&self, style: &TerminalStyle, out: &mut dyn Write) -> io::Result<()> {
+        let term = &mut TermWriter::new(*style, out);
         let mut parts = vec![format!("{} read", format::count(self.files, "report"))];
         if self.files > 0 {
             parts.push(format::count(self.results as usize, "result"));
@@ -44,14 +44,14 @@ impl ImportReport {
         if self.known > 0 {
             parts.push(format!("{} known already", format::count(self.known, "report")));
         }
-        page.prose(2, Tone::Usual, &parts.join(look.sign(" · ")))?;
+        term.prose(2, Tone::Usual, &parts.join(style.sign(" · ")))?;
         for (path, why) in &self.broken {
-            page.head(Tone::Odd, "≈", "CUT", &one_line(path))?;
-            page.prose(page.indent(), Tone::Usual, &format!("{}; what stands before is kept", one_line(why)))?;
+            term.head(Tone::Odd, "≈", "CUT", &one_line(path))?;
+            term.prose(term.indent(), Tone::Usual, &format!("{}; what stands before is kept", one_line(why)))?;
         }
         for (path, why) in &self.refused {
-            page.head(Tone::Bad, "✗", "NOT", &one_line(path))?;
-            page.prose(page.indent(), Tone::Usual, &one_line(why))?;
+            term.head(Tone::Bad, "✗", "NOT", &one_line(path))?;
+            term.prose(term.indent(), Tone::Usual, &one_line(why))?;
         }
         Ok(())
     }

@@ -5,14 +5,14 @@ use std::io::{self, Write};
 
 use crate::TerminalStyle;
 use crate::text::format;
-use crate::text::sanitize::{chop, keep_start, plain, pulled_apart, width, wrap};
+use crate::text::sanitize::{break_up_command, chop, keep_start, plain, width, wrap};
 
 /// Column at which the text of an entry begins: after its symbol and label.
 pub(crate) const INDENT: usize = 9;
 const NARROW_INDENT: usize = 2;
 const NARROW: usize = 60;
 /// Most columns for a line of test output, however wide the terminal is.
-pub(crate) const LONGEST: usize = 400;
+pub(crate) const MAX_COLUMNS: usize = 400;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tone {
@@ -76,22 +76,22 @@ pub(crate) enum Keep {
     Ends,
 }
 
-pub(crate) struct Page<'a> {
-    pub(crate) look: TerminalStyle,
+pub(crate) struct TermWriter<'a> {
+    pub(crate) style: TerminalStyle,
     out: &'a mut dyn Write,
     /// Whether something was left out that is available elsewhere.
     pub(crate) shortened: bool,
 }
 
-impl<'a> Page<'a> {
-    pub(crate) fn new(look: TerminalStyle, out: &'a mut dyn Write) -> Self {
+impl<'a> TermWriter<'a> {
+    pub(crate) fn new(style: TerminalStyle, out: &'a mut dyn Write) -> Self {
         // Narrower text would be unreadable.
-        let look = TerminalStyle { width: look.width.max(30), ..look };
-        Self { look, out, shortened: false }
+        let style = TerminalStyle { width: style.width.max(30), ..style };
+        Self { style, out, shortened: false }
     }
 
     pub(crate) fn indent(&self) -> usize {
-        if self.look.width < NARROW { NARROW_INDENT } else { INDENT }
+        if self.style.width < NARROW { NARROW_INDENT } else { INDENT }
     }
 
     pub(crate) fn blank(&mut self) -> io::Result<()> {
@@ -113,8 +113,8 @@ impl<'a> Page<'a> {
                 continue;
             }
             let (before, after) = text.split_once(core).expect("it is a part of the text");
-            let core = if opening { pulled_apart(core) } else { Cow::Borrowed(core) };
-            write!(self.out, "{blanks}{before}{}", self.look.paint(tone, &core))?;
+            let core = if opening { break_up_command(core) } else { Cow::Borrowed(core) };
+            write!(self.out, "{blanks}{before}{}", self.style.paint(tone, &core))?;
             opening = false;
             blanks.clear();
             blanks.push_str(after);
@@ -125,12 +125,12 @@ impl<'a> Page<'a> {
     /// Head of an entry: symbol, label and subject. A subject that does not fit goes into a line of
     /// its own.
     pub(crate) fn head(&mut self, tone: Tone, sign: &'static str, label: &str, subject: &str) -> io::Result<()> {
-        let label = format!("{} {label}", self.look.sign(sign));
+        let label = format!("{} {label}", self.style.sign(sign));
         if subject.is_empty() {
             return self.line(&[(tone, &label)]);
         }
         let gap = " ".repeat(INDENT.saturating_sub(width(&label)).max(1));
-        if width(&label) + gap.len() + width(subject) <= self.look.width {
+        if width(&label) + gap.len() + width(subject) <= self.style.width {
             return self.line(&[(tone, &label), (Tone::Usual, &gap), (Tone::Bold, subject)]);
         }
         self.line(&[(tone, &label)])?;
@@ -149,7 +149,7 @@ impl<'a> Page<'a> {
         tone: Tone,
         words: impl Iterator<Item = &'w str>,
     ) -> io::Result<()> {
-        for line in wrap(words, self.look.width.saturating_sub(indent)) {
+        for line in wrap(words, self.style.width.saturating_sub(indent)) {
             self.line(&[(Tone::Usual, &" ".repeat(indent)), (tone, &line)])?;
         }
         Ok(())
@@ -157,13 +157,13 @@ impl<'a> Page<'a> {
 
     /// Two parts side by side, or the second below the first where it does not fit. Neither is
     /// split.
-    pub(crate) fn beside(&mut self, indent: usize, first: (Tone, &str), second: (Tone, &str)) -> io::Result<()> {
+    pub(crate) fn side_by_side(&mut self, indent: usize, first: (Tone, &str), second: (Tone, &str)) -> io::Result<()> {
         let blank = (Tone::Usual, &*" ".repeat(indent));
         let gap = (Tone::Usual, "  ");
         if first.1.is_empty() && second.1.is_empty() {
             return Ok(());
         }
-        if first.1.is_empty() || indent + width(first.1) + 2 + width(second.1) <= self.look.width {
+        if first.1.is_empty() || indent + width(first.1) + 2 + width(second.1) <= self.style.width {
             let gap = if first.1.is_empty() { "" } else { gap.1 };
             return self.line(&[blank, first, (Tone::Usual, gap), second]);
         }
@@ -195,10 +195,10 @@ impl<'a> Page<'a> {
     fn quoted_line(&mut self, indent: usize, line: &str) -> io::Result<()> {
         /// Most terminal lines for one line of the text.
         const FOLDS: usize = 5;
-        let rule = format!("{}{} ", " ".repeat(indent), self.look.sign("│"));
-        let columns = self.look.width.saturating_sub(width(&rule)).max(10);
+        let rule = format!("{}{} ", " ".repeat(indent), self.style.sign("│"));
+        let columns = self.style.width.saturating_sub(width(&rule)).max(10);
         let line = plain(line);
-        let bound = keep_start(&line, columns.min(LONGEST).saturating_mul(FOLDS), self.look.sign("…"));
+        let bound = keep_start(&line, columns.min(MAX_COLUMNS).saturating_mul(FOLDS), self.style.sign("…"));
         self.shortened |= matches!(bound, Cow::Owned(_));
         for piece in chop(bound.trim_end(), columns) {
             self.line(&[(Tone::Faint, &rule), (Tone::Usual, piece)])?;
@@ -209,7 +209,7 @@ impl<'a> Page<'a> {
     /// Notes that something was left out.
     pub(crate) fn cut(&mut self, indent: usize, what: &str) -> io::Result<()> {
         self.shortened = true;
-        let text = format!("{}{} {what}", " ".repeat(indent), self.look.sign("…"));
+        let text = format!("{}{} {what}", " ".repeat(indent), self.style.sign("…"));
         self.line(&[(Tone::Faint, &text)])
     }
 }

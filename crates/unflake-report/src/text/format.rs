@@ -40,9 +40,9 @@ pub fn age(seconds: f64) -> String {
 }
 
 /// That a user marked it as not useful, and when.
-pub(crate) fn answered(answer: &Feedback) -> String {
-    let why = answer.why.as_deref().map(|why| format!(": {}", one_line(why))).unwrap_or_default();
-    format!("you said not useful on {}{why}", Day::of(answer.at))
+pub(crate) fn feedback_text(feedback: &Feedback) -> String {
+    let why = feedback.why.as_deref().map(|why| format!(": {}", one_line(why))).unwrap_or_default();
+    format!("you said not useful on {}{why}", Day::of(feedback.at))
 }
 
 /// The prefix of a finding id that people type.
@@ -67,7 +67,7 @@ pub(crate) fn sentence(text: &str) -> String {
 }
 
 /// Why tests were not run. Follows the name of the file, where there is one.
-pub(crate) fn problem_in_words(kind: ProblemKind) -> &'static str {
+pub(crate) fn problem_text(kind: ProblemKind) -> &'static str {
     match kind {
         ProblemKind::Collection => "could not be loaded, so none of its tests were run",
         ProblemKind::Usage => "the runner did not accept its command line or its configuration",
@@ -90,17 +90,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_is_not_many() {
+    fn nouns_are_plural_except_for_one() {
         assert_eq!([count(1, "entry"), count(2, "entry"), count(0, "run")], ["1 entry", "2 entries", "0 runs"]);
     }
 
     #[test]
-    fn durations_are_told_as_people_do() {
-        let told: Vec<String> =
+    fn durations_in_suitable_units() {
+        let texts: Vec<String> =
             [0.0, 0.044, 1.06, 14.21, 59.97, 125.0, 3725.0, f64::NAN, -1.0, f64::INFINITY].map(duration).to_vec();
         let expected =
             ["0.00 s", "0.04 s", "1.1 s", "14.2 s", "1 min", "2 min 5 s", "1 h 2 min", "0.00 s", "0.00 s", "0.00 s"];
-        assert_eq!(told, expected);
+        assert_eq!(texts, expected);
     }
 
     #[test]
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_line_says_that_more_follows() {
+    fn a_first_line_ends_in_an_ellipsis_if_more_follows() {
         assert_eq!(first_line("\nassert 1\n +  where 1", "…"), "assert 1 …");
         assert_eq!(first_line("assert 1\n", "…"), "assert 1");
     }

@@ -3,18 +3,20 @@
 use std::borrow::Cow;
 use std::fmt::Write;
 
+use unicode_width::UnicodeWidthChar;
+
 /// Makes untrusted text safe for a terminal and for a CI log. Newlines are kept.
 ///
 /// Control characters, and those that reorder or hide text, become visible. Colour sequences are
 /// dropped. Tabs become spaces. Workflow commands of CI systems are broken up: `##[` anywhere, and
 /// `::` at the start of a line.
 pub fn plain(text: &str) -> Cow<'_, str> {
-    unobeyed(escape(text, &['\n']))
+    break_up_commands(escape(text, &['\n']))
 }
 
 /// Like [`plain`], and newlines become visible too.
 pub fn one_line(text: &str) -> Cow<'_, str> {
-    unobeyed(escape(text, &[]))
+    break_up_commands(escape(text, &[]))
 }
 
 /// Makes all control characters visible except those in `keep`, and drops colour sequences.
@@ -46,17 +48,17 @@ pub(crate) fn escape<'a>(text: &'a str, keep: &[char]) -> Cow<'a, str> {
 }
 
 /// Breaks up the workflow commands of GitHub and Azure. GitHub accepts leading blanks.
-fn unobeyed(text: Cow<'_, str>) -> Cow<'_, str> {
+fn break_up_commands(text: Cow<'_, str>) -> Cow<'_, str> {
     let text = if text.contains("##[") { Cow::Owned(text.replace("##[", "## [")) } else { text };
     if !text.split('\n').any(|line| line.trim_start().starts_with("::")) {
         return text;
     }
-    let lines: Vec<Cow<str>> = text.split('\n').map(pulled_apart).collect();
+    let lines: Vec<Cow<str>> = text.split('\n').map(break_up_command).collect();
     Cow::Owned(lines.join("\n"))
 }
 
 /// Breaks up `::` at the start of a line.
-pub(crate) fn pulled_apart(line: &str) -> Cow<'_, str> {
+pub(crate) fn break_up_command(line: &str) -> Cow<'_, str> {
     match line.trim_start().strip_prefix("::") {
         Some(rest) => Cow::Owned(format!("{}: :{rest}", &line[..line.len() - line.trim_start().len()])),
         None => Cow::Borrowed(line),
@@ -82,14 +84,10 @@ pub(crate) fn width(text: &str) -> usize {
     text.chars().map(char_width).sum()
 }
 
+/// Per character, so that the width of a text is the sum of the widths of its parts. Control
+/// characters have been replaced before.
 fn char_width(c: char) -> usize {
-    match u32::from(c) {
-        0x20..=0x7e => 1,
-        0x300..=0x36f | 0x200b..=0x200d | 0x20d0..=0x20ff | 0xfe00..=0xfe0f => 0,
-        0x1100..=0x115f | 0x2e80..=0xa4cf | 0xac00..=0xd7a3 | 0xf900..=0xfaff | 0xfe30..=0xfe6f => 2,
-        0xff00..=0xff60 | 0xffe0..=0xffe6 | 0x1f300..=0x1f64f | 0x1f680..=0x1f9ff | 0x20000..=0x3fffd => 2,
-        _ => 1,
-    }
+    c.width().unwrap_or(0)
 }
 
 /// The start of the text in at most `columns` columns, with the ellipsis where it was cut.
@@ -178,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_terminal_would_obey_becomes_visible() {
+    fn control_characters_become_visible() {
         check("plain text, [1, 2] and ünïcode", "plain text, [1, 2] and ünïcode");
         check("\x1b[2Jgone", "\\x1b[2Jgone");
         check("\x1b]0;title\x07", "\\x1b]0;title\\x07");
@@ -195,19 +193,19 @@ mod tests {
     }
 
     #[test]
-    fn a_ci_command_is_pulled_apart_even_when_a_colour_hides_it() {
+    fn ci_commands_are_broken_up_even_behind_a_colour() {
         check("##[error]no", "## [error]no");
         check("##\x1b[0m[error]no", "## [error]no");
         check("a::b\n  ::set-env::x", "a::b\n  : :set-env::x");
     }
 
     #[test]
-    fn one_line_stays_one_line() {
+    fn newlines_become_visible_in_one_line() {
         assert_eq!(one_line("test_a[x\ny]"), "test_a[x\\ny]");
     }
 
     #[test]
-    fn shortened_text_keeps_the_end_that_tells_most() {
+    fn cut_text_keeps_its_most_specific_end() {
         assert_eq!(keep_start("AssertionError: 9.89", 10, "…"), "Assertion…");
         assert_eq!(keep_end("tests/test_x.py::test_y", 10, "…"), "…y::test_y");
         assert_eq!(keep_end("漢字漢字", 5, "…"), "…漢字");
@@ -226,7 +224,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn shortened_text_fits(text in ".*", columns in 1usize..40) {
+        fn cut_text_fits(text in ".*", columns in 1usize..40) {
             let text = one_line(&text);
             prop_assert!(width(&keep_start(&text, columns, "…")) <= columns);
             prop_assert!(width(&keep_end(&text, columns, "…")) <= columns);

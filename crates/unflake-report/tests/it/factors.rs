@@ -80,9 +80,9 @@ fn told(findings: &[Finding]) -> ExperimentReport<'_> {
     }
 }
 
-fn terminal(findings: &[Finding], look: &TerminalStyle, quiet: bool) -> String {
+fn terminal(findings: &[Finding], style: &TerminalStyle, quiet: bool) -> String {
     let mut out = Vec::new();
-    factors(&told(findings), look, quiet, &mut out).unwrap();
+    factors(&told(findings), style, quiet, &mut out).unwrap();
     String::from_utf8(out).unwrap()
 }
 

@@ -167,7 +167,7 @@ fn no_tests() {
 }
 
 #[test]
-fn what_became_of_a_test_decides_its_elements() {
+fn the_status_of_a_test_determines_its_elements() {
     let failed = || failing("t", "E", "m");
     let error = || unflake_model::Attempt { outcome: Outcome::Error, ..failed() };
     let crashed = || attempt("t", Outcome::Crashed(Death::Signal(11)));
@@ -196,7 +196,7 @@ fn what_became_of_a_test_decides_its_elements() {
 }
 
 #[test]
-fn names_are_split_where_people_expect() {
+fn ids_are_split_into_class_and_name() {
     let split = |id: &str| {
         let root = check(&Sample::new(0, "").with(id, [attempt(id, Outcome::Passed)]));
         let case = root.children[0].named("testcase").next().unwrap();
@@ -209,7 +209,7 @@ fn names_are_split_where_people_expect() {
 
 proptest! {
     #[test]
-    fn any_run_keeps_the_rules(sample in any_run()) {
+    fn any_run_follows_the_schema(sample in any_run()) {
         let root = check(&sample);
         let mut ids: Vec<&str> = sample.tests.iter().map(|test| &test.id).chain(sample.attempts.iter().map(|a| &a.test))
             .chain(&sample.left).chain(sample.findings.iter().map(|f| &f.test)).map(TestId::as_str).collect();

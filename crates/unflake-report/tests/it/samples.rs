@@ -28,7 +28,7 @@ pub(crate) struct Sample {
     pub(crate) notes: Vec<String>,
     pub(crate) left: Vec<TestId>,
     pub(crate) left_why: Option<String>,
-    pub(crate) answers: Vec<Feedback>,
+    pub(crate) feedback: Vec<Feedback>,
     pub(crate) totals: Totals,
     pub(crate) flaky_gates: bool,
     pub(crate) exit: (u8, String),
@@ -42,7 +42,7 @@ impl Sample {
             deselected: 0,
             attempts: Vec::new(),
             findings: Vec::new(),
-            answers: Vec::new(),
+            feedback: Vec::new(),
             problems: Vec::new(),
             notes: Vec::new(),
             left: Vec::new(),
@@ -100,14 +100,14 @@ impl Sample {
             flaky_gates: self.flaky_gates,
             can_locate: true,
             measured: None,
-            apart: &[],
-            answers: &self.answers,
+            quarantine: &[],
+            feedback: &self.feedback,
             exit: Exit { code: self.exit.0, meaning: &self.exit.1 },
         }
     }
 
-    pub(crate) fn summary(&self, look: &TerminalStyle, quiet: bool) -> String {
-        written(|out| unflake_report::summary(&self.run(), look, quiet, out))
+    pub(crate) fn summary(&self, style: &TerminalStyle, quiet: bool) -> String {
+        written(|out| unflake_report::summary(&self.run(), style, quiet, out))
     }
 }
 

@@ -70,7 +70,7 @@ fn show_test(
         let written = if at > 0 { writeln!(out) } else { Ok(()) };
         let written =
             written.and_then(|()| attempts_table(test, known.row.as_ref(), &rows, &TimeZone::system(), look, out));
-        let written = written.and_then(|()| unflake_report::known(&known, look, out));
+        let written = written.and_then(|()| unflake_report::known_findings(&known, look, out));
         let written = written.and_then(|()| match book.name_today(test) {
             Some(today) => writeln!(out, "  it was gone when {} came with the same code", one_line(&today)),
             None => Ok(()),
@@ -141,7 +141,7 @@ impl Line {
             origin: self.origin,
             position: self.position,
             run: self.run,
-            told_by: self.told_by.as_deref(),
+            imported_from: self.told_by.as_deref(),
             message: &self.message,
         }
     }

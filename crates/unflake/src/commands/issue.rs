@@ -28,7 +28,7 @@ pub(crate) fn write(args: &IssueArgs, place: &StoreLocation, here: &Path) -> Res
         }
     };
     let first = book.of(&test)?;
-    let best = first.known.first().filter(|known| known.answer.is_none()).map(|known| known.finding.clone());
+    let best = first.findings.first().filter(|known| known.feedback.is_none()).map(|known| known.finding.clone());
     let others = best.iter().flat_map(|finding| book.others_with(finding));
     let mut tests: Vec<FlakyTest> = others.map(|test| book.of(&test)).collect::<Result<_, _>>()?;
     tests.insert(0, first);

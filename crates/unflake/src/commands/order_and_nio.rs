@@ -174,7 +174,9 @@ impl Search<'_> {
             exit,
             meaning: &meaning,
         };
-        outputs.write(&found, self.colour, |run, look, out| report::search(run, look, self.args.output.quiet, out))?;
+        outputs.write(&found, self.colour, |run, look, out| {
+            report::order_and_nio(run, look, self.args.output.quiet, out)
+        })?;
         Ok(exit)
     }
 }

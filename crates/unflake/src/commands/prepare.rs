@@ -162,7 +162,7 @@ impl Night<'_> {
             () if some(PreparedKind::Failed) && !any_ran => Exit::Runner,
             () => Exit::Success,
         };
-        let meaning = report::prepared_in_words(tests);
+        let meaning = report::prepared_totals(tests);
         let preparing = PreparedBatch {
             schema: 1,
             command: "prepare",

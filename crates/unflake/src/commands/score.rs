@@ -35,7 +35,7 @@ pub(crate) fn show(args: &ScoreArgs, place: &StoreLocation, here: &Path, look: &
     let scores = Scores {
         tests: standings.all.len(),
         runs: standings.runs.len(),
-        bad_days: standings.bad_days.len(),
+        excluded_runs: standings.bad_days.len(),
         since: standings.runs.first().map(|run| run.started),
         rows,
         exit: unflake_report::Exit { code: 0, meaning: "the scores are told" },

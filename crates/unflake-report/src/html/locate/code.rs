@@ -4,7 +4,7 @@ use unflake_model::Divergence;
 
 use crate::divergence_text;
 use crate::html::markup::Html;
-use crate::terminal::excerpt::{Excerpt, Note, Row, Way};
+use crate::terminal::excerpt::{Excerpt, ExcerptLine, ExecutedBy, LineNote};
 
 /// Characters shown of one line.
 const LONGEST: usize = 400;
@@ -66,17 +66,17 @@ pub(crate) fn figure(html: &mut Html, divergence: &Divergence, excerpt: &Excerpt
 }
 
 /// Index of the mark in the legend.
-fn mark(row: &Row) -> Option<usize> {
-    match row.way {
+fn mark(row: &ExcerptLine) -> Option<usize> {
+    match row.executed_by {
         _ if row.start => Some(0),
-        Some(Way::Both) => Some(1),
-        Some(Way::Failing) => Some(2),
-        Some(Way::Passing) => Some(3),
+        Some(ExecutedBy::Both) => Some(1),
+        Some(ExecutedBy::Failing) => Some(2),
+        Some(ExecutedBy::Passing) => Some(3),
         None => None,
     }
 }
 
-fn row(html: &mut Html, divergence: &Divergence, row: &Row, mark: Option<usize>, explain: bool) {
+fn row(html: &mut Html, divergence: &Divergence, row: &ExcerptLine, mark: Option<usize>, explain: bool) {
     let class = mark.map_or("unmarked", |mark| LEGEND[mark].1);
     html.inside_with("tr", &[("class", &class)], |html| {
         html.inside("td class=\"mark\"", |html| {
@@ -99,8 +99,8 @@ fn row(html: &mut Html, divergence: &Divergence, row: &Row, mark: Option<usize>,
                     Some(text) => html.put("code", &cut(text)),
                     None => html.put("span class=\"soft\"", "the source is not there"),
                 };
-                let values = |split: &_| divergence_text::sides(split, VALUE, " · ", "…");
-                let notes: Vec<String> = row.notes.iter().map(|note| note.words(divergence.failed, &values)).collect();
+                let values = |split: &_| divergence_text::value_ranges(split, VALUE, " · ", "…");
+                let notes: Vec<String> = row.notes.iter().map(|note| note.text(divergence.failed, &values)).collect();
                 if !notes.is_empty() {
                     html.put("span class=\"note\"", &notes.join("; "));
                 }
@@ -110,35 +110,35 @@ fn row(html: &mut Html, divergence: &Divergence, row: &Row, mark: Option<usize>,
 }
 
 /// Explains the mark of a line in full.
-fn explanation(divergence: &Divergence, row: &Row) -> String {
+fn explanation(divergence: &Divergence, row: &ExcerptLine) -> String {
     let mut told: Vec<&str> = Vec::new();
     if row.start {
         told.push("Of the places that tell failing runs from passing ones, this is the likeliest start.");
     }
-    told.extend(row.way.map(|way| match way {
-        Way::Both => "Failing and passing runs go through this line.",
-        Way::Failing => {
+    told.extend(row.executed_by.map(|executed_by| match executed_by {
+        ExecutedBy::Both => "Failing and passing runs go through this line.",
+        ExecutedBy::Failing => {
             "From where they part, the failing run that was compared goes through this line, and the passing run that is \
              most like it does not, as far as both were followed."
         }
-        Way::Passing => {
+        ExecutedBy::Passing => {
             "From where they part, the passing run that was compared goes through this line, and the failing one does \
              not, as far as both were followed."
         }
     }));
     for note in &row.notes {
         told.push(match note {
-            Note::Value(_) => "What the value was is beside it.",
-            Note::Order => "The same lines run in all of them; which thread or task comes first differs.",
-            Note::Parts { failing_end: true, .. } => "Failing runs record nothing after it.",
-            Note::Parts { passing_end: true, .. } => "Passing runs record nothing after it.",
-            Note::Parts { .. } => "Up to here both went the same way; the next line is another.",
-            Note::Failing { .. } => "It is the first line of the failing runs' own way.",
-            Note::Passing => "It is the first line of the passing runs' own way.",
-            Note::Shows => "This is the line that raised the failure.",
+            LineNote::Value(_) => "What the value was is beside it.",
+            LineNote::Order => "The same lines run in all of them; which thread or task comes first differs.",
+            LineNote::Diverges { failing_end: true, .. } => "Failing runs record nothing after it.",
+            LineNote::Diverges { passing_end: true, .. } => "Passing runs record nothing after it.",
+            LineNote::Diverges { .. } => "Up to here both went the same way; the next line is another.",
+            LineNote::Failing { .. } => "It is the first line of the failing runs' own way.",
+            LineNote::Passing => "It is the first line of the passing runs' own way.",
+            LineNote::FailureShown => "This is the line that raised the failure.",
         });
     }
-    if divergence.partings.len() > 1 && row.way.is_some() {
+    if divergence.partings.len() > 1 && row.executed_by.is_some() {
         told.push("Other failing runs part elsewhere; they are told further down.");
     }
     told.join(" ")
@@ -151,5 +151,9 @@ pub(crate) fn cut(text: &str) -> String {
 
 pub(crate) fn cut_to(text: &str, characters: usize) -> String {
     let Some((end, _)) = text.char_indices().nth(characters) else { return text.to_owned() };
-    format!("{} … ({} more characters)", &text[..end], divergence_text::grouped(text[end..].chars().count() as u64))
+    format!(
+        "{} … ({} more characters)",
+        &text[..end],
+        divergence_text::grouped_digits(text[end..].chars().count() as u64)
+    )
 }

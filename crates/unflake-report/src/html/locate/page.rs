@@ -8,7 +8,7 @@ use std::io::{self, Write};
 use unflake_model::{Divergence, Location};
 
 use crate::LocateReport;
-use crate::divergence_text::{self, Confidence, place};
+use crate::divergence_text::{self, Confidence, file_and_line};
 use crate::html::locate::code::cut;
 use crate::html::locate::sections::{at, body, capital, sentence};
 use crate::html::markup::Html;
@@ -59,9 +59,11 @@ fn lead(html: &mut Html, divergence: &Divergence) {
         match divergence.locations.first() {
             Some(start) => {
                 html.text("It ").text(Confidence::of(start.chance).starts_at()).text(" ");
-                html.put("code", &cut(&place(&start.line))).text(": ").text(&sentence(&start.sentence))
+                html.put("code", &cut(&file_and_line(&start.line))).text(": ").text(&sentence(&start.sentence))
             }
-            None => html.text("Where it starts is not known: ").text(&sentence(&divergence_text::nowhere(divergence))),
+            None => html
+                .text("Where it starts is not known: ")
+                .text(&sentence(&divergence_text::no_location_reason(divergence))),
         };
     });
 }
@@ -75,14 +77,15 @@ fn facts(html: &mut Html, located: &LocateReport, divergence: &Divergence) {
         if let Some(shows) = &divergence.shows {
             fact(html, "It shows", |html| {
                 at(html, shows);
-                let said = divergence_text::partings(divergence).0.and_then(|parting| parting.messages.first());
+                let said =
+                    divergence_text::divergence_points(divergence).0.and_then(|parting| parting.messages.first());
                 if let Some((message, _)) = said.filter(|(message, _)| !message.trim().is_empty()) {
                     html.put("blockquote", &cut(message.trim()));
                 }
             });
         }
         fact(html, "Kind", |html| {
-            html.put("strong", &capital(divergence_text::cause(divergence.kind)));
+            html.put("strong", &capital(divergence_text::cause_name(divergence.kind)));
             if !divergence.because.trim().is_empty() {
                 html.text(", because ").text(&sentence(&divergence.because));
             }
@@ -92,7 +95,7 @@ fn facts(html: &mut Html, located: &LocateReport, divergence: &Divergence) {
         });
         if let Some(start) = divergence.locations.first() {
             fact(html, "How sure", |html| {
-                html.put("strong", &capital(Confidence::of(start.chance).word()));
+                html.put("strong", &capital(Confidence::of(start.chance).label()));
                 let odds = divergence_text::odds(start.chance);
                 html.text(&format!(", from {}: by chance alone, ", format::count(divergence.runs as usize, "run")));
                 html.text(&format!("so clear a difference comes {odds}. It tells {}.", apart(start, divergence)));

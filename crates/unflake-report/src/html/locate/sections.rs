@@ -3,25 +3,25 @@
 use unflake_model::{Cause, Divergence, DivergencePoint, Location, SourceLine};
 
 use crate::LocateReport;
-use crate::divergence_text::{self, Confidence, grouped, parts_where, place};
+use crate::divergence_text::{self, Confidence, diverges_where, file_and_line, grouped_digits};
 use crate::html::locate::code::{cut, figure, legend};
 use crate::html::locate::values;
 use crate::html::markup::Html;
-use crate::terminal::excerpt::{Extent, Scene};
+use crate::terminal::excerpt::{ExcerptLimits, ExcerptScope};
 use crate::text::format;
 
-const WHOLE: Extent = Extent { context: 3, rows: 60, files: 5, all: true };
-const BRIEF: Extent = Extent { context: 2, rows: 24, files: 3, all: false };
+const WHOLE: ExcerptLimits = ExcerptLimits { context: 3, rows: 60, files: 5, all: true };
+const BRIEF: ExcerptLimits = ExcerptLimits { context: 2, rows: 24, files: 3, all: false };
 /// Longest list whose length tests determine.
 const LISTED: usize = 12;
 
 pub(crate) fn body(html: &mut Html, located: &LocateReport, divergence: &Divergence) {
-    let (parting, others) = divergence_text::partings(divergence);
-    let scene = Scene { divergence, start: divergence.locations.first(), parting };
-    let excerpts = scene.excerpts(located.sources, WHOLE);
+    let (point, others) = divergence_text::divergence_points(divergence);
+    let scope = ExcerptScope { divergence, start: divergence.locations.first(), point };
+    let excerpts = scope.excerpts(located.sources, WHOLE);
     if !excerpts.is_empty() {
         section(html, "The code", |html| {
-            if excerpts.iter().flat_map(|excerpt| &excerpt.rows).any(|row| row.start || row.way.is_some()) {
+            if excerpts.iter().flat_map(|excerpt| &excerpt.rows).any(|row| row.start || row.executed_by.is_some()) {
                 legend(html);
             }
             excerpts.iter().for_each(|excerpt| figure(html, divergence, excerpt));
@@ -34,15 +34,15 @@ pub(crate) fn body(html: &mut Html, located: &LocateReport, divergence: &Diverge
             values::table(html, &valued);
         });
     }
-    if let Some(parting) = parting {
+    if let Some(point) = point {
         section(html, "Where they part", |html| {
-            html.inside("p", |html| parted(html, divergence, parting));
-            part(html, parting);
+            html.inside("p", |html| parted(html, divergence, point));
+            part(html, point);
         });
     }
     if !others.is_empty() {
         section(html, "Other ways to fail", |html| {
-            others.iter().take(LISTED).for_each(|parting| other(html, located, divergence, parting));
+            others.iter().take(LISTED).for_each(|point| other(html, located, divergence, point));
             more(html, "p", others.len());
         });
     }
@@ -86,71 +86,71 @@ fn caveat(divergence: &Divergence) -> &'static str {
 }
 
 /// How many runs diverge, where, and what they have in common before.
-fn parted(html: &mut Html, divergence: &Divergence, parting: &DivergencePoint) {
-    html.text(&format!("{} of {} failing runs part ", parting.runs, divergence.failed));
-    html.text(&cut(&parts_where(parting))).text(", in ").put("strong", &cut(&parting.strand));
-    html.text(&match parting.common {
+fn parted(html: &mut Html, divergence: &Divergence, point: &DivergencePoint) {
+    html.text(&format!("{} of {} failing runs part ", point.runs, divergence.failed));
+    html.text(&cut(&diverges_where(point))).text(", in ").put("strong", &cut(&point.strand));
+    html.text(&match point.common {
         0 => ".".to_owned(),
         1 => ", after 1 line that is the same as in the passing run most like them.".to_owned(),
-        n => format!(", after {} lines that are the same as in the passing run most like them.", grouped(n)),
+        n => format!(", after {} lines that are the same as in the passing run most like them.", grouped_digits(n)),
     });
-    if parting.failing.is_empty() {
+    if point.failing.is_empty() {
         html.text(" The failing runs end there.");
     }
-    if parting.passing.is_empty() {
+    if point.passing.is_empty() {
         html.text(" The passing run ends there.");
     }
 }
 
 /// What is known about the runs that diverge at this point.
-fn part(html: &mut Html, parting: &DivergencePoint) {
-    if !parting.calls.is_empty() {
+fn part(html: &mut Html, point: &DivergencePoint) {
+    if !point.calls.is_empty() {
         html.put("h3", "The calls that lead there");
         html.inside("ol class=\"calls\"", |html| {
-            let hidden = parting.calls.len().saturating_sub(LISTED);
+            let hidden = point.calls.len().saturating_sub(LISTED);
             if hidden > 0 {
                 html.put("li class=\"soft\"", &format!("{hidden} further out"));
             }
-            for line in &parting.calls[hidden..] {
+            for line in &point.calls[hidden..] {
                 html.inside("li", |html| at(html, line));
             }
         });
     }
-    if !parting.messages.is_empty() {
+    if !point.messages.is_empty() {
         html.put("h3", "What these runs said when they failed");
-        for (message, runs) in parting.messages.iter().take(LISTED) {
+        for (message, runs) in point.messages.iter().take(LISTED) {
             html.put("p class=\"soft\"", &format::count(*runs as usize, "run"));
             match message.trim() {
                 "" => html.put("p", "nothing"),
                 message => html.put("blockquote", &cut(message)),
             };
         }
-        more(html, "p", parting.messages.len());
+        more(html, "p", point.messages.len());
     }
-    if !parting.elsewhere.is_empty() {
+    if !point.elsewhere.is_empty() {
         html.put("h3", "Other threads and tasks that part too");
         html.inside("ul", |html| {
-            for (strand, last) in parting.elsewhere.iter().take(LISTED) {
+            for (strand, last) in point.elsewhere.iter().take(LISTED) {
                 html.inside("li", |html| {
                     html.put("strong", &cut(strand)).text(" ");
                     match last {
-                        Some(last) => html.text("after ").put("code", &cut(&place(last))),
+                        Some(last) => html.text("after ").put("code", &cut(&file_and_line(last))),
                         None => html.text("at once"),
                     };
                 });
             }
-            more(html, "li", parting.elsewhere.len());
+            more(html, "li", point.elsewhere.len());
         });
     }
 }
 
-fn other(html: &mut Html, located: &LocateReport, divergence: &Divergence, parting: &DivergencePoint) {
+fn other(html: &mut Html, located: &LocateReport, divergence: &Divergence, point: &DivergencePoint) {
     html.inside("details class=\"other\" open=\"open\"", |html| {
-        html.inside("summary", |html| parted(html, divergence, parting));
+        html.inside("summary", |html| parted(html, divergence, point));
         html.inside("div", |html| {
-            part(html, parting);
-            let scene = Scene { divergence, start: None, parting: Some(parting) };
-            scene.excerpts(located.sources, BRIEF).iter().for_each(|excerpt| figure(html, divergence, excerpt));
+            part(html, point);
+            let scope = ExcerptScope { divergence, start: None, point: Some(point) };
+            scope.excerpts(located.sources, BRIEF).iter().for_each(|excerpt| figure(html, divergence, excerpt));
         });
     });
 }
@@ -168,9 +168,15 @@ fn places(html: &mut Html, divergence: &Divergence) {
             for location in divergence.locations.iter().skip(1).take(LISTED) {
                 html.inside("tr", |html| {
                     html.inside("th scope=\"row\"", |html| at(html, &location.line));
-                    html.put("td", &cut(&format!("{}: {}", divergence_text::how(location.how), location.sentence)));
-                    let sure = Confidence::of(location.chance).word();
-                    html.put("td", &format!("{}: {}", capital(sure), divergence_text::share(location, divergence)));
+                    html.put(
+                        "td",
+                        &cut(&format!("{}: {}", divergence_text::kind_text(location.how), location.sentence)),
+                    );
+                    let sure = Confidence::of(location.chance).label();
+                    html.put(
+                        "td",
+                        &format!("{}: {}", capital(sure), divergence_text::separated_runs(location, divergence)),
+                    );
                 });
             }
         });
@@ -192,7 +198,7 @@ fn more(html: &mut Html, tag: &'static str, all: usize) {
 }
 
 pub(crate) fn at(html: &mut Html, line: &SourceLine) {
-    html.put("code", &cut(&place(line))).text(" ");
+    html.put("code", &cut(&file_and_line(line))).text(" ");
     html.inside("span class=\"soft\"", |html| {
         html.text("in ").text(&cut(&line.function));
     });

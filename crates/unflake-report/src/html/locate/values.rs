@@ -2,7 +2,7 @@
 
 use unflake_model::{Location, ValueSplit};
 
-use crate::divergence_text::place;
+use crate::divergence_text::file_and_line;
 use crate::html::locate::code::{cut, cut_to};
 use crate::html::markup::Html;
 
@@ -27,7 +27,7 @@ pub(crate) fn table(html: &mut Html, locations: &[&Location]) {
                 html.inside("tr", |html| {
                     html.inside("th scope=\"row\"", |html| {
                         html.put("code", &cut(&split.name)).fixed("<br/>");
-                        html.put("span class=\"soft\"", &cut(&place(&location.line)));
+                        html.put("span class=\"soft\"", &cut(&file_and_line(&location.line)));
                     });
                     [&split.failing, &split.passing].into_iter().for_each(|values| examples(html, values));
                 });
@@ -117,7 +117,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_and_ranges_are_read_and_nothing_else() {
+    fn parses_only_numbers_and_ranges() {
         let read = ["0.93 – 0.99", "-3–-1", "7", " 1e3 ", "1 – x", "2 – 1", "inf", "'7'", ""].map(span);
         let expected = [Some((0.93, 0.99)), Some((-3.0, -1.0)), Some((7.0, 7.0)), Some((1000.0, 1000.0))];
         assert_eq!(read[..4], expected);
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn bars_stay_within_the_strip_and_can_be_seen() {
+    fn bars_stay_inside_the_scale_and_are_visible() {
         assert_eq!(bar(0.0, 5.0, 0.0, 10.0), (0.0, 50.0));
         assert_eq!(bar(10.0, 10.0, 0.0, 10.0), (100.0 - NARROWEST, NARROWEST));
     }

@@ -3,8 +3,8 @@
 use serde::Serialize;
 use unflake_model::Timestamp;
 
-use super::layout::{Frame, bounded, first_line, name, test};
-use super::{Concern, draw};
+use super::layout::{PageLayout, bounded, first_line, name, test};
+use super::{TestEntry, draw};
 use crate::ScoreState;
 use crate::html::markup::Html;
 use crate::text::format;
@@ -15,7 +15,7 @@ const STRIP: usize = 40;
 const LINES: usize = 60;
 
 #[derive(Clone, Debug, Serialize)]
-pub struct Cause {
+pub struct CauseSummary {
     /// Hash of the failure, plus the test file where the failing file is unknown.
     pub id: String,
     /// Empty where the failures have no message.
@@ -27,17 +27,17 @@ pub struct Cause {
     pub last: Option<Timestamp>,
     pub test_count: usize,
     /// Worst first; not all of them where they are many.
-    pub tests: Vec<Concern>,
+    pub tests: Vec<TestEntry>,
 }
 
 #[derive(Clone, Debug, Serialize)]
 pub struct CausePage {
-    pub cause: Cause,
+    pub cause: CauseSummary,
     /// Stack trace of one of the failures.
     pub trace: String,
 }
 
-impl Cause {
+impl CauseSummary {
     pub(super) fn what(&self) -> String {
         let message = first_line(&self.message, 240);
         match (self.kind.is_empty(), message.is_empty()) {
@@ -49,7 +49,7 @@ impl Cause {
         }
     }
 
-    pub(super) fn entry(&self, html: &mut Html, frame: &Frame) {
+    pub(super) fn entry(&self, html: &mut Html, frame: &PageLayout) {
         html.inside("div class=\"cost\"", |html| {
             html.put("strong", &format::duration(self.seconds_lost));
             html.text(" ").put("span", "lost");
@@ -77,7 +77,7 @@ impl Cause {
         });
     }
 
-    fn facts(&self, html: &mut Html, frame: &Frame) {
+    fn facts(&self, html: &mut Html, frame: &PageLayout) {
         html.text(&format!(
             "{} in {}",
             format::count(self.failures, "failure"),
@@ -138,7 +138,7 @@ impl CausePage {
         self.cause.what()
     }
 
-    pub(super) fn draw(&self, html: &mut Html, frame: &Frame) {
+    pub(super) fn draw(&self, html: &mut Html, frame: &PageLayout) {
         html.put("p class=\"kicker\"", "Failures that look alike").put("h1", &self.cause.what());
         html.inside("p class=\"soft\"", |html| {
             html.text(&format!("{} lost · ", format::duration(self.cause.seconds_lost)));

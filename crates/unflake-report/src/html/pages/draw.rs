@@ -2,11 +2,11 @@
 
 use unflake_model::Outcome;
 
-use super::{Concern, Frame, Past};
+use super::{PageLayout, PastAttempt, TestEntry};
 use crate::html::markup::Html;
 use crate::terminal::score::percent;
 use crate::text::format;
-use crate::{ScoreSince, ScoreState, Strip, quote};
+use crate::{RecentOutcome, ScoreSince, ScoreState, quote};
 
 /// Size of the scatter plot, and the margins for its labels.
 const WIDTH: f64 = 720.0;
@@ -29,7 +29,7 @@ pub(super) fn state(html: &mut Html, state: ScoreState) {
 }
 
 /// Draws the probability of the next failure, with its interval as a tooltip.
-pub(super) fn chance(html: &mut Html, concern: &Concern) {
+pub(super) fn chance(html: &mut Html, concern: &TestEntry) {
     let score = &concern.score;
     if score.state == ScoreState::Broken {
         html.text("always");
@@ -41,25 +41,25 @@ pub(super) fn chance(html: &mut Html, concern: &Concern) {
 }
 
 /// Draws the recent runs, newest on the right.
-pub(super) fn strip(html: &mut Html, strip: &[Strip], most: usize) {
+pub(super) fn strip(html: &mut Html, strip: &[RecentOutcome], most: usize) {
     let strip = &strip[strip.len().saturating_sub(most)..];
     if strip.is_empty() {
         return;
     }
-    let count = |wanted: Strip| strip.iter().filter(|one| **one == wanted).count();
+    let count = |wanted: RecentOutcome| strip.iter().filter(|one| **one == wanted).count();
     let said = format!(
         "the last {}: {} passed, {} flaked, {} failed",
         format::count(strip.len(), "run"),
-        count(Strip::Passed),
-        count(Strip::Flaked),
-        count(Strip::Failed)
+        count(RecentOutcome::Passed),
+        count(RecentOutcome::Flaked),
+        count(RecentOutcome::Failed)
     );
     html.inside_with("span class=\"signs\" role=\"img\"", &[("aria-label", &said), ("title", &said)], |html| {
         for same in strip.chunk_by(|one, other| one == other) {
             let (tag, sign) = match same[0] {
-                Strip::Passed => ("i", "·"),
-                Strip::Flaked => ("i class=\"flaked\"", "≈"),
-                Strip::Failed => ("i class=\"failed\"", "✗"),
+                RecentOutcome::Passed => ("i", "·"),
+                RecentOutcome::Flaked => ("i class=\"flaked\"", "≈"),
+                RecentOutcome::Failed => ("i class=\"failed\"", "✗"),
             };
             html.put(tag, &sign.repeat(same.len()));
         }
@@ -68,8 +68,9 @@ pub(super) fn strip(html: &mut Html, strip: &[Strip], most: usize) {
 
 /// Draws the duration of each attempt, oldest on the left, with a line where the behaviour of the
 /// test changed.
-pub(super) fn scatter(html: &mut Html, frame: &Frame, past: &[Past], since: Option<&ScoreSince>) {
-    let mut points: Vec<&Past> = past.iter().filter(|one| one.seconds.is_finite() && one.seconds > 0.0).collect();
+pub(super) fn scatter(html: &mut Html, frame: &PageLayout, past: &[PastAttempt], since: Option<&ScoreSince>) {
+    let mut points: Vec<&PastAttempt> =
+        past.iter().filter(|one| one.seconds.is_finite() && one.seconds > 0.0).collect();
     points.sort_by_key(|one| one.when);
     let (Some(first), Some(last)) = (points.first(), points.last()) else { return };
     if points.len() < 3 {

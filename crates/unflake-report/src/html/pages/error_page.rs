@@ -9,12 +9,12 @@ use crate::html::markup::Html;
 const LONGEST: usize = 1000;
 
 #[derive(Clone, Debug, Serialize)]
-pub struct Said {
+pub struct ErrorPage {
     pub what: String,
     pub next: Option<String>,
 }
 
-impl Said {
+impl ErrorPage {
     pub(super) fn title(&self) -> String {
         first_line(&self.what, 80)
     }

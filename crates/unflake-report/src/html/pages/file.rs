@@ -2,13 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use super::layout::{Frame, Links, link, page};
+use super::layout::{Links, PageLayout, link, page};
 use super::{CausePage, Inbox, RunPage, RunRow, TestPage};
 use crate::html::markup::Html;
 use crate::text::format;
 
 #[derive(Clone, Debug)]
-pub struct Everything {
+pub struct SingleFileReport {
     pub inbox: Inbox,
     pub causes: Vec<CausePage>,
     /// The flaky and broken tests; not all of them where they are many.
@@ -18,9 +18,10 @@ pub struct Everything {
     pub runs: Vec<RunPage>,
 }
 
-impl Everything {
-    pub fn html(&self, frame: &Frame) -> String {
-        let frame = &Frame { links: Links::File(self.places()), may_write: false, again_after: None, ..frame.clone() };
+impl SingleFileReport {
+    pub fn html(&self, frame: &PageLayout) -> String {
+        let frame =
+            &PageLayout { links: Links::File(self.places()), may_write: false, again_after: None, ..frame.clone() };
         page(frame, "Flaky tests".to_owned(), "", |html| {
             html.inside("section id=\"inbox\"", |html| self.inbox.draw(html, frame));
             for cause in &self.causes {

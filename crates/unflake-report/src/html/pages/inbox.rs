@@ -2,21 +2,21 @@
 
 use serde::Serialize;
 
-use super::cause::Cause;
-use super::layout::{Frame, pages};
-use super::{Overall, Pages, draw};
+use super::cause::CauseSummary;
+use super::layout::{PageLayout, pages};
+use super::{HistoryTotals, Pagination, draw};
 use crate::html::markup::Html;
 use crate::text::format;
 
 #[derive(Clone, Debug, Serialize)]
 pub struct Inbox {
-    pub overall: Overall,
-    pub causes: Vec<Cause>,
-    pub pages: Pages,
+    pub overall: HistoryTotals,
+    pub causes: Vec<CauseSummary>,
+    pub pages: Pagination,
 }
 
 impl Inbox {
-    pub(super) fn draw(&self, html: &mut Html, frame: &Frame) {
+    pub(super) fn draw(&self, html: &mut Html, frame: &PageLayout) {
         html.put("h1", "What to look at");
         self.overall.draw(html, frame);
         if self.causes.is_empty() {
@@ -55,8 +55,8 @@ impl Inbox {
     }
 }
 
-impl Overall {
-    fn draw(&self, html: &mut Html, frame: &Frame) {
+impl HistoryTotals {
+    fn draw(&self, html: &mut Html, frame: &PageLayout) {
         html.inside("p class=\"overall\"", |html| {
             html.text(&format!("{} · {} · ", format::count(self.tests, "test"), format::count(self.runs, "run")));
             html.put("strong", &format!("{} flaky", self.flaky)).text(" · ");

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use jiff::tz::TimeZone;
 use unflake_model::Timestamp;
 
-use super::{Concern, Pages};
+use super::{Pagination, TestEntry};
 use crate::html::markup::Html;
 use crate::one_line;
 use crate::text::format;
@@ -29,7 +29,7 @@ const TITLE: usize = 1000;
 
 /// Context in which a page is drawn.
 #[derive(Clone, Debug)]
-pub struct Frame<'a> {
+pub struct PageLayout<'a> {
     /// Name of the project.
     pub project: &'a str,
     pub zone: &'a TimeZone,
@@ -50,7 +50,7 @@ pub enum Links {
     File(BTreeSet<String>),
 }
 
-impl Frame<'_> {
+impl PageLayout<'_> {
     pub(super) fn test(&self, key: i64) -> String {
         self.link("test", &key.to_string())
     }
@@ -105,7 +105,7 @@ impl Frame<'_> {
     }
 }
 
-pub(super) fn page(frame: &Frame, title: String, place: &str, draw: impl FnOnce(&mut Html)) -> String {
+pub(super) fn page(frame: &PageLayout, title: String, place: &str, draw: impl FnOnce(&mut Html)) -> String {
     let mut html = Html::default();
     html.fixed("<!DOCTYPE html>\n").inside("html lang=\"en\"", |html| {
         html.inside("head", |html| {
@@ -139,7 +139,7 @@ pub(super) fn page(frame: &Frame, title: String, place: &str, draw: impl FnOnce(
     html.finish()
 }
 
-fn project(frame: &Frame) -> String {
+fn project(frame: &PageLayout) -> String {
     keep_start(&one_line(frame.project), 60, "…").into_owned()
 }
 
@@ -185,13 +185,13 @@ pub(super) fn link(html: &mut Html, href: &str, text: &str) {
 }
 
 /// The name of a test, linked to its page.
-pub(super) fn test(html: &mut Html, frame: &Frame, concern: &Concern) {
+pub(super) fn test(html: &mut Html, frame: &PageLayout, concern: &TestEntry) {
     html.inside("span class=\"test\"", |html| frame.lead(html, &frame.test(concern.key), &name(&concern.score.test)));
 }
 
 /// `page 1 of 17, 812 tests in all`, with links to the neighbours. `query` is the rest of the query
 /// string, already encoded.
-pub(super) fn pages(html: &mut Html, frame: &Frame, pages: &Pages, path: &str, query: &str, noun: &str) {
+pub(super) fn pages(html: &mut Html, frame: &PageLayout, pages: &Pagination, path: &str, query: &str, noun: &str) {
     if pages.of == 1 || frame.is_file() {
         return;
     }

@@ -2,13 +2,18 @@
 
 use unflake_model::Timestamp;
 
-use super::layout::{Frame, first_line, name, page};
+use super::layout::{PageLayout, first_line, name, page};
 use crate::LocateReport;
 use crate::html::locate::page::contents;
 
 /// Draws what was found at `when`, in the files of `commit`. None where the finding has no
 /// divergence.
-pub fn located_page(located: &LocateReport, when: Timestamp, commit: Option<&str>, frame: &Frame) -> Option<String> {
+pub fn located_page(
+    located: &LocateReport,
+    when: Timestamp,
+    commit: Option<&str>,
+    frame: &PageLayout,
+) -> Option<String> {
     let divergence = located.divergence()?;
     let title = format!("Where {} starts to fail", name(located.finding.test.as_str()));
     Some(page(frame, title, "/tests", |html| {

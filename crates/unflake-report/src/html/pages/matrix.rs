@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-use super::layout::{Frame, addressed, first_line, link, name, pages};
-use super::{Concern, Pages, RunHead};
+use super::layout::{PageLayout, addressed, first_line, link, name, pages};
+use super::{Pagination, RunHead, TestEntry};
 use crate::html::markup::Html;
 use crate::text::format;
 use crate::text::sanitize::keep_end;
@@ -16,24 +16,24 @@ pub struct Matrix {
     /// Oldest first.
     pub runs: Vec<RunHead>,
     pub rows: Vec<MatrixRow>,
-    pub pages: Pages,
+    pub pages: Pagination,
     /// Which runs are shown; pages count from 1, newest first.
-    pub columns: Pages,
+    pub columns: Pagination,
     pub query: String,
 }
 
 #[derive(Clone, Debug, Serialize)]
 pub struct MatrixRow {
     #[serde(flatten)]
-    pub concern: Concern,
+    pub concern: TestEntry,
     /// One per run.
-    pub cells: Vec<Cell>,
+    pub cells: Vec<MatrixCell>,
 }
 
 /// Outcome of a test in a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Cell {
+pub enum MatrixCell {
     /// The test did not run.
     #[default]
     Absent,
@@ -44,7 +44,7 @@ pub enum Cell {
     Failed,
 }
 
-impl Cell {
+impl MatrixCell {
     fn sign(self) -> &'static str {
         match self {
             Self::Absent => " ",
@@ -66,7 +66,7 @@ impl Cell {
 }
 
 impl Matrix {
-    pub(super) fn draw(&self, html: &mut Html, frame: &Frame) {
+    pub(super) fn draw(&self, html: &mut Html, frame: &PageLayout) {
         html.put("h1", "Tests by runs");
         let legend = "· passed   ≈ failed and passed in the same run   ✗ failed   – skipped   blank: not run. The newest run is at the right.";
         html.put("p class=\"soft legend-line\"", legend);
@@ -92,7 +92,7 @@ impl Matrix {
         pages(html, frame, &self.pages, "/matrix", &query, "test");
     }
 
-    fn heads(&self, html: &mut Html, frame: &Frame) {
+    fn heads(&self, html: &mut Html, frame: &PageLayout) {
         html.put("th", "Test");
         for run in &self.runs {
             html.inside("th class=\"run\"", |html| {
@@ -110,7 +110,7 @@ impl Matrix {
 
     /// Links to older and newer runs.
     fn times(&self, html: &mut Html) {
-        let Pages { page, of, total } = self.columns;
+        let Pagination { page, of, total } = self.columns;
         html.inside("p class=\"pages\"", |html| {
             let at = |runs: usize| format!("/matrix?q={}&page={}&runs={runs}", addressed(&self.query), self.pages.page);
             if page < of {
@@ -126,7 +126,7 @@ impl Matrix {
 
 impl MatrixRow {
     /// The end of the name, which is the specific part; a fixed width leaves room for the runs.
-    fn name(&self, html: &mut Html, frame: &Frame) {
+    fn name(&self, html: &mut Html, frame: &PageLayout) {
         let name = name(&self.concern.score.test);
         let address = frame.test(self.concern.key);
         html.inside_with("a class=\"test\"", &[("href", &address), ("title", &name)], |html| {
@@ -135,7 +135,7 @@ impl MatrixRow {
     }
 }
 
-impl Cell {
+impl MatrixCell {
     fn draw(self, html: &mut Html) {
         let tag = match self {
             Self::Failed => "td class=\"failed\"",

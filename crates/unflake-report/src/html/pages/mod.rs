@@ -26,18 +26,18 @@ use crate::ScoreRow;
 use crate::divergence_text::Confidence;
 use crate::html::markup::Html;
 
-pub use cause::{Cause, CausePage};
-pub use error_page::Said;
-pub use file::Everything;
+pub use cause::{CausePage, CauseSummary};
+pub use error_page::ErrorPage;
+pub use file::SingleFileReport;
 pub use inbox::Inbox;
-pub use layout::{Frame, Links};
+pub use layout::{Links, PageLayout};
 pub use located::located_page;
-pub use matrix::{Cell, Matrix, MatrixRow};
-pub use quarantine::{Apart, Ledger};
+pub use matrix::{Matrix, MatrixCell, MatrixRow};
+pub use quarantine::{QuarantineEntry, QuarantinePage};
 pub use run::{RunFailure, RunPage};
-pub use runs::{RunHead, RunRow, Runs};
-pub use test::{FailureSeen, LookedInto, Past, TestKnowledge, TestPage};
-pub use tests::Tests;
+pub use runs::{RunHead, RunList, RunRow};
+pub use test::{FailureGroup, FindingEntry, LocateResult, PastAttempt, TestPage};
+pub use tests::TestList;
 
 /// One page of the history.
 #[derive(Clone, Debug, Serialize)]
@@ -45,18 +45,19 @@ pub use tests::Tests;
 pub enum View {
     Inbox(Inbox),
     Cause(Box<CausePage>),
-    Tests(Tests),
+    Tests(TestList),
     Test(Box<TestPage>),
     Matrix(Matrix),
-    Runs(Runs),
+    Runs(RunList),
     Run(Box<RunPage>),
-    Quarantine(Ledger),
-    Said(Said),
+    Quarantine(QuarantinePage),
+    #[serde(rename = "said")]
+    Error(ErrorPage),
 }
 
 impl View {
     /// The page as a complete HTML document.
-    pub fn html(&self, frame: &Frame) -> String {
+    pub fn html(&self, frame: &PageLayout) -> String {
         layout::page(frame, self.title(), self.place(), |html| self.draw(html, frame))
     }
 
@@ -83,7 +84,7 @@ impl View {
             Self::Runs(_) => "Runs".to_owned(),
             Self::Run(one) => one.title(),
             Self::Quarantine(_) => "Quarantine".to_owned(),
-            Self::Said(one) => one.title(),
+            Self::Error(one) => one.title(),
         }
     }
 
@@ -95,11 +96,11 @@ impl View {
             Self::Matrix(_) => "/matrix",
             Self::Runs(_) | Self::Run(_) => "/runs",
             Self::Quarantine(_) => "/quarantine",
-            Self::Said(_) => "",
+            Self::Error(_) => "",
         }
     }
 
-    fn draw(&self, html: &mut Html, frame: &Frame) {
+    fn draw(&self, html: &mut Html, frame: &PageLayout) {
         match self {
             Self::Inbox(one) => one.draw(html, frame),
             Self::Cause(one) => one.draw(html, frame),
@@ -109,14 +110,14 @@ impl View {
             Self::Runs(one) => one.draw(html, frame),
             Self::Run(one) => one.draw(html, frame),
             Self::Quarantine(one) => one.draw(html, frame),
-            Self::Said(one) => one.draw(html),
+            Self::Error(one) => one.draw(html),
         }
     }
 }
 
 /// Totals over the whole history.
 #[derive(Clone, Debug, Default, Serialize)]
-pub struct Overall {
+pub struct HistoryTotals {
     pub tests: usize,
     pub runs: usize,
     pub flaky: usize,
@@ -133,18 +134,18 @@ pub struct Overall {
 
 /// A test as lists show it.
 #[derive(Clone, Debug, Serialize)]
-pub struct Concern {
+pub struct TestEntry {
     pub key: i64,
     #[serde(flatten)]
     pub score: ScoreRow,
     pub quarantined_until: Option<Day>,
     /// Where it starts to fail, as far as `unflake locate` found out.
-    pub starts: Option<Start>,
+    pub starts: Option<FailureStart>,
 }
 
 /// The located line at which a test starts to fail.
 #[derive(Clone, Debug, Serialize)]
-pub struct Start {
+pub struct FailureStart {
     pub file: String,
     pub line: u32,
     /// Probability of such a difference by chance alone.
@@ -152,7 +153,7 @@ pub struct Start {
     pub sentence: String,
 }
 
-impl Start {
+impl FailureStart {
     /// `probably starts at`, in the strength that the evidence allows.
     fn verb(&self) -> &'static str {
         Confidence::of(self.chance).starts_at()
@@ -165,14 +166,14 @@ impl Start {
 
 /// A page of a long list. Counted from 1.
 #[derive(Clone, Debug, Serialize)]
-pub struct Pages {
+pub struct Pagination {
     pub page: usize,
     pub of: usize,
     /// Length of the whole list.
     pub total: usize,
 }
 
-impl Pages {
+impl Pagination {
     /// The elements on page `page`, and the position of that page.
     pub fn cut<T>(all: &[T], page: usize, size: usize) -> (&[T], Self) {
         let of = all.len().div_ceil(size).max(1);

@@ -5,20 +5,20 @@ use serde::Serialize;
 use unflake_model::{Day, QuarantineMode, Quarantined};
 
 use super::draw;
-use super::layout::{Frame, first_line, link, name};
+use super::layout::{PageLayout, first_line, link, name};
 use crate::html::markup::Html;
 use crate::text::format;
 
 #[derive(Clone, Debug, Serialize)]
-pub struct Ledger {
+pub struct QuarantinePage {
     pub today: Day,
     /// Path of the quarantine file.
     pub path: String,
-    pub entries: Vec<Apart>,
+    pub entries: Vec<QuarantineEntry>,
 }
 
 #[derive(Clone, Debug, Serialize)]
-pub struct Apart {
+pub struct QuarantineEntry {
     #[serde(flatten)]
     pub entry: Quarantined,
     /// None where the history does not have the test.
@@ -27,8 +27,8 @@ pub struct Apart {
     pub lately: String,
 }
 
-impl Ledger {
-    pub(super) fn draw(&self, html: &mut Html, frame: &Frame) {
+impl QuarantinePage {
+    pub(super) fn draw(&self, html: &mut Html, frame: &PageLayout) {
         html.put("h1", "Quarantine");
         let over = self.entries.iter().filter(|one| one.entry.expires < self.today).count();
         html.inside("p class=\"overall\"", |html| {
@@ -66,8 +66,8 @@ impl Ledger {
     }
 }
 
-impl Apart {
-    fn draw(&self, html: &mut Html, frame: &Frame, today: Day) {
+impl QuarantineEntry {
+    fn draw(&self, html: &mut Html, frame: &PageLayout, today: Day) {
         let entry = &self.entry;
         let left = entry.expires.since(today);
         html.inside("p class=\"name\"", |html| {

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::layout::{Frame, first_line, link, name};
+use super::layout::{PageLayout, first_line, link, name};
 use super::runs::{RunRow, end};
 use crate::html::markup::Html;
 use crate::text::format;
@@ -36,7 +36,7 @@ impl RunPage {
         format!("Run {}", self.run.head.id)
     }
 
-    pub(super) fn draw(&self, html: &mut Html, frame: &Frame) {
+    pub(super) fn draw(&self, html: &mut Html, frame: &PageLayout) {
         let run = &self.run;
         html.put("p class=\"kicker\"", &first_line(&run.head.name(), 120));
         html.put("h1", &format!("Run of {}", frame.when(run.head.when)));
@@ -90,7 +90,7 @@ impl RunPage {
     }
 
     /// The progress bar, and a link that stops the reloading.
-    fn progress(&self, html: &mut Html, frame: &Frame) {
+    fn progress(&self, html: &mut Html, frame: &PageLayout) {
         let run = &self.run;
         html.inside("p class=\"now\"", |html| {
             if let Some(listed) = run.listed.filter(|listed| *listed > 0) {
@@ -110,7 +110,7 @@ impl RunPage {
         });
     }
 
-    fn failed(&self, html: &mut Html, frame: &Frame) {
+    fn failed(&self, html: &mut Html, frame: &PageLayout) {
         if self.failures.is_empty() {
             return;
         }
@@ -132,7 +132,7 @@ impl RunPage {
 }
 
 impl RunFailure {
-    fn row(&self, html: &mut Html, frame: &Frame) {
+    fn row(&self, html: &mut Html, frame: &PageLayout) {
         let (tag, said) = if self.passed > 0 {
             let of = self.failed + self.passed;
             ("td class=\"flaked when\"", format!("≈ failed {} of {of}", self.failed))

@@ -3,16 +3,16 @@
 use serde::Serialize;
 use unflake_model::Timestamp;
 
-use super::Pages;
-use super::layout::{Frame, first_line, pages};
+use super::Pagination;
+use super::layout::{PageLayout, first_line, pages};
 use crate::html::markup::Html;
 use crate::text::format;
 
 #[derive(Clone, Debug, Serialize)]
-pub struct Runs {
+pub struct RunList {
     /// Newest first.
     pub runs: Vec<RunRow>,
-    pub pages: Pages,
+    pub pages: Pagination,
 }
 
 /// Identifies a run in the matrix and in lists.
@@ -71,8 +71,8 @@ impl RunHead {
     }
 }
 
-impl Runs {
-    pub(super) fn draw(&self, html: &mut Html, frame: &Frame) {
+impl RunList {
+    pub(super) fn draw(&self, html: &mut Html, frame: &PageLayout) {
         html.put("h1", "Runs");
         if self.runs.is_empty() {
             html.put("p", "No run is known yet.");
@@ -85,7 +85,7 @@ impl Runs {
     }
 }
 
-pub(super) fn table(html: &mut Html, frame: &Frame, runs: &[RunRow]) {
+pub(super) fn table(html: &mut Html, frame: &PageLayout, runs: &[RunRow]) {
     html.inside("div class=\"wide\"", |html| {
         html.inside("table class=\"list\"", |html| {
             html.fixed("<thead><tr><th>When</th><th>Whose</th><th>Revision</th><th class=\"number\">Attempts</th><th class=\"number\">Passes</th><th class=\"number\">Failures</th><th class=\"number\">Test time</th><th>End</th><th>Command</th></tr></thead>");
@@ -98,7 +98,7 @@ pub(super) fn table(html: &mut Html, frame: &Frame, runs: &[RunRow]) {
     });
 }
 
-fn row(html: &mut Html, frame: &Frame, run: &RunRow) {
+fn row(html: &mut Html, frame: &PageLayout, run: &RunRow) {
     html.inside("td class=\"when\"", |html| frame.lead(html, &frame.run(&run.head.id), &frame.exactly(run.head.when)));
     html.put("td class=\"where\"", &first_line(&run.head.name(), 40));
     html.inside("td", |html| _ = html.put("code", &first_line(&run.head.revision(), 12)));

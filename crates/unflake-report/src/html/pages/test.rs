@@ -3,8 +3,8 @@
 use serde::Serialize;
 use unflake_model::{Outcome, Timestamp};
 
-use super::layout::{Frame, bounded, first_line, full_name, link, name};
-use super::{Concern, Start, draw};
+use super::layout::{PageLayout, bounded, first_line, full_name, link, name};
+use super::{FailureStart, TestEntry, draw};
 use crate::ScoreState;
 use crate::html::markup::Html;
 use crate::text::format;
@@ -17,21 +17,21 @@ const LISTED: usize = 100;
 #[derive(Clone, Debug, Serialize)]
 pub struct TestPage {
     #[serde(flatten)]
-    pub concern: Concern,
+    pub concern: TestEntry,
     pub line: Option<u32>,
     /// Result of the last `locate`, where it was stored.
-    pub looked_into: Option<LookedInto>,
+    pub looked_into: Option<LocateResult>,
     /// Findings about it, newest first.
-    pub findings: Vec<TestKnowledge>,
+    pub findings: Vec<FindingEntry>,
     /// Its failures, most frequent first.
-    pub failures: Vec<FailureSeen>,
+    pub failures: Vec<FailureGroup>,
     /// Newest first.
-    pub past: Vec<Past>,
+    pub past: Vec<PastAttempt>,
 }
 
 /// A stored search for the line where a test starts to fail.
 #[derive(Clone, Debug, Serialize)]
-pub struct LookedInto {
+pub struct LocateResult {
     pub when: Timestamp,
     pub commit: Option<String>,
     /// The result as a sentence: `passed in all 200 runs: nothing to compare`.
@@ -40,7 +40,7 @@ pub struct LookedInto {
 
 /// A stored finding about a test.
 #[derive(Clone, Debug, Serialize)]
-pub struct TestKnowledge {
+pub struct FindingEntry {
     pub id: String,
     pub technique: &'static str,
     pub sentence: String,
@@ -50,7 +50,7 @@ pub struct TestKnowledge {
     /// When somebody marked it as not useful.
     pub not_useful_since: Option<Timestamp>,
     /// The located line, for a finding of `locate`.
-    pub start: Option<Start>,
+    pub start: Option<FailureStart>,
     /// A real failure, which cannot be marked as not useful.
     pub real: bool,
     /// The failed assertion, where known: it can be labelled.
@@ -59,7 +59,7 @@ pub struct TestKnowledge {
 
 /// Similar failures of one test.
 #[derive(Clone, Debug, Serialize)]
-pub struct FailureSeen {
+pub struct FailureGroup {
     /// Id of the cause that it counts to.
     pub id: String,
     pub fingerprint: String,
@@ -72,7 +72,7 @@ pub struct FailureSeen {
 
 /// One attempt, recorded or imported.
 #[derive(Clone, Debug, Serialize)]
-pub struct Past {
+pub struct PastAttempt {
     pub when: Timestamp,
     pub outcome: Outcome,
     pub seconds: f64,
@@ -88,7 +88,7 @@ impl TestPage {
         name(&self.concern.score.test)
     }
 
-    pub(super) fn draw(&self, html: &mut Html, frame: &Frame) {
+    pub(super) fn draw(&self, html: &mut Html, frame: &PageLayout) {
         let score = &self.concern.score;
         html.inside("p class=\"kicker\"", |html| draw::state(html, score.state));
         html.inside("h1 class=\"long\"", |html| _ = html.put("code", &full_name(&score.test)));
@@ -120,7 +120,7 @@ impl TestPage {
         history(html, frame, &self.past);
     }
 
-    fn facts(&self, html: &mut Html, frame: &Frame) {
+    fn facts(&self, html: &mut Html, frame: &PageLayout) {
         let score = &self.concern.score;
         html.inside("dl class=\"facts\"", |html| {
             if let Some(since) = &score.since {
@@ -154,7 +154,7 @@ impl TestPage {
     }
 
     /// Recommended next steps.
-    fn next(&self, html: &mut Html, frame: &Frame) {
+    fn next(&self, html: &mut Html, frame: &PageLayout) {
         let score = &self.concern.score;
         let typed = draw::typed(&score.test);
         let commands: &[&str] = match score.state {
@@ -186,7 +186,7 @@ impl TestPage {
     }
 }
 
-impl TestKnowledge {
+impl FindingEntry {
     /// The command that made the finding.
     fn command(&self) -> &'static str {
         match self.technique {
@@ -200,7 +200,7 @@ impl TestKnowledge {
         }
     }
 
-    fn draw(&self, html: &mut Html, frame: &Frame, key: i64) {
+    fn draw(&self, html: &mut Html, frame: &PageLayout, key: i64) {
         match &self.start {
             Some(start) => html.inside("p", |html| {
                 html.text(&format!("It {} ", start.verb())).put("code", &start.place()).text(": ");
@@ -249,8 +249,8 @@ impl TestKnowledge {
     }
 }
 
-impl FailureSeen {
-    fn draw(&self, html: &mut Html, frame: &Frame) {
+impl FailureGroup {
+    fn draw(&self, html: &mut Html, frame: &PageLayout) {
         html.inside("details class=\"other\"", |html| {
             html.inside("summary", |html| {
                 let said = first_line(&self.message, 240);
@@ -271,7 +271,7 @@ impl FailureSeen {
     }
 }
 
-fn history(html: &mut Html, frame: &Frame, past: &[Past]) {
+fn history(html: &mut Html, frame: &PageLayout, past: &[PastAttempt]) {
     if past.is_empty() {
         html.put("p", "No attempt at it is known.");
         return;
@@ -292,8 +292,8 @@ fn history(html: &mut Html, frame: &Frame, past: &[Past]) {
     }
 }
 
-impl Past {
-    fn row(&self, html: &mut Html, frame: &Frame) {
+impl PastAttempt {
+    fn row(&self, html: &mut Html, frame: &PageLayout) {
         html.inside("td class=\"when\"", |html| match &self.run {
             Some(run) => frame.lead(html, &frame.run(run), &frame.exactly(self.when)),
             None => _ = html.text(&frame.exactly(self.when)),

@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-use super::layout::{Frame, addressed, pages, test};
-use super::{Concern, Pages, draw};
+use super::layout::{PageLayout, addressed, pages, test};
+use super::{Pagination, TestEntry, draw};
 use crate::ScoreState;
 use crate::html::markup::Html;
 use crate::text::format;
@@ -11,15 +11,15 @@ use crate::text::format;
 const STRIP: usize = 40;
 
 #[derive(Clone, Debug, Serialize)]
-pub struct Tests {
+pub struct TestList {
     /// The search text; empty for all tests.
     pub query: String,
-    pub tests: Vec<Concern>,
-    pub pages: Pages,
+    pub tests: Vec<TestEntry>,
+    pub pages: Pagination,
 }
 
-impl Tests {
-    pub(super) fn draw(&self, html: &mut Html, frame: &Frame) {
+impl TestList {
+    pub(super) fn draw(&self, html: &mut Html, frame: &PageLayout) {
         html.put("h1", "Tests");
         html.inside("form class=\"find\" action=\"/tests\" method=\"get\" role=\"search\"", |html| {
             html.inside("label", |html| {
@@ -37,7 +37,7 @@ impl Tests {
 }
 
 /// One row per test.
-pub(super) fn table(html: &mut Html, frame: &Frame, tests: &[Concern]) {
+pub(super) fn table(html: &mut Html, frame: &PageLayout, tests: &[TestEntry]) {
     if tests.is_empty() {
         return;
     }
@@ -53,7 +53,7 @@ pub(super) fn table(html: &mut Html, frame: &Frame, tests: &[Concern]) {
     });
 }
 
-fn row(html: &mut Html, frame: &Frame, concern: &Concern) {
+fn row(html: &mut Html, frame: &PageLayout, concern: &TestEntry) {
     let score = &concern.score;
     html.inside("td", |html| draw::state(html, score.state));
     html.inside("td class=\"name\"", |html| {

@@ -167,7 +167,7 @@ pub(crate) fn run(args: &FactorsArgs, settings: &Settings, here: &Path, colour: 
         meaning: &meaning,
     };
     outputs.write(&found, colour, |run, look, out| match run.findings {
-        [] => report::search(run, look, args.output.quiet, out),
+        [] => report::order_and_nio(run, look, args.output.quiet, out),
         _ => {
             report::factors(&told(&gathered, &commands, page.as_deref()), look, args.output.quiet, out)?;
             run.notes.iter().try_for_each(|note| writeln!(out, "  note: {}", report::one_line(note)))?;

@@ -161,7 +161,7 @@ pub(crate) fn tune(args: &FilterTuneArgs, settings: &Settings, here: &Path, colo
     }
     if args.json.as_deref() != Some(Path::new("-")) {
         let mut out = io::stdout().lock();
-        let _ = report::tuned(&tuned, &console::look(colour, &io::stdout()), &mut out).and_then(|()| out.flush());
+        let _ = report::tune_report(&tuned, &console::look(colour, &io::stdout()), &mut out).and_then(|()| out.flush());
     }
     Ok(Exit::Success)
 }

@@ -81,11 +81,11 @@ pub(crate) fn run(args: &LocateArgs, settings: &Settings, here: &Path, colour: W
     };
     outputs.write(&found, colour, |run, look, out| match run.findings.first() {
         Some(finding) if gathered.problems.is_empty() => {
-            let answer = run.answer(finding);
+            let feedback = run.not_useful(finding);
             let located = LocateReport {
                 page: page.as_deref(),
                 repeat: finding.repeat.as_deref(),
-                answer,
+                feedback,
                 ..LocateReport::new(finding, &sources, run.totals.seconds)
             };
             report::locate(&located, look, args.output.quiet, out)?;
@@ -95,7 +95,7 @@ pub(crate) fn run(args: &LocateArgs, settings: &Settings, here: &Path, colour: W
             writeln!(out, "  {}", report::one_line(meaning))?;
             notes_of(run, out)
         }
-        _ => report::search(run, look, args.output.quiet, out),
+        _ => report::order_and_nio(run, look, args.output.quiet, out),
     })?;
     Ok(*exit)
 }

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use unflake_report::TimeZone;
-use unflake_report::pages::{Everything, Frame, Links};
+use unflake_report::pages::{Links, PageLayout, SingleFileReport};
 use unflake_store::{StoreLocation, TestKey};
 
 use super::overview::Overview;
@@ -30,7 +30,8 @@ pub(crate) fn write_file(args: &ReportArgs, place: &StoreLocation, here: &Path) 
     let everything = everything(&sight)?;
     let (project, zone) = (name(here), TimeZone::system());
     let links = Links::File(BTreeSet::new());
-    let frame = Frame { project: &project, zone: &zone, now: sight.now, may_write: false, again_after: None, links };
+    let frame =
+        PageLayout { project: &project, zone: &zone, now: sight.now, may_write: false, again_after: None, links };
     let text = everything.html(&frame);
     if args.html.as_os_str() == "-" {
         let written = io::stdout().lock().write_all(text.as_bytes());
@@ -42,7 +43,7 @@ pub(crate) fn write_file(args: &ReportArgs, place: &StoreLocation, here: &Path) 
     Ok(Exit::Success)
 }
 
-fn everything(sight: &Sight) -> Result<Everything, Trouble> {
+fn everything(sight: &Sight) -> Result<SingleFileReport, Trouble> {
     let inbox = sight.inbox(1, false)?;
     let mut causes = Vec::new();
     let mut keys: Vec<i64> = Vec::new();
@@ -63,5 +64,5 @@ fn everything(sight: &Sight) -> Result<Everything, Trouble> {
     for run in &list.runs {
         pages.extend(runs::page(sight, &run.head.id)?);
     }
-    Ok(Everything { inbox, causes, concerned, run_count: list.pages.total, runs: pages })
+    Ok(SingleFileReport { inbox, causes, concerned, run_count: list.pages.total, runs: pages })
 }

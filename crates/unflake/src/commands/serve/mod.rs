@@ -63,7 +63,7 @@ pub(crate) fn serve(args: &ServeArgs, place: &StoreLocation, here: &Path) -> Res
     let desk = overview_cache::Desk::open(place, here)?;
     let address = server.address();
     let token = Token::new(address.port()).map_err(Trouble::internal("draw a token"))?;
-    announce(&format!("http://{address}/?token={}", token.word())).map_err(Trouble::internal("print the address"))?;
+    announce(&format!("http://{address}/?token={}", token.secret())).map_err(Trouble::internal("print the address"))?;
     let (stopper, handle) = (server.stopper(), signals.handle());
     let waiting = thread::spawn(move || {
         signals.forever().next();

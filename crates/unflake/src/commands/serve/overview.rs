@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
 use unflake_model::{Detail, Finding, Fingerprint, Location, Outcome};
-use unflake_report::pages::{Overall, Start};
+use unflake_report::pages::{FailureStart, HistoryTotals};
 use unflake_store::{Kin, Pulse, Ready, Said, Store, TestKey};
 use unflake_techniques::{TestHealth, TestStanding};
 
@@ -106,10 +106,10 @@ impl Overview {
         self.at.get(&key).map(|at| &self.standings.all[*at].1)
     }
 
-    pub(crate) fn overall(&self) -> Overall {
+    pub(crate) fn overall(&self) -> HistoryTotals {
         let states = || self.standings.all.iter().map(|(_, standing)| standing).filter(|one| concerns(one));
         let broken = states().filter(|one| one.score.state == TestHealth::Broken).count();
-        Overall {
+        HistoryTotals {
             tests: self.standings.all.len(),
             runs: self.standings.runs.len(),
             flaky: states().count() - broken,
@@ -123,7 +123,7 @@ impl Overview {
     }
 
     /// Where a test starts to fail, by the last that was found out.
-    pub(crate) fn starts(&self, key: TestKey) -> Option<Start> {
+    pub(crate) fn starts(&self, key: TestKey) -> Option<FailureStart> {
         let (_, first) = divergence(self.found.get(&key)?, &self.useless)?;
         Some(start(first))
     }
@@ -133,8 +133,8 @@ pub(crate) fn concerns(standing: &TestStanding) -> bool {
     score::concerns(standing, LEAST)
 }
 
-pub(crate) fn start(location: &Location) -> Start {
-    Start {
+pub(crate) fn start(location: &Location) -> FailureStart {
+    FailureStart {
         file: location.line.file.to_string(),
         line: location.line.line,
         chance: location.chance,

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use unflake_model::{Day, Feedback, Fingerprint};
-use unflake_report::pages::{Apart, Frame, Ledger, Links, Said, View, located_page};
-use unflake_report::{LocateReport, TimeZone, lately};
+use unflake_report::pages::{ErrorPage, Links, PageLayout, QuarantineEntry, QuarantinePage, View, located_page};
+use unflake_report::{LocateReport, TimeZone, recent_outcomes};
 use unflake_store::{Store, TestKey};
 use unflake_web::{Method, Request, Response, Token};
 
@@ -54,10 +54,10 @@ impl<'a> Routes<'a> {
     }
 
     pub(crate) fn answer(&self, request: &Request) -> Response {
-        if let Some(word) = request.asked("token") {
+        if let Some(word) = request.query_value("token") {
             return self.come_in(request, word);
         }
-        let may_write = self.token.is_shown(request);
+        let may_write = self.token.authorizes(request);
         let (path, json) = match request.path.strip_suffix(".json") {
             Some(path) => (path, true),
             None => (request.path.as_str(), false),
@@ -71,30 +71,30 @@ impl<'a> Routes<'a> {
             Ok(Found::View(view)) => self.show(&view, request, json, may_write),
             Ok(Found::Whole(_, data)) if json => Response::json(200, data),
             Ok(Found::Whole(page, _)) => Response::html(200, page),
-            Ok(Found::Elsewhere(path)) => Response::elsewhere(&path),
+            Ok(Found::Elsewhere(path)) => Response::redirect(&path),
             Ok(Found::Nothing(what)) => {
                 let what = format!("there is no {what} here of that name");
-                self.say(json, 404, Said { what, next: Some("the inbox has what concerns somebody".to_owned()) })
+                self.say(json, 404, ErrorPage { what, next: Some("the inbox has what concerns somebody".to_owned()) })
             }
             Err(trouble) => {
                 let status = if trouble.exit == crate::exit::Exit::Usage { 400 } else { 500 };
                 let (what, next) = trouble.parts();
-                self.say(json, status, Said { what: what.to_owned(), next: next.map(str::to_owned) })
+                self.say(json, status, ErrorPage { what: what.to_owned(), next: next.map(str::to_owned) })
             }
         }
     }
 
     /// Whoever opens the printed address is known from then on, and the token leaves the address line.
     fn come_in(&self, request: &Request, word: &str) -> Response {
-        if !self.token.is(word) || request.method == Method::Post {
+        if !self.token.matches(word) || request.method == Method::Post {
             return self.say(false, 403, refused());
         }
-        self.token.given(Response::elsewhere("/"))
+        self.token.set_cookie(Response::redirect("/"))
     }
 
     fn read(&self, path: &str, request: &Request) -> Result<Found, Trouble> {
-        let number = |name: &str| request.asked(name).and_then(|page| page.parse().ok()).unwrap_or(1);
-        let query = request.asked("q").unwrap_or("").trim();
+        let number = |name: &str| request.query_value(name).and_then(|page| page.parse().ok()).unwrap_or(1);
+        let query = request.query_value("q").unwrap_or("").trim();
         let (overview, behind) = self.desk.overview();
         let quarantine = self.quarantine();
         self.desk.with(|store| {
@@ -129,7 +129,7 @@ impl<'a> Routes<'a> {
     }
 
     fn write(&self, path: &str, request: &Request) -> Result<Found, Trouble> {
-        let told = |name: &str| request.told(name).unwrap_or("").trim().to_owned();
+        let told = |name: &str| request.form_value(name).unwrap_or("").trim().to_owned();
         let _one_at_a_time = self.writing.lock().expect("nothing panics under this lock");
         match path {
             "/quarantine/add" => {
@@ -189,7 +189,7 @@ impl<'a> Routes<'a> {
         let finding = Fingerprint(told("finding"));
         let why = Some(told("why")).filter(|why| !why.is_empty());
         let answer =
-            Feedback { finding, useful: request.told("useful") == Some("yes"), at: history_recorder::now(), why };
+            Feedback { finding, useful: request.form_value("useful") == Some("yes"), at: history_recorder::now(), why };
         self.desk.with(|store| {
             let known = store.said(usize::MAX)?.into_iter().find(|said| said.finding.id() == answer.finding);
             let Some(known) = known.filter(|said| !said.finding.is_real()) else {
@@ -205,42 +205,42 @@ impl<'a> Routes<'a> {
         QuarantineFile::read(&project::find(&self.here).join(".unflake"))
     }
 
-    fn ledger(&self, store: &Store) -> Result<Ledger, Trouble> {
+    fn ledger(&self, store: &Store) -> Result<QuarantinePage, Trouble> {
         let file = self.quarantine()?;
         let mut entries = Vec::new();
         for entry in &file.entries {
             let kept = store.attempts_of(&entry.test, LATELY)?;
             let attempts: Vec<_> = kept.into_iter().map(|kept| kept.attempt).collect();
             let key = store.key_of(&entry.test)?.map(|key| key.0);
-            entries.push(Apart { entry: entry.clone(), key, lately: lately(&attempts) });
+            entries.push(QuarantineEntry { entry: entry.clone(), key, lately: recent_outcomes(&attempts) });
         }
         let path = file.path().strip_prefix(&self.here).unwrap_or(file.path()).display().to_string();
-        Ok(Ledger { today: Day::of(history_recorder::now()), path, entries })
+        Ok(QuarantinePage { today: Day::of(history_recorder::now()), path, entries })
     }
 
     fn show(&self, view: &View, request: &Request, json: bool, may_write: bool) -> Response {
         if json {
             return Response::json(200, view.json());
         }
-        let live = matches!(view, View::Run(run) if run.run.going_on) && request.asked("still").is_none();
+        let live = matches!(view, View::Run(run) if run.run.going_on) && request.query_value("still").is_none();
         Response::html(200, view.html(&self.frame(may_write, live.then_some(AGAIN))))
     }
 
-    fn say(&self, json: bool, status: u16, said: Said) -> Response {
-        let view = View::Said(said);
+    fn say(&self, json: bool, status: u16, said: ErrorPage) -> Response {
+        let view = View::Error(said);
         if json {
             return Response::json(status, view.json());
         }
         Response::html(status, view.html(&self.frame(false, None)))
     }
 
-    fn frame(&self, may_write: bool, again_after: Option<u32>) -> Frame<'_> {
+    fn frame(&self, may_write: bool, again_after: Option<u32>) -> PageLayout<'_> {
         let (project, zone, now) = (self.project.as_str(), &self.zone, history_recorder::now());
-        Frame { project, zone, now, may_write, again_after, links: Links::Server }
+        PageLayout { project, zone, now, may_write, again_after, links: Links::Server }
     }
 }
 
-fn refused() -> Said {
+fn refused() -> ErrorPage {
     let next = "open the address that unflake printed when it started, which has the token in it";
-    Said { what: "Only who has the token may change anything here".to_owned(), next: Some(next.to_owned()) }
+    ErrorPage { what: "Only who has the token may change anything here".to_owned(), next: Some(next.to_owned()) }
 }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use unflake_model::Observation;
-use unflake_report::pages::{Pages, RunFailure, RunHead, RunPage, RunRow, Runs};
+use unflake_report::pages::{Pagination, RunFailure, RunHead, RunList, RunPage, RunRow};
 use unflake_store::{Run, RunId, Source, SourceId, TestKey};
 
 use super::overview::Tally;
@@ -49,12 +49,12 @@ fn goes_on(sight: &Sight, run: &Run) -> Result<bool, Trouble> {
     Ok(run.ended.is_none() && sight.now.0 - sight.store.heard(run)?.0 < SILENT)
 }
 
-pub(crate) fn list(sight: &Sight, page: usize) -> Result<Runs, Trouble> {
+pub(crate) fn list(sight: &Sight, page: usize) -> Result<RunList, Trouble> {
     let standings = &sight.overview.standings;
     let newest_first: Vec<usize> = (0..standings.runs.len()).rev().collect();
-    let (shown, pages) = Pages::cut(&newest_first, page, RUNS);
+    let (shown, pages) = Pagination::cut(&newest_first, page, RUNS);
     let rows = shown.iter().map(|number| numbered(sight, *number)).collect::<Result<_, _>>()?;
-    Ok(Runs { runs: rows, pages })
+    Ok(RunList { runs: rows, pages })
 }
 
 /// The run that the ledger has this number for.
