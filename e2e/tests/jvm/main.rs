@@ -15,8 +15,8 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use e2e::{Call, Ran, Story, built, repository};
 use nix::sys::signal::Signal;
-use quick_xml::Reader;
 use quick_xml::events::Event;
+use quick_xml::{Reader, XmlVersion};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -116,7 +116,7 @@ fn surefire(modules: &[PathBuf]) -> BTreeMap<String, BTreeSet<String>> {
                     b"testcase" => {
                         let value = |name: &str| {
                             let found = start.attributes().flatten().find(|one| one.key.as_ref() == name.as_bytes());
-                            found.unwrap().unescape_value().unwrap().into_owned()
+                            found.unwrap().normalized_value(XmlVersion::Implicit1_0).unwrap().into_owned()
                         };
                         open = Some((format!("{}#{}", value("classname"), value("name")), "passed".to_owned()));
                     }

@@ -10,8 +10,8 @@ use std::sync::OnceLock;
 use e2e::{Story, unflake};
 use insta::assert_snapshot;
 use nix::sys::signal::Signal;
-use quick_xml::Reader;
 use quick_xml::events::Event;
+use quick_xml::{Reader, XmlVersion};
 
 use crate::{as_lines, elements, kept, outcomes, repeat, text, told, write};
 
@@ -290,8 +290,15 @@ fn ctest_and_unflake_agree_and_what_failed_is_shown_again() {
     loop {
         match reader.read_event_into(&mut buffer).unwrap() {
             Event::Start(start) if start.name().as_ref() == b"testcase" => {
-                let value =
-                    |name: &str| start.try_get_attribute(name).unwrap().unwrap().unescape_value().unwrap().into_owned();
+                let value = |name: &str| {
+                    start
+                        .try_get_attribute(name)
+                        .unwrap()
+                        .unwrap()
+                        .normalized_value(XmlVersion::Implicit1_0)
+                        .unwrap()
+                        .into_owned()
+                };
                 let outcome = match value("status").as_str() {
                     "run" => "passed",
                     "fail" => "failed",

@@ -1,5 +1,8 @@
 //! Parses the attributes of JUnit elements, and character references.
 
+use std::borrow::Cow;
+
+use quick_xml::escape::unescape;
 use quick_xml::events::{BytesRef, BytesStart};
 use unflake_model::Timestamp;
 
@@ -30,10 +33,10 @@ impl Attributes {
         let mut attributes = Self::default();
         let mut filepath = None;
         for one in start.attributes().with_checks(false).flatten() {
-            let value = || match one.unescape_value() {
-                Ok(value) => value.into_owned(),
+            let value = || {
+                let text = lossless(&one.value);
                 // A value with an invalid escape is kept as written.
-                Err(_) => lossless(&one.value),
+                unescape(&text).map(Cow::into_owned).unwrap_or(text)
             };
             let is = |words: &[&str]| words.contains(&value().to_lowercase().as_str());
             match one.key.as_ref() {

@@ -39,7 +39,7 @@ pub fn tune_page(tuned: &TuneReport, out: &mut dyn Write) -> io::Result<()> {
                 "p",
                 &format!("It lets {removed:.0} % of {what} fail, and none whose failure was marked true or update."),
             );
-            html.put("p", &format!("{}.", capital(&evidence_sentence(tuned))));
+            html.put("p", &format!("{}.", format::capital(&evidence_sentence(tuned))));
             if let Some((threshold, share)) = tuned.balance {
                 let share = share * 100.0;
                 html.put("p", &format!("Both curves meet at {threshold:.2}: {share:.0} % taken out, as many kept."));
@@ -50,11 +50,6 @@ pub fn tune_page(tuned: &TuneReport, out: &mut dyn Write) -> io::Result<()> {
     });
     html.fixed("\n");
     out.write_all(html.finish().as_bytes())
-}
-
-fn capital(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
 }
 
 fn curves(html: &mut Html, tuned: &TuneReport) {

@@ -61,9 +61,12 @@ pub(crate) fn count(number: usize, noun: &str) -> String {
 
 /// With a capital letter and a full stop.
 pub(crate) fn sentence(text: &str) -> String {
+    format!("{}.", capital(text.trim_end_matches('.')))
+}
+
+pub(crate) fn capital(text: &str) -> String {
     let mut letters = text.chars();
-    let first = letters.next().map(|first| first.to_uppercase().to_string()).unwrap_or_default();
-    format!("{first}{}.", letters.as_str().trim_end_matches('.'))
+    letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
 }
 
 /// Why tests were not run. Follows the name of the file, where there is one.

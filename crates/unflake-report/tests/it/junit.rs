@@ -1,7 +1,7 @@
 use insta::assert_snapshot;
 use proptest::prelude::*;
-use quick_xml::Reader;
 use quick_xml::events::{BytesStart, Event};
+use quick_xml::{Reader, XmlVersion};
 use unflake_model::{Death, Outcome, Test, TestId, VerdictKind};
 
 use crate::samples::*;
@@ -26,7 +26,7 @@ impl Element {
             .map(|attribute| {
                 let attribute = attribute.unwrap();
                 let key = String::from_utf8(attribute.key.as_ref().to_vec()).unwrap();
-                (key, attribute.unescape_value().unwrap().into_owned())
+                (key, attribute.normalized_value(XmlVersion::Implicit1_0).unwrap().into_owned())
             })
             .collect();
         Self { name, attributes, ..Self::default() }

@@ -10,9 +10,9 @@ use unflake_model::{Divergence, Location};
 use crate::LocateReport;
 use crate::divergence_text::{self, Confidence, file_and_line};
 use crate::html::locate::code::cut;
-use crate::html::locate::sections::{at, body, capital, sentence};
+use crate::html::locate::sections::{at, body, sentence};
 use crate::html::markup::Html;
-use crate::text::format;
+use crate::text::format::{self, capital};
 
 pub(crate) const HEAD: &str = "<meta charset=\"utf-8\"/>\
     <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'\"/>\

@@ -8,7 +8,7 @@ use crate::html::locate::code::{cut, figure, legend};
 use crate::html::locate::values;
 use crate::html::markup::Html;
 use crate::terminal::excerpt::{ExcerptLimits, ExcerptScope};
-use crate::text::format;
+use crate::text::format::{self, capital};
 
 const WHOLE: ExcerptLimits = ExcerptLimits { context: 3, rows: 60, files: 5, all: true };
 const BRIEF: ExcerptLimits = ExcerptLimits { context: 2, rows: 24, files: 3, all: false };
@@ -207,9 +207,4 @@ pub(crate) fn at(html: &mut Html, line: &SourceLine) {
 pub(crate) fn sentence(text: &str) -> String {
     let text = text.trim();
     cut(&if text.ends_with(['.', '?', '!']) { text.to_owned() } else { format!("{text}.") })
-}
-
-pub(crate) fn capital(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
 }

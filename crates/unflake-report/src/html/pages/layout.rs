@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use jiff::tz::TimeZone;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use unflake_model::Timestamp;
 
 use super::{Pagination, TestEntry};
@@ -22,6 +23,9 @@ pub(super) const STYLE: [&str; 2] = [include_str!("../base.css"), include_str!("
 const PAGES: [(&str, &str); 5] =
     [("/", "Inbox"), ("/tests", "Tests"), ("/matrix", "Matrix"), ("/runs", "Runs"), ("/quarantine", "Quarantine")];
 const IN_FILE: [(&str, &str); 2] = [("#inbox", "Inbox"), ("#runs", "Runs")];
+
+/// Everything else is encoded in a query string (RFC 3986, unreserved characters).
+const UNRESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 
 /// Longest names in lists, and on the page of the test itself.
 const NAME: usize = 160;
@@ -208,7 +212,6 @@ pub(super) fn pages(html: &mut Html, frame: &PageLayout, pages: &Pagination, pat
 }
 
 /// Percent-encodes text for a query string.
-pub(super) fn addressed(text: &str) -> String {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte);
-    text.bytes().map(|byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") }).collect()
+pub(super) fn query_encoded(text: &str) -> String {
+    utf8_percent_encode(text, UNRESERVED).to_string()
 }

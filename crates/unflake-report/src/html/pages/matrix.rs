@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::layout::{PageLayout, addressed, first_line, link, name, pages};
+use super::layout::{PageLayout, first_line, link, name, pages, query_encoded};
 use super::{Pagination, RunHead, TestEntry};
 use crate::html::markup::Html;
 use crate::text::format;
@@ -88,7 +88,7 @@ impl Matrix {
                 });
             });
         });
-        let query = format!("q={}&runs={}&", addressed(&self.query), self.columns.page);
+        let query = format!("q={}&runs={}&", query_encoded(&self.query), self.columns.page);
         pages(html, frame, &self.pages, "/matrix", &query, "test");
     }
 
@@ -112,7 +112,8 @@ impl Matrix {
     fn times(&self, html: &mut Html) {
         let Pagination { page, of, total } = self.columns;
         html.inside("p class=\"pages\"", |html| {
-            let at = |runs: usize| format!("/matrix?q={}&page={}&runs={runs}", addressed(&self.query), self.pages.page);
+            let at =
+                |runs: usize| format!("/matrix?q={}&page={}&runs={runs}", query_encoded(&self.query), self.pages.page);
             if page < of {
                 link(html, &at(page + 1), "← older runs");
             }

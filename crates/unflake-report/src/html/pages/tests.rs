@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::layout::{PageLayout, addressed, pages, test};
+use super::layout::{PageLayout, pages, query_encoded, test};
 use super::{Pagination, TestEntry, draw};
 use crate::ScoreState;
 use crate::html::markup::Html;
@@ -32,7 +32,7 @@ impl TestList {
         let order = "those that cost most time first, then by name";
         html.put("p class=\"soft\"", &format!("{}{what}, {order}.", format::count(self.pages.total, "test")));
         table(html, frame, &self.tests);
-        pages(html, frame, &self.pages, "/tests", &format!("q={}&", addressed(&self.query)), "test");
+        pages(html, frame, &self.pages, "/tests", &format!("q={}&", query_encoded(&self.query)), "test");
     }
 }
 
