@@ -64,7 +64,7 @@ impl JunitListener for AttemptCollector<'_, '_> {
 
 fn reported_test(test: Reported) -> ReportedTest {
     let (id, file) = test_id::of(&test);
-    let Reported { line, when, seconds, attempt, mut result, excused, in_vain, stdout, stderr, .. } = test;
+    let Reported { line, when, seconds, attempt, mut result, excused, rerun_failures, stdout, stderr, .. } = test;
     if let JunitEvent::Failed(failure) = &mut result
         && failure.text.is_empty()
     {
@@ -74,10 +74,10 @@ fn reported_test(test: Reported) -> ReportedTest {
     // The duration of a test is given once. For a rerun test it is that of the last attempt or of
     // all, depending on the dialect.
     let failed = |failure: JunitError| attempt_of(JunitEvent::Failed(failure), 0.0);
-    let mut attempts = Vec::with_capacity(1 + excused.len() + in_vain.len());
+    let mut attempts = Vec::with_capacity(1 + excused.len() + rerun_failures.len());
     if excused.is_empty() {
         attempts.push(attempt_of(result, seconds));
-        attempts.extend(in_vain.into_iter().map(failed));
+        attempts.extend(rerun_failures.into_iter().map(failed));
     } else {
         // A failure next to excused ones repeats the first of these: the runner lets flaky tests
         // fail.

@@ -35,7 +35,7 @@ pub struct Reported {
     /// Failures excused by a later pass, as the runner reports them (`flakyFailure`).
     pub excused: Vec<JunitError>,
     /// Further failures of a test that never passed when rerun (`rerunFailure`).
-    pub in_vain: Vec<JunitError>,
+    pub rerun_failures: Vec<JunitError>,
     pub stdout: String,
     pub stderr: String,
     /// It has the attribute `result`, which only GoogleTest writes.
@@ -259,8 +259,8 @@ impl JunitReader<'_> {
                 }
             }
             Some(OpenElement::RerunFailure(failure)) => {
-                if let Some(test) = self.test.as_mut().filter(|test| test.in_vain.len() < MAX_RERUNS) {
-                    test.in_vain.push(failure.with(&text));
+                if let Some(test) = self.test.as_mut().filter(|test| test.rerun_failures.len() < MAX_RERUNS) {
+                    test.rerun_failures.push(failure.with(&text));
                 }
             }
             Some(OpenElement::StackTrace) => {

@@ -26,7 +26,7 @@ const TABLE: usize = 96;
 const EXAMPLE: usize = 60;
 
 /// A test whose runs differ.
-pub(crate) struct DifferingTest<'a> {
+pub(crate) struct TestDifferences<'a> {
     pub(crate) test: &'a TestId,
     pub(crate) layers: Vec<&'a LayerDifference>,
     pub(crate) repeat: Option<&'a str>,
@@ -41,7 +41,7 @@ pub(crate) enum DifferingKind {
     Failing,
 }
 
-impl<'a> DifferingTest<'a> {
+impl<'a> TestDifferences<'a> {
     pub(crate) fn all(run: &RunReport<'a>) -> Vec<Self> {
         let mut all: Vec<Self> = Vec::new();
         for Finding { test, detail, repeat, .. } in run.findings {
@@ -75,7 +75,7 @@ impl<'a> DifferingTest<'a> {
 /// Writes a measurement. `quiet` leaves out the numbers.
 pub fn measure(run: &RunReport, style: &TerminalStyle, quiet: bool, out: &mut dyn Write) -> io::Result<()> {
     let term = &mut TermWriter::new(*style, out);
-    let differing = DifferingTest::all(run);
+    let differing = TestDifferences::all(run);
     let (counts, separator) = (counts(run, &differing), style.sign(" · ").trim_end());
     let (last, before) = counts.split_last().expect("the time is always told");
     let counts: Vec<String> = before.iter().map(|count| format!("{count}{separator}")).chain([last.clone()]).collect();
@@ -104,7 +104,7 @@ pub fn measure(run: &RunReport, style: &TerminalStyle, quiet: bool, out: &mut dy
 }
 
 /// The summary, in a few numbers.
-pub(crate) fn counts(run: &RunReport, differing: &[DifferingTest]) -> Vec<String> {
+pub(crate) fn counts(run: &RunReport, differing: &[TestDifferences]) -> Vec<String> {
     let of = |kind| differing.iter().filter(|test| test.kind == kind).count();
     let measured = run.measured.map_or(0, |measured| measured.runs as usize);
     let tests = run.measured.and_then(|measured| measured.layers.iter().map(|layer| layer.tests).max());
@@ -125,7 +125,7 @@ pub(crate) fn counts(run: &RunReport, differing: &[DifferingTest]) -> Vec<String
     counts
 }
 
-fn entry(term: &mut TermWriter, test: &DifferingTest) -> io::Result<()> {
+fn entry(term: &mut TermWriter, test: &TestDifferences) -> io::Result<()> {
     term.blank()?;
     let name = one_line(test.test.as_str());
     match test.kind {

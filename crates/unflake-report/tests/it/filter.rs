@@ -29,11 +29,11 @@ fn filtered(test: &str, kind: FilterKind, expression: &str, sentence: &str) -> F
 }
 
 fn let_go() -> Sample {
-    let said = "`cart.width == 358` failed and did not count: cart.width = 348; it varies without a change (score 1.03 in 10 runs)";
+    let sentence = "`cart.width == 358` failed and did not count: cart.width = 348; it varies without a change (score 1.03 in 10 runs)";
     Sample::new(0, "everything else passed; one failure was let go")
         .with(TOTAL, [attempt(TOTAL, Outcome::Passed)])
         .passing(3)
-        .found(filtered(TOTAL, FilterKind::Flaky, "cart.width == 358", said))
+        .found(filtered(TOTAL, FilterKind::Flaky, "cart.width == 358", sentence))
 }
 
 #[test]
@@ -46,13 +46,13 @@ fn excused_failures_are_always_shown() {
 
 #[test]
 fn new_kinds_of_failure_come_before_unknown_ones() {
-    let said = "`cart.width == 358` varies without a change (score 1.03 in 10 runs), but never failed like this: cart.width = 0";
+    let sentence = "`cart.width == 358` varies without a change (score 1.03 in 10 runs), but never failed like this: cart.width = 0";
     let sample = Sample::new(1, "2 real failures")
         .with(COLD, [failing(COLD, "AssertionError", "assert 1 == 2")])
         .with(TOTAL, [failing(TOTAL, "AssertionError", "assert cart.width == 358")])
         .found(real(COLD))
         .found(real(TOTAL))
-        .found(filtered(TOTAL, FilterKind::NeverLikeThis, "cart.width == 358", said));
+        .found(filtered(TOTAL, FilterKind::NeverLikeThis, "cart.width == 358", sentence));
     let summary = sample.summary(&TerminalStyle { width: usize::MAX, ..WIDE }, false);
     let at = |text: &str| summary.find(text).unwrap_or_else(|| panic!("{text} is not in\n{summary}"));
     assert!(at(TOTAL) < at(COLD) && at("never failed like this") < at(COLD), "{summary}");

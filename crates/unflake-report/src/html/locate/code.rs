@@ -1,9 +1,9 @@
 //! Source excerpts in HTML: each marked line has a sign, a word, a colour and an explanation.
 
+use maud::{Markup, html};
 use unflake_model::Divergence;
 
 use crate::divergence_text;
-use crate::html::markup::Html;
 use crate::terminal::excerpt::{Excerpt, ExcerptLine, ExecutedBy, LineNote};
 
 /// Characters shown of one line.
@@ -19,50 +19,35 @@ const LEGEND: [(&str, &str, &str); 4] = [
     ("✓", "passing", "the way passing runs take there"),
 ];
 
-pub(crate) fn legend(html: &mut Html) {
-    html.inside("ul class=\"legend\" aria-label=\"What the marks mean\"", |html| {
-        for (sign, word, meaning) in LEGEND {
-            html.inside("li", |html| {
-                html.put("span class=\"sign\" aria-hidden=\"true\"", sign);
-                html.inside("span", |html| {
-                    html.put("strong", word).text(": ").text(meaning);
-                });
-            });
+pub(crate) fn legend() -> Markup {
+    html! {
+        ul.legend aria-label="What the marks mean" {
+            @for (sign, word, meaning) in LEGEND {
+                li { span.sign aria-hidden="true" { (sign) } span { strong { (word) } ": " (meaning) } }
+            }
         }
-    });
+    }
 }
 
-pub(crate) fn figure(html: &mut Html, divergence: &Divergence, excerpt: &Excerpt) {
-    html.inside("figure", |html| {
-        html.inside("figcaption", |html| {
-            html.put("strong", &cut(excerpt.file)).put("span class=\"soft\"", &cut(excerpt.function));
-        });
-        html.inside("table class=\"code\"", |html| {
-            html.inside("thead class=\"hidden\"", |html| {
-                html.inside("tr", |html| {
-                    ["Who goes through it", "Line", "Source"].iter().for_each(|head| {
-                        html.put("th scope=\"col\"", head);
-                    });
-                });
-            });
-            html.inside("tbody", |html| {
-                let mut before = None;
-                for line in &excerpt.rows {
-                    if line.gap {
-                        html.inside("tr class=\"gap\"", |html| {
-                            html.inside("td colspan=\"3\"", |html| {
-                                html.put("span aria-hidden=\"true\"", "⋮")
-                                    .put("span class=\"hidden\"", "lines left out");
-                            });
-                        });
+pub(crate) fn figure(divergence: &Divergence, excerpt: &Excerpt) -> Markup {
+    let marks: Vec<Option<usize>> = excerpt.rows.iter().map(mark).collect();
+    let explain = |at: usize| at == 0 && marks[0].is_some() || at > 0 && marks[at - 1] != marks[at];
+    html! {
+        figure {
+            figcaption { strong { (cut(excerpt.file)) } span.soft { (cut(excerpt.function)) } }
+            table.code {
+                thead.hidden { tr { @for head in ["Who goes through it", "Line", "Source"] { th scope="col" { (head) } } } }
+                tbody {
+                    @for (at, line) in excerpt.rows.iter().enumerate() {
+                        @if line.gap {
+                            tr.gap { td colspan="3" { span aria-hidden="true" { "⋮" } span.hidden { "lines left out" } } }
+                        }
+                        (row(divergence, line, marks[at], explain(at) || !line.notes.is_empty()))
                     }
-                    let mark = mark(line);
-                    row(html, divergence, line, mark, before != mark || !line.notes.is_empty());
-                    before = mark;
                 }
-            });
-        });
-    });
+            }
+        }
+    }
 }
 
 /// Index of the mark in the legend.
@@ -76,46 +61,45 @@ fn mark(row: &ExcerptLine) -> Option<usize> {
     }
 }
 
-fn row(html: &mut Html, divergence: &Divergence, row: &ExcerptLine, mark: Option<usize>, explain: bool) {
+fn row(divergence: &Divergence, row: &ExcerptLine, mark: Option<usize>, explain: bool) -> Markup {
     let class = mark.map_or("unmarked", |mark| LEGEND[mark].1);
-    html.inside_with("tr", &[("class", &class)], |html| {
-        html.inside("td class=\"mark\"", |html| {
-            let Some(mark) = mark else { return };
-            let shown = |html: &mut Html| {
-                html.put("span class=\"sign\" aria-hidden=\"true\"", LEGEND[mark].0);
-                html.put("span class=\"word\"", LEGEND[mark].1);
-            };
-            if !explain {
-                return shown(html);
-            }
-            html.inside("details name=\"mark\"", |html| {
-                html.inside("summary", shown).put("p class=\"bubble\"", &explanation(divergence, row));
-            });
-        });
-        html.put("th scope=\"row\" class=\"number\"", &row.number.to_string());
-        html.inside("td class=\"line\"", |html| {
-            html.inside("div", |html| {
-                match &row.text {
-                    Some(text) => html.put("code", &cut(text)),
-                    None => html.put("span class=\"soft\"", "the source is not there"),
-                };
-                let values = |split: &_| divergence_text::value_ranges(split, VALUE, " · ", "…");
-                let notes: Vec<String> = row.notes.iter().map(|note| note.text(divergence.failed, &values)).collect();
-                if !notes.is_empty() {
-                    html.put("span class=\"note\"", &notes.join("; "));
-                }
-            });
-        });
+    let sign = mark.map(|mark| {
+        html! { span.sign aria-hidden="true" { (LEGEND[mark].0) } span.word { (LEGEND[mark].1) } }
     });
+    let values = |split: &_| divergence_text::value_ranges(split, VALUE, " · ", "…");
+    let notes: Vec<String> = row.notes.iter().map(|note| note.text(divergence.failed, &values)).collect();
+    html! {
+        tr class=(class) {
+            td.mark {
+                @match sign {
+                    None => {},
+                    Some(sign) if !explain => (sign),
+                    Some(sign) => {
+                        details name="mark" { summary { (sign) } p.bubble { (explanation(divergence, row)) } }
+                    },
+                }
+            }
+            th scope="row" class="number" { (row.number) }
+            td.line {
+                div {
+                    @match &row.text {
+                        Some(text) => { code { (cut(text)) } },
+                        None => { span.soft { "the source is not there" } },
+                    }
+                    @if !notes.is_empty() { span.note { (notes.join("; ")) } }
+                }
+            }
+        }
+    }
 }
 
 /// Explains the mark of a line in full.
 fn explanation(divergence: &Divergence, row: &ExcerptLine) -> String {
-    let mut told: Vec<&str> = Vec::new();
+    let mut sentences: Vec<&str> = Vec::new();
     if row.start {
-        told.push("Of the places that tell failing runs from passing ones, this is the likeliest start.");
+        sentences.push("Of the places that tell failing runs from passing ones, this is the likeliest start.");
     }
-    told.extend(row.executed_by.map(|executed_by| match executed_by {
+    sentences.extend(row.executed_by.map(|executed_by| match executed_by {
         ExecutedBy::Both => "Failing and passing runs go through this line.",
         ExecutedBy::Failing => {
             "From where they part, the failing run that was compared goes through this line, and the passing run that is \
@@ -127,7 +111,7 @@ fn explanation(divergence: &Divergence, row: &ExcerptLine) -> String {
         }
     }));
     for note in &row.notes {
-        told.push(match note {
+        sentences.push(match note {
             LineNote::Value(_) => "What the value was is beside it.",
             LineNote::Order => "The same lines run in all of them; which thread or task comes first differs.",
             LineNote::Diverges { failing_end: true, .. } => "Failing runs record nothing after it.",
@@ -139,9 +123,9 @@ fn explanation(divergence: &Divergence, row: &ExcerptLine) -> String {
         });
     }
     if divergence.partings.len() > 1 && row.executed_by.is_some() {
-        told.push("Other failing runs part elsewhere; they are told further down.");
+        sentences.push("Other failing runs part elsewhere; they are told further down.");
     }
-    told.join(" ")
+    sentences.join(" ")
 }
 
 /// The beginning of a text of any length, with the number of characters left out.

@@ -3,22 +3,27 @@
 use std::collections::BTreeSet;
 
 use jiff::tz::TimeZone;
+use maud::{Markup, PreEscaped, Render, html};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use unflake_model::Timestamp;
 
 use super::{Pagination, TestEntry};
-use crate::html::markup::Html;
+use crate::html::markup::document;
 use crate::one_line;
 use crate::text::format;
 use crate::text::sanitize::{keep_end, keep_start};
 
-const HEAD: &str = "<meta charset=\"utf-8\"/>\
+const HEAD: PreEscaped<&str> = PreEscaped(
+    "<meta charset=\"utf-8\"/>\
     <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\
-    <meta name=\"color-scheme\" content=\"light dark\"/>";
+    <meta name=\"color-scheme\" content=\"light dark\"/>",
+);
 /// A file is opened without a server, so the policy goes into the document.
-const POLICY: &str = "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'\"/>\
-    <meta name=\"referrer\" content=\"no-referrer\"/>";
-pub(super) const STYLE: [&str; 2] = [include_str!("../base.css"), include_str!("pages.css")];
+const POLICY: PreEscaped<&str> = PreEscaped(
+    "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'\"/>\
+    <meta name=\"referrer\" content=\"no-referrer\"/>",
+);
+const STYLE: [&str; 2] = [include_str!("../base.css"), include_str!("pages.css")];
 
 const PAGES: [(&str, &str); 5] =
     [("/", "Inbox"), ("/tests", "Tests"), ("/matrix", "Matrix"), ("/runs", "Runs"), ("/quarantine", "Quarantine")];
@@ -79,19 +84,19 @@ impl PageLayout<'_> {
     }
 
     /// A link to `address`, or plain text where the file has no such anchor.
-    pub(super) fn lead(&self, html: &mut Html, address: &str, text: &str) {
+    pub(super) fn link_or_text(&self, address: &str, text: &str) -> Markup {
         match &self.links {
-            Links::File(places) if !places.contains(address) => _ = html.text(text),
-            _ => link(html, address, text),
+            Links::File(anchors) if !anchors.contains(address) => text.render(),
+            _ => link(address, text),
         }
     }
 
     /// `2026-11-16 02:41`.
     pub(super) fn when(&self, when: Timestamp) -> String {
-        self.told(when, "%Y-%m-%d %H:%M")
+        self.formatted(when, "%Y-%m-%d %H:%M")
     }
 
-    fn told(&self, when: Timestamp, format: &str) -> String {
+    fn formatted(&self, when: Timestamp, format: &str) -> String {
         match jiff::Timestamp::from_microsecond(when.0) {
             Ok(when) => when.to_zoned(self.zone.clone()).strftime(format).to_string(),
             Err(_) => "an unknown time".to_owned(),
@@ -100,7 +105,7 @@ impl PageLayout<'_> {
 
     /// With seconds, for attempts in quick succession.
     pub(super) fn exactly(&self, when: Timestamp) -> String {
-        self.told(when, "%Y-%m-%d %H:%M:%S")
+        self.formatted(when, "%Y-%m-%d %H:%M:%S")
     }
 
     /// `3 days ago`.
@@ -109,49 +114,36 @@ impl PageLayout<'_> {
     }
 }
 
-pub(super) fn page(frame: &PageLayout, title: String, place: &str, draw: impl FnOnce(&mut Html)) -> String {
-    let mut html = Html::default();
-    html.fixed("<!DOCTYPE html>\n").inside("html lang=\"en\"", |html| {
-        html.inside("head", |html| {
-            html.fixed(HEAD);
-            if frame.is_file() {
-                html.fixed(POLICY);
+pub(super) fn page(layout: &PageLayout, title: &str, place: &str, content: Markup) -> String {
+    let head = html! {
+        (HEAD)
+        @if layout.is_file() { (POLICY) }
+        @if let Some(seconds) = layout.again_after {
+            (PreEscaped(format!("<meta http-equiv=\"refresh\" content=\"{seconds}\"/>")))
+        }
+    };
+    let menu = if layout.is_file() { &IN_FILE[..] } else { &PAGES };
+    let body = html! {
+        body.web {
+            nav {
+                div {
+                    strong { (project(layout)) }
+                    @for (path, name) in menu {
+                        " " a aria-current=[(*path == place).then_some("page")] href=(path) { (name) }
+                    }
+                }
             }
-            if let Some(seconds) = frame.again_after {
-                html.void("meta http-equiv=\"refresh\"", &[("content", &seconds)]);
+            "\n" main { (content) }
+            "\n" footer.foot {
+                "Written by unflake on " (layout.when(layout.now)) ". This page loads nothing and runs no script."
             }
-            html.put("title", &format!("{title} · {}", project(frame)));
-            html.fixed("\n<style>\n");
-            STYLE.into_iter().for_each(|style| _ = html.fixed(style));
-            html.fixed("</style>\n");
-        });
-        html.fixed("\n").inside("body class=\"web\"", |html| {
-            html.inside("nav", |html| {
-                html.inside("div", |html| {
-                    html.put("strong", &project(frame));
-                    menu(html, if frame.is_file() { &IN_FILE } else { &PAGES }, place);
-                });
-            });
-            html.fixed("\n").inside("main", draw);
-            html.fixed("\n").inside("footer class=\"foot\"", |html| {
-                let at = frame.when(frame.now);
-                html.text(&format!("Written by unflake on {at}. This page loads nothing and runs no script."));
-            });
-        });
-    });
-    html.fixed("\n");
-    html.finish()
+        }
+    };
+    document(head, &format!("{title} · {}", project(layout)), &STYLE, body)
 }
 
-fn project(frame: &PageLayout) -> String {
-    keep_start(&one_line(frame.project), 60, "…").into_owned()
-}
-
-fn menu(html: &mut Html, entries: &[(&str, &str)], place: &str) {
-    for (path, name) in entries {
-        let here = if *path == place { "a aria-current=\"page\"" } else { "a" };
-        html.text(" ").inside_with(here, &[("href", &path)], |html| _ = html.text(name));
-    }
+fn project(layout: &PageLayout) -> String {
+    keep_start(&one_line(layout.project), 60, "…").into_owned()
 }
 
 /// A test name, bounded for lists.
@@ -184,31 +176,29 @@ pub(super) fn bounded(text: &str, most: usize) -> String {
     ends.collect::<Vec<_>>().join("\n")
 }
 
-pub(super) fn link(html: &mut Html, href: &str, text: &str) {
-    html.inside_with("a", &[("href", &href)], |html| _ = html.text(text));
+pub(super) fn link(href: &str, text: &str) -> Markup {
+    html! { a href=(href) { (text) } }
 }
 
 /// The name of a test, linked to its page.
-pub(super) fn test(html: &mut Html, frame: &PageLayout, concern: &TestEntry) {
-    html.inside("span class=\"test\"", |html| frame.lead(html, &frame.test(concern.key), &name(&concern.score.test)));
+pub(super) fn test(layout: &PageLayout, entry: &TestEntry) -> Markup {
+    html! { span.test { (layout.link_or_text(&layout.test(entry.key), &name(&entry.score.test))) } }
 }
 
 /// `page 1 of 17, 812 tests in all`, with links to the neighbours. `query` is the rest of the query
 /// string, already encoded.
-pub(super) fn pages(html: &mut Html, frame: &PageLayout, pages: &Pagination, path: &str, query: &str, noun: &str) {
-    if pages.of == 1 || frame.is_file() {
-        return;
+pub(super) fn pages(layout: &PageLayout, pages: &Pagination, path: &str, query: &str, noun: &str) -> Markup {
+    if pages.of == 1 || layout.is_file() {
+        return Markup::default();
     }
-    html.inside("p class=\"pages\"", |html| {
-        let at = |page: usize| format!("{path}?{query}page={page}");
-        if pages.page > 1 {
-            link(html, &at(pages.page - 1), "← before");
+    let address = |page: usize| format!("{path}?{query}page={page}");
+    html! {
+        p.pages {
+            @if pages.page > 1 { (link(&address(pages.page - 1), "← before")) }
+            " page " (pages.page) " of " (pages.of) ", " (format::count(pages.total, noun)) " in all "
+            @if pages.page < pages.of { (link(&address(pages.page + 1), "after →")) }
         }
-        html.text(&format!(" page {} of {}, {} in all ", pages.page, pages.of, format::count(pages.total, noun)));
-        if pages.page < pages.of {
-            link(html, &at(pages.page + 1), "after →");
-        }
-    });
+    }
 }
 
 /// Percent-encodes text for a query string.

@@ -1,10 +1,10 @@
 //! The matrix: one row per test, one column per run.
 
+use maud::{Markup, html};
 use serde::Serialize;
 
 use super::layout::{PageLayout, first_line, link, name, pages, query_encoded};
 use super::{Pagination, RunHead, TestEntry};
-use crate::html::markup::Html;
 use crate::text::format;
 use crate::text::sanitize::keep_end;
 
@@ -66,83 +66,65 @@ impl MatrixCell {
 }
 
 impl Matrix {
-    pub(super) fn draw(&self, html: &mut Html, frame: &PageLayout) {
-        html.put("h1", "Tests by runs");
-        let legend = "· passed   ≈ failed and passed in the same run   ✗ failed   – skipped   blank: not run. The newest run is at the right.";
-        html.put("p class=\"soft legend-line\"", legend);
-        if self.rows.is_empty() || self.runs.is_empty() {
-            html.put("p", "Nothing is known yet.");
-            return;
-        }
-        self.times(html);
-        html.inside("div class=\"wide\"", |html| {
-            html.inside("table class=\"list matrix\"", |html| {
-                html.inside("thead", |html| _ = html.inside("tr", |html| self.heads(html, frame)));
-                html.inside("tbody", |html| {
-                    for row in &self.rows {
-                        html.inside("tr", |html| {
-                            html.inside("th scope=\"row\"", |html| row.name(html, frame));
-                            row.cells.iter().for_each(|cell| cell.draw(html));
-                        });
-                    }
-                });
-            });
-        });
+    pub(super) fn draw(&self, layout: &PageLayout) -> Markup {
         let query = format!("q={}&runs={}&", query_encoded(&self.query), self.columns.page);
-        pages(html, frame, &self.pages, "/matrix", &query, "test");
-    }
-
-    fn heads(&self, html: &mut Html, frame: &PageLayout) {
-        html.put("th", "Test");
-        for run in &self.runs {
-            html.inside("th class=\"run\"", |html| {
-                let said = format!("{} {}", frame.when(run.when), first_line(&run.name(), 80));
-                html.inside_with(
-                    "a",
-                    &[("href", &frame.run(&run.id)), ("title", &said), ("aria-label", &said)],
-                    |html| {
-                        html.text("│");
-                    },
-                );
-            });
+        html! {
+            h1 { "Tests by runs" }
+            p class="soft legend-line" {
+                "· passed   ≈ failed and passed in the same run   ✗ failed   – skipped   blank: not run. "
+                "The newest run is at the right."
+            }
+            @if self.rows.is_empty() || self.runs.is_empty() { p { "Nothing is known yet." } } @else {
+                (self.run_links())
+                div.wide {
+                    table class="list matrix" {
+                        thead { tr { th { "Test" } @for run in &self.runs { th.run { (head(layout, run)) } } } }
+                        tbody {
+                            @for row in &self.rows {
+                                tr { th scope="row" { (row.name(layout)) } @for cell in &row.cells { (cell.draw()) } }
+                            }
+                        }
+                    }
+                }
+                (pages(layout, &self.pages, "/matrix", &query, "test"))
+            }
         }
     }
 
     /// Links to older and newer runs.
-    fn times(&self, html: &mut Html) {
+    fn run_links(&self) -> Markup {
         let Pagination { page, of, total } = self.columns;
-        html.inside("p class=\"pages\"", |html| {
-            let at =
-                |runs: usize| format!("/matrix?q={}&page={}&runs={runs}", query_encoded(&self.query), self.pages.page);
-            if page < of {
-                link(html, &at(page + 1), "← older runs");
+        let address =
+            |runs: usize| format!("/matrix?q={}&page={}&runs={runs}", query_encoded(&self.query), self.pages.page);
+        html! {
+            p.pages {
+                @if page < of { (link(&address(page + 1), "← older runs")) }
+                " " (self.runs.len()) " of " (format::count(total, "run")) " "
+                @if page > 1 { (link(&address(page - 1), "newer runs →")) }
             }
-            html.text(&format!(" {} of {} ", self.runs.len(), format::count(total, "run")));
-            if page > 1 {
-                link(html, &at(page - 1), "newer runs →");
-            }
-        });
+        }
     }
+}
+
+fn head(layout: &PageLayout, run: &RunHead) -> Markup {
+    let label = format!("{} {}", layout.when(run.when), first_line(&run.name(), 80));
+    html! { a href=(layout.run(&run.id)) title=(label) aria-label=(label) { "│" } }
 }
 
 impl MatrixRow {
     /// The end of the name, which is the specific part; a fixed width leaves room for the runs.
-    fn name(&self, html: &mut Html, frame: &PageLayout) {
+    fn name(&self, layout: &PageLayout) -> Markup {
         let name = name(&self.concern.score.test);
-        let address = frame.test(self.concern.key);
-        html.inside_with("a class=\"test\"", &[("href", &address), ("title", &name)], |html| {
-            html.text(&keep_end(&name, NAME, "…"));
-        });
+        html! { a.test href=(layout.test(self.concern.key)) title=(name) { (keep_end(&name, NAME, "…")) } }
     }
 }
 
 impl MatrixCell {
-    fn draw(self, html: &mut Html) {
-        let tag = match self {
-            Self::Failed => "td class=\"failed\"",
-            Self::Flaked => "td class=\"flaked\"",
-            _ => "td",
-        };
-        html.put(tag, self.sign());
+    fn draw(self) -> Markup {
+        match self {
+            Self::Failed => html! { td.failed { (self.sign()) } },
+            Self::Flaked => html! { td.flaked { (self.sign()) } },
+            _ => html! { td { (self.sign()) } },
+        }
     }
 }

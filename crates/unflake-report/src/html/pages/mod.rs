@@ -1,7 +1,7 @@
 //! Pages of the test history, as HTML and as JSON. Data in, text out.
 //!
 //! The HTML loads no resources and runs no script. Everything shown by colour is also shown by a
-//! sign and a word. [`Html`] escapes the text of tests; it is cut in the HTML, never in the JSON.
+//! sign and a word. Text of tests is escaped in the HTML, and cut there, never in the JSON.
 
 mod cause;
 mod draw;
@@ -19,12 +19,12 @@ mod runs;
 mod test;
 mod tests;
 
+use maud::Markup;
 use serde::Serialize;
 use unflake_model::{Day, Timestamp};
 
 use crate::ScoreRow;
 use crate::divergence_text::Confidence;
-use crate::html::markup::Html;
 
 pub use cause::{CausePage, CauseSummary};
 pub use error_page::ErrorPage;
@@ -57,8 +57,8 @@ pub enum View {
 
 impl View {
     /// The page as a complete HTML document.
-    pub fn html(&self, frame: &PageLayout) -> String {
-        layout::page(frame, self.title(), self.place(), |html| self.draw(html, frame))
+    pub fn html(&self, layout: &PageLayout) -> String {
+        layout::page(layout, &self.title(), self.place(), self.draw(layout))
     }
 
     pub fn json(&self) -> Vec<u8> {
@@ -100,17 +100,17 @@ impl View {
         }
     }
 
-    fn draw(&self, html: &mut Html, frame: &PageLayout) {
+    fn draw(&self, layout: &PageLayout) -> Markup {
         match self {
-            Self::Inbox(one) => one.draw(html, frame),
-            Self::Cause(one) => one.draw(html, frame),
-            Self::Tests(one) => one.draw(html, frame),
-            Self::Test(one) => one.draw(html, frame),
-            Self::Matrix(one) => one.draw(html, frame),
-            Self::Runs(one) => one.draw(html, frame),
-            Self::Run(one) => one.draw(html, frame),
-            Self::Quarantine(one) => one.draw(html, frame),
-            Self::Error(one) => one.draw(html),
+            Self::Inbox(one) => one.draw(layout),
+            Self::Cause(one) => one.draw(layout),
+            Self::Tests(one) => one.draw(layout),
+            Self::Test(one) => one.draw(layout),
+            Self::Matrix(one) => one.draw(layout),
+            Self::Runs(one) => one.draw(layout),
+            Self::Run(one) => one.draw(layout),
+            Self::Quarantine(one) => one.draw(layout),
+            Self::Error(one) => one.draw(),
         }
     }
 }

@@ -22,7 +22,7 @@ const HOSTILE: [&str; 8] = [
     "::error file=a::b ##[command]",
 ];
 
-fn frame(zone: &TimeZone, may_write: bool) -> PageLayout<'_> {
+fn layout(zone: &TimeZone, may_write: bool) -> PageLayout<'_> {
     PageLayout {
         project: "<b>shop",
         zone,
@@ -211,10 +211,21 @@ fn views(text: &str) -> Vec<View> {
     ]
 }
 
+/// Closes `input`, a void element in HTML, as XML wants it.
+fn as_xml(page: &str) -> String {
+    let mut parts = page.split("<input ");
+    let first = parts.next().expect("a page").to_owned();
+    parts.fold(first, |xml, part| {
+        let (attributes, rest) = part.split_once('>').expect("a closed tag");
+        format!("{xml}<input {attributes}/>{rest}")
+    })
+}
+
 /// The visible text of a page, after checking that it is well-formed and harmless.
 fn read(page: &str) -> String {
     let body = page.strip_prefix("<!DOCTYPE html>").expect("it says what it is");
-    let mut reader = Reader::from_str(body);
+    let body = as_xml(body);
+    let mut reader = Reader::from_str(&body);
     let mut text = String::new();
     loop {
         match reader.read_event().expect("what is opened is closed") {
@@ -253,7 +264,7 @@ fn hostile_names_and_texts_keep_pages_well_formed() {
     for text in HOSTILE.into_iter().chain([long.as_str(), ""]) {
         for view in views(text) {
             for may_write in [false, true] {
-                let page = view.html(&frame(&TimeZone::UTC, may_write));
+                let page = view.html(&layout(&TimeZone::UTC, may_write));
                 // Forms send the whole name, so they contain it; everything else is cut.
                 let most = if may_write { 2_000_000 } else { 300_000 };
                 assert!(page.len() < most, "{} of {}", page.len(), view.title().len());
@@ -271,9 +282,9 @@ fn hostile_names_and_texts_keep_pages_well_formed() {
 #[test]
 fn only_writers_see_forms() {
     for view in views("test_a").into_iter().filter(|view| !matches!(view, View::Tests(_))) {
-        assert!(!view.html(&frame(&TimeZone::UTC, false)).contains("<form"), "{}", view.title());
+        assert!(!view.html(&layout(&TimeZone::UTC, false)).contains("<form"), "{}", view.title());
     }
-    let with = views("test_a").iter().filter(|view| view.html(&frame(&TimeZone::UTC, true)).contains("post")).count();
+    let with = views("test_a").iter().filter(|view| view.html(&layout(&TimeZone::UTC, true)).contains("post")).count();
     assert_eq!(with, 2, "the page of a test, and the ledger");
 }
 
@@ -282,7 +293,7 @@ fn quarantine_links_only_to_http_addresses() {
     let page = |issue: &str| {
         let View::Quarantine(mut ledger) = views("x").remove(7) else { unreachable!("it is the ledger") };
         ledger.entries[0].entry.issue = Some(issue.to_owned());
-        View::Quarantine(ledger).html(&frame(&TimeZone::UTC, false))
+        View::Quarantine(ledger).html(&layout(&TimeZone::UTC, false))
     };
     assert!(page("https://example.org/1").contains("href=\"https://example.org/1\""));
     assert!(!page("vbscript:x").contains("href=\"vbscript"));
@@ -300,7 +311,7 @@ fn a_single_file_links_only_to_its_own_anchors() {
         unreachable!("they were found so")
     };
     let all = SingleFileReport { inbox, causes: vec![*cause], concerned: Vec::new(), run_count: 5, runs: vec![*run] };
-    let page = all.html(&frame(&TimeZone::UTC, true));
+    let page = all.html(&layout(&TimeZone::UTC, true));
     read(&page);
     let places: BTreeSet<&str> = page.split("id=\"").skip(1).filter_map(|rest| rest.split('"').next()).collect();
     let led: BTreeSet<&str> = page.split("href=\"").skip(1).filter_map(|rest| rest.split('"').next()).collect();
@@ -320,7 +331,7 @@ fn the_inbox_recommends_a_first_step() {
         cause.test_count = tests;
         let overall = HistoryTotals { tests: 3, runs: 48, flaky: 1, ..HistoryTotals::default() };
         let pages = Pagination { page: 1, of: 1, total: 1 };
-        read(&View::Inbox(Inbox { overall, causes: vec![cause], pages }).html(&frame(&TimeZone::UTC, false)))
+        read(&View::Inbox(Inbox { overall, causes: vec![cause], pages }).html(&layout(&TimeZone::UTC, false)))
     };
     assert!(page(ScoreState::Flaky, 1, None).contains("First: find where it starts: unflake locate tests/test_a.py"));
     assert!(page(ScoreState::Bursty, 1, None).contains("unflake factors tests/test_a.py"));

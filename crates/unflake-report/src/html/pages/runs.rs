@@ -1,11 +1,11 @@
 //! List of all runs, recorded and imported.
 
+use maud::{Markup, html};
 use serde::Serialize;
 use unflake_model::Timestamp;
 
 use super::Pagination;
 use super::layout::{PageLayout, first_line, pages};
-use crate::html::markup::Html;
 use crate::text::format;
 
 #[derive(Clone, Debug, Serialize)]
@@ -72,42 +72,52 @@ impl RunHead {
 }
 
 impl RunList {
-    pub(super) fn draw(&self, html: &mut Html, frame: &PageLayout) {
-        html.put("h1", "Runs");
-        if self.runs.is_empty() {
-            html.put("p", "No run is known yet.");
-            return;
+    pub(super) fn draw(&self, layout: &PageLayout) -> Markup {
+        html! {
+            h1 { "Runs" }
+            @if self.runs.is_empty() { p { "No run is known yet." } } @else {
+                p.soft {
+                    "Attempts are all that were made; passes and failures those of the suite, and of failures that were "
+                    "run again. Searches and experiments make tests fail on purpose."
+                }
+                (table(layout, &self.runs))
+                (pages(layout, &self.pages, "/runs", "", "run"))
+            }
         }
-        let how = "Attempts are all that were made; passes and failures those of the suite, and of failures that were run again. Searches and experiments make tests fail on purpose.";
-        html.put("p class=\"soft\"", how);
-        table(html, frame, &self.runs);
-        pages(html, frame, &self.pages, "/runs", "", "run");
     }
 }
 
-pub(super) fn table(html: &mut Html, frame: &PageLayout, runs: &[RunRow]) {
-    html.inside("div class=\"wide\"", |html| {
-        html.inside("table class=\"list\"", |html| {
-            html.fixed("<thead><tr><th>When</th><th>Whose</th><th>Revision</th><th class=\"number\">Attempts</th><th class=\"number\">Passes</th><th class=\"number\">Failures</th><th class=\"number\">Test time</th><th>End</th><th>Command</th></tr></thead>");
-            html.inside("tbody", |html| {
-                for run in runs {
-                    html.inside("tr", |html| row(html, frame, run));
+pub(super) fn table(layout: &PageLayout, runs: &[RunRow]) -> Markup {
+    html! {
+        div.wide {
+            table.list {
+                thead {
+                    tr {
+                        th { "When" } th { "Whose" } th { "Revision" }
+                        @for head in ["Attempts", "Passes", "Failures", "Test time"] { th.number { (head) } }
+                        th { "End" } th { "Command" }
+                    }
                 }
-            });
-        });
-    });
+                tbody { @for run in runs { (row(layout, run)) } }
+            }
+        }
+    }
 }
 
-fn row(html: &mut Html, frame: &PageLayout, run: &RunRow) {
-    html.inside("td class=\"when\"", |html| frame.lead(html, &frame.run(&run.head.id), &frame.exactly(run.head.when)));
-    html.put("td class=\"where\"", &first_line(&run.head.name(), 40));
-    html.inside("td", |html| _ = html.put("code", &first_line(&run.head.revision(), 12)));
-    html.put("td class=\"number\"", &run.attempts.to_string());
-    html.put("td class=\"number\"", &run.passed.to_string());
-    let failed = if run.failed > 0 { "td class=\"number failed\"" } else { "td class=\"number\"" };
-    html.put(failed, &run.failed.to_string());
-    html.put("td class=\"number\"", &format::duration(run.seconds));
-    html.put("td", &end(run)).put("td class=\"what\"", &first_line(&run.command, 80));
+fn row(layout: &PageLayout, run: &RunRow) -> Markup {
+    html! {
+        tr {
+            td.when { (layout.link_or_text(&layout.run(&run.head.id), &layout.exactly(run.head.when))) }
+            td class="where" { (first_line(&run.head.name(), 40)) }
+            td { code { (first_line(&run.head.revision(), 12)) } }
+            td.number { (run.attempts) }
+            td.number { (run.passed) }
+            td class=(if run.failed > 0 { "number failed" } else { "number" }) { (run.failed) }
+            td.number { (format::duration(run.seconds)) }
+            td { (end(run)) }
+            td.what { (first_line(&run.command, 80)) }
+        }
+    }
 }
 
 /// How the run ended, in one or two words.
