@@ -1,12 +1,12 @@
-//! Text of unknown kind and length, kept in bounds.
+//! Bounds text of unknown length: messages, stack traces and names from result files.
 
-/// What is kept of a message, and of all that a failure says.
+/// Bytes kept of a message and of a stack trace.
 const MESSAGE: usize = 2 << 10;
 const TRACE: usize = 4 << 10;
-/// Names that are longer are made shorter, so that they still differ.
+/// Longer names are shortened in a way that keeps different names different.
 const NAME: usize = 1 << 10;
 
-/// Bytes that are no text are spelled out, never dropped.
+/// Decodes UTF-8; invalid bytes become `\xNN`, so that no information is lost.
 pub fn lossless(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len());
     for chunk in bytes.utf8_chunks() {
@@ -26,7 +26,7 @@ pub(crate) fn trace(text: &str) -> String {
     shortened(text, TRACE)
 }
 
-/// The beginning and the end of a text.
+/// The beginning and the end of `text`, with a note about the bytes between them.
 fn shortened(text: &str, limit: usize) -> String {
     if text.len() <= limit {
         return text.to_owned();
@@ -35,12 +35,12 @@ fn shortened(text: &str, limit: usize) -> String {
     format!("{}\n… {} bytes left out …\n{}", &text[..head], tail - head, &text[tail..])
 }
 
-/// The last place up to `at` where a character begins.
+/// The last character boundary at or before `at`.
 fn boundary(text: &str, at: usize) -> usize {
     (0..=at).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
 }
 
-/// A name that is too long has a number at its end which is made of all of it.
+/// A name of at most `NAME` bytes. A longer one is cut and gets a hash of the whole name appended.
 pub(crate) fn name(name: String) -> String {
     if name.len() <= NAME {
         return name;
@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_are_no_text_are_spelled() {
+    fn invalid_utf8_becomes_escapes() {
         assert_eq!(lossless(b"a\xffb"), "a\\xffb");
     }
 }

@@ -1,4 +1,4 @@
-//! Reads the Common Test Report Format: one JSON document, whose tests are told as they come.
+//! Reads the Common Test Report Format (CTRF): one JSON document, streamed test by test.
 
 use std::fmt;
 use std::io::BufRead;
@@ -13,20 +13,21 @@ use crate::bounded_text;
 use crate::timestamp;
 use crate::{ReportedAttempt, ReportedTest, TestSink};
 
-/// One text in it may be as long as all of it, and is kept whole while it is read.
-const LARGEST: u64 = 512 << 20;
-/// Said where the sink wants no more.
-const ENOUGH: &str = "enough";
+/// Upper bound for a document: a single string can be as long as all of it, and serde keeps it in
+/// memory.
+const MAX_BYTES: u64 = 512 << 20;
+/// The error that stops the deserializer when the sink wants no further tests.
+const STOPPED: &str = "enough";
 
 pub(crate) fn read(source: impl BufRead, sink: &mut TestSink) -> Result<(), String> {
-    let mut source = source.take(LARGEST);
+    let mut source = source.take(MAX_BYTES);
     let (mut found, mut start) = (false, None);
     let mut reader = serde_json::Deserializer::from_reader(&mut source);
-    let answer =
-        Within { sink, path: &["results", "tests"], found: &mut found, start: &mut start }.deserialize(&mut reader);
-    match answer {
-        Err(_) if source.limit() == 0 => Err(format!("it is larger than {} MiB", LARGEST >> 20)),
-        Err(error) if error.to_string().starts_with(ENOUGH) => Ok(()),
+    let result = TestsAtPath { sink, path: &["results", "tests"], found: &mut found, start: &mut start }
+        .deserialize(&mut reader);
+    match result {
+        Err(_) if source.limit() == 0 => Err(format!("it is larger than {} MiB", MAX_BYTES >> 20)),
+        Err(error) if error.to_string().starts_with(STOPPED) => Ok(()),
         Err(error) if error.is_eof() => Err("it ends in the middle".to_owned()),
         Err(error) => Err(format!("it is no CTRF: {error}")),
         Ok(()) if !found => Err("it has no `tests` in `results`".to_owned()),
@@ -34,16 +35,16 @@ pub(crate) fn read(source: impl BufRead, sink: &mut TestSink) -> Result<(), Stri
     }
 }
 
-/// Walks down a path of names to a list, and tells what is in it.
-struct Within<'a, 'b> {
+/// Descends along a path of keys to an array, and passes each of its elements to the sink.
+struct TestsAtPath<'a, 'b> {
     sink: &'a mut TestSink<'b>,
     path: &'static [&'static str],
     found: &'a mut bool,
-    /// When all of it began, which stands before the tests.
+    /// Start of the whole run, which the document gives before its tests.
     start: &'a mut Option<f64>,
 }
 
-impl<'de> DeserializeSeed<'de> for Within<'_, '_> {
+impl<'de> DeserializeSeed<'de> for TestsAtPath<'_, '_> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, reader: D) -> Result<(), D::Error> {
@@ -51,7 +52,7 @@ impl<'de> DeserializeSeed<'de> for Within<'_, '_> {
     }
 }
 
-impl<'de> Visitor<'de> for Within<'_, '_> {
+impl<'de> Visitor<'de> for TestsAtPath<'_, '_> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
@@ -62,7 +63,7 @@ impl<'de> Visitor<'de> for Within<'_, '_> {
         while let Some(name) = map.next_key::<String>()? {
             if name == self.path[0] {
                 let Self { sink, path, found, start } = &mut self;
-                map.next_value_seed(Within { sink: &mut **sink, path: &path[1..], found, start })?;
+                map.next_value_seed(TestsAtPath { sink: &mut **sink, path: &path[1..], found, start })?;
             } else if name == "summary" {
                 *self.start = map.next_value::<Value>()?["start"].as_f64();
             } else {
@@ -74,9 +75,9 @@ impl<'de> Visitor<'de> for Within<'_, '_> {
 
     fn visit_seq<S: SeqAccess<'de>>(self, mut list: S) -> Result<(), S::Error> {
         *self.found = true;
-        while let Some(test) = list.next_element::<Test>()? {
-            if let ControlFlow::Break(()) = (self.sink)(case(test, *self.start)) {
-                return Err(S::Error::custom(ENOUGH));
+        while let Some(test) = list.next_element::<CtrfTest>()? {
+            if let ControlFlow::Break(()) = (self.sink)(reported_test(test, *self.start)) {
+                return Err(S::Error::custom(STOPPED));
             }
         }
         Ok(())
@@ -85,7 +86,7 @@ impl<'de> Visitor<'de> for Within<'_, '_> {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Test {
+struct CtrfTest {
     #[serde(default)]
     name: String,
     #[serde(default)]
@@ -98,56 +99,57 @@ struct Test {
     #[serde(default)]
     retries: u32,
     #[serde(default)]
-    retry_attempts: Vec<Attempt>,
+    retry_attempts: Vec<CtrfAttempt>,
     #[serde(flatten)]
-    last: Attempt,
+    last: CtrfAttempt,
 }
 
 #[derive(Deserialize)]
-struct Attempt {
+struct CtrfAttempt {
     #[serde(default)]
     status: String,
     #[serde(default)]
     duration: f64,
     message: Option<String>,
     trace: Option<String>,
-    /// Which one it is, counted from 1.
+    /// Number of the attempt, counted from 1.
     attempt: Option<u32>,
 }
 
-fn case(test: Test, start: Option<f64>) -> ReportedTest {
+fn reported_test(test: CtrfTest, start: Option<f64>) -> ReportedTest {
     let mut retried = test.retry_attempts;
     retried.sort_by_key(|one| one.attempt);
-    let mut attempts: Vec<ReportedAttempt> = retried.iter().take(1000).map(tried).collect();
-    // Some writers have the last attempt among the others, some do not.
+    let mut attempts: Vec<ReportedAttempt> = retried.iter().take(1000).map(attempt_of).collect();
+    // Some writers include the last attempt among the retries, others do not.
     if attempts.len() <= test.retries as usize {
-        attempts.push(tried(&test.last));
+        attempts.push(attempt_of(&test.last));
     }
     let last = attempts.last().is_some_and(|last| last.outcome == Outcome::Passed);
     if test.flaky && last && attempts.len() == 1 {
-        let failure = Attempt { status: "failed".to_owned(), duration: 0.0, message: None, trace: None, attempt: None };
+        let failure =
+            CtrfAttempt { status: "failed".to_owned(), duration: 0.0, message: None, trace: None, attempt: None };
         let missed = test.retries.clamp(1, 1000) as usize;
-        attempts.splice(0..0, std::iter::repeat_with(|| tried(&failure)).take(missed));
+        attempts.splice(0..0, std::iter::repeat_with(|| attempt_of(&failure)).take(missed));
     }
     let suite = match &test.suite {
         Value::String(suite) => suite.clone(),
         Value::Array(suites) => suites.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(" > "),
         _ => String::new(),
     };
-    // A name with `::` in it is whole already.
+    // A name with `::` in it is a full id.
     let group = if suite.is_empty() { test.file_path.clone().unwrap_or_default() } else { suite };
     let id = if group.is_empty() || test.name.contains("::") { test.name } else { format!("{group} {}", test.name) };
     ReportedTest {
         id: bounded_text::name(id),
         file: test.file_path,
         line: test.line,
-        when: test.start.or(start).and_then(timestamp::milliseconds),
+        when: test.start.or(start).and_then(timestamp::from_milliseconds),
         before: None,
         attempts,
     }
 }
 
-fn tried(attempt: &Attempt) -> ReportedAttempt {
+fn attempt_of(attempt: &CtrfAttempt) -> ReportedAttempt {
     let outcome = match attempt.status.as_str() {
         "passed" => Outcome::Passed,
         "failed" => Outcome::Failed,

@@ -1,23 +1,24 @@
-//! Which format a file has, by how it begins.
+//! Detects the format of a result file from its first bytes.
 
 use std::fmt;
 
-/// How results are written down.
+/// A format for test results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// XML in the dialects of pytest, Surefire, Gradle, nextest, jest-junit, vitest, GoogleTest, go-junit-report, Playwright
-    /// and others.
+    /// JUnit XML, in the dialects of pytest, Surefire, Gradle, nextest, jest-junit, vitest,
+    /// GoogleTest, go-junit-report, Playwright and others.
     JUnit,
-    /// The Common Test Report Format, JSON.
+    /// The Common Test Report Format: one JSON document.
     Ctrf,
-    /// pytest-reportlog: a JSON object a line.
+    /// pytest-reportlog: one JSON object per line.
     ReportLog,
-    /// The events of Rust's test harness, as nextest and the harness itself write them: a JSON object a line.
+    /// The events of Rust's libtest, as nextest and libtest itself write them: one JSON object per
+    /// line.
     LibtestJson,
 }
 
 impl Format {
-    /// By the first bytes of a file, of which a few thousand are enough.
+    /// Detects the format; a few thousand bytes are enough.
     pub fn guess(head: &[u8]) -> Option<Self> {
         let head = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head).trim_ascii_start();
         let has = |word: &str| memchr::memmem::find(head, word.as_bytes()).is_some();
@@ -47,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn formats_are_known_by_how_they_begin() {
+    fn formats_are_detected_by_their_first_bytes() {
         let guess = |text: &str| Format::guess(text.as_bytes());
         assert_eq!(guess("\u{feff}<?xml version=\"1.0\"?>\n<testsuites>"), Some(Format::JUnit));
         assert_eq!(guess("{\"results\": {\"tool\""), Some(Format::Ctrf));

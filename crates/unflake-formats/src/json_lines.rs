@@ -1,24 +1,24 @@
-//! Files with a JSON object a line.
+//! Reads files with one JSON object per line.
 
 use std::io::{BufRead, Read};
 
 use serde_json::Value;
 
-/// A line that is longer is not read.
-const LONGEST: u64 = 16 << 20;
+/// Longer lines are an error.
+const MAX_LINE: u64 = 16 << 20;
 
-/// Hands over each object in turn. Lines that are something else, such as what a runner printed between them, are passed
-/// over; where there is nothing but such lines it is no file of this kind.
-pub(crate) fn each(mut source: impl BufRead, mut object: impl FnMut(Value) -> bool) -> Result<(), String> {
+/// Calls `object` for each JSON object until it returns false. Other lines, such as output of the
+/// runner, are skipped; a file without any JSON object is an error.
+pub(crate) fn for_each_object(mut source: impl BufRead, mut object: impl FnMut(Value) -> bool) -> Result<(), String> {
     let (mut line, mut any) = (Vec::new(), false);
     for number in 1_u64.. {
         line.clear();
-        let broken = |error: std::io::Error| format!("it cannot be read: {error}");
-        if source.by_ref().take(LONGEST).read_until(b'\n', &mut line).map_err(broken)? == 0 {
+        let unreadable = |error: std::io::Error| format!("it cannot be read: {error}");
+        if source.by_ref().take(MAX_LINE).read_until(b'\n', &mut line).map_err(unreadable)? == 0 {
             break;
         }
-        if line.len() as u64 == LONGEST {
-            return Err(format!("line {number} is longer than {} MiB", LONGEST >> 20));
+        if line.len() as u64 == MAX_LINE {
+            return Err(format!("line {number} is longer than {} MiB", MAX_LINE >> 20));
         }
         match serde_json::from_slice::<Value>(&line) {
             Ok(value) if value.is_object() => {
@@ -34,7 +34,7 @@ pub(crate) fn each(mut source: impl BufRead, mut object: impl FnMut(Value) -> bo
     if any { Ok(()) } else { Err("no line of it is a JSON object".to_owned()) }
 }
 
-pub(crate) fn word<'a>(value: &'a Value, name: &str) -> &'a str {
+pub(crate) fn text_field<'a>(value: &'a Value, name: &str) -> &'a str {
     value[name].as_str().unwrap_or_default()
 }
 

@@ -1,9 +1,10 @@
-//! Files of results, as other programs write them, read into cases: what a report says of one test.
+//! Reads test results that other programs wrote: JUnit XML, CTRF, pytest-reportlog, libtest JSON.
 //!
-//! Any bytes are read without a panic, in bounded memory, and with nothing expanded or fetched. A file that breaks off, or
-//! becomes something else, is read up to there.
+//! Guarantees: any input is read without a panic and in bounded memory; no entity is expanded and
+//! nothing is fetched. A truncated or invalid file is read up to the error.
 //!
-//! Deliberately absent: files, a clock, the environment, history, and any opinion of what the results mean.
+//! Deliberately absent: file access, the clock, the environment, the history, and any
+//! interpretation of the results.
 
 mod bounded_text;
 mod ctrf;
@@ -22,21 +23,22 @@ use unflake_model::{Failure, Outcome, Timestamp};
 
 pub use bounded_text::lossless;
 pub use detect::Format;
-pub use junit::reader::{JunitError, JunitEvent, Listener, OUTSIDE, Reported, read as read_junit};
+pub use junit::reader::{JunitError, JunitEvent, JunitListener, OUTSIDE, Reported, read as read_junit};
 
-/// What a report says of one test.
+/// What a report contains about one test.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReportedTest {
-    /// As its runner would spell it, as far as a report lets one know.
+    /// The id that the runner uses, as far as the report allows to derive it.
     pub id: String,
     pub file: Option<String>,
     /// Counted from 1.
     pub line: Option<u32>,
-    /// When it ran, or the suite that it is in.
+    /// When the test ran, or its suite.
     pub when: Option<Timestamp>,
-    /// How many attempts at it came before in this run, where the report says so. None: those that stand before it.
+    /// How many attempts preceded these in the run, where the report has it. None: count those
+    /// listed before it in the report.
     pub before: Option<u32>,
-    /// At least one; more where the runner itself ran it again.
+    /// At least one; more where the runner itself reran the test.
     pub attempts: Vec<ReportedAttempt>,
 }
 
@@ -47,10 +49,11 @@ pub struct ReportedAttempt {
     pub failure: Option<Failure>,
 }
 
-/// Takes cases as they are read, and says whether to go on.
+/// Receives tests as they are read, and decides whether to continue.
 pub type TestSink<'a> = dyn FnMut(ReportedTest) -> ControlFlow<()> + 'a;
 
-/// Reads results of that format, or says why they break off. What stands before the break has been told by then.
+/// Reads results in the given format, or returns why they are invalid. The sink has received
+/// everything before an error.
 pub fn read(format: Format, source: impl Read, sink: &mut TestSink) -> Result<(), String> {
     let source = BufReader::with_capacity(256 << 10, source);
     match format {

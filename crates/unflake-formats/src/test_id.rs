@@ -1,11 +1,11 @@
-//! From what a report calls a test to what its runner calls it, so that results from files and from our own runs are of one
-//! test.
+//! Maps the names in a report to the test id of the runner, so that imported results and our own
+//! share one id.
 
 use crate::junit::reader::Reported;
 
-/// The id of a test, and its file where the id has it.
+/// The id of a test, and its file where the id contains it.
 pub(crate) fn of(test: &Reported) -> (String, Option<String>) {
-    let group = without_repetition(if test.classname.is_empty() { &test.suite } else { &test.classname });
+    let group = without_stress_suffix(if test.classname.is_empty() { &test.suite } else { &test.classname });
     if test.suite == "pytest" {
         return pytest(&test.classname, test);
     }
@@ -19,20 +19,21 @@ pub(crate) fn of(test: &Reported) -> (String, Option<String>) {
     (id, test.file.clone())
 }
 
-/// nextest repeats whole suites as `name@stress-0`, `name@stress-1` and so on.
-pub(crate) fn without_repetition(group: &str) -> &str {
+/// Strips the suffix of nextest's stress runs: `name@stress-0`, `name@stress-1` and so on.
+pub(crate) fn without_stress_suffix(group: &str) -> &str {
     match group.rsplit_once("@stress-") {
         Some((name, number)) if number.bytes().all(|byte| byte.is_ascii_digit()) => name,
         _ => group,
     }
 }
 
-/// pytest writes `tests/test_cart.py::TestCart::test_total` as class `tests.test_cart.TestCart` and name `test_total`. The
-/// older of its two dialects has the file too; without it, classes are what begins with a capital letter.
+/// pytest writes `tests/test_cart.py::TestCart::test_total` as class `tests.test_cart.TestCart` and
+/// name `test_total`. Its xunit1 dialect has the file too; without it, parts that begin with a
+/// capital letter are classes.
 fn pytest(group: &str, test: &Reported) -> (String, Option<String>) {
     let name = &test.name;
     if group.is_empty() {
-        // A file that could not be loaded.
+        // A file with an import error.
         return (name.clone(), test.file.clone());
     }
     let module_of = |file: &str| file.trim_end_matches(".py").replace(['/', '\\'], ".");
@@ -67,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn pytest_gets_its_own_ids_back() {
+    fn pytest_ids_are_restored() {
         assert_eq!(id("pytest", "tests.test_cart", "test_total[a.b]", None), "tests/test_cart.py::test_total[a.b]");
         assert_eq!(
             id("pytest", "tests.test_cart.TestCart.TestSum", "test_a", None),

@@ -1,4 +1,4 @@
-//! Whatever the bytes are: an answer, in bounds, and no panic.
+//! Hostile input: every reader stays within its bounds and never panics.
 
 use std::io::{self, Read};
 use std::ops::ControlFlow;
@@ -25,13 +25,13 @@ fn count(format: Format, source: impl Read) -> (usize, Result<(), String>) {
     (cases, ended)
 }
 
-/// A letter for ever, or nearly.
+/// One byte repeated practically without end, between `begin` and `end`.
 fn long(begin: &'static str, letter: u8, end: &'static str) -> impl Read {
     begin.as_bytes().chain(io::repeat(letter).take(40 << 20)).chain(end.as_bytes())
 }
 
 #[test]
-fn texts_without_end_lose_their_rest() {
+fn endless_texts_are_cut() {
     for (begin, end) in [
         ("<testsuite><testcase name='a'><failure>", "</failure></testcase><testcase name='b'/></testsuite>"),
         (
@@ -45,7 +45,7 @@ fn texts_without_end_lose_their_rest() {
 }
 
 #[test]
-fn elements_and_lines_without_end_end_it() {
+fn endless_elements_and_lines_are_errors() {
     let (cases, ended) =
         count(Format::JUnit, long("<testsuite><testcase name='a'/><testcase name='", b'x', "'/></testsuite>"));
     assert_eq!(cases, 1);
@@ -66,7 +66,7 @@ fn elements_and_lines_without_end_end_it() {
 }
 
 #[test]
-fn reruns_without_number_are_bounded() {
+fn reruns_are_bounded() {
     let text = format!("<testsuite><testcase name='a'>{}</testcase></testsuite>", "<flakyFailure/>".repeat(100_000));
     let mut attempts = 0;
     let ended = read(Format::JUnit, text.as_bytes(), &mut |case| {
@@ -77,7 +77,7 @@ fn reruns_without_number_are_bounded() {
 }
 
 #[test]
-fn whoever_has_enough_is_told_no_more() {
+fn the_sink_can_stop_the_reader() {
     let text = format!("<testsuite>{}</testsuite>", "<testcase name='a'/>".repeat(10));
     let mut cases = 0;
     let ended = read(Format::JUnit, text.as_bytes(), &mut |_| {

@@ -1,4 +1,4 @@
-//! What is made of the samples, which the real runners wrote. How they were made is in `samples/make.sh`.
+//! Reads samples written by the real runners; `samples/make.sh` shows how they were made.
 
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -18,7 +18,7 @@ fn samples() -> Vec<(String, Vec<u8>)> {
     samples
 }
 
-fn told(case: &ReportedTest) -> String {
+fn summary_line(case: &ReportedTest) -> String {
     let attempts: Vec<String> = case.attempts.iter().map(|tried| tried.outcome.word().to_owned()).collect();
     let messages = case.attempts.iter().filter_map(|tried| tried.failure.as_ref());
     let message = messages.map(|failure| failure.message.lines().next().unwrap_or_default()).next().unwrap_or_default();
@@ -28,12 +28,12 @@ fn told(case: &ReportedTest) -> String {
 }
 
 #[test]
-fn every_sample_is_read_as_its_runner_meant_it() {
+fn every_sample_is_read() {
     for (name, bytes) in samples() {
         let format = Format::guess(&bytes).unwrap_or_else(|| panic!("{name} is not recognised"));
         let mut lines = vec![format.to_string()];
         let ended = read(format, &*bytes, &mut |case| {
-            lines.push(told(&case));
+            lines.push(summary_line(&case));
             ControlFlow::Continue(())
         });
         assert_eq!(ended, Ok(()), "{name}");
@@ -41,15 +41,15 @@ fn every_sample_is_read_as_its_runner_meant_it() {
     }
 }
 
-/// A file that was cut short anywhere is told up to there: the same cases, and fewer of them.
+/// A file truncated at any byte yields a prefix of the same tests.
 #[test]
-fn a_sample_that_breaks_off_is_read_up_to_there() {
+fn a_truncated_sample_yields_a_prefix() {
     for (name, bytes) in samples() {
         let format = Format::guess(&bytes).unwrap();
         let all = |bytes: &[u8]| {
             let mut cases = Vec::new();
             let ended = read(format, bytes, &mut |case| {
-                cases.push(told(&case));
+                cases.push(summary_line(&case));
                 ControlFlow::Continue(())
             });
             (cases, ended)
@@ -58,19 +58,19 @@ fn a_sample_that_breaks_off_is_read_up_to_there() {
         let last = bytes.trim_ascii_end().len() - 1;
         for end in (0..last).step_by(1.max(last / 300)) {
             let (cases, ended) = all(&bytes[..end]);
-            // A line that is whole, or a whole event, ends nothing.
+            // A cut after a complete line or event is not an error.
             let by_line = bytes[..end].trim_ascii_end().ends_with(b"}") || bytes[..end].ends_with(b"\n") || end == 0;
             assert!(ended.is_err() || by_line && format != Format::JUnit, "{name} cut at {end} is taken for whole");
-            // The last case that pytest wrote may be the first of two attempts.
+            // The last test in pytest's dialect can be the first of two attempts.
             let same = cases.len().saturating_sub(1);
             assert_eq!(cases[..same], whole[..same], "{name} cut at {end}");
         }
     }
 }
 
-/// Some number the attempts at a test (`attempt_number`), in whatever order they come.
+/// Attempt numbers (`attempt_number`) are kept, in whatever order they come.
 #[test]
-fn attempts_that_are_numbered_keep_their_numbers() {
+fn attempt_numbers_are_kept() {
     let report = r#"<testsuite name="pytest">
         <testcase classname="tests.test_cart" name="test_sum" attempt_number="2"/>
         <testcase classname="tests.test_cart" name="test_sum" attempt_number="1"><failure message="no"/></testcase>
@@ -87,7 +87,7 @@ fn attempts_that_are_numbered_keep_their_numbers() {
     let expected = [
         "tests/test_cart.py::test_sum Some(1) passed",
         "tests/test_cart.py::test_sum Some(0) failed",
-        // The first of two that are not numbered looks as if it had passed, where pytest wrote it.
+        // pytest's dialect: the first of two unnumbered attempts looks like a pass.
         "tests/test_cart.py::test_other Some(0) failed",
         "tests/test_cart.py::test_other None passed",
     ];

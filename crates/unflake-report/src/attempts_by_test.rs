@@ -1,4 +1,4 @@
-//! The attempts of a run, put together by test.
+//! Groups the attempts of a run by test.
 
 use std::collections::HashMap;
 
@@ -6,22 +6,22 @@ use unflake_model::{Attempt, Detail, Finding, Outcome, Purpose, TestId};
 
 use crate::RunReport;
 
-/// One test, and all that happened to it.
-pub(crate) struct Case<'a> {
+/// One test with its attempts and findings.
+pub(crate) struct TestCase<'a> {
     pub(crate) id: &'a TestId,
-    /// Where it is defined.
+    /// The file that defines it.
     pub(crate) file: Option<&'a str>,
     pub(crate) line: Option<u32>,
     pub(crate) attempts: Vec<&'a Attempt>,
-    /// Its verdict.
+    /// The verdict on it.
     pub(crate) finding: Option<&'a Finding>,
-    /// What the flake filter says of assertions that failed in it.
+    /// Findings of the assertion filter about assertions that failed in it.
     pub(crate) filtered: Vec<&'a Finding>,
-    /// Whether the change can have caused its failure.
+    /// Whether the change can have caused the failure.
     pub(crate) intersect: Option<&'a Finding>,
 }
 
-impl<'a> Case<'a> {
+impl<'a> TestCase<'a> {
     fn new(id: &'a TestId) -> Self {
         Self { id, file: None, line: None, attempts: Vec::new(), finding: None, filtered: Vec::new(), intersect: None }
     }
@@ -38,7 +38,7 @@ impl<'a> Case<'a> {
         self.attempts.iter().any(|attempt| attempt.outcome.is_pass())
     }
 
-    /// The first outcome. What came later are further attempts at a test that had failed.
+    /// The outcome of the first attempt. Later ones are retries of a failed test.
     pub(crate) fn outcome(&self) -> Option<Outcome> {
         self.attempts.first().map(|attempt| attempt.outcome)
     }
@@ -48,13 +48,13 @@ impl<'a> Case<'a> {
     }
 }
 
-/// Every test of a run: the listed ones in the runner's order, then any that were run without having been listed.
-pub(crate) struct Cases<'a> {
-    pub(crate) list: Vec<Case<'a>>,
+/// Every test of a run: the listed ones in the runner's order, then those run without being listed.
+pub(crate) struct TestCases<'a> {
+    pub(crate) list: Vec<TestCase<'a>>,
     index: HashMap<&'a TestId, usize>,
 }
 
-impl<'a> Cases<'a> {
+impl<'a> TestCases<'a> {
     pub(crate) fn of(run: &RunReport<'a>) -> Self {
         let mut cases = Self { list: Vec::with_capacity(run.tests.len()), index: HashMap::new() };
         for test in run.tests {
@@ -62,7 +62,7 @@ impl<'a> Cases<'a> {
             case.file = test.file.as_deref();
             case.line = test.line;
         }
-        // Those at the base are attempts at another version of the test.
+        // Attempts at the merge base belong to another version of the test.
         for attempt in run.attempts.iter().filter(|attempt| attempt.purpose != Purpose::Base) {
             cases.entry(&attempt.test).attempts.push(attempt);
         }
@@ -81,18 +81,18 @@ impl<'a> Cases<'a> {
         cases
     }
 
-    pub(crate) fn get(&self, id: &TestId) -> Option<&Case<'a>> {
+    pub(crate) fn get(&self, id: &TestId) -> Option<&TestCase<'a>> {
         self.index.get(id).map(|&at| &self.list[at])
     }
 
-    /// How many were tried at all.
+    /// How many tests had at least one attempt.
     pub(crate) fn ran(&self) -> usize {
         self.list.iter().filter(|case| !case.attempts.is_empty()).count()
     }
 
-    fn entry(&mut self, id: &'a TestId) -> &mut Case<'a> {
+    fn entry(&mut self, id: &'a TestId) -> &mut TestCase<'a> {
         let at = *self.index.entry(id).or_insert_with(|| {
-            self.list.push(Case::new(id));
+            self.list.push(TestCase::new(id));
             self.list.len() - 1
         });
         &mut self.list[at]

@@ -1,4 +1,4 @@
-//! What a divergence means, in words. The terminal and the page say the same.
+//! Describes a divergence in sentences, shared by the terminal and the HTML report.
 
 use std::borrow::Cow;
 
@@ -9,7 +9,7 @@ use unflake_model::{
 use crate::one_line;
 use crate::text::sanitize::keep_start;
 
-/// How much the place where it starts can be relied upon.
+/// How reliable the located line is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Confidence {
     Sure,
@@ -26,7 +26,7 @@ impl Confidence {
         }
     }
 
-    pub(crate) fn word(self) -> &'static str {
+    pub(crate) fn label(self) -> &'static str {
         match self {
             Self::Sure => "sure",
             Self::Likely => "likely",
@@ -34,7 +34,7 @@ impl Confidence {
         }
     }
 
-    /// What the test does at the place, said as strongly as it may be.
+    /// The verb phrase between a test and the line, in the strength that the evidence allows.
     pub(crate) fn starts_at(self) -> &'static str {
         match self {
             Self::Sure => "starts at",
@@ -44,7 +44,7 @@ impl Confidence {
     }
 }
 
-/// How often chance alone would bring it about, to follow "comes": `about once in 31,000 times`.
+/// How often chance alone explains the difference, to follow "comes": `about once in 31,000 times`.
 pub(crate) fn odds(chance: f64) -> String {
     if chance < 1e-6 {
         return "less than once in a million times".to_owned();
@@ -54,11 +54,11 @@ pub(crate) fn odds(chance: f64) -> String {
     }
     let times = 1.0 / chance;
     let coarse = 10f64.powf((times.log10().floor() - 1.0).max(0.0));
-    format!("about once in {} times", grouped((times / coarse).round() as u64 * coarse as u64))
+    format!("about once in {} times", grouped_digits((times / coarse).round() as u64 * coarse as u64))
 }
 
 /// With commas between the thousands.
-pub(crate) fn grouped(number: u64) -> String {
+pub(crate) fn grouped_digits(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
     for (at, digit) in digits.chars().enumerate() {
@@ -70,87 +70,86 @@ pub(crate) fn grouped(number: u64) -> String {
     text
 }
 
-/// What a finding says, as strongly as it may be said. Follows the name of the test.
-pub(crate) fn told(finding: &Finding) -> Cow<'_, str> {
+/// The sentence of a finding, in the strength that the evidence allows. Follows the test name.
+pub(crate) fn finding_sentence(finding: &Finding) -> Cow<'_, str> {
     match &finding.detail {
         Detail::Divergence(divergence) => match divergence.locations.first() {
             Some(start) => {
                 let starts = Confidence::of(start.chance).starts_at();
-                format!("{starts} {}: {}", place(&start.line), start.sentence).into()
+                format!("{starts} {}: {}", file_and_line(&start.line), start.sentence).into()
             }
-            None => format!("where it starts is not known: {}", nowhere(divergence)).into(),
+            None => format!("where it starts is not known: {}", no_location_reason(divergence)).into(),
         },
         _ => finding.sentence.as_str().into(),
     }
 }
 
-pub(crate) fn place(line: &SourceLine) -> String {
+pub(crate) fn file_and_line(line: &SourceLine) -> String {
     format!("{}:{}", line.file, line.line)
 }
 
-pub(crate) fn same_place(one: &SourceLine, other: &SourceLine) -> bool {
+pub(crate) fn same_line(one: &SourceLine, other: &SourceLine) -> bool {
     (&one.file, one.line) == (&other.file, other.line)
 }
 
-/// The parting that the likeliest place is about, and all the others.
-pub(crate) fn partings(divergence: &Divergence) -> (Option<&DivergencePoint>, Vec<&DivergencePoint>) {
+/// The divergence point of the most likely location, and all others.
+pub(crate) fn divergence_points(divergence: &Divergence) -> (Option<&DivergencePoint>, Vec<&DivergencePoint>) {
     let start = divergence.locations.first().map(|location| &location.line);
-    let at_start = |parting: &DivergencePoint| {
-        parting.last.as_ref().zip(start).is_some_and(|(last, start)| same_place(last, start))
-    };
+    let at_start =
+        |point: &DivergencePoint| point.last.as_ref().zip(start).is_some_and(|(last, start)| same_line(last, start));
     let main = divergence.partings.iter().position(at_start).unwrap_or(0);
     let others = divergence.partings.iter().enumerate().filter(|(at, _)| *at != main).map(|(_, one)| one).collect();
     (divergence.partings.get(main), others)
 }
 
-/// Where failing runs part from passing ones, to follow "part".
-pub(crate) fn parts_where(parting: &DivergencePoint) -> String {
-    match &parting.last {
-        Some(last) => format!("after {}", place(last)),
+/// Where failing runs diverge from passing ones, to follow "part".
+pub(crate) fn diverges_where(point: &DivergencePoint) -> String {
+    match &point.last {
+        Some(last) => format!("after {}", file_and_line(last)),
         None => "at once".to_owned(),
     }
 }
 
-/// What can be said where no place is known.
-pub(crate) fn nowhere(divergence: &Divergence) -> String {
+/// The explanation where no location was found.
+pub(crate) fn no_location_reason(divergence: &Divergence) -> String {
     let (runs, failed) = (divergence.runs, divergence.failed);
     match (runs, failed) {
         (0, _) => "no run came to an end in time, so there is nothing to compare".to_owned(),
         (_, 0) => format!("it did not fail in {runs} runs, so there is no failing run to compare with passing ones"),
         _ if failed == runs => format!("it failed in all {runs} runs, so there is no passing run to compare with"),
-        _ => match partings(divergence).0 {
+        _ => match divergence_points(divergence).0 {
             None => format!("nothing that was recorded tells the {failed} failing runs of {runs} from the others"),
-            Some(parting) => format!(
+            Some(point) => format!(
                 "no line tells the {failed} failing runs of {runs} from the others more clearly than chance would; {} of \
                  {failed} part {}",
-                parting.runs,
-                parts_where(parting)
+                point.runs,
+                diverges_where(point)
             ),
         },
     }
 }
 
-pub(crate) fn how(how: DivergenceKind) -> &'static str {
-    match how {
+pub(crate) fn kind_text(kind: DivergenceKind) -> &'static str {
+    match kind {
         DivergenceKind::Control => "other lines follow it",
         DivergenceKind::Value => "a value is another",
         DivergenceKind::Order => "the same lines run in another order",
     }
 }
 
-/// How much of the failing and passing runs a place tells apart.
-pub(crate) fn share(location: &Location, divergence: &Divergence) -> String {
+/// How many of the failing and passing runs a location separates.
+pub(crate) fn separated_runs(location: &Location, divergence: &Divergence) -> String {
     let passed = divergence.runs.saturating_sub(divergence.failed);
     format!("{} of {} failing runs, {} of {passed} passing", location.failing, divergence.failed, location.passing)
 }
 
 /// `failing 0.93–0.99 · passing 0.01–0.92`, safe to print.
-pub(crate) fn sides(split: &ValueSplit, columns: usize, separator: &str, ellipsis: &str) -> String {
+pub(crate) fn value_ranges(split: &ValueSplit, columns: usize, separator: &str, ellipsis: &str) -> String {
     let list = |values: &[String]| examples(values, columns, ellipsis);
     format!("failing {}{separator}passing {}", list(&split.failing), list(&split.passing))
 }
 
-/// Some of the values, each in at most so many columns.
+/// Some of the values, each in at most `columns` columns.
 fn examples(values: &[String], columns: usize, ellipsis: &str) -> String {
     const SHOWN: usize = 3;
     if values.is_empty() {
@@ -161,7 +160,7 @@ fn examples(values: &[String], columns: usize, ellipsis: &str) -> String {
     shown.chain(more).collect::<Vec<_>>().join(", ").replace(" – ", "–")
 }
 
-pub(crate) fn cause(cause: Cause) -> &'static str {
+pub(crate) fn cause_name(cause: Cause) -> &'static str {
     match cause {
         Cause::Randomness => "randomness",
         Cause::Time => "time",
@@ -178,7 +177,7 @@ pub(crate) fn cause(cause: Cause) -> &'static str {
     }
 }
 
-/// What people do about it.
+/// What to do about this kind of cause.
 pub(crate) fn advice(divergence: &Divergence) -> &'static str {
     match divergence.kind {
         Cause::Randomness => {
@@ -242,9 +241,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn chance_becomes_words() {
-        let told = [0.0, 2e-6, 0.000032, 0.004, 0.049, 0.2, 0.9, f64::NAN]
-            .map(|chance| format!("{}: {}", Confidence::of(chance).word(), odds(chance)));
+    fn confidence_and_odds_by_p_value() {
+        let texts = [0.0, 2e-6, 0.000032, 0.004, 0.049, 0.2, 0.9, f64::NAN]
+            .map(|chance| format!("{}: {}", Confidence::of(chance).label(), odds(chance)));
         let expected = [
             "sure: less than once in a million times",
             "sure: about once in 500,000 times",
@@ -255,6 +254,6 @@ mod tests {
             "a guess: often",
             "a guess: often",
         ];
-        assert_eq!(told, expected);
+        assert_eq!(texts, expected);
     }
 }

@@ -1,44 +1,44 @@
-//! What is known of a flaky test: how it stands, and what was found of it.
+//! What is known about a flaky test: its score and the findings about it.
 
 use std::io::{self, Write};
 
 use unflake_model::{Detail, Divergence, Feedback, Finding, TestId, Timestamp, TouchedPath};
 
 use crate::divergence_text;
-use crate::terminal::writer::{Page, Tone};
+use crate::terminal::writer::{TermWriter, Tone};
 use crate::text::format;
 use crate::{ScoreRow, TerminalStyle, one_line};
 
-/// A flaky test, to be told of in a text.
+/// A flaky test with everything that comments and issues need.
 #[derive(Clone, Debug)]
 pub struct FlakyTest {
     pub test: TestId,
     /// None: no run of it counts.
     pub row: Option<ScoreRow>,
-    /// The files that a change touches and that it runs or reads.
+    /// Files of the change that the test executes or reads.
     pub touched: Vec<TouchedPath>,
-    /// What was found, the most telling first; what people found of no use last.
-    pub known: Vec<TestKnowledge>,
-    /// It was looked for and did not fail, or always did: when, and what its runs came to.
+    /// Findings, most informative first; those marked as not useful last.
+    pub findings: Vec<KnownFinding>,
+    /// The test was rerun and never failed, or always did: when, and the result.
     pub not_reproduced: Option<(Timestamp, String)>,
-    /// What it said when it last failed; empty where nobody knows.
+    /// Message of its last failure; empty if unknown.
     pub failure: String,
 }
 
-/// Something that was found of it.
+/// A finding about a test.
 #[derive(Clone, Debug)]
-pub struct TestKnowledge {
+pub struct KnownFinding {
     pub finding: Finding,
     pub when: Timestamp,
-    /// The commit it was found at, where that is known.
+    /// The commit of the finding, if known.
     pub commit: Option<String>,
-    /// Somebody said that it is of no use.
-    pub answer: Option<Feedback>,
-    /// The full report, as a path from here.
+    /// Feedback that it is not useful.
+    pub feedback: Option<Feedback>,
+    /// Path of the full report, relative to the current directory.
     pub page: Option<String>,
 }
 
-impl TestKnowledge {
+impl KnownFinding {
     pub(crate) fn divergence(&self) -> Option<&Divergence> {
         match &self.finding.detail {
             Detail::Divergence(divergence) => Some(divergence),
@@ -46,17 +46,17 @@ impl TestKnowledge {
         }
     }
 
-    /// When it was found, and of what: `found on 2026-11-15 at c0ffee12`.
-    pub(crate) fn when(&self) -> String {
+    /// Date and commit of the finding: `found on 2026-11-15 at c0ffee12`.
+    pub(crate) fn date_and_commit(&self) -> String {
         let commit = self.commit.as_deref().map(|commit| format!(" at {}", commit.get(..8).unwrap_or(commit)));
         format!("found on {}{}", day(self.when), one_line(&commit.unwrap_or_default()))
     }
 }
 
 impl FlakyTest {
-    /// What somebody can act upon.
-    pub(crate) fn best(&self) -> Option<&TestKnowledge> {
-        self.known.first().filter(|known| known.answer.is_none())
+    /// The first finding that is actionable.
+    pub(crate) fn best(&self) -> Option<&KnownFinding> {
+        self.findings.first().filter(|known| known.feedback.is_none())
     }
 }
 
@@ -64,28 +64,32 @@ pub(crate) fn day(when: Timestamp) -> String {
     unflake_model::Day::of(when).to_string()
 }
 
-/// Writes what was found of a test, and how to see it in full. Nothing where nothing was found.
-pub fn known(test: &FlakyTest, look: &TerminalStyle, out: &mut dyn Write) -> io::Result<()> {
-    let page = &mut Page::new(*look, out);
-    if !test.known.is_empty() || test.not_reproduced.is_some() {
-        page.blank()?;
+/// Writes the findings about a test, and how to see them in full. Writes nothing without findings.
+pub fn known_findings(test: &FlakyTest, style: &TerminalStyle, out: &mut dyn Write) -> io::Result<()> {
+    let term = &mut TermWriter::new(*style, out);
+    if !test.findings.is_empty() || test.not_reproduced.is_some() {
+        term.blank()?;
     }
-    for known in &test.known {
-        let sentence = divergence_text::told(&known.finding);
+    for known in &test.findings {
+        let sentence = divergence_text::finding_sentence(&known.finding);
         let id = format::short(&known.finding.id()).to_owned();
-        if let Some(answer) = &known.answer {
-            page.prose(2, Tone::Faint, &format!("{} (finding {id}, {})", format::answered(answer), known.when()))?;
+        if let Some(feedback) = &known.feedback {
+            term.prose(
+                2,
+                Tone::Faint,
+                &format!("{} (finding {id}, {})", format::feedback_text(feedback), known.date_and_commit()),
+            )?;
             continue;
         }
-        page.prose(2, Tone::Bold, &one_line(&sentence))?;
-        page.prose(4, Tone::Faint, &format!("{}{}finding {id}", known.when(), page.look.sign(" · ")))?;
+        term.prose(2, Tone::Bold, &one_line(&sentence))?;
+        term.prose(4, Tone::Faint, &format!("{}{}finding {id}", known.date_and_commit(), term.style.sign(" · ")))?;
         if let Some(path) = &known.page {
-            page.prose(4, Tone::Usual, &format!("{} full report: {}", page.look.sign("→"), one_line(path)))?;
+            term.prose(4, Tone::Usual, &format!("{} full report: {}", term.style.sign("→"), one_line(path)))?;
         }
     }
     match &test.not_reproduced {
         Some((when, meaning)) => {
-            page.prose(2, Tone::Usual, &format!("looked for on {}: {}", day(*when), one_line(meaning)))
+            term.prose(2, Tone::Usual, &format!("looked for on {}: {}", day(*when), one_line(meaning)))
         }
         None => Ok(()),
     }

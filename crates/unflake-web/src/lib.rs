@@ -1,12 +1,13 @@
-//! A small HTTP/1.1 server for people on this machine: it listens on the loopback address and nowhere else.
+//! Small HTTP/1.1 server for the loopback interface.
 //!
-//! What is guaranteed:
-//! 1. Whoever asks must name this machine (`Host`), so that a foreign page cannot come in under a name of its own that leads here.
-//! 2. What writes (`POST`) comes from a page of ours (`Origin`), or from no page at all. Who may write is known by a [`Token`].
-//! 3. A request is bounded in size and in time. Whoever is slow is shown out when others wait.
-//! 4. When [`Server::run`] returns, no connection is open and none of its threads lives.
+//! Guarantees:
+//! 1. The `Host` of a request names this machine, so that DNS rebinding does not reach it.
+//! 2. A writing request (`POST`) has our own `Origin` or none. A [`Token`] identifies who may
+//!    write.
+//! 3. Requests are bounded in size and time. A slow client is disconnected when others wait.
+//! 4. When [`Server::run`] returns, no connection is open and no thread of it is left.
 //!
-//! Deliberately absent: what is served, files, encryption, keeping a connection for a second request.
+//! Deliberately absent: the content, files, TLS, and persistent connections.
 
 mod access_control;
 mod form;

@@ -1,9 +1,9 @@
-//! What is answered.
+//! HTTP responses.
 
 use std::fmt::Write;
 
-/// What holds for every page: it loads nothing, runs nothing, is shown in nobody's frame, and stays in nobody's cache.
-const ALWAYS: &str = "Content-Security-Policy: default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'self'; frame-ancestors 'none'\r\n\
+/// Headers of every response: no external resources, no script, no framing, no caching.
+const COMMON_HEADERS: &str = "Content-Security-Policy: default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'self'; frame-ancestors 'none'\r\n\
     X-Content-Type-Options: nosniff\r\n\
     X-Frame-Options: DENY\r\n\
     Referrer-Policy: same-origin\r\n\
@@ -29,19 +29,19 @@ impl Response {
         Self { status, kind: "application/json", headers: Vec::new(), body }
     }
 
-    /// A sentence and nothing else.
-    pub fn words(status: u16, text: &str) -> Self {
+    /// A plain text response.
+    pub fn text(status: u16, text: &str) -> Self {
         let body = format!("{text}\n").into_bytes();
         Self { status, kind: "text/plain; charset=utf-8", headers: Vec::new(), body }
     }
 
-    /// What was asked for is at another address of ours.
-    pub fn elsewhere(path: &str) -> Self {
-        Self::words(303, "See the other page.").with("Location", path)
+    /// Redirects to another path of this server.
+    pub fn redirect(path: &str) -> Self {
+        Self::text(303, "See the other page.").with_header("Location", path)
     }
 
-    /// With one more header. What would end the header is left out of the value.
-    pub fn with(mut self, name: &'static str, value: &str) -> Self {
+    /// Adds a header. Line breaks are removed from the value.
+    pub fn with_header(mut self, name: &'static str, value: &str) -> Self {
         self.headers.push((name, value.chars().filter(|c| !c.is_control()).collect()));
         self
     }
@@ -50,14 +50,14 @@ impl Response {
         self.status
     }
 
-    /// As it is sent. Without a body it tells how long that would be all the same.
+    /// The response as bytes. Without the body, `Content-Length` still has its length.
     pub(crate) fn bytes(&self, with_body: bool) -> Vec<u8> {
         let mut head = format!("HTTP/1.1 {} {}\r\n", self.status, reason(self.status));
         let _ = write!(head, "Content-Type: {}\r\nContent-Length: {}\r\n", self.kind, self.body.len());
         for (name, value) in &self.headers {
             let _ = write!(head, "{name}: {value}\r\n");
         }
-        head.push_str(ALWAYS);
+        head.push_str(COMMON_HEADERS);
         head.push_str("\r\n");
         let mut bytes = head.into_bytes();
         if with_body {
@@ -91,8 +91,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_value_cannot_end_its_header() {
-        let sent = Response::elsewhere("/a\r\nSet-Cookie: x=y").bytes(true);
+    fn header_values_cannot_contain_line_breaks() {
+        let sent = Response::redirect("/a\r\nSet-Cookie: x=y").bytes(true);
         let text = String::from_utf8(sent).unwrap();
         assert!(text.contains("\r\nLocation: /aSet-Cookie: x=y\r\n"), "{text}");
         assert!(text.contains("\r\nContent-Length: 20\r\n"), "{text}");

@@ -1,4 +1,4 @@
-//! The listener: one thread for each who asks, and a way out for all.
+//! The listener: one thread per connection, and a way to stop.
 
 use std::collections::VecDeque;
 use std::io::{self, Read, Write};
@@ -14,11 +14,11 @@ use crate::Response;
 use crate::access_control;
 use crate::request::{self, Method, Request};
 
-/// When more are here at once, whoever came first has to go.
-const MOST: usize = 64;
-/// So long a request may take to arrive, and an answer to be taken.
-const PATIENCE: Duration = Duration::from_secs(10);
-/// How long to wait when no connection can be taken, such as when too many files are open.
+/// Most connections at a time; beyond that the oldest is closed.
+const MAX_CONNECTIONS: usize = 64;
+/// Time limit for a request to arrive, and for a response to be taken.
+const TIMEOUT: Duration = Duration::from_secs(10);
+/// Pause after a failed accept, such as with too many open files.
 const PAUSE: Duration = Duration::from_millis(50);
 
 pub struct Server {
@@ -27,7 +27,7 @@ pub struct Server {
     stopping: Arc<AtomicBool>,
 }
 
-/// Ends a server from another thread.
+/// Stops a server from another thread.
 #[derive(Clone)]
 pub struct Stopper {
     address: SocketAddr,
@@ -35,7 +35,7 @@ pub struct Stopper {
 }
 
 impl Server {
-    /// Listens on this port of the loopback address; 0 is any that is free.
+    /// Listens on a port of the loopback interface; 0 selects a free one.
     pub fn bind(port: u16) -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port))?;
         let address = listener.local_addr()?;
@@ -50,9 +50,9 @@ impl Server {
         Stopper { address: self.address, stopping: self.stopping.clone() }
     }
 
-    /// Answers until it is stopped.
+    /// Answers requests until it is stopped.
     pub fn run(self, answer: impl Fn(&Request) -> Response + Sync) {
-        let open = Open::default();
+        let open = OpenConnections::default();
         thread::scope(|scope| {
             for stream in self.listener.incoming() {
                 if self.stopping.load(Ordering::SeqCst) {
@@ -64,11 +64,11 @@ impl Server {
                 };
                 let Ok(number) = open.add(&stream) else { continue };
                 let (open, answer, port) = (&open, &answer, self.address.port());
-                let talk = move || {
-                    talk(&stream, port, answer);
+                let serve_connection = move || {
+                    serve_connection(&stream, port, answer);
                     open.remove(number);
                 };
-                if thread::Builder::new().spawn_scoped(scope, talk).is_err() {
+                if thread::Builder::new().spawn_scoped(scope, serve_connection).is_err() {
                     open.remove(number);
                 }
             }
@@ -80,23 +80,23 @@ impl Server {
 impl Stopper {
     pub fn stop(&self) {
         self.stopping.store(true, Ordering::SeqCst);
-        // It waits for somebody to come.
-        let _ = TcpStream::connect_timeout(&self.address, PATIENCE);
+        // Wakes the accept call.
+        let _ = TcpStream::connect_timeout(&self.address, TIMEOUT);
     }
 }
 
-/// The connections that are open, the oldest first.
+/// Open connections, oldest first.
 #[derive(Default)]
-struct Open {
+struct OpenConnections {
     all: Mutex<(u64, VecDeque<(u64, TcpStream)>)>,
 }
 
-impl Open {
-    /// Makes room for it, and knows it by a number from now on.
+impl OpenConnections {
+    /// Registers a connection under a new number, and closes the oldest if there are too many.
     fn add(&self, stream: &TcpStream) -> io::Result<u64> {
         let copy = stream.try_clone()?;
         let (last, all) = &mut *self.all.lock().expect("nothing panics under this lock");
-        if all.len() >= MOST
+        if all.len() >= MAX_CONNECTIONS
             && let Some((_, oldest)) = all.pop_front()
         {
             let _ = oldest.shutdown(Shutdown::Both);
@@ -117,46 +117,46 @@ impl Open {
     }
 }
 
-fn talk(stream: &TcpStream, port: u16, answer: &(impl Fn(&Request) -> Response + Sync)) {
-    let until = Instant::now() + PATIENCE;
-    let (response, with_body) = match request::read(&mut Timed { stream, until }) {
+fn serve_connection(stream: &TcpStream, port: u16, answer: &(impl Fn(&Request) -> Response + Sync)) {
+    let until = Instant::now() + TIMEOUT;
+    let (response, with_body) = match request::read(&mut DeadlineStream { stream, until }) {
         None => return,
-        Some(Err(wrong)) => (wrong, true),
+        Some(Err(bad_request)) => (bad_request, true),
         Some(Ok(request)) => {
-            let answered = access_control::refused(&request, port)
+            let response = access_control::refusal(&request, port)
                 .map_or_else(|| catch_unwind(AssertUnwindSafe(|| answer(&request))), Ok);
-            let failed = |_| Response::words(500, "unflake failed inside. What it printed says where.");
-            (answered.unwrap_or_else(failed), request.method != Method::Head)
+            let failed = |_| Response::text(500, "unflake failed inside. What it printed says where.");
+            (response.unwrap_or_else(failed), request.method != Method::Head)
         }
     };
-    let mut out = Timed { stream, until: Instant::now() + PATIENCE };
+    let mut out = DeadlineStream { stream, until: Instant::now() + TIMEOUT };
     let _ = out.write_all(&response.bytes(with_body));
-    // Closed with something unread, the other side would lose the answer.
+    // Closing a socket with unread input would discard the response.
     let _ = stream.shutdown(Shutdown::Write);
-    let _ = io::copy(&mut Timed { stream, until: Instant::now() + PAUSE }.take(1 << 20), &mut io::sink());
+    let _ = io::copy(&mut DeadlineStream { stream, until: Instant::now() + PAUSE }.take(1 << 20), &mut io::sink());
 }
 
-/// A connection on which everything is over at a moment, not merely each step of it.
-struct Timed<'a> {
+/// A connection with one deadline for all operations together.
+struct DeadlineStream<'a> {
     stream: &'a TcpStream,
     until: Instant,
 }
 
-impl Timed<'_> {
+impl DeadlineStream<'_> {
     fn left(&self) -> io::Result<Duration> {
         let left = self.until.saturating_duration_since(Instant::now());
         if left.is_zero() { Err(io::ErrorKind::TimedOut.into()) } else { Ok(left) }
     }
 }
 
-impl Read for Timed<'_> {
+impl Read for DeadlineStream<'_> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         self.stream.set_read_timeout(Some(self.left()?))?;
         self.stream.read(into)
     }
 }
 
-impl Write for Timed<'_> {
+impl Write for DeadlineStream<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.stream.set_write_timeout(Some(self.left()?))?;
         self.stream.write(bytes)
@@ -171,25 +171,25 @@ impl Write for Timed<'_> {
 mod tests {
     use super::*;
 
-    /// A server while `visit` lasts, and the certainty that it ends.
+    /// Runs `visit` against a server, and asserts that the server stops.
     fn serving(visit: impl FnOnce(SocketAddr)) {
         let server = Server::bind(0).unwrap();
         let (address, stopper) = (server.address(), server.stopper());
         let thread = thread::spawn(move || {
             server.run(|request| match request.path.as_str() {
                 "/panic" => panic!("as asked"),
-                path => Response::words(200, path),
+                path => Response::text(200, path),
             });
         });
         visit(address);
         let begun = Instant::now();
         stopper.stop();
         thread.join().unwrap();
-        assert!(begun.elapsed() < PATIENCE / 2, "it waited for somebody slow");
+        assert!(begun.elapsed() < TIMEOUT / 2, "it waited for somebody slow");
         assert!(TcpStream::connect(address).is_err(), "nobody listens any more");
     }
 
-    fn ask(address: SocketAddr, path: &str) -> String {
+    fn get(address: SocketAddr, path: &str) -> String {
         let mut stream = TcpStream::connect(address).unwrap();
         write!(stream, "GET {path} HTTP/1.1\r\nHost: {address}\r\n\r\n").unwrap();
         let mut answer = String::new();
@@ -198,18 +198,18 @@ mod tests {
     }
 
     #[test]
-    fn it_answers_and_a_panic_is_one_answer_only() {
+    fn a_panic_fails_only_its_own_request() {
         serving(|address| {
-            assert!(ask(address, "/x").ends_with("\r\n\r\n/x\n"));
-            assert!(ask(address, "/panic").starts_with("HTTP/1.1 500 "));
-            assert!(ask(address, "/y").starts_with("HTTP/1.1 200 OK\r\n"));
+            assert!(get(address, "/x").ends_with("\r\n\r\n/x\n"));
+            assert!(get(address, "/panic").starts_with("HTTP/1.1 500 "));
+            assert!(get(address, "/y").starts_with("HTTP/1.1 200 OK\r\n"));
         });
     }
 
     #[test]
-    fn whoever_is_slow_keeps_nobody_else_out() {
+    fn slow_clients_do_not_block_others() {
         serving(|address| {
-            let slow: Vec<TcpStream> = (0..3 * MOST)
+            let slow: Vec<TcpStream> = (0..3 * MAX_CONNECTIONS)
                 .map(|_| {
                     let mut stream = TcpStream::connect(address).unwrap();
                     let _ = stream.write_all(b"GET / HT");
@@ -217,14 +217,14 @@ mod tests {
                 })
                 .collect();
             let begun = Instant::now();
-            assert!(ask(address, "/quick").contains("/quick"));
-            assert!(begun.elapsed() < PATIENCE / 2, "{:?}", begun.elapsed());
+            assert!(get(address, "/quick").contains("/quick"));
+            assert!(begun.elapsed() < TIMEOUT / 2, "{:?}", begun.elapsed());
             drop(slow);
         });
     }
 
     #[test]
-    fn a_port_that_is_taken_is_said_to_be() {
+    fn a_port_in_use_is_an_error() {
         let server = Server::bind(0).unwrap();
         let second = Server::bind(server.address().port()).err().expect("it is taken");
         assert_eq!(second.kind(), io::ErrorKind::AddrInUse);

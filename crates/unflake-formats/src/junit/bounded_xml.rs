@@ -1,51 +1,54 @@
-//! XML in which nothing is endless: texts, comments and the like that go on for too long lose their rest, and an element
-//! that does ends it all. What reads XML keeps each of them whole in memory, so this stands before it.
+//! Bounds XML before it reaches the parser, which keeps each text, comment or element in memory as
+//! a whole.
+//!
+//! Texts, comments and similar constructs that are too long lose their end. An element that is too
+//! long is an error.
 
 use std::io::{self, BufRead, Read};
 
 use memchr::memchr;
 
-/// Of one text. More is kept nowhere.
-const TEXT: usize = 64 << 10;
-/// Of one element with its attributes.
-const ELEMENT: usize = 1 << 20;
+/// Bytes kept of one text.
+const MAX_TEXT: usize = 64 << 10;
+/// Longest element, with its attributes.
+const MAX_ELEMENT: usize = 1 << 20;
 
 #[derive(Clone, Copy, PartialEq)]
-enum Within {
+enum XmlContext {
     Text,
-    /// After `<`, as long as it may still become one of the others.
+    /// After `<`, while the kind of markup is still undecided.
     Markup,
     Element,
-    /// In an attribute's value, where `>` means nothing.
+    /// In the value of an attribute, where `>` has no meaning.
     Quoted(u8),
-    /// A declaration such as `<!DOCTYPE …>`, in which others may stand: so many are open.
+    /// In a declaration such as `<!DOCTYPE …>`; they nest, and this is the number of open ones.
     Declared(usize),
-    /// These end with these bytes and nothing else.
+    /// In a construct that ends with exactly these bytes.
     Until(&'static [u8]),
 }
 
-pub(crate) struct Tame<R> {
+pub(crate) struct BoundedXml<R> {
     source: R,
-    within: Within,
-    /// How much of it there has been so far.
+    context: XmlContext,
+    /// Bytes of the current construct so far.
     length: usize,
-    /// The last bytes, as many as tell what begins or ends.
+    /// The last bytes read, enough to recognize the start or end of every construct.
     last: [u8; 9],
-    /// What is to be read next.
+    /// Bytes for the parser to read next.
     out: Vec<u8>,
-    given: usize,
+    consumed: usize,
 }
 
-impl<R: BufRead> Tame<R> {
+impl<R: BufRead> BoundedXml<R> {
     pub(crate) fn new(source: R) -> Self {
-        Self { source, within: Within::Text, length: 0, last: [0; 9], out: Vec::new(), given: 0 }
+        Self { source, context: XmlContext::Text, length: 0, last: [0; 9], out: Vec::new(), consumed: 0 }
     }
 
     fn refill(&mut self) -> io::Result<()> {
         self.out.clear();
-        self.given = 0;
+        self.consumed = 0;
         while self.out.is_empty() {
-            let Self { source, within, length, last, out, .. } = self;
+            let Self { source, context, length, last, out, .. } = self;
             let bytes = source.fill_buf()?;
             if bytes.is_empty() {
                 return Ok(());
@@ -53,16 +56,18 @@ impl<R: BufRead> Tame<R> {
             let used = bytes.len();
             let mut rest = bytes;
             while !rest.is_empty() {
-                // Most of a file is text or the inside of elements, and can be taken in one piece.
-                let piece = match *within {
-                    Within::Text => memchr(b'<', rest).unwrap_or(rest.len()),
-                    Within::Quoted(quote) => memchr(quote, rest).unwrap_or(rest.len()),
-                    Within::Element => memchr::memchr3(b'>', b'"', b'\'', rest).unwrap_or(rest.len()),
-                    Within::Until(end) => memchr(end[end.len() - 1], rest).unwrap_or(rest.len()),
-                    Within::Markup | Within::Declared(_) => 0,
+                // Text and the inside of elements, which make up most of a file, are copied in one
+                // piece.
+                let piece = match *context {
+                    XmlContext::Text => memchr(b'<', rest).unwrap_or(rest.len()),
+                    XmlContext::Quoted(quote) => memchr(quote, rest).unwrap_or(rest.len()),
+                    XmlContext::Element => memchr::memchr3(b'>', b'"', b'\'', rest).unwrap_or(rest.len()),
+                    XmlContext::Until(end) => memchr(end[end.len() - 1], rest).unwrap_or(rest.len()),
+                    XmlContext::Markup | XmlContext::Declared(_) => 0,
                 };
                 let (piece, after) = rest.split_at(piece);
-                let limit = if matches!(within, Within::Text | Within::Until(_)) { TEXT } else { ELEMENT };
+                let limit =
+                    if matches!(context, XmlContext::Text | XmlContext::Until(_)) { MAX_TEXT } else { MAX_ELEMENT };
                 let room = limit.saturating_sub(*length);
                 out.extend_from_slice(&piece[..piece.len().min(room)]);
                 *length += piece.len();
@@ -71,10 +76,11 @@ impl<R: BufRead> Tame<R> {
                 rest = after;
                 remember(last, &[byte]);
                 *length += 1;
-                let next = next(*within, byte, last, *length);
-                let ends = matches!(next, Within::Text) || matches!((*within, next), (Within::Text, Within::Markup));
-                if let (Within::Until(end), Within::Text) = (*within, next) {
-                    // However much was left out, it ends as it should.
+                let next = next(*context, byte, last, *length);
+                let ends = matches!(next, XmlContext::Text)
+                    || matches!((*context, next), (XmlContext::Text, XmlContext::Markup));
+                if let (XmlContext::Until(end), XmlContext::Text) = (*context, next) {
+                    // The terminator is kept even where the content before it was cut.
                     if *length > limit {
                         out.extend_from_slice(end);
                     } else {
@@ -82,13 +88,13 @@ impl<R: BufRead> Tame<R> {
                     }
                 } else if ends || *length <= limit {
                     out.push(byte);
-                } else if limit == ELEMENT {
-                    return Err(io::Error::other(format!("an element is longer than {} KiB", ELEMENT >> 10)));
+                } else if limit == MAX_ELEMENT {
+                    return Err(io::Error::other(format!("an element is longer than {} KiB", MAX_ELEMENT >> 10)));
                 }
-                if next != *within && (ends || *within == Within::Text) {
+                if next != *context && (ends || *context == XmlContext::Text) {
                     *length = 1;
                 }
-                *within = next;
+                *context = next;
             }
             self.source.consume(used);
         }
@@ -103,46 +109,46 @@ fn remember(last: &mut [u8; 9], bytes: &[u8]) {
     last[from..].copy_from_slice(&bytes[bytes.len() - keep..]);
 }
 
-fn next(within: Within, byte: u8, last: &[u8; 9], length: usize) -> Within {
-    match within {
-        Within::Text => Within::Markup,
-        Within::Markup => match length {
-            // `<` is the first.
-            2 if byte == b'?' => Within::Until(b"?>"),
+fn next(context: XmlContext, byte: u8, last: &[u8; 9], length: usize) -> XmlContext {
+    match context {
+        XmlContext::Text => XmlContext::Markup,
+        XmlContext::Markup => match length {
+            // Counting from `<` as 1.
+            2 if byte == b'?' => XmlContext::Until(b"?>"),
             2 if byte != b'!' => element(byte),
-            4 if last.ends_with(b"<!--") => Within::Until(b"-->"),
+            4 if last.ends_with(b"<!--") => XmlContext::Until(b"-->"),
             4 if !last[..8].ends_with(b"<![") => declared(1, byte),
-            9 if last == b"<![CDATA[" => Within::Until(b"]]>"),
+            9 if last == b"<![CDATA[" => XmlContext::Until(b"]]>"),
             9.. => declared(1, byte),
-            _ if byte == b'>' => Within::Text,
-            _ => Within::Markup,
+            _ if byte == b'>' => XmlContext::Text,
+            _ => XmlContext::Markup,
         },
-        Within::Element => element(byte),
-        Within::Quoted(_) => Within::Element,
-        Within::Declared(open) => declared(open, byte),
-        Within::Until(end) if last.ends_with(end) => Within::Text,
-        Within::Until(end) => Within::Until(end),
+        XmlContext::Element => element(byte),
+        XmlContext::Quoted(_) => XmlContext::Element,
+        XmlContext::Declared(open) => declared(open, byte),
+        XmlContext::Until(end) if last.ends_with(end) => XmlContext::Text,
+        XmlContext::Until(end) => XmlContext::Until(end),
     }
 }
 
-fn element(byte: u8) -> Within {
+fn element(byte: u8) -> XmlContext {
     match byte {
-        b'>' => Within::Text,
-        b'"' | b'\'' => Within::Quoted(byte),
-        _ => Within::Element,
+        b'>' => XmlContext::Text,
+        b'"' | b'\'' => XmlContext::Quoted(byte),
+        _ => XmlContext::Element,
     }
 }
 
-fn declared(open: usize, byte: u8) -> Within {
+fn declared(open: usize, byte: u8) -> XmlContext {
     match byte {
-        b'<' => Within::Declared(open + 1),
-        b'>' if open <= 1 => Within::Text,
-        b'>' => Within::Declared(open - 1),
-        _ => Within::Declared(open),
+        b'<' => XmlContext::Declared(open + 1),
+        b'>' if open <= 1 => XmlContext::Text,
+        b'>' => XmlContext::Declared(open - 1),
+        _ => XmlContext::Declared(open),
     }
 }
 
-impl<R: BufRead> Read for Tame<R> {
+impl<R: BufRead> Read for BoundedXml<R> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         let available = self.fill_buf()?;
         let count = available.len().min(into.len());
@@ -152,16 +158,16 @@ impl<R: BufRead> Read for Tame<R> {
     }
 }
 
-impl<R: BufRead> BufRead for Tame<R> {
+impl<R: BufRead> BufRead for BoundedXml<R> {
     fn fill_buf(&mut self) -> io::Result<&[u8]> {
-        if self.given == self.out.len() {
+        if self.consumed == self.out.len() {
             self.refill()?;
         }
-        Ok(&self.out[self.given..])
+        Ok(&self.out[self.consumed..])
     }
 
     fn consume(&mut self, count: usize) {
-        self.given += count;
+        self.consumed += count;
     }
 }
 
@@ -173,42 +179,42 @@ mod tests {
 
     use super::*;
 
-    fn tamed(text: &str, buffer: usize) -> Result<String, String> {
+    fn bounded(text: &str, buffer: usize) -> Result<String, String> {
         let mut out = String::new();
-        let mut tame = Tame::new(BufReader::with_capacity(buffer, text.as_bytes()));
-        tame.read_to_string(&mut out).map_err(|error| error.to_string())?;
+        let mut reader = BoundedXml::new(BufReader::with_capacity(buffer, text.as_bytes()));
+        reader.read_to_string(&mut out).map_err(|error| error.to_string())?;
         Ok(out)
     }
 
     #[test]
-    fn what_is_short_stays_as_it_is() {
+    fn short_input_is_unchanged() {
         let text = "<?xml a='>'?><!DOCTYPE a><a b=\"x>y\" c='\"'><!-- < > -- --><![CDATA[ <b> ]] ]]>text</a>\n";
         for buffer in [1, 2, 3, 7, 4096] {
-            assert_eq!(tamed(text, buffer).unwrap(), text, "{buffer} bytes at a time");
+            assert_eq!(bounded(text, buffer).unwrap(), text, "{buffer} bytes at a time");
         }
     }
 
     #[test]
-    fn what_is_long_loses_its_rest_and_ends_as_it_should() {
-        let long = "x ] - ".repeat(TEXT);
+    fn long_constructs_are_cut_and_closed() {
+        let long = "x ] - ".repeat(MAX_TEXT);
         for (begin, end) in [("<a>", "</a>"), ("<a><![CDATA[", "]]></a>"), ("<a><!--", "--></a>")] {
             for buffer in [1000, 1 << 20] {
-                let out = tamed(&format!("{begin}{long}{end}<b/>"), buffer).unwrap();
-                assert!(out.len() < TEXT + 100 && out.starts_with(begin), "{} {}", out.len(), &out[..20]);
+                let out = bounded(&format!("{begin}{long}{end}<b/>"), buffer).unwrap();
+                assert!(out.len() < MAX_TEXT + 100 && out.starts_with(begin), "{} {}", out.len(), &out[..20]);
                 assert!(out.ends_with(&format!("{end}<b/>")), "{}", &out[out.len() - 20..]);
             }
         }
         for endless in
-            [format!("<a b='{}'/>", "x".repeat(ELEMENT)), format!("<!DOCTYPE [{}", "<!x>".repeat(ELEMENT / 4))]
+            [format!("<a b='{}'/>", "x".repeat(MAX_ELEMENT)), format!("<!DOCTYPE [{}", "<!x>".repeat(MAX_ELEMENT / 4))]
         {
-            assert_eq!(tamed(&endless, 4096).unwrap_err(), "an element is longer than 1024 KiB");
+            assert_eq!(bounded(&endless, 4096).unwrap_err(), "an element is longer than 1024 KiB");
         }
     }
 
     proptest! {
         #[test]
         fn short_texts_are_never_changed(text in "[a<>!\\-\\[\\]CDAT?'\" /]{0,60}", buffer in 1_usize..9) {
-            prop_assert_eq!(tamed(&text, buffer).unwrap(), text);
+            prop_assert_eq!(bounded(&text, buffer).unwrap(), text);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! JUnit XML: a format without a standard, read in all its dialects.
+//! Reads JUnit XML, a format without a standard, in all its dialects.
 
 pub(crate) mod attempts;
 pub(crate) mod bounded_xml;

@@ -1,5 +1,7 @@
-//! Reads JUnit XML as runners write it: a format without a standard, in dialects. Any bytes are read without a panic, and
-//! in bounds: nothing is expanded but the five entities that XML has by itself.
+//! Streaming reader for JUnit XML in the dialects of its many writers.
+//!
+//! Guarantees: any input is read without a panic and in bounded memory; no entity is expanded
+//! except the five that XML predefines.
 
 use std::io::BufRead;
 use std::ops::ControlFlow;
@@ -9,14 +11,14 @@ use quick_xml::events::{BytesStart, Event};
 use unflake_model::Timestamp;
 
 use crate::bounded_text::lossless;
-use crate::junit::parts::{Attributes, meaning_of};
+use crate::junit::parts::{Attributes, resolve_reference};
 
-/// Elements within elements.
-const DEEPEST: usize = 64;
-/// Reruns of one test that are told.
-const MOST_RERUNS: usize = 1000;
+/// Deepest nesting of elements.
+const MAX_DEPTH: usize = 64;
+/// Reruns kept per test.
+const MAX_RERUNS: usize = 1000;
 
-/// What a report says of one test.
+/// What a report contains about one test.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Reported {
     pub suite: String,
@@ -25,18 +27,18 @@ pub struct Reported {
     pub file: Option<String>,
     pub line: Option<u32>,
     pub seconds: f64,
-    /// Which attempt it is, counted from 1, where the report says so (`attempt_number`).
+    /// Number of the attempt, counted from 1, where the report has it (`attempt_number`).
     pub attempt: Option<u32>,
-    /// Of the test, or of the suite that it is in.
+    /// Timestamp of the test, or of its suite.
     pub when: Option<Timestamp>,
     pub result: JunitEvent,
-    /// Failures which a later pass has excused, as the runner itself says (`flakyFailure`).
+    /// Failures excused by a later pass, as the runner reports them (`flakyFailure`).
     pub excused: Vec<JunitError>,
-    /// Further failures of a test that the runner ran again in vain (`rerunFailure`).
-    pub in_vain: Vec<JunitError>,
+    /// Further failures of a test that never passed when rerun (`rerunFailure`).
+    pub rerun_failures: Vec<JunitError>,
     pub stdout: String,
     pub stderr: String,
-    /// It has an attribute `result`, as only GoogleTest gives it.
+    /// It has the attribute `result`, which only GoogleTest writes.
     pub has_result: bool,
 }
 
@@ -44,58 +46,59 @@ pub struct Reported {
 pub enum JunitEvent {
     #[default]
     Passed,
-    /// With the reason, where it is told.
+    /// With the reason where the report has one.
     Skipped(JunitError),
     Failed(JunitError),
 }
 
-/// What went wrong. Of a skip: its reason, as the message.
+/// A failure or error. For a skip: its reason, as the message.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct JunitError {
     pub kind: String,
     pub message: String,
     pub text: String,
-    /// `error`, not `failure`.
+    /// `error`, as opposed to `failure`.
     pub is_error: bool,
 }
 
-/// What a suite reports of itself when it went wrong outside of its tests.
+/// Name of the test that stands for a failure of a suite outside of its tests.
 pub const OUTSIDE: &str = "(outside of its tests)";
 
-/// Who hears what is read.
-pub trait Listener {
-    /// A test has ended.
+/// Receives the events of the reader.
+pub trait JunitListener {
+    /// A test is complete.
     fn case(&mut self, test: Reported) -> ControlFlow<()>;
 
-    /// A suite has ended that printed something by itself. Its tests are those that were told since `first`.
+    /// A suite with output of its own is complete. Its tests are those reported since index
+    /// `first`.
     fn printed(&mut self, first: usize, stdout: &str, stderr: &str) {
         let _ = (first, stdout, stderr);
     }
 }
 
-/// A suite that has begun and not ended.
+/// A suite whose end has not been read.
 #[derive(Default)]
-struct Suite {
+struct OpenSuite {
     name: String,
     file: Option<String>,
     when: Option<Timestamp>,
-    /// Its first test among all.
+    /// Index of its first test among all tests.
     first: usize,
     /// Whether one of its tests failed.
-    any: bool,
-    trouble: Option<JunitError>,
+    any_failed: bool,
+    failure: Option<JunitError>,
     stdout: String,
     stderr: String,
 }
 
-enum Open {
+enum OpenElement {
     Suite,
     Test,
     /// `<failure>` or `<error>`, of a test or of a suite.
     Failure(JunitError),
-    Excused(JunitError),
-    InVain(JunitError),
-    /// The text of the element around it stands in here.
+    FlakyFailure(JunitError),
+    RerunFailure(JunitError),
+    /// Contains the text of the element around it.
     StackTrace,
     Skipped(JunitError),
     Stdout,
@@ -103,25 +106,26 @@ enum Open {
     Other,
 }
 
-struct Reading<'a> {
-    listener: &'a mut dyn Listener,
-    told: usize,
-    open: Vec<Open>,
-    suites: Vec<Suite>,
+struct JunitReader<'a> {
+    listener: &'a mut dyn JunitListener,
+    reported: usize,
+    open: Vec<OpenElement>,
+    suites: Vec<OpenSuite>,
     test: Option<Reported>,
-    /// Text of the element that is read, where it is wanted.
+    /// Text of the current element, where it is needed.
     text: String,
     has_root: bool,
 }
 
-/// Reads a report, or says why it is none. What stands before a break is told.
-pub fn read(source: impl BufRead, listener: &mut dyn Listener) -> Result<(), String> {
+/// Reads a report, or returns why it is invalid. The listener has received everything before an
+/// error.
+pub fn read(source: impl BufRead, listener: &mut dyn JunitListener) -> Result<(), String> {
     let mut reader = Reader::from_reader(source);
     let config = reader.config_mut();
     config.allow_dangling_amp = true;
-    let mut reading = Reading {
+    let mut state = JunitReader {
         listener,
-        told: 0,
+        reported: 0,
         open: Vec::new(),
         suites: Vec::new(),
         test: None,
@@ -133,67 +137,69 @@ pub fn read(source: impl BufRead, listener: &mut dyn Listener) -> Result<(), Str
         buffer.clear();
         let event = reader.read_event_into(&mut buffer).map_err(|error| format!("it is no XML: {error}"))?;
         let flow = match event {
-            Event::Start(start) => reading.begin(&start).map(|()| ControlFlow::Continue(()))?,
+            Event::Start(start) => state.begin(&start).map(|()| ControlFlow::Continue(()))?,
             Event::Empty(start) => {
-                reading.begin(&start)?;
-                reading.end()
+                state.begin(&start)?;
+                state.end()
             }
-            Event::End(_) => reading.end(),
-            Event::Text(text) => reading.said(&lossless(&text)),
-            Event::CData(text) => reading.said(&lossless(&text)),
-            Event::GeneralRef(reference) => reading.said(&meaning_of(&reference)),
+            Event::End(_) => state.end(),
+            Event::Text(text) => state.text(&lossless(&text)),
+            Event::CData(text) => state.text(&lossless(&text)),
+            Event::GeneralRef(reference) => state.text(&resolve_reference(&reference)),
             Event::Eof => break,
-            // Whatever a document type declares is not used.
+            // Declarations of a document type are ignored.
             Event::Comment(_) | Event::Decl(_) | Event::PI(_) | Event::DocType(_) => ControlFlow::Continue(()),
         };
         if flow.is_break() {
             return Ok(());
         }
     }
-    if !reading.open.is_empty() {
+    if !state.open.is_empty() {
         return Err("it ends in the middle".to_owned());
     }
-    if !reading.has_root {
+    if !state.has_root {
         return Err("it has neither `testsuites` nor `testsuite`".to_owned());
     }
     Ok(())
 }
 
-impl Reading<'_> {
+impl JunitReader<'_> {
     fn begin(&mut self, start: &BytesStart<'_>) -> Result<(), String> {
-        if self.open.len() >= DEEPEST {
-            return Err(format!("it has more than {DEEPEST} elements within each other"));
+        if self.open.len() >= MAX_DEPTH {
+            return Err(format!("it has more than {MAX_DEPTH} elements within each other"));
         }
         let within = self.open.last();
-        let in_test = matches!(within, Some(Open::Test));
-        let in_either = matches!(within, Some(Open::Test | Open::Suite));
+        let in_test = matches!(within, Some(OpenElement::Test));
+        let in_either = matches!(within, Some(OpenElement::Test | OpenElement::Suite));
         let name = start.local_name();
         let open = match name.as_ref() {
             b"testsuites" => {
                 self.has_root = true;
-                Open::Other
+                OpenElement::Other
             }
             b"testsuite" => {
                 self.has_root = true;
                 self.begin_suite(Attributes::of(start));
-                Open::Suite
+                OpenElement::Suite
             }
             b"testcase" if self.test.is_none() => {
                 self.test = Some(self.test_of(Attributes::of(start)));
-                Open::Test
+                OpenElement::Test
             }
-            b"failure" | b"error" if in_either => Open::Failure(trouble_of(start, name.as_ref() == b"error")),
+            b"failure" | b"error" if in_either => OpenElement::Failure(failure_of(start, name.as_ref() == b"error")),
             b"flakyFailure" | b"flakyError" if in_test => {
-                Open::Excused(trouble_of(start, name.as_ref() == b"flakyError"))
+                OpenElement::FlakyFailure(failure_of(start, name.as_ref() == b"flakyError"))
             }
             b"rerunFailure" | b"rerunError" if in_test => {
-                Open::InVain(trouble_of(start, name.as_ref() == b"rerunError"))
+                OpenElement::RerunFailure(failure_of(start, name.as_ref() == b"rerunError"))
             }
-            b"stackTrace" if matches!(within, Some(Open::Excused(_) | Open::InVain(_))) => Open::StackTrace,
-            b"skipped" if in_test => Open::Skipped(trouble_of(start, false)),
-            b"system-out" if in_either => Open::Stdout,
-            b"system-err" if in_either => Open::Stderr,
-            _ => Open::Other,
+            b"stackTrace" if matches!(within, Some(OpenElement::FlakyFailure(_) | OpenElement::RerunFailure(_))) => {
+                OpenElement::StackTrace
+            }
+            b"skipped" if in_test => OpenElement::Skipped(failure_of(start, false)),
+            b"system-out" if in_either => OpenElement::Stdout,
+            b"system-err" if in_either => OpenElement::Stderr,
+            _ => OpenElement::Other,
         };
         self.open.push(open);
         self.text.clear();
@@ -202,12 +208,12 @@ impl Reading<'_> {
 
     fn begin_suite(&mut self, attributes: Attributes) {
         let outer = self.suites.last().and_then(|suite| suite.when);
-        self.suites.push(Suite {
+        self.suites.push(OpenSuite {
             name: attributes.name.unwrap_or_default(),
             file: attributes.file,
             when: attributes.when.or(outer),
-            first: self.told,
-            ..Suite::default()
+            first: self.reported,
+            ..OpenSuite::default()
         });
     }
 
@@ -229,8 +235,8 @@ impl Reading<'_> {
         }
     }
 
-    fn said(&mut self, text: &str) -> ControlFlow<()> {
-        if !matches!(self.open.last(), None | Some(Open::Suite | Open::Test | Open::Other)) {
+    fn text(&mut self, text: &str) -> ControlFlow<()> {
+        if !matches!(self.open.last(), None | Some(OpenElement::Suite | OpenElement::Test | OpenElement::Other)) {
             self.text.push_str(text);
         }
         ControlFlow::Continue(())
@@ -239,53 +245,55 @@ impl Reading<'_> {
     fn end(&mut self) -> ControlFlow<()> {
         let text = std::mem::take(&mut self.text);
         match self.open.pop() {
-            Some(Open::Failure(trouble)) => {
-                let trouble = trouble.with(&text);
+            Some(OpenElement::Failure(failure)) => {
+                let failure = failure.with(&text);
                 match (&mut self.test, self.suites.last_mut()) {
-                    (Some(test), _) => test.went_wrong(trouble),
-                    (None, Some(suite)) => suite.trouble = suite.trouble.take().or(Some(trouble)),
+                    (Some(test), _) => test.add_failure(failure),
+                    (None, Some(suite)) => suite.failure = suite.failure.take().or(Some(failure)),
                     (None, None) => {}
                 }
             }
-            Some(Open::Excused(trouble)) => {
-                if let Some(test) = self.test.as_mut().filter(|test| test.excused.len() < MOST_RERUNS) {
-                    test.excused.push(trouble.with(&text));
+            Some(OpenElement::FlakyFailure(failure)) => {
+                if let Some(test) = self.test.as_mut().filter(|test| test.excused.len() < MAX_RERUNS) {
+                    test.excused.push(failure.with(&text));
                 }
             }
-            Some(Open::InVain(trouble)) => {
-                if let Some(test) = self.test.as_mut().filter(|test| test.in_vain.len() < MOST_RERUNS) {
-                    test.in_vain.push(trouble.with(&text));
+            Some(OpenElement::RerunFailure(failure)) => {
+                if let Some(test) = self.test.as_mut().filter(|test| test.rerun_failures.len() < MAX_RERUNS) {
+                    test.rerun_failures.push(failure.with(&text));
                 }
             }
-            Some(Open::StackTrace) => {
-                if let Some(Open::Excused(trouble) | Open::InVain(trouble)) = self.open.last_mut() {
-                    *trouble = std::mem::take(trouble).with(&text);
+            Some(OpenElement::StackTrace) => {
+                if let Some(OpenElement::FlakyFailure(failure) | OpenElement::RerunFailure(failure)) =
+                    self.open.last_mut()
+                {
+                    *failure = std::mem::take(failure).with(&text);
                 }
             }
-            Some(Open::Skipped(reason)) => {
+            Some(OpenElement::Skipped(reason)) => {
                 let message = if reason.message.trim().is_empty() { text.trim() } else { reason.message.trim() };
                 if let Some(test) = self.test.as_mut().filter(|test| !matches!(test.result, JunitEvent::Failed(_))) {
                     test.result = JunitEvent::Skipped(JunitError { message: message.to_owned(), ..reason });
                 }
             }
-            Some(Open::Stdout) => self.printed(&text, ""),
-            Some(Open::Stderr) => self.printed("", &text),
-            Some(Open::Test) => {
+            Some(OpenElement::Stdout) => self.printed(&text, ""),
+            Some(OpenElement::Stderr) => self.printed("", &text),
+            Some(OpenElement::Test) => {
                 if let Some(test) = self.test.take() {
-                    return self.tell(test);
+                    return self.report(test);
                 }
             }
-            Some(Open::Suite) => return self.end_of_suite(),
-            Some(Open::Other) | None => {}
+            Some(OpenElement::Suite) => return self.end_of_suite(),
+            Some(OpenElement::Other) | None => {}
         }
         ControlFlow::Continue(())
     }
 
-    fn tell(&mut self, test: Reported) -> ControlFlow<()> {
+    fn report(&mut self, test: Reported) -> ControlFlow<()> {
         if let (JunitEvent::Failed(_), Some(suite)) = (&test.result, self.suites.last_mut()) {
-            suite.any = true;
+            suite.any_failed = true;
         }
-        self.told += 1;
+        self.reported += 1;
         self.listener.case(test)
     }
 
@@ -299,23 +307,23 @@ impl Reading<'_> {
         err.push_str(stderr.trim_start_matches('\n'));
     }
 
-    /// What a suite suffers is a test of its own, unless one of its tests has failed: then it is the same trouble told once
-    /// more.
+    /// A failure of a suite becomes a test of its own, unless one of its tests failed: then the
+    /// suite only repeats that failure.
     fn end_of_suite(&mut self) -> ControlFlow<()> {
         let Some(suite) = self.suites.pop() else { return ControlFlow::Continue(()) };
         if !suite.stdout.is_empty() || !suite.stderr.is_empty() {
             self.listener.printed(suite.first, &suite.stdout, &suite.stderr);
         }
-        if let (true, Some(outer)) = (suite.any, self.suites.last_mut()) {
-            outer.any = true;
+        if let (true, Some(outer)) = (suite.any_failed, self.suites.last_mut()) {
+            outer.any_failed = true;
         }
-        let Some(trouble) = suite.trouble.filter(|_| !suite.any) else { return ControlFlow::Continue(()) };
-        self.tell(Reported {
+        let Some(failure) = suite.failure.filter(|_| !suite.any_failed) else { return ControlFlow::Continue(()) };
+        self.report(Reported {
             suite: suite.name,
             name: OUTSIDE.to_owned(),
             file: suite.file,
             when: suite.when,
-            result: JunitEvent::Failed(trouble),
+            result: JunitEvent::Failed(failure),
             stdout: suite.stdout,
             stderr: suite.stderr,
             ..Reported::default()
@@ -323,7 +331,7 @@ impl Reading<'_> {
     }
 }
 
-fn trouble_of(start: &BytesStart<'_>, is_error: bool) -> JunitError {
+fn failure_of(start: &BytesStart<'_>, is_error: bool) -> JunitError {
     let Attributes { kind, message, .. } = Attributes::of(start);
     JunitError { kind: kind.unwrap_or_default(), message: message.unwrap_or_default(), text: String::new(), is_error }
 }
@@ -339,16 +347,16 @@ impl JunitError {
 }
 
 impl Reported {
-    /// Of several troubles the first is told, with the texts of all.
-    fn went_wrong(&mut self, trouble: JunitError) {
+    /// Of several failures the first is kept, with the texts of all.
+    fn add_failure(&mut self, failure: JunitError) {
         match &mut self.result {
             JunitEvent::Failed(first) => {
-                for more in [trouble.message, trouble.text].iter().filter(|more| !more.is_empty()) {
+                for more in [failure.message, failure.text].iter().filter(|more| !more.is_empty()) {
                     first.text.push('\n');
                     first.text.push_str(more);
                 }
             }
-            result => *result = JunitEvent::Failed(trouble),
+            result => *result = JunitEvent::Failed(failure),
         }
     }
 }

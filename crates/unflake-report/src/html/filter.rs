@@ -1,16 +1,14 @@
-//! The curves of a threshold, as one page that needs nothing but itself.
+//! HTML page with the precision curves of the assertion filter, without external resources.
 
 use std::io::{self, Write};
 
+use maud::{Markup, display, html};
+
 use crate::TuneReport;
-use crate::html::markup::Html;
-use crate::terminal::filter::{AssertionRank, rests_on};
+use crate::html::markup::standalone;
+use crate::terminal::filter::{ThresholdPoint, evidence_sentence};
 use crate::text::format;
 
-const HEAD: &str = "<meta charset=\"utf-8\"/>\
-    <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'\"/>\
-    <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\
-    <meta name=\"color-scheme\" content=\"light dark\"/>";
 const STYLE: &str = "body{font:16px/1.5 system-ui,sans-serif;max-width:50rem;margin:2rem auto;padding:0 1rem}\
     svg{width:100%;height:auto}svg text{font:12px system-ui,sans-serif;fill:currentColor}\
     .axis{stroke:currentColor;stroke-width:1}.grid{stroke:currentColor;opacity:.15}\
@@ -18,106 +16,84 @@ const STYLE: &str = "body{font:16px/1.5 system-ui,sans-serif;max-width:50rem;mar
     .dot-removed{fill:none;stroke:#b45309;stroke-width:2}.dot-kept{fill:#2563eb}.chosen{stroke:currentColor;stroke-width:1.5}\
     table{border-collapse:collapse}td,th{padding:.1rem 1rem .1rem 0;text-align:right}";
 
-/// The drawing, and the room around it.
+/// Size of the chart, and the margin around it.
 const SIZE: (f64, f64) = (640.0, 320.0);
-const ROOM: f64 = 40.0;
+const MARGIN: f64 = 40.0;
 
 /// Writes the page.
 pub fn tune_page(tuned: &TuneReport, out: &mut dyn Write) -> io::Result<()> {
-    let mut html = Html::default();
-    html.fixed("<!DOCTYPE html>\n").inside("html lang=\"en\"", |html| {
-        html.inside("head", |html| {
-            html.fixed(HEAD).put("title", "Threshold of the flake filter").inside("style", |html| {
-                html.fixed(STYLE);
-            });
-        });
-        html.inside("body", |html| {
-            html.put("h1", &format!("Threshold {:.2}", tuned.threshold));
-            let removed = tuned.removed * 100.0;
-            let what = format::count(tuned.varied as usize, "varying assertion");
-            html.put(
-                "p",
-                &format!("It lets {removed:.0} % of {what} fail, and none whose failure was marked true or update."),
-            );
-            html.put("p", &format!("{}.", capital(&rests_on(tuned))));
-            if let Some((threshold, share)) = tuned.balance {
-                let share = share * 100.0;
-                html.put("p", &format!("Both curves meet at {threshold:.2}: {share:.0} % taken out, as many kept."));
-            }
-            curves(html, tuned);
-            table(html, tuned);
-        });
-    });
-    html.fixed("\n");
-    out.write_all(html.finish().as_bytes())
+    let removed = tuned.removed * 100.0;
+    let varying = format::count(tuned.varied as usize, "varying assertion");
+    let page = html! {
+        h1 { (format!("Threshold {:.2}", tuned.threshold)) }
+        p { (format!("It lets {removed:.0} % of {varying} fail, and none whose failure was marked true or update.")) }
+        p { (format::capital(&evidence_sentence(tuned))) "." }
+        @if let Some((threshold, share)) = tuned.balance {
+            p { (format!("Both curves meet at {threshold:.2}: {:.0} % taken out, as many kept.", share * 100.0)) }
+        }
+        (curves(tuned))
+        (table(tuned))
+    };
+    out.write_all(standalone("Threshold of the flake filter", &[STYLE], page).as_bytes())
 }
 
-fn capital(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
-}
-
-fn curves(html: &mut Html, tuned: &TuneReport) {
+fn curves(tuned: &TuneReport) -> Markup {
     let (width, height) = SIZE;
     let most = tuned.curve.last().map_or(0.1, |last| last.0).max(tuned.threshold).max(0.1);
-    let x = |threshold: f64| ROOM + threshold / most * (width - 2.0 * ROOM);
-    let y = |share: f64| height - ROOM - share * (height - 2.0 * ROOM);
-    let view = format!("0 0 {width} {height}");
-    let label = "Share of flaky assertions taken out, and of bug-revealing ones kept, by threshold";
-    html.inside_with("svg role=\"img\"", &[("viewBox", &view), ("aria-label", &label)], |html| {
-        for step in 0..=4 {
-            let share = f64::from(step) / 4.0;
-            html.void(
-                "line class=\"grid\"",
-                &[("x1", &x(0.0)), ("x2", &x(most)), ("y1", &y(share)), ("y2", &y(share))],
-            );
-            written(html, 4.0, y(share) + 4.0, &format!("{:.0} %", share * 100.0));
+    let x = |threshold: f64| MARGIN + threshold / most * (width - 2.0 * MARGIN);
+    let y = |share: f64| height - MARGIN - share * (height - 2.0 * MARGIN);
+    let points = |share: fn(&ThresholdPoint) -> Option<f64>| -> Vec<(f64, f64)> {
+        tuned.curve.iter().filter_map(|at| Some((x(at.0), y(share(at)?)))).collect()
+    };
+    let every = (tuned.curve.len() / 8).max(1);
+    let name = "Share of flaky assertions taken out, and of bug-revealing ones kept, by threshold";
+    let legend = "dashed, hollow: varying assertions that may fail · solid, filled: bug-revealing ones that count";
+    html! {
+        svg role="img" viewBox=(format!("0 0 {width} {height}")) aria-label=(name) {
+            @for share in [0.0, 0.25, 0.5, 0.75, 1.0] {
+                (line("grid", [x(0.0), x(most)], [y(share), y(share)]))
+                (label(4.0, y(share) + 4.0, &format!("{:.0} %", share * 100.0)))
+            }
+            (line("axis", [x(0.0), x(most)], [y(0.0), y(0.0)]))
+            @for (threshold, ..) in tuned.curve.iter().step_by(every) {
+                (label(x(*threshold) - 8.0, height - MARGIN + 16.0, &format!("{threshold:.1}")))
+            }
+            (curve(&points(|at| at.1), ["removed", "dot-removed"]))
+            (curve(&points(|at| at.2), ["kept", "dot-kept"]))
+            (line("chosen", [x(tuned.threshold); 2], [y(0.0), y(1.0)]))
+            (label(MARGIN, 16.0, legend))
         }
-        html.void("line class=\"axis\"", &[("x1", &x(0.0)), ("x2", &x(most)), ("y1", &y(0.0)), ("y2", &y(0.0))]);
-        let every = (tuned.curve.len() / 8).max(1);
-        for (threshold, ..) in tuned.curve.iter().step_by(every) {
-            written(html, x(*threshold) - 8.0, height - ROOM + 16.0, &format!("{threshold:.1}"));
-        }
-        let points = |share: fn(&AssertionRank) -> Option<f64>| -> Vec<(f64, f64)> {
-            tuned.curve.iter().filter_map(|at| Some((x(at.0), y(share(at)?)))).collect()
-        };
-        curve(html, &points(|at| at.1), ["polyline class=\"removed\"", "circle class=\"dot-removed\""]);
-        curve(html, &points(|at| at.2), ["polyline class=\"kept\"", "circle class=\"dot-kept\""]);
-        let at = x(tuned.threshold);
-        html.void("line class=\"chosen\"", &[("x1", &at), ("x2", &at), ("y1", &y(0.0)), ("y2", &y(1.0))]);
-        written(
-            html,
-            ROOM,
-            16.0,
-            "dashed, hollow: varying assertions that may fail · solid, filled: bug-revealing ones that count",
-        );
-    });
-}
-
-fn curve(html: &mut Html, points: &[(f64, f64)], [line, dot]: [&'static str; 2]) {
-    let path: Vec<String> = points.iter().map(|(x, y)| format!("{x:.1},{y:.1}")).collect();
-    html.void(line, &[("points", &path.join(" "))]);
-    for (x, y) in points {
-        html.void(dot, &[("cx", x), ("cy", y), ("r", &3)]);
     }
 }
 
-fn written(html: &mut Html, x: f64, y: f64, text: &str) {
-    html.inside_with("text", &[("x", &x), ("y", &y)], |html| {
-        html.text(text);
-    });
+fn line(class: &str, [x1, x2]: [f64; 2], [y1, y2]: [f64; 2]) -> Markup {
+    html! { line class=(class) x1=(display(x1)) x2=(display(x2)) y1=(display(y1)) y2=(display(y2)) {} }
 }
 
-fn table(html: &mut Html, tuned: &TuneReport) {
-    html.inside("table", |html| {
-        html.fixed("<tr><th>threshold</th><th>may fail</th><th>bugs kept</th></tr>");
-        for (threshold, removed, kept) in &tuned.curve {
-            html.inside("tr", |html| {
-                html.put("td", &format!("{threshold:.1}"));
-                for share in [removed, kept] {
-                    html.put("td", &share.map_or("–".to_owned(), |share| format!("{:.0} %", share * 100.0)));
+fn curve(points: &[(f64, f64)], [line, dot]: [&str; 2]) -> Markup {
+    let path: Vec<String> = points.iter().map(|(x, y)| format!("{x:.1},{y:.1}")).collect();
+    html! {
+        polyline class=(line) points=(path.join(" ")) {}
+        @for (x, y) in points { circle class=(dot) cx=(display(x)) cy=(display(y)) r="3" {} }
+    }
+}
+
+fn label(x: f64, y: f64, text: &str) -> Markup {
+    html! { text x=(display(x)) y=(display(y)) { (text) } }
+}
+
+fn table(tuned: &TuneReport) -> Markup {
+    html! {
+        table {
+            tr { th { "threshold" } th { "may fail" } th { "bugs kept" } }
+            @for (threshold, removed, kept) in &tuned.curve {
+                tr {
+                    td { (format!("{threshold:.1}")) }
+                    @for share in [removed, kept] {
+                        td { (share.map_or("–".to_owned(), |share| format!("{:.0} %", share * 100.0))) }
+                    }
                 }
-            });
+            }
         }
-    });
+    }
 }

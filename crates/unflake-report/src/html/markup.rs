@@ -1,84 +1,54 @@
-//! As much HTML as a page of ours needs. Nothing but literals goes in unescaped, and what is opened is closed.
+//! Whole HTML documents around the markup of the pages.
 
-use std::fmt::Display;
+use maud::{Markup, PreEscaped, Render, html};
 
 use crate::machine::xml;
 
-/// Names, which must be plain words, and values of any kind.
-pub(crate) type Attributes<'a> = &'a [(&'static str, &'a dyn Display)];
+/// For pages opened as files: no resources, no scripts, inline styles only.
+const HEAD: PreEscaped<&str> = PreEscaped(
+    "<meta charset=\"utf-8\"/>\
+    <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'\"/>\
+    <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\
+    <meta name=\"referrer\" content=\"no-referrer\"/>\
+    <meta name=\"color-scheme\" content=\"light dark\"/>",
+);
 
-/// Text of any kind, as HTML.
-pub(crate) fn escaped(text: &str) -> String {
-    let mut html = Html::default();
-    html.text(text);
-    html.finish()
+/// A document without external resources.
+pub(crate) fn standalone(title: &str, styles: &[&str], main: Markup) -> String {
+    document(HEAD.render(), title, styles, html! { body { main { (main) } } })
 }
 
-#[derive(Default)]
-pub(crate) struct Html {
-    text: String,
-}
-
-impl Html {
-    pub(crate) fn finish(self) -> String {
-        self.text
-    }
-
-    /// Markup of our own, as it stands.
-    pub(crate) fn fixed(&mut self, markup: &'static str) -> &mut Self {
-        self.text.push_str(markup);
-        self
-    }
-
-    /// Text of any kind.
-    pub(crate) fn text(&mut self, text: &str) -> &mut Self {
-        for c in xml::legal(text).chars() {
-            match c {
-                '&' => self.text.push_str("&amp;"),
-                '<' => self.text.push_str("&lt;"),
-                '>' => self.text.push_str("&gt;"),
-                '"' => self.text.push_str("&quot;"),
-                '\'' => self.text.push_str("&#39;"),
-                c => self.text.push(c),
+pub(crate) fn document(head: Markup, title: &str, styles: &[&str], body: Markup) -> String {
+    finish(html! {
+        (PreEscaped("<!DOCTYPE html>\n"))
+        html lang="en" {
+            head {
+                (head) title { (title) }
+                "\n" style { "\n" @for style in styles { (PreEscaped(style)) } } "\n"
             }
+            "\n" (body)
         }
-        self
-    }
+        "\n"
+    })
+}
 
-    /// An element with others inside. The tag may have attributes that are always the same: `td class="mark"`.
-    pub(crate) fn inside(&mut self, tag: &'static str, fill: impl FnOnce(&mut Self)) -> &mut Self {
-        self.inside_with(tag, &[], fill)
-    }
+pub(crate) fn footer() -> Markup {
+    html! { footer { "Written by unflake. This page loads nothing and runs no script." } }
+}
 
-    pub(crate) fn inside_with(
-        &mut self,
-        tag: &'static str,
-        attributes: Attributes,
-        fill: impl FnOnce(&mut Self),
-    ) -> &mut Self {
-        self.open(tag, attributes).fixed(">");
-        fill(self);
-        let name = tag.split(' ').next().expect("a name comes first");
-        self.fixed("</").fixed(name).fixed(">")
+/// Makes control characters and hidden ones visible, in whatever part of the document they are.
+fn finish(markup: Markup) -> String {
+    let text = xml::legal_xml(&markup.0);
+    let mut parts = text.split("<U+");
+    let mut html = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let (code, rest) = part.split_once('>').unwrap_or((part, ""));
+        html.extend(["&lt;U+", code, "&gt;", rest]);
     }
+    html
+}
 
-    /// An element with text inside.
-    pub(crate) fn put(&mut self, tag: &'static str, text: &str) -> &mut Self {
-        self.inside(tag, |html| {
-            html.text(text);
-        })
-    }
-
-    /// An element with nothing inside.
-    pub(crate) fn void(&mut self, tag: &'static str, attributes: Attributes) -> &mut Self {
-        self.open(tag, attributes).fixed("/>")
-    }
-
-    fn open(&mut self, tag: &'static str, attributes: Attributes) -> &mut Self {
-        self.fixed("<").fixed(tag);
-        for (name, value) in attributes {
-            self.fixed(" ").fixed(name).fixed("=\"").text(&value.to_string()).fixed("\"");
-        }
-        self
-    }
+/// Untrusted text as HTML.
+pub(crate) fn escaped(text: &str) -> String {
+    xml::legal_xml(text).render().0.replace('\'', "&#39;")
 }

@@ -1,4 +1,4 @@
-//! Pages for a browser, each complete in itself.
+//! HTML pages, each complete without external resources.
 
 pub(crate) mod factors;
 pub(crate) mod filter;

@@ -1,6 +1,7 @@
-//! What was found, in the shapes that the places read where people review changes: annotations and a summary for GitHub, code quality for GitLab.
+//! Formats of CI platforms: annotations and a job summary for GitHub, code quality for GitLab.
 //!
-//! Everything that tests wrote is escaped for where it goes: a test can put neither a command, nor a link, nor a mention there.
+//! Everything that tests wrote is escaped for its destination: a test cannot inject a command, a
+//! link or a mention.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -9,34 +10,34 @@ use std::io::{self, Write};
 use serde::Serialize;
 use unflake_model::{Attempt, Detail, Finding, Fingerprint, TestId};
 
-use crate::attempts_by_test::Cases;
+use crate::attempts_by_test::TestCases;
 use crate::terminal::quarantine;
 use crate::text::format;
 use crate::text::markdown::{self, code, inline};
 use crate::{RunReport, one_line};
 
-/// GitHub shows so many annotations of each kind and step, and drops the others without a word.
+/// GitHub shows this many annotations per level and step, and silently drops the rest.
 const ANNOTATIONS: usize = 10;
-/// GitHub refuses a summary of more than a mebibyte.
+/// GitHub rejects a summary of more than 1 MiB.
 const SUMMARY: usize = 1024 * 1024 - 4096;
-/// How much of one failure is quoted.
+/// Bytes quoted of one failure.
 const QUOTED: usize = 4000;
 
-/// How much a finding matters to the change it is shown beside.
+/// Importance of a finding for the change under review.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Weight {
-    /// Has to be mended.
+enum Importance {
+    /// Must be fixed.
     Real,
     Flaky,
-    /// Excused for a while.
-    Apart,
+    /// In quarantine.
+    Quarantined,
 }
 
-/// One finding, ready to be put somewhere.
-struct Card<'a> {
-    weight: Weight,
-    /// Somebody said that it is of no use.
-    lowered: bool,
+/// A finding, prepared for all of these formats.
+struct CiFinding<'a> {
+    importance: Importance,
+    /// Somebody marked it as not useful.
+    not_useful: bool,
     test: &'a TestId,
     sentence: &'a str,
     repeat: Option<&'a str>,
@@ -45,25 +46,25 @@ struct Card<'a> {
     failure: Option<&'a Attempt>,
 }
 
-impl Card<'_> {
-    /// What failed first said, in one line.
-    fn said(&self) -> String {
+impl CiFinding<'_> {
+    /// The first line of the first failure.
+    fn message(&self) -> String {
         let failure = self.failure.and_then(|attempt| attempt.failure.as_ref());
         failure.map(|failure| format::first_line(&failure.message, "…").into_owned()).unwrap_or_default()
     }
 }
 
-/// What a person is to see: real failures first.
-fn cards<'a>(run: &RunReport<'a>) -> Vec<Card<'a>> {
-    let cases = Cases::of(run);
-    let card = |finding: &'a Finding| {
-        let weight = match &finding.detail {
-            _ if quarantine::is_excused(run.apart, &finding.test) => Weight::Apart,
-            Detail::Verdict(_) if finding.is_real() => Weight::Real,
+/// The findings to show, real failures first.
+fn findings<'a>(run: &RunReport<'a>) -> Vec<CiFinding<'a>> {
+    let cases = TestCases::of(run);
+    let entry = |finding: &'a Finding| {
+        let importance = match &finding.detail {
+            _ if quarantine::is_excused(run.quarantine, &finding.test) => Importance::Quarantined,
+            Detail::Verdict(_) if finding.is_real() => Importance::Real,
             Detail::Verdict(_) | Detail::Nio(_) | Detail::Order(_) | Detail::Divergence(_) | Detail::Factor(_) => {
-                Weight::Flaky
+                Importance::Flaky
             }
-            // These explain others.
+            // These kinds only explain other findings.
             _ => return None,
         };
         let case = cases.get(&finding.test);
@@ -75,51 +76,60 @@ fn cards<'a>(run: &RunReport<'a>) -> Vec<Card<'a>> {
             (None, None) => (None, None),
         };
         let repeat = finding.repeat.as_deref();
-        // What lies outside of the project cannot be shown beside a change.
+        // Files outside of the project cannot be shown next to a change.
         let file = file.filter(|file| !file.starts_with('/') && !file.starts_with(".."));
-        let lowered = run.answer(finding).is_some();
-        Some(Card { weight, lowered, test: &finding.test, sentence: &finding.sentence, repeat, file, line, failure })
+        let not_useful = run.not_useful(finding).is_some();
+        Some(CiFinding {
+            importance,
+            not_useful,
+            test: &finding.test,
+            sentence: &finding.sentence,
+            repeat,
+            file,
+            line,
+            failure,
+        })
     };
-    let mut cards: Vec<Card> = run.findings.iter().filter_map(card).collect();
-    cards.sort_by_key(|card| (card.weight, card.lowered));
-    cards
+    let mut findings: Vec<CiFinding> = run.findings.iter().filter_map(entry).collect();
+    findings.sort_by_key(|entry| (entry.importance, entry.not_useful));
+    findings
 }
 
-/// GitHub's commands that put what was found beside the lines of a change.
+/// Writes GitHub workflow commands that annotate the lines of a change.
 pub fn annotations(run: &RunReport, out: &mut dyn Write) -> io::Result<()> {
-    let cards = cards(run);
-    for (weight, command, noun) in [
-        (Weight::Real, "error", "real failure"),
-        (Weight::Flaky, "warning", "flaky test"),
-        (Weight::Apart, "notice", "excused failure"),
+    let findings = findings(run);
+    for (importance, command, noun) in [
+        (Importance::Real, "error", "real failure"),
+        (Importance::Flaky, "warning", "flaky test"),
+        (Importance::Quarantined, "notice", "excused failure"),
     ] {
-        let mine: Vec<&Card> = cards.iter().filter(|card| card.weight == weight).collect();
-        let shown = if mine.len() > ANNOTATIONS { ANNOTATIONS - 1 } else { mine.len() };
-        for card in &mine[..shown] {
-            let place = match (card.file, card.line) {
+        let of_level: Vec<&CiFinding> = findings.iter().filter(|entry| entry.importance == importance).collect();
+        let shown = if of_level.len() > ANNOTATIONS { ANNOTATIONS - 1 } else { of_level.len() };
+        for entry in &of_level[..shown] {
+            let place = match (entry.file, entry.line) {
                 (Some(file), Some(line)) => format!("file={},line={line},", property(file)),
                 (Some(file), None) => format!("file={},", property(file)),
                 _ => String::new(),
             };
-            let said = card.said();
-            let mut message = format!("{} {}", one_line(card.test.as_str()), one_line(card.sentence));
-            if !said.is_empty() {
-                let _ = write!(message, "\n{said}");
+            let failure_text = entry.message();
+            let mut message = format!("{} {}", one_line(entry.test.as_str()), one_line(entry.sentence));
+            if !failure_text.is_empty() {
+                let _ = write!(message, "\n{failure_text}");
             }
-            if let Some(repeat) = card.repeat {
+            if let Some(repeat) = entry.repeat {
                 let _ = write!(message, "\nsee it yourself: {}", one_line(repeat));
             }
             writeln!(out, "::{command} {place}title={}::{}", property(noun), data(&message))?;
         }
-        if shown < mine.len() {
-            let more = format::count(mine.len() - shown, noun);
+        if shown < of_level.len() {
+            let more = format::count(of_level.len() - shown, noun);
             writeln!(out, "::{command} title=more::{}", data(&format!("and {more} more: see the summary")))?;
         }
     }
     Ok(())
 }
 
-/// What GitHub takes for a message.
+/// Escapes the message of a workflow command.
 fn data(text: &str) -> String {
     text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
 }
@@ -128,26 +138,26 @@ fn property(text: &str) -> String {
     data(&one_line(text)).replace(':', "%3A").replace(',', "%2C")
 }
 
-/// Markdown: for the summary of a job, or as the text of a comment.
+/// Writes Markdown for a job summary or a comment.
 pub fn markdown(run: &RunReport, out: &mut dyn Write) -> io::Result<()> {
-    let cards = cards(run);
+    let findings = findings(run);
     let sign = if run.exit.code == 0 { "✅" } else { "❌" };
     let mut text = format!("### {sign} {}\n\n", inline(run.exit.meaning));
     let tests = format::count(run.tests.len(), "test");
     let _ = writeln!(text, "{tests} in {}.\n", format::duration(run.totals.seconds));
-    let mut cut = 0;
-    for card in &cards {
-        let section = section(card);
+    let mut omitted = 0;
+    for entry in &findings {
+        let section = section(entry);
         if text.len() + section.len() > SUMMARY {
-            cut += 1;
+            omitted += 1;
         } else {
             text.push_str(&section);
         }
     }
-    if cut > 0 {
-        let _ = writeln!(text, "\n{} more did not fit here.", format::count(cut, "finding"));
+    if omitted > 0 {
+        let _ = writeln!(text, "\n{} more did not fit here.", format::count(omitted, "finding"));
     }
-    for note in [run.notes, &quarantine::notes(run.apart)].concat() {
+    for note in [run.notes, &quarantine::notes(run.quarantine)].concat() {
         let line = format!("\n> {}\n", inline(&note));
         if text.len() + line.len() <= SUMMARY {
             text.push_str(&line);
@@ -156,24 +166,28 @@ pub fn markdown(run: &RunReport, out: &mut dyn Write) -> io::Result<()> {
     out.write_all(text.as_bytes())
 }
 
-fn section(card: &Card) -> String {
-    let label = match card.weight {
-        Weight::Real => "❌ REAL",
-        Weight::Flaky => "⚠️ FLAKY",
-        Weight::Apart => "◌ APART",
+fn section(entry: &CiFinding) -> String {
+    let label = match entry.importance {
+        Importance::Real => "❌ REAL",
+        Importance::Flaky => "⚠️ FLAKY",
+        Importance::Quarantined => "◌ APART",
     };
-    let mut text = format!("**{label}** {}\n\n{}\n", code(card.test.as_str()), inline(card.sentence));
-    if let Some(failure) = card.failure.and_then(|attempt| attempt.failure.as_ref()) {
-        let place = match (card.file, card.line) {
+    let mut text = format!("**{label}** {}\n\n{}\n", code(entry.test.as_str()), inline(entry.sentence));
+    if let Some(failure) = entry.failure.and_then(|attempt| attempt.failure.as_ref()) {
+        let place = match (entry.file, entry.line) {
             (Some(file), Some(line)) => format!("{file}:{line}  "),
             _ => String::new(),
         };
-        let said: String = failure.message.chars().take(QUOTED).collect();
-        let said = format!("{place}{}\n{}", failure.kind, said.trim());
-        // In HTML nothing of it can be taken for Markdown, whatever it is.
-        let _ = write!(text, "\n<details><summary>what it said</summary>\n{}\n</details>\n", markdown::lines(&said));
+        let failure_text: String = failure.message.chars().take(QUOTED).collect();
+        let failure_text = format!("{place}{}\n{}", failure.kind, failure_text.trim());
+        // Inside HTML, none of the text is parsed as Markdown.
+        let _ = write!(
+            text,
+            "\n<details><summary>what it said</summary>\n{}\n</details>\n",
+            markdown::lines(&failure_text)
+        );
     }
-    if let Some(repeat) = card.repeat {
+    if let Some(repeat) = entry.repeat {
         let _ = write!(text, "\nsee it yourself: {}\n", code(repeat));
     }
     text.push('\n');
@@ -182,50 +196,54 @@ fn section(card: &Card) -> String {
 
 /// One entry of GitLab's code quality report.
 #[derive(Serialize)]
-struct Issue<'a> {
+struct GitlabIssue<'a> {
     description: String,
     check_name: &'static str,
     fingerprint: String,
     severity: &'static str,
-    location: Location<'a>,
+    location: GitlabLocation<'a>,
 }
 
 #[derive(Serialize)]
-struct Location<'a> {
+struct GitlabLocation<'a> {
     path: Cow<'a, str>,
-    lines: Lines,
+    lines: GitlabLines,
 }
 
 #[derive(Serialize)]
-struct Lines {
+struct GitlabLines {
     begin: u32,
 }
 
-/// GitLab's code quality report: what was found, beside the lines of a change.
+/// Writes GitLab's code quality report, which annotates the lines of a change.
 pub fn code_quality(run: &RunReport, out: &mut dyn Write) -> io::Result<()> {
-    let cards = cards(run);
-    let issue = |card: &Card| -> Option<Issue> {
-        let (check_name, severity) = match card.weight {
-            Weight::Real => ("unflake.real", "major"),
-            Weight::Flaky => ("unflake.flaky", "minor"),
-            Weight::Apart => ("unflake.quarantine", "info"),
+    let findings = findings(run);
+    let issue = |entry: &CiFinding| -> Option<GitlabIssue> {
+        let (check_name, severity) = match entry.importance {
+            Importance::Real => ("unflake.real", "major"),
+            Importance::Flaky => ("unflake.flaky", "minor"),
+            Importance::Quarantined => ("unflake.quarantine", "info"),
         };
-        let failure = card.failure.and_then(|attempt| attempt.failure.as_ref());
+        let failure = entry.failure.and_then(|attempt| attempt.failure.as_ref());
         let of_failure = failure.map_or_else(|| Fingerprint(String::new()), |failure| failure.fingerprint());
-        let said = card.said();
-        let separator = if said.is_empty() { "" } else { ": " };
-        Some(Issue {
-            description: format!("{} {}{separator}{said}", one_line(card.test.as_str()), one_line(card.sentence)),
+        let failure_text = entry.message();
+        let separator = if failure_text.is_empty() { "" } else { ": " };
+        Some(GitlabIssue {
+            description: format!(
+                "{} {}{separator}{failure_text}",
+                one_line(entry.test.as_str()),
+                one_line(entry.sentence)
+            ),
             check_name,
-            fingerprint: format!("{check_name}-{}-{of_failure}", card.test),
+            fingerprint: format!("{check_name}-{}-{of_failure}", entry.test),
             severity,
-            location: Location {
-                path: Cow::Owned(card.file?.to_owned()),
-                lines: Lines { begin: card.line.unwrap_or(1) },
+            location: GitlabLocation {
+                path: Cow::Owned(entry.file?.to_owned()),
+                lines: GitlabLines { begin: entry.line.unwrap_or(1) },
             },
         })
     };
-    let issues: Vec<Issue> = cards.iter().filter_map(issue).collect();
+    let issues: Vec<GitlabIssue> = findings.iter().filter_map(issue).collect();
     serde_json::to_writer_pretty(&mut *out, &issues)?;
     writeln!(out)
 }

@@ -1,4 +1,4 @@
-//! The document that `--json` writes. Its fields are described in `docs/book/machine-output.md`.
+//! Writes the document of `--json`. `docs/book/machine-output.md` describes its fields.
 
 use std::io::{self, BufWriter, Write};
 
@@ -11,10 +11,10 @@ use unflake_model::{
 use crate::text::sanitize;
 use crate::{Exit, RunReport};
 
-/// Raised when a field changes its meaning or goes away. New fields do not raise it.
+/// Incremented when a field changes its meaning or is removed, not for new fields.
 const SCHEMA: u32 = 1;
 
-/// Borrows everything: a run of 20,000 tests is written as it is walked, not built a second time.
+/// Borrows everything: a run of 20,000 tests is serialized in place, not copied.
 #[derive(Serialize)]
 struct Document<'a> {
     schema: u32,
@@ -28,7 +28,7 @@ struct Document<'a> {
     deselected: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
     measured: Option<&'a Measurement>,
-    findings: Vec<Told<'a>>,
+    findings: Vec<JsonFinding<'a>>,
     problems: &'a [Problem],
     notes: &'a [String],
     left: &'a [TestId],
@@ -39,9 +39,9 @@ struct Document<'a> {
     attempts: &'a [Attempt],
 }
 
-/// A finding, with what people call it and what they said of it.
+/// A finding with its id, sentence and feedback.
 #[derive(Serialize)]
-struct Told<'a> {
+struct JsonFinding<'a> {
     id: Fingerprint,
     #[serde(flatten)]
     finding: &'a Finding,
@@ -49,9 +49,9 @@ struct Told<'a> {
     not_useful: Option<&'a Feedback>,
 }
 
-/// Writes the run as one JSON document. `command` is the command of unflake that was given, such as `run`.
+/// Writes the run as one JSON document. `command` is the unflake command, such as `run`.
 pub fn json(run: &RunReport, command: &str, out: &mut dyn Write) -> io::Result<()> {
-    let told = |finding| Told { id: Finding::id(finding), finding, not_useful: run.answer(finding) };
+    let finding_of = |finding| JsonFinding { id: Finding::id(finding), finding, not_useful: run.not_useful(finding) };
     let document = Document {
         schema: SCHEMA,
         command,
@@ -63,35 +63,35 @@ pub fn json(run: &RunReport, command: &str, out: &mut dyn Write) -> io::Result<(
         totals: run.totals,
         deselected: run.deselected,
         measured: run.measured,
-        findings: run.findings.iter().map(told).collect(),
+        findings: run.findings.iter().map(finding_of).collect(),
         problems: run.problems,
         notes: run.notes,
         left: run.left,
         left_why: run.left_why,
-        quarantine: run.apart,
+        quarantine: run.quarantine,
         tests: run.tests,
         attempts: run.attempts,
     };
     let mut out = BufWriter::new(out);
-    document.serialize(&mut serde_json::Serializer::with_formatter(&mut out, Lines::default()))?;
+    document.serialize(&mut serde_json::Serializer::with_formatter(&mut out, LineFormatter::default()))?;
     writeln!(out)?;
     out.flush()
 }
 
-/// One line for each field of the document and for each element of its lists, so that `grep` and `diff` are of use.
+/// One line per field of the document and per element of its lists, for `grep` and `diff`.
 #[derive(Default)]
-struct Lines {
+struct LineFormatter {
     depth: u32,
 }
 
-impl Lines {
+impl LineFormatter {
     fn separate<W: ?Sized + Write>(&self, out: &mut W, first: bool, deepest: u32) -> io::Result<()> {
         out.write_all(if first { b"" } else { b"," })?;
         if self.depth <= deepest { out.write_all(b"\n") } else { Ok(()) }
     }
 }
 
-impl Formatter for Lines {
+impl Formatter for LineFormatter {
     fn begin_object<W: ?Sized + Write>(&mut self, out: &mut W) -> io::Result<()> {
         self.depth += 1;
         out.write_all(b"{")
@@ -120,17 +120,17 @@ impl Formatter for Lines {
         self.separate(out, first, 2)
     }
 
-    /// JSON allows some control characters as they are. Somebody may read this on a terminal.
+    /// JSON allows some control characters unescaped; this file may be shown on a terminal.
     fn write_string_fragment<W: ?Sized + Write>(&mut self, out: &mut W, fragment: &str) -> io::Result<()> {
         let mut rest = fragment;
         while let Some(at) = rest.find(|c: char| c.is_control() || sanitize::is_hidden(c)) {
-            let (before, from) = rest.split_at(at);
+            let (before, tail) = rest.split_at(at);
             out.write_all(before.as_bytes())?;
-            let c = from.chars().next().expect("one was found there");
+            let c = tail.chars().next().expect("one was found there");
             for unit in c.encode_utf16(&mut [0; 2]) {
                 write!(out, "\\u{unit:04x}")?;
             }
-            rest = &from[c.len_utf8()..];
+            rest = &tail[c.len_utf8()..];
         }
         out.write_all(rest.as_bytes())
     }

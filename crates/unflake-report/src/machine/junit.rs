@@ -1,17 +1,19 @@
-//! JUnit XML with every failing attempt in it, as Surefire writes reruns and as CI systems read them.
+//! Writes JUnit XML with every failing attempt, in Surefire's dialect for reruns, which CI systems
+//! read.
 //!
 //! | what happened | elements of its `<testcase>` |
 //! |---|---|
 //! | passed | none |
-//! | failed, passed later | `flakyFailure` or `flakyError` for every failing attempt |
-//! | never passed | `failure` or `error` for the first attempt, `rerunFailure` or `rerunError` for the others |
-//! | failed, passed later, and counts as failed | `failure` or `error`, and `flaky…` for every failing attempt |
-//! | failed, and is in quarantine | `skipped` with the type `quarantine`, and what it said as its text |
-//! | skipped, failed as expected, or not run | `skipped` with one of these as its type |
+//! | failed, passed later | `flakyFailure` or `flakyError` per failing attempt |
+//! | never passed | `failure` or `error` first, then `rerunFailure` or `rerunError` |
+//! | failed, passed later, counts as failed | `failure` or `error`, and `flaky…` per failing attempt |
+//! | failed, in quarantine | `skipped` of type `quarantine`, with the failure as text |
+//! | skipped, expected failure, not run | `skipped` with one of these as its type |
 //!
-//! The last but one is a flaky test where flaky tests gate, or a failure that no later pass excuses, such as a crash.
-//! There the first attempt appears twice: most readers know `failure` alone and shall see its text, and those that know
-//! `flaky…` take its presence for "has passed". Hence also: never `flaky…` and `rerun…` in one `<testcase>`.
+//! "Counts as failed" is a flaky test where flaky tests gate, or a failure that no later pass
+//! excuses, such as a crash. There the first attempt appears twice: most readers know only
+//! `failure` and need its text, and those that know `flaky…` take its presence for "has passed".
+//! For the same reason `flaky…` and `rerun…` never appear in one `<testcase>`.
 
 use std::borrow::Cow;
 use std::fmt::Display;
@@ -20,37 +22,37 @@ use std::io::{self, BufWriter, Write};
 use unflake_model::{Attempt, Outcome, QuarantineStanding};
 
 use crate::RunReport;
-use crate::attempts_by_test::{Case, Cases};
-use crate::machine::xml::Xml;
+use crate::attempts_by_test::{TestCase, TestCases};
+use crate::machine::xml::XmlWriter;
 use crate::terminal::quarantine;
-use crate::text::format::problem_in_words;
+use crate::text::format::problem_text;
 
 /// Writes the run as JUnit XML.
 pub fn junit(run: &RunReport, out: &mut dyn Write) -> io::Result<()> {
     let mut out = BufWriter::new(out);
-    let cases = Cases::of(run);
-    let fates: Vec<Fate> = cases.list.iter().map(|case| Fate::of(case, run)).collect();
-    let tests = Counts::of(&cases, &fates);
-    let problems = Counts { tests: run.problems.len(), errors: run.problems.len(), ..Counts::default() };
+    let cases = TestCases::of(run);
+    let statuses: Vec<JunitStatus> = cases.list.iter().map(|case| JunitStatus::of(case, run)).collect();
+    let tests = JunitCounts::of(&cases, &statuses);
+    let problems = JunitCounts { tests: run.problems.len(), errors: run.problems.len(), ..JunitCounts::default() };
 
-    let mut xml = Xml::new(&mut out)?;
+    let mut xml = XmlWriter::new(&mut out)?;
     tests.plus(&problems).open(&mut xml, "testsuites", "unflake", run.totals.seconds, None)?;
-    let began = run.attempts.iter().map(|attempt| attempt.started.0).min();
-    let began = began.and_then(|began| jiff::Timestamp::from_microsecond(began).ok());
-    tests.open(&mut xml, "testsuite", "tests", run.totals.seconds, began)?;
+    let start = run.attempts.iter().map(|attempt| attempt.started.0).min();
+    let start = start.and_then(|start| jiff::Timestamp::from_microsecond(start).ok());
+    tests.open(&mut xml, "testsuite", "tests", run.totals.seconds, start)?;
     about_the_run(&mut xml, run)?;
-    for (case, fate) in cases.list.iter().zip(&fates) {
-        test_case(&mut xml, case, *fate, run)?;
+    for (case, status) in cases.list.iter().zip(&statuses) {
+        test_case(&mut xml, case, *status, run)?;
     }
     xml.close()?;
     if !run.problems.is_empty() {
         problems.open(&mut xml, "testsuite", "problems", 0.0, None)?;
         for problem in run.problems {
-            // An error, so that a CI system that reads nothing else sees that something is wrong.
+            // An error, so that CI systems that read only this file notice the problem.
             let name = problem.place.as_deref().unwrap_or("runner");
             xml.open("testcase", &[("name", &name), ("classname", &"problems"), ("time", &seconds(0.0))])?;
             let attributes: [(_, &dyn Display); 2] =
-                [("message", &problem_in_words(problem.kind)), ("type", &word(&problem.kind))];
+                [("message", &problem_text(problem.kind)), ("type", &json_name(&problem.kind))];
             xml.text("error", &attributes, &problem.text)?;
             xml.close()?;
         }
@@ -60,22 +62,22 @@ pub fn junit(run: &RunReport, out: &mut dyn Write) -> io::Result<()> {
     out.flush()
 }
 
-/// What a test counts as. How its attempts are written follows from it.
+/// The result of a test in JUnit terms. It determines how the attempts are written.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Fate {
+enum JunitStatus {
     Passed,
     Flaky,
     Failed,
     FlakyAndFailed,
     Skipped,
     NotRun,
-    Apart,
+    Quarantined,
 }
 
-impl Fate {
-    fn of(case: &Case, run: &RunReport) -> Self {
-        if quarantine::is_excused(run.apart, case.id) {
-            return Self::Apart;
+impl JunitStatus {
+    fn of(case: &TestCase, run: &RunReport) -> Self {
+        if quarantine::is_excused(run.quarantine, case.id) {
+            return Self::Quarantined;
         }
         match (case.has_failed(), case.has_passed()) {
             (true, false) => Self::Failed,
@@ -95,19 +97,20 @@ impl Fate {
 }
 
 #[derive(Default)]
-struct Counts {
+struct JunitCounts {
     tests: usize,
     failures: usize,
     errors: usize,
     skipped: usize,
 }
 
-impl Counts {
-    fn of(cases: &Cases, fates: &[Fate]) -> Self {
-        let mut counts = Self { tests: fates.len(), ..Self::default() };
-        for (case, fate) in cases.list.iter().zip(fates) {
-            counts.skipped += usize::from(matches!(fate, Fate::Skipped | Fate::NotRun | Fate::Apart));
-            if let Some(first) = case.failures().next().filter(|_| fate.is_failed()) {
+impl JunitCounts {
+    fn of(cases: &TestCases, statuses: &[JunitStatus]) -> Self {
+        let mut counts = Self { tests: statuses.len(), ..Self::default() };
+        for (case, status) in cases.list.iter().zip(statuses) {
+            counts.skipped +=
+                usize::from(matches!(status, JunitStatus::Skipped | JunitStatus::NotRun | JunitStatus::Quarantined));
+            if let Some(first) = case.failures().next().filter(|_| status.is_failed()) {
                 *(if is_error(first) { &mut counts.errors } else { &mut counts.failures }) += 1;
             }
         }
@@ -125,27 +128,27 @@ impl Counts {
 
     fn open(
         &self,
-        xml: &mut Xml,
+        xml: &mut XmlWriter,
         element: &'static str,
         name: &str,
-        took: f64,
-        began: Option<jiff::Timestamp>,
+        duration: f64,
+        start: Option<jiff::Timestamp>,
     ) -> io::Result<()> {
-        let took = seconds(took);
+        let duration = seconds(duration);
         let mut attributes: Vec<(&str, &dyn Display)> = vec![
             ("name", &name),
             ("tests", &self.tests),
             ("failures", &self.failures),
             ("errors", &self.errors),
             ("skipped", &self.skipped),
-            ("time", &took),
+            ("time", &duration),
         ];
-        attributes.extend(began.as_ref().map(|began| ("timestamp", began as &dyn Display)));
+        attributes.extend(start.as_ref().map(|start| ("timestamp", start as &dyn Display)));
         xml.open(element, &attributes)
     }
 }
 
-fn about_the_run(xml: &mut Xml, run: &RunReport) -> io::Result<()> {
+fn about_the_run(xml: &mut XmlWriter, run: &RunReport) -> io::Result<()> {
     let command = run.command.join(" ");
     properties(
         xml,
@@ -158,7 +161,7 @@ fn about_the_run(xml: &mut Xml, run: &RunReport) -> io::Result<()> {
     )
 }
 
-fn properties(xml: &mut Xml, properties: &[(&str, Option<&dyn Display>)]) -> io::Result<()> {
+fn properties(xml: &mut XmlWriter, properties: &[(&str, Option<&dyn Display>)]) -> io::Result<()> {
     xml.open("properties", &[])?;
     for (name, value) in properties {
         if let Some(value) = value {
@@ -168,44 +171,45 @@ fn properties(xml: &mut Xml, properties: &[(&str, Option<&dyn Display>)]) -> io:
     xml.close()
 }
 
-fn test_case(xml: &mut Xml, case: &Case, fate: Fate, run: &RunReport) -> io::Result<()> {
+fn test_case(xml: &mut XmlWriter, case: &TestCase, status: JunitStatus, run: &RunReport) -> io::Result<()> {
     let (class, name) = class_and_name(case.id.as_str());
-    // The time of the attempt that counts: the pass where there is one, the first otherwise.
+    // The attempt that counts: the pass where there is one, otherwise the first.
     let counts = case.attempts.iter().find(|attempt| attempt.outcome.is_pass()).or(case.attempts.first());
-    let took = seconds(counts.map_or(0.0, |attempt| attempt.seconds));
-    let mut attributes: Vec<(&str, &dyn Display)> = vec![("name", &name), ("classname", &class), ("time", &took)];
+    let duration = seconds(counts.map_or(0.0, |attempt| attempt.seconds));
+    let mut attributes: Vec<(&str, &dyn Display)> = vec![("name", &name), ("classname", &class), ("time", &duration)];
     attributes.extend(case.file.as_ref().map(|file| ("file", file as &dyn Display)));
     attributes.extend(case.line.as_ref().map(|line| ("line", line as &dyn Display)));
-    if fate == Fate::Passed && case.finding.is_none() && case.filtered.is_empty() {
+    if status == JunitStatus::Passed && case.finding.is_none() && case.filtered.is_empty() {
         return xml.empty("testcase", &attributes);
     }
     xml.open("testcase", &attributes)?;
     if let Some((finding, verdict)) = case.finding.and_then(|finding| Some((finding, finding.verdict()?))) {
-        let rung = verdict.rung.map(|rung| word(&rung));
+        let rung = verdict.rung.map(|rung| json_name(&rung));
         properties(
             xml,
             &[
-                ("unflake.verdict", Some(&word(&verdict.kind))),
+                ("unflake.verdict", Some(&json_name(&verdict.kind))),
                 ("unflake.rung", rung.as_ref().map(|rung| rung as &dyn Display)),
                 ("unflake.sentence", Some(&finding.sentence)),
                 ("unflake.repeat", finding.repeat.as_ref().map(|command| command as &dyn Display)),
             ],
         )?;
     } else if !case.filtered.is_empty() {
-        let let_go: Vec<(&str, Option<&dyn Display>)> =
+        let excused: Vec<(&str, Option<&dyn Display>)> =
             case.filtered.iter().map(|finding| ("unflake.filter", Some(&finding.sentence as &dyn Display))).collect();
-        properties(xml, &let_go)?;
+        properties(xml, &excused)?;
     }
-    result(xml, case, fate, run)?;
-    // What did not count is seen by readers that know no properties too.
-    if fate == Fate::Passed && !case.filtered.is_empty() {
-        let said: Vec<&str> = case.filtered.iter().map(|finding| finding.sentence.as_str()).collect();
-        xml.text("system-out", &[], &said.join("\n"))?;
+    result(xml, case, status, run)?;
+    // Readers that ignore properties also see failures that the assertion filter excused.
+    if status == JunitStatus::Passed && !case.filtered.is_empty() {
+        let sentences: Vec<&str> = case.filtered.iter().map(|finding| finding.sentence.as_str()).collect();
+        xml.text("system-out", &[], &sentences.join("\n"))?;
     }
     xml.close()
 }
 
-/// Splits an id at its last `::`, but not inside the parameters that many runners put into brackets at its end.
+/// Splits an id at its last `::`, but not inside the parameters in brackets that many runners
+/// append.
 fn class_and_name(id: &str) -> (&str, &str) {
     let parameters = id.find('[').unwrap_or(id.len());
     match id[..parameters].rfind("::") {
@@ -214,18 +218,20 @@ fn class_and_name(id: &str) -> (&str, &str) {
     }
 }
 
-fn result(xml: &mut Xml, case: &Case, fate: Fate, run: &RunReport) -> io::Result<()> {
-    let Some(first) = case.failures().next() else { return skipped(xml, case, fate, run) };
-    if let Some(one) = run.apart.iter().find(|one| fate == Fate::Apart && one.entry.test == *case.id) {
-        xml.text("skipped", &[("message", &quarantine::why(one)), ("type", &"quarantine")], &trace(first))?;
+fn result(xml: &mut XmlWriter, case: &TestCase, status: JunitStatus, run: &RunReport) -> io::Result<()> {
+    let Some(first) = case.failures().next() else { return skipped(xml, case, status, run) };
+    if let Some(one) =
+        run.quarantine.iter().find(|one| status == JunitStatus::Quarantined && one.entry.test == *case.id)
+    {
+        xml.text("skipped", &[("message", &quarantine::reason(one)), ("type", &"quarantine")], &trace(first))?;
         return output(xml, first);
     }
-    if !fate.is_failed() {
+    if !status.is_failed() {
         return case.failures().try_for_each(|attempt| rerun(xml, attempt, ["flakyFailure", "flakyError"]));
     }
     let element = if is_error(first) { "error" } else { "failure" };
     xml.text(element, &[("message", &message(first)), ("type", &type_of(first))], &trace(first))?;
-    if fate == Fate::FlakyAndFailed {
+    if status == JunitStatus::FlakyAndFailed {
         case.failures().try_for_each(|attempt| rerun(xml, attempt, ["flakyFailure", "flakyError"]))?;
     } else {
         case.failures().skip(1).try_for_each(|attempt| rerun(xml, attempt, ["rerunFailure", "rerunError"]))?;
@@ -233,35 +239,37 @@ fn result(xml: &mut Xml, case: &Case, fate: Fate, run: &RunReport) -> io::Result
     output(xml, first)
 }
 
-fn skipped(xml: &mut Xml, case: &Case, fate: Fate, run: &RunReport) -> io::Result<()> {
-    match (fate, case.attempts.last()) {
-        (Fate::NotRun, _) => {
-            if let Some(one) =
-                run.apart.iter().find(|one| one.entry.test == *case.id && one.standing == QuarantineStanding::LeftOut)
+fn skipped(xml: &mut XmlWriter, case: &TestCase, status: JunitStatus, run: &RunReport) -> io::Result<()> {
+    match (status, case.attempts.last()) {
+        (JunitStatus::NotRun, _) => {
+            if let Some(one) = run
+                .quarantine
+                .iter()
+                .find(|one| one.entry.test == *case.id && one.standing == QuarantineStanding::LeftOut)
             {
-                return xml.empty("skipped", &[("message", &quarantine::why(one)), ("type", &"quarantine")]);
+                return xml.empty("skipped", &[("message", &quarantine::reason(one)), ("type", &"quarantine")]);
             }
             let why = run.left_why.map_or(Cow::Borrowed("not run"), |why| Cow::Owned(format!("not run: {why}")));
             xml.empty("skipped", &[("message", &why), ("type", &"not-run")])
         }
-        (Fate::Skipped, Some(last)) => {
+        (JunitStatus::Skipped, Some(last)) => {
             xml.empty("skipped", &[("message", &message(last)), ("type", &last.outcome.word())])
         }
         _ => Ok(()),
     }
 }
 
-/// A failing attempt beside the one that gave the result.
-fn rerun(xml: &mut Xml, attempt: &Attempt, [failure, error]: [&'static str; 2]) -> io::Result<()> {
+/// A failing attempt other than the one that determines the result.
+fn rerun(xml: &mut XmlWriter, attempt: &Attempt, [failure, error]: [&'static str; 2]) -> io::Result<()> {
     let element = if is_error(attempt) { error } else { failure };
-    let took = seconds(attempt.seconds);
-    xml.open(element, &[("message", &message(attempt)), ("type", &type_of(attempt)), ("time", &took)])?;
+    let duration = seconds(attempt.seconds);
+    xml.open(element, &[("message", &message(attempt)), ("type", &type_of(attempt)), ("time", &duration)])?;
     xml.text("stackTrace", &[], &trace(attempt))?;
     output(xml, attempt)?;
     xml.close()
 }
 
-fn output(xml: &mut Xml, attempt: &Attempt) -> io::Result<()> {
+fn output(xml: &mut XmlWriter, attempt: &Attempt) -> io::Result<()> {
     for (element, text) in [("system-out", &attempt.stdout), ("system-err", &attempt.stderr)] {
         if !text.is_empty() {
             xml.text(element, &[], text)?;
@@ -270,7 +278,7 @@ fn output(xml: &mut Xml, attempt: &Attempt) -> io::Result<()> {
     Ok(())
 }
 
-/// An error is what went wrong around the test. A crash or a time-out is the test's own.
+/// An error is a failure outside of the test body. A crash or timeout belongs to the test.
 fn is_error(attempt: &Attempt) -> bool {
     attempt.outcome == Outcome::Error
 }
@@ -297,10 +305,10 @@ fn trace(attempt: &Attempt) -> Cow<'_, str> {
     }
 }
 
-/// The name that the word has in JSON, so that both say the same.
-fn word(word: &impl serde::Serialize) -> String {
-    match serde_json::to_value(word) {
-        Ok(serde_json::Value::String(word)) => word,
+/// The JSON name of an enum value, so that both formats use the same.
+fn json_name(value: &impl serde::Serialize) -> String {
+    match serde_json::to_value(value) {
+        Ok(serde_json::Value::String(name)) => name,
         _ => unreachable!("a plain enum is written as its name"),
     }
 }

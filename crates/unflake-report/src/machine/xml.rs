@@ -1,4 +1,4 @@
-//! As much XML as JUnit needs, written as it comes: nothing but the names of the open elements is kept.
+//! Minimal streaming XML writer: it keeps only the names of the open elements.
 
 use std::borrow::Cow;
 use std::fmt::Display;
@@ -6,22 +6,22 @@ use std::io::{self, Write};
 
 use crate::text::sanitize;
 
-/// Names, which must be plain words, and values of any kind.
-pub(crate) type Attributes<'a> = &'a [(&'a str, &'a dyn Display)];
+/// Names are plain identifiers; values are escaped.
+pub(crate) type XmlAttributes<'a> = &'a [(&'a str, &'a dyn Display)];
 
-pub(crate) struct Xml<'a> {
+pub(crate) struct XmlWriter<'a> {
     out: &'a mut dyn Write,
     open: Vec<&'static str>,
 }
 
-impl<'a> Xml<'a> {
+impl<'a> XmlWriter<'a> {
     pub(crate) fn new(out: &'a mut dyn Write) -> io::Result<Self> {
         writeln!(out, r#"<?xml version="1.0" encoding="UTF-8"?>"#)?;
         Ok(Self { out, open: Vec::new() })
     }
 
-    /// Opens an element that has others inside.
-    pub(crate) fn open(&mut self, name: &'static str, attributes: Attributes) -> io::Result<()> {
+    /// Opens an element that has children.
+    pub(crate) fn open(&mut self, name: &'static str, attributes: XmlAttributes) -> io::Result<()> {
         self.tag(name, attributes)?;
         self.open.push(name);
         writeln!(self.out, ">")
@@ -33,21 +33,21 @@ impl<'a> Xml<'a> {
         writeln!(self.out, "</{name}>")
     }
 
-    /// An element with nothing inside.
-    pub(crate) fn empty(&mut self, name: &'static str, attributes: Attributes) -> io::Result<()> {
+    /// An element without content.
+    pub(crate) fn empty(&mut self, name: &'static str, attributes: XmlAttributes) -> io::Result<()> {
         self.tag(name, attributes)?;
         writeln!(self.out, "/>")
     }
 
-    /// An element with text inside, exactly that text.
-    pub(crate) fn text(&mut self, name: &'static str, attributes: Attributes, text: &str) -> io::Result<()> {
+    /// An element that contains exactly this text.
+    pub(crate) fn text(&mut self, name: &'static str, attributes: XmlAttributes, text: &str) -> io::Result<()> {
         self.tag(name, attributes)?;
         self.out.write_all(b">")?;
         self.escaped(text, false)?;
         writeln!(self.out, "</{name}>")
     }
 
-    fn tag(&mut self, name: &str, attributes: Attributes) -> io::Result<()> {
+    fn tag(&mut self, name: &str, attributes: XmlAttributes) -> io::Result<()> {
         self.indent()?;
         write!(self.out, "<{name}")?;
         for (key, value) in attributes {
@@ -62,9 +62,9 @@ impl<'a> Xml<'a> {
         write!(self.out, "{:width$}", "", width = self.open.len() * 2)
     }
 
-    /// Readers turn a bare newline or tab in an attribute into a space, so there they are written as numbers.
+    /// Parsers turn a bare newline or tab in an attribute into a space, so these become references.
     fn escaped(&mut self, text: &str, attribute: bool) -> io::Result<()> {
-        let text = legal(text);
+        let text = legal_xml(text);
         let mut rest = &*text;
         while let Some(at) = rest.find(|c| matches!(c, '<' | '>' | '&') || attribute && matches!(c, '"' | '\n' | '\t'))
         {
@@ -83,8 +83,8 @@ impl<'a> Xml<'a> {
     }
 }
 
-/// The text in characters that XML 1.0 allows. Most of those that it forbids are made visible; two are replaced.
-pub(crate) fn legal(text: &str) -> Cow<'_, str> {
+/// Replaces characters that XML 1.0 forbids, most of them by a visible form.
+pub(crate) fn legal_xml(text: &str) -> Cow<'_, str> {
     let text = sanitize::escape(text, &['\n', '\t']);
     if text.contains(['\u{fffe}', '\u{ffff}']) {
         return Cow::Owned(text.replace(['\u{fffe}', '\u{ffff}'], "\u{fffd}"));

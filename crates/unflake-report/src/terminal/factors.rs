@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use unflake_model::{AtLayer, Detail, Factor, FactorKind, FactorTrial, Finding, Influence, Rate, UntriedFactor};
 
-use crate::terminal::writer::{Page, Tone};
+use crate::terminal::writer::{TermWriter, Tone};
 use crate::text::format;
 use crate::text::sanitize::{keep_start, width};
 use crate::{TerminalStyle, one_line};
@@ -41,7 +41,7 @@ impl<'a> ExperimentReport<'a> {
 /// Writes the answer and the table. `quiet` leaves out everything but the answer.
 pub fn factors(told: &ExperimentReport, look: &TerminalStyle, quiet: bool, out: &mut dyn Write) -> io::Result<()> {
     let Some((first, whole)) = told.influences().next() else { return Ok(()) };
-    let page = &mut Page::new(*look, out);
+    let page = &mut TermWriter::new(*look, out);
     page.prose(2, Tone::Usual, &one_line(first.test.as_str()))?;
     for (finding, _) in told.influences() {
         page.prose(2, Tone::Bold, &format!("{}.", capital(&one_line(&finding.sentence))))?;
@@ -119,8 +119,8 @@ fn untried(all: &[UntriedFactor]) -> Vec<String> {
     reasons.into_iter().map(line).collect()
 }
 
-fn table(page: &mut Page, plan: &[FactorTrial]) -> io::Result<()> {
-    let look = page.look;
+fn table(page: &mut TermWriter, plan: &[FactorTrial]) -> io::Result<()> {
+    let look = page.style;
     let name = |tried: &FactorTrial| keep_start(&one_line(&tried.name), NAME, look.sign("…")).into_owned();
     let columns = plan.iter().map(|tried| width(&name(tried))).max().unwrap_or(0).max(8);
     let head = format!(
@@ -175,6 +175,6 @@ pub(crate) fn capital(text: &str) -> String {
     letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
 }
 
-fn label(page: &mut Page, label: &str, text: &str) -> io::Result<()> {
-    page.beside(2, (Tone::Faint, &format!("{label:<LABEL$}")), (Tone::Usual, text))
+fn label(page: &mut TermWriter, label: &str, text: &str) -> io::Result<()> {
+    page.side_by_side(2, (Tone::Faint, &format!("{label:<LABEL$}")), (Tone::Usual, text))
 }

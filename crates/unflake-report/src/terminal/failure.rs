@@ -1,10 +1,10 @@
-//! One failing attempt, as the summary shows it and in one line.
+//! Formats one failing attempt, in full for the summary and in one line.
 
 use std::io;
 
 use unflake_model::{Attempt, Failure, Outcome, Phase};
 
-use crate::terminal::writer::{Keep, LONGEST, Page, Tone};
+use crate::terminal::writer::{Keep, MAX_COLUMNS, TermWriter, Tone};
 use crate::text::format;
 use crate::text::sanitize::keep_start;
 use crate::{TerminalStyle, one_line};
@@ -13,68 +13,73 @@ const MESSAGE_LINES: usize = 20;
 const STACK_LINES: usize = 20;
 const OUTPUT_LINES: usize = 10;
 
-/// Shows where and how an attempt failed, and the end of what it printed. What was `said` just before is not repeated.
-pub(crate) fn show(page: &mut Page, attempt: &Attempt, said: &str) -> io::Result<()> {
-    let indent = page.indent() + 2;
+/// Shows where and how an attempt failed, and the end of its output. Does not repeat
+/// `shown_before`.
+pub(crate) fn show(term: &mut TermWriter, attempt: &Attempt, shown_before: &str) -> io::Result<()> {
+    let indent = term.indent() + 2;
     let failure = attempt.failure.as_ref();
-    let place = failure.and_then(place).unwrap_or_default();
-    let how = match attempt.outcome {
-        Outcome::Crashed(death) if said.contains(&death.to_string()) => String::new(),
-        _ => how(attempt),
+    let location = failure.and_then(location).unwrap_or_default();
+    let kind = match attempt.outcome {
+        Outcome::Crashed(death) if shown_before.contains(&death.to_string()) => String::new(),
+        _ => kind_text(attempt),
     };
-    page.beside(indent, (Tone::Bold, &place), (Tone::Usual, &how))?;
+    term.side_by_side(indent, (Tone::Bold, &location), (Tone::Usual, &kind))?;
     if let Some(failure) = failure {
         let message = failure.message.trim();
-        // What killed a process has been said in the lines above.
+        // The lines above already contain the signal that killed the process.
         if !matches!(attempt.outcome, Outcome::Crashed(death) if death.to_string() == message) {
-            page.quote(indent, message, MESSAGE_LINES, Keep::Ends)?;
+            term.quote(indent, message, MESSAGE_LINES, Keep::Ends)?;
         }
-        // Where unflake itself had to end it, or nothing else was said, the stack is all there is to go by.
+        // After a timeout, or without a message, the stack trace is the only evidence.
         if failure.phase == Phase::Process || message.is_empty() {
-            page.quote(indent, &failure.trace, STACK_LINES, Keep::Ends)?;
+            term.quote(indent, &failure.trace, STACK_LINES, Keep::Ends)?;
         }
     }
     for (name, text) in [("stdout", &attempt.stdout), ("stderr", &attempt.stderr)] {
         if !text.trim().is_empty() {
-            page.prose(indent, Tone::Faint, &format!("it printed to {name}:"))?;
-            page.quote(indent, text, OUTPUT_LINES, Keep::End)?;
+            term.prose(indent, Tone::Faint, &format!("it printed to {name}:"))?;
+            term.quote(indent, text, OUTPUT_LINES, Keep::End)?;
         }
     }
     Ok(())
 }
 
-/// Says which other ways of failing there were, by kind: texts differ from attempt to attempt by an address or a time.
-pub(crate) fn show_other_ways<'a>(page: &mut Page, mut failures: impl Iterator<Item = &'a Attempt>) -> io::Result<()> {
-    let way = |attempt: &'a Attempt| {
+/// Lists other kinds of failure. Messages are not compared: they differ between attempts by an
+/// address or a time.
+pub(crate) fn show_other_kinds<'a>(
+    term: &mut TermWriter,
+    mut failures: impl Iterator<Item = &'a Attempt>,
+) -> io::Result<()> {
+    let kind_of = |attempt: &'a Attempt| {
         (attempt.outcome.word(), attempt.failure.as_ref().map_or("", |failure| failure.kind.as_str()))
     };
-    let mut seen: Vec<_> = failures.next().map(way).into_iter().collect();
+    let mut shown: Vec<_> = failures.next().map(kind_of).into_iter().collect();
     for attempt in failures {
-        if !seen.contains(&way(attempt)) {
-            seen.push(way(attempt));
-            let text = format!("another time: {}", in_one_line(attempt, &page.look));
-            let indent = page.indent() + 2;
-            let room = page.look.width.saturating_sub(indent).min(LONGEST);
-            let text = keep_start(&text, room, page.look.sign("…"));
-            page.line(&[(Tone::Usual, &" ".repeat(indent)), (Tone::Usual, &text)])?;
+        if !shown.contains(&kind_of(attempt)) {
+            shown.push(kind_of(attempt));
+            let text = format!("another time: {}", in_one_line(attempt, &term.style));
+            let indent = term.indent() + 2;
+            let room = term.style.width.saturating_sub(indent).min(MAX_COLUMNS);
+            let text = keep_start(&text, room, term.style.sign("…"));
+            term.line(&[(Tone::Usual, &" ".repeat(indent)), (Tone::Usual, &text)])?;
         }
     }
     Ok(())
 }
 
-/// `AssertionError: 9.89 ≠ 9.90`, safe, in one line of any length.
-pub(crate) fn in_one_line(attempt: &Attempt, look: &TerminalStyle) -> String {
-    let how = how(attempt);
+/// `AssertionError: 9.89 ≠ 9.90`, safe to print, in one line of any length.
+pub(crate) fn in_one_line(attempt: &Attempt, style: &TerminalStyle) -> String {
+    let kind = kind_text(attempt);
     let message = attempt.failure.as_ref().map_or("", |failure| failure.message.trim());
-    let message = format::first_line(message, look.sign("…"));
-    match (how.is_empty(), message.is_empty() || how.contains(&*message)) {
+    let message = format::first_line(message, style.sign("…"));
+    match (kind.is_empty(), message.is_empty() || kind.contains(&*message)) {
         (true, _) => message.into_owned(),
-        (false, true) => how,
-        (false, false) => format!("{how}: {message}"),
+        (false, true) => kind,
+        (false, false) => format!("{kind}: {message}"),
     }
 }
 
-fn place(failure: &Failure) -> Option<String> {
+fn location(failure: &Failure) -> Option<String> {
     let file = one_line(failure.file.as_deref()?);
     Some(match failure.line {
         Some(line) => format!("{file}:{line}"),
@@ -82,8 +87,8 @@ fn place(failure: &Failure) -> Option<String> {
     })
 }
 
-/// What sort of failure it was. Empty where the message says so itself.
-fn how(attempt: &Attempt) -> String {
+/// The kind of the failure. Empty where the message already contains it.
+fn kind_text(attempt: &Attempt) -> String {
     let (kind, phase) = match &attempt.failure {
         Some(failure) if names_kind(&failure.message, &failure.kind) => ("", failure.phase),
         Some(failure) => (failure.kind.as_str(), failure.phase),
@@ -102,7 +107,7 @@ fn how(attempt: &Attempt) -> String {
     }
 }
 
-/// Whether a message begins with the name of its kind, bare or with the path that leads to it: `shop.mail.GaveUp: …`.
+/// Whether a message begins with the name of its kind, possibly qualified: `shop.mail.GaveUp: …`.
 fn names_kind(message: &str, kind: &str) -> bool {
     let first = message.trim_start();
     let name = first.split([':', ' ', '\n']).next().unwrap_or(first);

@@ -1,159 +1,159 @@
-//! `unflake history TEST`: its attempts, newest first.
+//! Table of the attempts of a test, newest first (`unflake history show TEST`).
 
 use std::io::{self, Write};
 
 use jiff::tz::TimeZone;
 use unflake_model::{Isolation, Outcome, Purpose, TestId, Timestamp};
 
-use crate::terminal::writer::{LONGEST, Page, Tone};
+use crate::terminal::writer::{MAX_COLUMNS, TermWriter, Tone};
 use crate::text::format;
 use crate::text::sanitize::{keep_start, width};
 use crate::{ScoreRow, TerminalStyle, one_line};
 
-/// One attempt as history keeps it.
+/// One attempt from the history.
 #[derive(Clone, Debug)]
 pub struct HistoryRow<'a> {
     pub when: Timestamp,
     pub outcome: Outcome,
     pub seconds: f64,
-    /// The revision it ran at, short, marked as the caller sees fit where the tree was changed.
+    /// Short revision that it ran at, marked by the caller where the tree was dirty.
     pub revision: Option<&'a str>,
     pub purpose: Purpose,
     pub origin: Isolation,
-    /// How many attempts its environment had made before.
+    /// Number of earlier attempts in its environment.
     pub position: u32,
-    /// 0 for the first time in its session.
+    /// 0 for the first run in its session.
     pub run: u32,
-    /// Told by somebody else: where that was. Purpose, origin and position then mean nothing.
-    pub told_by: Option<&'a str>,
-    /// Empty where there is none.
+    /// Source of an imported attempt; then purpose, origin and position are meaningless.
+    pub imported_from: Option<&'a str>,
+    /// Empty without a message.
     pub message: &'a str,
 }
 
 impl HistoryRow<'_> {
-    /// In which circumstances it ran, as far as they matter to a flaky test.
-    pub fn place(&self) -> String {
-        place(self)
+    /// The circumstances of the attempt that matter to a flaky test.
+    pub fn circumstances(&self) -> String {
+        if let Some(imported_from) = self.imported_from {
+            let again = if self.run > 0 { ", again" } else { "" };
+            return format!("{}{again}", one_line(imported_from));
+        }
+        let after = match self.position {
+            0 => ", as the first".to_owned(),
+            1 => ", after 1 other".to_owned(),
+            others => format!(", after {others} others"),
+        };
+        match (self.purpose, self.run) {
+            (Purpose::Suite, 0) => format!("suite{after}"),
+            (Purpose::Suite, _) => "again at once".to_owned(),
+            (Purpose::AtEnd, _) => "again after the suite".to_owned(),
+            (Purpose::Again, _) => format!("all of its process again{after}"),
+            (Purpose::Stress, _) => "under stress".to_owned(),
+            (Purpose::Look, _) => "to be looked at, alone".to_owned(),
+            (Purpose::Twice, _) if self.origin == Isolation::InProcess => {
+                "in an in-process environment of its own".to_owned()
+            }
+            (Purpose::Twice, 0) => "the first of two".to_owned(),
+            (Purpose::Twice, _) => "the second of two".to_owned(),
+            (Purpose::Order | Purpose::Search, _) => format!("another order{after}"),
+            (Purpose::State, _) => format!("in a search for state{after}"),
+            (Purpose::Base, _) => "at the base".to_owned(),
+            (Purpose::Factor, _) => "under other circumstances".to_owned(),
+            (Purpose::Fresh, 0) => format!("fresh {}", self.origin.word()),
+            (Purpose::Fresh, _) => format!("again in the fresh {}", self.origin.word()),
+        }
     }
 }
 
-/// Writes the attempts of a test as a table, newest first, with times in that zone; and above it how the test stands.
+/// Writes the attempts of a test as a table, newest first, in time zone `zone`, below the score of
+/// the test.
 pub fn attempts_table(
     test: &TestId,
-    standing: Option<&ScoreRow>,
+    score: Option<&ScoreRow>,
     rows: &[HistoryRow],
     zone: &TimeZone,
-    look: &TerminalStyle,
+    style: &TerminalStyle,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let page = &mut Page::new(*look, out);
-    page.line(&[(Tone::Usual, "  "), (Tone::Bold, &one_line(test.as_str()))])?;
+    let term = &mut TermWriter::new(*style, out);
+    term.line(&[(Tone::Usual, "  "), (Tone::Bold, &one_line(test.as_str()))])?;
     if rows.is_empty() {
-        return page.prose(2, Tone::Usual, "no attempts are known");
+        return term.prose(2, Tone::Usual, "no attempts are known");
     }
-    match standing {
-        Some(standing) => standing.body(2, zone, page)?,
+    match score {
+        Some(score) => score.body(2, zone, term)?,
         None => {
             let failed = rows.iter().filter(|row| row.outcome.is_failure()).count();
-            page.prose(2, Tone::Usual, &format!("failed {failed} of {}", format::count(rows.len(), "time")))?;
+            term.prose(2, Tone::Usual, &format!("failed {failed} of {}", format::count(rows.len(), "time")))?;
         }
     }
-    page.blank()?;
+    term.blank()?;
 
     let mut newest_first: Vec<&HistoryRow> = rows.iter().collect();
     newest_first.sort_by_key(|row| std::cmp::Reverse(row.when));
-    let cells: Vec<[String; 5]> = newest_first.iter().map(|row| cells(row, zone, look)).collect();
+    let cells: Vec<[String; 5]> = newest_first.iter().map(|row| cells(row, zone, style)).collect();
     let heads = ["when", "outcome", "took", "revision", "where"].map(str::to_owned);
     let widths: [usize; 5] =
         std::array::from_fn(|column| cells.iter().chain([&heads]).map(|row| width(&row[column])).max().unwrap_or(0));
-    if 2 + widths.iter().sum::<usize>() + 2 * (widths.len() - 1) > page.look.width {
-        return newest_first.iter().zip(&cells).try_for_each(|(row, cells)| stacked(page, row, cells));
+    if 2 + widths.iter().sum::<usize>() + 2 * (widths.len() - 1) > term.style.width {
+        return newest_first.iter().zip(&cells).try_for_each(|(row, cells)| stacked(term, row, cells));
     }
-    page.line(&[(Tone::Faint, &aligned(&heads, &widths))])?;
+    term.line(&[(Tone::Faint, &aligned(&heads, &widths))])?;
     for (row, cells) in newest_first.iter().zip(&cells) {
         let line = aligned(cells, &widths);
-        let message = format::first_line(row.message, look.sign("…"));
-        let room = page.look.width.saturating_sub(width(&line) + 2).min(LONGEST);
+        let message = format::first_line(row.message, style.sign("…"));
+        let room = term.style.width.saturating_sub(width(&line) + 2).min(MAX_COLUMNS);
         if room >= 30 || room >= width(&message) {
-            let message = keep_start(&message, room, look.sign("…"));
-            page.line(&[(tone(row), &line), (Tone::Usual, "  "), (Tone::Usual, &message)])?;
+            let message = keep_start(&message, room, style.sign("…"));
+            term.line(&[(tone(row), &line), (Tone::Usual, "  "), (Tone::Usual, &message)])?;
         } else {
-            page.line(&[(tone(row), &line)])?;
-            under(page, &message)?;
+            term.line(&[(tone(row), &line)])?;
+            message_below(term, &message)?;
         }
     }
     Ok(())
 }
 
-/// A row where the table is too wide for the page.
-fn stacked(page: &mut Page, row: &HistoryRow, [when, outcome, took, revision, place]: &[String; 5]) -> io::Result<()> {
-    page.line(&[(Tone::Usual, "  "), (tone(row), outcome), (Tone::Usual, "  "), (Tone::Usual, when)])?;
-    let rest = [took, revision, place].map(String::as_str);
+/// A row where the table is wider than the terminal.
+fn stacked(
+    term: &mut TermWriter,
+    row: &HistoryRow,
+    [when, outcome, took, revision, circumstances]: &[String; 5],
+) -> io::Result<()> {
+    term.line(&[(Tone::Usual, "  "), (tone(row), outcome), (Tone::Usual, "  "), (Tone::Usual, when)])?;
+    let rest = [took, revision, circumstances].map(String::as_str);
     let rest: Vec<&str> = rest.into_iter().filter(|part| !part.is_empty()).collect();
-    page.prose(6, Tone::Faint, &rest.join(page.look.sign(" · ")))?;
-    under(page, &format::first_line(row.message, page.look.sign("…")))
+    term.prose(6, Tone::Faint, &rest.join(term.style.sign(" · ")))?;
+    message_below(term, &format::first_line(row.message, term.style.sign("…")))
 }
 
-fn under(page: &mut Page, text: &str) -> io::Result<()> {
+fn message_below(term: &mut TermWriter, text: &str) -> io::Result<()> {
     if text.is_empty() {
         return Ok(());
     }
-    let text = keep_start(text, page.look.width - 6, page.look.sign("…"));
-    page.line(&[(Tone::Usual, "      "), (Tone::Faint, &text)])
+    let text = keep_start(text, term.style.width - 6, term.style.sign("…"));
+    term.line(&[(Tone::Usual, "      "), (Tone::Faint, &text)])
 }
 
 fn tone(row: &HistoryRow) -> Tone {
     if row.outcome.is_failure() { Tone::Bad } else { Tone::Usual }
 }
 
-fn cells(row: &HistoryRow, zone: &TimeZone, look: &TerminalStyle) -> [String; 5] {
+fn cells(row: &HistoryRow, zone: &TimeZone, style: &TerminalStyle) -> [String; 5] {
     let when = match jiff::Timestamp::from_microsecond(row.when.0) {
         Ok(when) => when.to_zoned(zone.clone()).strftime("%Y-%m-%d %H:%M:%S").to_string(),
         Err(_) => "unknown".to_owned(),
     };
     let sign = match row.outcome {
-        outcome if outcome.is_failure() => look.sign("✗"),
-        outcome if outcome.is_pass() => look.sign("✓"),
+        outcome if outcome.is_failure() => style.sign("✗"),
+        outcome if outcome.is_pass() => style.sign("✓"),
         _ => "-",
     };
     let outcome = format!("{sign} {}", row.outcome.word().replace('-', " "));
     let revision = row.revision.map(|revision| one_line(revision).into_owned()).unwrap_or_default();
-    [when, outcome, format::duration(row.seconds), revision, place(row)]
+    [when, outcome, format::duration(row.seconds), revision, row.circumstances()]
 }
 
-/// In which circumstances it ran, as far as they matter to a flaky test.
-fn place(row: &HistoryRow) -> String {
-    if let Some(told_by) = row.told_by {
-        let again = if row.run > 0 { ", again" } else { "" };
-        return format!("{}{again}", one_line(told_by));
-    }
-    let after = match row.position {
-        0 => ", as the first".to_owned(),
-        1 => ", after 1 other".to_owned(),
-        others => format!(", after {others} others"),
-    };
-    match (row.purpose, row.run) {
-        (Purpose::Suite, 0) => format!("suite{after}"),
-        (Purpose::Suite, _) => "again at once".to_owned(),
-        (Purpose::AtEnd, _) => "again after the suite".to_owned(),
-        (Purpose::Again, _) => format!("all of its process again{after}"),
-        (Purpose::Stress, _) => "under stress".to_owned(),
-        (Purpose::Look, _) => "to be looked at, alone".to_owned(),
-        (Purpose::Twice, _) if row.origin == Isolation::InProcess => {
-            "in an in-process environment of its own".to_owned()
-        }
-        (Purpose::Twice, 0) => "the first of two".to_owned(),
-        (Purpose::Twice, _) => "the second of two".to_owned(),
-        (Purpose::Order | Purpose::Search, _) => format!("another order{after}"),
-        (Purpose::State, _) => format!("in a search for state{after}"),
-        (Purpose::Base, _) => "at the base".to_owned(),
-        (Purpose::Factor, _) => "under other circumstances".to_owned(),
-        (Purpose::Fresh, 0) => format!("fresh {}", row.origin.word()),
-        (Purpose::Fresh, _) => format!("again in the fresh {}", row.origin.word()),
-    }
-}
-
-/// The cells side by side. Durations stand to the right.
+/// Pads the cells to the widths of their columns. Durations are right-aligned.
 fn aligned(cells: &[String; 5], widths: &[usize; 5]) -> String {
     let mut line = String::from("  ");
     for (column, (cell, &columns)) in cells.iter().zip(widths).enumerate() {

@@ -1,30 +1,30 @@
-//! `unflake import`: what came in.
+//! Summary of an import of result files.
 
 use std::io::{self, Write};
 
-use crate::terminal::writer::{Page, Tone};
+use crate::terminal::writer::{TermWriter, Tone};
 use crate::text::format;
 use crate::{TerminalStyle, one_line};
 
-/// What was imported, counted.
+/// Counts of what was imported.
 #[derive(Clone, Debug, Default)]
 pub struct ImportReport {
-    /// Files that were read now, and files that were known already.
+    /// Files read now, and files imported before.
     pub files: usize,
     pub known: usize,
     pub results: u64,
     pub failed: u64,
-    /// Tests that failed and passed when their runner ran them again.
+    /// Tests that failed and passed when their runner retried them.
     pub flaky: u64,
     pub skipped: u64,
-    /// Files that are no reports or cannot be read, and why.
+    /// Files that are not reports or cannot be read, with the reason.
     pub refused: Vec<(String, String)>,
-    /// Files that were read up to a break, and what that is.
+    /// Files read up to an error, with the error.
     pub broken: Vec<(String, String)>,
 }
 
 impl ImportReport {
-    /// One test in one report, and whether any attempt at it failed, or passed.
+    /// Counts one test of a report; the arguments say whether any attempt failed, or passed.
     pub fn count(&mut self, failed: bool, passed: bool) {
         self.results += 1;
         self.failed += u64::from(failed && !passed);
@@ -32,8 +32,8 @@ impl ImportReport {
         self.skipped += u64::from(!failed && !passed);
     }
 
-    pub fn write(&self, look: &TerminalStyle, out: &mut dyn Write) -> io::Result<()> {
-        let page = &mut Page::new(*look, out);
+    pub fn write(&self, style: &TerminalStyle, out: &mut dyn Write) -> io::Result<()> {
+        let term = &mut TermWriter::new(*style, out);
         let mut parts = vec![format!("{} read", format::count(self.files, "report"))];
         if self.files > 0 {
             parts.push(format::count(self.results as usize, "result"));
@@ -44,14 +44,14 @@ impl ImportReport {
         if self.known > 0 {
             parts.push(format!("{} known already", format::count(self.known, "report")));
         }
-        page.prose(2, Tone::Usual, &parts.join(look.sign(" · ")))?;
+        term.prose(2, Tone::Usual, &parts.join(style.sign(" · ")))?;
         for (path, why) in &self.broken {
-            page.head(Tone::Odd, "≈", "CUT", &one_line(path))?;
-            page.prose(page.indent(), Tone::Usual, &format!("{}; what stands before is kept", one_line(why)))?;
+            term.head(Tone::Odd, "≈", "CUT", &one_line(path))?;
+            term.prose(term.indent(), Tone::Usual, &format!("{}; what stands before is kept", one_line(why)))?;
         }
         for (path, why) in &self.refused {
-            page.head(Tone::Bad, "✗", "NOT", &one_line(path))?;
-            page.prose(page.indent(), Tone::Usual, &one_line(why))?;
+            term.head(Tone::Bad, "✗", "NOT", &one_line(path))?;
+            term.prose(term.indent(), Tone::Usual, &one_line(why))?;
         }
         Ok(())
     }

@@ -1,4 +1,5 @@
-//! How far the runs of tests differ, for the terminal: first which tests and in what, then the numbers.
+//! Terminal report for `unflake measure`: which tests differ between runs and in what, then the
+//! numbers.
 
 use std::collections::HashSet;
 use std::io::{self, Write};
@@ -8,46 +9,48 @@ use unflake_model::{
 };
 
 use crate::terminal::summary;
-use crate::terminal::writer::{Keep, LONGEST, Page, Tone};
+use crate::terminal::writer::{Keep, MAX_COLUMNS, TermWriter, Tone};
 use crate::text::format;
 use crate::text::sanitize::{keep_start, wrap};
 use crate::{RunReport, TerminalStyle, one_line};
 
-/// So many tests are told here, and of each layer of one so many units.
+/// Tests shown, and units shown per layer of a test.
 const TESTS: usize = 20;
 const UNITS: usize = 3;
-/// Where the text beside the name of a layer begins.
-const LABELLED: usize = 11;
+/// Column at which the text next to the name of a layer begins.
+const LABEL_COLUMNS: usize = 11;
 const PROBLEM_LINES: usize = 24;
-/// A table needs so many columns.
+/// Columns that the table needs.
 const TABLE: usize = 96;
-/// Columns of what a rule replaced.
+/// Columns for an example of normalized noise.
 const EXAMPLE: usize = 60;
 
 /// A test whose runs differ.
-pub(crate) struct Differing<'a> {
+pub(crate) struct TestDifferences<'a> {
     pub(crate) test: &'a TestId,
     pub(crate) layers: Vec<&'a LayerDifference>,
     pub(crate) repeat: Option<&'a str>,
-    pub(crate) kind: Kind,
+    pub(crate) kind: DifferingKind,
 }
 
-/// What a test does beside differing: those that nobody has noticed come first.
+/// Outcome class of a differing test: those that nobody has noticed come first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Kind {
+pub(crate) enum DifferingKind {
     Green,
     Flaky,
     Failing,
 }
 
-impl<'a> Differing<'a> {
+impl<'a> TestDifferences<'a> {
     pub(crate) fn all(run: &RunReport<'a>) -> Vec<Self> {
         let mut all: Vec<Self> = Vec::new();
         for Finding { test, detail, repeat, .. } in run.findings {
             let Detail::Layer(layer) = detail else { continue };
             match all.last_mut() {
                 Some(last) if last.test == test => last.layers.push(layer),
-                _ => all.push(Self { test, layers: vec![layer], repeat: repeat.as_deref(), kind: Kind::Green }),
+                _ => {
+                    all.push(Self { test, layers: vec![layer], repeat: repeat.as_deref(), kind: DifferingKind::Green })
+                }
             }
         }
         let failed = run.attempts.iter().filter(|attempt| attempt.outcome.is_failure());
@@ -55,9 +58,9 @@ impl<'a> Differing<'a> {
         for one in &mut all {
             let fails = failed.contains(one.test);
             one.kind = match one.layers.iter().any(|layer| layer.kind == Layer::Verdict) {
-                true => Kind::Flaky,
-                false if fails => Kind::Failing,
-                false => Kind::Green,
+                true => DifferingKind::Flaky,
+                false if fails => DifferingKind::Failing,
+                false => DifferingKind::Green,
             };
         }
         all.sort_by_key(|one| one.kind);
@@ -69,51 +72,51 @@ impl<'a> Differing<'a> {
     }
 }
 
-/// Writes what was measured. `quiet` leaves out the numbers.
-pub fn measure(run: &RunReport, look: &TerminalStyle, quiet: bool, out: &mut dyn Write) -> io::Result<()> {
-    let page = &mut Page::new(*look, out);
-    let differing = Differing::all(run);
-    let (counts, separator) = (counts(run, &differing), look.sign(" · ").trim_end());
+/// Writes a measurement. `quiet` leaves out the numbers.
+pub fn measure(run: &RunReport, style: &TerminalStyle, quiet: bool, out: &mut dyn Write) -> io::Result<()> {
+    let term = &mut TermWriter::new(*style, out);
+    let differing = TestDifferences::all(run);
+    let (counts, separator) = (counts(run, &differing), style.sign(" · ").trim_end());
     let (last, before) = counts.split_last().expect("the time is always told");
     let counts: Vec<String> = before.iter().map(|count| format!("{count}{separator}")).chain([last.clone()]).collect();
-    page.words(2, Tone::Bold, counts.iter().map(String::as_str))?;
+    term.words(2, Tone::Bold, counts.iter().map(String::as_str))?;
     for problem in run.problems {
-        page.blank()?;
-        page.head(Tone::Bad, "✗", "ERROR", format::problem_in_words(problem.kind))?;
-        page.quote(page.indent() + 2, &problem.text, PROBLEM_LINES, Keep::Ends)?;
+        term.blank()?;
+        term.head(Tone::Bad, "✗", "ERROR", format::problem_text(problem.kind))?;
+        term.quote(term.indent() + 2, &problem.text, PROBLEM_LINES, Keep::Ends)?;
     }
     for test in differing.iter().take(TESTS) {
-        entry(page, test)?;
+        entry(term, test)?;
     }
     if differing.len() > TESTS {
-        page.blank()?;
-        page.cut(2, &format!("{} more", format::count(differing.len() - TESTS, "test")))?;
+        term.blank()?;
+        term.cut(2, &format!("{} more", format::count(differing.len() - TESTS, "test")))?;
     }
     if let Some(measured) = run.measured.filter(|_| !quiet) {
-        numbers(page, measured)?;
-        noise(page, &measured.hidden)?;
-        unseen(page, measured)?;
+        numbers(term, measured)?;
+        noise(term, &measured.hidden)?;
+        unseen(term, measured)?;
     }
     if !quiet {
-        summary::notes(page, run.notes)?;
+        summary::notes(term, run.notes)?;
     }
-    summary::end(page, run, quiet)
+    summary::end(term, run, quiet)
 }
 
-/// What it comes to, in a few numbers.
-pub(crate) fn counts(run: &RunReport, differing: &[Differing]) -> Vec<String> {
+/// The summary, in a few numbers.
+pub(crate) fn counts(run: &RunReport, differing: &[TestDifferences]) -> Vec<String> {
     let of = |kind| differing.iter().filter(|test| test.kind == kind).count();
     let measured = run.measured.map_or(0, |measured| measured.runs as usize);
     let tests = run.measured.and_then(|measured| measured.layers.iter().map(|layer| layer.tests).max());
     let tests = tests.filter(|tests| *tests > 0).map_or(run.tests.len(), |tests| tests as usize);
     let mut counts = vec![format::count(tests, "test"), format::count(measured, "run")];
-    counts.push(match of(Kind::Green) {
+    counts.push(match of(DifferingKind::Green) {
         0 if differing.is_empty() && measured > 1 => "all runs alike".to_owned(),
         0 => "no passing test differs".to_owned(),
         1 => "1 differs from run to run although it passes".to_owned(),
         tests => format!("{tests} differ from run to run although they pass"),
     });
-    match of(Kind::Flaky) {
+    match of(DifferingKind::Flaky) {
         0 => {}
         1 => counts.push("1 fails now and then".to_owned()),
         tests => counts.push(format!("{tests} fail now and then")),
@@ -122,28 +125,28 @@ pub(crate) fn counts(run: &RunReport, differing: &[Differing]) -> Vec<String> {
     counts
 }
 
-fn entry(page: &mut Page, test: &Differing) -> io::Result<()> {
-    page.blank()?;
+fn entry(term: &mut TermWriter, test: &TestDifferences) -> io::Result<()> {
+    term.blank()?;
     let name = one_line(test.test.as_str());
     match test.kind {
-        Kind::Green => page.head(Tone::Odd, "≈", "VARIES", &name)?,
-        Kind::Flaky => page.head(Tone::Bad, "≈", "FLAKY", &name)?,
-        Kind::Failing => page.head(Tone::Bad, "✗", "FAILS", &name)?,
+        DifferingKind::Green => term.head(Tone::Odd, "≈", "VARIES", &name)?,
+        DifferingKind::Flaky => term.head(Tone::Bad, "≈", "FLAKY", &name)?,
+        DifferingKind::Failing => term.head(Tone::Bad, "✗", "FAILS", &name)?,
     }
-    let indent = page.indent();
+    let indent = term.indent();
     if let Some(rate) = test.failures() {
-        page.prose(indent, Tone::Usual, &format!("failed in {} of {} runs ({})", rate.seen, rate.of, interval(&rate)))?;
+        term.prose(indent, Tone::Usual, &format!("failed in {} of {} runs ({})", rate.seen, rate.of, interval(&rate)))?;
     }
     for layer in test.layers.iter().filter(|layer| layer.kind != Layer::Verdict) {
         let shown = layer.units.iter().take(UNITS);
         for (at, unit) in shown.enumerate() {
-            let told = in_words(unit, layer);
-            labelled(page, indent, if at == 0 { layer.kind.word() } else { "" }, &told)?;
+            let texts = difference_text(unit, layer);
+            labelled(term, indent, if at == 0 { layer.kind.word() } else { "" }, &texts)?;
         }
         let units: u32 = layer.units.iter().take(UNITS).map(units_of).sum();
         let more = layer.spread.range.saturating_sub(units);
         if more > 0 {
-            labelled(page, indent, "", &format!("and {more} more {}", if more == 1 { "unit" } else { "units" }))?;
+            labelled(term, indent, "", &format!("and {more} more {}", if more == 1 { "unit" } else { "units" }))?;
         }
     }
     Ok(())
@@ -154,24 +157,24 @@ fn units_of(difference: &Difference) -> u32 {
     difference.unit.line.zip(difference.last).map_or(1, |(first, last)| last - first + 1)
 }
 
-pub(crate) fn in_words(unit: &Difference, layer: &LayerDifference) -> String {
+pub(crate) fn difference_text(unit: &Difference, layer: &LayerDifference) -> String {
     let (place, words) = (unit.place(), unit.words(layer.kind, layer.spread.runs));
     if place.is_empty() { words } else { format!("{place}  {words}") }
 }
 
-/// Shares with their interval, as people write them.
+/// A rate with its confidence interval.
 pub(crate) fn interval(rate: &Rate) -> String {
     format!("95 % sure: {:.0} to {:.0} %", rate.low * 100.0, rate.high * 100.0)
 }
 
-fn labelled(page: &mut Page, indent: usize, label: &str, text: &str) -> io::Result<()> {
-    let text = keep_start(&one_line(text), LONGEST, page.look.sign("…")).into_owned();
-    let room = page.look.width.saturating_sub(indent + LABELLED).max(20);
+fn labelled(term: &mut TermWriter, indent: usize, label: &str, text: &str) -> io::Result<()> {
+    let text = keep_start(&one_line(text), MAX_COLUMNS, term.style.sign("…")).into_owned();
+    let room = term.style.width.saturating_sub(indent + LABEL_COLUMNS).max(20);
     for (at, line) in wrap(text.split(' ').filter(|word| !word.is_empty()), room).iter().enumerate() {
         let label = if at == 0 { label } else { "" };
         let blanks = " ".repeat(indent);
-        let label = format!("{label:<LABELLED$}");
-        page.line(&[(Tone::Usual, &blanks), (Tone::Faint, &label), (Tone::Usual, line)])?;
+        let label = format!("{label:<LABEL_COLUMNS$}");
+        term.line(&[(Tone::Usual, &blanks), (Tone::Faint, &label), (Tone::Usual, line)])?;
     }
     Ok(())
 }
@@ -202,18 +205,18 @@ pub(crate) fn row(layer: &LayerMeasure) -> [String; 7] {
     ]
 }
 
-fn numbers(page: &mut Page, measured: &Measurement) -> io::Result<()> {
+fn numbers(term: &mut TermWriter, measured: &Measurement) -> io::Result<()> {
     if measured.layers.is_empty() {
         return Ok(());
     }
-    page.blank()?;
+    term.blank()?;
     let rows: Vec<[String; 7]> = measured.layers.iter().map(row).collect();
-    if page.look.width < TABLE {
+    if term.style.width < TABLE {
         for [layer, suite, range, average, ranges, tests, wrong] in &rows {
             let text = format!(
                 "{layer}: suite H {suite}, range {range}; a test on average H {average}, range {ranges}; {tests} tests differ; false positives {wrong}"
             );
-            page.prose(2, Tone::Usual, &text)?;
+            term.prose(2, Tone::Usual, &text)?;
         }
     } else {
         let heads = ["layer", "suite H", "range", "average H", "range", "tests differ", "false positives"];
@@ -225,12 +228,12 @@ fn numbers(page: &mut Page, measured: &Measurement) -> io::Result<()> {
         let line = |cells: [&str; 7]| {
             cells.iter().enumerate().map(|(at, text)| cell(at, text)).collect::<Vec<_>>().join("   ")
         };
-        page.line(&[(Tone::Usual, "  "), (Tone::Faint, &line(heads))])?;
+        term.line(&[(Tone::Usual, "  "), (Tone::Faint, &line(heads))])?;
         for row in &rows {
-            page.line(&[(Tone::Usual, "  "), (Tone::Usual, &line(row.each_ref().map(String::as_str)))])?;
+            term.line(&[(Tone::Usual, "  "), (Tone::Usual, &line(row.each_ref().map(String::as_str)))])?;
         }
     }
-    page.prose(2, Tone::Faint, &legend(measured))
+    term.prose(2, Tone::Faint, &legend(measured))
 }
 
 pub(crate) fn legend(measured: &Measurement) -> String {
@@ -242,29 +245,29 @@ pub(crate) fn legend(measured: &Measurement) -> String {
     )
 }
 
-/// What rules took for noise: where that hid a difference somebody may want to see it.
-fn noise(page: &mut Page, hidden: &[SuppressedNoise]) -> io::Result<()> {
+/// What the noise rules normalized: a hidden difference may be of interest.
+fn noise(term: &mut TermWriter, hidden: &[SuppressedNoise]) -> io::Result<()> {
     let (hid, idle): (Vec<&SuppressedNoise>, Vec<&SuppressedNoise>) = hidden.iter().partition(|rule| rule.units > 0);
     if !hid.is_empty() {
-        page.blank()?;
-        page.prose(2, Tone::Usual, "taken for noise and not counted (--no-rule NAME counts it):")?;
+        term.blank()?;
+        term.prose(2, Tone::Usual, "taken for noise and not counted (--no-rule NAME counts it):")?;
     }
     for rule in hid {
-        page.prose(
+        term.prose(
             4,
             Tone::Usual,
-            &keep_start(&one_line(&hidden_in_words(rule, page.look.sign("…"))), LONGEST, page.look.sign("…")),
+            &keep_start(&one_line(&noise_rule_text(rule, term.style.sign("…"))), MAX_COLUMNS, term.style.sign("…")),
         )?;
     }
     if !idle.is_empty() {
         let names: Vec<&str> = idle.iter().map(|rule| rule.rule.as_str()).collect();
-        page.blank()?;
-        page.prose(2, Tone::Faint, &format!("rules that replaced something and hid nothing: {}", names.join(", ")))?;
+        term.blank()?;
+        term.prose(2, Tone::Faint, &format!("rules that replaced something and hid nothing: {}", names.join(", ")))?;
     }
     Ok(())
 }
 
-pub(crate) fn hidden_in_words(rule: &SuppressedNoise, ellipsis: &str) -> String {
+pub(crate) fn noise_rule_text(rule: &SuppressedNoise, ellipsis: &str) -> String {
     let units = format::count(rule.units as usize, "difference");
     let short = |text: &str| keep_start(text, EXAMPLE, ellipsis).into_owned();
     match &rule.example[..] {
@@ -273,19 +276,20 @@ pub(crate) fn hidden_in_words(rule: &SuppressedNoise, ellipsis: &str) -> String 
     }
 }
 
-fn unseen(page: &mut Page, measured: &Measurement) -> io::Result<()> {
-    let told = unseen_in_words(measured);
-    if !told.is_empty() {
-        page.blank()?;
+fn unseen(term: &mut TermWriter, measured: &Measurement) -> io::Result<()> {
+    let texts = missing_layers(measured);
+    if !texts.is_empty() {
+        term.blank()?;
     }
-    told.iter()
-        .try_for_each(|text| page.prose(2, Tone::Usual, &keep_start(&one_line(text), LONGEST, page.look.sign("…"))))
+    texts.iter().try_for_each(|text| {
+        term.prose(2, Tone::Usual, &keep_start(&one_line(text), MAX_COLUMNS, term.style.sign("…")))
+    })
 }
 
-/// Layers of which nothing is known, and what is not known of the others.
-pub(crate) fn unseen_in_words(measured: &Measurement) -> Vec<String> {
+/// Layers without data, and limits of the others.
+pub(crate) fn missing_layers(measured: &Measurement) -> Vec<String> {
     let gaps = |layer: Layer| measured.gaps.iter().filter(move |gap| gap.layer == layer);
-    let mut told = Vec::new();
+    let mut texts = Vec::new();
     for layer in &measured.unseen {
         let why = match (layer, gaps(*layer).next()) {
             (_, Some(gap)) => gap.why.clone(),
@@ -294,13 +298,13 @@ pub(crate) fn unseen_in_words(measured: &Measurement) -> Vec<String> {
             }
             (_, None) => "the runner or its agent tells nothing of it".to_owned(),
         };
-        told.push(format!("not seen: {layer}: {why}"));
+        texts.push(format!("not seen: {layer}: {why}"));
     }
     for layer in measured.layers.iter().map(|layer| layer.layer) {
         for gap in gaps(layer) {
             let attempts = format::count(gap.attempts as usize, "attempt");
-            told.push(format!("not all seen: {layer}: {} ({attempts})", gap.why));
+            texts.push(format!("not all seen: {layer}: {} ({attempts})", gap.why));
         }
     }
-    told
+    texts
 }

@@ -1,4 +1,4 @@
-//! What a person reads in a terminal.
+//! Text for terminals and logs.
 
 pub(crate) mod excerpt;
 pub(crate) mod factors;

@@ -1,49 +1,49 @@
-//! What a person reads after a search for tests that depend on what ran before them.
+//! Terminal report for `unflake order` and `unflake nio`: order-dependent and non-idempotent tests.
 
 use std::io::{self, Write};
 
 use unflake_model::{Cell, Detail, Failure, Finding, LeakKind, NioKind, OrderKind};
 
 use crate::terminal::summary;
-use crate::terminal::writer::{Keep, Page, Tone};
+use crate::terminal::writer::{Keep, TermWriter, Tone};
 use crate::text::format;
 use crate::{RunReport, TerminalStyle, one_line};
 
 const MESSAGE_LINES: usize = 12;
-/// Of more cells than this only the first are shown.
+/// State cells shown per finding.
 const CELLS: usize = 8;
 
-/// Writes what was found. `quiet` leaves out what nobody has to act upon.
-pub fn search(run: &RunReport, look: &TerminalStyle, quiet: bool, out: &mut dyn Write) -> io::Result<()> {
-    let page = &mut Page::new(*look, out);
+/// Writes the findings. `quiet` leaves out what needs no action.
+pub fn order_and_nio(run: &RunReport, style: &TerminalStyle, quiet: bool, out: &mut dyn Write) -> io::Result<()> {
+    let term = &mut TermWriter::new(*style, out);
     let mut counts: Vec<String> = vec![format::count(run.tests.len(), "test")];
     for (label, noun) in KINDS {
-        let found = run.findings.iter().filter(|finding| of(finding).is_some_and(|kind| kind == label)).count();
-        if found > 0 {
-            counts.push(if found == 1 { format!("1 {}", noun.0) } else { format!("{found} {}", noun.1) });
+        let count = run.findings.iter().filter(|finding| label_of(finding).is_some_and(|kind| kind == label)).count();
+        if count > 0 {
+            counts.push(if count == 1 { format!("1 {}", noun.0) } else { format!("{count} {}", noun.1) });
         }
     }
     if counts.len() == 1 {
         counts.push("nothing found".to_owned());
     }
-    let separator = look.sign(" · ").trim_end();
+    let separator = style.sign(" · ").trim_end();
     counts.iter_mut().for_each(|count| count.push_str(separator));
     counts.push(format!("{} attempts{separator}", run.attempts.len()));
     counts.push(format::duration(run.totals.seconds));
-    page.words(2, Tone::Bold, counts.iter().map(String::as_str))?;
+    term.words(2, Tone::Bold, counts.iter().map(String::as_str))?;
     for problem in run.problems {
-        page.blank()?;
-        page.head(Tone::Bad, "✗", "ERROR", format::problem_in_words(problem.kind))?;
-        page.quote(page.indent() + 2, &problem.text, MESSAGE_LINES * 2, Keep::Ends)?;
+        term.blank()?;
+        term.head(Tone::Bad, "✗", "ERROR", format::problem_text(problem.kind))?;
+        term.quote(term.indent() + 2, &problem.text, MESSAGE_LINES * 2, Keep::Ends)?;
     }
     for finding in run.findings {
-        let Some(label) = of(finding).filter(|label| !quiet || *label != "BROKEN") else { continue };
-        entry(page, run, finding, label)?;
+        let Some(label) = label_of(finding).filter(|label| !quiet || *label != "BROKEN") else { continue };
+        entry(term, run, finding, label)?;
     }
     if !quiet {
-        summary::notes(page, run.notes)?;
+        summary::notes(term, run.notes)?;
     }
-    summary::end(page, run, quiet)
+    summary::end(term, run, quiet)
 }
 
 /// In the order in which they are counted.
@@ -56,8 +56,8 @@ const KINDS: [(&str, (&str, &str)); 6] = [
     ("BROKEN", ("that fails always", "that fail always")),
 ];
 
-/// The word for a finding of its own; what explains another one has none.
-fn of(finding: &Finding) -> Option<&'static str> {
+/// The noun for an independent finding; findings that explain another one have none.
+fn label_of(finding: &Finding) -> Option<&'static str> {
     Some(match &finding.detail {
         Detail::Nio(nio) => match nio.kind {
             NioKind::Nio => "NIO",
@@ -82,13 +82,13 @@ fn of(finding: &Finding) -> Option<&'static str> {
     })
 }
 
-fn entry(page: &mut Page, run: &RunReport, finding: &Finding, label: &str) -> io::Result<()> {
-    page.blank()?;
-    page.head(Tone::Odd, "≈", label, &one_line(finding.test.as_str()))?;
-    let indent = page.indent();
-    page.prose(indent, Tone::Usual, &one_line(&finding.sentence))?;
-    if let Some(answer) = run.answer(finding) {
-        return page.prose(indent, Tone::Faint, &format::answered(answer));
+fn entry(term: &mut TermWriter, run: &RunReport, finding: &Finding, label: &str) -> io::Result<()> {
+    term.blank()?;
+    term.head(Tone::Odd, "≈", label, &one_line(finding.test.as_str()))?;
+    let indent = term.indent();
+    term.prose(indent, Tone::Usual, &one_line(&finding.sentence))?;
+    if let Some(feedback) = run.not_useful(finding) {
+        return term.prose(indent, Tone::Faint, &format::feedback_text(feedback));
     }
     let failure = match &finding.detail {
         Detail::Nio(nio) => nio.second_failure.as_ref(),
@@ -96,49 +96,49 @@ fn entry(page: &mut Page, run: &RunReport, finding: &Finding, label: &str) -> io
         _ => None,
     };
     if let Some(failure) = failure {
-        show_failure(page, failure)?;
+        show_failure(term, failure)?;
     }
     for state in run.findings.iter().filter(|one| one.test == finding.test) {
         if let Detail::State(leak) = &state.detail {
-            page.prose(indent, Tone::Usual, &one_line(&state.sentence))?;
-            show_cells(page, &leak.cells, leak.kind)?;
+            term.prose(indent, Tone::Usual, &one_line(&state.sentence))?;
+            show_cells(term, &leak.cells, leak.kind)?;
         }
     }
     if let Some(command) = &finding.repeat {
-        page.beside(indent, (Tone::Faint, "see it yourself"), (Tone::Usual, &one_line(command)))?;
+        term.side_by_side(indent, (Tone::Faint, "see it yourself"), (Tone::Usual, &one_line(command)))?;
     }
     Ok(())
 }
 
-fn show_failure(page: &mut Page, failure: &Failure) -> io::Result<()> {
-    let indent = page.indent() + 2;
+fn show_failure(term: &mut TermWriter, failure: &Failure) -> io::Result<()> {
+    let indent = term.indent() + 2;
     let place = match (&failure.file, failure.line) {
         (Some(file), Some(line)) => format!("{}:{line}", one_line(file)),
         (Some(file), None) => one_line(file).into_owned(),
         _ => String::new(),
     };
-    page.beside(indent, (Tone::Bold, &place), (Tone::Usual, &one_line(&failure.kind)))?;
-    page.quote(indent, failure.message.trim(), MESSAGE_LINES, Keep::Ends)
+    term.side_by_side(indent, (Tone::Bold, &place), (Tone::Usual, &one_line(&failure.kind)))?;
+    term.quote(indent, failure.message.trim(), MESSAGE_LINES, Keep::Ends)
 }
 
-fn show_cells(page: &mut Page, cells: &[Cell], kind: LeakKind) -> io::Result<()> {
-    let indent = page.indent() + 2;
+fn show_cells(term: &mut TermWriter, cells: &[Cell], kind: LeakKind) -> io::Result<()> {
+    let indent = term.indent() + 2;
     let word = if kind == LeakKind::Proven { "leaves" } else { "differs" };
     for cell in cells.iter().take(CELLS) {
         let value = |value: &Option<String>, none: &str| {
             value.as_deref().map_or(none.to_owned(), |text| one_line(text).into_owned())
         };
-        page.beside(indent, (Tone::Faint, word), (Tone::Bold, &one_line(&cell.path)))?;
+        term.side_by_side(indent, (Tone::Faint, word), (Tone::Bold, &one_line(&cell.path)))?;
         let change = format!("was {}, is {}", value(&cell.before, "not there"), value(&cell.after, "gone"));
-        page.prose(indent + 4, Tone::Usual, &change)?;
+        term.prose(indent + 4, Tone::Usual, &change)?;
         if let Some(written) = &cell.written {
             let at =
                 format!("written at {}:{} in {}", one_line(&written.file), written.line, one_line(&written.function));
-            page.prose(indent + 4, Tone::Usual, &at)?;
+            term.prose(indent + 4, Tone::Usual, &at)?;
         }
     }
     match cells.len().saturating_sub(CELLS) {
         0 => Ok(()),
-        more => page.cut(indent, &format!("and {more} more")),
+        more => term.cut(indent, &format!("and {more} more")),
     }
 }

@@ -1,4 +1,4 @@
-//! `unflake prepare`: which reports are ready, which are not, and why.
+//! Result of preparing reports in advance: which are ready, which are not, and why.
 
 use std::io::{self, Write};
 
@@ -7,22 +7,22 @@ use unflake_model::{Finding, TestId};
 
 use crate::divergence_text;
 use crate::terminal::score::percent;
-use crate::terminal::writer::{Page, Tone};
+use crate::terminal::writer::{TermWriter, Tone};
 use crate::text::format;
 use crate::{Exit, TerminalStyle, one_line};
 
-/// What became of one flaky test.
+/// Result for one flaky test.
 #[derive(Clone, Debug, Serialize)]
 pub struct PreparedEntry {
     pub test: TestId,
-    /// How likely it is to fail in its next run.
+    /// Probability that its next run fails.
     pub score: f64,
     pub kind: PreparedKind,
-    /// What its runs came to, or why there were none: `flaky: 11 of 50 runs failed`.
+    /// The outcome of its runs, or why there were none: `flaky: 11 of 50 runs failed`.
     pub meaning: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub finding: Option<Finding>,
-    /// The full report, as a path from here.
+    /// Path of the full report, relative to the current directory.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub page: Option<String>,
 }
@@ -30,17 +30,17 @@ pub struct PreparedEntry {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PreparedKind {
-    /// It failed and passed, and a report is ready now.
+    /// It failed and passed, and a report is ready.
     Located,
-    /// All runs ended alike. That is kept too.
+    /// All runs had the same outcome. That is stored too.
     NotReproduced,
-    /// The time was over before all runs had been made. What was found until then is kept.
+    /// The budget was exhausted before all runs. The partial result is stored.
     CutShort,
-    /// A report on these files was there.
+    /// A report on the same files existed.
     Ready,
-    /// Nobody looked: the time was over, or somebody stopped it.
+    /// Not started: the budget was exhausted, or the user stopped.
     Left,
-    /// It could not be looked at.
+    /// The search failed.
     Failed,
 }
 
@@ -50,12 +50,12 @@ pub struct PreparedBatch<'a> {
     pub schema: u32,
     pub command: &'static str,
     pub exit: Exit<'a>,
-    /// A hash of the files that the reports are about.
+    /// Hash of the files that the reports are about.
     pub tree: &'a str,
-    /// The lowest score that was asked for.
+    /// Lowest score to prepare.
     pub at_least: f64,
     pub seconds: f64,
-    /// The likeliest to fail first.
+    /// Most likely to fail first.
     pub tests: &'a [PreparedEntry],
     pub notes: &'a [String],
 }
@@ -66,54 +66,54 @@ impl PreparedBatch<'_> {
         writeln!(out)
     }
 
-    /// `quiet` leaves out what was ready already.
-    pub fn write(&self, look: &TerminalStyle, quiet: bool, out: &mut dyn Write) -> io::Result<()> {
-        let page = &mut Page::new(*look, out);
+    /// `quiet` leaves out reports that existed before.
+    pub fn write(&self, style: &TerminalStyle, quiet: bool, out: &mut dyn Write) -> io::Result<()> {
+        let term = &mut TermWriter::new(*style, out);
         let flaky = format::count(self.tests.len(), "flaky test");
         let head = format!("{flaky} with a score of at least {}", percent(self.at_least));
-        page.prose(2, Tone::Bold, &[head, format::duration(self.seconds)].join(look.sign(" · ")))?;
+        term.prose(2, Tone::Bold, &[head, format::duration(self.seconds)].join(style.sign(" · ")))?;
         for test in self.tests.iter().filter(|test| !quiet || test.kind != PreparedKind::Ready) {
-            entry(page, test)?;
+            entry(term, test)?;
         }
         if !self.notes.is_empty() {
-            page.blank()?;
+            term.blank()?;
         }
         for note in self.notes {
-            page.prose(2, Tone::Usual, &format!("note: {}", one_line(note)))?;
+            term.prose(2, Tone::Usual, &format!("note: {}", one_line(note)))?;
         }
-        page.blank()?;
+        term.blank()?;
         let tone = if self.exit.code == 0 { Tone::Good } else { Tone::Bad };
-        page.prose(0, tone, &format!("exit {}: {}", self.exit.code, one_line(self.exit.meaning)))
+        term.prose(0, tone, &format!("exit {}: {}", self.exit.code, one_line(self.exit.meaning)))
     }
 }
 
-fn entry(page: &mut Page, test: &PreparedEntry) -> io::Result<()> {
+fn entry(term: &mut TermWriter, test: &PreparedEntry) -> io::Result<()> {
     let (tone, sign) = match test.kind {
         PreparedKind::Located | PreparedKind::Ready => (Tone::Good, "✓"),
         PreparedKind::NotReproduced | PreparedKind::CutShort => (Tone::Odd, "≈"),
         PreparedKind::Left => (Tone::Faint, "·"),
         PreparedKind::Failed => (Tone::Bad, "✗"),
     };
-    page.blank()?;
-    page.head(tone, sign, &percent(test.score), &one_line(test.test.as_str()))?;
-    let indent = page.indent();
+    term.blank()?;
+    term.head(tone, sign, &percent(test.score), &one_line(test.test.as_str()))?;
+    let indent = term.indent();
     if let Some(finding) = &test.finding {
-        page.prose(indent, Tone::Usual, &one_line(&divergence_text::told(finding)))?;
+        term.prose(indent, Tone::Usual, &one_line(&divergence_text::finding_sentence(finding)))?;
     }
     let aside = match test.kind {
         PreparedKind::Ready => "; this was ready",
         PreparedKind::CutShort => "; it was cut short, and is taken up again",
         _ => "",
     };
-    page.prose(indent, Tone::Usual, &format!("{}{aside}", one_line(&test.meaning)))?;
+    term.prose(indent, Tone::Usual, &format!("{}{aside}", one_line(&test.meaning)))?;
     match &test.page {
-        Some(path) => page.prose(indent, Tone::Usual, &format!("{} {}", page.look.sign("→"), one_line(path))),
+        Some(path) => term.prose(indent, Tone::Usual, &format!("{} {}", term.style.sign("→"), one_line(path))),
         None => Ok(()),
     }
 }
 
-/// What it all comes to: `2 located, 1 not reproduced, 3 were ready, 1 left`.
-pub fn in_words(tests: &[PreparedEntry]) -> String {
+/// The totals: `2 located, 1 not reproduced, 3 were ready, 1 left`.
+pub fn prepared_totals(tests: &[PreparedEntry]) -> String {
     let parts = [
         (PreparedKind::Located, "located"),
         (PreparedKind::NotReproduced, "not reproduced"),
@@ -122,10 +122,10 @@ pub fn in_words(tests: &[PreparedEntry]) -> String {
         (PreparedKind::Failed, "could not be looked at"),
         (PreparedKind::Left, "left for the next time"),
     ];
-    let told = parts.into_iter().filter_map(|(kind, words)| {
+    let texts = parts.into_iter().filter_map(|(kind, words)| {
         let count = tests.iter().filter(|test| test.kind == kind).count();
         (count > 0).then(|| format!("{count} {words}"))
     });
-    let told: Vec<String> = told.collect();
-    if told.is_empty() { "no test is so flaky".to_owned() } else { told.join(", ") }
+    let texts: Vec<String> = texts.collect();
+    if texts.is_empty() { "no test is so flaky".to_owned() } else { texts.join(", ") }
 }

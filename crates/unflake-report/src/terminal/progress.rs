@@ -1,4 +1,4 @@
-//! Live progress. Hears every event of a run and shows how far it has come.
+//! Live progress of a run, driven by its events.
 
 use std::collections::{HashMap, HashSet};
 use std::io::{self, Write};
@@ -7,109 +7,109 @@ use std::mem::discriminant;
 use unflake_model::{Attempt, EnvironmentId, Event, Purpose, SessionId, TestId};
 
 use crate::terminal::failure;
-use crate::terminal::status_line::{self, Phase};
-use crate::terminal::writer::{LONGEST, Page, Tone};
+use crate::terminal::status_line::{self, RunPhase};
+use crate::terminal::writer::{MAX_COLUMNS, TermWriter, Tone};
 use crate::text::format;
 use crate::text::sanitize::{keep_start, width};
 use crate::{TerminalStyle, one_line};
 
 /// A terminal is redrawn at most this often.
 const REDRAW_SECONDS: f64 = 0.1;
-/// A log gets a line after this share of the tests, but not before so many seconds, and after so many seconds anyway.
+/// A log gets a line after this share of the tests, within these bounds in seconds.
 const LOG_SHARE: f64 = 0.1;
 const LOG_SECONDS: f64 = 5.0;
 const LOG_ANYWAY_SECONDS: f64 = 30.0;
 
-/// What is known of a run while it goes on. Times are seconds since it began.
+/// State of a running run. Times are seconds since it began.
 #[derive(Default)]
-pub(crate) struct State {
-    pub(crate) phase: Phase,
+pub(crate) struct ProgressState {
+    pub(crate) phase: RunPhase,
     pub(crate) total: usize,
-    /// Tests of the suite that had their first attempt.
+    /// Tests of the suite with a first attempt.
     pub(crate) done: usize,
-    /// Tests of the suite that will not have any.
+    /// Tests of the suite that will not be run.
     pub(crate) left: usize,
     /// Tests that failed and have not passed since.
     pub(crate) failing: HashSet<TestId>,
-    /// Tests that failed and passed later, whatever they did after that.
+    /// Tests that failed and passed later, whatever followed.
     pub(crate) flaky: HashSet<TestId>,
     pub(crate) first_start: Option<f64>,
     pub(crate) running: HashMap<EnvironmentId, (TestId, f64)>,
     purposes: HashMap<SessionId, Purpose>,
 }
 
-enum Place {
-    Nowhere,
+enum ProgressOutput {
+    Silent,
     Terminal { drawn: Option<f64>, shown: bool },
-    Log { told: f64, share: f64 },
+    Log { written: f64, share: f64 },
 }
 
 /// Live progress of one run.
 pub struct Progress {
-    look: TerminalStyle,
-    state: State,
-    place: Place,
+    style: TerminalStyle,
+    state: ProgressState,
+    output: ProgressOutput,
 }
 
 impl Progress {
     /// One status line, redrawn in place; failures stay above it.
-    pub fn terminal(look: TerminalStyle) -> Self {
-        Self { look, state: State::default(), place: Place::Terminal { drawn: None, shown: false } }
+    pub fn terminal(style: TerminalStyle) -> Self {
+        Self { style, state: ProgressState::default(), output: ProgressOutput::Terminal { drawn: None, shown: false } }
     }
 
-    /// Lines for a log: failures as they happen, and how far the run has come now and then.
-    pub fn plain(look: TerminalStyle) -> Self {
-        Self { look, state: State::default(), place: Place::Log { told: 0.0, share: 0.0 } }
+    /// Lines for a log: failures as they happen, and the progress at intervals.
+    pub fn plain(style: TerminalStyle) -> Self {
+        Self { style, state: ProgressState::default(), output: ProgressOutput::Log { written: 0.0, share: 0.0 } }
     }
 
     pub fn silent() -> Self {
-        let look = TerminalStyle { colour: false, width: usize::MAX, unicode: false };
-        Self { look, state: State::default(), place: Place::Nowhere }
+        let style = TerminalStyle { colour: false, width: usize::MAX, unicode: false };
+        Self { style, state: ProgressState::default(), output: ProgressOutput::Silent }
     }
 
-    /// Hears an event. `now` is in seconds since the run began.
+    /// Handles an event. `now` is in seconds since the run began.
     pub fn event(&mut self, now: f64, event: &Event, out: &mut dyn Write) -> io::Result<()> {
-        if matches!(self.place, Place::Nowhere) {
+        if matches!(self.output, ProgressOutput::Silent) {
             return Ok(());
         }
         let before = discriminant(&self.state.phase);
         self.observe(now, event, out)?;
-        if self.state.phase == Phase::Over {
+        if self.state.phase == RunPhase::Over {
             return Ok(());
         }
-        if let Place::Log { told, .. } = &mut self.place
+        if let ProgressOutput::Log { written, .. } = &mut self.output
             && before != discriminant(&self.state.phase)
         {
-            *told = now;
-            let line = status_line::phase_line(&self.state, &self.look);
-            Page::new(self.look, out).line(&[(Tone::Usual, "  "), (Tone::Usual, &line)])?;
+            *written = now;
+            let line = status_line::phase_line(&self.state, &self.style);
+            TermWriter::new(self.style, out).line(&[(Tone::Usual, "  "), (Tone::Usual, &line)])?;
         }
-        // Between the end of a test and the start of the next nothing is running. Drawing then would make the name of
-        // the test flicker.
+        // Between the end of a test and the start of the next nothing is running. Drawing then
+        // would make the name of the test flicker.
         let between = matches!(event, Event::AttemptEnded(_));
-        if between && matches!(self.place, Place::Terminal { .. }) { Ok(()) } else { self.tick(now, out) }
+        if between && matches!(self.output, ProgressOutput::Terminal { .. }) { Ok(()) } else { self.tick(now, out) }
     }
 
-    /// Called now and then while nothing happens.
+    /// Called at intervals while nothing happens.
     pub fn tick(&mut self, now: f64, out: &mut dyn Write) -> io::Result<()> {
         let state = &self.state;
-        match &mut self.place {
-            Place::Terminal { drawn, shown } if state.phase != Phase::Over => {
+        match &mut self.output {
+            ProgressOutput::Terminal { drawn, shown } if state.phase != RunPhase::Over => {
                 if drawn.is_none_or(|at| now - at >= REDRAW_SECONDS) {
                     *drawn = Some(now);
                     *shown = true;
-                    write!(out, "\r{}\x1b[K", status_line::line(state, now, &self.look))?;
+                    write!(out, "\r{}\x1b[K", status_line::line(state, now, &self.style))?;
                     out.flush()?;
                 }
                 Ok(())
             }
-            Place::Log { told, share } if state.first_start.is_some() && state.phase != Phase::Over => {
+            ProgressOutput::Log { written, share } if state.first_start.is_some() && state.phase != RunPhase::Over => {
                 let reached = state.done as f64 / state.total.max(1) as f64;
-                let (waited, gained) = (now - *told, reached - *share);
+                let (waited, gained) = (now - *written, reached - *share);
                 if waited >= LOG_ANYWAY_SECONDS || waited >= LOG_SECONDS && gained >= LOG_SHARE {
-                    (*told, *share) = (now, reached);
-                    let line = status_line::log_line(state, now, &self.look);
-                    Page::new(self.look, out).line(&[(Tone::Usual, "  "), (Tone::Usual, &line)])?;
+                    (*written, *share) = (now, reached);
+                    let line = status_line::log_line(state, now, &self.style);
+                    TermWriter::new(self.style, out).line(&[(Tone::Usual, "  "), (Tone::Usual, &line)])?;
                 }
                 Ok(())
             }
@@ -117,9 +117,10 @@ impl Progress {
         }
     }
 
-    /// Takes the status line away. Call it before anything else is written; the next event or tick brings it back.
+    /// Removes the status line. Call it before writing anything else; the next event or tick
+    /// restores it.
     pub fn clear(&mut self, out: &mut dyn Write) -> io::Result<()> {
-        if let Place::Terminal { drawn, shown: shown @ true } = &mut self.place {
+        if let ProgressOutput::Terminal { drawn, shown: shown @ true } = &mut self.output {
             *shown = false;
             *drawn = None;
             write!(out, "\r\x1b[K")?;
@@ -131,26 +132,26 @@ impl Progress {
     fn observe(&mut self, now: f64, event: &Event, out: &mut dyn Write) -> io::Result<()> {
         let state = &mut self.state;
         match event {
-            Event::RunStarted { command } => state.phase = Phase::Starting(command.join(" ")),
+            Event::RunStarted { command } => state.phase = RunPhase::Starting(command.join(" ")),
             Event::RunEnded(_) => {
-                state.phase = Phase::Over;
+                state.phase = RunPhase::Over;
                 self.clear(out)?;
             }
             Event::EnvironmentStarted(_) => {
-                if matches!(state.phase, Phase::Starting(_)) {
-                    state.phase = Phase::Collecting;
+                if matches!(state.phase, RunPhase::Starting(_)) {
+                    state.phase = RunPhase::Collecting;
                 }
             }
             Event::TestsListed { tests, .. } => state.total = tests.len(),
             Event::Problem(problem) => {
-                let what = format::problem_in_words(problem.kind);
+                let what = format::problem_text(problem.kind);
                 match &problem.place {
                     Some(place) => self.permanent(place, what, out)?,
                     None => self.permanent(what, "", out)?,
                 }
             }
-            Event::FindingMade(_)
-            | Event::Note(_)
+            Event::Note(_)
+            | Event::FindingMade(_)
             | Event::TraceRecorded { .. }
             | Event::LayersRecorded { .. }
             | Event::ChangesCompared(_)
@@ -164,7 +165,7 @@ impl Progress {
             }
             Event::AttemptEnded(attempt) => {
                 if state.attempted(attempt) {
-                    let text = failure::in_one_line(attempt, &self.look);
+                    let text = failure::in_one_line(attempt, &self.style);
                     self.permanent(attempt.test.as_str(), &text, out)?;
                 }
             }
@@ -177,17 +178,17 @@ impl Progress {
         Ok(())
     }
 
-    /// A line that stays: something failed.
+    /// A line that stays, for a failure.
     fn permanent(&mut self, subject: &str, text: &str, out: &mut dyn Write) -> io::Result<()> {
         self.clear(out)?;
         let subject = one_line(subject);
-        let sign = self.look.sign("✗");
-        let room = self.look.width.saturating_sub(width(&subject) + 4).min(LONGEST);
-        let mut page = Page::new(self.look, out);
+        let sign = self.style.sign("✗");
+        let room = self.style.width.saturating_sub(width(&subject) + 4).min(MAX_COLUMNS);
+        let mut term = TermWriter::new(self.style, out);
         if room >= 30 || room >= width(text) {
-            let text = keep_start(text, room, self.look.sign("…"));
+            let text = keep_start(text, room, self.style.sign("…"));
             let gap = if text.is_empty() { "" } else { "  " };
-            return page.line(&[
+            return term.line(&[
                 (Tone::Bad, sign),
                 (Tone::Usual, " "),
                 (Tone::Usual, &subject),
@@ -195,27 +196,27 @@ impl Progress {
                 (Tone::Faint, &text),
             ]);
         }
-        page.line(&[(Tone::Bad, sign), (Tone::Usual, " "), (Tone::Usual, &subject)])?;
-        let text = keep_start(text, self.look.width.max(30) - 4, self.look.sign("…"));
-        page.line(&[(Tone::Usual, "    "), (Tone::Faint, &text)])
+        term.line(&[(Tone::Bad, sign), (Tone::Usual, " "), (Tone::Usual, &subject)])?;
+        let text = keep_start(text, self.style.width.max(30) - 4, self.style.sign("…"));
+        term.line(&[(Tone::Usual, "    "), (Tone::Faint, &text)])
     }
 }
 
-impl State {
+impl ProgressState {
     fn started(&mut self, now: f64, purpose: Purpose, environment: EnvironmentId, test: &TestId) {
         self.first_start.get_or_insert(now);
         self.running.insert(environment, (test.clone(), now));
         self.enter(purpose);
     }
 
-    /// Whether this is the first failure of its test.
+    /// Records an attempt; returns whether it is the first failure of its test.
     fn attempted(&mut self, attempt: &Attempt) -> bool {
         self.running.remove(&attempt.environment);
         self.enter(attempt.purpose);
         match &mut self.phase {
-            Phase::Running if attempt.run == 0 => self.done = (self.done + 1).min(self.total),
-            Phase::Again { done, .. } | Phase::Fresh { done } => *done += usize::from(attempt.run == 0),
-            Phase::Stress { done } | Phase::Searching { done, .. } => *done += 1,
+            RunPhase::Running if attempt.run == 0 => self.done = (self.done + 1).min(self.total),
+            RunPhase::Again { done, .. } | RunPhase::Fresh { done } => *done += usize::from(attempt.run == 0),
+            RunPhase::Stress { done } | RunPhase::Searching { done, .. } => *done += 1,
             _ => {}
         }
         if attempt.outcome.is_pass() && self.failing.remove(&attempt.test) {
@@ -226,7 +227,7 @@ impl State {
 
     fn enter(&mut self, purpose: Purpose) {
         let of = self.failing.len();
-        let searching = |what| Phase::Searching { what, done: 0 };
+        let searching = |what| RunPhase::Searching { what, done: 0 };
         let next = match purpose {
             Purpose::Twice => searching("running each test twice"),
             Purpose::Order => searching("trying other orders"),
@@ -234,24 +235,24 @@ impl State {
             Purpose::State => searching("looking for the state that leaks"),
             Purpose::Base => searching("at the base"),
             Purpose::Factor => searching("under other circumstances"),
-            _ => return self.enter_ladder(purpose, of),
+            _ => return self.enter_retry(purpose, of),
         };
-        if !matches!((&self.phase, &next), (Phase::Searching { what: a, .. }, Phase::Searching { what: b, .. }) if a == b)
+        if !matches!((&self.phase, &next), (RunPhase::Searching { what: a, .. }, RunPhase::Searching { what: b, .. }) if a == b)
         {
             self.phase = next;
         }
     }
 
-    fn enter_ladder(&mut self, purpose: Purpose, of: usize) {
+    fn enter_retry(&mut self, purpose: Purpose, of: usize) {
         match (purpose, &self.phase) {
-            (Purpose::AtEnd, Phase::Again { .. })
-            | (Purpose::Fresh | Purpose::Again, Phase::Fresh { .. })
-            | (Purpose::Stress, Phase::Stress { .. }) => {}
-            (Purpose::Suite, _) => self.phase = Phase::Running,
-            (Purpose::AtEnd, _) => self.phase = Phase::Again { done: 0, of },
-            (Purpose::Fresh | Purpose::Again, _) => self.phase = Phase::Fresh { done: 0 },
-            (Purpose::Stress, _) => self.phase = Phase::Stress { done: 0 },
-            (Purpose::Look, _) => self.phase = Phase::Looking,
+            (Purpose::AtEnd, RunPhase::Again { .. })
+            | (Purpose::Fresh | Purpose::Again, RunPhase::Fresh { .. })
+            | (Purpose::Stress, RunPhase::Stress { .. }) => {}
+            (Purpose::Suite, _) => self.phase = RunPhase::Running,
+            (Purpose::AtEnd, _) => self.phase = RunPhase::Again { done: 0, of },
+            (Purpose::Fresh | Purpose::Again, _) => self.phase = RunPhase::Fresh { done: 0 },
+            (Purpose::Stress, _) => self.phase = RunPhase::Stress { done: 0 },
+            (Purpose::Look, _) => self.phase = RunPhase::Looking,
             _ => {}
         }
     }

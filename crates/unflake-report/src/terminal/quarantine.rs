@@ -1,54 +1,54 @@
-//! What is in quarantine, and since when nobody needs it any more.
+//! Terminal output for the quarantine: its entries, and which are no longer needed.
 
 use std::io::{self, Write};
 
 use unflake_model::{Attempt, Day, QuarantineMode, QuarantineResult, QuarantineStanding, Quarantined, TestId};
 
-use crate::attempts_by_test::Cases;
+use crate::attempts_by_test::TestCases;
 use crate::terminal::failure;
-use crate::terminal::writer::{Page, Tone};
+use crate::terminal::writer::{TermWriter, Tone};
 use crate::text::format;
 use crate::{TerminalStyle, one_line};
 
-/// So many of the last attempts are looked at.
-const LATELY: usize = 20;
+/// Recent attempts considered.
+const RECENT: usize = 20;
 
-/// The ledger: every entry with the last attempts at its test, the newest first.
+/// Writes every entry with the recent attempts of its test, newest first.
 pub fn quarantine(
     entries: &[(Quarantined, Vec<Attempt>)],
     today: Day,
-    look: &TerminalStyle,
+    style: &TerminalStyle,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let page = &mut Page::new(*look, out);
+    let term = &mut TermWriter::new(*style, out);
     let holding = entries.iter().filter(|(entry, _)| entry.expires >= today).count();
     let over = entries.len() - holding;
-    let mut said = match holding {
+    let mut headline = match holding {
         0 => "nothing is in quarantine".to_owned(),
         _ => format!("{} in quarantine", format::count(holding, "test")),
     };
     if over > 0 {
-        said.push_str(&format!(
+        headline.push_str(&format!(
             "; {} over and {} for nothing",
             format::count(over, "entry"),
             if over == 1 { "counts" } else { "count" }
         ));
     }
-    page.prose(2, Tone::Bold, &said)?;
+    term.prose(2, Tone::Bold, &headline)?;
     for (entry, attempts) in entries {
-        page.blank()?;
+        term.blank()?;
         let left = entry.expires.since(today);
         let (tone, label) = if left < 0 { (Tone::Bad, "OVER") } else { (Tone::Odd, "APART") };
-        page.head(tone, "◌", label, &one_line(entry.test.as_str()))?;
-        page.prose(page.indent(), Tone::Usual, &agreement(entry))?;
-        page.prose(page.indent(), Tone::Usual, &deadline(entry, left))?;
-        page.prose(page.indent(), Tone::Faint, &lately(attempts))?;
+        term.head(tone, "◌", label, &one_line(entry.test.as_str()))?;
+        term.prose(term.indent(), Tone::Usual, &reason_and_owner(entry))?;
+        term.prose(term.indent(), Tone::Usual, &deadline(entry, left))?;
+        term.prose(term.indent(), Tone::Faint, &recent_outcomes(attempts))?;
     }
     Ok(())
 }
 
-/// Who mends what, and where it is written up.
-fn agreement(entry: &Quarantined) -> String {
+/// The owner and the issue of an entry.
+fn reason_and_owner(entry: &Quarantined) -> String {
     let issue = entry.issue.as_ref().map(|issue| format!(", {}", one_line(issue))).unwrap_or_default();
     let left_out = if entry.mode == QuarantineMode::Skip { "; it is not run" } else { "" };
     format!("{} ({}{issue}){left_out}", one_line(&entry.reason), one_line(&entry.owner))
@@ -62,8 +62,8 @@ fn deadline(entry: &Quarantined, left: i64) -> String {
     }
 }
 
-pub fn lately(attempts: &[Attempt]) -> String {
-    let last = &attempts[..attempts.len().min(LATELY)];
+pub fn recent_outcomes(attempts: &[Attempt]) -> String {
+    let last = &attempts[..attempts.len().min(RECENT)];
     let failed = last.iter().filter(|attempt| attempt.outcome.is_failure()).count();
     match (last.len(), failed) {
         (0, _) => "the history has no attempt at it".to_owned(),
@@ -72,23 +72,24 @@ pub fn lately(attempts: &[Attempt]) -> String {
     }
 }
 
-/// Failures of a run that are excused: after what has to be acted upon.
-pub(crate) fn excused(page: &mut Page, apart: &[QuarantineResult], cases: &Cases) -> io::Result<()> {
-    for one in apart.iter().filter(|one| one.standing == QuarantineStanding::Excused) {
-        page.blank()?;
-        page.head(Tone::Odd, "◌", "APART", &one_line(one.entry.test.as_str()))?;
-        let until = format!("fails as foretold, and is excused until {}: {}", one.entry.expires, agreement(&one.entry));
-        page.prose(page.indent(), Tone::Usual, &until)?;
+/// Excused failures of a run; listed after the failures that need action.
+pub(crate) fn excused(term: &mut TermWriter, results: &[QuarantineResult], cases: &TestCases) -> io::Result<()> {
+    for one in results.iter().filter(|one| one.standing == QuarantineStanding::Excused) {
+        term.blank()?;
+        term.head(Tone::Odd, "◌", "APART", &one_line(one.entry.test.as_str()))?;
+        let until =
+            format!("fails as foretold, and is excused until {}: {}", one.entry.expires, reason_and_owner(&one.entry));
+        term.prose(term.indent(), Tone::Usual, &until)?;
         if let Some(first) = cases.get(&one.entry.test).and_then(|case| case.failures().next()) {
-            failure::show(page, first, "")?;
+            failure::show(term, first, "")?;
         }
     }
     Ok(())
 }
 
-/// What else is to be said of entries, as notes.
-pub(crate) fn notes(apart: &[QuarantineResult]) -> Vec<String> {
-    let say = |one: &QuarantineResult| {
+/// Notes about entries, such as expired or unnecessary ones.
+pub(crate) fn notes(results: &[QuarantineResult]) -> Vec<String> {
+    let note = |one: &QuarantineResult| {
         let test = one_line(one.entry.test.as_str()).into_owned();
         match one.standing {
             QuarantineStanding::Expired => {
@@ -99,20 +100,20 @@ pub(crate) fn notes(apart: &[QuarantineResult]) -> Vec<String> {
             }
             QuarantineStanding::Unknown => Some(format!("{test} is in quarantine, and no test here has that name")),
             QuarantineStanding::LeftOut => {
-                Some(format!("{test} was left out: {} (until {})", agreement(&one.entry), one.entry.expires))
+                Some(format!("{test} was left out: {} (until {})", reason_and_owner(&one.entry), one.entry.expires))
             }
             QuarantineStanding::Excused | QuarantineStanding::Passed | QuarantineStanding::NotRun => None,
         }
     };
-    apart.iter().filter_map(say).collect()
+    results.iter().filter_map(note).collect()
 }
 
-/// In one line, why a test does not count.
-pub(crate) fn why(one: &QuarantineResult) -> String {
-    format!("in quarantine until {}: {}", one.entry.expires, agreement(&one.entry))
+/// Why a test does not count, in one line.
+pub(crate) fn reason(one: &QuarantineResult) -> String {
+    format!("in quarantine until {}: {}", one.entry.expires, reason_and_owner(&one.entry))
 }
 
 /// Whether a failure of this test is excused.
-pub(crate) fn is_excused(apart: &[QuarantineResult], test: &TestId) -> bool {
-    apart.iter().any(|one| one.entry.test == *test && one.standing == QuarantineStanding::Excused)
+pub(crate) fn is_excused(results: &[QuarantineResult], test: &TestId) -> bool {
+    results.iter().any(|one| one.entry.test == *test && one.standing == QuarantineStanding::Excused)
 }

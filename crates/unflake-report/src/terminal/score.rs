@@ -1,4 +1,4 @@
-//! `unflake score`: how likely tests are to fail for flakiness in their next run.
+//! Flakiness scores: the probability that the next run of a test fails.
 
 use std::io::{self, Write};
 
@@ -6,23 +6,23 @@ use jiff::tz::TimeZone;
 use serde::Serialize;
 use unflake_model::Timestamp;
 
-use crate::terminal::writer::{Page, Tone};
+use crate::terminal::writer::{TermWriter, Tone};
 use crate::text::format;
 use crate::{Exit, TerminalStyle, one_line};
 
-/// Scores, the likeliest first.
+/// Scores, most likely to fail first.
 #[derive(Clone, Debug)]
 pub struct Scores {
-    /// Tests and runs that are known, and runs that are set apart because most tests failed in them.
+    /// Known tests and runs, and runs excluded because most tests failed in them.
     pub tests: usize,
     pub runs: usize,
-    pub bad_days: usize,
+    pub excluded_runs: usize,
     pub since: Option<Timestamp>,
     pub rows: Vec<ScoreRow>,
     pub exit: Exit<'static>,
 }
 
-/// How one test stands.
+/// The score of one test.
 #[derive(Clone, Debug, Serialize)]
 pub struct ScoreRow {
     pub test: String,
@@ -32,16 +32,16 @@ pub struct ScoreRow {
     pub high: f64,
     pub runs: usize,
     pub failures: usize,
-    /// Failures that were not counted, because the test was broken.
+    /// Failures not counted because the test was broken.
     pub broken: usize,
     pub state: ScoreState,
     pub since: Option<ScoreSince>,
-    /// Empty: nobody.
+    /// Empty without an owner.
     pub owner: String,
     pub seconds_lost: f64,
-    /// The last runs, the oldest first. Empty for a test that never failed.
-    pub strip: Vec<Strip>,
-    /// What the test was called before, while it had the same code.
+    /// Recent runs, oldest first. Empty for a test that never failed.
+    pub strip: Vec<RecentOutcome>,
+    /// Earlier names of the test, while it had the same code.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub formerly: Vec<String>,
 }
@@ -57,7 +57,7 @@ pub enum ScoreState {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Strip {
+pub enum RecentOutcome {
     Passed,
     Flaked,
     Failed,
@@ -71,42 +71,42 @@ pub struct ScoreSince {
     pub commit: Option<String>,
     pub earliest: Option<Timestamp>,
     pub latest: Option<Timestamp>,
-    /// So many runs earlier or later it may have been as well.
+    /// Uncertainty of that position, in runs.
     pub give_or_take: usize,
 }
 
 impl Scores {
-    pub fn write(&self, limit: usize, zone: &TimeZone, look: &TerminalStyle, out: &mut dyn Write) -> io::Result<()> {
-        let page = &mut Page::new(*look, out);
+    pub fn write(&self, limit: usize, zone: &TimeZone, style: &TerminalStyle, out: &mut dyn Write) -> io::Result<()> {
+        let term = &mut TermWriter::new(*style, out);
         let broken = self.rows.iter().filter(|row| row.state == ScoreState::Broken).count();
         let flaky = self.rows.iter().filter(|row| matches!(row.state, ScoreState::Flaky | ScoreState::Bursty)).count();
         let mut parts = vec![format::count(self.tests, "test"), format::count(self.runs, "run")];
         parts.push(format!("{flaky} flaky"));
         parts.push(format!("{broken} broken"));
-        page.prose(2, Tone::Usual, &parts.join(look.sign(" · ")))?;
-        if self.bad_days > 0 {
-            let runs = format::count(self.bad_days, "run");
+        term.prose(2, Tone::Usual, &parts.join(style.sign(" · ")))?;
+        if self.excluded_runs > 0 {
+            let runs = format::count(self.excluded_runs, "run");
             let text = format!("{runs} set apart: most tests failed there, which no test can be blamed for");
-            page.prose(2, Tone::Faint, &text)?;
+            term.prose(2, Tone::Faint, &text)?;
         }
         for row in self.rows.iter().take(limit) {
-            page.blank()?;
-            row.head(page)?;
-            row.body(page.indent(), zone, page)?;
+            term.blank()?;
+            row.head(term)?;
+            row.body(term.indent(), zone, term)?;
         }
-        page.blank()?;
+        term.blank()?;
         match self.rows.len().saturating_sub(limit) {
             0 => {}
-            more => page.cut(2, &format!("and {more} more (--limit)"))?,
+            more => term.cut(2, &format!("and {more} more (--limit)"))?,
         }
         if flaky == 0 {
             return Ok(());
         }
-        let next = format!("{} unflake locate TEST says where a flaky test starts to fail", look.sign("→"));
-        page.prose(2, Tone::Faint, &next)
+        let next = format!("{} unflake locate TEST says where a flaky test starts to fail", style.sign("→"));
+        term.prose(2, Tone::Faint, &next)
     }
 
-    /// One document, as `--json` of the other commands writes it.
+    /// Writes one document in the form of `--json`.
     pub fn json(&self, out: &mut dyn Write) -> io::Result<()> {
         #[derive(Serialize)]
         struct Finding<'a> {
@@ -122,7 +122,7 @@ impl Scores {
             .map(|row| Finding { technique: "score", kind: row.state, sentence: row.sentence(), row })
             .collect();
         let document = serde_json::json!({
-            "schema": 1, "command": "score", "exit": self.exit, "tests": self.tests, "runs": self.runs, "set_apart": self.bad_days,
+            "schema": 1, "command": "score", "exit": self.exit, "tests": self.tests, "runs": self.runs, "set_apart": self.excluded_runs,
             "findings": findings,
         });
         serde_json::to_writer(&mut *out, &document)?;
@@ -131,27 +131,27 @@ impl Scores {
 }
 
 impl ScoreRow {
-    fn head(&self, page: &mut Page) -> io::Result<()> {
+    fn head(&self, term: &mut TermWriter) -> io::Result<()> {
         let test = one_line(&self.test);
         match self.state {
-            ScoreState::Broken => page.head(Tone::Bad, "✗", "BROKEN", &test),
-            ScoreState::Sound => page.head(Tone::Good, "✓", &percent(self.probability), &test),
-            _ => page.head(Tone::Odd, "≈", &percent(self.probability), &test),
+            ScoreState::Broken => term.head(Tone::Bad, "✗", "BROKEN", &test),
+            ScoreState::Sound => term.head(Tone::Good, "✓", &percent(self.probability), &test),
+            _ => term.head(Tone::Odd, "≈", &percent(self.probability), &test),
         }
     }
 
-    /// All that is to be said of it.
-    pub(crate) fn body(&self, indent: usize, zone: &TimeZone, page: &mut Page) -> io::Result<()> {
-        page.prose(indent, Tone::Usual, &self.sentence())?;
+    /// The complete description of a score.
+    pub(crate) fn body(&self, indent: usize, zone: &TimeZone, term: &mut TermWriter) -> io::Result<()> {
+        term.prose(indent, Tone::Usual, &self.sentence())?;
         if let Some(since) = &self.since {
-            page.prose(indent, Tone::Usual, &since.sentence(zone))?;
+            term.prose(indent, Tone::Usual, &since.sentence(zone))?;
         }
         for name in &self.formerly {
             let words =
                 format!("with the runs of {}, which was gone when this came with the same code", one_line(name));
-            page.prose(indent, Tone::Faint, &words)?;
+            term.prose(indent, Tone::Faint, &words)?;
         }
-        self.draw(indent, page)?;
+        self.draw(indent, term)?;
         let mut rest = Vec::new();
         if self.seconds_lost >= 0.1 {
             rest.push(format!("{} lost in failing and running again", format::duration(self.seconds_lost)));
@@ -159,10 +159,10 @@ impl ScoreRow {
         if !self.owner.is_empty() {
             rest.push(one_line(&self.owner).into_owned());
         }
-        if rest.is_empty() { Ok(()) } else { page.prose(indent, Tone::Faint, &rest.join(page.look.sign(" · "))) }
+        if rest.is_empty() { Ok(()) } else { term.prose(indent, Tone::Faint, &rest.join(term.style.sign(" · "))) }
     }
 
-    /// What it comes to, with how much that rests on.
+    /// The score with its evidence, as a sentence.
     pub(crate) fn sentence(&self) -> String {
         let runs = format::count(self.runs, "run");
         let aside = match self.broken {
@@ -187,8 +187,8 @@ impl ScoreRow {
         }
     }
 
-    fn draw(&self, indent: usize, page: &mut Page) -> io::Result<()> {
-        let room = page.look.width.saturating_sub(indent + 2);
+    fn draw(&self, indent: usize, term: &mut TermWriter) -> io::Result<()> {
+        let room = term.style.width.saturating_sub(indent + 2);
         let strip = &self.strip[self.strip.len().saturating_sub(room)..];
         if strip.is_empty() {
             return Ok(());
@@ -196,12 +196,12 @@ impl ScoreRow {
         let signs: String = strip
             .iter()
             .map(|one| match one {
-                Strip::Passed => page.look.sign("·"),
-                Strip::Flaked => page.look.sign("≈"),
-                Strip::Failed => page.look.sign("✗"),
+                RecentOutcome::Passed => term.style.sign("·"),
+                RecentOutcome::Flaked => term.style.sign("≈"),
+                RecentOutcome::Failed => term.style.sign("✗"),
             })
             .collect();
-        page.line(&[(Tone::Usual, &" ".repeat(indent)), (Tone::Usual, &signs)])
+        term.line(&[(Tone::Usual, &" ".repeat(indent)), (Tone::Usual, &signs)])
     }
 }
 

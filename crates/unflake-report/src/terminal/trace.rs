@@ -1,68 +1,68 @@
-//! The lines that a test ran through, in their order.
+//! Listing of the lines that a test executed, in order (`unflake trace`).
 
 use std::io::{self, Write};
 
-use crate::terminal::writer::{LONGEST, Page, Tone};
+use crate::terminal::writer::{MAX_COLUMNS, TermWriter, Tone};
 use crate::text::format;
 use crate::text::sanitize::{keep_start, width};
 use crate::{TerminalStyle, one_line};
 
-/// What one thread of a test ran through.
+/// Lines executed by one thread of a test.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TraceListing {
     pub name: String,
     pub steps: Vec<TraceStep>,
-    /// What is not there, and why.
+    /// Missing parts, with the reason.
     pub gaps: Vec<String>,
 }
 
-/// A line that was run.
+/// An executed line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TraceStep {
     pub file: String,
     pub line: u32,
     pub function: String,
-    /// What stands there, where it is known.
+    /// Source text, where available.
     pub text: String,
 }
 
-/// Repetitions of more lines than this are not looked for.
-const LONGEST_TURN: usize = 12;
-/// Fewer turns than this are easier to read one by one.
-const FEWEST_TURNS: usize = 3;
+/// Longest loop body that is folded.
+const MAX_LOOP_LINES: usize = 12;
+/// Fewest iterations that are folded.
+const MIN_ITERATIONS: usize = 3;
 
-enum Shown<'a> {
-    TraceStep(&'a TraceStep),
-    /// The last lines, so many, come so many times in all.
-    Turns(usize, usize),
+enum ListingLine<'a> {
+    Step(&'a TraceStep),
+    /// The last `.0` lines occur `.1` times in all.
+    Loop(usize, usize),
 }
 
-/// Writes the lines of each thread. Loops are told once, with how often they turned.
-pub fn trace(threads: &[TraceListing], look: &TerminalStyle, out: &mut dyn Write) -> io::Result<()> {
-    let page = &mut Page::new(*look, out);
+/// Writes the lines of each thread. Loops are folded, with their number of iterations.
+pub fn trace(threads: &[TraceListing], style: &TerminalStyle, out: &mut dyn Write) -> io::Result<()> {
+    let term = &mut TermWriter::new(*style, out);
     for (at, thread) in threads.iter().enumerate() {
         if at > 0 {
-            page.blank()?;
+            term.blank()?;
         }
-        page.line(&[(Tone::Bold, &one_line(&thread.name))])?;
+        term.line(&[(Tone::Bold, &one_line(&thread.name))])?;
         let place = |step: &TraceStep| format!("{}:{}", one_line(&step.file), step.line);
         let widest =
             |of: &dyn Fn(&TraceStep) -> usize, most: usize| thread.steps.iter().map(of).max().unwrap_or(0).min(most);
         let places = widest(&|step| width(&place(step)), 40);
-        let functions = widest(&|step| width(&one_line(&brief(&step.function))), 40);
-        for shown in folded(&thread.steps) {
+        let functions = widest(&|step| width(&one_line(&short_name(&step.function))), 40);
+        for shown in fold_loops(&thread.steps) {
             match shown {
-                Shown::TraceStep(step) => {
-                    let function = brief(&step.function);
+                ListingLine::Step(step) => {
+                    let function = short_name(&step.function);
                     let function = one_line(&function);
-                    let function = keep_start(&function, functions, look.sign("…"));
+                    let function = keep_start(&function, functions, style.sign("…"));
                     let (place, text) = (place(step), one_line(step.text.trim()));
                     let blanks = |text: &str, to: usize| " ".repeat(to.saturating_sub(width(text)) + 2);
                     let used = 2 + places.max(width(&place)) + 2 + functions + 2;
-                    let room = page.look.width.saturating_sub(used).min(LONGEST);
-                    let text = keep_start(&text, room, look.sign("…"));
+                    let room = term.style.width.saturating_sub(used).min(MAX_COLUMNS);
+                    let text = keep_start(&text, room, style.sign("…"));
                     let text = if room < 10 { "" } else { &*text };
-                    page.line(&[
+                    term.line(&[
                         (Tone::Usual, "  "),
                         (Tone::Usual, &place),
                         (Tone::Usual, &blanks(&place, places)),
@@ -71,27 +71,27 @@ pub fn trace(threads: &[TraceListing], look: &TerminalStyle, out: &mut dyn Write
                         (Tone::Usual, text),
                     ])?;
                 }
-                Shown::Turns(lines, times) => {
+                ListingLine::Loop(lines, times) => {
                     let which = if lines == 1 { "this line".to_owned() } else { format!("these {lines} lines") };
-                    page.line(&[(Tone::Faint, &format!("    {which} {times} times in all"))])?;
+                    term.line(&[(Tone::Faint, &format!("    {which} {times} times in all"))])?;
                 }
             }
         }
         if thread.steps.is_empty() {
-            page.line(&[(Tone::Faint, "  no line of the project")])?;
+            term.line(&[(Tone::Faint, "  no line of the project")])?;
         }
         for gap in &thread.gaps {
-            page.line(&[(Tone::Odd, "  not all: "), (Tone::Usual, &one_line(gap))])?;
+            term.line(&[(Tone::Odd, "  not all: "), (Tone::Usual, &one_line(gap))])?;
         }
     }
     let lines: usize = threads.iter().map(|thread| thread.steps.len()).sum();
-    page.blank()?;
+    term.blank()?;
     let counted = [format::count(lines, "line"), format::count(threads.len(), "thread")].join(" in ");
-    page.line(&[(Tone::Usual, "  "), (Tone::Usual, &counted)])
+    term.line(&[(Tone::Usual, "  "), (Tone::Usual, &counted)])
 }
 
-/// The last words of a function's name: without parameters, and with what it belongs to where that is a plain name.
-fn brief(function: &str) -> String {
+/// Short name of a function: without parameters, qualified where the qualifier is a plain name.
+fn short_name(function: &str) -> String {
     let function = function.replace("(anonymous namespace)::", "");
     let (mut depth, mut from) = (0, 0);
     let mut parts = Vec::new();
@@ -117,40 +117,41 @@ fn brief(function: &str) -> String {
     last.join("::")
 }
 
-fn folded(steps: &[TraceStep]) -> Vec<Shown<'_>> {
+fn fold_loops(steps: &[TraceStep]) -> Vec<ListingLine<'_>> {
     let mut shown = Vec::new();
     let mut at = 0;
     while at < steps.len() {
-        let turns = |length: &usize| {
-            let turn = &steps[at..at + length];
-            1 + steps[at + length..].chunks(*length).take_while(|next| next == &turn).count()
+        let iterations = |length: &usize| {
+            let iteration = &steps[at..at + length];
+            1 + steps[at + length..].chunks(*length).take_while(|next| next == &iteration).count()
         };
-        let lengths = 1..=LONGEST_TURN.min(steps.len() - at);
-        let best = lengths.map(|length| (length, turns(&length))).find(|(_, turns)| *turns >= FEWEST_TURNS);
-        let (length, turns) = best.unwrap_or((1, 1));
-        shown.extend(steps[at..at + length].iter().map(Shown::TraceStep));
-        if turns > 1 {
-            shown.push(Shown::Turns(length, turns));
+        let lengths = 1..=MAX_LOOP_LINES.min(steps.len() - at);
+        let best =
+            lengths.map(|length| (length, iterations(&length))).find(|(_, iterations)| *iterations >= MIN_ITERATIONS);
+        let (length, iterations) = best.unwrap_or((1, 1));
+        shown.extend(steps[at..at + length].iter().map(ListingLine::Step));
+        if iterations > 1 {
+            shown.push(ListingLine::Loop(length, iterations));
         }
-        at += length * turns;
+        at += length * iterations;
     }
     shown
 }
 
 #[cfg(test)]
 mod tests {
-    use super::brief;
+    use super::short_name;
 
     #[test]
-    fn functions_are_named_briefly() {
-        assert_eq!(brief("semver::parse::<impl core::str::FromStr for semver::Version>::from_str"), "from_str");
-        assert_eq!(brief("(anonymous namespace)::Shop_Pays_Test::TestBody()"), "Shop_Pays_Test::TestBody");
-        assert_eq!(brief("Catalogue::contains(std::string const&)"), "Catalogue::contains");
+    fn function_names_are_shortened() {
+        assert_eq!(short_name("semver::parse::<impl core::str::FromStr for semver::Version>::from_str"), "from_str");
+        assert_eq!(short_name("(anonymous namespace)::Shop_Pays_Test::TestBody()"), "Shop_Pays_Test::TestBody");
+        assert_eq!(short_name("Catalogue::contains(std::string const&)"), "Catalogue::contains");
         assert_eq!(
-            brief("std::vector<int, std::allocator<int> >::push_back(int)"),
+            short_name("std::vector<int, std::allocator<int> >::push_back(int)"),
             "vector<int, std::allocator<int> >::push_back"
         );
-        assert_eq!(brief("main"), "main");
-        assert_eq!(brief("lt::thr::{{closure}}"), "thr::{{closure}}");
+        assert_eq!(short_name("main"), "main");
+        assert_eq!(short_name("lt::thr::{{closure}}"), "thr::{{closure}}");
     }
 }

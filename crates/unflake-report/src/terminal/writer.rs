@@ -1,18 +1,18 @@
-//! A page of text: indents, colours, quotes that keep within bounds. The only place that writes a line for people.
+//! Writes indented, coloured, wrapped and quoted text. All output for people goes through it.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
 
 use crate::TerminalStyle;
 use crate::text::format;
-use crate::text::sanitize::{chop, keep_start, plain, pulled_apart, width, wrap};
+use crate::text::sanitize::{break_up_command, chop, keep_start, plain, width, wrap};
 
-/// Where the text of an entry begins: after its symbol and its label.
+/// Column at which the text of an entry begins: after its symbol and label.
 pub(crate) const INDENT: usize = 9;
 const NARROW_INDENT: usize = 2;
 const NARROW: usize = 60;
-/// No text that a test wrote gets more columns than this in one line, however wide the page is.
-pub(crate) const LONGEST: usize = 400;
+/// Most columns for a line of test output, however wide the terminal is.
+pub(crate) const MAX_COLUMNS: usize = 400;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tone {
@@ -38,7 +38,7 @@ impl Tone {
 }
 
 impl TerminalStyle {
-    /// unflake's own sign, or its ASCII stand-in.
+    /// The sign, or its ASCII replacement.
     pub(crate) fn sign(&self, sign: &'static str) -> &'static str {
         if self.unicode {
             return sign;
@@ -58,7 +58,7 @@ impl TerminalStyle {
         }
     }
 
-    /// The text in that tone. It must be safe already.
+    /// The text in that colour. It must be safe to print already.
     pub(crate) fn paint<'a>(&self, tone: Tone, text: &'a str) -> Cow<'a, str> {
         if !self.colour || tone == Tone::Usual || text.is_empty() {
             return Cow::Borrowed(text);
@@ -67,43 +67,44 @@ impl TerminalStyle {
     }
 }
 
-/// Which part of a text is shown where it is too long.
+/// Which part of a long text is shown.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Keep {
-    /// The end: what was printed last.
+    /// The end: the last output.
     End,
-    /// Both ends: of a stack, some languages print the last call first, others last.
+    /// Both ends: some languages print the innermost call first, others last.
     Ends,
 }
 
-pub(crate) struct Page<'a> {
-    pub(crate) look: TerminalStyle,
+pub(crate) struct TermWriter<'a> {
+    pub(crate) style: TerminalStyle,
     out: &'a mut dyn Write,
-    /// Whether something was left out that can be read elsewhere.
+    /// Whether something was left out that is available elsewhere.
     pub(crate) shortened: bool,
 }
 
-impl<'a> Page<'a> {
-    pub(crate) fn new(look: TerminalStyle, out: &'a mut dyn Write) -> Self {
-        // Below this, keeping to the width would make the text unreadable.
-        let look = TerminalStyle { width: look.width.max(30), ..look };
-        Self { look, out, shortened: false }
+impl<'a> TermWriter<'a> {
+    pub(crate) fn new(style: TerminalStyle, out: &'a mut dyn Write) -> Self {
+        // Narrower text would be unreadable.
+        let style = TerminalStyle { width: style.width.max(30), ..style };
+        Self { style, out, shortened: false }
     }
 
     pub(crate) fn indent(&self) -> usize {
-        if self.look.width < NARROW { NARROW_INDENT } else { INDENT }
+        if self.style.width < NARROW { NARROW_INDENT } else { INDENT }
     }
 
     pub(crate) fn blank(&mut self) -> io::Result<()> {
         writeln!(self.out)
     }
 
-    /// One line from parts that are safe already.
+    /// One line from parts that are safe to print already.
     ///
-    /// Safe text can still become a command to a CI system where it is wrapped, so the beginning is looked at again.
+    /// Wrapping can turn safe text into a command for a CI system, so the start of each line is
+    /// checked again.
     pub(crate) fn line(&mut self, parts: &[(Tone, &str)]) -> io::Result<()> {
         let mut opening = true;
-        // Blanks wait for something to follow them, so that no line ends in them.
+        // Blanks are held back until text follows, so that no line ends in them.
         let mut blanks = String::new();
         for &(tone, text) in parts {
             let core = text.trim();
@@ -112,8 +113,8 @@ impl<'a> Page<'a> {
                 continue;
             }
             let (before, after) = text.split_once(core).expect("it is a part of the text");
-            let core = if opening { pulled_apart(core) } else { Cow::Borrowed(core) };
-            write!(self.out, "{blanks}{before}{}", self.look.paint(tone, &core))?;
+            let core = if opening { break_up_command(core) } else { Cow::Borrowed(core) };
+            write!(self.out, "{blanks}{before}{}", self.style.paint(tone, &core))?;
             opening = false;
             blanks.clear();
             blanks.push_str(after);
@@ -121,14 +122,15 @@ impl<'a> Page<'a> {
         writeln!(self.out)
     }
 
-    /// The head of an entry: symbol, label and what it is about, which comes in a line of its own rather than be split.
+    /// Head of an entry: symbol, label and subject. A subject that does not fit goes into a line of
+    /// its own.
     pub(crate) fn head(&mut self, tone: Tone, sign: &'static str, label: &str, subject: &str) -> io::Result<()> {
-        let label = format!("{} {label}", self.look.sign(sign));
+        let label = format!("{} {label}", self.style.sign(sign));
         if subject.is_empty() {
             return self.line(&[(tone, &label)]);
         }
         let gap = " ".repeat(INDENT.saturating_sub(width(&label)).max(1));
-        if width(&label) + gap.len() + width(subject) <= self.look.width {
+        if width(&label) + gap.len() + width(subject) <= self.style.width {
             return self.line(&[(tone, &label), (Tone::Usual, &gap), (Tone::Bold, subject)]);
         }
         self.line(&[(tone, &label)])?;
@@ -140,27 +142,28 @@ impl<'a> Page<'a> {
         self.words(indent, tone, text.split_whitespace())
     }
 
-    /// A paragraph of parts, each of which stays in one line.
+    /// A paragraph of parts, none of which is split.
     pub(crate) fn words<'w>(
         &mut self,
         indent: usize,
         tone: Tone,
         words: impl Iterator<Item = &'w str>,
     ) -> io::Result<()> {
-        for line in wrap(words, self.look.width.saturating_sub(indent)) {
+        for line in wrap(words, self.style.width.saturating_sub(indent)) {
             self.line(&[(Tone::Usual, &" ".repeat(indent)), (tone, &line)])?;
         }
         Ok(())
     }
 
-    /// Two things side by side, or the second under the first where it does not fit. Neither is broken.
-    pub(crate) fn beside(&mut self, indent: usize, first: (Tone, &str), second: (Tone, &str)) -> io::Result<()> {
+    /// Two parts side by side, or the second below the first where it does not fit. Neither is
+    /// split.
+    pub(crate) fn side_by_side(&mut self, indent: usize, first: (Tone, &str), second: (Tone, &str)) -> io::Result<()> {
         let blank = (Tone::Usual, &*" ".repeat(indent));
         let gap = (Tone::Usual, "  ");
         if first.1.is_empty() && second.1.is_empty() {
             return Ok(());
         }
-        if first.1.is_empty() || indent + width(first.1) + 2 + width(second.1) <= self.look.width {
+        if first.1.is_empty() || indent + width(first.1) + 2 + width(second.1) <= self.style.width {
             let gap = if first.1.is_empty() { "" } else { gap.1 };
             return self.line(&[blank, first, (Tone::Usual, gap), second]);
         }
@@ -168,7 +171,8 @@ impl<'a> Page<'a> {
         self.line(&[blank, gap, second])
     }
 
-    /// Untrusted text behind a rule, at most `limit` lines of it. What is missing is said.
+    /// Untrusted text behind a vertical bar, at most `limit` lines of it, with a note about the
+    /// rest.
     pub(crate) fn quote(&mut self, indent: usize, text: &str, limit: usize, keep: Keep) -> io::Result<()> {
         let text = text.trim_matches('\n').trim_end();
         if text.is_empty() {
@@ -189,12 +193,12 @@ impl<'a> Page<'a> {
     }
 
     fn quoted_line(&mut self, indent: usize, line: &str) -> io::Result<()> {
-        /// How many lines of the page one line of the text may take.
+        /// Most terminal lines for one line of the text.
         const FOLDS: usize = 5;
-        let rule = format!("{}{} ", " ".repeat(indent), self.look.sign("│"));
-        let columns = self.look.width.saturating_sub(width(&rule)).max(10);
+        let rule = format!("{}{} ", " ".repeat(indent), self.style.sign("│"));
+        let columns = self.style.width.saturating_sub(width(&rule)).max(10);
         let line = plain(line);
-        let bound = keep_start(&line, columns.min(LONGEST).saturating_mul(FOLDS), self.look.sign("…"));
+        let bound = keep_start(&line, columns.min(MAX_COLUMNS).saturating_mul(FOLDS), self.style.sign("…"));
         self.shortened |= matches!(bound, Cow::Owned(_));
         for piece in chop(bound.trim_end(), columns) {
             self.line(&[(Tone::Faint, &rule), (Tone::Usual, piece)])?;
@@ -202,10 +206,10 @@ impl<'a> Page<'a> {
         Ok(())
     }
 
-    /// Says that something was left out.
+    /// Notes that something was left out.
     pub(crate) fn cut(&mut self, indent: usize, what: &str) -> io::Result<()> {
         self.shortened = true;
-        let text = format!("{}{} {what}", " ".repeat(indent), self.look.sign("…"));
+        let text = format!("{}{} {what}", " ".repeat(indent), self.style.sign("…"));
         self.line(&[(Tone::Faint, &text)])
     }
 }

@@ -1,4 +1,4 @@
-//! The text of the one comment on a change that touches code a flaky test runs through.
+//! The review comment on a change that touches code of flaky tests.
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -9,18 +9,18 @@ use crate::divergence_text;
 use crate::terminal::score::percent;
 use crate::test_summary;
 use crate::text::format;
-use crate::text::markdown::{code, in_html, inline};
-use crate::{FlakyTest, TestKnowledge, quote};
+use crate::text::markdown::{code, html_text, inline};
+use crate::{FlakyTest, KnownFinding, quote};
 
-/// The first line of the comment, by which it is found again to be replaced.
+/// The first line of the comment, by which CI finds it to replace it.
 pub const COMMENT: &str = "<!-- unflake:comment -->";
-/// So many tests are told of; GitHub takes 65,536 characters.
-const TOLD: usize = 20;
-const LONGEST: usize = 60_000;
-/// Of the files that a test and the change have in common, so many are named.
+/// Tests shown; GitHub accepts 65,536 characters.
+const MAX_TESTS: usize = 20;
+const MAX_BYTES: usize = 60_000;
+/// Files named per test that it shares with the change.
 const FILES: usize = 5;
 
-/// Writes the comment. Nothing where there is no test to tell of.
+/// Writes the comment. Writes nothing without tests.
 pub fn comment(tests: &[FlakyTest], base: &str, out: &mut dyn Write) -> io::Result<()> {
     if tests.is_empty() {
         return Ok(());
@@ -31,17 +31,17 @@ pub fn comment(tests: &[FlakyTest], base: &str, out: &mut dyn Write) -> io::Resu
         "They fail now and then without any change. If one fails here, `unflake run` says whether that is real or \
          flaky; if you are in that code anyway, this is what is known.\n",
     );
-    let mut told = 0;
-    for test in tests.iter().take(TOLD) {
+    let mut shown = 0;
+    for test in tests.iter().take(MAX_TESTS) {
         let section = section(test);
-        if text.len() + section.len() > LONGEST {
+        if text.len() + section.len() > MAX_BYTES {
             break;
         }
         text.push_str(&section);
-        told += 1;
+        shown += 1;
     }
-    if told < tests.len() {
-        let _ = write!(text, "\nand {} more: `unflake score` lists them.\n", tests.len() - told);
+    if shown < tests.len() {
+        let _ = write!(text, "\nand {} more: `unflake score` lists them.\n", tests.len() - shown);
     }
     let _ = write!(text, "\n<sub>against {}</sub>\n", inline(base));
     out.write_all(text.as_bytes())
@@ -77,17 +77,22 @@ fn section(test: &FlakyTest) -> String {
     if let Some(row) = test.row.as_ref().filter(|row| !row.owner.is_empty()) {
         let _ = writeln!(text, "- owner: {}", code(&row.owner));
     }
-    for known in test.known.iter().skip(usize::from(test.best().is_some())) {
-        aside(&mut text, known);
+    for known in test.findings.iter().skip(usize::from(test.best().is_some())) {
+        other_finding(&mut text, known);
     }
     text
 }
 
-fn cause(text: &mut String, known: &TestKnowledge) {
+fn cause(text: &mut String, known: &KnownFinding) {
     let finding = &known.finding;
-    let _ = writeln!(text, "- **it {}** ({})", inline(&divergence_text::told(finding)), inline(&known.when()));
+    let _ = writeln!(
+        text,
+        "- **it {}** ({})",
+        inline(&divergence_text::finding_sentence(finding)),
+        inline(&known.date_and_commit())
+    );
     if let Some(divergence) = known.divergence() {
-        let _ = writeln!(text, "- kind: {}", divergence_text::cause(divergence.kind));
+        let _ = writeln!(text, "- kind: {}", divergence_text::cause_name(divergence.kind));
         let _ = writeln!(text, "- what people do: {}", divergence_text::advice(divergence));
     }
     if let Some(repeat) = &finding.repeat {
@@ -106,7 +111,7 @@ fn nothing_known(text: &mut String, test: &FlakyTest) {
         return;
     }
     let name = quote(test.test.as_str());
-    let _ = if test.known.is_empty() {
+    let _ = if test.findings.is_empty() {
         let command = code(&format!("unflake locate {name}"));
         writeln!(text, "- why is not known yet: {command} says where it starts")
     } else {
@@ -115,16 +120,16 @@ fn nothing_known(text: &mut String, test: &FlakyTest) {
     };
 }
 
-/// What comes after what is of use.
-fn aside(text: &mut String, known: &TestKnowledge) {
-    let sentence = inline(&divergence_text::told(&known.finding));
-    match &known.answer {
-        Some(answer) => {
-            let said = in_html(&format::answered(answer));
-            let _ = write!(text, "\n<details><summary>{said}</summary>\n\nit {sentence}\n\n</details>\n");
+/// Findings after the useful one.
+fn other_finding(text: &mut String, known: &KnownFinding) {
+    let sentence = inline(&divergence_text::finding_sentence(&known.finding));
+    match &known.feedback {
+        Some(feedback) => {
+            let label = html_text(&format::feedback_text(feedback));
+            let _ = write!(text, "\n<details><summary>{label}</summary>\n\nit {sentence}\n\n</details>\n");
         }
         None => {
-            let _ = writeln!(text, "- also: {sentence} ({})", inline(&known.when()));
+            let _ = writeln!(text, "- also: {sentence} ({})", inline(&known.date_and_commit()));
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Numbers in the words that people use.
+//! Numbers, durations and sentences as text.
 
 use std::borrow::Cow;
 
@@ -17,9 +17,9 @@ pub(crate) fn duration(seconds: f64) -> String {
     }
 }
 
-/// The same without fractions, for what is still running: `8 s`, `2 min 5 s`.
+/// Without fractions, for a test still running: `8 s`, `2 min 5 s`.
 pub(crate) fn rough_duration(seconds: f64) -> String {
-    // A float that is too large or negative becomes the nearest whole number, and NaN becomes 0.
+    // The cast saturates: a negative or too large float becomes the nearest integer, NaN becomes 0.
     let seconds = seconds.round() as u64;
     match (seconds / 3600, seconds / 60 % 60, seconds % 60) {
         (0, 0, s) => format!("{s} s"),
@@ -29,7 +29,7 @@ pub(crate) fn rough_duration(seconds: f64) -> String {
     }
 }
 
-/// How long ago, in the one unit that matters: `8 s`, `5 min`, `2 h`, `3 days`.
+/// An age in one unit: `8 s`, `5 min`, `2 h`, `3 days`.
 pub fn age(seconds: f64) -> String {
     match seconds.max(0.0) as u64 {
         s if s < 60 => format!("{s} s"),
@@ -39,13 +39,13 @@ pub fn age(seconds: f64) -> String {
     }
 }
 
-/// That a person found it of no use, and when.
-pub(crate) fn answered(answer: &Feedback) -> String {
-    let why = answer.why.as_deref().map(|why| format!(": {}", one_line(why))).unwrap_or_default();
-    format!("you said not useful on {}{why}", Day::of(answer.at))
+/// That a user marked it as not useful, and when.
+pub(crate) fn feedback_text(feedback: &Feedback) -> String {
+    let why = feedback.why.as_deref().map(|why| format!(": {}", one_line(why))).unwrap_or_default();
+    format!("you said not useful on {}{why}", Day::of(feedback.at))
 }
 
-/// As much of the name of a finding as people need to type.
+/// The prefix of a finding id that people type.
 pub(crate) fn short(id: &Fingerprint) -> &str {
     id.0.get(..8).unwrap_or(&id.0)
 }
@@ -59,15 +59,18 @@ pub(crate) fn count(number: usize, noun: &str) -> String {
     }
 }
 
-/// As a sentence on its own: with a capital letter and a full stop.
+/// With a capital letter and a full stop.
 pub(crate) fn sentence(text: &str) -> String {
-    let mut letters = text.chars();
-    let first = letters.next().map(|first| first.to_uppercase().to_string()).unwrap_or_default();
-    format!("{first}{}.", letters.as_str().trim_end_matches('.'))
+    format!("{}.", capital(text.trim_end_matches('.')))
 }
 
-/// What kept tests from being run. Follows the name of the file it is about, where there is one.
-pub(crate) fn problem_in_words(kind: ProblemKind) -> &'static str {
+pub(crate) fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
+}
+
+/// Why tests were not run. Follows the name of the file, where there is one.
+pub(crate) fn problem_text(kind: ProblemKind) -> &'static str {
     match kind {
         ProblemKind::Collection => "could not be loaded, so none of its tests were run",
         ProblemKind::Usage => "the runner did not accept its command line or its configuration",
@@ -76,7 +79,7 @@ pub(crate) fn problem_in_words(kind: ProblemKind) -> &'static str {
     }
 }
 
-/// The first line that says something, safe to print, with its end marked where more follows.
+/// The first non-empty line, safe to print, with an ellipsis where more follows.
 pub(crate) fn first_line<'a>(text: &'a str, ellipsis: &str) -> Cow<'a, str> {
     let text = text.trim();
     match text.split_once('\n') {
@@ -90,17 +93,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_is_not_many() {
+    fn nouns_are_plural_except_for_one() {
         assert_eq!([count(1, "entry"), count(2, "entry"), count(0, "run")], ["1 entry", "2 entries", "0 runs"]);
     }
 
     #[test]
-    fn durations_are_told_as_people_do() {
-        let told: Vec<String> =
+    fn durations_in_suitable_units() {
+        let texts: Vec<String> =
             [0.0, 0.044, 1.06, 14.21, 59.97, 125.0, 3725.0, f64::NAN, -1.0, f64::INFINITY].map(duration).to_vec();
         let expected =
             ["0.00 s", "0.04 s", "1.1 s", "14.2 s", "1 min", "2 min 5 s", "1 h 2 min", "0.00 s", "0.00 s", "0.00 s"];
-        assert_eq!(told, expected);
+        assert_eq!(texts, expected);
     }
 
     #[test]
@@ -109,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_line_says_that_more_follows() {
+    fn a_first_line_ends_in_an_ellipsis_if_more_follows() {
         assert_eq!(first_line("\nassert 1\n +  where 1", "…"), "assert 1 …");
         assert_eq!(first_line("assert 1\n", "…"), "assert 1");
     }

@@ -1,23 +1,24 @@
-//! The text of an issue about one cause: a title, and what it is, what it rests on, how to see it, and what to do.
+//! The issue for one cause: a title, then the cause, the evidence, how to reproduce it and what to
+//! do.
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
 use jiff::tz::TimeZone;
 
-use crate::divergence_text::{self, Confidence, place};
+use crate::divergence_text::{self, Confidence, file_and_line};
 use crate::terminal::score::percent;
 use crate::test_summary;
 use crate::text::format;
 use crate::text::markdown::{code, inline, lines, title};
-use crate::{FlakyTest, Strip, TestKnowledge, quote};
+use crate::{FlakyTest, KnownFinding, RecentOutcome, quote};
 
-/// How much of what a failure said is quoted, and how many tests with the same cause are named.
+/// Bytes quoted of a failure, and tests named that share the cause.
 const QUOTED: usize = 4000;
 const NAMED: usize = 20;
 
-/// Writes the title, an empty line, and the body. `tests`: those that have the cause; the first is the one that was asked for. `owner`: whose
-/// the file is in which it starts.
+/// Writes the title, an empty line, and the body. `tests` have the cause; the first is the
+/// requested one. `owner` owns the file in which it starts.
 pub fn issue(tests: &[FlakyTest], owner: Option<&str>, out: &mut dyn Write) -> io::Result<()> {
     let Some((first, others)) = tests.split_first() else { return Ok(()) };
     let mut text = format!("{}\n\n", title(&heading(first)));
@@ -28,7 +29,7 @@ pub fn issue(tests: &[FlakyTest], owner: Option<&str>, out: &mut dyn Write) -> i
         None => format!("test {}", format::short(&first.test.fingerprint())),
     };
     let _ = writeln!(text, "<!-- unflake:issue {mark} -->");
-    what(&mut text, first);
+    what_happened(&mut text, first);
     if !others.is_empty() {
         let _ = write!(text, "\n## Other tests with this cause\n\n");
         for test in others.iter().take(NAMED) {
@@ -43,21 +44,22 @@ pub fn issue(tests: &[FlakyTest], owner: Option<&str>, out: &mut dyn Write) -> i
         Some(known) => evidence(&mut text, known),
         None => nothing_known(&mut text, first),
     }
-    for known in first.known.iter().skip(usize::from(best.is_some())) {
-        let said = known.answer.as_ref().map(|answer| format!("; {}", inline(&format::answered(answer))));
-        let sentence = inline(&divergence_text::told(&known.finding));
-        let _ = write!(text, "\nAlso: it {sentence} ({}{})\n", inline(&known.when()), said.unwrap_or_default());
+    for known in first.findings.iter().skip(usize::from(best.is_some())) {
+        let note = known.feedback.as_ref().map(|feedback| format!("; {}", inline(&format::feedback_text(feedback))));
+        let sentence = inline(&divergence_text::finding_sentence(&known.finding));
+        let _ =
+            write!(text, "\nAlso: it {sentence} ({}{})\n", inline(&known.date_and_commit()), note.unwrap_or_default());
     }
-    see(&mut text, first, best);
+    how_to_reproduce(&mut text, first, best);
     owners(&mut text, first, owner);
     if !first.failure.is_empty() {
-        let said: String = first.failure.chars().take(QUOTED).collect();
-        let _ = write!(text, "\n<details><summary>what it said</summary>\n{}\n</details>\n", lines(said.trim()));
+        let note: String = first.failure.chars().take(QUOTED).collect();
+        let _ = write!(text, "\n<details><summary>what it said</summary>\n{}\n</details>\n", lines(note.trim()));
     }
     out.write_all(text.as_bytes())
 }
 
-/// What a title says: the test in short, and the cause.
+/// The title: the short test name and the cause.
 fn heading(test: &FlakyTest) -> String {
     let name = test.test.as_str();
     let name = name.rsplit("::").next().filter(|name| !name.is_empty()).unwrap_or(name);
@@ -65,16 +67,16 @@ fn heading(test: &FlakyTest) -> String {
         Some(known) => match known.divergence().and_then(|one| Some((one, one.locations.first()?))) {
             Some((divergence, start)) => {
                 let starts = Confidence::of(start.chance).starts_at();
-                let cause = divergence_text::cause(divergence.kind);
-                format!("{name} is flaky: {starts} {} ({cause})", place(&start.line))
+                let cause = divergence_text::cause_name(divergence.kind);
+                format!("{name} is flaky: {starts} {} ({cause})", file_and_line(&start.line))
             }
-            None => format!("{name} is flaky: {}", divergence_text::told(&known.finding)),
+            None => format!("{name} is flaky: {}", divergence_text::finding_sentence(&known.finding)),
         },
         None => format!("{name} is flaky, and why is not known yet"),
     }
 }
 
-fn what(text: &mut String, test: &FlakyTest) {
+fn what_happened(text: &mut String, test: &FlakyTest) {
     let _ = write!(text, "\n{}", code(test.test.as_str()));
     match &test.row {
         Some(row) => {
@@ -82,10 +84,10 @@ fn what(text: &mut String, test: &FlakyTest) {
             if let Some(since) = &row.since {
                 let _ = writeln!(text, "It is {} (in UTC).", inline(&since.sentence(&TimeZone::UTC)));
             }
-            let sign = |one: &Strip| match one {
-                Strip::Passed => '·',
-                Strip::Flaked => '≈',
-                Strip::Failed => '✗',
+            let sign = |one: &RecentOutcome| match one {
+                RecentOutcome::Passed => '·',
+                RecentOutcome::Flaked => '≈',
+                RecentOutcome::Failed => '✗',
             };
             if !row.strip.is_empty() {
                 let strip: String = row.strip.iter().map(sign).collect();
@@ -100,12 +102,12 @@ fn what(text: &mut String, test: &FlakyTest) {
     }
 }
 
-fn evidence(text: &mut String, known: &TestKnowledge) {
-    let _ = write!(text, "\n## Why\n\nIt {}.\n", inline(&divergence_text::told(&known.finding)));
-    let _ = writeln!(text, "This was {}.", inline(&known.when()));
+fn evidence(text: &mut String, known: &KnownFinding) {
+    let _ = write!(text, "\n## Why\n\nIt {}.\n", inline(&divergence_text::finding_sentence(&known.finding)));
+    let _ = writeln!(text, "This was {}.", inline(&known.date_and_commit()));
     let Some(divergence) = known.divergence() else { return };
     if let Some(start) = divergence.locations.first() {
-        let (sure, odds) = (Confidence::of(start.chance).word(), divergence_text::odds(start.chance));
+        let (sure, odds) = (Confidence::of(start.chance).label(), divergence_text::odds(start.chance));
         let (runs, failed) = (format::count(divergence.runs as usize, "run"), divergence.failed);
         let _ = writeln!(
             text,
@@ -113,10 +115,14 @@ fn evidence(text: &mut String, known: &TestKnowledge) {
         );
     }
     let because = if divergence.because.is_empty() { "" } else { ", because " };
-    let _ =
-        writeln!(text, "\nKind: {}{because}{}.", divergence_text::cause(divergence.kind), inline(&divergence.because));
+    let _ = writeln!(
+        text,
+        "\nKind: {}{because}{}.",
+        divergence_text::cause_name(divergence.kind),
+        inline(&divergence.because)
+    );
     if let Some(shows) = &divergence.shows {
-        let _ = writeln!(text, "It shows at {}.", code(&place(shows)));
+        let _ = writeln!(text, "It shows at {}.", code(&file_and_line(shows)));
     }
     for unknown in &divergence.unknown {
         let _ = writeln!(text, "Not known: {}.", inline(unknown));
@@ -131,12 +137,12 @@ fn nothing_known(text: &mut String, test: &FlakyTest) {
             let _ =
                 writeln!(text, "Not known. It was looked for on {}: {}.", test_summary::day(*when), inline(meaning));
         }
-        None if test.known.is_empty() => text.push_str("Not known: nobody has looked yet.\n"),
+        None if test.findings.is_empty() => text.push_str("Not known: nobody has looked yet.\n"),
         None => text.push_str("Not known: what was found so far is of no use.\n"),
     }
 }
 
-fn see(text: &mut String, test: &FlakyTest, best: Option<&TestKnowledge>) {
+fn how_to_reproduce(text: &mut String, test: &FlakyTest, best: Option<&KnownFinding>) {
     text.push_str("\n## See it yourself\n\n");
     if let Some(repeat) = best.and_then(|known| known.finding.repeat.as_deref()) {
         let _ = writeln!(text, "- {}", code(repeat));
@@ -156,10 +162,10 @@ fn see(text: &mut String, test: &FlakyTest, best: Option<&TestKnowledge>) {
 fn owners(text: &mut String, test: &FlakyTest, of_file: Option<&str>) {
     let of_test = test.row.as_ref().map(|row| row.owner.as_str()).filter(|owner| !owner.is_empty());
     let of_file = of_file.filter(|owner| !owner.is_empty() && Some(*owner) != of_test);
-    let told = match (of_test, of_file) {
+    let names = match (of_test, of_file) {
         (Some(test), Some(file)) => format!("{}; of the file where it starts: {}", code(test), code(file)),
         (Some(owner), None) | (None, Some(owner)) => code(owner),
         (None, None) => return,
     };
-    let _ = write!(text, "\nOwner, by CODEOWNERS: {told}\n");
+    let _ = write!(text, "\nOwner, by CODEOWNERS: {names}\n");
 }

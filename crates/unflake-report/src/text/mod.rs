@@ -1,4 +1,4 @@
-//! Text: sanitising, Markdown, shell quoting, comments and issues.
+//! Text handling: sanitizing, Markdown, shell quoting, comments and issues.
 
 pub(crate) mod comment;
 pub(crate) mod format;

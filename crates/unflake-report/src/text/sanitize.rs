@@ -1,23 +1,25 @@
-//! Text that tests wrote, made safe to print, and text of any kind, made to fit.
+//! Makes untrusted text safe to print, measures its width, cuts and wraps it.
 
 use std::borrow::Cow;
 use std::fmt::Write;
 
+use unicode_width::UnicodeWidthChar;
+
 /// Makes untrusted text safe for a terminal and for a CI log. Newlines are kept.
 ///
-/// Control characters, and those that reorder or hide text, become visible. Colours are dropped: they are the runner's
-/// decoration and say nothing. Tabs become spaces. What CI systems take for a command is pulled apart: `##[` anywhere,
-/// and `::` where a line begins.
+/// Control characters, and those that reorder or hide text, become visible. Colour sequences are
+/// dropped. Tabs become spaces. Workflow commands of CI systems are broken up: `##[` anywhere, and
+/// `::` at the start of a line.
 pub fn plain(text: &str) -> Cow<'_, str> {
-    unobeyed(escape(text, &['\n']))
+    break_up_commands(escape(text, &['\n']))
 }
 
 /// Like [`plain`], and newlines become visible too.
 pub fn one_line(text: &str) -> Cow<'_, str> {
-    unobeyed(escape(text, &[]))
+    break_up_commands(escape(text, &[]))
 }
 
-/// The text with all control characters made visible but those named, and without colours.
+/// Makes all control characters visible except those in `keep`, and drops colour sequences.
 pub(crate) fn escape<'a>(text: &'a str, keep: &[char]) -> Cow<'a, str> {
     let harmless = |c: char| !c.is_control() && !is_hidden(c) || keep.contains(&c);
     if text.chars().all(harmless) {
@@ -45,54 +47,50 @@ pub(crate) fn escape<'a>(text: &'a str, keep: &[char]) -> Cow<'a, str> {
     Cow::Owned(safe)
 }
 
-/// The text without what GitHub and Azure take for commands. The first wants them where a line begins, blanks aside.
-fn unobeyed(text: Cow<'_, str>) -> Cow<'_, str> {
+/// Breaks up the workflow commands of GitHub and Azure. GitHub accepts leading blanks.
+fn break_up_commands(text: Cow<'_, str>) -> Cow<'_, str> {
     let text = if text.contains("##[") { Cow::Owned(text.replace("##[", "## [")) } else { text };
     if !text.split('\n').any(|line| line.trim_start().starts_with("::")) {
         return text;
     }
-    let lines: Vec<Cow<str>> = text.split('\n').map(pulled_apart).collect();
+    let lines: Vec<Cow<str>> = text.split('\n').map(break_up_command).collect();
     Cow::Owned(lines.join("\n"))
 }
 
-/// A line that does not begin with `::`.
-pub(crate) fn pulled_apart(line: &str) -> Cow<'_, str> {
+/// Breaks up `::` at the start of a line.
+pub(crate) fn break_up_command(line: &str) -> Cow<'_, str> {
     match line.trim_start().strip_prefix("::") {
         Some(rest) => Cow::Owned(format!("{}: :{rest}", &line[..line.len() - line.trim_start().len()])),
         None => Cow::Borrowed(line),
     }
 }
 
-/// How many bytes the text's opening colour sequence has (`ESC [ digits m`), 0 where it does not open with one.
+/// Length in bytes of a colour sequence (`ESC [ digits m`) at the start of the text, or 0.
 fn colour_sequence(text: &str) -> usize {
     let Some(rest) = text.strip_prefix("\x1b[") else { return 0 };
     let digits = rest.bytes().take_while(|b| b.is_ascii_digit() || matches!(b, b';' | b':')).count();
     if rest.as_bytes().get(digits) == Some(&b'm') { digits + 3 } else { 0 }
 }
 
-/// Whether the character reorders text, breaks lines, or carries text that nobody sees.
+/// Whether the character reorders text, breaks lines, or is invisible.
 pub(crate) fn is_hidden(c: char) -> bool {
     matches!(c,
         '\u{061c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}'
         | '\u{e0000}'..='\u{e007f}')
 }
 
-/// How many columns the text takes, roughly: wide scripts and emoji count two, combining marks none.
+/// Columns of the text: wide scripts and emoji take two, combining marks none.
 pub(crate) fn width(text: &str) -> usize {
     text.chars().map(char_width).sum()
 }
 
+/// Per character, so that the width of a text is the sum of the widths of its parts. Control
+/// characters have been replaced before.
 fn char_width(c: char) -> usize {
-    match u32::from(c) {
-        0x20..=0x7e => 1,
-        0x300..=0x36f | 0x200b..=0x200d | 0x20d0..=0x20ff | 0xfe00..=0xfe0f => 0,
-        0x1100..=0x115f | 0x2e80..=0xa4cf | 0xac00..=0xd7a3 | 0xf900..=0xfaff | 0xfe30..=0xfe6f => 2,
-        0xff00..=0xff60 | 0xffe0..=0xffe6 | 0x1f300..=0x1f64f | 0x1f680..=0x1f9ff | 0x20000..=0x3fffd => 2,
-        _ => 1,
-    }
+    c.width().unwrap_or(0)
 }
 
-/// The start of the text, with the ellipsis where something was cut off, in at most `columns`.
+/// The start of the text in at most `columns` columns, with the ellipsis where it was cut.
 pub(crate) fn keep_start<'a>(text: &'a str, columns: usize, ellipsis: &str) -> Cow<'a, str> {
     let fits = fitting(text.chars(), columns);
     if fits == text.len() {
@@ -102,7 +100,7 @@ pub(crate) fn keep_start<'a>(text: &'a str, columns: usize, ellipsis: &str) -> C
     Cow::Owned(format!("{}{ellipsis}", text[..kept].trim_end()))
 }
 
-/// The end of the text, likewise. Of the id of a test the end says most.
+/// The end of the text, likewise. The end is the most specific part of a test id.
 pub(crate) fn keep_end<'a>(text: &'a str, columns: usize, ellipsis: &str) -> Cow<'a, str> {
     if fitting(text.chars().rev(), columns) == text.len() {
         return Cow::Borrowed(text);
@@ -111,7 +109,7 @@ pub(crate) fn keep_end<'a>(text: &'a str, columns: usize, ellipsis: &str) -> Cow
     Cow::Owned(format!("{ellipsis}{}", &text[text.len() - kept..]))
 }
 
-/// How many bytes of these characters fit into so many columns.
+/// How many bytes of these characters fit into `columns` columns.
 fn fitting(chars: impl Iterator<Item = char>, columns: usize) -> usize {
     let mut used = 0;
     chars
@@ -123,7 +121,8 @@ fn fitting(chars: impl Iterator<Item = char>, columns: usize) -> usize {
         .sum()
 }
 
-/// Words in lines of at most `columns`. None is ever split: among them are ids and paths that people copy.
+/// Wraps words into lines of at most `columns` columns. Words are never split: ids and paths are
+/// copied.
 pub(crate) fn wrap<'a>(words: impl Iterator<Item = &'a str>, columns: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     let mut used = 0;
@@ -144,8 +143,8 @@ pub(crate) fn wrap<'a>(words: impl Iterator<Item = &'a str>, columns: usize) -> 
     lines
 }
 
-/// One line of quoted text in pieces of at most `columns`, cut at a space where there is one not too far back. Its own
-/// spaces are kept, because diffs and tables rest on them.
+/// Splits one line of quoted text into pieces of at most `columns` columns, at a space where there
+/// is one near. Other spaces are kept, because diffs and tables depend on them.
 pub(crate) fn chop(line: &str, columns: usize) -> impl Iterator<Item = &str> {
     let mut rest = Some(line);
     std::iter::from_fn(move || {
@@ -177,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_terminal_would_obey_becomes_visible() {
+    fn control_characters_become_visible() {
         check("plain text, [1, 2] and ünïcode", "plain text, [1, 2] and ünïcode");
         check("\x1b[2Jgone", "\\x1b[2Jgone");
         check("\x1b]0;title\x07", "\\x1b]0;title\\x07");
@@ -194,19 +193,19 @@ mod tests {
     }
 
     #[test]
-    fn a_ci_command_is_pulled_apart_even_when_a_colour_hides_it() {
+    fn ci_commands_are_broken_up_even_behind_a_colour() {
         check("##[error]no", "## [error]no");
         check("##\x1b[0m[error]no", "## [error]no");
         check("a::b\n  ::set-env::x", "a::b\n  : :set-env::x");
     }
 
     #[test]
-    fn one_line_stays_one_line() {
+    fn newlines_become_visible_in_one_line() {
         assert_eq!(one_line("test_a[x\ny]"), "test_a[x\\ny]");
     }
 
     #[test]
-    fn shortened_text_keeps_the_end_that_tells_most() {
+    fn cut_text_keeps_its_most_specific_end() {
         assert_eq!(keep_start("AssertionError: 9.89", 10, "…"), "Assertion…");
         assert_eq!(keep_end("tests/test_x.py::test_y", 10, "…"), "…y::test_y");
         assert_eq!(keep_end("漢字漢字", 5, "…"), "…漢字");
@@ -225,7 +224,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn shortened_text_fits(text in ".*", columns in 1usize..40) {
+        fn cut_text_fits(text in ".*", columns in 1usize..40) {
             let text = one_line(&text);
             prop_assert!(width(&keep_start(&text, columns, "…")) <= columns);
             prop_assert!(width(&keep_end(&text, columns, "…")) <= columns);

@@ -1,14 +1,15 @@
-//! Words as they are typed into a shell.
+//! Quoting for POSIX shells.
 
 use crate::one_line;
 
-/// One word of a POSIX shell, quoted only where it has to be.
+/// One shell word, quoted only where necessary.
 pub fn quote(word: &str) -> String {
     let plain = |character: char| character.is_ascii_alphanumeric() || "%+,-./:=@_^".contains(character);
     if !word.is_empty() && word.chars().all(plain) {
         word.to_owned()
     } else if one_line(word) != word {
-        // What a terminal would obey or hide is spelled in octal, which printf of every shell understands.
+        // Characters that a terminal interprets or hides become octal escapes, which every printf
+        // supports.
         let mut spelled = String::new();
         for character in word.chars() {
             match character {

@@ -1,4 +1,4 @@
-//! Divergences to report on, with the source that they are about.
+//! Sample divergences with their sources.
 
 use std::collections::BTreeMap;
 
@@ -13,14 +13,14 @@ use unflake_report::{LocateReport, TerminalStyle, locate, locate_page};
 use crate::samples::{hostile as text, written};
 
 #[derive(Clone, Debug)]
-pub(crate) struct Case {
+pub(crate) struct DivergenceSample {
     pub(crate) finding: Finding,
     pub(crate) files: BTreeMap<String, String>,
     pub(crate) repeat: Option<String>,
-    pub(crate) answer: Option<Feedback>,
+    pub(crate) feedback: Option<Feedback>,
 }
 
-impl Case {
+impl DivergenceSample {
     fn new(test: &str, repeat: &str, divergence: Divergence) -> Self {
         let finding = Finding {
             test: TestId::new(test),
@@ -29,7 +29,7 @@ impl Case {
             repeat: None,
             replay: Vec::new(),
         };
-        Self { finding, files: BTreeMap::new(), repeat: Some(repeat.into()), answer: None }
+        Self { finding, files: BTreeMap::new(), repeat: Some(repeat.into()), feedback: None }
     }
 
     pub(crate) fn with(mut self, file: &str, from: usize, text: &str) -> Self {
@@ -49,13 +49,13 @@ impl Case {
         show(&LocateReport {
             page: Some(".unflake/reports/test_retry.html"),
             repeat: self.repeat.as_deref(),
-            answer: self.answer.as_ref(),
+            feedback: self.feedback.as_ref(),
             ..LocateReport::new(&self.finding, &sources, 14.21)
         })
     }
 
-    pub(crate) fn terminal(&self, look: &TerminalStyle, quiet: bool) -> String {
-        self.located(|located| written(|out| locate(located, look, quiet, out)))
+    pub(crate) fn terminal(&self, style: &TerminalStyle, quiet: bool) -> String {
+        self.located(|located| written(|out| locate(located, style, quiet, out)))
     }
 
     pub(crate) fn page(&self) -> String {
@@ -75,7 +75,7 @@ fn strings<const N: usize>(texts: [&str; N]) -> Vec<String> {
     texts.map(str::to_owned).to_vec()
 }
 
-fn parting(
+fn point(
     runs: u32,
     common: u64,
     before: Vec<SourceLine>,
@@ -96,8 +96,8 @@ fn parting(
     }
 }
 
-/// A number that is drawn decides.
-pub(crate) fn drawn() -> Case {
+/// A random number determines the outcome.
+pub(crate) fn drawn() -> DivergenceSample {
     let file = "mail/backoff.py";
     let delay = |numbers: &[u32]| lines(file, "Backoff.delay", numbers.iter().copied());
     let start = Location {
@@ -137,11 +137,11 @@ pub(crate) fn drawn() -> Case {
                 line(file, 20, "Backoff.delay"),
             ],
             messages: vec![("GaveUp: no answer within 2 s".into(), 11)],
-            ..parting(11, 1284, delay(&[17, 18, 19, 20]), delay(&[21]), delay(&[22]))
+            ..point(11, 1284, delay(&[17, 18, 19, 20]), delay(&[21]), delay(&[22]))
         }],
         unknown: Vec::new(),
     };
-    Case::new("tests/test_mail.py::test_retry", "pytest tests/test_mail.py::test_retry", divergence)
+    DivergenceSample::new("tests/test_mail.py::test_retry", "pytest tests/test_mail.py::test_retry", divergence)
         .with(
             file,
             15,
@@ -153,8 +153,8 @@ pub(crate) fn drawn() -> Case {
         .with("mail/send.py", 32, "        for attempt in range(9):\n            self.backoff.delay(attempt)\n")
 }
 
-/// Other lines follow, and no value says why. One in three fails otherwise.
-pub(crate) fn two_ways() -> Case {
+/// The paths differ without a deciding value. One failure in three has another path.
+pub(crate) fn two_points() -> DivergenceSample {
     let file = "shop/queue.py";
     let take = |numbers: &[u32]| lines(file, "Queue.take", numbers.iter().copied());
     let location = |line, failing, chance, sentence: &str| Location {
@@ -181,11 +181,11 @@ pub(crate) fn two_ways() -> Case {
         ),
     ];
     let before = take(&[39, 40, 41, 43, 40, 41]);
-    let mut first = parting(6, 530, before, take(&[42]), take(&[43, 40, 44]));
+    let mut first = point(6, 530, before, take(&[42]), take(&[43, 40, 44]));
     first.messages =
         vec![("Empty: the queue is empty".into(), 5), ("AssertionError: assert None == 'a'\nassert None".into(), 1)];
     first.elsewhere = vec![("worker".into(), Some(line("shop/worker.py", 14, "run"))), ("task poll".into(), None)];
-    let mut second = parting(3, 0, Vec::new(), Vec::new(), lines("shop/worker.py", "run", [12, 13]));
+    let mut second = point(3, 0, Vec::new(), Vec::new(), lines("shop/worker.py", "run", [12, 13]));
     second.strand = "worker".into();
     second.messages = vec![("RuntimeError: cannot join thread before it is started".into(), 3)];
     let divergence = Divergence {
@@ -199,7 +199,7 @@ pub(crate) fn two_ways() -> Case {
         partings: vec![first, second],
         unknown: strings(["2 of 50 traces are truncated after 10,000,000 lines", "what native code did was not seen"]),
     };
-    Case::new("tests/test_queue.py::test_take", "pytest tests/test_queue.py::test_take", divergence)
+    DivergenceSample::new("tests/test_queue.py::test_take", "pytest tests/test_queue.py::test_take", divergence)
         .with(
             file,
             38,
@@ -210,8 +210,8 @@ pub(crate) fn two_ways() -> Case {
         .with("shop/worker.py", 10, "\ndef run(queue, orders):\n    for order in orders:\n        queue.put(order)\n")
 }
 
-/// The same lines in another order, in files that are no longer there.
-pub(crate) fn another_order() -> Case {
+/// The same lines in another order, in files that no longer exist.
+pub(crate) fn another_order() -> DivergenceSample {
     let divergence = Divergence {
         kind: Cause::Race,
         because: "two threads go through src/count.rs:7 and the order of their turns tells failing runs apart".into(),
@@ -231,11 +231,11 @@ pub(crate) fn another_order() -> Case {
         partings: Vec::new(),
         unknown: Vec::new(),
     };
-    Case::new("count::adds_up", "cargo test -- --exact count::adds_up", divergence)
+    DivergenceSample::new("count::adds_up", "cargo test -- --exact count::adds_up", divergence)
 }
 
-/// What decides, where the ways part, and where failing runs go are far from each other.
-pub(crate) fn far_apart() -> Case {
+/// The deciding line, the divergence point and the failure are far from each other.
+pub(crate) fn distant_locations() -> DivergenceSample {
     let file = "shop/rates.py";
     let mut case = drawn();
     case.files = (1..=40).fold(BTreeMap::new(), |mut files, number| {
@@ -257,8 +257,8 @@ pub(crate) fn far_apart() -> Case {
     case
 }
 
-/// Nothing tells failing runs from passing ones.
-pub(crate) fn unknown() -> Case {
+/// Failing and passing runs cannot be distinguished.
+pub(crate) fn unknown() -> DivergenceSample {
     let divergence = Divergence {
         kind: Cause::Unknown,
         because: String::new(),
@@ -270,13 +270,13 @@ pub(crate) fn unknown() -> Case {
         partings: Vec::new(),
         unknown: strings(["all runs go through the same 212 lines with the same values"]),
     };
-    let mut case = Case::new("tests/test_api.py::test_ping", "", divergence);
+    let mut case = DivergenceSample::new("tests/test_api.py::test_ping", "", divergence);
     case.repeat = None;
     case
 }
 
-/// Written by somebody who means harm.
-pub(crate) fn hostile() -> Case {
+/// All texts are hostile.
+pub(crate) fn hostile() -> DivergenceSample {
     let evil = "<script>alert(1)</script>\x1b[31m&\"'";
     let file = format!("a/{evil}.py");
     let at = |number| line(&file, number, evil);
@@ -293,11 +293,11 @@ pub(crate) fn hostile() -> Case {
             passing: vec!["\u{202e}1".into(), "\n::set-env::".into(), "</td>".into(), "--><!--".into()],
         }),
     };
-    let mut parting = parting(2, u64::MAX, vec![at(1), at(u32::MAX)], vec![at(3); 100], vec![at(2), at(5), at(5)]);
-    parting.strand = evil.into();
-    parting.calls = vec![at(1)];
-    parting.messages = (0..30).map(|_| (format!("\n{evil}\n{}", "y".repeat(10_000)), 1)).collect();
-    parting.elsewhere = vec![(evil.into(), Some(at(4)))];
+    let mut point = point(2, u64::MAX, vec![at(1), at(u32::MAX)], vec![at(3); 100], vec![at(2), at(5), at(5)]);
+    point.strand = evil.into();
+    point.calls = vec![at(1)];
+    point.messages = (0..30).map(|_| (format!("\n{evil}\n{}", "y".repeat(10_000)), 1)).collect();
+    point.elsewhere = vec![(evil.into(), Some(at(4)))];
     let divergence = Divergence {
         kind: Cause::Io,
         because: format!("{evil}\n\n"),
@@ -306,11 +306,15 @@ pub(crate) fn hostile() -> Case {
         runs: 3,
         failed: 2,
         timed_out: 7,
-        partings: vec![parting.clone(), parting],
+        partings: vec![point.clone(), point],
         unknown: vec![evil.into(); 40],
     };
     let long = "z".repeat(10_000);
-    Case::new(evil, evil, divergence).with(&file, 1, &format!("{evil}\n\t{long}\n\u{202e}::warning::\n\n]]>\n"))
+    DivergenceSample::new(evil, evil, divergence).with(
+        &file,
+        1,
+        &format!("{evil}\n\t{long}\n\u{202e}::warning::\n\n]]>\n"),
+    )
 }
 
 fn any_line() -> impl Strategy<Value = SourceLine> {
@@ -346,27 +350,27 @@ fn any_location() -> impl Strategy<Value = Location> {
 fn any_parting() -> impl Strategy<Value = DivergencePoint> {
     let lines = || vec(any_line(), 0..20);
     let elsewhere = vec((text(), proptest::option::of(any_line())), 0..4);
-    let said = vec((text(), any::<u32>()), 0..4);
-    (any::<u32>(), text(), any::<u64>(), lines(), lines(), lines(), lines(), said, elsewhere).prop_map(
+    let messages = vec((text(), any::<u32>()), 0..4);
+    (any::<u32>(), text(), any::<u64>(), lines(), lines(), lines(), lines(), messages, elsewhere).prop_map(
         |(runs, strand, common, before, failing, passing, calls, messages, elsewhere)| DivergencePoint {
             strand,
             calls,
             messages,
             elsewhere,
-            ..parting(runs, common, before, failing, passing)
+            ..point(runs, common, before, failing, passing)
         },
     )
 }
 
-/// Anything at all, whether it makes sense or not.
-pub(crate) fn any_case() -> impl Strategy<Value = Case> {
+/// Arbitrary divergences, consistent or not.
+pub(crate) fn any_divergence() -> impl Strategy<Value = DivergenceSample> {
     let finding = (text(), text(), 0usize..12, vec(any_location(), 0..4), proptest::option::of(any_line()));
     let rest = (any::<[u32; 3]>(), vec(any_parting(), 0..3), vec(text(), 0..4), vec(text(), 0..12));
     (finding, rest).prop_map(
         |((test, because, kind, locations, shows), ([runs, failed, timed_out], partings, unknown, source))| {
             let kind = Cause::ALL[kind];
             let divergence = Divergence { kind, because, locations, shows, runs, failed, timed_out, partings, unknown };
-            Case::new(&test, &test, divergence).with("file", 1, &source.join("\n"))
+            DivergenceSample::new(&test, &test, divergence).with("file", 1, &source.join("\n"))
         },
     )
 }

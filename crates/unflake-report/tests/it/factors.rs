@@ -1,4 +1,4 @@
-//! What an experiment found, as people read it.
+//! Snapshots of the factor reports.
 
 use insta::assert_snapshot;
 use quick_xml::Reader;
@@ -80,9 +80,9 @@ fn told(findings: &[Finding]) -> ExperimentReport<'_> {
     }
 }
 
-fn terminal(findings: &[Finding], look: &TerminalStyle, quiet: bool) -> String {
+fn terminal(findings: &[Finding], style: &TerminalStyle, quiet: bool) -> String {
     let mut out = Vec::new();
-    factors(&told(findings), look, quiet, &mut out).unwrap();
+    factors(&told(findings), style, quiet, &mut out).unwrap();
     String::from_utf8(out).unwrap()
 }
 

@@ -1,7 +1,9 @@
 use insta::assert_snapshot;
 use proptest::prelude::*;
 use unflake_model::{Assertion, AssertionKey, Detail, FilterKind, Filtered, Finding, Outcome, TestId};
-use unflake_report::{LearnedFilter, TerminalStyle, TuneReport, VaryingAssertion, filter_learned, tune_page, tuned};
+use unflake_report::{
+    LearnedFilter, TerminalStyle, TuneReport, VaryingAssertion, filter_learned, tune_page, tune_report,
+};
 
 use crate::samples::*;
 
@@ -27,15 +29,15 @@ fn filtered(test: &str, kind: FilterKind, expression: &str, sentence: &str) -> F
 }
 
 fn let_go() -> Sample {
-    let said = "`cart.width == 358` failed and did not count: cart.width = 348; it varies without a change (score 1.03 in 10 runs)";
+    let sentence = "`cart.width == 358` failed and did not count: cart.width = 348; it varies without a change (score 1.03 in 10 runs)";
     Sample::new(0, "everything else passed; one failure was let go")
         .with(TOTAL, [attempt(TOTAL, Outcome::Passed)])
         .passing(3)
-        .found(filtered(TOTAL, FilterKind::Flaky, "cart.width == 358", said))
+        .found(filtered(TOTAL, FilterKind::Flaky, "cart.width == 358", sentence))
 }
 
 #[test]
-fn what_was_let_go_is_always_shown() {
+fn excused_failures_are_always_shown() {
     assert_snapshot!(let_go().summary(&WIDE, false));
     assert!(let_go().summary(&WIDE, true).contains("cart.width = 348"), "quiet or not");
     let junit = written(|out| unflake_report::junit(&let_go().run(), out));
@@ -43,21 +45,21 @@ fn what_was_let_go_is_always_shown() {
 }
 
 #[test]
-fn what_fails_as_it_never_did_comes_before_what_nobody_looked_at() {
-    let said = "`cart.width == 358` varies without a change (score 1.03 in 10 runs), but never failed like this: cart.width = 0";
+fn new_kinds_of_failure_come_before_unknown_ones() {
+    let sentence = "`cart.width == 358` varies without a change (score 1.03 in 10 runs), but never failed like this: cart.width = 0";
     let sample = Sample::new(1, "2 real failures")
         .with(COLD, [failing(COLD, "AssertionError", "assert 1 == 2")])
         .with(TOTAL, [failing(TOTAL, "AssertionError", "assert cart.width == 358")])
         .found(real(COLD))
         .found(real(TOTAL))
-        .found(filtered(TOTAL, FilterKind::NeverLikeThis, "cart.width == 358", said));
+        .found(filtered(TOTAL, FilterKind::NeverLikeThis, "cart.width == 358", sentence));
     let summary = sample.summary(&TerminalStyle { width: usize::MAX, ..WIDE }, false);
     let at = |text: &str| summary.find(text).unwrap_or_else(|| panic!("{text} is not in\n{summary}"));
     assert!(at(TOTAL) < at(COLD) && at("never failed like this") < at(COLD), "{summary}");
 }
 
 #[test]
-fn what_was_learned() {
+fn the_learned_filter() {
     let one = VaryingAssertion {
         assertion: assertion(TOTAL, "cart.width == 358"),
         score: 1.0297,
@@ -97,8 +99,8 @@ fn example() -> TuneReport {
 }
 
 #[test]
-fn a_threshold_comes_with_what_it_rests_on() {
-    assert_snapshot!(written(|out| tuned(&example(), &WIDE, out)));
+fn a_tuned_threshold_with_its_evidence() {
+    assert_snapshot!(written(|out| tune_report(&example(), &WIDE, out)));
     let page = written(|out| tune_page(&example(), out));
     assert_eq!(page.matches("<polyline").count(), 2);
     assert_eq!(page.matches("<circle").count(), 8);
@@ -107,7 +109,7 @@ fn a_threshold_comes_with_what_it_rests_on() {
 
 proptest! {
     #[test]
-    fn no_text_of_a_test_gets_through(test in hostile(), expression in hostile(), saw in hostile()) {
+    fn text_of_tests_is_escaped(test in hostile(), expression in hostile(), saw in hostile()) {
         let finding = filtered(&test, FilterKind::Flaky, &expression, &saw);
         let sample = Sample::new(0, "done").with(&test, [attempt(&test, Outcome::Passed)]).found(finding);
         let text = sample.summary(&WIDE, false);

@@ -14,12 +14,12 @@ fn row(minute: i64, outcome: Outcome, purpose: Purpose, run: u32, message: &str)
         origin: Isolation::Fork,
         position: if purpose == Purpose::Fresh { 0 } else { 411 },
         run,
-        told_by: None,
+        imported_from: None,
         message,
     }
 }
 
-fn table(look: &TerminalStyle) -> String {
+fn table(style: &TerminalStyle) -> String {
     let rows = [
         row(0, Outcome::Passed, Purpose::Suite, 0, ""),
         row(
@@ -34,7 +34,7 @@ fn table(look: &TerminalStyle) -> String {
         row(4, Outcome::Passed, Purpose::Fresh, 0, ""),
         row(5, Outcome::Skipped, Purpose::Suite, 0, "needs Windows"),
     ];
-    written(|out| attempts_table(&TestId::new(TOTAL), None, &rows, &TimeZone::UTC, look, out))
+    written(|out| attempts_table(&TestId::new(TOTAL), None, &rows, &TimeZone::UTC, style, out))
 }
 
 #[test]
@@ -48,7 +48,7 @@ fn the_same_narrow() {
 }
 
 #[test]
-fn a_test_nobody_knows() {
+fn an_unknown_test() {
     assert_snapshot!(written(|out| attempts_table(&TestId::new(TOTAL), None, &[], &TimeZone::UTC, &WIDE, out)), @"
       tests/test_cart.py::test_total
       no attempts are known

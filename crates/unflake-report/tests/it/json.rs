@@ -18,16 +18,16 @@ fn the_document() {
 }
 
 proptest! {
-    /// Whatever the texts are, it can be read again, says the same, and is safe to look at.
+    /// Any run round-trips through JSON and is safe to print.
     #[test]
-    fn any_run_can_be_read_again(mut sample in any_run()) {
+    fn any_run_round_trips(mut sample in any_run()) {
         sample.attempts.iter_mut().for_each(|attempt| attempt.seconds = 0.5);
         let text = document(&sample);
         let harmless = |c: char| c == '\n' || !c.is_control() && c != '\u{202e}';
         prop_assert!(text.chars().all(harmless));
         let mut read: serde_json::Value = serde_json::from_str(&text).unwrap();
-        for (told, finding) in read["findings"].as_array_mut().unwrap().iter_mut().zip(&sample.findings) {
-            let id = told.as_object_mut().unwrap().remove("id");
+        for (written, finding) in read["findings"].as_array_mut().unwrap().iter_mut().zip(&sample.findings) {
+            let id = written.as_object_mut().unwrap().remove("id");
             prop_assert_eq!(id, Some(finding.id().0.into()));
         }
         prop_assert_eq!(&read["schema"], 1);

@@ -1,7 +1,7 @@
 use insta::assert_snapshot;
 use proptest::prelude::*;
-use quick_xml::Reader;
 use quick_xml::events::{BytesStart, Event};
+use quick_xml::{Reader, XmlVersion};
 use unflake_model::{Death, Outcome, Test, TestId, VerdictKind};
 
 use crate::samples::*;
@@ -26,7 +26,7 @@ impl Element {
             .map(|attribute| {
                 let attribute = attribute.unwrap();
                 let key = String::from_utf8(attribute.key.as_ref().to_vec()).unwrap();
-                (key, attribute.unescape_value().unwrap().into_owned())
+                (key, attribute.normalized_value(XmlVersion::Implicit1_0).unwrap().into_owned())
             })
             .collect();
         Self { name, attributes, ..Self::default() }
@@ -67,7 +67,8 @@ fn read(document: &str) -> Element {
     open.remove(0).children.remove(0)
 }
 
-/// What Surefire's schema asks of a test case, with `properties` before it as pytest and nextest write them.
+/// The rules of Surefire's schema for a test case, plus leading `properties` as pytest and nextest
+/// write them.
 fn check_case(case: &Element) {
     const ORDER: [&str; 10] = [
         "properties",
@@ -98,7 +99,7 @@ fn check_case(case: &Element) {
     assert!(reruns == 0 || flaky == 0, "rerun and flaky together");
     assert!(reruns == 0 || failed == 1, "a rerun of what did not fail");
     assert!(flaky == 0 || count("skipped") == 0);
-    // Reruns of both kinds come in the order in which they were made, so they share one rank.
+    // Both kinds of rerun are in chronological order, so they share one rank.
     let rank = |element: &Element| match ORDER.iter().position(|name| *name == element.name).unwrap() {
         at @ 4..=7 => at & !1,
         at => at,
@@ -142,7 +143,7 @@ fn check(sample: &Sample) -> Element {
     root
 }
 
-/// The elements that say what became of the first test.
+/// The result elements of the first test.
 fn results(sample: &Sample) -> Vec<String> {
     let root = check(sample);
     let case = &root.children[0].named("testcase").next().unwrap().children;
@@ -166,7 +167,7 @@ fn no_tests() {
 }
 
 #[test]
-fn what_became_of_a_test_decides_its_elements() {
+fn the_status_of_a_test_determines_its_elements() {
     let failed = || failing("t", "E", "m");
     let error = || unflake_model::Attempt { outcome: Outcome::Error, ..failed() };
     let crashed = || attempt("t", Outcome::Crashed(Death::Signal(11)));
@@ -185,17 +186,17 @@ fn what_became_of_a_test_decides_its_elements() {
     // A crash that no later pass excuses.
     let unexcused = sample().with("t", [crashed(), passed()]).found(finding("t", VerdictKind::Real, None, ""));
     assert_eq!(results(&unexcused), ["failure", "flakyFailure"]);
-    // A failure that the change cannot have caused did not pass, whatever it is excused as.
+    // A failure that the change cannot have caused is excused, and is still not a pass.
     let unaffected =
         sample().with("t", [failed(), failed()]).found(finding("t", VerdictKind::UnaffectedByChange, None, ""));
     assert_eq!(results(&unaffected), ["failure", "rerunFailure"]);
-    // Listed, and never heard of again.
+    // Listed and never attempted.
     let test = Test { id: TestId::new("t"), file: None, line: None, command: Vec::new() };
     assert_eq!(results(&Sample { tests: vec![test], ..sample() }), ["skipped"]);
 }
 
 #[test]
-fn names_are_split_where_people_expect() {
+fn ids_are_split_into_class_and_name() {
     let split = |id: &str| {
         let root = check(&Sample::new(0, "").with(id, [attempt(id, Outcome::Passed)]));
         let case = root.children[0].named("testcase").next().unwrap();
@@ -208,7 +209,7 @@ fn names_are_split_where_people_expect() {
 
 proptest! {
     #[test]
-    fn any_run_keeps_the_rules(sample in any_run()) {
+    fn any_run_follows_the_schema(sample in any_run()) {
         let root = check(&sample);
         let mut ids: Vec<&str> = sample.tests.iter().map(|test| &test.id).chain(sample.attempts.iter().map(|a| &a.test))
             .chain(&sample.left).chain(sample.findings.iter().map(|f| &f.test)).map(TestId::as_str).collect();

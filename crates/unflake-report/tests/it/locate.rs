@@ -31,8 +31,8 @@ fn the_same_in_colour() {
 }
 
 #[test]
-fn two_ways_to_fail() {
-    assert_snapshot!(two_ways().terminal(&WIDE, false));
+fn two_divergence_points() {
+    assert_snapshot!(two_points().terminal(&WIDE, false));
 }
 
 #[test]
@@ -41,17 +41,17 @@ fn another_order_and_no_source() {
 }
 
 #[test]
-fn nothing_tells_them_apart() {
+fn no_difference_found() {
     assert_snapshot!(unknown().terminal(&WIDE, false));
 }
 
 #[test]
-fn places_far_from_each_other() {
-    assert_snapshot!(far_apart().terminal(&WIDE, false));
+fn locations_far_apart() {
+    assert_snapshot!(distant_locations().terminal(&WIDE, false));
 }
 
 #[test]
-fn text_that_means_harm_is_bounded() {
+fn hostile_text_is_bounded() {
     let page = hostile().terminal(&WIDE, false);
     assert!(page.lines().count() < 120 && page.lines().all(|line| line.len() < 500), "{page}");
 }

@@ -1,4 +1,4 @@
-//! The page: well formed, harmless, complete.
+//! The divergence page is well-formed, without script, and complete.
 
 use insta::assert_snapshot;
 use proptest::prelude::*;
@@ -71,7 +71,7 @@ const ATTRIBUTES: [&str; 18] = [
     "aria-labelledby",
 ];
 
-/// The page's text, after a look at every element.
+/// The text of the page, after checking every element.
 fn checked(page: &str) -> String {
     fn look_at(element: &BytesStart) -> String {
         let name = String::from_utf8(element.name().as_ref().to_vec()).unwrap();
@@ -124,9 +124,9 @@ fn a_value_that_decides() {
     assert_snapshot!(lines(&format!("{before}<style>…</style>{after}")));
 }
 
-/// That all of these stand on the page, in this order.
+/// Asserts that the page contains all of these, in this order.
 #[track_caller]
-fn tells(case: &Case, expected: &[&str]) {
+fn assert_contains(case: &DivergenceSample, expected: &[&str]) {
     let text = checked(&case.page());
     let mut rest = &*text;
     for one in expected {
@@ -136,9 +136,9 @@ fn tells(case: &Case, expected: &[&str]) {
 }
 
 #[test]
-fn two_ways_to_fail() {
-    tells(
-        &two_ways(),
+fn two_divergence_points() {
+    assert_contains(
+        &two_points(),
         &[
             "It probably starts at shop/queue.py:41",
             "tests/test_queue.py:9 in test_take",
@@ -164,27 +164,33 @@ fn two_ways_to_fail() {
 
 #[test]
 fn another_order_and_no_source() {
-    tells(&another_order(), &["It starts at src/count.rs:7", "A race", "the source is not there", "another order"]);
+    assert_contains(
+        &another_order(),
+        &["It starts at src/count.rs:7", "A race", "the source is not there", "another order"],
+    );
     assert!(!another_order().page().contains("<svg"));
 }
 
 #[test]
-fn nothing_tells_them_apart() {
+fn no_difference_found() {
     let nothing = "Where it starts is not known: nothing that was recorded tells the 2 failing runs of 50";
-    tells(&unknown(), &[nothing, "tests/test_api.py:30", "Not known", "the same 212 lines"]);
-    let mut unclear = two_ways();
+    assert_contains(&unknown(), &[nothing, "tests/test_api.py:30", "Not known", "the same 212 lines"]);
+    let mut unclear = two_points();
     unclear.divergence().locations.clear();
-    tells(&unclear, &["no line tells the 9 failing runs of 50 from the others", "6 of 9 part after shop/queue.py:41"]);
+    assert_contains(
+        &unclear,
+        &["no line tells the 9 failing runs of 50 from the others", "6 of 9 part after shop/queue.py:41"],
+    );
     let mut never = unknown();
     never.divergence().failed = 0;
-    tells(&never, &["it did not fail in 50 runs"]);
+    assert_contains(&never, &["it did not fail in 50 runs"]);
     let mut always = unknown();
     always.divergence().failed = 50;
-    tells(&always, &["it failed in all 50 runs"]);
+    assert_contains(&always, &["it failed in all 50 runs"]);
 }
 
 #[test]
-fn text_that_means_harm() {
+fn hostile_text() {
     let page = hostile().page();
     let text = checked(&page);
     assert!(!page.contains("<script") && !page.contains('\x1b') && !page.contains('\u{202e}'));
@@ -195,7 +201,7 @@ fn text_that_means_harm() {
 
 proptest! {
     #[test]
-    fn every_page_is_well_formed(case in any_case()) {
+    fn every_page_is_well_formed(case in any_divergence()) {
         checked(&case.page());
     }
 }

@@ -1,5 +1,6 @@
-//! Everything that people or machines read, as snapshots, and what must hold for any input, as properties.
+//! Snapshots of all reports, and properties that hold for any input.
 
+mod ci_formats;
 mod divergences;
 mod factors;
 mod filter;
@@ -9,7 +10,6 @@ mod junit;
 mod locate;
 mod locate_page;
 mod measure;
-mod platform;
 mod prepare;
 mod progress;
 mod safety;

@@ -6,7 +6,7 @@ use unflake_model::{
 };
 use unflake_report::{RunReport, TerminalStyle};
 
-use crate::safety::{any_look, check};
+use crate::safety::{any_style, check};
 use crate::samples::{ASCII, COLD, NARROW, RETRY, Sample, TOTAL, WIDE, attempt, hostile, written};
 
 fn spread(groups: &[u32], range: u32) -> Variance {
@@ -82,13 +82,13 @@ fn measured() -> (Sample, Measurement) {
     (sample, measured)
 }
 
-fn terminal(sample: &Sample, measured: &Measurement, look: &TerminalStyle, quiet: bool) -> String {
+fn terminal(sample: &Sample, measured: &Measurement, style: &TerminalStyle, quiet: bool) -> String {
     let run = RunReport { measured: Some(measured), ..sample.run() };
-    written(|out| unflake_report::measure(&run, look, quiet, out))
+    written(|out| unflake_report::measure(&run, style, quiet, out))
 }
 
 #[test]
-fn green_tests_that_vary_come_first_and_the_numbers_last() {
+fn passing_tests_that_vary_come_first() {
     let (sample, measured) = measured();
     assert_snapshot!(terminal(&sample, &measured, &WIDE, false));
 }
@@ -107,7 +107,7 @@ fn the_same_quiet_and_in_ascii() {
 }
 
 #[test]
-fn runs_that_are_alike() {
+fn identical_runs() {
     let sample = Sample::new(0, "all runs are alike").with(TOTAL, [attempt(TOTAL, Outcome::Passed)]);
     let layers = vec![LayerMeasure { tests: 1, ..layer(Layer::Code, 0, Some(spread(&[10], 0)), 0.0, 0.0, 0) }];
     let measured = Measurement { runs: 10, layers, unseen: vec![Layer::Interface], ..Measurement::default() };
@@ -127,13 +127,13 @@ fn the_page() {
 
 proptest! {
     #[test]
-    fn what_tests_wrote_is_escaped(text in hostile(), look in any_look(), quiet in any::<bool>()) {
+    fn text_of_tests_is_escaped(text in hostile(), style in any_style(), quiet in any::<bool>()) {
         let (mut sample, mut measured) = measured();
         let unit = difference(&text, Some(1), &text, &[(&text, 4), ("x", 6)]);
         sample.findings.push(found(&text, Layer::Assertion, spread(&[6, 4], 1), vec![unit]));
         measured.hidden[0].example = vec![text.clone(), text.clone(), text.clone()];
         measured.gaps[0].why = text.clone();
-        check(&terminal(&sample, &measured, &look, quiet));
+        check(&terminal(&sample, &measured, &style, quiet));
         let run = RunReport { measured: Some(&measured), ..sample.run() };
         let page = written(|out| unflake_report::measure_page(&run, out));
         prop_assert!(!page.contains("<script"), "{page}");

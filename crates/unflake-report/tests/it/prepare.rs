@@ -1,7 +1,7 @@
-//! What a person reads after a night.
+//! Snapshots of prepared reports.
 
 use insta::assert_snapshot;
-use unflake_report::{Exit, PreparedBatch, PreparedEntry, PreparedKind, prepared_in_words};
+use unflake_report::{Exit, PreparedBatch, PreparedEntry, PreparedKind, prepared_totals};
 
 use crate::divergences::drawn;
 use crate::samples::{NARROW, WIDE, written};
@@ -10,7 +10,7 @@ fn of(test: &str, score: f64, kind: PreparedKind, meaning: &str) -> PreparedEntr
     PreparedEntry { test: test.into(), score, kind, meaning: meaning.into(), finding: None, page: None }
 }
 
-fn night() -> Vec<PreparedEntry> {
+fn batch() -> Vec<PreparedEntry> {
     let page = Some(".unflake/reports/test_retry-fe3c4e19.html".to_owned());
     vec![
         PreparedEntry {
@@ -35,8 +35,8 @@ fn night() -> Vec<PreparedEntry> {
     ]
 }
 
-fn told(tests: &[PreparedEntry], look: &unflake_report::TerminalStyle, quiet: bool) -> String {
-    let meaning = prepared_in_words(tests);
+fn shown(tests: &[PreparedEntry], style: &unflake_report::TerminalStyle, quiet: bool) -> String {
+    let meaning = prepared_totals(tests);
     let preparing = PreparedBatch {
         schema: 1,
         command: "prepare",
@@ -47,12 +47,12 @@ fn told(tests: &[PreparedEntry], look: &unflake_report::TerminalStyle, quiet: bo
         tests,
         notes: &["something to know".to_owned()],
     };
-    written(|out| preparing.write(look, quiet, out))
+    written(|out| preparing.write(style, quiet, out))
 }
 
 #[test]
-fn a_night_is_told() {
-    assert_snapshot!(told(&night(), &WIDE, false));
-    assert_snapshot!(told(&night(), &NARROW, true));
-    assert!(told(&[], &WIDE, false).ends_with("exit 0: no test is so flaky\n"));
+fn a_prepared_batch() {
+    assert_snapshot!(shown(&batch(), &WIDE, false));
+    assert_snapshot!(shown(&batch(), &NARROW, true));
+    assert!(shown(&[], &WIDE, false).ends_with("exit 0: no test is so flaky\n"));
 }

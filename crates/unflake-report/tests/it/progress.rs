@@ -6,11 +6,11 @@ use unflake_report::{Progress, TerminalStyle};
 
 use crate::samples::*;
 
-/// A run as it unfolds, with the second at which each thing happens.
-struct Story(Vec<(f64, Event)>);
+/// A sequence of events with their times in seconds.
+struct EventScript(Vec<(f64, Event)>);
 
-impl Story {
-    fn tell(&mut self, now: f64, event: Event) {
+impl EventScript {
+    fn observe(&mut self, now: f64, event: Event) {
         self.0.push((now, event));
     }
 
@@ -22,52 +22,52 @@ impl Story {
             runner: "pytest 8.3.4".into(),
             language: "CPython 3.11.7".into(),
         };
-        self.tell(now, Event::EnvironmentStarted(environment));
+        self.observe(now, Event::EnvironmentStarted(environment));
     }
 
     fn attempt(&mut self, from: f64, to: f64, attempt: Attempt) {
         let (session, purpose, environment) = (attempt.session, attempt.purpose, attempt.environment);
         let test = attempt.test.clone();
-        self.tell(from, Event::AttemptStarted { session, purpose, environment, test, run: attempt.run });
-        self.tell(to, Event::AttemptEnded(attempt));
+        self.observe(from, Event::AttemptStarted { session, purpose, environment, test, run: attempt.run });
+        self.observe(to, Event::AttemptEnded(attempt));
     }
 }
 
-/// 40 tests in 20 seconds, one of them slow, two of them failing; one passes at the end, one never.
-fn story() -> Story {
-    let mut story = Story(vec![(0.0, Event::RunStarted { command: vec!["pytest".into(), "tests/".into()] })]);
-    story.up(0.4, 0, Isolation::Process);
+/// 40 tests in 20 seconds: one slow, two failing, of which one passes at the end.
+fn script() -> EventScript {
+    let mut script = EventScript(vec![(0.0, Event::RunStarted { command: vec!["pytest".into(), "tests/".into()] })]);
+    script.up(0.4, 0, Isolation::Process);
     let sample = Sample::new(0, "").passing(40);
-    story.tell(0.9, Event::TestsListed { tests: sample.tests, deselected: 0, isolated: false });
+    script.observe(0.9, Event::TestsListed { tests: sample.tests, deselected: 0, isolated: false });
     let failed = |id: &str| failing(id, "AssertionError", "assert Decimal('9.89') == Decimal('9.90')\n +  where");
     let mut now = 1.0;
     for (at, passed) in sample.attempts.into_iter().enumerate() {
         let takes = if at == 30 { 9.0 } else { 0.3 };
         let id = passed.test.to_string();
         let attempt = if at == 7 || at == 20 { failed(&id) } else { passed };
-        story.attempt(now, now + takes, attempt);
+        script.attempt(now, now + takes, attempt);
         now += takes;
     }
-    story.tell(now, Event::SessionEnded { session: SessionId(0), left: vec![], why: None });
+    script.observe(now, Event::SessionEnded { session: SessionId(0), left: vec![], why: None });
     let later = |id: &str, session, environment, purpose, outcome| {
         let attempt = if outcome == Outcome::Passed { attempt(id, outcome) } else { failed(id) };
         Attempt { session: SessionId(session), environment: EnvironmentId(environment), purpose, ..attempt }
     };
     let (a, b) = ("tests/test_shop.py::test_7", "tests/test_shop.py::test_20");
-    story.attempt(now, now + 0.5, later(a, 1, 0, Purpose::AtEnd, Outcome::Passed));
-    story.attempt(now + 0.5, now + 1.0, later(b, 1, 0, Purpose::AtEnd, Outcome::Failed));
-    story.tell(now + 1.0, Event::SessionEnded { session: SessionId(1), left: vec![], why: None });
-    story.up(now + 2.0, 1, Isolation::Fork);
-    story.attempt(now + 2.0, now + 2.5, later(b, 2, 1, Purpose::Fresh, Outcome::Failed));
-    story.0.push((now + 3.0, Event::RunEnded(Totals::default())));
-    story
+    script.attempt(now, now + 0.5, later(a, 1, 0, Purpose::AtEnd, Outcome::Passed));
+    script.attempt(now + 0.5, now + 1.0, later(b, 1, 0, Purpose::AtEnd, Outcome::Failed));
+    script.observe(now + 1.0, Event::SessionEnded { session: SessionId(1), left: vec![], why: None });
+    script.up(now + 2.0, 1, Isolation::Fork);
+    script.attempt(now + 2.0, now + 2.5, later(b, 2, 1, Purpose::Fresh, Outcome::Failed));
+    script.0.push((now + 3.0, Event::RunEnded(Totals::default())));
+    script
 }
 
-/// Plays the story with ticks in between.
-fn play(mut progress: Progress, story: &Story, every: f64) -> String {
+/// Plays the events with ticks between them.
+fn play(mut progress: Progress, script: &EventScript, every: f64) -> String {
     written(|out| {
         let mut now = 0.0;
-        for (at, event) in &story.0 {
+        for (at, event) in &script.0 {
             while now < *at {
                 progress.tick(now, out)?;
                 now += every;
@@ -92,60 +92,60 @@ fn screens(written: &str) -> String {
 
 #[test]
 fn in_a_log() {
-    assert_snapshot!(play(Progress::plain(WIDE), &story(), 1.0));
+    assert_snapshot!(play(Progress::plain(WIDE), &script(), 1.0));
 }
 
 #[test]
 fn on_a_terminal() {
-    assert_snapshot!(screens(&play(Progress::terminal(TerminalStyle { width: 70, ..WIDE }), &story(), 1.0)));
+    assert_snapshot!(screens(&play(Progress::terminal(TerminalStyle { width: 70, ..WIDE }), &script(), 1.0)));
 }
 
 #[test]
 fn on_a_narrow_terminal() {
-    assert_snapshot!(screens(&play(Progress::terminal(NARROW), &story(), 2.0)));
+    assert_snapshot!(screens(&play(Progress::terminal(NARROW), &script(), 2.0)));
 }
 
 #[test]
 fn a_terminal_is_redrawn_ten_times_a_second_at_most() {
-    let mut story = Story(Vec::new());
+    let mut script = EventScript(Vec::new());
     let sample = Sample::new(0, "").passing(20_000);
-    story.tell(0.0, Event::TestsListed { tests: sample.tests, deselected: 0, isolated: false });
+    script.observe(0.0, Event::TestsListed { tests: sample.tests, deselected: 0, isolated: false });
     for (at, attempt) in sample.attempts.into_iter().enumerate() {
-        story.attempt(at as f64 / 10_000.0, (at + 1) as f64 / 10_000.0, attempt);
+        script.attempt(at as f64 / 10_000.0, (at + 1) as f64 / 10_000.0, attempt);
     }
-    let drawn = play(Progress::terminal(WIDE), &story, 0.05).matches('\r').count();
+    let drawn = play(Progress::terminal(WIDE), &script, 0.05).matches('\r').count();
     assert!((15..=21).contains(&drawn), "{drawn} times in 2 seconds");
 }
 
 #[test]
-fn a_long_silence_is_explained_in_a_log() {
-    let mut story = story();
+fn a_slow_test_is_named_in_a_log() {
+    let mut script = script();
     let id = TestId::new("tests/test_slow.py::test_all");
-    story.0.truncate(4);
+    script.0.truncate(4);
     let (session, purpose, environment) = (SessionId(0), Purpose::Suite, EnvironmentId(0));
-    story.tell(1.0, Event::AttemptStarted { session, purpose, environment, test: id, run: 0 });
-    story.0.push((100.0, Event::RunEnded(Totals::default())));
-    assert_snapshot!(play(Progress::plain(WIDE), &story, 1.0));
+    script.observe(1.0, Event::AttemptStarted { session, purpose, environment, test: id, run: 0 });
+    script.0.push((100.0, Event::RunEnded(Totals::default())));
+    assert_snapshot!(play(Progress::plain(WIDE), &script, 1.0));
 }
 
 #[test]
-fn what_was_not_run_is_not_counted_as_done() {
-    let mut story = story();
-    story.0.truncate(4 + 10);
+fn tests_not_run_are_not_counted_as_done() {
+    let mut script = script();
+    script.0.truncate(4 + 10);
     let left = (5..40).map(|at| TestId::new(format!("tests/test_shop.py::test_{at}"))).collect();
     let why = Some("you stopped the run".to_owned());
-    story.tell(40.0, Event::SessionEnded { session: SessionId(0), left, why });
-    story.tell(80.0, Event::Note("on and on".into()));
-    let told = play(Progress::plain(WIDE), &story, 1.0);
-    assert!(told.contains("5/40") && !told.contains("40/40"), "{told}");
+    script.observe(40.0, Event::SessionEnded { session: SessionId(0), left, why });
+    script.observe(80.0, Event::Note("on and on".into()));
+    let log = play(Progress::plain(WIDE), &script, 1.0);
+    assert!(log.contains("5/40") && !log.contains("40/40"), "{log}");
 }
 
-/// A test that passed at once, and is run in fresh environments so that its pass can be trusted.
+/// A test that passed at once, and is repeated in new environments to confirm the pass.
 #[test]
-fn a_test_whose_pass_is_confirmed_is_told_once() {
-    let mut story = Story(Vec::new());
+fn a_confirmed_pass_is_shown_once() {
+    let mut script = EventScript(Vec::new());
     let sample = Sample::new(0, "").passing(2);
-    story.tell(0.0, Event::TestsListed { tests: sample.tests, deselected: 0, isolated: false });
+    script.observe(0.0, Event::TestsListed { tests: sample.tests, deselected: 0, isolated: false });
     let id = "tests/test_shop.py::test_1";
     let of = |session, environment, run, purpose, attempt: Attempt| Attempt {
         session: SessionId(session),
@@ -156,22 +156,22 @@ fn a_test_whose_pass_is_confirmed_is_told_once() {
     };
     let failed = || failing(id, "KeyError", "'vat'");
     let passed = || attempt(id, Outcome::Passed);
-    story.attempt(1.0, 2.0, sample.attempts[0].clone());
-    story.attempt(2.0, 3.0, failed());
-    story.attempt(3.0, 4.0, of(0, 0, 1, Purpose::Suite, passed()));
-    story.tell(4.0, Event::SessionEnded { session: SessionId(0), left: vec![], why: None });
+    script.attempt(1.0, 2.0, sample.attempts[0].clone());
+    script.attempt(2.0, 3.0, failed());
+    script.attempt(3.0, 4.0, of(0, 0, 1, Purpose::Suite, passed()));
+    script.observe(4.0, Event::SessionEnded { session: SessionId(0), left: vec![], why: None });
     for round in 1..4 {
         let at = 4.0 + 10.0 * f64::from(round);
-        story.attempt(at, at + 1.0, of(round, round, 0, Purpose::Fresh, failed()));
-        story.attempt(at + 1.0, at + 2.0, of(round, round, 1, Purpose::Fresh, passed()));
+        script.attempt(at, at + 1.0, of(round, round, 0, Purpose::Fresh, failed()));
+        script.attempt(at + 1.0, at + 2.0, of(round, round, 1, Purpose::Fresh, passed()));
     }
-    story.tell(80.0, Event::Note("on and on".into()));
-    assert_snapshot!(play(Progress::plain(WIDE), &story, 1.0));
+    script.observe(80.0, Event::Note("on and on".into()));
+    assert_snapshot!(play(Progress::plain(WIDE), &script, 1.0));
 }
 
 #[test]
 fn a_problem_is_shown_at_once() {
-    let mut story = Story(vec![(0.0, Event::RunStarted { command: vec!["pytest".into()] })]);
-    story.tell(0.5, Event::Problem(collection_error()));
-    assert_snapshot!(play(Progress::plain(WIDE), &story, 1.0));
+    let mut script = EventScript(vec![(0.0, Event::RunStarted { command: vec!["pytest".into()] })]);
+    script.observe(0.5, Event::Problem(collection_error()));
+    assert_snapshot!(play(Progress::plain(WIDE), &script, 1.0));
 }

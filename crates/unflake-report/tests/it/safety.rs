@@ -1,10 +1,10 @@
-//! No test may speak to the terminal or to the CI system through what unflake prints.
+//! Output of tests cannot control the terminal or the CI system.
 
 use proptest::prelude::*;
 use unflake_model::{Event, Timestamp};
 use unflake_report::{HistoryRow, Progress, TerminalStyle, TimeZone, attempts_table, one_line, plain};
 
-use crate::divergences::any_case;
+use crate::divergences::any_divergence;
 use crate::samples::*;
 
 pub(crate) fn check(page: &str) {
@@ -17,7 +17,7 @@ pub(crate) fn check(page: &str) {
     }
 }
 
-pub(crate) fn any_look() -> impl Strategy<Value = TerminalStyle> {
+pub(crate) fn any_style() -> impl Strategy<Value = TerminalStyle> {
     let width = prop_oneof![0usize..130, Just(usize::MAX)];
     (width, any::<bool>()).prop_map(|(width, unicode)| TerminalStyle { colour: false, width, unicode })
 }
@@ -33,12 +33,12 @@ proptest! {
     }
 
     #[test]
-    fn the_summary_is_plain(sample in any_run(), look in any_look(), quiet in any::<bool>()) {
-        check(&sample.summary(&look, quiet));
+    fn the_summary_is_plain(sample in any_run(), style in any_style(), quiet in any::<bool>()) {
+        check(&sample.summary(&style, quiet));
     }
 
     #[test]
-    fn the_log_is_plain_and_the_terminal_obeys_only_us(sample in any_run(), look in any_look()) {
+    fn only_unflake_writes_escape_sequences(sample in any_run(), style in any_style()) {
         let mut events = vec![Event::RunStarted { command: vec![sample.notes.concat()] }];
         events.push(Event::TestsListed { tests: sample.tests.clone(), deselected: 0, isolated: false });
         for problem in &sample.problems {
@@ -62,19 +62,19 @@ proptest! {
                 progress.clear(out)
             })
         };
-        check(&play(Progress::plain(look)));
-        let terminal = play(Progress::terminal(look)).replace("\x1b[K", "");
+        check(&play(Progress::plain(style)));
+        let terminal = play(Progress::terminal(style)).replace("\x1b[K", "");
         prop_assert!(terminal.chars().all(|c| matches!(c, '\n' | '\r') || !c.is_control()));
         prop_assert_eq!(play(Progress::silent()), "");
     }
 
     #[test]
-    fn where_it_starts_is_told_plainly(case in any_case(), look in any_look(), quiet in any::<bool>()) {
-        check(&case.terminal(&look, quiet));
+    fn the_location_is_plain(case in any_divergence(), style in any_style(), quiet in any::<bool>()) {
+        check(&case.terminal(&style, quiet));
     }
 
     #[test]
-    fn the_history_is_plain(sample in any_run(), look in any_look(), revision in hostile(), when in any::<i64>()) {
+    fn the_history_is_plain(sample in any_run(), style in any_style(), revision in hostile(), when in any::<i64>()) {
         let rows: Vec<HistoryRow> = sample
             .attempts
             .iter()
@@ -87,11 +87,11 @@ proptest! {
                 origin: attempt.origin,
                 position: attempt.position,
                 run: attempt.run,
-                told_by: None,
+                imported_from: None,
                 message: &attempt.stdout,
             })
             .collect();
         let id = unflake_model::TestId::new(&revision);
-        check(&written(|out| attempts_table(&id, None, &rows, &TimeZone::UTC, &look, out)));
+        check(&written(|out| attempts_table(&id, None, &rows, &TimeZone::UTC, &style, out)));
     }
 }

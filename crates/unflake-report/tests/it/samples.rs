@@ -1,4 +1,4 @@
-//! Runs to report on, and text as an enemy would write it.
+//! Sample runs, and hostile text.
 
 use proptest::prelude::*;
 use unflake_model::{
@@ -16,7 +16,7 @@ pub(crate) const TOTAL: &str = "tests/test_cart.py::test_total";
 pub(crate) const RETRY: &str = "tests/test_mail.py::TestSending::test_retry";
 pub(crate) const COLD: &str = "tests/test_cache.py::test_cold";
 
-/// What the binary would hold when a run is over.
+/// A run with owned data, as the binary holds it at the end.
 #[derive(Clone, Debug)]
 pub(crate) struct Sample {
     pub(crate) command: Vec<String>,
@@ -28,7 +28,7 @@ pub(crate) struct Sample {
     pub(crate) notes: Vec<String>,
     pub(crate) left: Vec<TestId>,
     pub(crate) left_why: Option<String>,
-    pub(crate) answers: Vec<Feedback>,
+    pub(crate) feedback: Vec<Feedback>,
     pub(crate) totals: Totals,
     pub(crate) flaky_gates: bool,
     pub(crate) exit: (u8, String),
@@ -42,7 +42,7 @@ impl Sample {
             deselected: 0,
             attempts: Vec::new(),
             findings: Vec::new(),
-            answers: Vec::new(),
+            feedback: Vec::new(),
             problems: Vec::new(),
             notes: Vec::new(),
             left: Vec::new(),
@@ -53,7 +53,7 @@ impl Sample {
         }
     }
 
-    /// So many tests that pass.
+    /// Adds passing tests.
     pub(crate) fn passing(mut self, number: usize) -> Self {
         for at in 0..number {
             let id = format!("tests/test_shop.py::test_{at}");
@@ -69,7 +69,7 @@ impl Sample {
         self.tests.push(Test { id: TestId::new(id), file, line, command: Vec::new() });
     }
 
-    /// A test with what happened to it.
+    /// Adds a test with its attempts.
     pub(crate) fn with(mut self, id: &str, attempts: impl IntoIterator<Item = Attempt>) -> Self {
         self.list(id);
         self.attempts
@@ -100,14 +100,14 @@ impl Sample {
             flaky_gates: self.flaky_gates,
             can_locate: true,
             measured: None,
-            apart: &[],
-            answers: &self.answers,
+            quarantine: &[],
+            feedback: &self.feedback,
             exit: Exit { code: self.exit.0, meaning: &self.exit.1 },
         }
     }
 
-    pub(crate) fn summary(&self, look: &TerminalStyle, quiet: bool) -> String {
-        written(|out| unflake_report::summary(&self.run(), look, quiet, out))
+    pub(crate) fn summary(&self, style: &TerminalStyle, quiet: bool) -> String {
+        written(|out| unflake_report::summary(&self.run(), style, quiet, out))
     }
 }
 
@@ -179,7 +179,7 @@ pub(crate) fn collection_error() -> Problem {
     }
 }
 
-/// The run of the sketch: one real failure, two flaky tests of different kinds.
+/// One real failure and two flaky tests of different kinds.
 pub(crate) fn mixed() -> Sample {
     let message = "assert Decimal('9.89') == Decimal('9.90')\n +  where Decimal('9.89') = total([Item('tea', 2)])";
     let total = || Attempt { stdout: "adding tea\nadding VAT\n".into(), ..failing(TOTAL, "AssertionError", message) };
@@ -206,7 +206,7 @@ pub(crate) fn mixed() -> Sample {
     sample
 }
 
-/// Text as an enemy would write it: what terminals, CI logs and XML readers trip over, mixed with anything.
+/// Hostile text: escape sequences, workflow commands and XML specials, mixed with anything.
 pub(crate) fn hostile() -> impl Strategy<Value = String> {
     let known = [
         "\x1b[31m",
@@ -271,7 +271,7 @@ fn any_failure() -> impl Strategy<Value = Option<Failure>> {
     proptest::option::of(failure)
 }
 
-/// Any run at all, sensible or not, of a few tests whose names come from anywhere.
+/// Arbitrary runs of a few tests with arbitrary names, consistent or not.
 pub(crate) fn any_run() -> impl Strategy<Value = Sample> {
     let attempts = (0usize..6, outcome(), any_failure(), hostile(), hostile(), any::<f64>());
     let verdict =
@@ -313,14 +313,14 @@ pub(crate) fn any_run() -> impl Strategy<Value = Sample> {
         })
 }
 
-/// Markdown without its spans of code, in which nothing has a meaning: as CommonMark finds them, by runs of as many backticks.
+/// Markdown without its code spans, which CommonMark delimits by backtick runs of equal length.
 pub(crate) fn without_code(text: &str) -> String {
     let mut outside = String::new();
     for paragraph in text.split("\n\n") {
         let mut rest = paragraph;
         while let Some(at) = rest.find('`') {
             let run = rest[at..].chars().take_while(|c| *c == '`').count();
-            // What is escaped begins no span.
+            // An escaped backtick starts no code span.
             let escaped = rest[..at].chars().rev().take_while(|c| *c == '\\').count() % 2 == 1;
             let after = &rest[at + run..];
             let end = runs(after).into_iter().find(|(_, length)| *length == run).map(|(from, _)| from + run);
@@ -336,7 +336,7 @@ pub(crate) fn without_code(text: &str) -> String {
     outside
 }
 
-/// Runs of backticks: where they begin, and how long they are.
+/// Backtick runs: start and length.
 fn runs(text: &str) -> Vec<(usize, usize)> {
     let mut found = Vec::new();
     let mut at = 0;

@@ -48,7 +48,7 @@ fn the_same_quiet() {
 }
 
 #[test]
-fn quiet_says_little_when_all_passed_and_tells_of_flaky_tests_where_they_gate() {
+fn quiet_shows_flaky_tests_only_if_they_gate() {
     assert_eq!(Sample::new(0, "all tests passed").passing(3).summary(&WIDE, true), "  3 tests · all passed · 14.2 s\n");
     let mut sample = mixed();
     sample.flaky_gates = true;
@@ -70,7 +70,7 @@ fn a_crash() {
 }
 
 #[test]
-fn a_time_out() {
+fn a_timeout() {
     let id = "tests/test_lock.py::test_both";
     let trace: String = (1..=30).map(|line| format!("  File \"shop/lock.py\", line {line} in acquire\n")).collect();
     let slow = || killed(id, Outcome::TimedOut, 60.0, "", &trace);
@@ -84,7 +84,7 @@ fn a_time_out() {
 }
 
 #[test]
-fn a_set_up_that_fails() {
+fn a_failing_setup() {
     let id = "tests/test_db.py::test_rows";
     let mut error = failing(id, "OperationalError", "could not connect to server: Connection refused");
     error.outcome = Outcome::Error;
@@ -163,7 +163,7 @@ fn tests_that_could_not_be_run() {
 }
 
 #[test]
-fn more_failures_than_anybody_reads() {
+fn many_failures() {
     let mut sample = Sample::new(1, "23 real failures").passing(100);
     for at in 0..23 {
         let id = format!("tests/test_api.py::test_{at}");
@@ -174,7 +174,7 @@ fn more_failures_than_anybody_reads() {
 }
 
 #[test]
-fn a_failure_that_is_not_always_the_same() {
+fn a_failure_of_several_kinds() {
     let sample = Sample::new(1, "one real failure")
         .passing(3)
         .with(
@@ -195,15 +195,15 @@ fn a_megabyte_of_text_is_shown_in_a_few_lines() {
     attempt.stdout = "y\n".repeat(1 << 20);
     let mut sample = Sample::new(1, "one real failure").with(TOTAL, [attempt]).found(real(TOTAL));
     sample.problems = vec![Problem { text: "z ".repeat(1 << 20), ..collection_error() }];
-    for look in [WIDE, TerminalStyle { width: usize::MAX, ..WIDE }] {
-        let page = sample.summary(&look, false);
+    for style in [WIDE, TerminalStyle { width: usize::MAX, ..WIDE }] {
+        let page = sample.summary(&style, false);
         assert!(page.lines().count() < 50 && page.len() < 10_000, "{page}");
         assert!(page.contains("1048566 lines left out"), "{page}");
     }
 }
 
 #[test]
-fn text_that_means_harm() {
+fn hostile_text() {
     let id = "tests/test_evil.py::test_a[\x1b[2J\n::set-env name=PATH::/evil]";
     let message = "::error file=a.py::fooled\n##[add-mask]x\n\x1b[31mred\x1b[0m \x1b]0;title\x07 user\u{202e}txt.exe";
     let sample =

@@ -1,10 +1,11 @@
-//! Texts of comments and issues, and of findings that people answered.
+//! Snapshots of comments and issues, and of findings with feedback.
 
 use insta::assert_snapshot;
 use proptest::prelude::*;
 use unflake_model::{Detail, Feedback, Finding, Rung, Timestamp, TouchedPath, VerdictKind};
 use unflake_report::{
-    COMMENT, FlakyTest, ScoreRow, ScoreSince, ScoreState, Strip, TestKnowledge, comment, issue, markdown, summary,
+    COMMENT, FlakyTest, KnownFinding, RecentOutcome, ScoreRow, ScoreSince, ScoreState, comment, issue, markdown,
+    summary,
 };
 
 use crate::divergences::drawn;
@@ -40,7 +41,7 @@ fn row(test: &str, owner: &str) -> ScoreRow {
         since: Some(since),
         owner: owner.into(),
         seconds_lost: 31.0,
-        strip: [Strip::Passed, Strip::Passed, Strip::Failed, Strip::Flaked].repeat(3),
+        strip: [RecentOutcome::Passed, RecentOutcome::Passed, RecentOutcome::Failed, RecentOutcome::Flaked].repeat(3),
         formerly: Vec::new(),
     }
 }
@@ -57,11 +58,11 @@ fn flaky(test: &str) -> FlakyTest {
         test: test.into(),
         row: Some(row(test, "@shop/mail")),
         touched: vec![touch],
-        known: vec![TestKnowledge {
+        findings: vec![KnownFinding {
             finding,
             when: NOON,
             commit: Some("c0ffee12345".into()),
-            answer: None,
+            feedback: None,
             page: Some(".unflake/reports/test_retry-0a1b2c3d.html".into()),
         }],
         not_reproduced: None,
@@ -83,30 +84,30 @@ fn comment_on(tests: &[FlakyTest]) -> String {
 }
 
 #[test]
-fn a_comment_says_what_is_known() {
+fn a_comment_lists_the_findings() {
     let mut unknown = flaky("tests/test_mail.py::test_other");
-    unknown.known.clear();
+    unknown.findings.clear();
     let mut tried = flaky("tests/test_mail.py::test_tried");
-    tried.known.clear();
+    tried.findings.clear();
     tried.not_reproduced = Some((NOON, "passed in all 200 runs: nothing to compare".into()));
     let mut useless = flaky("tests/test_mail.py::test_useless");
-    useless.known[0].answer = Some(not_useful(&useless.known[0].finding, "that line is @ada's <idea>"));
+    useless.findings[0].feedback = Some(not_useful(&useless.findings[0].finding, "that line is @ada's <idea>"));
     assert_snapshot!(comment_on(&[flaky(TEST), unknown, tried, useless]));
     assert_eq!(comment_on(&[]), "");
 }
 
 #[test]
-fn an_issue_says_what_is_known() {
+fn an_issue_describes_the_cause() {
     let others = ["tests/test_mail.py::test_other", "tests/test_mail.py::test_last"].map(flaky);
     let tests: Vec<FlakyTest> = [flaky(TEST)].into_iter().chain(others).collect();
     assert_snapshot!(written(|out| issue(&tests, Some("@shop/mail-lib"), out)));
     let mut unknown = flaky(TEST);
-    unknown.known.clear();
+    unknown.findings.clear();
     assert_snapshot!(written(|out| issue(&[unknown], None, out)));
 }
 
 #[test]
-fn much_stays_below_what_platforms_take() {
+fn texts_stay_below_platform_limits() {
     let names: Vec<String> = (0..300).map(|at| format!("tests/t.py::test_{at}[{}]", "x".repeat(30_000))).collect();
     let tests: Vec<FlakyTest> = names.iter().map(|name| flaky(name)).collect();
     let text = comment_on(&tests);
@@ -120,27 +121,27 @@ fn much_stays_below_what_platforms_take() {
 }
 
 #[test]
-fn what_people_found_of_no_use_is_told_in_short_and_never_hidden() {
+fn findings_marked_not_useful_are_shortened_never_hidden() {
     let mut sample = Sample::new(1, "one real failure")
         .with(samples::TOTAL, [failing(samples::TOTAL, "AssertionError", "no")])
         .with(samples::RETRY, [failing(samples::RETRY, "GaveUp", "no")])
         .found(samples::real(samples::TOTAL))
         .found(flaky_verdict());
-    sample.answers = sample.findings.iter().map(|finding| not_useful(finding, "known for years")).collect();
-    let told = sample.summary(&samples::WIDE, false);
-    assert!(told.contains("FLAKY  tests/test_mail.py::TestSending::test_retry\n         you said not useful on 2026-11-15: known for years\n"), "{told}");
-    assert!(!told.contains("unflake locate"), "{told}");
-    assert_eq!(told.matches("you said").count(), 1, "a real failure is told in full\n{told}");
-    assert!(told.contains("failed 4 of 4 times"), "{told}");
+    sample.feedback = sample.findings.iter().map(|finding| not_useful(finding, "known for years")).collect();
+    let text = sample.summary(&samples::WIDE, false);
+    assert!(text.contains("FLAKY  tests/test_mail.py::TestSending::test_retry\n         you said not useful on 2026-11-15: known for years\n"), "{text}");
+    assert!(!text.contains("unflake locate"), "{text}");
+    assert_eq!(text.matches("you said").count(), 1, "a real failure is told in full\n{text}");
+    assert!(text.contains("failed 4 of 4 times"), "{text}");
     sample.flaky_gates = true;
-    let told = written(|out| summary(&sample.run(), &samples::WIDE, false, out));
-    assert!(!told.contains("you said"), "what fails the run is told in full\n{told}");
+    let text = written(|out| summary(&sample.run(), &samples::WIDE, false, out));
+    assert!(!text.contains("you said"), "what fails the run is told in full\n{text}");
     let text = written(|out| markdown(&sample.run(), out));
     assert!(text.contains("REAL") && text.contains("FLAKY"), "{text}");
 }
 
-/// Names and texts that somebody made to do harm.
-fn nasty() -> impl Strategy<Value = String> {
+/// Hostile names and texts.
+fn hostile_text() -> impl Strategy<Value = String> {
     let part = prop_oneof![
         Just("`".to_owned()),
         Just("```".to_owned()),
@@ -162,10 +163,10 @@ fn nasty() -> impl Strategy<Value = String> {
     proptest::collection::vec(part, 0..6).prop_map(|parts| parts.concat())
 }
 
-/// What is left of a text where Markdown, HTML and mentions have a meaning.
-fn meaning(text: &str) -> String {
+/// The part of a text in which Markdown, HTML and mentions have a meaning.
+fn interpreted(text: &str) -> String {
     let outside = without_code(text);
-    // Our own tags.
+    // Tags that unflake writes itself.
     ["<details>", "</details>", "<summary>", "</summary>", "<pre>", "</pre>", "<sub>", "</sub>"]
         .iter()
         .fold(outside, |text, tag| text.replace(tag, ""))
@@ -175,21 +176,21 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
     #[test]
-    fn no_test_can_put_anything_into_a_text(name in nasty(), said in nasty(), why in nasty(), owner in nasty()) {
+    fn tests_cannot_inject_markup(name in hostile_text(), message in hostile_text(), why in hostile_text(), owner in hostile_text()) {
         let mut test = flaky(&name);
-        test.failure = said.clone();
+        test.failure = message.clone();
         test.row.as_mut().unwrap().owner = owner;
-        if let Detail::Divergence(divergence) = &mut test.known[0].finding.detail {
+        if let Detail::Divergence(divergence) = &mut test.findings[0].finding.detail {
             divergence.because = why.clone();
-            divergence.unknown = vec![said.clone()];
-            divergence.locations[0].sentence = said.clone();
+            divergence.unknown = vec![message.clone()];
+            divergence.locations[0].sentence = message.clone();
             divergence.locations[0].line.file = name.clone();
         }
-        test.known[0].commit = Some(why.clone());
-        let mut useless = test.known[0].clone();
-        useless.answer = Some(not_useful(&useless.finding, &why));
-        test.known.push(useless);
-        test.not_reproduced = Some((NOON, said));
+        test.findings[0].commit = Some(why.clone());
+        let mut useless = test.findings[0].clone();
+        useless.feedback = Some(not_useful(&useless.finding, &why));
+        test.findings.push(useless);
+        test.not_reproduced = Some((NOON, message));
         let comment = comment_on(&[test.clone()]);
         prop_assert!(comment.starts_with(COMMENT));
         prop_assert_eq!(comment.matches("<!--").count(), 1, "{}", comment);
@@ -198,7 +199,7 @@ proptest! {
         let (title, body) = whole.split_once("\n\n").unwrap();
         prop_assert!(!title.contains('\n') && title.chars().count() < 256);
         for text in [comment.strip_prefix(COMMENT).unwrap(), body.split_once("-->").unwrap().1] {
-            let left = meaning(text);
+            let left = interpreted(text);
             prop_assert!(!left.contains('<'), "a tag\n{}\n\n{}", left, text);
             for mention in ["@ada", "#123", "!45", "GH-7", "](https://", "\n# heading"] {
                 prop_assert!(!outside_of_pre(text).contains(mention), "{}\n{}", mention, text);
@@ -209,7 +210,7 @@ proptest! {
     }
 }
 
-/// Without code, of either kind: no place looks for mentions there.
+/// Without code of either kind, in which no platform looks for mentions.
 fn outside_of_pre(text: &str) -> String {
     let text = without_code(text);
     let mut left = String::new();

@@ -4,7 +4,7 @@ use unflake_report::{TerminalStyle, TraceListing, TraceStep, trace};
 use crate::samples::written;
 
 #[test]
-fn loops_are_told_once() {
+fn loops_are_folded() {
     let step = |line: u32, text: &str| TraceStep {
         file: "src/cart.rs".into(),
         line,
@@ -19,6 +19,6 @@ fn loops_are_told_once() {
         TraceListing { name: "main".into(), steps, gaps: vec![] },
         TraceListing { name: "main.1".into(), steps: vec![], gaps: vec!["7 events are missing".into()] },
     ];
-    let look = TerminalStyle { colour: false, width: 80, unicode: true };
-    assert_snapshot!(written(|out| trace(&threads, &look, out)));
+    let style = TerminalStyle { colour: false, width: 80, unicode: true };
+    assert_snapshot!(written(|out| trace(&threads, &style, out)));
 }

@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use unflake_formats::{Listener, read_junit};
+use unflake_formats::{JunitListener, read_junit};
 
 use crate::process::bounded_text::{lossless, shortened};
 
@@ -28,7 +28,7 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Report, String> {
     Ok(report)
 }
 
-impl Listener for Report {
+impl JunitListener for Report {
     fn case(&mut self, test: Reported) -> ControlFlow<()> {
         self.rerun += test.excused.len();
         self.tests.push(test);

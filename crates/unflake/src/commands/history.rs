@@ -67,7 +67,7 @@ fn show_test(
                 writeln!(out)?;
             }
             attempts_table(test, known.row.as_ref(), &rows, &TimeZone::system(), &style, out)?;
-            unflake_report::known(&known, &style, out)?;
+            unflake_report::known_findings(&known, &style, out)?;
             match knowledge.name_today(test) {
                 Some(today) => writeln!(out, "  it was gone when {} came with the same code", one_line(&today)),
                 None => Ok(()),
@@ -137,7 +137,7 @@ impl HistoryAttempt {
             origin: self.origin,
             position: self.position,
             run: self.run,
-            told_by: self.reported_by.as_deref(),
+            imported_from: self.reported_by.as_deref(),
             message: &self.message,
         }
     }

@@ -29,7 +29,7 @@ pub(crate) fn run(args: &IssueArgs, context: &Context) -> Result<Exit, CommandEr
         }
     };
     let first = knowledge.of(&test)?;
-    let best = first.known.first().filter(|known| known.answer.is_none()).map(|known| known.finding.clone());
+    let best = first.findings.first().filter(|known| known.feedback.is_none()).map(|known| known.finding.clone());
     let others = best.iter().flat_map(|finding| knowledge.others_with(finding));
     let mut tests: Vec<FlakyTest> = others.map(|test| knowledge.of(&test)).collect::<Result<_, _>>()?;
     tests.insert(0, first);

@@ -153,7 +153,7 @@ impl Search<'_> {
         done.finish(&conclusion);
         done.record.notes.extend(notes(technique));
         let quiet = self.output.quiet;
-        done.report(&self.facts, &conclusion, |run, style, out| report::search(run, style, quiet, out))
+        done.report(&self.facts, &conclusion, |run, style, out| report::order_and_nio(run, style, quiet, out))
     }
 }
 

@@ -169,7 +169,7 @@ impl Batch<'_> {
             () if some(PreparedKind::Failed) && !any_ran => Exit::Runner,
             () => Exit::Success,
         };
-        let meaning = report::prepared_in_words(tests);
+        let meaning = report::prepared_totals(tests);
         let batch = PreparedBatch {
             schema: 1,
             command: "prepare",

@@ -37,7 +37,7 @@ pub(crate) fn run(args: ScoreArgs, context: &Context) -> Result<Exit, CommandErr
     let scores = Scores {
         tests: computed.all.len(),
         runs: computed.runs.len(),
-        bad_days: computed.bad_days.len(),
+        excluded_runs: computed.bad_days.len(),
         since: computed.runs.first().map(|run| run.started),
         rows,
         exit: unflake_report::Exit { code: 0, meaning: "the scores are told" },

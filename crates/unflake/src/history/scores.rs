@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use unflake_model::{Detail, FilterKind, Finding, Outcome};
-use unflake_report::Strip;
+use unflake_report::RecentOutcome;
 use unflake_store::{Execution, Kin, Source, SourceId, Store, StoreLocation, TestKey};
 use unflake_techniques::{TestStanding, Timeline, TimelineSource};
 
@@ -152,14 +152,14 @@ fn numbered(numbers: &mut HashMap<String, u32>, name: String) -> u32 {
 }
 
 /// The latest runs of a test, for drawing.
-pub(crate) fn strip(standing: &TestStanding, last: usize) -> Vec<Strip> {
+pub(crate) fn strip(standing: &TestStanding, last: usize) -> Vec<RecentOutcome> {
     let from = standing.strip.len().saturating_sub(last);
     standing.strip[from..]
         .iter()
         .map(|(_, scored)| match scored {
-            unflake_techniques::ScoredRun::Passed => Strip::Passed,
-            unflake_techniques::ScoredRun::Flaked => Strip::Flaked,
-            unflake_techniques::ScoredRun::Failed => Strip::Failed,
+            unflake_techniques::ScoredRun::Passed => RecentOutcome::Passed,
+            unflake_techniques::ScoredRun::Flaked => RecentOutcome::Flaked,
+            unflake_techniques::ScoredRun::Failed => RecentOutcome::Failed,
         })
         .collect()
 }

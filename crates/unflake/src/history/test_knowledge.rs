@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use unflake_model::{Detail, Feedback, Finding, NioKind, TestId};
-use unflake_report::{FlakyTest, ScoreRow, TestKnowledge};
+use unflake_report::{FlakyTest, KnownFinding, ScoreRow};
 use unflake_store::{Ready, Said, Store, TestKey};
 use unflake_techniques::TestStanding;
 
@@ -102,7 +102,7 @@ impl<'a> KnowledgeBase<'a> {
             test: test.clone(),
             row,
             touched: Vec::new(),
-            known,
+            findings: known,
             not_reproduced,
             failure: self.failure(test)?,
         })
@@ -110,8 +110,8 @@ impl<'a> KnowledgeBase<'a> {
 
     /// The latest finding of each technique, the most specific first; those marked as not useful
     /// last.
-    fn known(&self, test: &TestId) -> Vec<TestKnowledge> {
-        let mut known: Vec<TestKnowledge> = Vec::new();
+    fn known(&self, test: &TestId) -> Vec<KnownFinding> {
+        let mut known: Vec<KnownFinding> = Vec::new();
         for stored in self.findings.get(test).into_iter().flatten().filter(|stored| explains(&stored.finding)) {
             if known.iter().any(|known| known.finding.technique() == stored.finding.technique()) {
                 continue;
@@ -120,15 +120,15 @@ impl<'a> KnowledgeBase<'a> {
             let answer = self.answers.iter().find(|answer| answer.finding == id && !answer.useful).cloned();
             let page = page_for(self.directory, test);
             let page = (stored.finding.technique() == "divergence" && page.is_file()).then(|| shown(&page, self.here));
-            known.push(TestKnowledge {
+            known.push(KnownFinding {
                 finding: stored.finding.clone(),
                 when: stored.started,
                 commit: stored.commit.clone(),
-                answer,
+                feedback: answer,
                 page,
             });
         }
-        known.sort_by_key(|known| (known.answer.is_some(), rank(&known.finding)));
+        known.sort_by_key(|known| (known.feedback.is_some(), rank(&known.finding)));
         known
     }
 

@@ -10,8 +10,8 @@ use std::sync::OnceLock;
 use e2e::{Sandbox, unflake};
 use insta::assert_snapshot;
 use nix::sys::signal::Signal;
-use quick_xml::Reader;
 use quick_xml::events::Event;
+use quick_xml::{Reader, XmlVersion};
 
 use super::{as_lines, build_cache, elements, outcomes, repeat, reported, text, write};
 
@@ -292,8 +292,15 @@ fn outcomes_match_plain_ctest_and_failures_reproduce() {
     loop {
         match reader.read_event_into(&mut buffer).unwrap() {
             Event::Start(start) if start.name().as_ref() == b"testcase" => {
-                let value =
-                    |name: &str| start.try_get_attribute(name).unwrap().unwrap().unescape_value().unwrap().into_owned();
+                let value = |name: &str| {
+                    start
+                        .try_get_attribute(name)
+                        .unwrap()
+                        .unwrap()
+                        .normalized_value(XmlVersion::Implicit1_0)
+                        .unwrap()
+                        .into_owned()
+                };
                 let outcome = match value("status").as_str() {
                     "run" => "passed",
                     "fail" => "failed",

@@ -1,17 +1,17 @@
-//! Source on a page: each line with its mark as a sign, a word and a colour, and a bubble that explains it.
+//! Source excerpts in HTML: each marked line has a sign, a word, a colour and an explanation.
 
+use maud::{Markup, html};
 use unflake_model::Divergence;
 
 use crate::divergence_text;
-use crate::html::markup::Html;
-use crate::terminal::excerpt::{Excerpt, Note, Row, Way};
+use crate::terminal::excerpt::{Excerpt, ExcerptLine, ExecutedBy, LineNote};
 
-/// Characters of one line.
+/// Characters shown of one line.
 const LONGEST: usize = 400;
-/// Columns of one value beside the code.
+/// Columns for one value next to the code.
 const VALUE: usize = 40;
 
-/// The marks, with the word and the meaning of each.
+/// The marks: sign, name and meaning.
 const LEGEND: [(&str, &str, &str); 4] = [
     ("▸", "start", "it starts here"),
     ("=", "both", "failing and passing runs go through it"),
@@ -19,137 +19,125 @@ const LEGEND: [(&str, &str, &str); 4] = [
     ("✓", "passing", "the way passing runs take there"),
 ];
 
-pub(crate) fn legend(html: &mut Html) {
-    html.inside("ul class=\"legend\" aria-label=\"What the marks mean\"", |html| {
-        for (sign, word, meaning) in LEGEND {
-            html.inside("li", |html| {
-                html.put("span class=\"sign\" aria-hidden=\"true\"", sign);
-                html.inside("span", |html| {
-                    html.put("strong", word).text(": ").text(meaning);
-                });
-            });
+pub(crate) fn legend() -> Markup {
+    html! {
+        ul.legend aria-label="What the marks mean" {
+            @for (sign, word, meaning) in LEGEND {
+                li { span.sign aria-hidden="true" { (sign) } span { strong { (word) } ": " (meaning) } }
+            }
         }
-    });
+    }
 }
 
-pub(crate) fn figure(html: &mut Html, divergence: &Divergence, excerpt: &Excerpt) {
-    html.inside("figure", |html| {
-        html.inside("figcaption", |html| {
-            html.put("strong", &cut(excerpt.file)).put("span class=\"soft\"", &cut(excerpt.function));
-        });
-        html.inside("table class=\"code\"", |html| {
-            html.inside("thead class=\"hidden\"", |html| {
-                html.inside("tr", |html| {
-                    ["Who goes through it", "Line", "Source"].iter().for_each(|head| {
-                        html.put("th scope=\"col\"", head);
-                    });
-                });
-            });
-            html.inside("tbody", |html| {
-                let mut before = None;
-                for line in &excerpt.rows {
-                    if line.gap {
-                        html.inside("tr class=\"gap\"", |html| {
-                            html.inside("td colspan=\"3\"", |html| {
-                                html.put("span aria-hidden=\"true\"", "⋮")
-                                    .put("span class=\"hidden\"", "lines left out");
-                            });
-                        });
+pub(crate) fn figure(divergence: &Divergence, excerpt: &Excerpt) -> Markup {
+    let marks: Vec<Option<usize>> = excerpt.rows.iter().map(mark).collect();
+    let explain = |at: usize| at == 0 && marks[0].is_some() || at > 0 && marks[at - 1] != marks[at];
+    html! {
+        figure {
+            figcaption { strong { (cut(excerpt.file)) } span.soft { (cut(excerpt.function)) } }
+            table.code {
+                thead.hidden { tr { @for head in ["Who goes through it", "Line", "Source"] { th scope="col" { (head) } } } }
+                tbody {
+                    @for (at, line) in excerpt.rows.iter().enumerate() {
+                        @if line.gap {
+                            tr.gap { td colspan="3" { span aria-hidden="true" { "⋮" } span.hidden { "lines left out" } } }
+                        }
+                        (row(divergence, line, marks[at], explain(at) || !line.notes.is_empty()))
                     }
-                    let mark = mark(line);
-                    row(html, divergence, line, mark, before != mark || !line.notes.is_empty());
-                    before = mark;
                 }
-            });
-        });
-    });
+            }
+        }
+    }
 }
 
-/// Which line of the legend it is.
-fn mark(row: &Row) -> Option<usize> {
-    match row.way {
+/// Index of the mark in the legend.
+fn mark(row: &ExcerptLine) -> Option<usize> {
+    match row.executed_by {
         _ if row.start => Some(0),
-        Some(Way::Both) => Some(1),
-        Some(Way::Failing) => Some(2),
-        Some(Way::Passing) => Some(3),
+        Some(ExecutedBy::Both) => Some(1),
+        Some(ExecutedBy::Failing) => Some(2),
+        Some(ExecutedBy::Passing) => Some(3),
         None => None,
     }
 }
 
-fn row(html: &mut Html, divergence: &Divergence, row: &Row, mark: Option<usize>, explain: bool) {
+fn row(divergence: &Divergence, row: &ExcerptLine, mark: Option<usize>, explain: bool) -> Markup {
     let class = mark.map_or("unmarked", |mark| LEGEND[mark].1);
-    html.inside_with("tr", &[("class", &class)], |html| {
-        html.inside("td class=\"mark\"", |html| {
-            let Some(mark) = mark else { return };
-            let shown = |html: &mut Html| {
-                html.put("span class=\"sign\" aria-hidden=\"true\"", LEGEND[mark].0);
-                html.put("span class=\"word\"", LEGEND[mark].1);
-            };
-            if !explain {
-                return shown(html);
-            }
-            html.inside("details name=\"mark\"", |html| {
-                html.inside("summary", shown).put("p class=\"bubble\"", &explanation(divergence, row));
-            });
-        });
-        html.put("th scope=\"row\" class=\"number\"", &row.number.to_string());
-        html.inside("td class=\"line\"", |html| {
-            html.inside("div", |html| {
-                match &row.text {
-                    Some(text) => html.put("code", &cut(text)),
-                    None => html.put("span class=\"soft\"", "the source is not there"),
-                };
-                let values = |split: &_| divergence_text::sides(split, VALUE, " · ", "…");
-                let notes: Vec<String> = row.notes.iter().map(|note| note.words(divergence.failed, &values)).collect();
-                if !notes.is_empty() {
-                    html.put("span class=\"note\"", &notes.join("; "));
-                }
-            });
-        });
+    let sign = mark.map(|mark| {
+        html! { span.sign aria-hidden="true" { (LEGEND[mark].0) } span.word { (LEGEND[mark].1) } }
     });
+    let values = |split: &_| divergence_text::value_ranges(split, VALUE, " · ", "…");
+    let notes: Vec<String> = row.notes.iter().map(|note| note.text(divergence.failed, &values)).collect();
+    html! {
+        tr class=(class) {
+            td.mark {
+                @match sign {
+                    None => {},
+                    Some(sign) if !explain => (sign),
+                    Some(sign) => {
+                        details name="mark" { summary { (sign) } p.bubble { (explanation(divergence, row)) } }
+                    },
+                }
+            }
+            th scope="row" class="number" { (row.number) }
+            td.line {
+                div {
+                    @match &row.text {
+                        Some(text) => { code { (cut(text)) } },
+                        None => { span.soft { "the source is not there" } },
+                    }
+                    @if !notes.is_empty() { span.note { (notes.join("; ")) } }
+                }
+            }
+        }
+    }
 }
 
-/// What the mark of a line says, in full.
-fn explanation(divergence: &Divergence, row: &Row) -> String {
-    let mut told: Vec<&str> = Vec::new();
+/// Explains the mark of a line in full.
+fn explanation(divergence: &Divergence, row: &ExcerptLine) -> String {
+    let mut sentences: Vec<&str> = Vec::new();
     if row.start {
-        told.push("Of the places that tell failing runs from passing ones, this is the likeliest start.");
+        sentences.push("Of the places that tell failing runs from passing ones, this is the likeliest start.");
     }
-    told.extend(row.way.map(|way| match way {
-        Way::Both => "Failing and passing runs go through this line.",
-        Way::Failing => {
+    sentences.extend(row.executed_by.map(|executed_by| match executed_by {
+        ExecutedBy::Both => "Failing and passing runs go through this line.",
+        ExecutedBy::Failing => {
             "From where they part, the failing run that was compared goes through this line, and the passing run that is \
              most like it does not, as far as both were followed."
         }
-        Way::Passing => {
+        ExecutedBy::Passing => {
             "From where they part, the passing run that was compared goes through this line, and the failing one does \
              not, as far as both were followed."
         }
     }));
     for note in &row.notes {
-        told.push(match note {
-            Note::Value(_) => "What the value was is beside it.",
-            Note::Order => "The same lines run in all of them; which thread or task comes first differs.",
-            Note::Parts { failing_end: true, .. } => "Failing runs record nothing after it.",
-            Note::Parts { passing_end: true, .. } => "Passing runs record nothing after it.",
-            Note::Parts { .. } => "Up to here both went the same way; the next line is another.",
-            Note::Failing { .. } => "It is the first line of the failing runs' own way.",
-            Note::Passing => "It is the first line of the passing runs' own way.",
-            Note::Shows => "This is the line that raised the failure.",
+        sentences.push(match note {
+            LineNote::Value(_) => "What the value was is beside it.",
+            LineNote::Order => "The same lines run in all of them; which thread or task comes first differs.",
+            LineNote::Diverges { failing_end: true, .. } => "Failing runs record nothing after it.",
+            LineNote::Diverges { passing_end: true, .. } => "Passing runs record nothing after it.",
+            LineNote::Diverges { .. } => "Up to here both went the same way; the next line is another.",
+            LineNote::Failing { .. } => "It is the first line of the failing runs' own way.",
+            LineNote::Passing => "It is the first line of the passing runs' own way.",
+            LineNote::FailureShown => "This is the line that raised the failure.",
         });
     }
-    if divergence.partings.len() > 1 && row.way.is_some() {
-        told.push("Other failing runs part elsewhere; they are told further down.");
+    if divergence.partings.len() > 1 && row.executed_by.is_some() {
+        sentences.push("Other failing runs part elsewhere; they are told further down.");
     }
-    told.join(" ")
+    sentences.join(" ")
 }
 
-/// The beginning of a text that may be of any length, and how much is missing.
+/// The beginning of a text of any length, with the number of characters left out.
 pub(crate) fn cut(text: &str) -> String {
     cut_to(text, LONGEST)
 }
 
 pub(crate) fn cut_to(text: &str, characters: usize) -> String {
     let Some((end, _)) = text.char_indices().nth(characters) else { return text.to_owned() };
-    format!("{} … ({} more characters)", &text[..end], divergence_text::grouped(text[end..].chars().count() as u64))
+    format!(
+        "{} … ({} more characters)",
+        &text[..end],
+        divergence_text::grouped_digits(text[end..].chars().count() as u64)
+    )
 }

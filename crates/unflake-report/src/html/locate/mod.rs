@@ -1,4 +1,4 @@
-//! The page that shows where a flaky test starts to fail.
+//! HTML page for a located divergence.
 
 pub(crate) mod code;
 pub(crate) mod page;

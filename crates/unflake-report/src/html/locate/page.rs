@@ -1,128 +1,99 @@
-//! Where a flaky test starts to fail, as one page that needs nothing but itself.
+//! HTML page that shows where a flaky test starts to fail.
 //!
-//! It loads nothing and runs nothing. What its colours say, signs and words say too.
+//! It loads no resources and runs no script. Everything shown by colour is also shown by a sign and
+//! a word.
 
 use std::io::{self, Write};
 
+use maud::{Markup, html};
 use unflake_model::{Divergence, Location};
 
 use crate::LocateReport;
-use crate::divergence_text::{self, Confidence, place};
+use crate::divergence_text::{self, Confidence, file_and_line};
 use crate::html::locate::code::cut;
-use crate::html::locate::sections::{at, body, capital, sentence};
-use crate::html::markup::Html;
-use crate::text::format;
-
-pub(crate) const HEAD: &str = "<meta charset=\"utf-8\"/>\
-    <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'\"/>\
-    <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\
-    <meta name=\"referrer\" content=\"no-referrer\"/>\
-    <meta name=\"color-scheme\" content=\"light dark\"/>";
+use crate::html::locate::sections::{at, body, sentence};
+use crate::html::markup::{footer, standalone};
+use crate::text::format::{self, capital};
 
 /// Writes the page.
 pub fn locate_page(located: &LocateReport, out: &mut dyn Write) -> io::Result<()> {
     let Some(divergence) = located.divergence() else { return Ok(()) };
-    let test = cut(located.finding.test.as_str());
-    let mut html = Html::default();
-    html.fixed("<!DOCTYPE html>\n").inside("html lang=\"en\"", |html| {
-        html.inside("head", |html| {
-            html.fixed(HEAD).put("title", &format!("Where {test} starts to fail"));
-            html.fixed("\n<style>\n").fixed(include_str!("../base.css")).fixed("</style>\n");
-        });
-        html.fixed("\n").inside("body", |html| {
-            html.inside("main", |html| {
-                contents(html, located, divergence);
-                html.put("footer", "Written by unflake. This page loads nothing and runs no script.");
-            });
-        });
-    });
-    html.fixed("\n");
-    out.write_all(html.finish().as_bytes())
+    let title = format!("Where {} starts to fail", cut(located.finding.test.as_str()));
+    let main = html! { (contents(located, divergence)) (footer()) };
+    out.write_all(standalone(&title, &[include_str!("../base.css")], main).as_bytes())
 }
 
-/// All that is said of it.
-pub(crate) fn contents(html: &mut Html, located: &LocateReport, divergence: &Divergence) {
-    html.inside("header", |html| {
-        html.put("p class=\"kicker\"", "unflake locate");
-        html.inside("h1", |html| {
-            html.text("Where ").put("code", &cut(located.finding.test.as_str())).text(" starts to fail");
-        });
-        lead(html, divergence);
-    });
-    facts(html, located, divergence);
-    body(html, located, divergence);
-}
-
-fn lead(html: &mut Html, divergence: &Divergence) {
-    html.inside("p class=\"lead\"", |html| {
-        match divergence.locations.first() {
-            Some(start) => {
-                html.text("It ").text(Confidence::of(start.chance).starts_at()).text(" ");
-                html.put("code", &cut(&place(&start.line))).text(": ").text(&sentence(&start.sentence))
-            }
-            None => html.text("Where it starts is not known: ").text(&sentence(&divergence_text::nowhere(divergence))),
-        };
-    });
-}
-
-/// What a person needs first, in a list of a few lines.
-fn facts(html: &mut Html, located: &LocateReport, divergence: &Divergence) {
-    html.inside("dl class=\"facts\"", |html| {
-        if let Some(start) = divergence.locations.first() {
-            fact(html, "It starts", |html| at(html, &start.line));
-        }
-        if let Some(shows) = &divergence.shows {
-            fact(html, "It shows", |html| {
-                at(html, shows);
-                let said = divergence_text::partings(divergence).0.and_then(|parting| parting.messages.first());
-                if let Some((message, _)) = said.filter(|(message, _)| !message.trim().is_empty()) {
-                    html.put("blockquote", &cut(message.trim()));
+/// The content below the title.
+pub(crate) fn contents(located: &LocateReport, divergence: &Divergence) -> Markup {
+    html! {
+        header {
+            p.kicker { "unflake locate" }
+            h1 { "Where " code { (cut(located.finding.test.as_str())) } " starts to fail" }
+            p.lead {
+                @match divergence.locations.first() {
+                    Some(start) => {
+                        "It " (Confidence::of(start.chance).starts_at()) " "
+                        code { (cut(&file_and_line(&start.line))) } ": " (sentence(&start.sentence))
+                    },
+                    None => {
+                        "Where it starts is not known: "
+                        (sentence(&divergence_text::no_location_reason(divergence)))
+                    },
                 }
-            });
-        }
-        fact(html, "Kind", |html| {
-            html.put("strong", &capital(divergence_text::cause(divergence.kind)));
-            if !divergence.because.trim().is_empty() {
-                html.text(", because ").text(&sentence(&divergence.because));
             }
-        });
-        fact(html, "What people do", |html| {
-            html.text(&divergence_text::advice(divergence).replace('`', ""));
-        });
-        if let Some(start) = divergence.locations.first() {
-            fact(html, "How sure", |html| {
-                html.put("strong", &capital(Confidence::of(start.chance).word()));
-                let odds = divergence_text::odds(start.chance);
-                html.text(&format!(", from {}: by chance alone, ", format::count(divergence.runs as usize, "run")));
-                html.text(&format!("so clear a difference comes {odds}. It tells {}.", apart(start, divergence)));
-            });
         }
-        fact(html, "Runs", |html| {
-            html.text(&runs(located, divergence));
-        });
-    });
+        (facts(located, divergence))
+        (body(located, divergence))
+    }
 }
 
-fn fact(html: &mut Html, name: &str, tell: impl FnOnce(&mut Html)) {
-    html.put("dt", name).inside("dd", tell);
+/// The most important facts, as a short list.
+fn facts(located: &LocateReport, divergence: &Divergence) -> Markup {
+    let start = divergence.locations.first();
+    let message = divergence_text::divergence_points(divergence).0.and_then(|point| point.messages.first());
+    let message = message.map(|(message, _)| message.trim()).filter(|message| !message.is_empty());
+    html! {
+        dl.facts {
+            @if let Some(start) = start { dt { "It starts" } dd { (at(&start.line)) } }
+            @if let Some(shows) = &divergence.shows {
+                dt { "It shows" }
+                dd { (at(shows)) @if let Some(message) = message { blockquote { (cut(message)) } } }
+            }
+            dt { "Kind" }
+            dd {
+                strong { (capital(divergence_text::cause_name(divergence.kind))) }
+                @if !divergence.because.trim().is_empty() { ", because " (sentence(&divergence.because)) }
+            }
+            dt { "What people do" } dd { (divergence_text::advice(divergence).replace('`', "")) }
+            @if let Some(start) = start {
+                dt { "How sure" }
+                dd {
+                    strong { (capital(Confidence::of(start.chance).label())) }
+                    ", from " (format::count(divergence.runs as usize, "run")) ": by chance alone, so clear a difference comes "
+                    (divergence_text::odds(start.chance)) ". It tells " (separated(start, divergence)) "."
+                }
+            }
+            dt { "Runs" } dd { (runs(located, divergence)) }
+        }
+    }
 }
 
 fn runs(located: &LocateReport, divergence: &Divergence) -> String {
     let passed = divergence.runs.saturating_sub(divergence.failed);
     let all = format::count(divergence.runs as usize, "run");
-    let set_apart = match divergence.timed_out {
+    let excluded = match divergence.timed_out {
         0 => String::new(),
         runs => {
             format!(" {runs} more timed out and are set apart: where they stop says only when their time was over.")
         }
     };
-    // What is drawn from what was kept does not know it.
+    // A report drawn from the store has no duration.
     let time =
         if located.seconds > 0.0 { format!(", in {}", format::duration(located.seconds)) } else { String::new() };
-    format!("{all}: {} failed, {passed} passed{time}.{set_apart}", divergence.failed)
+    format!("{all}: {} failed, {passed} passed{time}.{excluded}", divergence.failed)
 }
 
-fn apart(location: &Location, divergence: &Divergence) -> String {
+fn separated(location: &Location, divergence: &Divergence) -> String {
     let passed = divergence.runs.saturating_sub(divergence.failed);
     match location.passing {
         0 => format!("{} of {} failing runs from all {passed} passing ones", location.failing, divergence.failed),

@@ -1,75 +1,66 @@
-//! The sections of the page: the code, the values, how the runs part, what else there is and what nobody knows.
+//! Sections of the page: code, values, how the runs diverge, other locations, limitations.
 
+use maud::{Markup, html};
 use unflake_model::{Cause, Divergence, DivergencePoint, Location, SourceLine};
 
 use crate::LocateReport;
-use crate::divergence_text::{self, Confidence, grouped, parts_where, place};
+use crate::divergence_text::{self, Confidence, diverges_where, file_and_line, grouped_digits};
 use crate::html::locate::code::{cut, figure, legend};
 use crate::html::locate::values;
-use crate::html::markup::Html;
-use crate::terminal::excerpt::{Extent, Scene};
-use crate::text::format;
+use crate::terminal::excerpt::{ExcerptLimits, ExcerptScope};
+use crate::text::format::{self, capital};
 
-const WHOLE: Extent = Extent { context: 3, rows: 60, files: 5, all: true };
-const BRIEF: Extent = Extent { context: 2, rows: 24, files: 3, all: false };
-/// Of lists whose length tests decide.
+const WHOLE: ExcerptLimits = ExcerptLimits { context: 3, rows: 60, files: 5, all: true };
+const BRIEF: ExcerptLimits = ExcerptLimits { context: 2, rows: 24, files: 3, all: false };
+/// Longest list whose length tests determine.
 const LISTED: usize = 12;
 
-pub(crate) fn body(html: &mut Html, located: &LocateReport, divergence: &Divergence) {
-    let (parting, others) = divergence_text::partings(divergence);
-    let scene = Scene { divergence, start: divergence.locations.first(), parting };
-    let excerpts = scene.excerpts(located.sources, WHOLE);
-    if !excerpts.is_empty() {
-        section(html, "The code", |html| {
-            if excerpts.iter().flat_map(|excerpt| &excerpt.rows).any(|row| row.start || row.way.is_some()) {
-                legend(html);
-            }
-            excerpts.iter().for_each(|excerpt| figure(html, divergence, excerpt));
-        });
-    }
+pub(crate) fn body(located: &LocateReport, divergence: &Divergence) -> Markup {
+    let (point, others) = divergence_text::divergence_points(divergence);
+    let scope = ExcerptScope { divergence, start: divergence.locations.first(), point };
+    let excerpts = scope.excerpts(located.sources, WHOLE);
+    let marked = excerpts.iter().flat_map(|excerpt| &excerpt.rows).any(|row| row.start || row.executed_by.is_some());
     let valued: Vec<&Location> = divergence.locations.iter().filter(|one| one.value.is_some()).take(LISTED).collect();
-    if !valued.is_empty() {
-        section(html, "The values", |html| {
-            valued[0].value.iter().for_each(|split| values::strip(html, split));
-            values::table(html, &valued);
-        });
+    let runs = format::count(divergence.runs as usize, "run");
+    html! {
+        @if !excerpts.is_empty() {
+            (section("The code", html! {
+                @if marked { (legend()) }
+                @for excerpt in &excerpts { (figure(divergence, excerpt)) }
+            }))
+        }
+        @if let Some(split) = valued.first().and_then(|first| first.value.as_ref()) {
+            (section("The values", html! { (values::scale(split)) (values::table(&valued)) }))
+        }
+        @if let Some(point) = point {
+            (section("Where they part", html! { p { (point_sentence(divergence, point)) } (point_details(point)) }))
+        }
+        @if !others.is_empty() {
+            (section("Other ways to fail", html! {
+                @for point in others.iter().take(LISTED) { (other_point(located, divergence, point)) }
+                @if let Some(more) = more(others.len()) { p { (more) } }
+            }))
+        }
+        @if divergence.locations.len() > 1 {
+            (section("Other places that tell them apart", other_locations(divergence)))
+        }
+        @if let Some(command) = located.repeat {
+            (section("See it yourself", html! {
+                pre.command { code { (cut(command)) } }
+                p.soft { "Once may not be enough: it failed in " (divergence.failed) " of " (runs) " here." }
+            }))
+        }
+        (section("What is not known", html! {
+            ul {
+                @for text in divergence.unknown.iter().take(LISTED) { li { (cut(&capital(&sentence(text)))) } }
+                @if let Some(more) = more(divergence.unknown.len()) { li { (more) } }
+                li { (caveat(divergence)) }
+            }
+        }))
     }
-    if let Some(parting) = parting {
-        section(html, "Where they part", |html| {
-            html.inside("p", |html| parted(html, divergence, parting));
-            part(html, parting);
-        });
-    }
-    if !others.is_empty() {
-        section(html, "Other ways to fail", |html| {
-            others.iter().take(LISTED).for_each(|parting| other(html, located, divergence, parting));
-            more(html, "p", others.len());
-        });
-    }
-    if divergence.locations.len() > 1 {
-        section(html, "Other places that tell them apart", |html| places(html, divergence));
-    }
-    if let Some(command) = located.repeat {
-        section(html, "See it yourself", |html| {
-            html.inside("pre class=\"command\"", |html| {
-                html.put("code", &cut(command));
-            });
-            let often = format!("Once may not be enough: it failed in {} of", divergence.failed);
-            html.put("p class=\"soft\"", &format!("{often} {} here.", format::count(divergence.runs as usize, "run")));
-        });
-    }
-    section(html, "What is not known", |html| {
-        html.inside("ul", |html| {
-            divergence.unknown.iter().take(LISTED).for_each(|text| {
-                html.put("li", &cut(&capital(&sentence(text))));
-            });
-            more(html, "li", divergence.unknown.len());
-            html.put("li", caveat(divergence));
-        });
-    });
 }
 
-/// What no comparison of runs can tell.
+/// What comparing runs cannot establish.
 fn caveat(divergence: &Divergence) -> &'static str {
     match divergence.kind {
         _ if divergence.locations.is_empty() => {
@@ -85,125 +76,110 @@ fn caveat(divergence: &Divergence) -> &'static str {
     }
 }
 
-/// How many runs part, where, and how much they have in common before.
-fn parted(html: &mut Html, divergence: &Divergence, parting: &DivergencePoint) {
-    html.text(&format!("{} of {} failing runs part ", parting.runs, divergence.failed));
-    html.text(&cut(&parts_where(parting))).text(", in ").put("strong", &cut(&parting.strand));
-    html.text(&match parting.common {
-        0 => ".".to_owned(),
-        1 => ", after 1 line that is the same as in the passing run most like them.".to_owned(),
-        n => format!(", after {} lines that are the same as in the passing run most like them.", grouped(n)),
-    });
-    if parting.failing.is_empty() {
-        html.text(" The failing runs end there.");
-    }
-    if parting.passing.is_empty() {
-        html.text(" The passing run ends there.");
-    }
-}
-
-/// What is known of the runs that part there.
-fn part(html: &mut Html, parting: &DivergencePoint) {
-    if !parting.calls.is_empty() {
-        html.put("h3", "The calls that lead there");
-        html.inside("ol class=\"calls\"", |html| {
-            let hidden = parting.calls.len().saturating_sub(LISTED);
-            if hidden > 0 {
-                html.put("li class=\"soft\"", &format!("{hidden} further out"));
-            }
-            for line in &parting.calls[hidden..] {
-                html.inside("li", |html| at(html, line));
-            }
-        });
-    }
-    if !parting.messages.is_empty() {
-        html.put("h3", "What these runs said when they failed");
-        for (message, runs) in parting.messages.iter().take(LISTED) {
-            html.put("p class=\"soft\"", &format::count(*runs as usize, "run"));
-            match message.trim() {
-                "" => html.put("p", "nothing"),
-                message => html.put("blockquote", &cut(message)),
-            };
+/// How many runs diverge, where, and what they have in common before.
+fn point_sentence(divergence: &Divergence, point: &DivergencePoint) -> Markup {
+    html! {
+        (point.runs) " of " (divergence.failed) " failing runs part " (cut(&diverges_where(point))) ", in "
+        strong { (cut(&point.strand)) }
+        @match point.common {
+            0 => ".",
+            1 => ", after 1 line that is the same as in the passing run most like them.",
+            n => { ", after " (grouped_digits(n)) " lines that are the same as in the passing run most like them." },
         }
-        more(html, "p", parting.messages.len());
+        @if point.failing.is_empty() { " The failing runs end there." }
+        @if point.passing.is_empty() { " The passing run ends there." }
     }
-    if !parting.elsewhere.is_empty() {
-        html.put("h3", "Other threads and tasks that part too");
-        html.inside("ul", |html| {
-            for (strand, last) in parting.elsewhere.iter().take(LISTED) {
-                html.inside("li", |html| {
-                    html.put("strong", &cut(strand)).text(" ");
-                    match last {
-                        Some(last) => html.text("after ").put("code", &cut(&place(last))),
-                        None => html.text("at once"),
-                    };
-                });
+}
+
+/// What is known about the runs that diverge at this point.
+fn point_details(point: &DivergencePoint) -> Markup {
+    let hidden = point.calls.len().saturating_sub(LISTED);
+    html! {
+        @if !point.calls.is_empty() {
+            h3 { "The calls that lead there" }
+            ol.calls {
+                @if hidden > 0 { li.soft { (hidden) " further out" } }
+                @for line in &point.calls[hidden..] { li { (at(line)) } }
             }
-            more(html, "li", parting.elsewhere.len());
-        });
-    }
-}
-
-fn other(html: &mut Html, located: &LocateReport, divergence: &Divergence, parting: &DivergencePoint) {
-    html.inside("details class=\"other\" open=\"open\"", |html| {
-        html.inside("summary", |html| parted(html, divergence, parting));
-        html.inside("div", |html| {
-            part(html, parting);
-            let scene = Scene { divergence, start: None, parting: Some(parting) };
-            scene.excerpts(located.sources, BRIEF).iter().for_each(|excerpt| figure(html, divergence, excerpt));
-        });
-    });
-}
-
-fn places(html: &mut Html, divergence: &Divergence) {
-    html.inside("table class=\"plain\"", |html| {
-        html.inside("thead", |html| {
-            html.inside("tr", |html| {
-                ["Place", "What differs", "How sure"].iter().for_each(|head| {
-                    html.put("th scope=\"col\"", head);
-                });
-            });
-        });
-        html.inside("tbody", |html| {
-            for location in divergence.locations.iter().skip(1).take(LISTED) {
-                html.inside("tr", |html| {
-                    html.inside("th scope=\"row\"", |html| at(html, &location.line));
-                    html.put("td", &cut(&format!("{}: {}", divergence_text::how(location.how), location.sentence)));
-                    let sure = Confidence::of(location.chance).word();
-                    html.put("td", &format!("{}: {}", capital(sure), divergence_text::share(location, divergence)));
-                });
+        }
+        @if !point.messages.is_empty() {
+            h3 { "What these runs said when they failed" }
+            @for (message, runs) in point.messages.iter().take(LISTED) {
+                p.soft { (format::count(*runs as usize, "run")) }
+                @match message.trim() {
+                    "" => { p { "nothing" } },
+                    message => { blockquote { (cut(message)) } },
+                }
             }
-        });
-    });
-    more(html, "p", divergence.locations.len() - 1);
-}
-
-pub(crate) fn section(html: &mut Html, title: &str, fill: impl FnOnce(&mut Html)) {
-    html.fixed("\n").inside("section", |html| {
-        html.put("h2", title);
-        fill(html);
-    });
-}
-
-fn more(html: &mut Html, tag: &'static str, all: usize) {
-    if all > LISTED {
-        html.put(tag, &format!("… and {} more", all - LISTED));
+            @if let Some(more) = more(point.messages.len()) { p { (more) } }
+        }
+        @if !point.elsewhere.is_empty() {
+            h3 { "Other threads and tasks that part too" }
+            ul {
+                @for (strand, last) in point.elsewhere.iter().take(LISTED) {
+                    li {
+                        strong { (cut(strand)) } " "
+                        @match last {
+                            Some(last) => { "after " code { (cut(&file_and_line(last))) } },
+                            None => "at once",
+                        }
+                    }
+                }
+                @if let Some(more) = more(point.elsewhere.len()) { li { (more) } }
+            }
+        }
     }
 }
 
-pub(crate) fn at(html: &mut Html, line: &SourceLine) {
-    html.put("code", &cut(&place(line))).text(" ");
-    html.inside("span class=\"soft\"", |html| {
-        html.text("in ").text(&cut(&line.function));
-    });
+fn other_point(located: &LocateReport, divergence: &Divergence, point: &DivergencePoint) -> Markup {
+    let scope = ExcerptScope { divergence, start: None, point: Some(point) };
+    html! {
+        details.other open="open" {
+            summary { (point_sentence(divergence, point)) }
+            div {
+                (point_details(point))
+                @for excerpt in &scope.excerpts(located.sources, BRIEF) { (figure(divergence, excerpt)) }
+            }
+        }
+    }
+}
+
+fn other_locations(divergence: &Divergence) -> Markup {
+    let difference =
+        |location: &Location| cut(&format!("{}: {}", divergence_text::kind_text(location.how), location.sentence));
+    html! {
+        table.plain {
+            thead { tr { @for head in ["Place", "What differs", "How sure"] { th scope="col" { (head) } } } }
+            tbody {
+                @for location in divergence.locations.iter().skip(1).take(LISTED) {
+                    tr {
+                        th scope="row" { (at(&location.line)) }
+                        td { (difference(location)) }
+                        td {
+                            (capital(Confidence::of(location.chance).label())) ": "
+                            (divergence_text::separated_runs(location, divergence))
+                        }
+                    }
+                }
+            }
+        }
+        @if let Some(more) = more(divergence.locations.len() - 1) { p { (more) } }
+    }
+}
+
+pub(crate) fn section(title: &str, content: Markup) -> Markup {
+    html! { "\n" section { h2 { (title) } (content) } }
+}
+
+fn more(all: usize) -> Option<String> {
+    (all > LISTED).then(|| format!("… and {} more", all - LISTED))
+}
+
+pub(crate) fn at(line: &SourceLine) -> Markup {
+    html! { code { (cut(&file_and_line(line))) } " " span.soft { "in " (cut(&line.function)) } }
 }
 
 pub(crate) fn sentence(text: &str) -> String {
     let text = text.trim();
     cut(&if text.ends_with(['.', '?', '!']) { text.to_owned() } else { format!("{text}.") })
-}
-
-pub(crate) fn capital(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
 }

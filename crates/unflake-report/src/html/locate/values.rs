@@ -1,94 +1,83 @@
-//! What values were in failing and in passing runs, as a table, and as a strip where they are numbers.
+//! Values in failing and passing runs: a table, and a scale where all are numbers.
 
+use maud::{Markup, PreEscaped, html};
 use unflake_model::{Location, ValueSplit};
 
-use crate::divergence_text::place;
+use crate::divergence_text::file_and_line;
 use crate::html::locate::code::{cut, cut_to};
-use crate::html::markup::Html;
 
-/// Of one value in one sort of runs.
+/// Values shown per variable for failing and for passing runs.
 const EXAMPLES: usize = 12;
-/// Characters of one value.
+/// Characters shown of one value.
 const LONGEST: usize = 120;
-/// Per cent of the strip: what is narrower would not be seen.
+/// Narrowest visible bar, in per cent of the scale.
 const NARROWEST: f64 = 0.8;
 
-pub(crate) fn table(html: &mut Html, locations: &[&Location]) {
-    html.inside("table class=\"plain\"", |html| {
-        html.inside("thead", |html| {
-            html.inside("tr", |html| {
-                ["Value", "In failing runs", "In passing runs"].iter().for_each(|head| {
-                    html.put("th scope=\"col\"", head);
-                });
-            });
-        });
-        html.inside("tbody", |html| {
-            for (location, split) in locations.iter().filter_map(|one| Some((one, one.value.as_ref()?))) {
-                html.inside("tr", |html| {
-                    html.inside("th scope=\"row\"", |html| {
-                        html.put("code", &cut(&split.name)).fixed("<br/>");
-                        html.put("span class=\"soft\"", &cut(&place(&location.line)));
-                    });
-                    [&split.failing, &split.passing].into_iter().for_each(|values| examples(html, values));
-                });
+pub(crate) fn table(locations: &[&Location]) -> Markup {
+    html! {
+        table.plain {
+            thead { tr { @for head in ["Value", "In failing runs", "In passing runs"] { th scope="col" { (head) } } } }
+            tbody {
+                @for (location, split) in locations.iter().filter_map(|one| Some((one, one.value.as_ref()?))) {
+                    tr {
+                        th scope="row" {
+                            code { (cut(&split.name)) } (PreEscaped("<br/>"))
+                            span.soft { (cut(&file_and_line(&location.line))) }
+                        }
+                        td { (examples(&split.failing)) }
+                        td { (examples(&split.passing)) }
+                    }
+                }
             }
-        });
-    });
-}
-
-fn examples(html: &mut Html, values: &[String]) {
-    html.inside("td", |html| {
-        if values.is_empty() {
-            html.put("span class=\"soft\"", "none was seen");
-            return;
         }
-        html.inside("ul class=\"values\"", |html| {
-            for value in values.iter().take(EXAMPLES) {
-                html.inside("li", |html| {
-                    html.put("code", &cut_to(value, LONGEST));
-                });
-            }
-            if values.len() > EXAMPLES {
-                html.put("li class=\"soft\"", &format!("and {} more", values.len() - EXAMPLES));
-            }
-        });
-    });
+    }
 }
 
-/// From and to; the same for a single number.
+fn examples(values: &[String]) -> Markup {
+    html! {
+        @if values.is_empty() {
+            span.soft { "none was seen" }
+        } @else {
+            ul.values {
+                @for value in values.iter().take(EXAMPLES) { li { code { (cut_to(value, LONGEST)) } } }
+                @if values.len() > EXAMPLES { li.soft { "and " (values.len() - EXAMPLES) " more" } }
+            }
+        }
+    }
+}
+
+/// From and to; equal for a single number.
 type Span = (f64, f64);
 
-/// Failing and passing values along one scale. Nothing where they are not all numbers.
-pub(crate) fn strip(html: &mut Html, split: &ValueSplit) {
+/// Draws failing and passing values on one scale. Draws nothing unless all are numbers.
+pub(crate) fn scale(split: &ValueSplit) -> Markup {
     let spans = |values: &[String]| values.iter().map(|value| span(value)).collect::<Option<Vec<Span>>>();
-    let Some((failing, passing)) = spans(&split.failing).zip(spans(&split.passing)) else { return };
-    if failing.is_empty() || passing.is_empty() {
-        return;
-    }
+    let Some((failing, passing)) = spans(&split.failing).zip(spans(&split.passing)) else { return Markup::default() };
     let all = || failing.iter().chain(&passing);
     let low = all().map(|span| span.0).fold(f64::INFINITY, f64::min);
     let high = all().map(|span| span.1).fold(f64::NEG_INFINITY, f64::max);
-    if !(high - low).is_normal() {
-        return;
+    if failing.is_empty() || passing.is_empty() || !(high - low).is_normal() {
+        return Markup::default();
     }
-    html.inside("div class=\"strip\"", |html| {
-        for (word, class, spans, texts) in
-            [("failing", "fail", &failing, &split.failing), ("passing", "pass", &passing, &split.passing)]
-        {
-            html.put("span aria-hidden=\"true\"", word);
-            let label = cut(&format!("{word} runs: {}", texts.join(", ")));
-            html.inside_with("svg role=\"img\"", &[("aria-label", &label)], |html| {
-                for (from, to) in spans {
-                    let (x, width) = bar(*from, *to, low, high);
-                    let at = [&format!("{x:.2}%") as &dyn std::fmt::Display, &format!("{width:.2}%"), &class];
-                    html.void("rect y=\"15%\" height=\"70%\"", &[("x", at[0]), ("width", at[1]), ("class", at[2])]);
-                }
-            });
+    let bars = |class: &str, spans: &[Span]| {
+        let bars = spans.iter().map(|(from, to)| bar(*from, *to, low, high));
+        html! {
+            @for (x, width) in bars {
+                rect y="15%" height="70%" x=(format!("{x:.2}%")) width=(format!("{width:.2}%")) class=(class) {}
+            }
         }
-        html.inside("span class=\"ends\" aria-hidden=\"true\"", |html| {
-            html.put("span", &number(low)).put("span", &number(high));
-        });
-    });
+    };
+    html! {
+        div.strip {
+            @for (word, class, spans, texts) in
+                [("failing", "fail", &failing, &split.failing), ("passing", "pass", &passing, &split.passing)]
+            {
+                span aria-hidden="true" { (word) }
+                svg role="img" aria-label=(cut(&format!("{word} runs: {}", texts.join(", ")))) { (bars(class, spans)) }
+            }
+            span.ends aria-hidden="true" { span { (number(low)) } span { (number(high)) } }
+        }
+    }
 }
 
 fn number(number: f64) -> String {
@@ -96,14 +85,14 @@ fn number(number: f64) -> String {
     if usual { number.to_string() } else { format!("{number:e}") }
 }
 
-/// Where a bar begins and how wide it is, in per cent.
+/// Start and width of a bar, in per cent.
 fn bar(from: f64, to: f64, low: f64, high: f64) -> (f64, f64) {
     let at = |value: f64| (value - low) / (high - low) * 100.0;
     let width = (at(to) - at(from)).max(NARROWEST);
     (at(from).min(100.0 - width), width)
 }
 
-/// `0.93`, or `0.93 – 0.99`.
+/// Parses `0.93` or `0.93 – 0.99`.
 fn span(text: &str) -> Option<Span> {
     let number = |text: &str| text.trim().parse::<f64>().ok().filter(|number| number.is_finite());
     match text.split_once('–') {
@@ -117,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_and_ranges_are_read_and_nothing_else() {
+    fn parses_only_numbers_and_ranges() {
         let read = ["0.93 – 0.99", "-3–-1", "7", " 1e3 ", "1 – x", "2 – 1", "inf", "'7'", ""].map(span);
         let expected = [Some((0.93, 0.99)), Some((-3.0, -1.0)), Some((7.0, 7.0)), Some((1000.0, 1000.0))];
         assert_eq!(read[..4], expected);
@@ -125,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn bars_stay_within_the_strip_and_can_be_seen() {
+    fn bars_stay_inside_the_scale_and_are_visible() {
         assert_eq!(bar(0.0, 5.0, 0.0, 10.0), (0.0, 50.0));
         assert_eq!(bar(10.0, 10.0, 0.0, 10.0), (100.0 - NARROWEST, NARROWEST));
     }

@@ -1,12 +1,14 @@
-//! One cause: failures that look alike, the tests that have them, and what to do first.
+//! Page for one cause: similar failures, the tests that have them, and the first step.
 
+use std::collections::BTreeSet;
+
+use maud::{Markup, display, html};
 use serde::Serialize;
 use unflake_model::Timestamp;
 
-use super::layout::{Frame, bounded, first_line, name, test};
-use super::{Concern, draw};
+use super::layout::{PageLayout, bounded, first_line, name, test};
+use super::{TestEntry, draw};
 use crate::ScoreState;
-use crate::html::markup::Html;
 use crate::text::format;
 
 /// Tests of a cause that the inbox names.
@@ -15,10 +17,10 @@ const STRIP: usize = 40;
 const LINES: usize = 60;
 
 #[derive(Clone, Debug, Serialize)]
-pub struct Cause {
-    /// Of the failures, and where the file is not known of the test's file too.
+pub struct CauseSummary {
+    /// Hash of the failure, plus the test file where the failing file is unknown.
     pub id: String,
-    /// Empty where the failures say nothing of themselves.
+    /// Empty where the failures have no message.
     pub kind: String,
     pub message: String,
     pub file: Option<String>,
@@ -26,18 +28,18 @@ pub struct Cause {
     pub seconds_lost: f64,
     pub last: Option<Timestamp>,
     pub test_count: usize,
-    /// The worst of them first; not all where they are many.
-    pub tests: Vec<Concern>,
+    /// Worst first; not all of them where they are many.
+    pub tests: Vec<TestEntry>,
 }
 
 #[derive(Clone, Debug, Serialize)]
 pub struct CausePage {
-    pub cause: Cause,
-    /// What one of the failures said in full.
+    pub cause: CauseSummary,
+    /// Stack trace of one of the failures.
     pub trace: String,
 }
 
-impl Cause {
+impl CauseSummary {
     pub(super) fn what(&self) -> String {
         let message = first_line(&self.message, 240);
         match (self.kind.is_empty(), message.is_empty()) {
@@ -49,85 +51,68 @@ impl Cause {
         }
     }
 
-    pub(super) fn entry(&self, html: &mut Html, frame: &Frame) {
-        html.inside("div class=\"cost\"", |html| {
-            html.put("strong", &format::duration(self.seconds_lost));
-            html.text(" ").put("span", "lost");
-        });
-        html.inside("div class=\"cause\"", |html| {
-            html.inside("h2", |html| frame.lead(html, &frame.cause(&self.id), &self.what()));
-            html.inside("p class=\"soft\"", |html| self.facts(html, frame));
-            html.inside("ul class=\"tests\"", |html| {
-                for concern in self.tests.iter().take(NAMED) {
-                    html.inside("li", |html| {
-                        draw::state(html, concern.score.state);
-                        html.text(" ");
-                        test(html, frame, concern);
-                        html.text(" ");
-                        draw::strip(html, &concern.score.strip, STRIP);
-                    });
+    pub(super) fn entry(&self, layout: &PageLayout) -> Markup {
+        html! {
+            div.cost { strong { (format::duration(self.seconds_lost)) } " " span { "lost" } }
+            div.cause {
+                h2 { (layout.link_or_text(&layout.cause(&self.id), &self.what())) }
+                p.soft { (self.facts(layout)) }
+                ul.tests {
+                    @for entry in self.tests.iter().take(NAMED) {
+                        li {
+                            (draw::state(entry.score.state)) " " (test(layout, entry)) " "
+                            (draw::strip(&entry.score.strip, STRIP))
+                        }
+                    }
+                    @if self.test_count > NAMED {
+                        li.soft {
+                            (layout.link_or_text(&layout.cause(&self.id), &format!("and {} more", self.test_count - NAMED)))
+                        }
+                    }
                 }
-                if self.test_count > NAMED {
-                    html.inside("li class=\"soft\"", |html| {
-                        frame.lead(html, &frame.cause(&self.id), &format!("and {} more", self.test_count - NAMED));
-                    });
-                }
-            });
-            html.inside("p class=\"first\"", |html| self.first(html));
-        });
+                p.first { (self.first_step()) }
+            }
+        }
     }
 
-    fn facts(&self, html: &mut Html, frame: &Frame) {
-        html.text(&format!(
-            "{} in {}",
-            format::count(self.failures, "failure"),
-            format::count(self.test_count, "test")
-        ));
-        if let Some(file) = &self.file {
-            html.text(" · ").put("code", &name(file));
-        }
-        if let Some(last) = self.last {
-            html.text(&format!(" · last {}", frame.ago(last)));
-        }
-        let owners: std::collections::BTreeSet<&str> =
+    fn facts(&self, layout: &PageLayout) -> Markup {
+        let owners: BTreeSet<&str> =
             self.tests.iter().map(|one| one.score.owner.as_str()).filter(|owner| !owner.is_empty()).collect();
-        if !owners.is_empty() {
-            html.text(" · ").text(&name(&owners.into_iter().collect::<Vec<_>>().join(" ")));
-        }
-        let until = self.tests.iter().filter_map(|one| one.quarantined_until).min();
-        if let Some(until) = until {
-            html.text(&format!(" · in quarantine until {until}"));
+        let owners: Vec<&str> = owners.into_iter().collect();
+        html! {
+            (format::count(self.failures, "failure")) " in " (format::count(self.test_count, "test"))
+            @if let Some(file) = &self.file { " · " code { (name(file)) } }
+            @if let Some(last) = self.last { " · last " (layout.ago(last)) }
+            @if !owners.is_empty() { " · " (name(&owners.join(" "))) }
+            @if let Some(until) = self.tests.iter().filter_map(|one| one.quarantined_until).min() {
+                " · in quarantine until " (display(until))
+            }
         }
     }
 
-    /// What to do first, by what is known.
-    fn first(&self, html: &mut Html) {
-        let Some(worst) = self.tests.first() else { return };
+    /// The recommended first step, depending on what is known.
+    fn first_step(&self) -> Markup {
+        let Some(worst) = self.tests.first() else { return Markup::default() };
         let typed = draw::typed(&worst.score.test);
-        html.put("b", "First: ");
-        if let Some(start) = self.tests.iter().find_map(|one| one.starts.as_ref()) {
-            html.text("look at ").put("code", &start.place());
-            html.text(&format!(", where it {}: ", start.verb().trim_end_matches(" at")));
-            html.text(&first_line(&start.sentence, 200));
-            return;
-        }
-        match worst.score.state {
-            ScoreState::Broken => {
-                html.text("mend it: this is no flakiness. ");
-                draw::command(html, &format!("unflake history {typed}"));
-                html.text(" says since when.");
-            }
-            _ if self.test_count > 2 => {
-                html.text("look at what these tests share; then let one of them be looked into: ");
-                draw::command(html, &format!("unflake locate {typed}"));
-            }
-            ScoreState::Bursty => {
-                html.text("it fails in bursts, so something around it changes: ");
-                draw::command(html, &format!("unflake factors {typed}"));
-            }
-            _ => {
-                html.text("find where it starts: ");
-                draw::command(html, &format!("unflake locate {typed}"));
+        let command = |name: &str| draw::command(&format!("unflake {name} {typed}"));
+        let start = self.tests.iter().find_map(|one| one.starts.as_ref());
+        html! {
+            b { "First: " }
+            @match (start, worst.score.state) {
+                (Some(start), _) => {
+                    "look at " code { (start.place()) } ", where it " (start.verb().trim_end_matches(" at")) ": "
+                    (first_line(&start.sentence, 200))
+                },
+                (_, ScoreState::Broken) => {
+                    "mend it: this is no flakiness. " (command("history")) " says since when."
+                },
+                _ if self.test_count > 2 => {
+                    "look at what these tests share; then let one of them be looked into: " (command("locate"))
+                },
+                (_, ScoreState::Bursty) => {
+                    "it fails in bursts, so something around it changes: " (command("factors"))
+                },
+                _ => { "find where it starts: " (command("locate")) },
             }
         }
     }
@@ -138,20 +123,18 @@ impl CausePage {
         self.cause.what()
     }
 
-    pub(super) fn draw(&self, html: &mut Html, frame: &Frame) {
-        html.put("p class=\"kicker\"", "Failures that look alike").put("h1", &self.cause.what());
-        html.inside("p class=\"soft\"", |html| {
-            html.text(&format!("{} lost · ", format::duration(self.cause.seconds_lost)));
-            self.cause.facts(html, frame);
-        });
-        html.inside("p class=\"first\"", |html| self.cause.first(html));
-        super::tests::table(html, frame, &self.cause.tests);
-        if self.cause.test_count > self.cause.tests.len() {
-            let left = self.cause.test_count - self.cause.tests.len();
-            html.put("p class=\"soft\"", &format!("… and {} more", format::count(left, "test")));
-        }
-        if !self.trace.trim().is_empty() {
-            html.put("h2", "What one of them said").put("pre class=\"said\"", &bounded(&self.trace, LINES));
+    pub(super) fn draw(&self, layout: &PageLayout) -> Markup {
+        let left = self.cause.test_count.saturating_sub(self.cause.tests.len());
+        html! {
+            p.kicker { "Failures that look alike" }
+            h1 { (self.cause.what()) }
+            p.soft { (format::duration(self.cause.seconds_lost)) " lost · " (self.cause.facts(layout)) }
+            p.first { (self.cause.first_step()) }
+            (super::tests::table(layout, &self.cause.tests))
+            @if left > 0 { p.soft { "… and " (format::count(left, "test")) " more" } }
+            @if !self.trace.trim().is_empty() {
+                h2 { "What one of them said" } pre.said { (bounded(&self.trace, LINES)) }
+            }
         }
     }
 }

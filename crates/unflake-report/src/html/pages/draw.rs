@@ -1,143 +1,138 @@
-//! What several pages draw: a state, the last runs of a test, how long it took.
+//! Elements that several pages share: state, recent runs, durations, commands.
 
+use maud::{Markup, display, html};
 use unflake_model::Outcome;
 
-use super::{Concern, Frame, Past};
-use crate::html::markup::Html;
+use super::{PageLayout, PastAttempt, TestEntry};
 use crate::terminal::score::percent;
 use crate::text::format;
-use crate::{ScoreSince, ScoreState, Strip, quote};
+use crate::{RecentOutcome, ScoreSince, ScoreState, quote};
 
-/// Of the scatter: its size, and the room for what stands at its sides.
+/// Size of the scatter plot, and the margins for its labels.
 const WIDTH: f64 = 720.0;
 const HEIGHT: f64 = 140.0;
 const EDGE: f64 = 8.0;
-/// A longer name is in no command.
+/// Longer names do not go into a command line.
 const TYPED: usize = 1000;
 
-/// `≈ FLAKY`.
-pub(super) fn state(html: &mut Html, state: ScoreState) {
+/// Draws `≈ FLAKY`.
+pub(super) fn state(state: ScoreState) -> Markup {
     let (class, sign, word) = match state {
-        ScoreState::Sound => ("span class=\"state sound\"", "✓", "sound"),
-        ScoreState::Flaky => ("span class=\"state flaky\"", "≈", "flaky"),
-        ScoreState::Bursty => ("span class=\"state flaky\"", "≈", "flaky in bursts"),
-        ScoreState::Broken => ("span class=\"state broken\"", "✗", "broken"),
+        ScoreState::Sound => ("state sound", "✓", "sound"),
+        ScoreState::Flaky => ("state flaky", "≈", "flaky"),
+        ScoreState::Bursty => ("state flaky", "≈", "flaky in bursts"),
+        ScoreState::Broken => ("state broken", "✗", "broken"),
     };
-    html.inside(class, |html| {
-        html.put("b aria-hidden=\"true\"", sign).text(" ").text(word);
-    });
+    html! { span class=(class) { b aria-hidden="true" { (sign) } " " (word) } }
 }
 
-/// How likely it is to fail next, with its bounds as a title.
-pub(super) fn chance(html: &mut Html, concern: &Concern) {
-    let score = &concern.score;
-    if score.state == ScoreState::Broken {
-        html.text("always");
-        return;
-    }
+/// Draws the probability of the next failure, with its interval as a tooltip.
+pub(super) fn chance(entry: &TestEntry) -> Markup {
+    let score = &entry.score;
     let bounds =
         format!("{} to {}, from {}", percent(score.low), percent(score.high), format::count(score.runs, "run"));
-    html.inside_with("span", &[("title", &bounds)], |html| _ = html.text(&percent(score.probability)));
+    html! {
+        @if score.state == ScoreState::Broken { "always" } @else {
+            span title=(bounds) { (percent(score.probability)) }
+        }
+    }
 }
 
-/// The last runs, the newest at the right.
-pub(super) fn strip(html: &mut Html, strip: &[Strip], most: usize) {
+/// Draws the recent runs, newest on the right.
+pub(super) fn strip(strip: &[RecentOutcome], most: usize) -> Markup {
     let strip = &strip[strip.len().saturating_sub(most)..];
     if strip.is_empty() {
-        return;
+        return Markup::default();
     }
-    let count = |wanted: Strip| strip.iter().filter(|one| **one == wanted).count();
-    let said = format!(
+    let count = |wanted: RecentOutcome| strip.iter().filter(|one| **one == wanted).count();
+    let label = format!(
         "the last {}: {} passed, {} flaked, {} failed",
         format::count(strip.len(), "run"),
-        count(Strip::Passed),
-        count(Strip::Flaked),
-        count(Strip::Failed)
+        count(RecentOutcome::Passed),
+        count(RecentOutcome::Flaked),
+        count(RecentOutcome::Failed)
     );
-    html.inside_with("span class=\"signs\" role=\"img\"", &[("aria-label", &said), ("title", &said)], |html| {
-        for same in strip.chunk_by(|one, other| one == other) {
-            let (tag, sign) = match same[0] {
-                Strip::Passed => ("i", "·"),
-                Strip::Flaked => ("i class=\"flaked\"", "≈"),
-                Strip::Failed => ("i class=\"failed\"", "✗"),
-            };
-            html.put(tag, &sign.repeat(same.len()));
+    html! {
+        span.signs role="img" aria-label=(label) title=(label) {
+            @for same in strip.chunk_by(|one, other| one == other) {
+                @match same[0] {
+                    RecentOutcome::Passed => { i { ("·".repeat(same.len())) } },
+                    RecentOutcome::Flaked => { i.flaked { ("≈".repeat(same.len())) } },
+                    RecentOutcome::Failed => { i.failed { ("✗".repeat(same.len())) } },
+                }
+            }
         }
-    });
+    }
 }
 
-/// How long each attempt took, the oldest at the left, with a line where the test began to behave otherwise.
-pub(super) fn scatter(html: &mut Html, frame: &Frame, past: &[Past], since: Option<&ScoreSince>) {
-    let mut points: Vec<&Past> = past.iter().filter(|one| one.seconds.is_finite() && one.seconds > 0.0).collect();
+/// Draws the duration of each attempt, oldest on the left, with a line where the behaviour of the
+/// test changed.
+pub(super) fn scatter(layout: &PageLayout, past: &[PastAttempt], since: Option<&ScoreSince>) -> Markup {
+    let mut points: Vec<&PastAttempt> =
+        past.iter().filter(|one| one.seconds.is_finite() && one.seconds > 0.0).collect();
     points.sort_by_key(|one| one.when);
-    let (Some(first), Some(last)) = (points.first(), points.last()) else { return };
-    if points.len() < 3 {
-        return;
-    }
+    let [first, _, .., last] = points[..] else { return Markup::default() };
     let longest = points.iter().map(|one| one.seconds).fold(1e-4, f64::max);
     let mut sorted: Vec<f64> = points.iter().map(|one| one.seconds).collect();
     sorted.sort_by(f64::total_cmp);
     let median = sorted[sorted.len() / 2];
     let y = |seconds: f64| EDGE + (HEIGHT - 2.0 * EDGE) * (1.0 - seconds / longest);
     let step = (WIDTH - 2.0 * EDGE) / (points.len() - 1) as f64;
-    let said = format!(
+    let label = format!(
         "How long it took: {} attempts from {} to {}, median {}, longest {}",
         points.len(),
-        frame.when(first.when),
-        frame.when(last.when),
+        layout.when(first.when),
+        layout.when(last.when),
         format::duration(median),
         format::duration(longest)
     );
-    html.inside("figure class=\"scatter\"", |html| {
-        let size = format!("0 0 {WIDTH} {HEIGHT}");
-        html.inside_with("svg role=\"img\"", &[("viewBox", &size), ("aria-label", &said)], |html| {
-            let middle = format!("{:.1}", y(median));
-            html.void("line", &[("x1", &0), ("x2", &WIDTH), ("y1", &middle), ("y2", &middle)]);
-            let changed = since.and_then(|since| points.iter().position(|one| one.when >= since.when));
-            if let Some(at) = changed.filter(|at| *at > 0) {
-                let x = format!("{:.1}", EDGE + step * (at as f64 - 0.5));
-                html.void("line class=\"change\"", &[("x1", &x), ("x2", &x), ("y1", &0), ("y2", &HEIGHT)]);
+    let changed = since.and_then(|since| points.iter().position(|one| one.when >= since.when)).filter(|at| *at > 0);
+    let changed = changed.map(|at| number(EDGE + step * (at as f64 - 0.5)));
+    let shown_change = since.filter(|since| since.when > first.when && since.when <= last.when);
+    html! {
+        figure.scatter {
+            svg role="img" viewBox=(format!("0 0 {WIDTH} {HEIGHT}")) aria-label=(label) {
+                line x1="0" x2=(display(WIDTH)) y1=(number(y(median))) y2=(number(y(median))) {}
+                @if let Some(x) = changed { line.change x1=(x) x2=(x) y1="0" y2=(display(HEIGHT)) {} }
+                @for (at, one) in points.iter().enumerate() {
+                    (dot(one.outcome, EDGE + step * at as f64, y(one.seconds)))
+                }
             }
-            for (at, one) in points.iter().enumerate() {
-                let (x, y) = (EDGE + step * at as f64, y(one.seconds));
-                dot(html, one.outcome, x, y);
+            figcaption {
+                span { (layout.when(first.when)) }
+                span { "up to " (format::duration(longest)) ", median " (format::duration(median)) }
+                span { (layout.when(last.when)) }
+                @if let Some(since) = shown_change { span.change { "┊ " (since.sentence(layout.zone)) } }
             }
-        });
-        html.inside("figcaption", |html| {
-            html.put("span", &frame.when(first.when));
-            let middle = format!("up to {}, median {}", format::duration(longest), format::duration(median));
-            html.put("span", &middle).put("span", &frame.when(last.when));
-            if let Some(since) = since.filter(|since| since.when > first.when && since.when <= last.when) {
-                html.put("span class=\"change\"", &format!("┊ {}", since.sentence(frame.zone)));
-            }
-        });
-    });
-}
-
-/// A ring for a pass, a cross for a failure, a short line for anything else.
-fn dot(html: &mut Html, outcome: Outcome, x: f64, y: f64) {
-    let number = |value: f64| format!("{value:.1}");
-    if outcome.is_pass() {
-        html.void("circle class=\"passed\"", &[("cx", &number(x)), ("cy", &number(y)), ("r", &2.5)]);
-        return;
+        }
     }
-    let half = 3.5;
-    let path = if outcome.is_failure() {
-        let (left, right, top, bottom) = (number(x - half), number(x + half), number(y - half), number(y + half));
-        format!("M{left} {top}L{right} {bottom}M{right} {top}L{left} {bottom}")
-    } else {
-        format!("M{0} {2}L{1} {2}", number(x - half), number(x + half), number(y))
-    };
-    let tag = if outcome.is_failure() { "path class=\"failed\"" } else { "path class=\"other\"" };
-    html.void(tag, &[("d", &path)]);
 }
 
-/// The name of a test as it is typed; of one that nobody would type, what stands for it.
+fn number(value: f64) -> String {
+    format!("{value:.1}")
+}
+
+/// A ring for a pass, a cross for a failure, a dash for anything else.
+fn dot(outcome: Outcome, x: f64, y: f64) -> Markup {
+    let half = 3.5;
+    let (left, right, top, bottom) = (number(x - half), number(x + half), number(y - half), number(y + half));
+    html! {
+        @if outcome.is_pass() {
+            circle.passed cx=(number(x)) cy=(number(y)) r="2.5" {}
+        } @else if outcome.is_failure() {
+            path.failed d=(format!("M{left} {top}L{right} {bottom}M{right} {top}L{left} {bottom}")) {}
+        } @else {
+            path.other d=(format!("M{left} {0}L{right} {0}", number(y))) {}
+        }
+    }
+}
+
+/// The test name as typed into a shell; a placeholder for an unreasonably long one.
 pub(super) fn typed(test: &str) -> String {
     if test.len() > TYPED { "TEST".to_owned() } else { quote(test) }
 }
 
 /// A command to copy.
-pub(super) fn command(html: &mut Html, text: &str) {
-    html.put("code class=\"do\"", text);
+pub(super) fn command(text: &str) -> Markup {
+    html! { code class="do" { (text) } }
 }

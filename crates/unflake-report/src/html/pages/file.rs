@@ -1,51 +1,49 @@
-//! Everything in one file: the inbox, its causes and tests, and the runs.
+//! All pages in one file: the inbox, its causes and tests, and the runs.
 
 use std::collections::BTreeSet;
 
-use super::layout::{Frame, Links, link, page};
+use maud::{Markup, html};
+
+use super::layout::{Links, PageLayout, link, page};
 use super::{CausePage, Inbox, RunPage, RunRow, TestPage};
-use crate::html::markup::Html;
 use crate::text::format;
 
 #[derive(Clone, Debug)]
-pub struct Everything {
+pub struct SingleFileReport {
     pub inbox: Inbox,
     pub causes: Vec<CausePage>,
-    /// Those that are flaky or broken; not all where they are many.
+    /// The flaky and broken tests; not all of them where they are many.
     pub concerned: Vec<TestPage>,
     pub run_count: usize,
-    /// The newest first; not all where they are many.
+    /// Newest first; not all of them where they are many.
     pub runs: Vec<RunPage>,
 }
 
-impl Everything {
-    pub fn html(&self, frame: &Frame) -> String {
-        let frame = &Frame { links: Links::File(self.places()), may_write: false, again_after: None, ..frame.clone() };
-        page(frame, "Flaky tests".to_owned(), "", |html| {
-            html.inside("section id=\"inbox\"", |html| self.inbox.draw(html, frame));
-            for cause in &self.causes {
-                part(html, "cause", &cause.cause.id, |html| cause.draw(html, frame));
-            }
-            for test in &self.concerned {
-                part(html, "test", &test.concern.key.to_string(), |html| test.draw(html, frame));
-            }
-            html.inside("section class=\"part\" id=\"runs\"", |html| {
-                html.put("h1", "Runs");
-                let runs: Vec<RunRow> = self.runs.iter().map(|run| run.run.clone()).collect();
-                super::runs::table(html, frame, &runs);
-                if self.run_count > runs.len() {
-                    let more = format::count(self.run_count - runs.len(), "run");
-                    html.put("p class=\"soft\"", &format!("… and {more} before"));
+impl SingleFileReport {
+    pub fn html(&self, layout: &PageLayout) -> String {
+        let links = Links::File(self.anchors());
+        let layout = &PageLayout { links, may_write: false, again_after: None, ..layout.clone() };
+        let runs: Vec<RunRow> = self.runs.iter().map(|run| run.run.clone()).collect();
+        let content = html! {
+            section #inbox { (self.inbox.draw(layout)) }
+            @for cause in &self.causes { (part("cause", &cause.cause.id, cause.draw(layout))) }
+            @for test in &self.concerned { (part("test", &test.concern.key.to_string(), test.draw(layout))) }
+            section.part #runs {
+                h1 { "Runs" }
+                (super::runs::table(layout, &runs))
+                @if self.run_count > runs.len() {
+                    p.soft { "… and " (format::count(self.run_count - runs.len(), "run")) " before" }
                 }
-            });
-            for run in self.runs.iter().filter(|run| run.failure_count > 0) {
-                part(html, "run", &run.run.head.id, |html| run.draw(html, frame));
             }
-        })
+            @for run in self.runs.iter().filter(|run| run.failure_count > 0) {
+                (part("run", &run.run.head.id, run.draw(layout)))
+            }
+        };
+        page(layout, "Flaky tests", "", content)
     }
 
-    /// What others can lead to.
-    fn places(&self) -> BTreeSet<String> {
+    /// The anchors that links may point to.
+    fn anchors(&self) -> BTreeSet<String> {
         let causes = self.causes.iter().map(|one| format!("#cause-{}", one.cause.id));
         let tests = self.concerned.iter().map(|one| format!("#test-{}", one.concern.key));
         let runs = self.runs.iter().filter(|run| run.failure_count > 0);
@@ -53,10 +51,9 @@ impl Everything {
     }
 }
 
-/// A part that others lead to.
-fn part(html: &mut Html, what: &str, id: &str, draw: impl FnOnce(&mut Html)) {
-    html.inside_with("section class=\"part\"", &[("id", &format!("{what}-{id}"))], |html| {
-        html.inside("p class=\"up\"", |html| link(html, "#inbox", "↑ to the inbox"));
-        draw(html);
-    });
+/// A section with an anchor.
+fn part(what: &str, id: &str, content: Markup) -> Markup {
+    html! {
+        section.part id={ (what) "-" (id) } { p.up { (link("#inbox", "↑ to the inbox")) } (content) }
+    }
 }

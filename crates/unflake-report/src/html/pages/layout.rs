@@ -1,56 +1,65 @@
-//! What every page has: the head, the menu, the foot; and the addresses of the others.
+//! Layout shared by all pages: head, menu, footer, and the addresses of the other pages.
 
 use std::collections::BTreeSet;
 
 use jiff::tz::TimeZone;
+use maud::{Markup, PreEscaped, Render, html};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use unflake_model::Timestamp;
 
-use super::{Concern, Pages};
-use crate::html::markup::Html;
+use super::{Pagination, TestEntry};
+use crate::html::markup::document;
 use crate::one_line;
 use crate::text::format;
 use crate::text::sanitize::{keep_end, keep_start};
 
-const HEAD: &str = "<meta charset=\"utf-8\"/>\
+const HEAD: PreEscaped<&str> = PreEscaped(
+    "<meta charset=\"utf-8\"/>\
     <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\
-    <meta name=\"color-scheme\" content=\"light dark\"/>";
-/// A file is opened without a server that would say so.
-const POLICY: &str = "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'\"/>\
-    <meta name=\"referrer\" content=\"no-referrer\"/>";
-pub(super) const STYLE: [&str; 2] = [include_str!("../base.css"), include_str!("pages.css")];
+    <meta name=\"color-scheme\" content=\"light dark\"/>",
+);
+/// A file is opened without a server, so the policy goes into the document.
+const POLICY: PreEscaped<&str> = PreEscaped(
+    "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'\"/>\
+    <meta name=\"referrer\" content=\"no-referrer\"/>",
+);
+const STYLE: [&str; 2] = [include_str!("../base.css"), include_str!("pages.css")];
 
 const PAGES: [(&str, &str); 5] =
     [("/", "Inbox"), ("/tests", "Tests"), ("/matrix", "Matrix"), ("/runs", "Runs"), ("/quarantine", "Quarantine")];
 const IN_FILE: [(&str, &str); 2] = [("#inbox", "Inbox"), ("#runs", "Runs")];
 
-/// Names longer than this are cut in lists; and on their own page.
+/// Everything else is encoded in a query string (RFC 3986, unreserved characters).
+const UNRESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
+
+/// Longest names in lists, and on the page of the test itself.
 const NAME: usize = 160;
 const TITLE: usize = 1000;
 
-/// Where and for whom a page is drawn.
+/// Context in which a page is drawn.
 #[derive(Clone, Debug)]
-pub struct Frame<'a> {
-    /// What the project is called.
+pub struct PageLayout<'a> {
+    /// Name of the project.
     pub project: &'a str,
     pub zone: &'a TimeZone,
     pub now: Timestamp,
-    /// Whether forms are shown.
+    /// Whether to show forms.
     pub may_write: bool,
-    /// The page is to be loaded again after so many seconds.
+    /// Reload the page after this many seconds.
     pub again_after: Option<u32>,
     pub links: Links,
 }
 
-/// How one page leads to another.
+/// How pages link to each other.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Links {
     /// By addresses of the server.
     Server,
-    /// Within one file, which has these places.
+    /// Within one file, which has these anchors.
     File(BTreeSet<String>),
 }
 
-impl Frame<'_> {
+impl PageLayout<'_> {
     pub(super) fn test(&self, key: i64) -> String {
         self.link("test", &key.to_string())
     }
@@ -74,29 +83,29 @@ impl Frame<'_> {
         matches!(self.links, Links::File(_))
     }
 
-    /// Text that leads to one of these, where there is such a place.
-    pub(super) fn lead(&self, html: &mut Html, address: &str, text: &str) {
+    /// A link to `address`, or plain text where the file has no such anchor.
+    pub(super) fn link_or_text(&self, address: &str, text: &str) -> Markup {
         match &self.links {
-            Links::File(places) if !places.contains(address) => _ = html.text(text),
-            _ => link(html, address, text),
+            Links::File(anchors) if !anchors.contains(address) => text.render(),
+            _ => link(address, text),
         }
     }
 
     /// `2026-11-16 02:41`.
     pub(super) fn when(&self, when: Timestamp) -> String {
-        self.told(when, "%Y-%m-%d %H:%M")
+        self.formatted(when, "%Y-%m-%d %H:%M")
     }
 
-    fn told(&self, when: Timestamp, format: &str) -> String {
+    fn formatted(&self, when: Timestamp, format: &str) -> String {
         match jiff::Timestamp::from_microsecond(when.0) {
             Ok(when) => when.to_zoned(self.zone.clone()).strftime(format).to_string(),
             Err(_) => "an unknown time".to_owned(),
         }
     }
 
-    /// With seconds, for what comes in quick succession.
+    /// With seconds, for attempts in quick succession.
     pub(super) fn exactly(&self, when: Timestamp) -> String {
-        self.told(when, "%Y-%m-%d %H:%M:%S")
+        self.formatted(when, "%Y-%m-%d %H:%M:%S")
     }
 
     /// `3 days ago`.
@@ -105,52 +114,39 @@ impl Frame<'_> {
     }
 }
 
-pub(super) fn page(frame: &Frame, title: String, place: &str, draw: impl FnOnce(&mut Html)) -> String {
-    let mut html = Html::default();
-    html.fixed("<!DOCTYPE html>\n").inside("html lang=\"en\"", |html| {
-        html.inside("head", |html| {
-            html.fixed(HEAD);
-            if frame.is_file() {
-                html.fixed(POLICY);
+pub(super) fn page(layout: &PageLayout, title: &str, place: &str, content: Markup) -> String {
+    let head = html! {
+        (HEAD)
+        @if layout.is_file() { (POLICY) }
+        @if let Some(seconds) = layout.again_after {
+            (PreEscaped(format!("<meta http-equiv=\"refresh\" content=\"{seconds}\"/>")))
+        }
+    };
+    let menu = if layout.is_file() { &IN_FILE[..] } else { &PAGES };
+    let body = html! {
+        body.web {
+            nav {
+                div {
+                    strong { (project(layout)) }
+                    @for (path, name) in menu {
+                        " " a aria-current=[(*path == place).then_some("page")] href=(path) { (name) }
+                    }
+                }
             }
-            if let Some(seconds) = frame.again_after {
-                html.void("meta http-equiv=\"refresh\"", &[("content", &seconds)]);
+            "\n" main { (content) }
+            "\n" footer.foot {
+                "Written by unflake on " (layout.when(layout.now)) ". This page loads nothing and runs no script."
             }
-            html.put("title", &format!("{title} · {}", project(frame)));
-            html.fixed("\n<style>\n");
-            STYLE.into_iter().for_each(|style| _ = html.fixed(style));
-            html.fixed("</style>\n");
-        });
-        html.fixed("\n").inside("body class=\"web\"", |html| {
-            html.inside("nav", |html| {
-                html.inside("div", |html| {
-                    html.put("strong", &project(frame));
-                    menu(html, if frame.is_file() { &IN_FILE } else { &PAGES }, place);
-                });
-            });
-            html.fixed("\n").inside("main", draw);
-            html.fixed("\n").inside("footer class=\"foot\"", |html| {
-                let at = frame.when(frame.now);
-                html.text(&format!("Written by unflake on {at}. This page loads nothing and runs no script."));
-            });
-        });
-    });
-    html.fixed("\n");
-    html.finish()
+        }
+    };
+    document(head, &format!("{title} · {}", project(layout)), &STYLE, body)
 }
 
-fn project(frame: &Frame) -> String {
-    keep_start(&one_line(frame.project), 60, "…").into_owned()
+fn project(layout: &PageLayout) -> String {
+    keep_start(&one_line(layout.project), 60, "…").into_owned()
 }
 
-fn menu(html: &mut Html, entries: &[(&str, &str)], place: &str) {
-    for (path, name) in entries {
-        let here = if *path == place { "a aria-current=\"page\"" } else { "a" };
-        html.text(" ").inside_with(here, &[("href", &path)], |html| _ = html.text(name));
-    }
-}
-
-/// A name of any length, as lists show it.
+/// A test name, bounded for lists.
 pub(super) fn name(text: &str) -> String {
     let text = one_line(text);
     keep_end(&text, NAME, "…").into_owned()
@@ -161,12 +157,12 @@ pub(super) fn full_name(text: &str) -> String {
     keep_end(&text, TITLE, "…").into_owned()
 }
 
-/// The first line of what was said.
+/// The first line of a message, bounded.
 pub(super) fn first_line(text: &str, columns: usize) -> String {
     keep_start(&format::first_line(text, "…"), columns, "…").into_owned()
 }
 
-/// A text of several lines, the middle left out where it is long.
+/// At most `most` lines of a text; the middle of a longer one is left out.
 pub(super) fn bounded(text: &str, most: usize) -> String {
     let text = crate::plain(text.trim());
     let lines: Vec<&str> = text.lines().collect();
@@ -180,34 +176,32 @@ pub(super) fn bounded(text: &str, most: usize) -> String {
     ends.collect::<Vec<_>>().join("\n")
 }
 
-pub(super) fn link(html: &mut Html, href: &str, text: &str) {
-    html.inside_with("a", &[("href", &href)], |html| _ = html.text(text));
+pub(super) fn link(href: &str, text: &str) -> Markup {
+    html! { a href=(href) { (text) } }
 }
 
-/// The name of a test, which leads to its page.
-pub(super) fn test(html: &mut Html, frame: &Frame, concern: &Concern) {
-    html.inside("span class=\"test\"", |html| frame.lead(html, &frame.test(concern.key), &name(&concern.score.test)));
+/// The name of a test, linked to its page.
+pub(super) fn test(layout: &PageLayout, entry: &TestEntry) -> Markup {
+    html! { span.test { (layout.link_or_text(&layout.test(entry.key), &name(&entry.score.test))) } }
 }
 
-/// `1–50 of 812`, and the way to the others. `query` is what else the address says, escaped as addresses are.
-pub(super) fn pages(html: &mut Html, frame: &Frame, pages: &Pages, path: &str, query: &str, noun: &str) {
-    if pages.of == 1 || frame.is_file() {
-        return;
+/// `page 1 of 17, 812 tests in all`, with links to the neighbours. `query` is the rest of the query
+/// string, already encoded.
+pub(super) fn pages(layout: &PageLayout, pages: &Pagination, path: &str, query: &str, noun: &str) -> Markup {
+    if pages.of == 1 || layout.is_file() {
+        return Markup::default();
     }
-    html.inside("p class=\"pages\"", |html| {
-        let at = |page: usize| format!("{path}?{query}page={page}");
-        if pages.page > 1 {
-            link(html, &at(pages.page - 1), "← before");
+    let address = |page: usize| format!("{path}?{query}page={page}");
+    html! {
+        p.pages {
+            @if pages.page > 1 { (link(&address(pages.page - 1), "← before")) }
+            " page " (pages.page) " of " (pages.of) ", " (format::count(pages.total, noun)) " in all "
+            @if pages.page < pages.of { (link(&address(pages.page + 1), "after →")) }
         }
-        html.text(&format!(" page {} of {}, {} in all ", pages.page, pages.of, format::count(pages.total, noun)));
-        if pages.page < pages.of {
-            link(html, &at(pages.page + 1), "after →");
-        }
-    });
+    }
 }
 
-/// Text as a part of an address.
-pub(super) fn addressed(text: &str) -> String {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte);
-    text.bytes().map(|byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") }).collect()
+/// Percent-encodes text for a query string.
+pub(super) fn query_encoded(text: &str) -> String {
+    utf8_percent_encode(text, UNRESERVED).to_string()
 }

@@ -1,50 +1,50 @@
-//! Every test in every run: tests go down, runs go across.
+//! The matrix: one row per test, one column per run.
 
+use maud::{Markup, html};
 use serde::Serialize;
 
-use super::layout::{Frame, addressed, first_line, link, name, pages};
-use super::{Concern, Pages, RunHead};
-use crate::html::markup::Html;
+use super::layout::{PageLayout, first_line, link, name, pages, query_encoded};
+use super::{Pagination, RunHead, TestEntry};
 use crate::text::format;
 use crate::text::sanitize::keep_end;
 
-/// Columns that a name gets.
+/// Columns for a test name.
 const NAME: usize = 50;
 
 #[derive(Clone, Debug, Serialize)]
 pub struct Matrix {
-    /// The oldest first.
+    /// Oldest first.
     pub runs: Vec<RunHead>,
     pub rows: Vec<MatrixRow>,
-    pub pages: Pages,
-    /// Which runs these are, of how many; counted from 1, the newest first.
-    pub columns: Pages,
+    pub pages: Pagination,
+    /// Which runs are shown; pages count from 1, newest first.
+    pub columns: Pagination,
     pub query: String,
 }
 
 #[derive(Clone, Debug, Serialize)]
 pub struct MatrixRow {
     #[serde(flatten)]
-    pub concern: Concern,
-    /// As many as there are runs.
-    pub cells: Vec<Cell>,
+    pub concern: TestEntry,
+    /// One per run.
+    pub cells: Vec<MatrixCell>,
 }
 
-/// How a test ended in a run.
+/// Outcome of a test in a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Cell {
-    /// It was not run.
+pub enum MatrixCell {
+    /// The test did not run.
     #[default]
     Absent,
     Skipped,
     Passed,
-    /// Both, in the same run.
+    /// Passed and failed in the same run.
     Flaked,
     Failed,
 }
 
-impl Cell {
+impl MatrixCell {
     fn sign(self) -> &'static str {
         match self {
             Self::Absent => " ",
@@ -55,7 +55,7 @@ impl Cell {
         }
     }
 
-    /// The two together.
+    /// Combines the outcomes of two attempts in one run.
     pub fn and(self, other: Self) -> Self {
         match (self, other) {
             (Self::Absent | Self::Skipped, one) | (one, Self::Absent | Self::Skipped) => one,
@@ -66,82 +66,65 @@ impl Cell {
 }
 
 impl Matrix {
-    pub(super) fn draw(&self, html: &mut Html, frame: &Frame) {
-        html.put("h1", "Tests by runs");
-        let legend = "· passed   ≈ failed and passed in the same run   ✗ failed   – skipped   blank: not run. The newest run is at the right.";
-        html.put("p class=\"soft legend-line\"", legend);
-        if self.rows.is_empty() || self.runs.is_empty() {
-            html.put("p", "Nothing is known yet.");
-            return;
-        }
-        self.times(html);
-        html.inside("div class=\"wide\"", |html| {
-            html.inside("table class=\"list matrix\"", |html| {
-                html.inside("thead", |html| _ = html.inside("tr", |html| self.heads(html, frame)));
-                html.inside("tbody", |html| {
-                    for row in &self.rows {
-                        html.inside("tr", |html| {
-                            html.inside("th scope=\"row\"", |html| row.name(html, frame));
-                            row.cells.iter().for_each(|cell| cell.draw(html));
-                        });
+    pub(super) fn draw(&self, layout: &PageLayout) -> Markup {
+        let query = format!("q={}&runs={}&", query_encoded(&self.query), self.columns.page);
+        html! {
+            h1 { "Tests by runs" }
+            p class="soft legend-line" {
+                "· passed   ≈ failed and passed in the same run   ✗ failed   – skipped   blank: not run. "
+                "The newest run is at the right."
+            }
+            @if self.rows.is_empty() || self.runs.is_empty() { p { "Nothing is known yet." } } @else {
+                (self.run_links())
+                div.wide {
+                    table class="list matrix" {
+                        thead { tr { th { "Test" } @for run in &self.runs { th.run { (head(layout, run)) } } } }
+                        tbody {
+                            @for row in &self.rows {
+                                tr { th scope="row" { (row.name(layout)) } @for cell in &row.cells { (cell.draw()) } }
+                            }
+                        }
                     }
-                });
-            });
-        });
-        let query = format!("q={}&runs={}&", addressed(&self.query), self.columns.page);
-        pages(html, frame, &self.pages, "/matrix", &query, "test");
-    }
-
-    fn heads(&self, html: &mut Html, frame: &Frame) {
-        html.put("th", "Test");
-        for run in &self.runs {
-            html.inside("th class=\"run\"", |html| {
-                let said = format!("{} {}", frame.when(run.when), first_line(&run.name(), 80));
-                html.inside_with(
-                    "a",
-                    &[("href", &frame.run(&run.id)), ("title", &said), ("aria-label", &said)],
-                    |html| {
-                        html.text("│");
-                    },
-                );
-            });
+                }
+                (pages(layout, &self.pages, "/matrix", &query, "test"))
+            }
         }
     }
 
-    /// The way to older and newer runs.
-    fn times(&self, html: &mut Html) {
-        let Pages { page, of, total } = self.columns;
-        html.inside("p class=\"pages\"", |html| {
-            let at = |runs: usize| format!("/matrix?q={}&page={}&runs={runs}", addressed(&self.query), self.pages.page);
-            if page < of {
-                link(html, &at(page + 1), "← older runs");
+    /// Links to older and newer runs.
+    fn run_links(&self) -> Markup {
+        let Pagination { page, of, total } = self.columns;
+        let address =
+            |runs: usize| format!("/matrix?q={}&page={}&runs={runs}", query_encoded(&self.query), self.pages.page);
+        html! {
+            p.pages {
+                @if page < of { (link(&address(page + 1), "← older runs")) }
+                " " (self.runs.len()) " of " (format::count(total, "run")) " "
+                @if page > 1 { (link(&address(page - 1), "newer runs →")) }
             }
-            html.text(&format!(" {} of {} ", self.runs.len(), format::count(total, "run")));
-            if page > 1 {
-                link(html, &at(page - 1), "newer runs →");
-            }
-        });
+        }
     }
+}
+
+fn head(layout: &PageLayout, run: &RunHead) -> Markup {
+    let label = format!("{} {}", layout.when(run.when), first_line(&run.name(), 80));
+    html! { a href=(layout.run(&run.id)) title=(label) aria-label=(label) { "│" } }
 }
 
 impl MatrixRow {
-    /// Its end, which says most: names of one length leave room for runs.
-    fn name(&self, html: &mut Html, frame: &Frame) {
+    /// The end of the name, which is the specific part; a fixed width leaves room for the runs.
+    fn name(&self, layout: &PageLayout) -> Markup {
         let name = name(&self.concern.score.test);
-        let address = frame.test(self.concern.key);
-        html.inside_with("a class=\"test\"", &[("href", &address), ("title", &name)], |html| {
-            html.text(&keep_end(&name, NAME, "…"));
-        });
+        html! { a.test href=(layout.test(self.concern.key)) title=(name) { (keep_end(&name, NAME, "…")) } }
     }
 }
 
-impl Cell {
-    fn draw(self, html: &mut Html) {
-        let tag = match self {
-            Self::Failed => "td class=\"failed\"",
-            Self::Flaked => "td class=\"flaked\"",
-            _ => "td",
-        };
-        html.put(tag, self.sign());
+impl MatrixCell {
+    fn draw(self) -> Markup {
+        match self {
+            Self::Failed => html! { td.failed { (self.sign()) } },
+            Self::Flaked => html! { td.flaked { (self.sign()) } },
+            _ => html! { td { (self.sign()) } },
+        }
     }
 }

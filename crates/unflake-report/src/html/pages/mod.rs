@@ -1,7 +1,7 @@
-//! The pages of the history: what a browser shows, and the same as JSON. Data in, text out.
+//! Pages of the test history, as HTML and as JSON. Data in, text out.
 //!
-//! They load nothing and run nothing. What colours say, signs and words say too. Text of tests is escaped by [`Html`] and cut where it
-//! is drawn, never in the JSON.
+//! The HTML loads no resources and runs no script. Everything shown by colour is also shown by a
+//! sign and a word. Text of tests is escaped in the HTML, and cut there, never in the JSON.
 
 mod cause;
 mod draw;
@@ -19,25 +19,25 @@ mod runs;
 mod test;
 mod tests;
 
+use maud::Markup;
 use serde::Serialize;
 use unflake_model::{Day, Timestamp};
 
 use crate::ScoreRow;
 use crate::divergence_text::Confidence;
-use crate::html::markup::Html;
 
-pub use cause::{Cause, CausePage};
-pub use error_page::Said;
-pub use file::Everything;
+pub use cause::{CausePage, CauseSummary};
+pub use error_page::ErrorPage;
+pub use file::SingleFileReport;
 pub use inbox::Inbox;
-pub use layout::{Frame, Links};
+pub use layout::{Links, PageLayout};
 pub use located::located_page;
-pub use matrix::{Cell, Matrix, MatrixRow};
-pub use quarantine::{Apart, Ledger};
+pub use matrix::{Matrix, MatrixCell, MatrixRow};
+pub use quarantine::{QuarantineEntry, QuarantinePage};
 pub use run::{RunFailure, RunPage};
-pub use runs::{RunHead, RunRow, Runs};
-pub use test::{FailureSeen, LookedInto, Past, TestKnowledge, TestPage};
-pub use tests::Tests;
+pub use runs::{RunHead, RunList, RunRow};
+pub use test::{FailureGroup, FindingEntry, LocateResult, PastAttempt, TestPage};
+pub use tests::TestList;
 
 /// One page of the history.
 #[derive(Clone, Debug, Serialize)]
@@ -45,19 +45,20 @@ pub use tests::Tests;
 pub enum View {
     Inbox(Inbox),
     Cause(Box<CausePage>),
-    Tests(Tests),
+    Tests(TestList),
     Test(Box<TestPage>),
     Matrix(Matrix),
-    Runs(Runs),
+    Runs(RunList),
     Run(Box<RunPage>),
-    Quarantine(Ledger),
-    Said(Said),
+    Quarantine(QuarantinePage),
+    #[serde(rename = "said")]
+    Error(ErrorPage),
 }
 
 impl View {
-    /// As a page that needs nothing but itself.
-    pub fn html(&self, frame: &Frame) -> String {
-        layout::page(frame, self.title(), self.place(), |html| self.draw(html, frame))
+    /// The page as a complete HTML document.
+    pub fn html(&self, layout: &PageLayout) -> String {
+        layout::page(layout, &self.title(), self.place(), self.draw(layout))
     }
 
     pub fn json(&self) -> Vec<u8> {
@@ -83,11 +84,11 @@ impl View {
             Self::Runs(_) => "Runs".to_owned(),
             Self::Run(one) => one.title(),
             Self::Quarantine(_) => "Quarantine".to_owned(),
-            Self::Said(one) => one.title(),
+            Self::Error(one) => one.title(),
         }
     }
 
-    /// The entry of the menu that it belongs to.
+    /// The menu entry that the page belongs to.
     fn place(&self) -> &'static str {
         match self {
             Self::Inbox(_) | Self::Cause(_) => "/",
@@ -95,28 +96,28 @@ impl View {
             Self::Matrix(_) => "/matrix",
             Self::Runs(_) | Self::Run(_) => "/runs",
             Self::Quarantine(_) => "/quarantine",
-            Self::Said(_) => "",
+            Self::Error(_) => "",
         }
     }
 
-    fn draw(&self, html: &mut Html, frame: &Frame) {
+    fn draw(&self, layout: &PageLayout) -> Markup {
         match self {
-            Self::Inbox(one) => one.draw(html, frame),
-            Self::Cause(one) => one.draw(html, frame),
-            Self::Tests(one) => one.draw(html, frame),
-            Self::Test(one) => one.draw(html, frame),
-            Self::Matrix(one) => one.draw(html, frame),
-            Self::Runs(one) => one.draw(html, frame),
-            Self::Run(one) => one.draw(html, frame),
-            Self::Quarantine(one) => one.draw(html, frame),
-            Self::Said(one) => one.draw(html),
+            Self::Inbox(one) => one.draw(layout),
+            Self::Cause(one) => one.draw(layout),
+            Self::Tests(one) => one.draw(layout),
+            Self::Test(one) => one.draw(layout),
+            Self::Matrix(one) => one.draw(layout),
+            Self::Runs(one) => one.draw(layout),
+            Self::Run(one) => one.draw(layout),
+            Self::Quarantine(one) => one.draw(layout),
+            Self::Error(one) => one.draw(),
         }
     }
 }
 
-/// What is known altogether.
+/// Totals over the whole history.
 #[derive(Clone, Debug, Default, Serialize)]
-pub struct Overall {
+pub struct HistoryTotals {
     pub tests: usize,
     pub runs: usize,
     pub flaky: usize,
@@ -125,35 +126,35 @@ pub struct Overall {
     pub set_apart: usize,
     pub seconds_lost: f64,
     pub since: Option<Timestamp>,
-    /// A run that seems to go on at this moment.
+    /// A run that appears to be in progress.
     pub going_on: Option<Box<RunRow>>,
-    /// The history has grown since this was computed, and is being looked at.
+    /// The history has grown since this was computed; an update is under way.
     pub behind: bool,
 }
 
 /// A test as lists show it.
 #[derive(Clone, Debug, Serialize)]
-pub struct Concern {
+pub struct TestEntry {
     pub key: i64,
     #[serde(flatten)]
     pub score: ScoreRow,
     pub quarantined_until: Option<Day>,
-    /// Where it starts to fail, as far as `unflake locate` has found it out.
-    pub starts: Option<Start>,
+    /// Where it starts to fail, as far as `unflake locate` found out.
+    pub starts: Option<FailureStart>,
 }
 
-/// Where a test starts to fail.
+/// The located line at which a test starts to fail.
 #[derive(Clone, Debug, Serialize)]
-pub struct Start {
+pub struct FailureStart {
     pub file: String,
     pub line: u32,
-    /// How likely so clear a difference would be by chance alone.
+    /// Probability of such a difference by chance alone.
     pub chance: f64,
     pub sentence: String,
 }
 
-impl Start {
-    /// `probably starts at`, said as strongly as it may be.
+impl FailureStart {
+    /// `probably starts at`, in the strength that the evidence allows.
     fn verb(&self) -> &'static str {
         Confidence::of(self.chance).starts_at()
     }
@@ -163,17 +164,17 @@ impl Start {
     }
 }
 
-/// Which part of a long list this is. Counted from 1.
+/// A page of a long list. Counted from 1.
 #[derive(Clone, Debug, Serialize)]
-pub struct Pages {
+pub struct Pagination {
     pub page: usize,
     pub of: usize,
-    /// How many there are in all.
+    /// Length of the whole list.
     pub total: usize,
 }
 
-impl Pages {
-    /// The part of a list of so many that page `page` shows, and where that is.
+impl Pagination {
+    /// The elements on page `page`, and the position of that page.
     pub fn cut<T>(all: &[T], page: usize, size: usize) -> (&[T], Self) {
         let of = all.len().div_ceil(size).max(1);
         let page = page.clamp(1, of);

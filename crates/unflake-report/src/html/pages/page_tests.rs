@@ -1,14 +1,14 @@
-//! Pages tried with names and texts that nobody would choose, and read as a person does.
+//! Every page with hostile names and texts stays well-formed, bounded and without script.
 
 use std::collections::BTreeSet;
 
 use jiff::tz::TimeZone;
-use quick_xml::Reader;
 use quick_xml::events::{BytesStart, Event};
+use quick_xml::{Reader, XmlVersion};
 use unflake_model::{Day, Outcome, QuarantineMode, Quarantined, TestId, Timestamp};
 
 use super::*;
-use crate::{ScoreRow, ScoreSince, ScoreState, Strip};
+use crate::{RecentOutcome, ScoreRow, ScoreSince, ScoreState};
 
 const NOW: Timestamp = Timestamp(1_794_700_800_000_000);
 const HOSTILE: [&str; 8] = [
@@ -22,12 +22,19 @@ const HOSTILE: [&str; 8] = [
     "::error file=a::b ##[command]",
 ];
 
-fn frame(zone: &TimeZone, may_write: bool) -> Frame<'_> {
-    Frame { project: "<b>shop", zone, now: NOW, may_write, again_after: may_write.then_some(2), links: Links::Server }
+fn layout(zone: &TimeZone, may_write: bool) -> PageLayout<'_> {
+    PageLayout {
+        project: "<b>shop",
+        zone,
+        now: NOW,
+        may_write,
+        again_after: may_write.then_some(2),
+        links: Links::Server,
+    }
 }
 
-fn concern(test: &str, state: ScoreState) -> Concern {
-    Concern {
+fn concern(test: &str, state: ScoreState) -> TestEntry {
+    TestEntry {
         key: 7,
         score: ScoreRow {
             test: test.to_owned(),
@@ -49,7 +56,7 @@ fn concern(test: &str, state: ScoreState) -> Concern {
             }),
             owner: test.to_owned(),
             seconds_lost: 62.0,
-            strip: vec![Strip::Passed, Strip::Flaked, Strip::Passed, Strip::Failed],
+            strip: vec![RecentOutcome::Passed, RecentOutcome::Flaked, RecentOutcome::Passed, RecentOutcome::Failed],
             formerly: vec![test.to_owned()],
         },
         quarantined_until: Some(day("2026-11-20")),
@@ -89,8 +96,8 @@ fn run(text: &str) -> RunRow {
     }
 }
 
-fn cause(text: &str) -> Cause {
-    Cause {
+fn cause(text: &str) -> CauseSummary {
+    CauseSummary {
         id: "00ff00ff00ff00ff".to_owned(),
         kind: text.to_owned(),
         message: format!("{text}\nsecond line"),
@@ -103,13 +110,13 @@ fn cause(text: &str) -> Cause {
     }
 }
 
-fn pages() -> Pages {
-    Pages { page: 2, of: 3, total: 250 }
+fn pages() -> Pagination {
+    Pagination { page: 2, of: 3, total: 250 }
 }
 
-/// Every page, with this text wherever somebody else's text can stand.
+/// Every page, with `text` in each place that holds untrusted text.
 fn views(text: &str) -> Vec<View> {
-    let past = |outcome: Outcome| Past {
+    let past = |outcome: Outcome| PastAttempt {
         when: NOW,
         outcome,
         seconds: 0.5,
@@ -128,30 +135,30 @@ fn views(text: &str) -> Vec<View> {
         mode: QuarantineMode::Run,
         failures: Vec::new(),
     };
-    let overall = Overall {
+    let overall = HistoryTotals {
         going_on: Some(Box::new(run(text))),
         behind: true,
         set_apart: 1,
         tests: 3,
         runs: 9,
-        ..Overall::default()
+        ..HistoryTotals::default()
     };
-    let start = Start { file: text.to_owned(), line: 18, chance: 0.5, sentence: text.to_owned() };
-    // No address is longer.
+    let start = FailureStart { file: text.to_owned(), line: 18, chance: 0.5, sentence: text.to_owned() };
+    // The server bounds the length of an address.
     let query: String = text.chars().take(4000).collect();
     vec![
         View::Inbox(Inbox { overall, causes: vec![cause(text)], pages: pages() }),
         View::Cause(Box::new(CausePage { cause: cause(text), trace: text.to_owned() })),
-        View::Tests(Tests { query: query.clone(), tests: vec![concern(text, ScoreState::Sound)], pages: pages() }),
+        View::Tests(TestList { query: query.clone(), tests: vec![concern(text, ScoreState::Sound)], pages: pages() }),
         View::Test(Box::new(TestPage {
-            concern: Concern {
+            concern: TestEntry {
                 starts: Some(start.clone()),
                 quarantined_until: None,
                 ..concern(text, ScoreState::Bursty)
             },
             line: Some(3),
-            looked_into: Some(LookedInto { when: NOW, commit: Some(text.to_owned()), meaning: text.to_owned() }),
-            findings: vec![TestKnowledge {
+            looked_into: Some(LocateResult { when: NOW, commit: Some(text.to_owned()), meaning: text.to_owned() }),
+            findings: vec![FindingEntry {
                 id: "1234".to_owned(),
                 technique: "order",
                 sentence: text.to_owned(),
@@ -163,7 +170,7 @@ fn views(text: &str) -> Vec<View> {
                 real: false,
                 assertion: None,
             }],
-            failures: vec![FailureSeen {
+            failures: vec![FailureGroup {
                 id: "00ff".to_owned(),
                 fingerprint: "00ff".to_owned(),
                 kind: text.to_owned(),
@@ -176,12 +183,12 @@ fn views(text: &str) -> Vec<View> {
         })),
         View::Matrix(Matrix {
             runs: vec![head(text)],
-            rows: vec![MatrixRow { concern: concern(text, ScoreState::Broken), cells: vec![Cell::Flaked] }],
+            rows: vec![MatrixRow { concern: concern(text, ScoreState::Broken), cells: vec![MatrixCell::Flaked] }],
             pages: pages(),
             columns: pages(),
             query: query.clone(),
         }),
-        View::Runs(Runs { runs: vec![run(text)], pages: pages() }),
+        View::Runs(RunList { runs: vec![run(text)], pages: pages() }),
         View::Run(Box::new(RunPage {
             run: run(text),
             facts: vec![("Directory", text.to_owned())],
@@ -195,19 +202,30 @@ fn views(text: &str) -> Vec<View> {
             failure_count: 4,
             notes: vec![text.to_owned()],
         })),
-        View::Quarantine(Ledger {
+        View::Quarantine(QuarantinePage {
             today: day("2026-11-15"),
             path: text.to_owned(),
-            entries: vec![Apart { entry, key: None, lately: text.to_owned() }],
+            entries: vec![QuarantineEntry { entry, key: None, lately: text.to_owned() }],
         }),
-        View::Said(Said { what: text.to_owned(), next: Some(text.to_owned()) }),
+        View::Error(ErrorPage { what: text.to_owned(), next: Some(text.to_owned()) }),
     ]
 }
 
-/// The text of a page, and the certainty that it is whole and harmless.
+/// Closes `input`, a void element in HTML, as XML wants it.
+fn as_xml(page: &str) -> String {
+    let mut parts = page.split("<input ");
+    let first = parts.next().expect("a page").to_owned();
+    parts.fold(first, |xml, part| {
+        let (attributes, rest) = part.split_once('>').expect("a closed tag");
+        format!("{xml}<input {attributes}/>{rest}")
+    })
+}
+
+/// The visible text of a page, after checking that it is well-formed and harmless.
 fn read(page: &str) -> String {
     let body = page.strip_prefix("<!DOCTYPE html>").expect("it says what it is");
-    let mut reader = Reader::from_str(body);
+    let body = as_xml(body);
+    let mut reader = Reader::from_str(&body);
     let mut text = String::new();
     loop {
         match reader.read_event().expect("what is opened is closed") {
@@ -232,7 +250,7 @@ fn harmless(tag: &BytesStart) {
     for attribute in tag.attributes() {
         let attribute = attribute.expect("an attribute");
         let key = String::from_utf8_lossy(attribute.key.as_ref()).into_owned();
-        let value = attribute.unescape_value().expect("a value").into_owned();
+        let value = attribute.normalized_value(XmlVersion::Implicit1_0).expect("a value").into_owned();
         assert!(!key.starts_with("on") && key != "style" && key != "autofocus", "{key}");
         if key == "href" || key == "action" {
             assert!(value.starts_with('/') || value.starts_with('#') || value.starts_with("https://"), "{value}");
@@ -241,41 +259,41 @@ fn harmless(tag: &BytesStart) {
 }
 
 #[test]
-fn whatever_tests_are_called_and_say_pages_stay_whole() {
+fn hostile_names_and_texts_keep_pages_well_formed() {
     let long = "x\u{301}<".repeat(33_000);
     for text in HOSTILE.into_iter().chain([long.as_str(), ""]) {
         for view in views(text) {
             for may_write in [false, true] {
-                let page = view.html(&frame(&TimeZone::UTC, may_write));
-                // Forms have the whole name, because it is what they send; everything else is cut.
+                let page = view.html(&layout(&TimeZone::UTC, may_write));
+                // Forms send the whole name, so they contain it; everything else is cut.
                 let most = if may_write { 2_000_000 } else { 300_000 };
                 assert!(page.len() < most, "{} of {}", page.len(), view.title().len());
                 let text = read(&page);
                 let bad = |c: char| c.is_control() && c != '\n' || crate::text::sanitize::is_hidden(c);
                 assert!(!text.contains(bad), "{text:?}");
             }
-            let told: serde_json::Value = serde_json::from_slice(&view.json()).expect("JSON");
-            assert_eq!(told["schema"], 1);
-            assert!(told["view"].is_string(), "{told}");
+            let json: serde_json::Value = serde_json::from_slice(&view.json()).expect("JSON");
+            assert_eq!(json["schema"], 1);
+            assert!(json["view"].is_string(), "{json}");
         }
     }
 }
 
 #[test]
-fn forms_are_for_those_who_may_write() {
+fn only_writers_see_forms() {
     for view in views("test_a").into_iter().filter(|view| !matches!(view, View::Tests(_))) {
-        assert!(!view.html(&frame(&TimeZone::UTC, false)).contains("<form"), "{}", view.title());
+        assert!(!view.html(&layout(&TimeZone::UTC, false)).contains("<form"), "{}", view.title());
     }
-    let with = views("test_a").iter().filter(|view| view.html(&frame(&TimeZone::UTC, true)).contains("post")).count();
+    let with = views("test_a").iter().filter(|view| view.html(&layout(&TimeZone::UTC, true)).contains("post")).count();
     assert_eq!(with, 2, "the page of a test, and the ledger");
 }
 
 #[test]
-fn a_link_in_the_ledger_leads_to_a_web_page_or_nowhere() {
+fn quarantine_links_only_to_http_addresses() {
     let page = |issue: &str| {
         let View::Quarantine(mut ledger) = views("x").remove(7) else { unreachable!("it is the ledger") };
         ledger.entries[0].entry.issue = Some(issue.to_owned());
-        View::Quarantine(ledger).html(&frame(&TimeZone::UTC, false))
+        View::Quarantine(ledger).html(&layout(&TimeZone::UTC, false))
     };
     assert!(page("https://example.org/1").contains("href=\"https://example.org/1\""));
     assert!(!page("vbscript:x").contains("href=\"vbscript"));
@@ -283,7 +301,7 @@ fn a_link_in_the_ledger_leads_to_a_web_page_or_nowhere() {
 }
 
 #[test]
-fn a_file_leads_only_to_what_is_in_it() {
+fn a_single_file_links_only_to_its_own_anchors() {
     let found = |wanted: fn(&View) -> bool| views("test_a").into_iter().find(wanted).expect("it is among them");
     let (View::Inbox(inbox), View::Cause(cause), View::Run(run)) = (
         found(|view| matches!(view, View::Inbox(_))),
@@ -292,8 +310,8 @@ fn a_file_leads_only_to_what_is_in_it() {
     ) else {
         unreachable!("they were found so")
     };
-    let all = Everything { inbox, causes: vec![*cause], concerned: Vec::new(), run_count: 5, runs: vec![*run] };
-    let page = all.html(&frame(&TimeZone::UTC, true));
+    let all = SingleFileReport { inbox, causes: vec![*cause], concerned: Vec::new(), run_count: 5, runs: vec![*run] };
+    let page = all.html(&layout(&TimeZone::UTC, true));
     read(&page);
     let places: BTreeSet<&str> = page.split("id=\"").skip(1).filter_map(|rest| rest.split('"').next()).collect();
     let led: BTreeSet<&str> = page.split("href=\"").skip(1).filter_map(|rest| rest.split('"').next()).collect();
@@ -305,21 +323,21 @@ fn a_file_leads_only_to_what_is_in_it() {
 }
 
 #[test]
-fn the_inbox_says_what_to_do_first() {
-    let page = |state: ScoreState, tests: usize, start: Option<Start>| {
+fn the_inbox_recommends_a_first_step() {
+    let page = |state: ScoreState, tests: usize, start: Option<FailureStart>| {
         let mut cause = cause("tests/test_a.py");
         cause.tests[0].score.state = state;
         cause.tests[0].starts = start;
         cause.test_count = tests;
-        let overall = Overall { tests: 3, runs: 48, flaky: 1, ..Overall::default() };
-        let pages = Pages { page: 1, of: 1, total: 1 };
-        read(&View::Inbox(Inbox { overall, causes: vec![cause], pages }).html(&frame(&TimeZone::UTC, false)))
+        let overall = HistoryTotals { tests: 3, runs: 48, flaky: 1, ..HistoryTotals::default() };
+        let pages = Pagination { page: 1, of: 1, total: 1 };
+        read(&View::Inbox(Inbox { overall, causes: vec![cause], pages }).html(&layout(&TimeZone::UTC, false)))
     };
     assert!(page(ScoreState::Flaky, 1, None).contains("First: find where it starts: unflake locate tests/test_a.py"));
     assert!(page(ScoreState::Bursty, 1, None).contains("unflake factors tests/test_a.py"));
     assert!(page(ScoreState::Broken, 1, None).contains("mend it: this is no flakiness"));
     assert!(page(ScoreState::Flaky, 4, None).contains("what these tests share"));
-    let start = |chance: f64| Start {
+    let start = |chance: f64| FailureStart {
         file: "mail.py".to_owned(),
         line: 18,
         chance,
@@ -328,19 +346,19 @@ fn the_inbox_says_what_to_do_first() {
     let first = |chance| page(ScoreState::Flaky, 1, Some(start(chance)));
     assert!(first(0.0001).contains("look at mail.py:18, where it starts: jitter ≥ 0.93"));
     assert!(first(0.01).contains("where it probably starts: jitter"));
-    assert!(first(0.5).contains("where it may start: jitter"), "a guess is told as one");
+    assert!(first(0.5).contains("where it may start: jitter"), "a guess is json as one");
 }
 
 #[test]
-fn parts_of_a_list_begin_and_end_where_it_does() {
+fn pagination_stays_inside_the_list() {
     let all: Vec<u32> = (0..25).collect();
     let cut = |page| {
-        let (part, pages) = Pages::cut(&all, page, 10);
+        let (part, pages) = Pagination::cut(&all, page, 10);
         (part.first().copied(), part.len(), pages.page, pages.of)
     };
     assert_eq!(cut(1), (Some(0), 10, 1, 3));
     assert_eq!(cut(3), (Some(20), 5, 3, 3));
     assert_eq!(cut(0), (Some(0), 10, 1, 3));
     assert_eq!(cut(99), (Some(20), 5, 3, 3));
-    assert_eq!(Pages::cut(&all[..0], 1, 10).1.of, 1);
+    assert_eq!(Pagination::cut(&all[..0], 1, 10).1.of, 1);
 }

@@ -1,22 +1,22 @@
-//! One run: what it was, and what failed in it.
+//! Page for one run: its parameters and its failures.
 
+use maud::{Markup, html};
 use serde::Serialize;
 
-use super::layout::{Frame, first_line, link, name};
+use super::layout::{PageLayout, first_line, link, name};
 use super::runs::{RunRow, end};
-use crate::html::markup::Html;
 use crate::text::format;
 
 #[derive(Clone, Debug, Serialize)]
 pub struct RunPage {
     #[serde(flatten)]
     pub run: RunRow,
-    /// What else is known of it, each with its name.
+    /// Further facts, each with its label.
     pub facts: Vec<(&'static str, String)>,
-    /// Those that failed for all we know first. Not all where they are many.
+    /// Real failures first; not all of them where they are many.
     pub failures: Vec<RunFailure>,
     pub failure_count: usize,
-    /// What was told of it beside attempts.
+    /// Notes of the run.
     pub notes: Vec<String>,
 }
 
@@ -26,7 +26,7 @@ pub struct RunFailure {
     pub key: i64,
     pub test: String,
     pub failed: u32,
-    /// It passed as well.
+    /// Passing attempts in the same run.
     pub passed: u32,
     pub message: String,
 }
@@ -36,36 +36,26 @@ impl RunPage {
         format!("Run {}", self.run.head.id)
     }
 
-    pub(super) fn draw(&self, html: &mut Html, frame: &Frame) {
+    pub(super) fn draw(&self, layout: &PageLayout) -> Markup {
         let run = &self.run;
-        html.put("p class=\"kicker\"", &first_line(&run.head.name(), 120));
-        html.put("h1", &format!("Run of {}", frame.when(run.head.when)));
-        html.put("p class=\"lead\"", &format::sentence(&self.sentence()));
-        if run.going_on {
-            self.progress(html, frame);
-        }
-        html.inside("dl class=\"facts\"", |html| {
-            if !run.command.is_empty() {
-                html.put("dt", "Command").inside("dd", |html| _ = html.put("code", &first_line(&run.command, 400)));
+        let dirty = if run.head.dirty { ", with changes that no commit has" } else { "" };
+        html! {
+            p.kicker { (first_line(&run.head.name(), 120)) }
+            h1 { "Run of " (layout.when(run.head.when)) }
+            p.lead { (format::sentence(&self.sentence())) }
+            @if run.going_on { (self.progress(layout)) }
+            dl.facts {
+                @if !run.command.is_empty() { dt { "Command" } dd { code { (first_line(&run.command, 400)) } } }
+                @if let Some(commit) = &run.head.commit {
+                    dt { "Revision" } dd { code { (first_line(commit, 48)) } (dirty) }
+                }
+                @if run.seconds > 0.0 { dt { "Test time" } dd { (format::duration(run.seconds)) } }
+                @for (what, value) in &self.facts { dt { (what) } dd { (first_line(value, 400)) } }
             }
-            if run.head.commit.is_some() {
-                let dirty = if run.head.dirty { ", with changes that no commit has" } else { "" };
-                html.put("dt", "Revision").inside("dd", |html| {
-                    html.put("code", &first_line(run.head.commit.as_deref().unwrap_or(""), 48)).text(dirty);
-                });
+            (self.failure_table(layout))
+            @if !self.notes.is_empty() {
+                h2 { "Notes" } ul { @for note in &self.notes { li { (first_line(note, 400)) } } }
             }
-            if run.seconds > 0.0 {
-                html.put("dt", "Test time").put("dd", &format::duration(run.seconds));
-            }
-            for (what, value) in &self.facts {
-                html.put("dt", what).put("dd", &first_line(value, 400));
-            }
-        });
-        self.failed(html, frame);
-        if !self.notes.is_empty() {
-            html.put("h2", "Notes").inside("ul", |html| {
-                self.notes.iter().for_each(|note| _ = html.put("li", &first_line(note, 400)));
-            });
         }
     }
 
@@ -89,58 +79,51 @@ impl RunPage {
         self.failures.iter().filter(|failure| failure.passed > 0).count()
     }
 
-    /// A bar, and how to have it stand still.
-    fn progress(&self, html: &mut Html, frame: &Frame) {
+    /// The progress bar, and a link that stops the reloading.
+    fn progress(&self, layout: &PageLayout) -> Markup {
         let run = &self.run;
-        html.inside("p class=\"now\"", |html| {
-            if let Some(listed) = run.listed.filter(|listed| *listed > 0) {
-                let said = format!("{} of {listed} tests", run.attempts.min(u64::from(listed)));
-                html.inside_with("progress", &[("max", &listed), ("value", &run.attempts)], |html| {
-                    _ = html.text(&said)
-                });
-                html.text(" ").text(&said);
+        html! {
+            p.now {
+                @if let Some(listed) = run.listed.filter(|listed| *listed > 0) {
+                    @let text = format!("{} of {listed} tests", run.attempts.min(u64::from(listed)));
+                    progress max=(listed) value=(run.attempts) { (text) } " " (text)
+                }
+                @if let Some(seconds) = layout.again_after {
+                    " This page loads itself again every " (format::count(seconds as usize, "second")) " until the run ends. "
+                    (link(&format!("/run/{}?still=1", run.head.id), "Let it stand still"))
+                }
             }
-            if let Some(seconds) = frame.again_after {
-                html.text(&format!(
-                    " This page loads itself again every {} until the run ends. ",
-                    format::count(seconds as usize, "second")
-                ));
-                link(html, &format!("/run/{}?still=1", run.head.id), "Let it stand still");
-            }
-        });
+        }
     }
 
-    fn failed(&self, html: &mut Html, frame: &Frame) {
+    fn failure_table(&self, layout: &PageLayout) -> Markup {
         if self.failures.is_empty() {
-            return;
+            return Markup::default();
         }
-        html.put("h2", "What failed").inside("div class=\"wide\"", |html| {
-            html.inside("table class=\"list\"", |html| {
-                html.fixed("<thead><tr><th>Outcome</th><th>Test</th><th>What it said</th></tr></thead>");
-                html.inside("tbody", |html| {
-                    for failure in &self.failures {
-                        html.inside("tr", |html| failure.row(html, frame));
-                    }
-                });
-            });
-        });
-        if self.failure_count > self.failures.len() {
-            let more = format::count(self.failure_count - self.failures.len(), "more test");
-            html.put("p class=\"soft\"", &format!("… and {more}"));
+        let more = self.failure_count.saturating_sub(self.failures.len());
+        html! {
+            h2 { "What failed" }
+            div.wide {
+                table.list {
+                    thead { tr { th { "Outcome" } th { "Test" } th { "What it said" } } }
+                    tbody { @for failure in &self.failures { tr { (failure.row(layout)) } } }
+                }
+            }
+            @if more > 0 { p.soft { "… and " (format::count(more, "more test")) } }
         }
     }
 }
 
 impl RunFailure {
-    fn row(&self, html: &mut Html, frame: &Frame) {
-        let (tag, said) = if self.passed > 0 {
-            let of = self.failed + self.passed;
-            ("td class=\"flaked when\"", format!("≈ failed {} of {of}", self.failed))
-        } else {
-            ("td class=\"failed when\"", format!("✗ failed {}", format::count(self.failed as usize, "time")))
-        };
-        html.put(tag, &said)
-            .inside("td class=\"name\"", |html| frame.lead(html, &frame.test(self.key), &name(&self.test)));
-        html.put("td class=\"what\"", &first_line(&self.message, 200));
+    fn row(&self, layout: &PageLayout) -> Markup {
+        html! {
+            @if self.passed > 0 {
+                td class="flaked when" { "≈ failed " (self.failed) " of " (self.failed + self.passed) }
+            } @else {
+                td class="failed when" { "✗ failed " (format::count(self.failed as usize, "time")) }
+            }
+            td.name { (layout.link_or_text(&layout.test(self.key), &name(&self.test))) }
+            td.what { (first_line(&self.message, 200)) }
+        }
     }
 }

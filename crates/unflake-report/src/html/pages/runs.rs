@@ -1,32 +1,32 @@
-//! All runs, ours and those that others told of.
+//! List of all runs, recorded and imported.
 
+use maud::{Markup, html};
 use serde::Serialize;
 use unflake_model::Timestamp;
 
-use super::Pages;
-use super::layout::{Frame, first_line, pages};
-use crate::html::markup::Html;
+use super::Pagination;
+use super::layout::{PageLayout, first_line, pages};
 use crate::text::format;
 
 #[derive(Clone, Debug, Serialize)]
-pub struct Runs {
-    /// The newest first.
+pub struct RunList {
+    /// Newest first.
     pub runs: Vec<RunRow>,
-    pub pages: Pages,
+    pub pages: Pagination,
 }
 
-/// Which run it is.
+/// Identifies a run in the matrix and in lists.
 #[derive(Clone, Debug, Serialize)]
 pub struct RunHead {
-    /// A number for one of ours, `ci-` and a number for one that reports tell of.
+    /// A number for a recorded run, `ci-` and a number for an imported one.
     pub id: String,
     pub when: Timestamp,
     pub commit: Option<String>,
-    /// There were changes that no commit has.
+    /// The working tree had uncommitted changes.
     pub dirty: bool,
     pub branch: Option<String>,
     pub ci_run: Option<String>,
-    /// The first job of it.
+    /// The first job of the CI run.
     pub job: Option<String>,
 }
 
@@ -34,26 +34,26 @@ pub struct RunHead {
 pub struct RunRow {
     #[serde(flatten)]
     pub head: RunHead,
-    /// Empty for a run of a CI.
+    /// Empty for a CI run.
     pub command: String,
     pub passed: u64,
     pub failed: u64,
     pub skipped: u64,
     pub attempts: u64,
-    /// What its executions took together.
+    /// Duration of all its executions together.
     pub seconds: f64,
-    /// How many tests it was to run. None: not known.
+    /// How many tests it planned. None: unknown.
     pub listed: Option<u32>,
-    /// None for a run of a CI, and for one that did not end.
+    /// None for a CI run, and for one that has not ended.
     pub exit: Option<u8>,
-    /// It has not ended, and was heard of a moment ago.
+    /// It has not ended, and recorded something a moment ago.
     pub going_on: bool,
-    /// Most tests failed, so that no test is blamed.
+    /// Most tests failed, so it counts against no test.
     pub set_apart: bool,
 }
 
 impl RunHead {
-    /// In a few words.
+    /// A short name.
     pub(super) fn name(&self) -> String {
         let ours = self.id.parse::<i64>().is_ok();
         let run = match &self.ci_run {
@@ -71,46 +71,56 @@ impl RunHead {
     }
 }
 
-impl Runs {
-    pub(super) fn draw(&self, html: &mut Html, frame: &Frame) {
-        html.put("h1", "Runs");
-        if self.runs.is_empty() {
-            html.put("p", "No run is known yet.");
-            return;
+impl RunList {
+    pub(super) fn draw(&self, layout: &PageLayout) -> Markup {
+        html! {
+            h1 { "Runs" }
+            @if self.runs.is_empty() { p { "No run is known yet." } } @else {
+                p.soft {
+                    "Attempts are all that were made; passes and failures those of the suite, and of failures that were "
+                    "run again. Searches and experiments make tests fail on purpose."
+                }
+                (table(layout, &self.runs))
+                (pages(layout, &self.pages, "/runs", "", "run"))
+            }
         }
-        let how = "Attempts are all that were made; passes and failures those of the suite, and of failures that were run again. Searches and experiments make tests fail on purpose.";
-        html.put("p class=\"soft\"", how);
-        table(html, frame, &self.runs);
-        pages(html, frame, &self.pages, "/runs", "", "run");
     }
 }
 
-pub(super) fn table(html: &mut Html, frame: &Frame, runs: &[RunRow]) {
-    html.inside("div class=\"wide\"", |html| {
-        html.inside("table class=\"list\"", |html| {
-            html.fixed("<thead><tr><th>When</th><th>Whose</th><th>Revision</th><th class=\"number\">Attempts</th><th class=\"number\">Passes</th><th class=\"number\">Failures</th><th class=\"number\">Test time</th><th>End</th><th>Command</th></tr></thead>");
-            html.inside("tbody", |html| {
-                for run in runs {
-                    html.inside("tr", |html| row(html, frame, run));
+pub(super) fn table(layout: &PageLayout, runs: &[RunRow]) -> Markup {
+    html! {
+        div.wide {
+            table.list {
+                thead {
+                    tr {
+                        th { "When" } th { "Whose" } th { "Revision" }
+                        @for head in ["Attempts", "Passes", "Failures", "Test time"] { th.number { (head) } }
+                        th { "End" } th { "Command" }
+                    }
                 }
-            });
-        });
-    });
+                tbody { @for run in runs { (row(layout, run)) } }
+            }
+        }
+    }
 }
 
-fn row(html: &mut Html, frame: &Frame, run: &RunRow) {
-    html.inside("td class=\"when\"", |html| frame.lead(html, &frame.run(&run.head.id), &frame.exactly(run.head.when)));
-    html.put("td class=\"where\"", &first_line(&run.head.name(), 40));
-    html.inside("td", |html| _ = html.put("code", &first_line(&run.head.revision(), 12)));
-    html.put("td class=\"number\"", &run.attempts.to_string());
-    html.put("td class=\"number\"", &run.passed.to_string());
-    let failed = if run.failed > 0 { "td class=\"number failed\"" } else { "td class=\"number\"" };
-    html.put(failed, &run.failed.to_string());
-    html.put("td class=\"number\"", &format::duration(run.seconds));
-    html.put("td", &end(run)).put("td class=\"what\"", &first_line(&run.command, 80));
+fn row(layout: &PageLayout, run: &RunRow) -> Markup {
+    html! {
+        tr {
+            td.when { (layout.link_or_text(&layout.run(&run.head.id), &layout.exactly(run.head.when))) }
+            td class="where" { (first_line(&run.head.name(), 40)) }
+            td { code { (first_line(&run.head.revision(), 12)) } }
+            td.number { (run.attempts) }
+            td.number { (run.passed) }
+            td class=(if run.failed > 0 { "number failed" } else { "number" }) { (run.failed) }
+            td.number { (format::duration(run.seconds)) }
+            td { (end(run)) }
+            td.what { (first_line(&run.command, 80)) }
+        }
+    }
 }
 
-/// How it ended, in a word or two.
+/// How the run ended, in one or two words.
 pub(super) fn end(run: &RunRow) -> String {
     match run.exit {
         _ if run.set_apart => "set apart".to_owned(),

@@ -1,66 +1,66 @@
-//! One test: what it comes to, why that is believed, and what it did.
+//! Page for one test: its state, the evidence for it, and its history.
 
+use maud::{Markup, display, html};
 use serde::Serialize;
 use unflake_model::{Outcome, Timestamp};
 
-use super::layout::{Frame, bounded, first_line, full_name, link, name};
-use super::{Concern, Start, draw};
+use super::layout::{PageLayout, bounded, first_line, full_name, link, name};
+use super::{FailureStart, TestEntry, draw};
 use crate::ScoreState;
-use crate::html::markup::Html;
 use crate::text::format;
 
 const STRIP: usize = 60;
 const LINES: usize = 40;
-/// Attempts that are listed.
+/// Attempts shown in the list.
 const LISTED: usize = 100;
 
 #[derive(Clone, Debug, Serialize)]
 pub struct TestPage {
     #[serde(flatten)]
-    pub concern: Concern,
+    pub concern: TestEntry,
     pub line: Option<u32>,
-    /// What the last search for where it starts to fail came to, where that was kept.
-    pub looked_into: Option<LookedInto>,
-    /// What was found out about it, the newest first.
-    pub findings: Vec<TestKnowledge>,
-    /// What it failed with, the most frequent first.
-    pub failures: Vec<FailureSeen>,
-    /// The newest first.
-    pub past: Vec<Past>,
+    /// Result of the last `locate`, where it was stored.
+    pub looked_into: Option<LocateResult>,
+    /// Findings about it, newest first.
+    pub findings: Vec<FindingEntry>,
+    /// Its failures, most frequent first.
+    pub failures: Vec<FailureGroup>,
+    /// Newest first.
+    pub past: Vec<PastAttempt>,
 }
 
-/// A search for where a test starts to fail.
+/// A stored search for the line where a test starts to fail.
 #[derive(Clone, Debug, Serialize)]
-pub struct LookedInto {
+pub struct LocateResult {
     pub when: Timestamp,
     pub commit: Option<String>,
-    /// In words: `passed in all 200 runs: nothing to compare`.
+    /// The result as a sentence: `passed in all 200 runs: nothing to compare`.
     pub meaning: String,
 }
 
-/// What was found out about a test.
+/// A stored finding about a test.
 #[derive(Clone, Debug, Serialize)]
-pub struct TestKnowledge {
+pub struct FindingEntry {
     pub id: String,
     pub technique: &'static str,
     pub sentence: String,
     pub when: Timestamp,
     pub commit: Option<String>,
     pub repeat: Option<String>,
-    /// Somebody said so.
+    /// When somebody marked it as not useful.
     pub not_useful_since: Option<Timestamp>,
-    /// Where in the code the test starts to fail, if it says that.
-    pub start: Option<Start>,
-    /// It says that a failure is no flakiness, which nobody can answer to be of no use.
+    /// The located line, for a finding of `locate`.
+    pub start: Option<FailureStart>,
+    /// A real failure, which cannot be marked as not useful.
     pub real: bool,
-    /// The assertion that failed, where it is known: somebody can say what that was.
+    /// The failed assertion, where known: it can be labelled.
     pub assertion: Option<String>,
 }
 
-/// Failures of one test that look alike.
+/// Similar failures of one test.
 #[derive(Clone, Debug, Serialize)]
-pub struct FailureSeen {
-    /// Of the cause that it is counted to.
+pub struct FailureGroup {
+    /// Id of the cause that it counts to.
     pub id: String,
     pub fingerprint: String,
     pub kind: String,
@@ -70,14 +70,14 @@ pub struct FailureSeen {
     pub last: Timestamp,
 }
 
-/// One attempt, whoever told it.
+/// One attempt, recorded or imported.
 #[derive(Clone, Debug, Serialize)]
-pub struct Past {
+pub struct PastAttempt {
     pub when: Timestamp,
     pub outcome: Outcome,
     pub seconds: f64,
     pub revision: Option<String>,
-    /// Where and when in a run that was, in words.
+    /// The circumstances of the attempt, as text.
     pub place: String,
     pub run: Option<String>,
     pub message: String,
@@ -88,106 +88,96 @@ impl TestPage {
         name(&self.concern.score.test)
     }
 
-    pub(super) fn draw(&self, html: &mut Html, frame: &Frame) {
+    pub(super) fn draw(&self, layout: &PageLayout) -> Markup {
         let score = &self.concern.score;
-        html.inside("p class=\"kicker\"", |html| draw::state(html, score.state));
-        html.inside("h1 class=\"long\"", |html| _ = html.put("code", &full_name(&score.test)));
-        html.put("p class=\"lead\"", &format::sentence(&score.sentence()));
-        draw::strip(html, &score.strip, STRIP);
-        self.facts(html, frame);
-        if !self.findings.is_empty() {
-            html.put("h2", "What was found out").inside("ul class=\"plain-list\"", |html| {
-                // What somebody did not find useful comes last.
-                let (last, first): (Vec<_>, Vec<_>) =
-                    self.findings.iter().partition(|one| one.not_useful_since.is_some());
-                for one in first.into_iter().chain(last) {
-                    html.inside("li class=\"finding\"", |html| one.draw(html, frame, self.concern.key));
+        // Findings that somebody marked as not useful come last.
+        let (last, first): (Vec<_>, Vec<_>) = self.findings.iter().partition(|one| one.not_useful_since.is_some());
+        html! {
+            p.kicker { (draw::state(score.state)) }
+            h1.long { code { (full_name(&score.test)) } }
+            p.lead { (format::sentence(&score.sentence())) }
+            (draw::strip(&score.strip, STRIP))
+            (self.facts(layout))
+            @if !self.findings.is_empty() {
+                h2 { "What was found out" }
+                ul.plain-list {
+                    @for one in first.into_iter().chain(last) { li.finding { (one.draw(layout, self.concern.key)) } }
                 }
-            });
-        }
-        self.next(html, frame);
-        if !self.failures.is_empty() {
-            html.put("h2", "How it fails");
-            for failure in &self.failures {
-                failure.draw(html, frame);
             }
+            (self.next_steps(layout))
+            @if !self.failures.is_empty() {
+                h2 { "How it fails" }
+                @for failure in &self.failures { (failure.draw(layout)) }
+            }
+            @if self.past.len() > 2 {
+                h2 { "How long it takes" }
+                (draw::scatter(layout, &self.past, score.since.as_ref()))
+            }
+            h2 { "What it did" }
+            (history(layout, &self.past))
         }
-        if self.past.len() > 2 {
-            html.put("h2", "How long it takes");
-            draw::scatter(html, frame, &self.past, self.concern.score.since.as_ref());
-        }
-        html.put("h2", "What it did");
-        history(html, frame, &self.past);
     }
 
-    fn facts(&self, html: &mut Html, frame: &Frame) {
+    fn facts(&self, layout: &PageLayout) -> Markup {
         let score = &self.concern.score;
-        html.inside("dl class=\"facts\"", |html| {
-            if let Some(since) = &score.since {
-                html.put("dt", "Last change").put("dd", &format::sentence(&since.sentence(frame.zone)));
+        let names: Vec<String> = score.formerly.iter().map(|one| name(one)).collect();
+        html! {
+            dl.facts {
+                @if let Some(since) = &score.since {
+                    dt { "Last change" } dd { (format::sentence(&since.sentence(layout.zone))) }
+                }
+                @if let Some(looked) = &self.looked_into {
+                    dt { "Looked into" }
+                    dd {
+                        (first_line(&looked.meaning, 300)) " (" (layout.when(looked.when))
+                        @if let Some(commit) = &looked.commit { " at " (commit.get(..8).unwrap_or(commit)) } ")"
+                    }
+                }
+                @if score.seconds_lost >= 0.05 {
+                    dt { "Lost" } dd { (format::duration(score.seconds_lost)) " in failing and running again" }
+                }
+                @if let Some(file) = &score.file {
+                    @let line = self.line.map(|line| format!(":{line}")).unwrap_or_default();
+                    dt { "File" } dd { code { (name(&format!("{file}{line}"))) } }
+                }
+                @if !names.is_empty() { dt { "Formerly" } dd { code { (names.join(", ")) } } }
+                @if !score.owner.is_empty() { dt { "Owner" } dd { (name(&score.owner)) } }
+                @if let Some(until) = self.concern.quarantined_until {
+                    dt { "Quarantine" } dd { "until " (display(until)) }
+                }
             }
-            if let Some(looked) = &self.looked_into {
-                let at = looked.commit.as_deref().map(|commit| format!(" at {}", commit.get(..8).unwrap_or(commit)));
-                let when = format!("{}{}", frame.when(looked.when), at.unwrap_or_default());
-                let said = format!("{} ({when})", first_line(&looked.meaning, 300));
-                html.put("dt", "Looked into").put("dd", &said);
-            }
-            if score.seconds_lost >= 0.05 {
-                let lost = format!("{} in failing and running again", format::duration(score.seconds_lost));
-                html.put("dt", "Lost").put("dd", &lost);
-            }
-            if let Some(file) = &score.file {
-                let line = self.line.map(|line| format!(":{line}")).unwrap_or_default();
-                html.put("dt", "File").inside("dd", |html| _ = html.put("code", &name(&format!("{file}{line}"))));
-            }
-            if !score.formerly.is_empty() {
-                let names: Vec<String> = score.formerly.iter().map(|one| name(one)).collect();
-                html.put("dt", "Formerly").inside("dd", |html| _ = html.put("code", &names.join(", ")));
-            }
-            if !score.owner.is_empty() {
-                html.put("dt", "Owner").put("dd", &name(&score.owner));
-            }
-            if let Some(until) = self.concern.quarantined_until {
-                html.put("dt", "Quarantine").put("dd", &format!("until {until}"));
-            }
-        });
+        }
     }
 
-    /// What can be done about it now.
-    fn next(&self, html: &mut Html, frame: &Frame) {
+    /// Recommended next steps.
+    fn next_steps(&self, layout: &PageLayout) -> Markup {
         let score = &self.concern.score;
         let typed = draw::typed(&score.test);
-        let commands: &[&str] = match score.state {
-            ScoreState::Sound => &[],
-            ScoreState::Broken => &["history"],
-            _ if self.concern.starts.is_some() => &["order", "factors"],
-            _ => &["locate", "order", "factors"],
+        let locate = ("locate", "says where in the code failing runs part from passing ones");
+        let order = ("order", "says whether tests before it are to blame");
+        let factors = ("factors", "says which circumstances make it fail");
+        let commands: &[(&str, &str)] = match score.state {
+            ScoreState::Sound => return Markup::default(),
+            ScoreState::Broken => &[("history", "says in which runs it began to fail")],
+            _ if self.concern.starts.is_some() => &[order, factors],
+            _ => &[locate, order, factors],
         };
-        if commands.is_empty() {
-            return;
-        }
-        html.put("h2", "What to do").inside("ul class=\"plain-list\"", |html| {
-            for command in commands {
-                let what = match *command {
-                    "locate" => "says where in the code failing runs part from passing ones",
-                    "order" => "says whether tests before it are to blame",
-                    "factors" => "says which circumstances make it fail",
-                    _ => "says in which runs it began to fail",
-                };
-                html.inside("li", |html| {
-                    draw::command(html, &format!("unflake {command} {typed}"));
-                    html.text(" ").text(what);
-                });
+        html! {
+            h2 { "What to do" }
+            ul.plain-list {
+                @for (command, what) in commands {
+                    li { (draw::command(&format!("unflake {command} {typed}"))) " " (what) }
+                }
             }
-        });
-        if frame.may_write && self.concern.quarantined_until.is_none() {
-            super::quarantine::form(html, "Set its failure apart for a while", &score.test, &score.owner);
+            @if layout.may_write && self.concern.quarantined_until.is_none() {
+                (super::quarantine::form("Set its failure apart for a while", &score.test, &score.owner))
+            }
         }
     }
 }
 
-impl TestKnowledge {
-    /// Whose answer it is.
+impl FindingEntry {
+    /// The command that made the finding.
     fn command(&self) -> &'static str {
         match self.technique {
             "divergence" => "locate",
@@ -200,119 +190,123 @@ impl TestKnowledge {
         }
     }
 
-    fn draw(&self, html: &mut Html, frame: &Frame, key: i64) {
-        match &self.start {
-            Some(start) => html.inside("p", |html| {
-                html.text(&format!("It {} ", start.verb())).put("code", &start.place()).text(": ");
-                html.text(&first_line(&start.sentence, 600)).text(".");
-            }),
-            None => html.put("p", &format::sentence(&first_line(&self.sentence, 600))),
-        };
-        html.inside("p class=\"soft\"", |html| {
-            html.text(&format!("unflake {}, {}", self.command(), frame.when(self.when)));
-            if let Some(commit) = &self.commit {
-                html.text(" at ").put("code", &first_line(commit.get(..8).unwrap_or(commit), 12));
-            }
-            if self.start.is_some() && !frame.is_file() {
-                html.text(" · ");
-                link(html, &format!("/located/{key}"), "the code, line by line");
-            }
-            if let Some(since) = self.not_useful_since {
-                html.text(&format!(" · somebody said on {} that this is not useful", frame.when(since)));
-            }
-        });
-        if let Some(repeat) = &self.repeat {
-            html.inside("p", |html| {
-                html.text("see it yourself: ");
-                draw::command(html, &first_line(repeat, 1000));
-            });
-        }
-        if let Some(assertion) = self.assertion.as_ref().filter(|_| frame.may_write) {
-            html.inside("form action=\"/mark\" method=\"post\"", |html| {
-                html.text("What was it? ").void("input type=\"hidden\" name=\"test\"", &[("value", &key)]);
-                html.void("input type=\"hidden\" name=\"assertion\"", &[("value", assertion)]);
-                html.put("button name=\"label\" value=\"true\"", "A bug").text(" ");
-                html.put("button name=\"label\" value=\"update\"", "The test is behind a change").text(" ");
-                html.put("button name=\"label\" value=\"flaky\"", "Flaky");
-            });
-        }
-        if frame.may_write && !self.real {
-            let (value, said) = match self.not_useful_since {
-                None => ("no", "This is not useful"),
-                Some(_) => ("yes", "It is useful after all"),
-            };
-            html.inside("form action=\"/answer\" method=\"post\"", |html| {
-                html.void("input type=\"hidden\" name=\"finding\"", &[("value", &self.id)]);
-                html.void("input type=\"hidden\" name=\"useful\"", &[("value", &value)]).put("button", said);
-            });
-        }
-    }
-}
-
-impl FailureSeen {
-    fn draw(&self, html: &mut Html, frame: &Frame) {
-        html.inside("details class=\"other\"", |html| {
-            html.inside("summary", |html| {
-                let said = first_line(&self.message, 240);
-                let said = if said.starts_with(&self.kind) { said } else { format!("{} {said}", name(&self.kind)) };
-                html.put("code", said.trim());
-                let times = format::count(self.count, "time");
-                html.put("span class=\"soft\"", &format!(" {times}, last {}", frame.ago(self.last)));
-            });
-            html.inside("div", |html| {
-                html.inside("p class=\"soft\"", |html| {
-                    html.text("fingerprint ").put("code", &self.fingerprint).text(" · ");
-                    frame.lead(html, &frame.cause(&self.id), "all tests that fail like this");
-                });
-                let trace = if self.trace.trim().is_empty() { &self.message } else { &self.trace };
-                html.put("pre class=\"said\"", &bounded(trace, LINES));
-            });
-        });
-    }
-}
-
-fn history(html: &mut Html, frame: &Frame, past: &[Past]) {
-    if past.is_empty() {
-        html.put("p", "No attempt at it is known.");
-        return;
-    }
-    html.inside("div class=\"wide\"", |html| {
-        html.inside("table class=\"list\"", |html| {
-            html.fixed("<thead><tr><th>When</th><th>Outcome</th><th class=\"number\">Took</th><th>Revision</th><th>Where</th><th>What it said</th></tr></thead>");
-            html.inside("tbody", |html| {
-                for one in past.iter().take(LISTED) {
-                    html.inside("tr", |html| one.row(html, frame));
+    fn draw(&self, layout: &PageLayout, key: i64) -> Markup {
+        let assertion = self.assertion.as_ref().filter(|_| layout.may_write);
+        html! {
+            p {
+                @match &self.start {
+                    Some(start) => {
+                        "It " (start.verb()) " " code { (start.place()) } ": " (first_line(&start.sentence, 600)) "."
+                    },
+                    None => (format::sentence(&first_line(&self.sentence, 600))),
                 }
-            });
-        });
-    });
-    if past.len() > LISTED {
-        let more = format::count(past.len() - LISTED, "attempt");
-        html.put("p class=\"soft\"", &format!("… and {more} before"));
+            }
+            p.soft {
+                "unflake " (self.command()) ", " (layout.when(self.when))
+                @if let Some(commit) = &self.commit {
+                    " at " code { (first_line(commit.get(..8).unwrap_or(commit), 12)) }
+                }
+                @if self.start.is_some() && !layout.is_file() {
+                    " · " (link(&format!("/located/{key}"), "the code, line by line"))
+                }
+                @if let Some(since) = self.not_useful_since {
+                    " · somebody said on " (layout.when(since)) " that this is not useful"
+                }
+            }
+            @if let Some(repeat) = &self.repeat {
+                p { "see it yourself: " (draw::command(&first_line(repeat, 1000))) }
+            }
+            @if let Some(assertion) = assertion {
+                form action="/mark" method="post" {
+                    "What was it? " input type="hidden" name="test" value=(key);
+                    input type="hidden" name="assertion" value=(assertion);
+                    button name="label" value="true" { "A bug" } " "
+                    button name="label" value="update" { "The test is behind a change" } " "
+                    button name="label" value="flaky" { "Flaky" }
+                }
+            }
+            @if layout.may_write && !self.real {
+                @let useless = self.not_useful_since.is_some();
+                form action="/answer" method="post" {
+                    input type="hidden" name="finding" value=(self.id);
+                    input type="hidden" name="useful" value=(if useless { "yes" } else { "no" });
+                    button { (if useless { "It is useful after all" } else { "This is not useful" }) }
+                }
+            }
+        }
     }
 }
 
-impl Past {
-    fn row(&self, html: &mut Html, frame: &Frame) {
-        html.inside("td class=\"when\"", |html| match &self.run {
-            Some(run) => frame.lead(html, &frame.run(run), &frame.exactly(self.when)),
-            None => _ = html.text(&frame.exactly(self.when)),
-        });
-        html.inside("td", |html| outcome(html, self.outcome));
-        html.put("td class=\"number\"", &format::duration(self.seconds));
-        let revision = self.revision.as_deref().unwrap_or("");
-        html.inside("td", |html| _ = html.put("code", &first_line(revision, 12)));
-        html.put("td class=\"where\"", &first_line(&self.place, 60))
-            .put("td class=\"what\"", &first_line(&self.message, 160));
+impl FailureGroup {
+    fn draw(&self, layout: &PageLayout) -> Markup {
+        let message = first_line(&self.message, 240);
+        let message = if message.starts_with(&self.kind) { message } else { format!("{} {message}", name(&self.kind)) };
+        let trace = if self.trace.trim().is_empty() { &self.message } else { &self.trace };
+        html! {
+            details.other {
+                summary {
+                    code { (message.trim()) }
+                    span.soft { " " (format::count(self.count, "time")) ", last " (layout.ago(self.last)) }
+                }
+                div {
+                    p.soft {
+                        "fingerprint " code { (self.fingerprint) } " · "
+                        (layout.link_or_text(&layout.cause(&self.id), "all tests that fail like this"))
+                    }
+                    pre.said { (bounded(trace, LINES)) }
+                }
+            }
+        }
     }
 }
 
-/// `✗ failed`.
-pub(super) fn outcome(html: &mut Html, outcome: Outcome) {
-    let (tag, sign) = match outcome {
-        outcome if outcome.is_failure() => ("span class=\"state broken\"", "✗"),
-        outcome if outcome.is_pass() => ("span class=\"state sound\"", "✓"),
-        _ => ("span class=\"state\"", "–"),
+fn history(layout: &PageLayout, past: &[PastAttempt]) -> Markup {
+    if past.is_empty() {
+        return html! { p { "No attempt at it is known." } };
+    }
+    html! {
+        div.wide {
+            table.list {
+                thead {
+                    tr {
+                        th { "When" } th { "Outcome" } th.number { "Took" }
+                        @for head in ["Revision", "Where", "What it said"] { th { (head) } }
+                    }
+                }
+                tbody { @for one in past.iter().take(LISTED) { (one.row(layout)) } }
+            }
+        }
+        @if past.len() > LISTED { p.soft { "… and " (format::count(past.len() - LISTED, "attempt")) " before" } }
+    }
+}
+
+impl PastAttempt {
+    fn row(&self, layout: &PageLayout) -> Markup {
+        let when = layout.exactly(self.when);
+        html! {
+            tr {
+                td.when {
+                    @match &self.run {
+                        Some(run) => (layout.link_or_text(&layout.run(run), &when)),
+                        None => (when),
+                    }
+                }
+                td { (outcome(self.outcome)) }
+                td.number { (format::duration(self.seconds)) }
+                td { code { (first_line(self.revision.as_deref().unwrap_or(""), 12)) } }
+                td class="where" { (first_line(&self.place, 60)) }
+                td.what { (first_line(&self.message, 160)) }
+            }
+        }
+    }
+}
+
+/// Draws `✗ failed`.
+fn outcome(outcome: Outcome) -> Markup {
+    let (class, sign) = match outcome {
+        outcome if outcome.is_failure() => ("state broken", "✗"),
+        outcome if outcome.is_pass() => ("state sound", "✓"),
+        _ => ("state", "–"),
     };
-    html.put(tag, &format!("{sign} {}", outcome.word().replace('-', " ")));
+    html! { span class=(class) { (sign) " " (outcome.word().replace('-', " ")) } }
 }

@@ -1,73 +1,81 @@
-//! All tests, or those that somebody looks for.
+//! List of all tests, or of those that match a search.
 
+use maud::{Markup, display, html};
 use serde::Serialize;
 
-use super::layout::{Frame, addressed, pages, test};
-use super::{Concern, Pages, draw};
+use super::layout::{PageLayout, pages, query_encoded, test};
+use super::{Pagination, TestEntry, draw};
 use crate::ScoreState;
-use crate::html::markup::Html;
 use crate::text::format;
 
 const STRIP: usize = 40;
 
 #[derive(Clone, Debug, Serialize)]
-pub struct Tests {
-    /// What was looked for. Empty: everything.
+pub struct TestList {
+    /// The search text; empty for all tests.
     pub query: String,
-    pub tests: Vec<Concern>,
-    pub pages: Pages,
+    pub tests: Vec<TestEntry>,
+    pub pages: Pagination,
 }
 
-impl Tests {
-    pub(super) fn draw(&self, html: &mut Html, frame: &Frame) {
-        html.put("h1", "Tests");
-        html.inside("form class=\"find\" action=\"/tests\" method=\"get\" role=\"search\"", |html| {
-            html.inside("label", |html| {
-                html.put("span", "Part of a name");
-                html.void("input type=\"search\" name=\"q\" maxlength=\"1000\"", &[("value", &self.query)]);
-            });
-            html.put("button", "Find");
-        });
+impl TestList {
+    pub(super) fn draw(&self, layout: &PageLayout) -> Markup {
         let what = if self.query.is_empty() { "" } else { " with it in their names" };
-        let order = "those that cost most time first, then by name";
-        html.put("p class=\"soft\"", &format!("{}{what}, {order}.", format::count(self.pages.total, "test")));
-        table(html, frame, &self.tests);
-        pages(html, frame, &self.pages, "/tests", &format!("q={}&", addressed(&self.query)), "test");
-    }
-}
-
-/// One line for each test.
-pub(super) fn table(html: &mut Html, frame: &Frame, tests: &[Concern]) {
-    if tests.is_empty() {
-        return;
-    }
-    html.inside("div class=\"wide\"", |html| {
-        html.inside("table class=\"list\"", |html| {
-            html.fixed("<thead><tr><th>State</th><th>Test</th><th class=\"number\">Next time</th><th class=\"number\">Failed</th><th class=\"number\">Runs</th><th class=\"number\">Lost</th><th>Last runs</th></tr></thead>");
-            html.inside("tbody", |html| {
-                for concern in tests {
-                    html.inside("tr", |html| row(html, frame, concern));
+        html! {
+            h1 { "Tests" }
+            form.find action="/tests" method="get" role="search" {
+                label {
+                    span { "Part of a name" }
+                    input type="search" name="q" maxlength="1000" value=(self.query);
                 }
-            });
-        });
-    });
+                button { "Find" }
+            }
+            p.soft {
+                (format::count(self.pages.total, "test")) (what) ", those that cost most time first, then by name."
+            }
+            (table(layout, &self.tests))
+            (pages(layout, &self.pages, "/tests", &format!("q={}&", query_encoded(&self.query)), "test"))
+        }
+    }
 }
 
-fn row(html: &mut Html, frame: &Frame, concern: &Concern) {
-    let score = &concern.score;
-    html.inside("td", |html| draw::state(html, score.state));
-    html.inside("td class=\"name\"", |html| {
-        test(html, frame, concern);
-        if let Some(until) = concern.quarantined_until {
-            html.put("span class=\"tag\"", &format!("quarantine until {until}"));
+/// One row per test.
+pub(super) fn table(layout: &PageLayout, tests: &[TestEntry]) -> Markup {
+    if tests.is_empty() {
+        return Markup::default();
+    }
+    html! {
+        div.wide {
+            table.list {
+                thead {
+                    tr {
+                        th { "State" } th { "Test" }
+                        @for head in ["Next time", "Failed", "Runs", "Lost"] { th.number { (head) } }
+                        th { "Last runs" }
+                    }
+                }
+                tbody { @for entry in tests { (row(layout, entry)) } }
+            }
         }
-    });
-    html.inside("td class=\"number\"", |html| draw::chance(html, concern));
-    // In which it was broken counts only while it is.
+    }
+}
+
+fn row(layout: &PageLayout, entry: &TestEntry) -> Markup {
+    let score = &entry.score;
+    // Runs in which it was broken count only while it still is.
     let broken = if score.state == ScoreState::Broken { score.broken } else { 0 };
-    html.put("td class=\"number\"", &(score.failures + broken).to_string());
-    html.put("td class=\"number\"", &(score.runs + broken).to_string());
-    let lost = if score.seconds_lost < 0.05 { String::new() } else { format::duration(score.seconds_lost) };
-    html.put("td class=\"number\"", &lost);
-    html.inside("td", |html| draw::strip(html, &score.strip, STRIP));
+    html! {
+        tr {
+            td { (draw::state(score.state)) }
+            td.name {
+                (test(layout, entry))
+                @if let Some(until) = entry.quarantined_until { span.tag { "quarantine until " (display(until)) } }
+            }
+            td.number { (draw::chance(entry)) }
+            td.number { (score.failures + broken) }
+            td.number { (score.runs + broken) }
+            td.number { @if score.seconds_lost >= 0.05 { (format::duration(score.seconds_lost)) } }
+            td { (draw::strip(&score.strip, STRIP)) }
+        }
+    }
 }

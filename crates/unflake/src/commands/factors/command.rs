@@ -93,7 +93,7 @@ pub(crate) fn run(args: FactorsArgs, context: &Context) -> Result<Exit, CommandE
     }
     let page = Some(&page).filter(|page| wanted && page.is_file()).map(|page| shown(page, here));
     done.report(&ReportFacts::search("factors"), &conclusion, |run, look, out| match run.findings {
-        [] => report::search(run, look, args.output.quiet, out),
+        [] => report::order_and_nio(run, look, args.output.quiet, out),
         _ => {
             let told = ExperimentReport {
                 findings: run.findings,

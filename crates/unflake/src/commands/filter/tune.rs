@@ -157,7 +157,7 @@ pub(crate) fn tune(args: &FilterTuneArgs, context: &Context) -> Result<Exit, Com
         write_to(path, |out| writeln!(out, "{document}")).map_err(CommandError::cannot_write(path))?;
     }
     if args.json.as_deref() != Some(Path::new("-")) {
-        print("print the threshold", |out| report::tuned(&tuned, &context.style(), out))?;
+        print("print the threshold", |out| report::tune_report(&tuned, &context.style(), out))?;
     }
     Ok(Exit::Success)
 }

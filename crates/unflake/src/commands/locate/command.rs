@@ -78,11 +78,11 @@ pub(crate) fn run(args: LocateArgs, context: &Context) -> Result<Exit, CommandEr
     let summary = RunSummary { facts: &facts, command: &settings.command.value, record, conclusion };
     files.write(&summary, context.color, |run, style, out| match run.findings.first() {
         Some(finding) if record.problems.is_empty() => {
-            let answer = run.answer(finding);
+            let answer = run.not_useful(finding);
             let located = LocateReport {
                 page: page.as_deref(),
                 repeat: finding.repeat.as_deref(),
-                answer,
+                feedback: answer,
                 ..LocateReport::new(finding, &sources, run.totals.seconds)
             };
             report::locate(&located, style, args.output.quiet, out)?;
@@ -92,7 +92,7 @@ pub(crate) fn run(args: LocateArgs, context: &Context) -> Result<Exit, CommandEr
             writeln!(out, "  {}", report::one_line(&conclusion.meaning))?;
             write_notes(run, out)
         }
-        _ => report::search(run, style, args.output.quiet, out),
+        _ => report::order_and_nio(run, style, args.output.quiet, out),
     })?;
     Ok(conclusion.exit)
 }

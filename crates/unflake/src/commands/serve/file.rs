@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 
 use unflake_report::TimeZone;
-use unflake_report::pages::{Everything, Frame, Links};
+use unflake_report::pages::{Links, PageLayout, SingleFileReport};
 use unflake_store::TestKey;
 
 use super::overview::Overview;
@@ -30,7 +30,8 @@ pub(crate) fn run(args: ReportArgs, context: &Context) -> Result<Exit, CommandEr
     let everything = everything(&views)?;
     let (project, zone) = (name(here), TimeZone::system());
     let links = Links::File(BTreeSet::new());
-    let frame = Frame { project: &project, zone: &zone, now: views.now, may_write: false, again_after: None, links };
+    let frame =
+        PageLayout { project: &project, zone: &zone, now: views.now, may_write: false, again_after: None, links };
     let text = everything.html(&frame);
     if args.html.as_os_str() == "-" {
         print("write the report", |out| out.write_all(text.as_bytes()))?;
@@ -40,7 +41,7 @@ pub(crate) fn run(args: ReportArgs, context: &Context) -> Result<Exit, CommandEr
     Ok(Exit::Success)
 }
 
-fn everything(views: &ViewBuilder) -> Result<Everything, CommandError> {
+fn everything(views: &ViewBuilder) -> Result<SingleFileReport, CommandError> {
     let inbox = views.inbox(1, false)?;
     let mut causes = Vec::new();
     let mut keys: Vec<i64> = Vec::new();
@@ -61,5 +62,5 @@ fn everything(views: &ViewBuilder) -> Result<Everything, CommandError> {
     for run in &list.runs {
         pages.extend(runs::page(views, &run.head.id)?);
     }
-    Ok(Everything { inbox, causes, concerned, run_count: list.pages.total, runs: pages })
+    Ok(SingleFileReport { inbox, causes, concerned, run_count: list.pages.total, runs: pages })
 }

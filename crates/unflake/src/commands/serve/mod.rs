@@ -33,7 +33,7 @@ pub(crate) fn run(args: ServeArgs, context: &Context) -> Result<Exit, CommandErr
     let cache = overview_cache::OverviewCache::open(&location, here)?;
     let address = server.address();
     let token = Token::new(address.port()).map_err(CommandError::internal("draw a token"))?;
-    announce(&format!("http://{address}/?token={}", token.word()))
+    announce(&format!("http://{address}/?token={}", token.secret()))
         .map_err(CommandError::internal("print the address"))?;
     let (stopper, handle) = (server.stopper(), signals.handle());
     let waiting = thread::spawn(move || {

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
 use unflake_model::{Detail, Finding, Fingerprint, Location, Outcome};
-use unflake_report::pages::{Overall, Start};
+use unflake_report::pages::{FailureStart, HistoryTotals};
 use unflake_store::{Kin, Pulse, Ready, Said, Store, TestKey};
 use unflake_techniques::{TestHealth, TestStanding};
 
@@ -16,7 +16,7 @@ use crate::error::CommandError;
 use crate::history::scores::{self, TestScores};
 use crate::project::code_owners::CodeOwners;
 
-/// Tests below this probability of failing next need no attention.
+/// TestList below this probability of failing next need no attention.
 const LEAST: f64 = 0.01;
 /// A located line with a higher p-value is not used as a cause that tests have in common.
 const LIKELY: f64 = 0.05;
@@ -108,10 +108,10 @@ impl Overview {
         self.at.get(&key).map(|at| &self.scores.all[*at].1)
     }
 
-    pub(crate) fn overall(&self) -> Overall {
+    pub(crate) fn overall(&self) -> HistoryTotals {
         let states = || self.scores.all.iter().map(|(_, standing)| standing).filter(|one| concerns(one));
         let broken = states().filter(|one| one.score.state == TestHealth::Broken).count();
-        Overall {
+        HistoryTotals {
             tests: self.scores.all.len(),
             runs: self.scores.runs.len(),
             flaky: states().count() - broken,
@@ -125,7 +125,7 @@ impl Overview {
     }
 
     /// Where a test starts to fail, by the latest finding.
-    pub(crate) fn starts(&self, key: TestKey) -> Option<Start> {
+    pub(crate) fn starts(&self, key: TestKey) -> Option<FailureStart> {
         let (_, first) = divergence(self.findings.get(&key)?, &self.useless)?;
         Some(start(first))
     }
@@ -135,8 +135,8 @@ pub(crate) fn concerns(standing: &TestStanding) -> bool {
     score::concerns(standing, LEAST)
 }
 
-pub(crate) fn start(location: &Location) -> Start {
-    Start {
+pub(crate) fn start(location: &Location) -> FailureStart {
+    FailureStart {
         file: location.line.file.to_string(),
         line: location.line.line,
         chance: location.chance,

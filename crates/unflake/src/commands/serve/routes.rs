@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use unflake_model::{Day, Feedback, Fingerprint};
-use unflake_report::pages::{Apart, Frame, Ledger, Links, Said, View, located_page};
-use unflake_report::{LocateReport, TimeZone, lately};
+use unflake_report::pages::{ErrorPage, Links, PageLayout, QuarantineEntry, QuarantinePage, View, located_page};
+use unflake_report::{LocateReport, TimeZone, recent_outcomes};
 use unflake_store::{Store, TestKey};
 use unflake_web::{Method, Request, Response, Token};
 
@@ -54,10 +54,10 @@ impl<'a> Routes<'a> {
     }
 
     pub(crate) fn answer(&self, request: &Request) -> Response {
-        if let Some(word) = request.asked("token") {
+        if let Some(word) = request.query_value("token") {
             return self.log_in(request, word);
         }
-        let may_write = self.token.is_shown(request);
+        let may_write = self.token.authorizes(request);
         let (path, json) = match request.path.strip_suffix(".json") {
             Some(path) => (path, true),
             None => (request.path.as_str(), false),
@@ -71,14 +71,18 @@ impl<'a> Routes<'a> {
             Ok(RouteResult::View(view)) => self.show(&view, request, json, may_write),
             Ok(RouteResult::Page(_, data)) if json => Response::json(200, data),
             Ok(RouteResult::Page(page, _)) => Response::html(200, page),
-            Ok(RouteResult::Redirect(path)) => Response::elsewhere(&path),
+            Ok(RouteResult::Redirect(path)) => Response::redirect(&path),
             Ok(RouteResult::NotFound(what)) => {
                 let what = format!("there is no {what} here of that name");
-                self.message(json, 404, Said { what, next: Some("the inbox has what concerns somebody".to_owned()) })
+                self.message(
+                    json,
+                    404,
+                    ErrorPage { what, next: Some("the inbox has what concerns somebody".to_owned()) },
+                )
             }
             Err(error) => {
                 let status = if error.exit == crate::exit::Exit::Usage { 400 } else { 500 };
-                self.message(json, status, Said { what: error.message, next: error.hint })
+                self.message(json, status, ErrorPage { what: error.message, next: error.hint })
             }
         }
     }
@@ -86,15 +90,15 @@ impl<'a> Routes<'a> {
     /// The printed address sets the token as a cookie and redirects, so that the token leaves the
     /// address bar.
     fn log_in(&self, request: &Request, word: &str) -> Response {
-        if !self.token.is(word) || request.method == Method::Post {
+        if !self.token.matches(word) || request.method == Method::Post {
             return self.message(false, 403, refused());
         }
-        self.token.given(Response::elsewhere("/"))
+        self.token.set_cookie(Response::redirect("/"))
     }
 
     fn read(&self, path: &str, request: &Request) -> Result<RouteResult, CommandError> {
-        let number = |name: &str| request.asked(name).and_then(|page| page.parse().ok()).unwrap_or(1);
-        let query = request.asked("q").unwrap_or("").trim();
+        let number = |name: &str| request.query_value(name).and_then(|page| page.parse().ok()).unwrap_or(1);
+        let query = request.query_value("q").unwrap_or("").trim();
         let (overview, behind) = self.cache.overview();
         let quarantine = self.quarantine();
         self.cache.with(|store| {
@@ -131,7 +135,7 @@ impl<'a> Routes<'a> {
     }
 
     fn write(&self, path: &str, request: &Request) -> Result<RouteResult, CommandError> {
-        let form = |name: &str| request.told(name).unwrap_or("").trim().to_owned();
+        let form = |name: &str| request.form_value(name).unwrap_or("").trim().to_owned();
         let _one_at_a_time = self.writing.lock().expect("nothing panics under this lock");
         match path {
             "/quarantine/add" => {
@@ -191,7 +195,8 @@ impl<'a> Routes<'a> {
     fn feedback(&self, request: &Request, form: impl Fn(&str) -> String) -> Result<RouteResult, CommandError> {
         let finding = Fingerprint(form("finding"));
         let why = Some(form("why")).filter(|why| !why.is_empty());
-        let answer = Feedback { finding, useful: request.told("useful") == Some("yes"), at: recorder::now(), why };
+        let answer =
+            Feedback { finding, useful: request.form_value("useful") == Some("yes"), at: recorder::now(), why };
         self.cache.with(|store| {
             let known = store.said(usize::MAX)?.into_iter().find(|stored| stored.finding.id() == answer.finding);
             let Some(known) = known.filter(|stored| !stored.finding.is_real()) else {
@@ -207,42 +212,42 @@ impl<'a> Routes<'a> {
         QuarantineFile::read(&project::find(&self.here).join(".unflake"))
     }
 
-    fn quarantine_page(&self, store: &Store) -> Result<Ledger, CommandError> {
+    fn quarantine_page(&self, store: &Store) -> Result<QuarantinePage, CommandError> {
         let file = self.quarantine()?;
         let mut entries = Vec::new();
         for entry in &file.entries {
             let kept = store.attempts_of(&entry.test, LATELY)?;
             let attempts: Vec<_> = kept.into_iter().map(|kept| kept.attempt).collect();
             let key = store.key_of(&entry.test)?.map(|key| key.0);
-            entries.push(Apart { entry: entry.clone(), key, lately: lately(&attempts) });
+            entries.push(QuarantineEntry { entry: entry.clone(), key, lately: recent_outcomes(&attempts) });
         }
         let path = file.path().strip_prefix(&self.here).unwrap_or(file.path()).display().to_string();
-        Ok(Ledger { today: Day::of(recorder::now()), path, entries })
+        Ok(QuarantinePage { today: Day::of(recorder::now()), path, entries })
     }
 
     fn show(&self, view: &View, request: &Request, json: bool, may_write: bool) -> Response {
         if json {
             return Response::json(200, view.json());
         }
-        let live = matches!(view, View::Run(run) if run.run.going_on) && request.asked("still").is_none();
+        let live = matches!(view, View::Run(run) if run.run.going_on) && request.query_value("still").is_none();
         Response::html(200, view.html(&self.frame(may_write, live.then_some(RELOAD))))
     }
 
-    fn message(&self, json: bool, status: u16, message: Said) -> Response {
-        let view = View::Said(message);
+    fn message(&self, json: bool, status: u16, message: ErrorPage) -> Response {
+        let view = View::Error(message);
         if json {
             return Response::json(status, view.json());
         }
         Response::html(status, view.html(&self.frame(false, None)))
     }
 
-    fn frame(&self, may_write: bool, again_after: Option<u32>) -> Frame<'_> {
+    fn frame(&self, may_write: bool, again_after: Option<u32>) -> PageLayout<'_> {
         let (project, zone, now) = (self.project.as_str(), &self.zone, recorder::now());
-        Frame { project, zone, now, may_write, again_after, links: Links::Server }
+        PageLayout { project, zone, now, may_write, again_after, links: Links::Server }
     }
 }
 
-fn refused() -> Said {
+fn refused() -> ErrorPage {
     let next = "open the address that unflake printed when it started, which has the token in it";
-    Said { what: "Only who has the token may change anything here".to_owned(), next: Some(next.to_owned()) }
+    ErrorPage { what: "Only who has the token may change anything here".to_owned(), next: Some(next.to_owned()) }
 }

@@ -1,9 +1,9 @@
-//! Pages of runs: those of unflake, and those that imported reports describe.
+//! Pagination of runs: those of unflake, and those that imported reports describe.
 
 use std::collections::HashMap;
 
 use unflake_model::Event;
-use unflake_report::pages::{Pages, RunFailure, RunHead, RunPage, RunRow, Runs};
+use unflake_report::pages::{Pagination, RunFailure, RunHead, RunList, RunPage, RunRow};
 use unflake_store::{Run, RunId, Source, SourceId, TestKey};
 
 use super::overview::RunTally;
@@ -49,12 +49,12 @@ fn is_in_progress(views: &ViewBuilder, run: &Run) -> Result<bool, CommandError> 
     Ok(run.ended.is_none() && views.now.0 - views.store.heard(run)?.0 < SILENT)
 }
 
-pub(crate) fn list(views: &ViewBuilder, page: usize) -> Result<Runs, CommandError> {
+pub(crate) fn list(views: &ViewBuilder, page: usize) -> Result<RunList, CommandError> {
     let scores = &views.overview.scores;
     let newest_first: Vec<usize> = (0..scores.runs.len()).rev().collect();
-    let (shown, pages) = Pages::cut(&newest_first, page, RUNS);
+    let (shown, pages) = Pagination::cut(&newest_first, page, RUNS);
     let rows = shown.iter().map(|number| numbered(views, *number)).collect::<Result<_, _>>()?;
-    Ok(Runs { runs: rows, pages })
+    Ok(RunList { runs: rows, pages })
 }
 
 /// The row of a run, by its number in the scores.
@@ -161,7 +161,7 @@ struct SourceFailures {
     count: usize,
 }
 
-/// Reads the executions of some sources. Tests that never passed in them come first.
+/// Reads the executions of some sources. TestList that never passed in them come first.
 fn failed(views: &ViewBuilder, parts: &[SourceId]) -> Result<SourceFailures, CommandError> {
     let today = |key: TestKey| views.overview.scores.today(key);
     let mut tally = RunTally::default();

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, HashMap};
 
 use unflake_model::{Day, Detail, Finding, Timestamp};
 use unflake_report::pages::{
-    Cause, CausePage, Cell, Concern, FailureSeen, Inbox, LookedInto, Matrix, MatrixRow, Pages, Past, Start,
-    TestKnowledge, TestPage, Tests,
+    CausePage, CauseSummary, FailureGroup, FailureStart, FindingEntry, Inbox, LocateResult, Matrix, MatrixCell,
+    MatrixRow, Pagination, PastAttempt, TestEntry, TestList, TestPage,
 };
 use unflake_store::{FailureRef, Said, SourceId, Store, TestKey};
 
@@ -28,7 +28,7 @@ const ATTEMPTS: usize = 300;
 /// The number of latest sources that are searched for them.
 const SOURCES: usize = 1000;
 
-/// Everything that a page is built from.
+/// SingleFileReport that a page is built from.
 pub(crate) struct ViewBuilder<'a> {
     pub(crate) overview: &'a Overview,
     pub(crate) store: &'a Store,
@@ -38,7 +38,7 @@ pub(crate) struct ViewBuilder<'a> {
 
 impl ViewBuilder<'_> {
     pub(crate) fn inbox(&self, page: usize, behind: bool) -> Result<Inbox, CommandError> {
-        let (causes, pages) = Pages::cut(&self.overview.causes, page, CAUSES);
+        let (causes, pages) = Pagination::cut(&self.overview.causes, page, CAUSES);
         let causes = causes.iter().map(|cause| self.cause(cause, FEW)).collect::<Result<_, _>>()?;
         let mut overall = self.overview.overall();
         overall.behind = behind;
@@ -52,10 +52,10 @@ impl ViewBuilder<'_> {
         Ok(Some(CausePage { cause: self.cause(cause, MANY)?, trace }))
     }
 
-    fn cause(&self, facts: &CauseFacts, most: usize) -> Result<Cause, CommandError> {
+    fn cause(&self, facts: &CauseFacts, most: usize) -> Result<CauseSummary, CommandError> {
         let texts = facts.newest.map(|newest| self.texts(newest)).transpose()?;
         let (kind, message, file) = texts.unwrap_or_default();
-        Ok(Cause {
+        Ok(CauseSummary {
             id: facts.id.clone(),
             kind,
             message,
@@ -74,12 +74,12 @@ impl ViewBuilder<'_> {
         Ok((self.store.text(failure.kind)?, self.store.text(failure.message)?, file))
     }
 
-    pub(crate) fn concern(&self, key: TestKey) -> Option<Concern> {
+    pub(crate) fn concern(&self, key: TestKey) -> Option<TestEntry> {
         let standing = self.overview.standing(key)?;
         let score = score::row(key, standing, &self.overview.scores, &self.overview.owners)?;
         let entry = self.quarantine.entries.iter().find(|entry| entry.test.as_str() == score.test);
         let quarantined_until = entry.map(|entry| entry.expires).filter(|last| *last >= Day::of(self.now));
-        Some(Concern { key: key.0, score, quarantined_until, starts: self.overview.starts(key) })
+        Some(TestEntry { key: key.0, score, quarantined_until, starts: self.overview.starts(key) })
     }
 
     /// The tests with this in their names, in the order of the overview.
@@ -92,34 +92,34 @@ impl ViewBuilder<'_> {
         keys.filter(has).collect()
     }
 
-    pub(crate) fn tests(&self, query: &str, page: usize) -> Tests {
+    pub(crate) fn tests(&self, query: &str, page: usize) -> TestList {
         let all = self.matching(query);
-        let (shown, pages) = Pages::cut(&all, page, TESTS);
+        let (shown, pages) = Pagination::cut(&all, page, TESTS);
         let tests = shown.iter().filter_map(|key| self.concern(*key)).collect();
-        Tests { query: query.to_owned(), tests, pages }
+        TestList { query: query.to_owned(), tests, pages }
     }
 
     /// The outcomes of the tests of one page in the runs of one page of columns, counted from the
     /// newest.
     pub(crate) fn matrix(&self, query: &str, page: usize, columns: usize) -> Result<Matrix, CommandError> {
         let all = self.matching(query);
-        let (shown, pages) = Pages::cut(&all, page, TESTS);
+        let (shown, pages) = Pagination::cut(&all, page, TESTS);
         let scores = &self.overview.scores;
         // Searches and experiments are not columns.
         let ran = |run: &usize| self.overview.tallies[*run].executions() > 0;
         let newest_first: Vec<usize> = (0..scores.runs.len()).rev().filter(ran).collect();
-        let (runs, columns) = Pages::cut(&newest_first, columns, COLUMNS);
+        let (runs, columns) = Pagination::cut(&newest_first, columns, COLUMNS);
         let places: HashMap<TestKey, usize> = shown.iter().enumerate().map(|(at, key)| (*key, at)).collect();
-        let mut cells = vec![vec![Cell::Absent; runs.len()]; shown.len()];
+        let mut cells = vec![vec![MatrixCell::Absent; runs.len()]; shown.len()];
         for (column, run) in runs.iter().rev().enumerate() {
             for part in &scores.parts[*run] {
                 self.store.executions_in(*part, &mut |execution| {
                     if let Some(row) = places.get(&scores.today(execution.test)) {
                         let cell = &mut cells[*row][column];
                         *cell = cell.and(match execution.outcome {
-                            outcome if outcome.is_failure() => Cell::Failed,
-                            outcome if outcome.is_pass() => Cell::Passed,
-                            _ => Cell::Skipped,
+                            outcome if outcome.is_failure() => MatrixCell::Failed,
+                            outcome if outcome.is_pass() => MatrixCell::Passed,
+                            _ => MatrixCell::Skipped,
                         });
                     }
                 })?;
@@ -135,7 +135,7 @@ impl ViewBuilder<'_> {
         let scores = &self.overview.scores;
         let key = scores.today(key);
         let (Some(concern), Some(stored)) = (self.concern(key), scores.tests.get(&key)) else { return Ok(None) };
-        let mut past: Vec<Past> = Vec::new();
+        let mut past: Vec<PastAttempt> = Vec::new();
         let ids = self.runs_of_reports();
         let sources = self.store.sources()?;
         for name in scores.names(key).filter_map(|key| scores.tests.get(&key)) {
@@ -162,9 +162,9 @@ impl ViewBuilder<'_> {
         }))
     }
 
-    fn seen(&self, seen: &SeenFailure) -> Result<FailureSeen, CommandError> {
+    fn seen(&self, seen: &SeenFailure) -> Result<FailureGroup, CommandError> {
         let (kind, message, _) = self.texts(seen.newest)?;
-        Ok(FailureSeen {
+        Ok(FailureGroup {
             id: seen.cause.clone(),
             fingerprint: seen.fingerprint.clone(),
             kind,
@@ -188,14 +188,14 @@ impl ViewBuilder<'_> {
         found.iter().find(|stored| matches!(stored.finding.detail, Detail::Divergence(_)))
     }
 
-    fn looked_into(&self, key: TestKey) -> Option<LookedInto> {
+    fn looked_into(&self, key: TestKey) -> Option<LocateResult> {
         let ready = self.overview.ready.get(&key)?;
         let (commit, meaning) = (ready.commit.clone(), ready.report.meaning.clone());
-        Some(LookedInto { when: ready.started, commit, meaning })
+        Some(LocateResult { when: ready.started, commit, meaning })
     }
 
     /// All findings on a test, the newest first.
-    fn findings(&self, key: TestKey) -> Result<Vec<TestKnowledge>, CommandError> {
+    fn findings(&self, key: TestKey) -> Result<Vec<FindingEntry>, CommandError> {
         let Some(found) = self.overview.findings.get(&key) else { return Ok(Vec::new()) };
         let answers = self.store.answers()?;
         Ok(found
@@ -203,7 +203,7 @@ impl ViewBuilder<'_> {
             .map(|stored| {
                 let id = stored.finding.id();
                 let answer = answers.iter().find(|answer| answer.finding == id);
-                TestKnowledge {
+                FindingEntry {
                     technique: stored.finding.technique(),
                     sentence: stored.finding.sentence.clone(),
                     when: stored.started,
@@ -223,21 +223,21 @@ impl ViewBuilder<'_> {
     }
 }
 
-fn starts(finding: &Finding) -> Option<Start> {
+fn starts(finding: &Finding) -> Option<FailureStart> {
     match &finding.detail {
         Detail::Divergence(divergence) => divergence.locations.first().map(start),
         _ => None,
     }
 }
 
-fn past_of(attempt: &HistoryAttempt, run: Option<String>) -> Past {
+fn past_of(attempt: &HistoryAttempt, run: Option<String>) -> PastAttempt {
     let row = attempt.row();
-    Past {
+    PastAttempt {
         when: row.when,
         outcome: row.outcome,
         seconds: row.seconds,
         revision: row.revision.map(str::to_owned),
-        place: row.place(),
+        place: row.circumstances(),
         run,
         message: row.message.to_owned(),
     }

@@ -1,4 +1,4 @@
-//! What goes to the places where changes are reviewed.
+//! Reports for CI platforms.
 
 use insta::assert_snapshot;
 use proptest::prelude::*;
@@ -13,13 +13,13 @@ fn sample(message: &str) -> Sample {
 }
 
 #[test]
-fn annotations_stand_beside_the_failing_line() {
+fn annotations_name_the_failing_line() {
     let text = written(|out| annotations(&sample("assert 3 == 4\n100% wrong").run(), out));
     assert_snapshot!(text, @"::error file=tests/test_cart.py,line=14,title=real failure::tests/test_cart.py::test_total failed 4 of 4 times, fresh environment included%0Aassert 3 == 4 …%0Asee it yourself: pytest tests/test_cart.py::test_total");
 }
 
 #[test]
-fn more_than_github_shows_is_said() {
+fn annotations_beyond_the_limit_are_counted() {
     let mut many = Sample::new(1, "30 real failures");
     for at in 0..30 {
         let id = format!("tests/test_cart.py::test_{at}");
@@ -54,7 +54,7 @@ fn a_summary_is_markdown() {
 }
 
 #[test]
-fn code_quality_is_what_gitlab_reads() {
+fn code_quality_for_gitlab() {
     let text = written(|out| code_quality(&sample("assert 3 == 4").run(), out));
     assert_snapshot!(text, @r#"
     [
@@ -75,7 +75,7 @@ fn code_quality_is_what_gitlab_reads() {
 }
 
 #[test]
-fn a_summary_stays_below_what_github_takes() {
+fn a_summary_stays_below_the_limit_of_github() {
     let mut many = Sample::new(1, "3000 real failures");
     for at in 0..3000 {
         let id = format!("tests/test_cart.py::test_{at}");
@@ -88,7 +88,7 @@ fn a_summary_stays_below_what_github_takes() {
 
 proptest! {
     #[test]
-    fn no_test_can_give_a_command_or_markup(name in hostile(), message in hostile()) {
+    fn tests_cannot_inject_commands_or_markup(name in hostile(), message in hostile()) {
         let id = format!("tests/t.py::{name}");
         let sample = Sample::new(1, "one real failure").with(&id, [failing(&id, "AssertionError", &message)]).found(samples::real(&id));
         let commands = written(|out| annotations(&sample.run(), out));
