@@ -112,8 +112,8 @@ impl<'a> RunLoop<'a> {
     }
 
     /// Runs under an assertion policy.
-    pub(crate) fn with_assertions(self, assertions: Option<&'a mut dyn AssertionPolicy>) -> Self {
-        Self { assertions, ..self }
+    pub(crate) fn with_assertions(self, assertions: &'a mut dyn AssertionPolicy) -> Self {
+        Self { assertions: Some(assertions), ..self }
     }
 
     pub(crate) fn with_recorders(self, recorders: Recorders) -> Self {

@@ -87,14 +87,12 @@ impl<'a> TechniqueRun<'a> {
         let mut history = HistoryRecorder::begin(&settings.store, command, &context.here)?;
         let engine = Engine::new(launch)?;
         stop_on_signals(&engine)?;
-        let assertions: Option<&mut dyn AssertionPolicy> = match assertions {
-            Some(policy) => Some(policy),
-            None => None,
-        };
-        let run_loop = RunLoop::new(technique, &mut history, progress, &context.here)
-            .with_assertions(assertions)
+        let mut run_loop = RunLoop::new(technique, &mut history, progress, &context.here)
             .with_recorders(recorders)
             .with_comparison(compare);
+        if let Some(policy) = assertions {
+            run_loop = run_loop.with_assertions(policy);
+        }
         let record = run_loop.run(engine, command, gates);
         Ok(FinishedRun { record, history, context, command, files })
     }

@@ -118,7 +118,7 @@ fn surefire_outcomes(modules: &[PathBuf]) -> BTreeMap<String, BTreeSet<String>> 
                     b"testcase" => {
                         let value = |name: &str| {
                             let found = start.attributes().flatten().find(|one| one.key.as_ref() == name.as_bytes());
-                            found.unwrap().unescape_value().unwrap().into_owned()
+                            found.unwrap().normalized_value(quick_xml::XmlVersion::Implicit1_0).unwrap().into_owned()
                         };
                         open = Some((format!("{}#{}", value("classname"), value("name")), "passed".to_owned()));
                     }
