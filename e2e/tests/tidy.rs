@@ -90,8 +90,8 @@ const MAY_NAME: [(&str, &[&str], &str); 11] = [
     ("crates/unflake-runners/src/pytest/factors.rs", &["java"], "any interpreter can be a factor, with its variable"),
     ("crates/unflake-worlds/src/fresh_home.rs", &["python", "cargo"], "toolchains that stay in an empty home"),
     ("crates/unflake/src/commands/doctor/factor_probes/", &[], "asks programs of several languages what reaches them"),
-    ("crates/unflake-git/src/", &["python"], "tells changed functions apart; belongs to unflake-source"),
-    ("crates/unflake/src/functions.rs", &["python", "pytest"], "outlines of test files; belongs to unflake-source"),
+    ("crates/unflake-git/src/changes.rs", &["python"], "asks unflake-source for the functions of a file"),
+    ("crates/unflake/src/history/renames.rs", &["python"], "asks unflake-source for the functions of a test file"),
 ];
 
 /// What a room does without, by the names under which it would come in.

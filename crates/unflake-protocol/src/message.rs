@@ -46,7 +46,7 @@ pub enum AgentMessage {
     },
     /// An attempt ended.
     Done(Box<AttemptResult>),
-    /// The runner itself stops (`pytest.exit`, `--maxfail`). Tests of this order that have not
+    /// The runner itself stops (a limit of failures, an exit in the tests). Tests of this order that have not
     /// started are not run; `idle` follows.
     Stopped { cause: StopCause, why: String },
     /// The `run` order is done.
@@ -90,7 +90,7 @@ pub enum AgentMessage {
 pub struct Hello {
     /// The protocol version that the agent speaks.
     pub protocol: u32,
-    /// The agent's name, such as `pytest`.
+    /// The agent's name, such as `script-tests`.
     pub agent: String,
     pub environment: u32,
     /// The environment it was forked from.

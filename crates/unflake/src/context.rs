@@ -79,8 +79,9 @@ impl Context {
 pub(crate) fn need_command(settings: &Settings) -> Result<(), CommandError> {
     if settings.command.value.is_empty() {
         let message = "there is no test command, and none can be guessed from the files here";
-        return Err(CommandError::usage(message)
-            .hint("give it after two dashes: `unflake run -- pytest tests/`, `unflake run -- cargo test`"));
+        let examples: Vec<String> =
+            unflake_runners::examples().take(2).map(|command| format!("`unflake run -- {command}`")).collect();
+        return Err(CommandError::usage(message).hint(format!("give it after two dashes: {}", examples.join(", "))));
     }
     Ok(())
 }

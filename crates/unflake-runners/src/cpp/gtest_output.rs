@@ -298,9 +298,9 @@ mod tests {
         let said = follow(&["A.A", "B.B"], &lines, ExitKind::Exit(1));
         assert_eq!(said, ["start 0", "0 Failed one", "start 1", "1 Error Failed\ndirty"]);
         let said = follow(&["A.A"], &[&bad[..], &outside].concat(), ExitKind::Exit(1));
-        assert_eq!(said[1], "0 Failed one\noutside of tests: Failure\ndirty");
+        assert_eq!(said[1], "0 Failed one\noutside of tests: Failed\ndirty");
         let said = follow(&["A.A", "B.B"], &[&bad[..], &outside, &good[..1]].concat(), ExitKind::TimedOut);
-        assert!(said[3].starts_with("1 TimedOut") && said[3].ends_with("outside of tests: Failure\ndirty"), "{said:?}");
+        assert!(said[3].starts_with("1 TimedOut") && said[3].ends_with("outside of tests: Failed\ndirty"), "{said:?}");
         let said = follow(&["B.B"], &[&outside[..], &good].concat(), ExitKind::Exit(0));
         assert_eq!(said, ["start 0", "0 Passed"], "it only looked like one");
     }
