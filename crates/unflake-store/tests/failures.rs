@@ -1,8 +1,8 @@
-//! What failed, what it said, and whether anything is new.
+//! Tests of failures, their texts, and change detection.
 
 mod common;
 
-use common::{Home, attempted, facts, failing, passing};
+use common::{TestLocation, attempted, facts, failing, passing};
 use unflake_model::{Attempt, Failure, Feedback, Fingerprint, Outcome, Phase, Purpose, Timestamp};
 use unflake_store::{Imported, ReportFacts, SourceId, Store};
 
@@ -40,7 +40,7 @@ fn execution(test: &str, outcome: Outcome, message: &str) -> Imported {
 }
 
 /// `test phase kind message file` of each failure.
-fn told(store: &Store, source: SourceId) -> Vec<String> {
+fn failures_in(store: &Store, source: SourceId) -> Vec<String> {
     let mut found = Vec::new();
     store.failed_in(source, &mut |test, failure| found.push((test, failure))).unwrap();
     let text = |key| store.text(key).unwrap();
@@ -55,13 +55,13 @@ fn told(store: &Store, source: SourceId) -> Vec<String> {
         .collect()
 }
 
-fn failures_are_told_with_what_they_said_and_skips_are_none(home: &Home) {
-    let mut store = home.open();
+fn failures_have_their_texts_and_skips_are_no_failures(location: &TestLocation) {
+    let mut store = location.open();
     let run = store.begin(&facts()).unwrap();
     let skipped = Attempt { outcome: Outcome::Skipped, ..failing("c", 2, "") };
     let on_purpose = Attempt { purpose: Purpose::Order, ..failing("a", 3, "") };
     store.record(run, &attempted([failing("a", 0, "trace"), passing("b", 1), skipped, on_purpose])).unwrap();
-    assert_eq!(told(&store, SourceId::Run(run)), ["a call AssertionError assert 1 == 2 tests/test_cart.py"]);
+    assert_eq!(failures_in(&store, SourceId::Run(run)), ["a call AssertionError assert 1 == 2 tests/test_cart.py"]);
 
     let executions = [
         execution("b", Outcome::Skipped, "later"),
@@ -70,11 +70,11 @@ fn failures_are_told_with_what_they_said_and_skips_are_none(home: &Home) {
         execution("a", Outcome::Error, "oh"),
     ];
     let source = report(&mut store, "one", 10, &executions);
-    assert_eq!(told(&store, source), ["b ? Error no ?", "a ? Error oh ?"]);
+    assert_eq!(failures_in(&store, source), ["b ? Error no ?", "a ? Error oh ?"]);
 }
 
-fn the_pulse_beats_when_something_comes_in(home: &Home) {
-    let mut store = home.open();
+fn the_change_counter_changes_with_every_addition(location: &TestLocation) {
+    let mut store = location.open();
     let mut last = store.pulse().unwrap();
     let mut beats = |store: &Store| {
         let now = store.pulse().unwrap();
@@ -95,8 +95,8 @@ fn the_pulse_beats_when_something_comes_in(home: &Home) {
     assert!(!beats(&store));
 }
 
-fn reports_are_looked_through_until_enough_is_found(home: &Home) {
-    let mut store = home.open();
+fn reports_are_read_until_enough_is_found(location: &TestLocation) {
+    let mut store = location.open();
     for day in 0..5 {
         report(&mut store, &day.to_string(), day, &[execution("a", Outcome::Failed, &format!("on {day}"))]);
     }
@@ -109,8 +109,8 @@ fn reports_are_looked_through_until_enough_is_found(home: &Home) {
     assert_eq!(store.key_of(&"b".into()).unwrap(), None);
 }
 
-fn a_run_is_heard_of_when_it_began_and_with_each_attempt(home: &Home) {
-    let mut store = home.open();
+fn the_last_activity_is_the_start_or_the_latest_attempt(location: &TestLocation) {
+    let mut store = location.open();
     let run = store.begin(&facts()).unwrap();
     let heard = |store: &Store| store.heard(&store.run(run).unwrap().unwrap()).unwrap();
     assert_eq!(heard(&store), facts().started);
@@ -119,8 +119,8 @@ fn a_run_is_heard_of_when_it_began_and_with_each_attempt(home: &Home) {
 }
 
 with_files_and_server! {
-    failures_are_told_with_what_they_said_and_skips_are_none,
-    the_pulse_beats_when_something_comes_in,
-    reports_are_looked_through_until_enough_is_found,
-    a_run_is_heard_of_when_it_began_and_with_each_attempt,
+    failures_have_their_texts_and_skips_are_no_failures,
+    the_change_counter_changes_with_every_addition,
+    reports_are_read_until_enough_is_found,
+    the_last_activity_is_the_start_or_the_latest_attempt,
 }

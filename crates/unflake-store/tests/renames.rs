@@ -1,16 +1,16 @@
-//! What the code of tests was, and their names.
+//! Tests of body hashes and renames.
 
 mod common;
 
-use common::{Home, attempted, facts, passing};
+use common::{TestLocation, attempted, facts, passing};
 use unflake_store::{Renamed, TestKey};
 
 fn renamed(old: &str, new: &str, is_over: bool) -> Renamed {
     Renamed { old: old.into(), new: new.into(), is_over }
 }
 
-fn the_last_word_on_code_and_names_holds(home: &Home) {
-    let mut store = home.open();
+fn the_latest_bodies_and_renames_count(location: &TestLocation) {
+    let mut store = location.open();
     let run = store.begin(&facts()).unwrap();
     store.record(run, &attempted(["a", "b", "c", "d"].map(|test| passing(test, 0)))).unwrap();
     store.keep_bodies(run, &[("a".into(), "1".into()), ("b".into(), "2".into())], &[]).unwrap();
@@ -31,5 +31,5 @@ fn the_last_word_on_code_and_names_holds(home: &Home) {
 }
 
 with_files_and_server! {
-    the_last_word_on_code_and_names_holds,
+    the_latest_bodies_and_renames_count,
 }
