@@ -1,10 +1,11 @@
-//! What to compare with, where nobody says. Each choice is a claim about what a developer calls "my change".
+//! Chooses the revision to compare with. Each choice is an assumption about what a developer calls
+//! "my change".
 
 use unflake_model::{Base, BaseChoice};
 
 use crate::{Error, Repository};
 
-/// The default branch goes by one of these names, the first that is there.
+/// Candidates for the default branch; the first one that exists is used.
 const DEFAULT: [(&str, &str); 5] = [
     ("refs/remotes/origin/HEAD", "origin/HEAD"),
     ("refs/remotes/origin/main", "origin/main"),
@@ -14,9 +15,9 @@ const DEFAULT: [(&str, &str); 5] = [
 ];
 
 impl Repository {
-    /// The revision to compare with: what is `asked` for; else where what is checked out parted from the default branch;
-    /// else, where it has not parted, the working tree's own changes, or the newest of `known_good` (newest first), or the
-    /// latest commit.
+    /// The revision to compare with: the one `asked` for; else the merge base with the default
+    /// branch; else, if HEAD is that merge base, HEAD for uncommitted changes, or the newest of
+    /// `known_good` (newest first), or the parent commit.
     pub fn base(&self, asked: Option<&str>, known_good: &[String]) -> Result<Base, Error> {
         if let Some(asked) = asked {
             let bad = || Error::BadBase { asked: asked.to_owned(), shallow: self.shallow };
@@ -44,7 +45,7 @@ impl Repository {
             let why = "which branch is the default one cannot be told, so what to compare with must be given";
             return Err(Error::NoBase(why.to_owned()));
         }
-        // Nothing is changed and nothing is ahead: the latest change is the last commit.
+        // Nothing is changed or ahead, so the latest commit is the change.
         match self.resolve("HEAD^1", "commit")? {
             Some(revision) => Ok(Base { revision, chosen: BaseChoice::Parent }),
             None if self.shallow => Err(Error::NoBase(
@@ -56,7 +57,8 @@ impl Repository {
         }
     }
 
-    /// The reference and the name of the default branch. Where that is a local branch with an upstream, the upstream.
+    /// The reference and the name of the default branch, or of its upstream if it is a local branch
+    /// that has one.
     fn default_branch(&self) -> Result<Option<(String, String)>, Error> {
         for (full, name) in DEFAULT {
             if self.resolve(full, "commit")?.is_none() {
@@ -71,7 +73,7 @@ impl Repository {
             let said = behind.and_then(|one| one.strip_prefix("refs/remotes/").map(str::to_owned));
             return Ok(Some(upstream.unwrap_or_else(|| (full.to_owned(), said.unwrap_or_else(|| name.to_owned())))));
         }
-        // The only branch there is.
+        // Uses the only branch of the repository.
         let words = ["for-each-ref", "--format=%(refname)", "refs/heads", "refs/remotes"];
         let all = String::from_utf8_lossy(&self.git.ask(&words)?).into_owned();
         let [only] = all.lines().collect::<Vec<_>>()[..] else { return Ok(None) };

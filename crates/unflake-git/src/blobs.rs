@@ -1,4 +1,4 @@
-//! Contents of files, as git would keep them and as they were.
+//! Reads and hashes file contents the way git stores them.
 
 use std::collections::HashMap;
 use std::fs;
@@ -11,11 +11,11 @@ use crate::git::Git;
 use crate::git_status::LINK;
 use crate::repository::path;
 
-/// What is at a path of the working tree.
+/// The type of a path in the working tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum There {
     Nothing,
-    /// A file or a link, with the mode that git would give it.
+    /// A file or a symbolic link, with its git mode.
     File(&'static str),
     Other,
 }
@@ -41,7 +41,8 @@ fn is_absent(error: &std::io::Error) -> bool {
     matches!(error.kind(), NotFound | NotADirectory)
 }
 
-/// The hashes that git would give to files of the working tree, after its filters and line ends, in the same order.
+/// The blob hashes of files in the working tree, after filters and line-ending conversion, in the
+/// same order.
 pub(crate) fn hashes(git: &Git, paths: &[Vec<u8>]) -> Result<Vec<String>, Error> {
     if paths.is_empty() {
         return Ok(Vec::new());
@@ -58,7 +59,7 @@ pub(crate) fn hashes(git: &Git, paths: &[Vec<u8>]) -> Result<Vec<String>, Error>
     Ok(hashes)
 }
 
-/// The hash of a symbolic link.
+/// The blob hash of a symbolic link.
 pub(crate) fn hash_of_link(git: &Git, at: &[u8]) -> Result<String, Error> {
     let full = git.directory().join(path(at.to_vec()));
     let target = fs::read_link(&full).map_err(|error| Error::File(format!("{}: {error}", full.display())))?;
@@ -66,7 +67,7 @@ pub(crate) fn hash_of_link(git: &Git, at: &[u8]) -> Result<String, Error> {
     Ok(String::from_utf8_lossy(&said).trim_end().to_owned())
 }
 
-/// A path as a line that git reads back whatever is in it.
+/// Quotes a path so that git can read it as one line.
 fn quote(path: &[u8], line: &mut Vec<u8>) {
     line.push(b'"');
     for byte in path {
@@ -79,7 +80,7 @@ fn quote(path: &[u8], line: &mut Vec<u8>) {
     line.extend(b"\"\n");
 }
 
-/// Contents by hash, of those that are here and no longer than that.
+/// The contents of the blobs that exist locally and have at most `longest` bytes.
 pub(crate) fn blobs(git: &Git, hashes: &[&str], longest: usize) -> Result<HashMap<String, Vec<u8>>, Error> {
     let ask = |word: &str, hashes: &[&str]| git.ask_with(&["cat-file", word], (hashes.join("\n") + "\n").into_bytes());
     let sizes = String::from_utf8_lossy(&ask("--batch-check", hashes)?).into_owned();
@@ -107,12 +108,12 @@ pub(crate) fn blobs(git: &Git, hashes: &[&str], longest: usize) -> Result<HashMa
     Ok(found)
 }
 
-/// Which of these paths are another text in the working tree than in the repository, by more than their line ends.
+/// The paths whose text in the working tree differs from the repository by more than line endings.
 pub(crate) fn filtered(git: &Git, paths: &[&[u8]]) -> Result<Vec<Vec<u8>>, Error> {
     let words = ["check-attr", "-z", "--stdin", "filter", "working-tree-encoding", "ident"];
     let said = git.ask_with(&words, paths.join(&0))?;
     let fields: Vec<&[u8]> = said.strip_suffix(b"\0").unwrap_or(&said).split(|byte| *byte == 0).collect();
-    // Path, attribute and value, of which the last may be empty.
+    // Path, attribute and value; the last value may be empty.
     if fields.len() != paths.len() * 3 * 3 {
         return Err(Error::Git { asked: "check-attr".to_owned(), said: "it left out files".to_owned() });
     }

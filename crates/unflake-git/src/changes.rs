@@ -1,4 +1,4 @@
-//! Everything that differs between a base and the files as they are now.
+//! Computes everything that differs between a base revision and the working tree.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -14,11 +14,11 @@ use crate::submodules::Odd;
 use crate::touched_only;
 use crate::{Error, Repository, python, submodules};
 
-/// Longer files are not looked into.
+/// Larger files are compared only as a whole.
 const LONGEST: usize = 2 << 20;
 
 impl Repository {
-    /// What differs between the base and the files as they are now, staged or not, tracked or not.
+    /// The differences between the base and the working tree: staged, unstaged and untracked.
     pub fn changes(&self, base: &Base) -> Result<Changes, Error> {
         let mut found = self.differing(&base.revision)?;
         for (path, kind) in std::mem::take(&mut found.left_out) {
@@ -54,13 +54,13 @@ impl Repository {
         Ok(Changes { base, head, root, files, ignored, new_directories, for_all, ignore_case, unknown })
     }
 
-    /// Whether the files are known to be as in that commit, those aside that are not checked out.
+    /// Whether the files are known to equal that commit, apart from files that are not checked out.
     pub(crate) fn is_as(&self, revision: &str) -> Result<bool, Error> {
         let found = self.differing(revision)?;
         Ok(found.paths.is_empty() && found.unknown.is_empty())
     }
 
-    /// The directories of what came that the base does not have.
+    /// The directories of added files that do not exist in the base.
     fn new_directories(&self, base: &str, files: &[FileChange]) -> Result<BTreeSet<String>, Error> {
         let stays =
             |kind: &ChangeKind| matches!(kind, ChangeKind::Modified | ChangeKind::ModeOnly | ChangeKind::Deleted);
@@ -118,9 +118,9 @@ impl Repository {
         Ok(found)
     }
 
-    /// Of each file in which it can be told, the functions that changed.
+    /// The changed functions of each file for which they can be determined.
     fn functions(&self, found: &Found) -> BTreeMap<Vec<u8>, ChangedFunctions> {
-        // Under other attributes the old contents may have been checked out as another text.
+        // With different attributes the old contents may have been checked out as a different text.
         if found.paths.keys().any(|path| path.ends_with(b".gitattributes")) {
             return BTreeMap::new();
         }
@@ -132,7 +132,7 @@ impl Repository {
             return BTreeMap::new();
         }
         let read = || Ok::<_, Error>((filtered(&self.git, &paths)?, blobs(&self.git, &hashes, LONGEST)?));
-        // Without them whole files count, which is never too little.
+        // On an error whole files count as changed, which is never too little.
         let Ok((filtered, blobs)) = read() else { return BTreeMap::new() };
         let tell = |(at, hash): (&Vec<u8>, &str)| {
             let full = self.root().join(path(at.clone()));
@@ -149,14 +149,15 @@ impl Repository {
 #[derive(Default)]
 struct Found {
     paths: BTreeMap<Vec<u8>, What>,
-    /// What was not checked out. A test does not find it, so it is told; nobody changed it, so nothing is dirty for it.
+    /// Files that are not checked out. They are reported, because a test cannot read them; they do
+    /// not make the tree dirty, because nobody changed them.
     left_out: Vec<(Vec<u8>, ChangeKind)>,
     unknown: Vec<String>,
 }
 
 struct What {
     kind: Kind,
-    /// The hash of its old contents, where nothing but the text of a file changed that may be looked into.
+    /// The hash of the old contents, if only the text of a file changed that can be parsed.
     was: Option<String>,
 }
 
@@ -182,7 +183,7 @@ impl Found {
             _ if entry.old_mode != entry.new_mode && entry.old_hash == entry.new_hash => {
                 Kind::Plain(ChangeKind::ModeOnly)
             }
-            // Also what is unmerged, and whatever a later git may say.
+            // Includes unmerged paths, and status letters of newer git versions.
             _ => Kind::Plain(ChangeKind::Modified),
         };
         let python = entry.path.ends_with(b".py") || entry.path.ends_with(b".pyw");
@@ -195,7 +196,7 @@ impl Found {
         }
     }
 
-    /// A path of which two things are told has changed in a way that has no better name.
+    /// A path with two different changes counts as modified.
     fn add(&mut self, path: Vec<u8>, kind: Kind) {
         match self.paths.get_mut(&path) {
             None => {

@@ -1,21 +1,23 @@
+//! Errors of change detection.
+
 use std::fmt;
 
-/// Why what changed cannot be told, in words for a person. Whoever meets one goes on without knowing what changed.
+/// Why the changes cannot be determined. Callers continue without knowing what changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Error {
-    /// There is no `git` on this machine, or none that can be started.
+    /// `git` is missing or cannot be started.
     NoGit(String),
-    /// The repository has no files: it is bare, or the place is inside its `.git`.
+    /// The repository has no working tree: it is bare, or the directory is inside `.git`.
     NoWorkingTree,
     NoCommits,
-    /// What was asked for as the base is no commit.
+    /// The requested base is not a commit.
     BadBase {
         asked: String,
         shallow: bool,
     },
-    /// Nobody said what to compare with, and nothing suggests itself.
+    /// No base was requested, and none can be inferred.
     NoBase(String),
-    /// git refused, or said what cannot be understood.
+    /// git failed, or printed something that cannot be parsed.
     Git {
         asked: String,
         said: String,

@@ -1,5 +1,5 @@
-//! git by its command line, so that neither the user's configuration nor the variables of a hook change what it says, and
-//! nothing is written.
+//! Runs the git command line, read-only and independent of the user's configuration and of the
+//! environment variables of a hook.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Write};
@@ -9,7 +9,7 @@ use std::thread;
 
 use crate::Error;
 
-/// Each of these can hide a change, run something of the user's, or go out to the network.
+/// Each of these settings could hide a change, run a program of the user, or use the network.
 const SETTINGS: [&str; 17] = [
     "core.quotePath=false",
     "core.fsmonitor=false",
@@ -30,7 +30,7 @@ const SETTINGS: [&str; 17] = [
     "maintenance.auto=false",
 ];
 
-/// What hooks and tools set for a git of their own.
+/// Variables that hooks and tools set for their own git commands.
 const FOREIGN: [&str; 26] = [
     "GIT_ALTERNATE_OBJECT_DIRECTORIES",
     "GIT_ATTR_SOURCE",
@@ -60,14 +60,14 @@ const FOREIGN: [&str; 26] = [
     "GIT_WORK_TREE",
 ];
 
-/// How much of git's complaints is passed on.
+/// The maximum length of an error message of git that is passed on.
 const LONGEST: usize = 400;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Git {
     program: OsString,
     directory: PathBuf,
-    /// Objects that are not here may be fetched.
+    /// Whether missing objects may be fetched.
     network: bool,
 }
 
@@ -95,12 +95,12 @@ impl Git {
         &self.directory
     }
 
-    /// What git says, which must succeed.
+    /// The output of a git command, which must succeed.
     pub(crate) fn ask<S: AsRef<OsStr>>(&self, words: &[S]) -> Result<Vec<u8>, Error> {
         self.ask_with(words, Vec::new())
     }
 
-    /// The same, with something to read.
+    /// The same, with standard input.
     pub(crate) fn ask_with<S: AsRef<OsStr>>(&self, words: &[S], input: Vec<u8>) -> Result<Vec<u8>, Error> {
         let answer = self.run(words, input)?;
         if answer.status.success() {
@@ -110,7 +110,7 @@ impl Git {
         Err(Error::Git { asked: spelled(words), said })
     }
 
-    /// One line, without its end.
+    /// One line of output, without its line ending.
     pub(crate) fn line<S: AsRef<OsStr>>(&self, words: &[S]) -> Result<Vec<u8>, Error> {
         let mut said = self.ask(words)?;
         if said.last() == Some(&b'\n') {
@@ -119,14 +119,14 @@ impl Git {
         Ok(said)
     }
 
-    /// One line of a command that may fail to say that there is none.
+    /// One line of output, or None if the command fails.
     pub(crate) fn perhaps<S: AsRef<OsStr>>(&self, words: &[S]) -> Result<Option<String>, Error> {
         let answer = self.run(words, Vec::new())?;
         let said = String::from_utf8_lossy(&answer.said).trim_end().to_owned();
         Ok((answer.status.success() && !said.is_empty()).then_some(said))
     }
 
-    /// What git says and how it ends.
+    /// The output and exit status of a git command.
     pub(crate) fn run<S: AsRef<OsStr>>(&self, words: &[S], input: Vec<u8>) -> Result<Answer, Error> {
         let mut command = Command::new(&self.program);
         command.arg("--no-pager").arg("--literal-pathspecs").arg("-C").arg(&self.directory);
@@ -139,7 +139,7 @@ impl Git {
         command.env("GIT_OPTIONAL_LOCKS", "0").env("GIT_NO_REPLACE_OBJECTS", "1").env("GIT_TERMINAL_PROMPT", "0");
         command.env("LC_ALL", "C").env("LANGUAGE", "C");
         if !self.network {
-            // Newer versions know the first, older ones fail at the second.
+            // Newer versions understand the first variable, older ones fail because of the second.
             command.env("GIT_NO_LAZY_FETCH", "1").env("GIT_ALLOW_PROTOCOL", "");
         }
         #[cfg(test)]
@@ -148,7 +148,7 @@ impl Git {
         let cannot = |error: io::Error| Error::NoGit(error.to_string());
         let mut child = command.spawn().map_err(cannot)?;
         let stdin = child.stdin.take();
-        // It may stop reading before the end; its status says so.
+        // git may exit before it has read everything; its status reports that.
         let writer = thread::spawn(move || stdin.map(|mut stdin| stdin.write_all(&input)));
         let output = child.wait_with_output().map_err(cannot)?;
         let _ = writer.join();
@@ -156,7 +156,7 @@ impl Git {
     }
 }
 
-/// The lines of a complaint that say what is wrong, as one.
+/// The relevant lines of an error message, joined to one line.
 fn complaint(stderr: &[u8]) -> String {
     let text = String::from_utf8_lossy(stderr);
     let lines = text.lines().filter(|line| !line.starts_with("hint:") && !line.starts_with("warning:"));

@@ -1,4 +1,4 @@
-//! What git says of paths, as it says it: bytes, modes and hashes.
+//! Parses the output of git's plumbing commands: paths, modes and hashes.
 
 use crate::Error;
 use crate::git::Git;
@@ -12,28 +12,28 @@ pub(crate) struct Entry {
     pub(crate) old_mode: String,
     pub(crate) new_mode: String,
     pub(crate) old_hash: String,
-    /// Only zeros where the file is not as the index has it.
+    /// All zeros if the file differs from the index.
     pub(crate) new_hash: String,
-    /// One letter, without the number behind it.
+    /// The status letter, without the similarity score.
     pub(crate) status: u8,
     pub(crate) path: Vec<u8>,
     pub(crate) from: Option<Vec<u8>>,
 }
 
-/// A path of the index.
+/// A path in the index.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Tracked {
-    /// git has been told not to look at the file.
+    /// Marked as assume-unchanged or skip-worktree, so git does not check the file.
     pub(crate) hidden: bool,
-    /// The file need not be there: a sparse checkout leaves it out.
+    /// Marked as skip-worktree: a sparse checkout may omit the file.
     pub(crate) skipped: bool,
     pub(crate) mode: String,
     pub(crate) hash: String,
     pub(crate) path: Vec<u8>,
 }
 
-/// The working tree against a commit. The plumbing command does not refresh the index and so tells too much, never too
-/// little: files that were written anew with the same contents are among these.
+/// Compares the working tree with a commit. The plumbing command does not refresh the index, so the
+/// result may include files that were rewritten with the same contents; it never omits a change.
 pub(crate) fn diff(git: &Git, base: &str) -> Result<Vec<Entry>, Error> {
     let words = |renames| {
         [
@@ -50,7 +50,7 @@ pub(crate) fn diff(git: &Git, base: &str) -> Result<Vec<Entry>, Error> {
             "--",
         ]
     };
-    // Looking for renames reads contents, which a partial clone may not have.
+    // Rename detection reads contents, which a partial clone may lack.
     let said = git.ask(&words("--find-renames")).or_else(|_| git.ask(&words("--no-renames")))?;
     parse_diff(&said).ok_or_else(|| odd("diff-index"))
 }
@@ -73,7 +73,7 @@ fn parse_diff(said: &[u8]) -> Option<Vec<Entry>> {
     Some(entries)
 }
 
-/// Every path of the index.
+/// Every path in the index.
 pub(crate) fn tracked(git: &Git) -> Result<Vec<Tracked>, Error> {
     let said = git.ask(&["ls-files", "-z", "-v", "--stage"])?;
     fields(&said).map(parse_tracked).collect::<Option<_>>().ok_or_else(|| odd("ls-files"))
@@ -87,7 +87,7 @@ fn parse_tracked(field: &[u8]) -> Option<Tracked> {
     Some(Tracked { hidden, skipped, mode: mode.to_owned(), hash: hash.to_owned(), path: path.to_vec() })
 }
 
-/// Every path of a commit with its mode and its hash.
+/// Every path in a commit, with its mode and hash.
 pub(crate) fn committed(git: &Git, revision: &str) -> Result<Vec<(Vec<u8>, String, String)>, Error> {
     let said = git.ask(&["ls-tree", "-r", "-z", "--full-tree", revision])?;
     let parse = |field: &[u8]| {
@@ -98,12 +98,12 @@ pub(crate) fn committed(git: &Git, revision: &str) -> Result<Vec<(Vec<u8>, Strin
     fields(&said).map(parse).collect::<Option<_>>().ok_or_else(|| odd("ls-tree"))
 }
 
-/// What is there, not ignored and not in the index. A repository of its own is one path.
+/// Untracked files that are not ignored. A nested repository is one path.
 pub(crate) fn untracked(git: &Git) -> Result<Vec<Vec<u8>>, Error> {
     others(git, &["ls-files", "-z", "--others", "--exclude-standard"])
 }
 
-/// What is there and ignored, a directory as one path where all of it is.
+/// Ignored files; a directory is one path if all of its contents are ignored.
 pub(crate) fn ignored(git: &Git) -> Result<Vec<Vec<u8>>, Error> {
     others(git, &["ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory"])
 }

@@ -1,4 +1,4 @@
-//! A repository and where it is.
+//! Locates a git repository and resolves its revisions.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
@@ -10,13 +10,13 @@ use crate::git::Git;
 /// A git repository with a working tree.
 #[derive(Clone, Debug)]
 pub struct Repository {
-    /// At the root of the working tree.
+    /// Runs in the root of the working tree.
     pub(crate) git: Git,
     pub(crate) shallow: bool,
 }
 
 impl Repository {
-    /// The repository in whose working tree `here` is. None: there is none.
+    /// The repository whose working tree contains `here`, if any.
     pub fn find(here: &Path) -> Result<Option<Repository>, Error> {
         let git = Git::at(here);
         let words = ["rev-parse", "--is-inside-work-tree", "--is-shallow-repository"];
@@ -38,12 +38,12 @@ impl Repository {
         Ok(Some(Repository { git: Git::at(&root), shallow: shallow == "true" }))
     }
 
-    /// The root of the working tree, which may be above the place where it was looked for.
+    /// The root of the working tree.
     pub fn root(&self) -> &Path {
         self.git.directory()
     }
 
-    /// The full hash of the commit that is checked out. None before the first one.
+    /// The full hash of HEAD. None before the first commit.
     pub fn head(&self) -> Result<Option<String>, Error> {
         self.git.perhaps(&["rev-parse", "--verify", "--quiet", "HEAD^{commit}"])
     }
@@ -54,14 +54,14 @@ impl Repository {
         found.ok_or_else(|| Error::BadBase { asked: revision.to_owned(), shallow: self.shallow })
     }
 
-    /// The hash of the tree that the files are now, apart from what a sparse checkout leaves out and submodules that are not
-    /// checked out. None: they are not as in the commit that is checked out, or nobody knows.
+    /// The hash of HEAD's tree if the files equal it, apart from files that a sparse checkout omits
+    /// and submodules that are not checked out. None: they differ, or it is unknown.
     pub fn clean_tree(&self) -> Result<Option<String>, Error> {
         let Some(head) = self.head()? else { return Ok(None) };
         if self.is_as(&head)? { self.tree(&head).map(Some) } else { Ok(None) }
     }
 
-    /// The full hash of what `name` stands for, if it is of this type.
+    /// The full hash of the object that `name` refers to, if it has this type.
     pub(crate) fn resolve(&self, name: &str, kind: &str) -> Result<Option<String>, Error> {
         if name.is_empty() || name.starts_with('-') || name.contains('\0') {
             return Ok(None);
@@ -69,7 +69,7 @@ impl Repository {
         self.git.perhaps(&["rev-parse", "--verify", "--quiet", &format!("{name}^{{{kind}}}")])
     }
 
-    /// Where the parts of the repository are that all its working trees share.
+    /// The directory of the repository that all its working trees share.
     pub(crate) fn common(&self) -> Result<PathBuf, Error> {
         let common = path(self.git.line(&["rev-parse", "--git-common-dir"])?);
         Ok(self.root().join(common))

@@ -1,4 +1,4 @@
-//! Changes that git has been told not to see (`assume-unchanged`, `skip-worktree`), looked at all the same.
+//! Finds changes in files that git was told to ignore (`assume-unchanged`, `skip-worktree`).
 
 use std::collections::HashMap;
 
@@ -9,7 +9,7 @@ use crate::blobs::{There, hash_of_link, hashes, there};
 use crate::git::Git;
 use crate::git_status::{LINK, SUBMODULE, Tracked, committed};
 
-/// The hidden files of the index that are not as in `base`.
+/// The hidden files of the index that differ from `base`.
 pub(crate) fn hidden(git: &Git, base: &str, all: &[Tracked]) -> Result<Vec<(Vec<u8>, ChangeKind)>, Error> {
     let hidden: Vec<&Tracked> = all.iter().filter(|one| one.hidden).collect();
     if hidden.is_empty() {
@@ -24,13 +24,13 @@ pub(crate) fn hidden(git: &Git, base: &str, all: &[Tracked]) -> Result<Vec<(Vec<
     compare(git, wanted)
 }
 
-/// The hidden files of the index that are not as it has them.
+/// The hidden files of the index that differ from the index.
 pub(crate) fn hidden_from_index(git: &Git, all: &[Tracked]) -> Result<Vec<(Vec<u8>, ChangeKind)>, Error> {
     let as_kept = |one: &Tracked| (one.path.clone(), Some((one.mode.clone(), one.hash.clone())));
     compare(git, all.iter().filter(|one| one.hidden).map(as_kept).collect())
 }
 
-/// The mode and the hash that a file had, if it was there.
+/// The mode and hash of a file, if it existed.
 type Was = Option<(String, String)>;
 
 fn compare(git: &Git, wanted: Vec<(Vec<u8>, Was)>) -> Result<Vec<(Vec<u8>, ChangeKind)>, Error> {

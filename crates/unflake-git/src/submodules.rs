@@ -1,5 +1,5 @@
-//! Repositories inside the repository. git looks into them with the eyes of their own configuration, so they are looked into
-//! here, at any depth.
+//! Checks submodules recursively. git would apply the configuration of each submodule, so they are
+//! checked here instead.
 
 use std::fs;
 
@@ -10,15 +10,15 @@ use crate::repository::path;
 use crate::skip_worktree::hidden_from_index;
 use crate::touched_only;
 
-/// How deep they may stand in each other.
+/// The maximum nesting depth.
 const DEEPEST: usize = 16;
 
-/// A submodule that is not as it should be.
+/// A submodule that is not in its expected state.
 pub(crate) enum Odd {
-    /// Its files are not as the commit that is checked out in it. That this is another commit than the one that is wanted is
-    /// seen from outside.
+    /// Its files differ from the commit that is checked out in it. A different commit is detected
+    /// by the outer repository.
     Changed(Vec<u8>),
-    /// It is not checked out: nothing of it is there.
+    /// It is not checked out, so its files do not exist.
     Absent(Vec<u8>),
 }
 
@@ -37,7 +37,7 @@ pub(crate) fn odd(git: &Git, all: &[Tracked]) -> Result<Vec<Odd>, Error> {
 
 fn differs(git: &Git, depth: usize) -> Result<bool, Error> {
     if !is_checked_out(git) {
-        // git looks at nothing that is there.
+        // Without a repository, git cannot report files that exist here.
         return Ok(fs::read_dir(git.directory()).is_ok_and(|mut entries| entries.next().is_some()));
     }
     if depth > DEEPEST || !touched_only::left_out(git, git_status::diff(git, "HEAD")?).is_empty() {
@@ -55,7 +55,7 @@ fn differs(git: &Git, depth: usize) -> Result<bool, Error> {
     Ok(false)
 }
 
-/// What is ignored, in the repository and in those inside.
+/// The ignored files of the repository and of all submodules.
 pub(crate) fn ignored(git: &Git) -> Result<Vec<Vec<u8>>, Error> {
     let mut found = Vec::new();
     collect_ignored(git, &[], 0, &mut found)?;
@@ -80,7 +80,7 @@ fn inside(git: &Git, submodule: &Tracked) -> Git {
     Git::at(&git.directory().join(path(submodule.path.clone())))
 }
 
-/// Without a `.git` of its own, git would answer for the repository around it.
+/// Without its own `.git`, git would use the outer repository.
 fn is_checked_out(git: &Git) -> bool {
     git.directory().join(".git").exists()
 }

@@ -1,7 +1,8 @@
-//! A second working tree with the files of another revision, for as long as somebody needs it.
+//! Creates temporary worktrees with the files of another revision.
 //!
-//! Each has a mark in the repository, a file that is locked as long as its maker lives and says where the tree is. Whoever
-//! can lock such a file has found what somebody left behind who was killed, and removes it.
+//! Each worktree has a marker in the repository: a file that contains its path and is locked while
+//! its process lives. A process that can lock a marker has found the worktree of a killed process,
+//! and removes it.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Write};
@@ -18,23 +19,24 @@ use crate::git_status::{SUBMODULE, committed};
 use crate::repository::path;
 use crate::{Error, Repository};
 
-/// The directory of marks, in the repository's own.
+/// The directory of the markers, inside the git directory.
 const MARKS: &str = "unflake-worktrees";
 
-/// A detached working tree, which is gone when this is dropped. The user's index, branches and stash know nothing of it.
+/// A detached worktree that is removed on drop. It does not affect the user's index, branches or
+/// stash.
 #[derive(Debug)]
 pub struct Worktree {
     git: Git,
     path: PathBuf,
     submodules: Vec<String>,
     mark: PathBuf,
-    /// Locked for as long as the tree is needed.
+    /// Held while the worktree exists.
     _lock: Flock<File>,
 }
 
 impl Repository {
-    /// Checks out `revision` in a new directory below `below`, which should not be in the user's working tree. Hooks do not
-    /// run. Objects that a partial clone lacks are fetched.
+    /// Checks out `revision` in a new directory below `below`, which should be outside of the
+    /// user's working tree. Hooks do not run. Objects that a partial clone lacks are fetched.
     pub fn worktree(&self, revision: &str, below: &Path) -> Result<Worktree, Error> {
         self.sweep()?;
         let bad = || Error::BadBase { asked: revision.to_owned(), shallow: self.shallow };
@@ -47,7 +49,7 @@ impl Repository {
             let (mark, mut lock, name) = self.mark()?;
             let path = below.join(name);
             lock.write_all(path.as_os_str().as_bytes()).and_then(|()| lock.sync_all()).map_err(at(&mark))?;
-            // From here on, dropping it removes whatever there is.
+            // From here on, drop removes everything.
             let tree = Worktree { git: self.git.clone(), path, submodules, mark, _lock: lock };
             let words = ["worktree", "add", "--quiet", "--detach", "--force"].map(AsRef::as_ref);
             self.git.with_network().ask(&[&words[..], &[tree.path.as_os_str(), revision.as_ref()]].concat())?;
@@ -55,7 +57,7 @@ impl Repository {
         })
     }
 
-    /// Removes the trees of those who could not do it themselves. Says how many there were.
+    /// Removes the worktrees of killed processes. Returns their number.
     pub fn sweep(&self) -> Result<usize, Error> {
         let marks = self.common()?.join(MARKS);
         let Ok(entries) = fs::read_dir(&marks) else { return Ok(0) };
@@ -65,7 +67,7 @@ impl Repository {
             let Ok(mut lock) = Flock::lock(file, FlockArg::LockExclusiveNonblock) else { continue };
             let mut place = Vec::new();
             lock.read_to_end(&mut place).map_err(at(&mark))?;
-            // Without a place it was not begun.
+            // An empty marker has no worktree yet.
             if !place.is_empty() {
                 remove(&self.git, &path(place));
                 swept += 1;
@@ -76,7 +78,7 @@ impl Repository {
         Ok(swept)
     }
 
-    /// A new mark, locked.
+    /// Creates and locks a new marker.
     fn mark(&self) -> Result<(PathBuf, Flock<File>, String), Error> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let marks = self.common()?.join(MARKS);
@@ -84,7 +86,7 @@ impl Repository {
             let name = format!("unflake-base-{}-{}", process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
             let mark = marks.join(&name);
             fs::create_dir_all(&marks).map_err(at(&marks))?;
-            // Somebody who sweeps may take the directory or the file away before it is locked.
+            // A concurrent sweep may remove the directory or the file before it is locked.
             let Ok(file) = OpenOptions::new().write(true).create_new(true).open(&mark) else { continue };
             let Ok(lock) = Flock::lock(file, FlockArg::LockExclusiveNonblock) else { continue };
             if lock.metadata().is_ok_and(|found| found.nlink() > 0) {
@@ -96,12 +98,13 @@ impl Repository {
 }
 
 impl Worktree {
-    /// Its root. A project in a subdirectory of the repository is in the same subdirectory here.
+    /// The root of the worktree. A project in a subdirectory of the repository has the same
+    /// subdirectory here.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The submodules of this revision. They are empty directories here.
+    /// The submodules of this revision, which are empty directories here.
     pub fn submodules(&self) -> &[String] {
         &self.submodules
     }
@@ -115,8 +118,8 @@ impl Drop for Worktree {
     }
 }
 
-/// Whatever there is of a tree goes, as far as it can be done. Nothing is pruned: that would also forget trees of the user's
-/// whose directories are away for the moment.
+/// Removes what exists of a worktree, ignoring errors. Does not prune: that would also remove
+/// worktrees of the user whose directories are temporarily missing.
 fn remove(git: &Git, tree: &Path) {
     let words = ["worktree", "remove", "--force", "--force"].map(AsRef::as_ref);
     let words = [&words[..], &[tree.as_os_str()]].concat();

@@ -10,7 +10,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use common::{TestLocation, attempted, batch, facts, failing, location};
+use common::{TestLocation, attempted, batch, facts, failing};
 use unflake_store::{RunId, Store};
 
 const HOME: &str = "UNFLAKE_STORE_TEST_HOME";
@@ -21,7 +21,7 @@ const BATCH: u32 = 20;
 #[test]
 fn another_process() {
     let (Ok(location), Ok(attempts)) = (std::env::var(HOME), std::env::var(ATTEMPTS)) else { return };
-    let mut store = Store::open(location(&location)).unwrap();
+    let mut store = Store::open(common::location(&location)).unwrap();
     let run = store.begin(&facts()).unwrap();
     println!("\nshown {run} 0");
     for first in (0..attempts.parse().unwrap()).step_by(BATCH as usize) {

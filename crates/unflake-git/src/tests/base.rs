@@ -1,11 +1,11 @@
-//! What is compared with where nobody says.
+//! Tests of the default base revision.
 
 use unflake_model::BaseChoice;
 
 use super::{Lab, chosen, git_at};
 use crate::{Error, Repository};
 
-/// A clone of a lab, beside it.
+/// A clone of a test repository, in the same temporary directory.
 fn clone(lab: &Lab, words: &[&str]) -> Lab {
     let room = tempfile::TempDir::new().unwrap();
     let root = room.path().canonicalize().unwrap().join("clone");
@@ -89,7 +89,7 @@ fn a_default_branch_of_another_name() {
     lab.git(&["branch", "-m", "trunk"]);
     let first = lab.git(&["rev-parse", "HEAD"]);
     lab.commit("second");
-    // The only one there is.
+    // The only branch of the repository.
     assert_eq!(chosen(&lab.base(&[])), (first.as_str(), &BaseChoice::Parent));
     let copy = clone(&lab, &[]);
     copy.git(&["switch", "--quiet", "-c", "feature"]);

@@ -1,4 +1,4 @@
-//! Each kind of change, as it is told.
+//! Tests of each kind of change.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -160,7 +160,7 @@ fn functions_of_python() {
     lab.git(&["commit", "--quiet", "-m", "attributes"]);
     lab.write("a.py", "def f():\n    return 1\n\ndef g():\n    return 4\n");
     assert_eq!(lab.told(), ["a.py modified"]);
-    // Whatever is odd about attributes, never too little.
+    // Unusual attributes never hide a change.
     lab.write(".gitattributes", "*.py filter=\nz.py ident\n");
     lab.write("z.py", "x = 1\n");
     lab.commit("more attributes");
@@ -179,7 +179,7 @@ fn ignored_files_are_no_change_and_no_secret() {
     lab.write("dir/own.local", "x");
     let changes = lab.changes();
     assert_eq!((changes.files.len(), changes.unknown.len()), (0, 0));
-    // Also in a directory that nobody knows.
+    // Also in an untracked directory.
     lab.write("new/deep/own.local", "x");
     lab.write("new/deep/open", "x");
     lab.write("other/own.local", "x");

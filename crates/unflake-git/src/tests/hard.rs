@@ -1,4 +1,4 @@
-//! What hides changes, or makes them hard to tell.
+//! Tests of everything that hides changes or makes them hard to detect.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -46,7 +46,7 @@ fn what_is_not_checked_out_is_not_there() {
     lab.git(&["sparse-checkout", "set", "--no-cone", "/a.py", "/b.txt"]);
     assert!(!lab.root.join("dir").exists());
     assert_eq!(lab.told(), ["dir/c.txt deleted"]);
-    // Nobody has changed anything, though.
+    // The tree is still clean.
     assert_eq!(lab.find().clean_tree().unwrap(), Some(lab.git(&["rev-parse", "HEAD^{tree}"])));
     lab.write("b.txt", "two\n");
     assert_eq!(lab.find().clean_tree().unwrap(), None);
@@ -62,7 +62,7 @@ fn stale_times_do_not_hide_a_change() {
     let set = || fs::File::options().write(true).open(&path).unwrap().set_modified(then).unwrap();
     set();
     lab.git(&["update-index", "--refresh"]);
-    // git compares the time of the last change of anything in whole seconds.
+    // git compares ctimes in whole seconds.
     std::thread::sleep(Duration::from_millis(1100));
     fs::write(&path, "eno\n").unwrap();
     set();
@@ -156,7 +156,7 @@ fn a_merge_that_is_not_over() {
     merge.args(["merge", "--quiet", "other"]).current_dir(&lab.root);
     merge.env("GIT_CONFIG_GLOBAL", "/dev/null").env("EMAIL", "ann@example.org");
     assert!(!merge.output().unwrap().status.success());
-    // `b.txt` is as we had it, `gone.txt` as they have it.
+    // `b.txt` equals our side, `gone.txt` equals theirs.
     let told: Vec<_> = lab.told().iter().map(|line| line.split(' ').next().unwrap().to_owned()).collect();
     assert_eq!(told, ["a.py", "dir/c.txt", "gone.txt"]);
     lab.write("a.py", "def f():\n    return 4\n");
@@ -186,11 +186,11 @@ fn pointers_to_large_files() {
     assert_eq!(lab.told(), [""; 0]);
     lab.write("big.bin", &pointer(2));
     assert_eq!(lab.told(), ["big.bin modified"]);
-    // With a filter, as it comes out of it.
+    // With a filter, the filtered text counts.
     lab.git(&["config", "filter.lfs.clean", "sed s/real/version/"]);
     lab.write("big.bin", &pointer(1).replace("version", "real"));
     assert_eq!(lab.told(), [""; 0]);
-    // A filter that fails hides nothing.
+    // A failing filter hides nothing.
     lab.git(&["config", "filter.lfs.clean", "false"]);
     lab.git(&["config", "filter.lfs.required", "true"]);
     assert_eq!(lab.told(), ["big.bin modified"]);
@@ -200,7 +200,7 @@ fn pointers_to_large_files() {
 fn a_file_that_cannot_be_read_counts_as_changed() {
     let lab = Lab::new();
     fs::remove_file(lab.root.join("b.txt")).unwrap();
-    // Nobody can read a link to itself, not even root.
+    // A link to itself is unreadable, even for root.
     symlink("b.txt", lab.root.join("b.txt")).unwrap();
     assert_eq!(lab.told(), ["b.txt type"]);
 }

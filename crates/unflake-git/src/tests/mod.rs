@@ -1,4 +1,4 @@
-//! Real repositories, made for each test.
+//! Helpers that create a real repository for each test.
 
 mod base;
 mod changes;
@@ -16,14 +16,14 @@ use unflake_model::{Base, BaseChoice, ChangeKind, Changes, FileChange};
 
 use crate::{Error, Repository};
 
-/// A repository in a directory of its own, which has room beside it.
+/// A repository in a temporary directory that has space for siblings.
 pub(super) struct Lab {
     pub(super) root: PathBuf,
     pub(super) room: TempDir,
 }
 
 impl Lab {
-    /// Without commits.
+    /// A repository without commits.
     pub(super) fn empty() -> Lab {
         let room = TempDir::new().unwrap();
         let root = room.path().canonicalize().unwrap().join("project");
@@ -33,7 +33,7 @@ impl Lab {
         lab
     }
 
-    /// With `a.py`, `b.txt`, `dir/c.txt` in one commit on `main`.
+    /// A repository with `a.py`, `b.txt` and `dir/c.txt` in one commit on `main`.
     pub(super) fn new() -> Lab {
         let lab = Lab::empty();
         lab.write("a.py", "def f():\n    return 1\n\ndef g():\n    return 2\n");
@@ -55,7 +55,7 @@ impl Lab {
         fs::set_permissions(self.root.join(path), fs::Permissions::from_mode(0o755)).unwrap();
     }
 
-    /// Everything, as one commit. Its hash.
+    /// Commits everything and returns the hash.
     pub(super) fn commit(&self, message: &str) -> String {
         self.git(&["add", "--all"]);
         self.git(&["commit", "--quiet", "--allow-empty", "-m", message]);
@@ -66,7 +66,7 @@ impl Lab {
         Repository::find(&self.root).unwrap().unwrap()
     }
 
-    /// Against what is checked out.
+    /// The changes relative to HEAD.
     pub(super) fn changes(&self) -> Changes {
         self.changes_since("HEAD")
     }
@@ -77,7 +77,7 @@ impl Lab {
         repository.changes(&base).unwrap()
     }
 
-    /// What changed, as lines, and that nothing is unknown.
+    /// The changes as lines; asserts that nothing is unknown.
     pub(super) fn told(&self) -> Vec<String> {
         let changes = self.changes();
         assert_eq!(changes.unknown, Vec::<String>::new());

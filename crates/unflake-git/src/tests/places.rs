@@ -1,4 +1,4 @@
-//! Where a repository is, and where there is none.
+//! Tests of locating repositories.
 
 use std::fs;
 
@@ -57,7 +57,7 @@ fn in_a_linked_worktree_and_on_a_detached_head() {
     let base = repository.base(None, &[]).unwrap();
     let told: Vec<_> = repository.changes(&base).unwrap().files.iter().map(spell).collect();
     assert_eq!(told, ["dir/c.txt modified"]);
-    // One tree of ours can be made from there too.
+    // A worktree can be created from there too.
     let tree = repository.worktree("HEAD", lab.room.path()).unwrap();
     assert!(tree.path().join("b.txt").exists());
 }

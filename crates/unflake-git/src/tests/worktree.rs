@@ -1,4 +1,4 @@
-//! Trees that come and go.
+//! Tests of temporary worktrees.
 
 use std::fs;
 
@@ -50,7 +50,7 @@ fn what_somebody_left_who_was_killed_is_removed_and_what_is_in_use_is_not() {
     let below = lab.room.path().join("below");
     let in_use = repository.worktree("HEAD", &below).unwrap();
 
-    // As a kill leaves them: the files, the entry of git and the mark, and nobody who holds the lock.
+    // The state that a killed process leaves: files, git's entry and the marker, without a lock.
     let marks = lab.root.join(".git/unflake-worktrees");
     let left = below.canonicalize().unwrap().join("unflake-base-1-0");
     let gone = below.canonicalize().unwrap().join("unflake-base-1-1");
@@ -60,7 +60,7 @@ fn what_somebody_left_who_was_killed_is_removed_and_what_is_in_use_is_not() {
     }
     fs::remove_dir_all(&gone).unwrap();
     fs::write(marks.join("unflake-base-1-2"), "").unwrap();
-    // The user's own, whose directory is away for the moment.
+    // A worktree of the user whose directory is temporarily missing.
     let own = lab.room.path().join("own");
     lab.git(&["worktree", "add", "--quiet", "--detach", own.to_str().unwrap()]);
     fs::rename(&own, lab.room.path().join("away")).unwrap();
