@@ -22,6 +22,6 @@ mod worktree;
 #[cfg(test)]
 mod tests;
 
-pub use error::Error;
+pub use error::GitError;
 pub use repository::Repository;
 pub use worktree::Worktree;

@@ -2,8 +2,8 @@
 
 mod base;
 mod changes;
-mod hard;
-mod places;
+mod hidden_changes;
+mod repository;
 mod worktree;
 
 use std::fs;
@@ -14,33 +14,33 @@ use std::process::Command;
 use tempfile::TempDir;
 use unflake_model::{Base, BaseChoice, ChangeKind, Changes, FileChange};
 
-use crate::{Error, Repository};
+use crate::{GitError, Repository};
 
 /// A repository in a temporary directory that has space for siblings.
-pub(super) struct Lab {
+pub(super) struct TestRepository {
     pub(super) root: PathBuf,
-    pub(super) room: TempDir,
+    pub(super) parent: TempDir,
 }
 
-impl Lab {
+impl TestRepository {
     /// A repository without commits.
-    pub(super) fn empty() -> Lab {
-        let room = TempDir::new().unwrap();
-        let root = room.path().canonicalize().unwrap().join("project");
+    pub(super) fn empty() -> TestRepository {
+        let parent = TempDir::new().unwrap();
+        let root = parent.path().canonicalize().unwrap().join("project");
         fs::create_dir(&root).unwrap();
-        let lab = Lab { root, room };
-        lab.git(&["init", "--quiet", "--initial-branch=main"]);
-        lab
+        let repo = TestRepository { root, parent };
+        repo.git(&["init", "--quiet", "--initial-branch=main"]);
+        repo
     }
 
     /// A repository with `a.py`, `b.txt` and `dir/c.txt` in one commit on `main`.
-    pub(super) fn new() -> Lab {
-        let lab = Lab::empty();
-        lab.write("a.py", "def f():\n    return 1\n\ndef g():\n    return 2\n");
-        lab.write("b.txt", "one\n");
-        lab.write("dir/c.txt", "see\n");
-        lab.commit("first");
-        lab
+    pub(super) fn new() -> TestRepository {
+        let repo = TestRepository::empty();
+        repo.write("a.py", "def f():\n    return 1\n\ndef g():\n    return 2\n");
+        repo.write("b.txt", "one\n");
+        repo.write("dir/c.txt", "see\n");
+        repo.commit("first");
+        repo
     }
 
     pub(super) fn git(&self, words: &[&str]) -> String {
@@ -78,18 +78,18 @@ impl Lab {
     }
 
     /// The changes as lines; asserts that nothing is unknown.
-    pub(super) fn told(&self) -> Vec<String> {
+    pub(super) fn change_lines(&self) -> Vec<String> {
         let changes = self.changes();
         assert_eq!(changes.unknown, Vec::<String>::new());
-        changes.files.iter().map(spell).collect()
+        changes.files.iter().map(change_line).collect()
     }
 
-    pub(super) fn base(&self, known_good: &[String]) -> Result<Base, Error> {
+    pub(super) fn base(&self, known_good: &[String]) -> Result<Base, GitError> {
         self.find().base(None, known_good)
     }
 }
 
-pub(super) fn spell(change: &FileChange) -> String {
+pub(super) fn change_line(change: &FileChange) -> String {
     let kind = match &change.kind {
         ChangeKind::Added => "added".to_owned(),
         ChangeKind::Modified => "modified".to_owned(),
@@ -129,7 +129,7 @@ pub(super) fn git_at(directory: &Path, words: &[&str]) -> String {
     String::from_utf8_lossy(&output.stdout).trim_end().to_owned()
 }
 
-pub(super) fn chosen(base: &Result<Base, Error>) -> (&str, &BaseChoice) {
+pub(super) fn chosen(base: &Result<Base, GitError>) -> (&str, &BaseChoice) {
     let base = base.as_ref().unwrap();
     (&base.revision, &base.chosen)
 }

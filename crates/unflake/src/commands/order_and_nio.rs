@@ -234,7 +234,7 @@ fn changed_tests(settings: &Settings, here: &Path) -> Result<Vec<String>, Troubl
         return Err(Trouble::usage("--changed: this is not a git repository"));
     };
     let repository = compare.repository().map_err(Trouble::usage)?;
-    let in_words = |error: unflake_git::Error| Trouble::usage(format!("--changed: {error}"));
+    let in_words = |error: unflake_git::GitError| Trouble::usage(format!("--changed: {error}"));
     let base = repository.base(settings.base.value.as_deref(), &[]).map_err(in_words)?;
     let changes = repository.changes(&base).map_err(in_words)?;
     let below = here.canonicalize().ok().and_then(|here| Some(here.strip_prefix(&changes.root).ok()?.to_owned()));

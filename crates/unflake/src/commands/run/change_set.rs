@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::env;
 use std::path::{Path, PathBuf};
 
-use unflake_git::{Error, Repository};
+use unflake_git::{GitError, Repository};
 use unflake_model::{Changes, Comparison, TestId};
 
 use crate::config::settings::Settings;
@@ -54,7 +54,7 @@ impl Compare {
     /// What changed, and which of these tests are known to have passed before.
     pub(crate) fn compare(&self, tests: &[TestId], memory: &Memory) -> Result<Comparison, String> {
         let repository = self.repository()?;
-        let in_words = |error: Error| error.to_string();
+        let in_words = |error: GitError| error.to_string();
         let known_good = if self.base.is_none() { memory.commits_passed(tests) } else { Vec::new() };
         let base = repository.base(self.base.as_deref(), &known_good).map_err(in_words)?;
         let changes = repository.changes(&base).map_err(in_words)?;
