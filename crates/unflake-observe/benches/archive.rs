@@ -1,5 +1,7 @@
-//! What it costs to take in traces and to compare them: `cargo bench -p unflake-observe --bench archive -- [RUNS] [EVENTS]`, 50 runs of ten
-//! million events if nothing is said, half of them failing. Prints seconds and the most memory that was ever in use.
+//! Measures the time and peak memory of archiving and comparing traces:
+//! `cargo bench -p unflake-observe --bench archive -- [RUNS] [EVENTS]`.
+//!
+//! The default is 50 runs of ten million events, half of them failing.
 
 use std::fs;
 use std::hint::black_box;
@@ -60,7 +62,7 @@ fn each(seconds: f64, runs: u32, events: u64) -> f64 {
     seconds * 1e9 / (f64::from(runs) * events as f64)
 }
 
-/// Loops of several lengths; each run goes another way somewhere in its second half.
+/// Loops of several lengths; each run diverges somewhere in its second half.
 fn write(attempt: &Path, root: &Path, run: u32, events: u64) {
     let part = attempt.join("7-1");
     fs::create_dir_all(&part).unwrap();

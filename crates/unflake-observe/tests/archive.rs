@@ -1,4 +1,4 @@
-//! Traces of many runs in one archive: what went in comes out, and what is broken is told in words.
+//! Tests of the archive with traces of many runs and with malformed traces.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use unflake_model::{Cause, TraceId, Traces};
 use unflake_observe::trace::{Archive, Frame, Head, Places, Project, Truncated, Why, write_thread};
 
-/// A directory with a project of one file, in which attempts are written.
+/// A project with one file, and a directory for its attempts.
 struct World {
     root: tempfile::TempDir,
     archive: Archive,
@@ -22,7 +22,7 @@ impl World {
         World { root, archive, written: 0 }
     }
 
-    /// A part whose place `id` is the line `line` of the project.
+    /// Creates a process whose place `id` is the line `line` of the project.
     fn part(&mut self, table: &[(u32, u32)]) -> PathBuf {
         self.written += 1;
         let part = self.root.path().join(format!("attempt-{}", self.written)).join("7-1");
@@ -161,7 +161,7 @@ fn nothing_is_left_in_the_directory() {
     assert_eq!(fs::read_dir(world.root.path().join("archive")).unwrap().count(), 0);
 }
 
-/// Long enough for several blocks, with few turns to another line so that they pack well.
+/// Long enough for several blocks, with few changes of the line so that they compress well.
 fn long() -> impl Strategy<Value = Vec<u32>> {
     let runs = proptest::collection::vec((1u32..6, 1usize..20_000), 0..6);
     runs.prop_map(|runs| runs.into_iter().flat_map(|(id, times)| std::iter::repeat_n(id, times)).collect())

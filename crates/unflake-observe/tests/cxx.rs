@@ -1,4 +1,4 @@
-//! C++ programs, built by clang and by gcc.
+//! Tests of traces of C++ programs, compiled by clang and by gcc.
 
 mod support;
 
@@ -14,7 +14,7 @@ use unflake_observe::trace::{
 struct Built {
     place: Place,
     root: PathBuf,
-    /// By clang and by gcc.
+    /// Compiled by clang and by gcc.
     programs: [(&'static str, PathBuf); 2],
 }
 
@@ -139,7 +139,8 @@ fn a_fork_has_files_of_its_own() {
             assert_eq!(first.get_or_insert_with(|| lines.clone()), &lines);
             let mut keys: Vec<_> = attempt.processes.iter().map(|process| &process.key[..]).collect();
             keys.sort();
-            // The second copy makes a copy itself, from a thread; a copy that only becomes another program leaves nothing.
+            // The second fork forks again, from a thread; a fork that only executes another program
+            // leaves nothing.
             assert_eq!(keys, ["", "/fork main 0", "/fork main 1", "/fork main 1/fork main.0 0"], "{name}");
         }
         let first = first.unwrap();
@@ -160,7 +161,7 @@ fn libraries_that_come_later_are_traced_too() {
         let attempt = read(built, &attempt);
         let lines = short(&lines(&attempt, &built.project())["main"]);
         let inside = marked(&built.root, "plugin.cpp", "inside");
-        // Loaded, used, unloaded, and the same once more.
+        // Loaded, used, unloaded, and once more.
         assert_eq!(lines.iter().filter(|line| **line == inside).count(), 2, "{name}: {lines:#?}");
         assert!(Executed::of(&attempt, &built.project()).is_complete());
     }
@@ -186,7 +187,7 @@ fn the_ways_of_threads_and_signals_survive() {
                     assert!(attempt.threads().all(|(_, thread)| thread.head.ended));
                 }
                 "signals" => {
-                    // As events: two signals in a row are one line.
+                    // Compared as events: two consecutive signals are one line.
                     let process = &attempt.processes[0];
                     let lines = Lines::new(&process.places().unwrap(), &built.project());
                     let main = process.threads.iter().find(|thread| thread.key == "main").unwrap();
@@ -221,7 +222,7 @@ fn a_binary_says_whether_it_can_be_traced() {
     let error = instrumented(&built.root.join("main.cpp")).unwrap_err();
     assert!(error.to_string().contains("neither a program nor a library"), "{error}");
 
-    // The trap: the same flag at link time brings clang's own runtime along, unless it is told not to.
+    // The same flag at link time adds clang's own runtime, unless it is disabled.
     let flags = clang(&built.place.runtime);
     let object = built.programs[0].1.with_extension("o");
     let trapped = built.place.root.join("trapped");
@@ -466,7 +467,7 @@ static volatile int handled = 0;
 static void handle(int) { handled = handled + 1; }  // handles
 
 static int signals() {
-  // On a stack as small as the system allows, while the code that is interrupted is traced itself.
+  // On the smallest possible stack, while the interrupted code is traced itself.
   static char small[16384];
   stack_t stack = {};
   stack.ss_sp = small;

@@ -1,4 +1,4 @@
-//! The files that C++ programs reach for, built by clang and by gcc.
+//! Tests of the recorded file accesses of C++ programs, compiled by clang and by gcc.
 
 mod support;
 
@@ -14,7 +14,7 @@ use unflake_observe::trace::{Attempt, Depends, Limits, Project, clang, gcc};
 struct Built {
     place: Place,
     root: PathBuf,
-    /// By clang and by gcc.
+    /// Compiled by clang and by gcc.
     programs: [(&'static str, PathBuf); 2],
 }
 
@@ -29,7 +29,7 @@ fn built() -> &'static Built {
         let root = place.root.join("project");
         std::os::unix::fs::symlink("../shared/real.txt", root.join("data/link.txt")).unwrap();
         let compilers = [("clang++", clang(&place.runtime)), ("g++", gcc(&place.runtime))];
-        // Both at once: most of the time of this test goes here.
+        // In parallel, because compiling takes most of the time of this test.
         let compile = |(name, flags): &(&'static str, unflake_observe::trace::Flags)| {
             let (program, object) = (place.root.join(name), place.root.join(format!("{name}.o")));
             let mut compile = Command::new(name);
@@ -61,7 +61,7 @@ impl Built {
         (attempt, depends)
     }
 
-    /// Runs it once by each compiler.
+    /// Runs it once for each compiler.
     fn each(&self, what: &str, check: impl Fn(Depends, &str)) {
         for (name, program) in &self.programs {
             let attempt = format!("{what}-{name}");
@@ -142,7 +142,8 @@ fn at_any_time_and_in_any_place() {
 
 #[test]
 fn nothing_is_different_for_the_program() {
-    // It checks itself: errno, paths that point nowhere, cancellation in `open`, an exception through `nftw`, dlerror.
+    // The program checks itself: errno, invalid pointers, cancellation in `open`, an exception
+    // through `nftw`, dlerror.
     built().each("same", |depends, name| {
         assert!(depends.gaps.iter().any(|gap| gap.starts_with("walked through ")), "{name}: {:#?}", depends.gaps);
         assert!(depends.listed.contains(Path::new("data")), "{name}: {depends:#?}");
@@ -203,7 +204,7 @@ fn calls_that_go_elsewhere_are_told() {
     let library = succeed(Command::new("ldd").arg(program));
     let library = String::from_utf8(library.stdout).unwrap();
     let library = library.lines().find_map(|line| line.split_once("libc.so.6 => ")?.1.split(' ').next()).unwrap();
-    // With the C library before the runtime nothing arrives.
+    // If the C library is loaded before the runtime, no calls are intercepted.
     succeed(built.command(program, "names", "elsewhere").env("LD_PRELOAD", library));
     let (_, depends) = built.depends("elsewhere");
     assert!(depends.gaps[0].starts_with("files may have been opened unseen: `open` is replaced in "), "{depends:#?}");
@@ -349,7 +350,7 @@ static void handle(int) { touch("data/names.txt"); }
 static void at_end() { touch("other/here.txt"); }
 
 static int times() {
-  // On a small stack, while the rest of the program opens files, too.
+  // On a small stack, while the rest of the program opens files.
   static char small[16384];
   stack_t stack = {};
   stack.ss_sp = small;

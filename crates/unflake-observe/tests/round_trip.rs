@@ -1,4 +1,4 @@
-//! What is written is read; what is broken is told in words.
+//! Round trips of the trace format, and errors for malformed files.
 
 use std::fs;
 use std::path::Path;
@@ -81,7 +81,7 @@ proptest! {
         let path = root.path().join("places");
         places.write(&path).unwrap();
         prop_assert_eq!(Places::read(&path).unwrap(), places.clone());
-        // As a process leaves it that was killed.
+        // The state that a killed process leaves.
         let mut text = std::fs::read(&path).unwrap();
         text.resize(text.len() + zeros, 0);
         std::fs::write(&path, text).unwrap();
@@ -97,7 +97,7 @@ proptest! {
     ) {
         let root = tempfile::tempdir().unwrap();
         let part = part(root.path());
-        // A whole head with something else behind or over it gets further than noise does.
+        // A valid header with garbage after or over it gets further than random bytes.
         write_thread(&part.join("thread-1"), &Head::default(), [1, 2]).unwrap();
         let mut bytes = fs::read(part.join("thread-1")).unwrap();
         bytes.truncate(keep);

@@ -1,4 +1,4 @@
-//! Rust projects, built by cargo as users have them, traced on stable.
+//! Tests of traces of Rust projects, built by cargo on stable.
 
 mod support;
 
@@ -12,15 +12,15 @@ use unflake_observe::trace::{
     Attempt, Depends, Executed, Instrumented, Limits, Project, Runtime, Symboliser, Why, cargo_variables, instrumented,
 };
 
-/// A workspace with all that stands in the way: a build script and a macro that use a library which is also traced, a
-/// dependency outside the workspace with a generic function, a program that a test starts.
+/// A workspace with all known difficulties: a build script and a macro that use a traced library, a
+/// dependency outside of the workspace with a generic function, a program that a test starts.
 struct Workspace {
     place: Place,
     root: PathBuf,
     /// The unit tests of `app`, and its integration test.
     unit: PathBuf,
     integration: PathBuf,
-    /// What cargo said at the plain, traced, plain and traced builds.
+    /// The output of cargo for the plain, traced, plain and traced builds.
     said: [String; 4],
 }
 
@@ -108,7 +108,8 @@ fn threads_give_the_same_trace_each_time() {
         let first = first.get_or_insert_with(|| lines.clone());
         assert_eq!(first, &lines, "run {time} differs");
         assert!(attempt.threads().all(|(_, thread)| thread.head.truncated.is_none()));
-        // Those that are waited for to their very end: a scope waits for the closures only, and the process may be faster.
+        // The threads that are joined: a scope waits only for the closures, and the process may
+        // exit earlier.
         let joined = attempt.threads().filter(|(_, thread)| ["main.0.0", "main.0.1"].contains(&&thread.key[..]));
         assert!(joined.inspect(|(_, thread)| assert!(thread.head.ended, "{}", thread.key)).count() == 2);
         let mut named: Vec<_> = attempt.threads().map(|(_, thread)| (&thread.key[..], &thread.head.name[..])).collect();
@@ -154,7 +155,7 @@ fn from_the_second_run_on_only_own_places_are_traced() {
     let second = workspace.place.read(&workspace.place.attempt("own-2"));
     let first_lines = lines(&first, &workspace.project());
     let mut second_lines = lines(&second, &workspace.project());
-    // The first thread runs nothing of the project but the harness: it need not be there.
+    // The first thread executes only the harness, so it may be missing.
     second_lines.entry("main".to_owned()).or_default();
     assert_eq!(first_lines, second_lines);
     let events = |attempt: &Attempt| attempt.threads().map(|(_, one)| one.places().unwrap().count()).sum::<usize>();
@@ -167,7 +168,7 @@ fn from_the_second_run_on_only_own_places_are_traced() {
 fn a_release_build_shows_what_was_inlined() {
     let workspace = workspace();
     let mut cargo = cargo(&workspace.place, &workspace.root, true, &["--release", "-p", "app", "--lib"]);
-    // The user's own flags hold too: the test is there only with them.
+    // The user's own flags apply too: the test exists only with them.
     let said = text(&succeed(cargo.env("RUSTFLAGS", "--cfg extra")));
     let unit = workspace.root.join(&executables(&said)[0]);
     succeed(&mut workspace.test(&unit, "tests::extra", "release", Limits::default()));
@@ -198,11 +199,11 @@ fn a_crash_and_a_kill_lose_nothing() {
     let mut hung = workspace.unit_test("hangs", "hangs").stdout(Stdio::null()).spawn().unwrap();
     let until = Instant::now() + Duration::from_secs(30);
     let last = marked(&workspace.root, "app/src/lib.rs", "hangs");
-    // The file says that it is near, and its trace that it is there.
+    // The file shows that the test is close, and the trace that it is there.
     let is_there = || {
         let near = workspace.root.join("hung").exists();
         near && {
-            // A table that was made too early does not have the place yet.
+            // A table that was written too early lacks the place.
             for part in std::fs::read_dir(workspace.place.attempt("hangs")).unwrap() {
                 let _ = std::fs::remove_file(part.unwrap().path().join("places"));
             }
@@ -233,7 +234,7 @@ fn limits_end_in_truncated_here() {
     let (all, truncated) = ids(&attempt);
     assert!(all.len() > 100_000 && truncated.is_none(), "{} {truncated:?}", all.len());
 
-    // One limit inside the first piece of the file, one at its end, one in a later piece.
+    // One limit inside the first chunk of the file, one at its end, one in a later chunk.
     for limit in [1000, 16_320, 90_000] {
         let name = format!("long-{limit}");
         let limits = Limits { thread: limit as u64, ..whole };
@@ -282,7 +283,7 @@ fn the_files_that_a_test_reaches_for_are_dependencies() {
     assert_eq!(paths(&depends.missed), ["data/missing.txt", "data/none"]);
     assert_eq!(paths(&depends.listed), ["data"]);
     assert_eq!(paths(&depends.written), ["data/copy.txt"]);
-    // Both ways of the standard library: by itself, and by a copy of the process.
+    // Both ways of the standard library: directly, and by a fork.
     assert_eq!(depends.programs.len(), 2, "{depends:#?}");
     assert!(depends.gaps.iter().all(|gap| gap.contains("/sh: ") || gap.contains("/true: ")), "{:#?}", depends.gaps);
     assert_eq!(depends.gaps.len(), 2);
@@ -328,7 +329,7 @@ fn without_the_variable_nothing_happens() {
     succeed(Command::new(&workspace.unit).args(["--exact", "tests::threads"]).current_dir(&directory));
     succeed(Command::new(&workspace.unit).args(["--exact", "tests::threads"]).env("UNFLAKE_TRACE", ""));
     assert_eq!(std::fs::read_dir(&directory).unwrap().count(), 0);
-    // Nor does a directory that cannot be made harm the test.
+    // A directory that cannot be created does not affect the test either.
     succeed(Command::new(&workspace.unit).args(["--exact", "tests::threads"]).env("UNFLAKE_TRACE", "/proc/none/such"));
 }
 
@@ -356,7 +357,7 @@ fn a_binary_is_symbolised_once() {
     };
     assert!(functions(&first).contains(&"app::total".to_owned()), "{:?}", functions(&first));
     assert!(functions(&second).contains(&"app::remembered".to_owned()), "{:?}", functions(&second));
-    // A binary that is no longer what ran is not asked.
+    // A binary that has changed since the run is not used.
     let moved = workspace.place.root.join("moved");
     std::fs::copy(&workspace.unit, &moved).unwrap();
     succeed(&mut workspace.test(&moved, "tests::generic", "moved", Limits::default()));

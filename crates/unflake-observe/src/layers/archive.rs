@@ -1,4 +1,5 @@
-//! The looks of many attempts, kept to be compared. What is the same in many is kept once, so that runs that are alike take next to no room.
+//! Stores the observations of many attempts for comparison. Equal facts are stored once, so similar
+//! runs take almost no space.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::{self, File};
@@ -20,7 +21,7 @@ pub struct Archive {
     rules: Rules,
     noise: Noise,
     facts: Facts,
-    /// Files whose attempts are still to be told.
+    /// Files of attempts that have not ended.
     coming: HashMap<EnvironmentId, PathBuf>,
     /// One for each attempt.
     outputs: Vec<[Option<OutputId>; 5]>,
@@ -28,7 +29,7 @@ pub struct Archive {
 }
 
 impl Archive {
-    /// For these layers.
+    /// An archive of these layers.
     pub fn new(layers: &[Layer], rules: Rules) -> Self {
         Self {
             layers: layers.to_vec(),
@@ -41,7 +42,8 @@ impl Archive {
         }
     }
 
-    /// To be told of every attempt, and before it where it is told what the attempt looked like. That file is removed.
+    /// Must be called with every attempt, and before it with the file of its observations, which is
+    /// removed afterwards.
     pub fn take(&mut self, observation: &Observation) {
         match observation {
             Observation::Looked { environment, file, .. } => {
@@ -74,7 +76,8 @@ impl Archive {
                 look = Look::default();
                 Vec::new()
             }
-            // What a test printed is told with the attempt. Some runners keep it to themselves where a test passes, so nothing told is nothing known.
+            // Test output arrives with the attempt. Some runners omit it for passing tests, so
+            // empty output is unknown output.
             None => {
                 look.wrote("stdout", &attempt.stdout);
                 look.wrote("stderr", &attempt.stderr);

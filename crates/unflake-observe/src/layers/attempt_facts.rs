@@ -1,4 +1,4 @@
-//! From what an agent told of one attempt to facts at each layer.
+//! Converts the observations of one attempt to facts at each layer.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -12,14 +12,14 @@ use crate::layers::program_points::Point;
 use crate::layers::read::{Said, Site};
 use crate::layers::value::Value;
 
-/// Longer values are kept by their beginning, their length and a digest.
+/// Longer values are stored as their beginning, their length and a digest.
 const LONGEST: usize = 300;
-/// The same of all lines of a page together.
+/// The same limit for all lines of a page together.
 const PAGE: usize = 3000;
-/// Of the values that an assertion saw one after the other, so many are kept as they were.
+/// The number of consecutive values of an assertion that are stored verbatim.
 const KEPT: usize = 50;
 
-/// What facts are made with.
+/// The shared state for creating facts.
 pub(crate) struct Desk<'a> {
     pub(crate) facts: &'a mut Facts,
     pub(crate) rules: &'a mut Rules,
@@ -27,10 +27,10 @@ pub(crate) struct Desk<'a> {
     pub(crate) test: u32,
 }
 
-/// What has been told of an attempt so far.
+/// The observations of one attempt so far.
 #[derive(Default)]
 pub(crate) struct Look {
-    /// What each assertion saw, in the order of their first evaluation; the first entry is how it went.
+    /// The values of each assertion, in the order of first evaluation; the key "" is its outcome.
     asserted: Vec<(Arc<Site>, BTreeMap<String, Sequence>)>,
     sites: HashMap<Arc<Site>, usize>,
     lines: Vec<FactId>,
@@ -46,15 +46,15 @@ struct Place {
     name: String,
     variables: Vec<String>,
     point: Point,
-    /// Of variables that had noise.
+    /// Noise in the variables that had any.
     noise: BTreeMap<usize, Cleaned>,
 }
 
-/// Values that came one after the other, with how often each came in a row.
+/// Consecutive values, run-length encoded.
 #[derive(Default)]
 struct Sequence {
     values: Vec<(String, u32)>,
-    /// How many more there were.
+    /// The number of values beyond the limit.
     more: u32,
     all: Cleaned,
 }
@@ -64,7 +64,7 @@ impl Look {
         match said {
             Said::Assert { site, how, saw } => self.asserted(site, how, saw, desk),
             Said::Lines { file, ranges } => {
-                // There may be millions of them: what they have in common is looked up once.
+                // There may be millions of lines, so their common parts are looked up once.
                 let (file, what) = (desk.facts.texts.number(&file), desk.facts.texts.number(""));
                 for line in ranges.into_iter().flat_map(|(first, last)| first..=last) {
                     let about = About { test: None, file: Some(file), line: Some(line), what };
@@ -114,7 +114,8 @@ impl Look {
         }
     }
 
-    /// A page is the lines of its tree and of its text. Where one comes twice, the second is another.
+    /// A page consists of the lines of its accessibility tree and of its text. Repeated lines are
+    /// numbered.
     fn step(&mut self, action: &str, address: &str, tree: &[String], text: &str, desk: &mut Desk<'_>) {
         self.steps += 1;
         let (action, _) = desk.rules.text(action).unwrap_or_else(|| (action.to_owned(), 0));
@@ -126,7 +127,7 @@ impl Look {
         self.page(&format!("{step}: text "), text.lines(), desk);
     }
 
-    /// Lines that a person sees one below the other.
+    /// Lines that are displayed below each other.
     fn page<'a>(&mut self, before: &str, lines: impl Iterator<Item = &'a str>, desk: &mut Desk<'_>) {
         let mut times: HashMap<String, u32> = HashMap::new();
         let (mut order, mut all) = (Vec::new(), Vec::new());
@@ -148,7 +149,8 @@ impl Look {
         self.interface.extend(order);
     }
 
-    /// The facts of all layers but the verdict, and how many places had too few rows to say anything.
+    /// The facts of all layers except the verdict, and the number of program points with too few
+    /// rows for any invariant.
     pub(crate) fn facts(mut self, desk: &mut Desk<'_>) -> ([(Layer, Vec<FactId>); 4], u32) {
         let mut assertions = Vec::new();
         for (site, sequences) in std::mem::take(&mut self.asserted) {
@@ -217,7 +219,7 @@ impl Sequence {
 }
 
 impl Desk<'_> {
-    /// `of_test`: whether it would be something else in another test.
+    /// `of_test`: whether the fact is specific to this test.
     pub(crate) fn fact(
         &mut self,
         file: Option<&str>,
@@ -245,9 +247,9 @@ impl Desk<'_> {
         }
     }
 
-    /// What is left of a value of this name. None: it has no noise.
+    /// The value of this name without noise. None: it has no noise.
     fn of_value(&mut self, name: &str, value: &Value) -> Option<(String, Mask)> {
-        // A number may be told as the language writes it.
+        // A number may arrive as text of its language.
         let written = |text: &str| text.parse::<f64>().ok();
         let (text, number) = match value {
             Value::Text(text) => (Some(text), written(text)),
@@ -258,7 +260,7 @@ impl Desk<'_> {
     }
 }
 
-/// As an assertion saw it: texts are already written as the language would.
+/// Formats a value; texts of assertions are formatted by their language already.
 fn shown(value: &Value) -> String {
     match value {
         Value::Text(text) => text.to_string(),

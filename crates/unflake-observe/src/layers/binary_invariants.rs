@@ -1,20 +1,20 @@
-//! What holds between two variables, seen row by row.
+//! Infers invariants between two variables, row by row.
 
 use crate::layers::accident::{ACCIDENT, meets, span, two_sided};
 use crate::layers::invariant::{Column, Invariant, Relation, on_line};
 use crate::layers::unary_invariants::{Numbers, Seen};
 use crate::layers::value::Value;
 
-/// What has been seen of two columns. Takes as much room whatever the number of rows.
+/// The state of two columns. Its size does not depend on the number of rows.
 #[derive(Clone, Debug)]
 pub(crate) struct Pair {
     pub(crate) one: Column,
     pub(crate) other: Column,
     before: Option<(Value, Value)>,
-    /// Rows that differ from the row before.
+    /// Rows that differ from the previous row.
     changes: u32,
     equal: bool,
-    /// None as soon as a value is no number.
+    /// None once a value is not a number.
     numbers: Option<Compared>,
 }
 
@@ -23,11 +23,11 @@ struct Compared {
     less: bool,
     same: bool,
     greater: bool,
-    /// None as soon as it is none.
+    /// None once the points are not on a line.
     line: Option<Line>,
 }
 
-/// The other by the one.
+/// The second value as a linear function of the first.
 #[derive(Clone, Copy, Debug)]
 enum Line {
     Nothing,
@@ -41,7 +41,7 @@ impl Pair {
         Self { one, other, before: None, changes: 0, equal: true, numbers }
     }
 
-    /// Whether anything can still hold.
+    /// Adds a row. False once no invariant can hold any more.
     pub(crate) fn see(&mut self, one: &Value, other: &Value) -> bool {
         if self.before.as_ref().is_some_and(|before| before.0 == *one && before.1 == *other) {
             return true;
@@ -64,7 +64,8 @@ impl Pair {
         self.equal || self.numbers.as_ref().is_some_and(open)
     }
 
-    /// What holds, given what is known of each alone. Of a constant, and of two whose ranges do not meet, nothing is new.
+    /// The invariants, given the state of each column. Constants and disjoint ranges yield nothing
+    /// new.
     pub(crate) fn invariants(&self, one: &Seen, other: &Seen) -> Vec<(Invariant, u32)> {
         if one.is_constant() || other.is_constant() {
             return Vec::new();
@@ -99,7 +100,7 @@ impl Pair {
 }
 
 impl Line {
-    /// None: this is no point of a line that is the same for all, or one that does not rise or fall.
+    /// Adds a point. None: it is not on the line, or the line is horizontal or vertical.
     fn through(self, x: f64, y: f64) -> Option<Self> {
         match self {
             Self::Nothing => Some(Self::Through(x, y)),

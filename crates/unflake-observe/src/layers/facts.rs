@@ -1,11 +1,11 @@
-//! What was said of attempts, each thing kept once.
+//! Interns facts and sets of facts.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use unflake_model::{Fact, FactId, OutputId, Unit};
 
-/// Texts by number.
+/// Interned texts.
 #[derive(Default)]
 pub(crate) struct Texts {
     numbers: HashMap<Arc<str>, u32>,
@@ -28,7 +28,7 @@ impl Texts {
     }
 }
 
-/// What a fact is about, by numbers of texts. `test` is there where another test would be about something else.
+/// The subject of a fact, as text numbers. `test` is set if the subject is specific to a test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct About {
     pub(crate) test: Option<u32>,
@@ -67,12 +67,12 @@ impl Facts {
         fact
     }
 
-    /// It rests on so many values, here.
+    /// Records the number of rows that support the fact.
     pub(crate) fn supported(&mut self, fact: FactId, rows: u32) {
         self.support.entry(fact).or_insert(rows);
     }
 
-    /// It says only in which order others come.
+    /// Marks a fact that describes only the order of other facts.
     pub(crate) fn orders(&mut self, fact: FactId) {
         if let Err(at) = self.orders.binary_search(&fact) {
             self.orders.insert(at, fact);

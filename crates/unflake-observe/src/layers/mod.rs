@@ -1,5 +1,5 @@
-//! What attempts looked like at each layer: the format in which agents tell it, the rules that take noise out of it, the invariants
-//! that are inferred from values, and the archive in which the looks of many attempts are kept to be compared.
+//! What attempts did at each layer: the format of the agents' observations, rules that remove
+//! noise, invariants that are inferred from values, and an archive for comparing attempts.
 //!
 //! Deliberately absent: sessions, verdicts on tests, measures.
 

@@ -1,27 +1,27 @@
-//! What rules replaced, as long as it may turn out that it hid a difference.
+//! Detects whether noise rules hid a difference between attempts.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use crate::layers::noise_rules::{Mask, Rules};
 
-/// So many texts are kept in mind; what rules hid beyond them is not counted.
+/// The maximum number of stored texts; differences beyond it are not counted.
 const MOST: usize = 200_000;
 const SHOWN: usize = 100;
 
-/// What came one after the other in one attempt, as it was and as rules have left it.
+/// Consecutive values in one attempt, before and after the noise rules.
 #[derive(Default)]
 pub(crate) struct Cleaned {
     pub(crate) mask: Mask,
     pub(crate) clean: u64,
     raw: u64,
-    /// The first of them, to be shown.
+    /// The beginning of the raw values, for display.
     first: String,
 }
 
 #[derive(Default)]
 pub(crate) struct Noise {
-    /// By test, unit and what was left of it: what it was before, and whether it has been another.
+    /// By test, unit and cleaned value: the first raw value, and whether another one followed.
     seen: HashMap<(u32, u64, u64), (u64, String, bool)>,
 }
 
@@ -39,7 +39,7 @@ impl Cleaned {
 }
 
 impl Noise {
-    /// In an attempt at a test, a unit was this.
+    /// Adds the value of a unit in an attempt at a test.
     pub(crate) fn hear(&mut self, rules: &mut Rules, test: u32, unit: &str, was: &Cleaned) {
         let key = (test, digest(unit), was.clean);
         if was.mask == 0 || self.seen.len() >= MOST && !self.seen.contains_key(&key) {
@@ -57,7 +57,7 @@ fn short(text: &str) -> String {
     text.chars().take(SHOWN).collect()
 }
 
-/// The same for the same in one process; two things have the same by a chance of one in 10¹⁹.
+/// Stable within one process; the collision probability is one in 10¹⁹.
 pub(crate) fn digest<T: Hash + ?Sized>(what: &T) -> u64 {
     let mut hasher = DefaultHasher::new();
     what.hash(&mut hasher);

@@ -1,22 +1,22 @@
-//! A place where values are looked at: rows go in one by one, and what held of all of them comes out. Linear in rows; how much is kept
-//! does not depend on them.
+//! Infers invariants at one program point from rows of values. Time is linear in the rows, and
+//! memory is independent of them.
 
 use crate::layers::binary_invariants::Pair;
 use crate::layers::invariant::{Column, Invariant};
 use crate::layers::unary_invariants::Seen;
 use crate::layers::value::Value;
 
-/// So many variables of one place are looked into, and so many pairs of them, the first ones first.
+/// The maximum numbers of variables and of pairs at one program point; the first ones count.
 const VARIABLES: usize = 100;
 const PAIRS: usize = 500;
 
 #[derive(Clone, Debug)]
 pub struct Point {
     rows: u32,
-    /// Each variable, and then the size of what it holds.
+    /// Each variable, followed by its size.
     columns: Vec<Seen>,
     pairs: Vec<Pair>,
-    /// Whether there are more than were looked into.
+    /// Whether variables or pairs were omitted.
     pub(crate) cut: bool,
 }
 
@@ -32,7 +32,7 @@ impl Point {
         }
     }
 
-    /// One row: as many values as there are variables.
+    /// Adds a row with one value for each variable.
     pub fn see(&mut self, row: &[Value]) {
         if self.rows == 0 {
             self.pair_up(row);
@@ -49,7 +49,7 @@ impl Point {
         self.pairs.retain_mut(|pair| pair.see(&value(pair.one), &value(pair.other)));
     }
 
-    /// What can be compared shows in the first row; what changes its type later drops out then.
+    /// Chooses pairs by the types in the first row; a pair whose types change later is dropped.
     fn pair_up(&mut self, row: &[Value]) {
         let sort = |column: Column| {
             column.of(row).and_then(|value| {
@@ -73,8 +73,8 @@ impl Point {
         self.rows
     }
 
-    /// What held of all rows and hardly by accident, each with the number of rows it rests on. What another of them says already is
-    /// left out.
+    /// The invariants that are unlikely to hold by accident, each with the number of supporting
+    /// rows. Redundant ones are omitted.
     pub fn invariants(&self) -> Vec<(Invariant, u32)> {
         let at = |column: Column| &self.columns[2 * column.variable + usize::from(column.size)];
         let alone = self.columns.iter().flat_map(Seen::invariants);
@@ -85,7 +85,7 @@ impl Point {
     }
 }
 
-/// What is said of a variable is said of all that are equal to it: of those only the first is compared with others.
+/// Of several equal variables only the first is compared with others.
 fn without_copies(found: &mut Vec<(Invariant, u32)>) {
     use crate::layers::invariant::Relation;
     let copies: Vec<Column> = found
@@ -95,7 +95,7 @@ fn without_copies(found: &mut Vec<(Invariant, u32)>) {
             _ => None,
         })
         .collect();
-    // Equal to the first of them is said once for each copy, so that a copy of a copy is said too often.
+    // Each copy is equal to the first variable, so equality between copies is redundant.
     found.retain(|(one, _)| match one {
         Invariant::Compare(first, _, second) | Invariant::Linear(second, _, first, _) => {
             !copies.contains(first)

@@ -1,6 +1,7 @@
-//! The format in which an agent tells what an attempt looked like: one JSON array a line (agents/README.md, 36).
+//! Reads the observations of an attempt as agents write them: one JSON array per line
+//! (agents/README.md, 36).
 //!
-//! Anybody can have written it: everything is bounded, and what is not as it should be is refused in words.
+//! The input is untrusted: everything is bounded, and malformed input is an error.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -12,17 +13,18 @@ use unflake_model::Layer;
 
 use crate::layers::value::Value;
 
-/// No line is longer, no attempt has more lines of code or numbers more of anything, no line of code has a higher number.
+/// Limits of the input: bytes per line, lines of code, numbered entities, line numbers and
+/// variables.
 const LONGEST_LINE: u64 = 4 << 20;
 const MOST_LINES: u64 = 5_000_000;
 const MOST_NUMBERED: usize = 1_000_000;
 const LAST_LINE: u32 = 100_000_000;
 const MOST_VARIABLES: usize = 1000;
 
-/// Something told of an attempt.
+/// One observation of an agent.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Said {
-    /// An assertion was evaluated: `held`, `failed`, `filtered` or `raised`, and what it saw.
+    /// An assertion was evaluated: `held`, `failed`, `filtered` or `raised`, with its values.
     Assert {
         site: Arc<Site>,
         how: String,
@@ -32,7 +34,7 @@ pub enum Said {
         file: Arc<str>,
         ranges: Vec<(u32, u32)>,
     },
-    /// A place where values are looked at, before the first row of it.
+    /// A program point, declared before its first row.
     Point {
         number: u32,
         file: Arc<str>,
@@ -44,14 +46,14 @@ pub enum Said {
         point: u32,
         values: Vec<Value>,
     },
-    /// What a person would see after a step of theirs.
+    /// A page after an action of the user.
     Step {
         action: String,
         address: String,
         tree: Vec<String>,
         text: String,
     },
-    /// What was written, and where to.
+    /// Output, and its stream.
     Out {
         stream: String,
         text: String,
@@ -62,7 +64,7 @@ pub enum Said {
     },
 }
 
-/// An assertion of the sources.
+/// An assertion in the sources.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Site {
     pub file: Arc<str>,
@@ -72,11 +74,11 @@ pub struct Site {
     pub line: u32,
 }
 
-/// Why what an attempt looked like cannot be told.
+/// Why the observations of an attempt cannot be read.
 #[derive(Debug)]
 pub enum Unreadable {
     Io(io::Error),
-    /// The line, counted from 1, and what is wrong with it.
+    /// The line number, starting at 1, and the reason.
     Line(u64, &'static str),
 }
 
@@ -91,7 +93,8 @@ impl fmt::Display for Unreadable {
 
 impl std::error::Error for Unreadable {}
 
-/// Hands on what is told, one after the other. A last line without its end is of a process that died over it, and is left out.
+/// Calls `tell` for every observation. An incomplete last line belongs to a killed process and is
+/// ignored.
 pub fn read(mut from: impl BufRead, mut tell: impl FnMut(Said)) -> Result<(), Unreadable> {
     let mut reader = Reader::default();
     let mut line = Vec::new();
@@ -120,18 +123,18 @@ pub fn read(mut from: impl BufRead, mut tell: impl FnMut(Said)) -> Result<(), Un
     unreachable!("no file has so many lines")
 }
 
-/// What has been numbered so far.
+/// The entities that have been numbered so far.
 #[derive(Default)]
 struct Reader {
     files: HashMap<u32, Arc<str>>,
     sites: HashMap<u32, Arc<Site>>,
-    /// How many variables each point has.
+    /// The number of variables of each point.
     points: HashMap<u32, usize>,
     lines: u64,
 }
 
 impl Reader {
-    /// Nothing to hand on where a line only numbers something, or is of a kind that is not known here.
+    /// None if a line only numbers an entity, or has an unknown type.
     fn line(&mut self, kind: &str, mut words: Words) -> Result<Option<Said>, &'static str> {
         const WRONG: &str = "has not what its first word promises";
         let known =
@@ -214,7 +217,7 @@ impl Reader {
     }
 }
 
-/// What is left of a line, one after the other.
+/// The remaining elements of a line.
 struct Words(std::vec::IntoIter<Json>);
 
 impl Words {

@@ -1,21 +1,21 @@
-//! What holds of one variable, seen row by row.
+//! Infers invariants of one variable, row by row.
 
 use crate::layers::accident::{ACCIDENT, misses, one_more, span, two_sided};
 use crate::layers::invariant::{Column, Invariant, Relation};
 use crate::layers::value::Value;
 
-/// A variable that had more values is not one of a few.
+/// A variable with more different values is not one-of.
 const FEW: usize = 3;
 
-/// What has been seen of a column. Takes as much room whatever the number of rows.
+/// The state of a column. Its size does not depend on the number of rows.
 #[derive(Clone, Debug)]
 pub(crate) struct Seen {
     column: Column,
     rows: u32,
-    /// Different values in the order in which they came, as long as they are few.
+    /// The different values in order of appearance, while there are few.
     few: Option<Vec<Value>>,
     nulls: u32,
-    /// The type of all values that are not null, as long as it is one.
+    /// The type of all non-null values, while there is only one.
     kind: Option<String>,
     mixed: bool,
     numbers: Option<Numbers>,
@@ -66,7 +66,7 @@ impl Seen {
         }
     }
 
-    /// None where not all values are numbers.
+    /// None if any value is not a number.
     pub(crate) fn numbers(&self) -> Option<Numbers> {
         self.numbers.filter(|_| self.rows > 0)
     }
@@ -75,7 +75,7 @@ impl Seen {
         self.few.as_ref().is_some_and(|few| few.len() == 1)
     }
 
-    /// What holds, the stronger in place of the weaker.
+    /// The invariants; stronger ones replace weaker ones.
     pub(crate) fn invariants(&self) -> Vec<(Invariant, u32)> {
         let (column, rows) = (self.column, self.rows);
         if two_sided(rows) >= ACCIDENT {
@@ -92,7 +92,7 @@ impl Seen {
             return vec![(Invariant::OneOf(column, few), rows)];
         }
         match &self.kind {
-            // That a size is a whole number is no news.
+            // A size is always an integer, so its type says nothing.
             _ if column.size => {}
             Some(kind) if !self.mixed && self.nulls == 0 => found.push(Invariant::Type(column, kind.clone())),
             Some(_) if self.nulls == 0 => found.push(Invariant::NotNull(column)),

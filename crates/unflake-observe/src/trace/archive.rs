@@ -1,7 +1,7 @@
-//! The traces of many runs, kept so that they can be compared, however long they are.
+//! Stores the traces of many runs for comparison, however long they are.
 //!
-//! Ids of places mean something else in every process. Here they become numbers of lines that are the same in all runs, and the
-//! streams of them go into blocks (`archive_blocks.rs`).
+//! Place ids differ between processes. They are mapped to line numbers that are the same in all
+//! runs, and the sequences of line numbers are stored in blocks (`archive_blocks.rs`).
 
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
@@ -20,11 +20,12 @@ use crate::trace::nondeterminism_calls::{can_mention, named};
 use crate::trace::thread::{Thread, Why};
 use crate::trace::{Error, Places};
 
-/// Of one trace, and of all of them. What differs first is what is looked for, so the first ones are kept.
+/// Limits for one trace and for all traces. The first divergence matters most, so the first values
+/// are kept.
 const MOST_VALUES: usize = 100_000;
 const MOST_VALUES_OF_ALL: usize = 4_000_000;
 const MOST_GAPS: usize = 100;
-/// So many lines of a text are looked at for what is reached for in one place.
+/// The number of source lines that are searched for nondeterministic calls at one place.
 const MENTIONED: u32 = 6;
 /// Ids below this are looked up in a table, others in a map.
 const DENSE: u32 = 1 << 22;
@@ -39,11 +40,13 @@ pub struct Archive {
     texts: Numbered<Arc<str>>,
     reaches: Vec<NondeterministicCall>,
     reached: HashSet<NondeterministicCall>,
-    /// Lines that stand for several, with the one among them that says what it reaches for.
+    /// Lines that stand for several source lines, with the one that contains the nondeterministic
+    /// call.
     mentioned: HashMap<u32, u32>,
     gaps: Vec<String>,
     values: usize,
-    /// What went wrong while our own file was read: questions about traces have no room for it.
+    /// The first error of reading the archive's own file, because the `Traces` trait cannot return
+    /// errors.
     broken: RefCell<Option<io::Error>>,
 }
 
@@ -54,7 +57,7 @@ struct Trace {
     values: Vec<Vec<Kept>>,
 }
 
-/// A value, by the numbers of its texts.
+/// A value whose texts are given by number.
 #[derive(Debug, Clone, Copy)]
 struct Kept {
     at: u64,
@@ -64,7 +67,7 @@ struct Kept {
 }
 
 impl Archive {
-    /// Nothing that it keeps in `directory` outlives it.
+    /// Creates its file in `directory`; nothing of it outlives the archive.
     pub fn new(directory: impl Into<PathBuf>) -> Result<Archive, Error> {
         let directory = directory.into();
         fs::create_dir_all(&directory).map_err(Error::at(&directory))?;
@@ -83,8 +86,8 @@ impl Archive {
         })
     }
 
-    /// Takes in the trace of an attempt, the places of which are known by now. Its directory is not needed afterwards. The trace
-    /// has the next number also after an error, and is then empty.
+    /// Adds the trace of an attempt that has been symbolised. Its directory can be deleted
+    /// afterwards. The trace gets the next number even after an error, and is then empty.
     pub fn add(&mut self, attempt_directory: &Path, project: &Project) -> Result<TraceId, Error> {
         let id = TraceId(self.traces.len() as u32);
         self.traces.push(Trace::default());
@@ -98,7 +101,7 @@ impl Archive {
         Ok(id)
     }
 
-    /// Why answers about traces may be wrong: the archive's own file could not be read.
+    /// Why results may be wrong: the archive's own file could not be read.
     pub fn trouble(&self) -> Option<Error> {
         let broken = self.broken.borrow();
         broken.as_ref().map(|error| Error::new(format!("{}: {error}", self.directory.display())))
@@ -128,7 +131,7 @@ impl Archive {
         Ok(trace)
     }
 
-    /// The lines and values of a thread, and why it could not be read to its end.
+    /// The lines and values of a thread, and the error that ended reading early.
     fn add_thread(&mut self, thread: &Thread, table: &Table, trace: &Trace) -> Result<Taken, Error> {
         let already: usize = trace.values.iter().map(Vec::len).sum();
         let room = MOST_VALUES.saturating_sub(already).min(MOST_VALUES_OF_ALL.saturating_sub(self.values));
@@ -147,7 +150,8 @@ impl Archive {
             };
             events += 1;
             if let Some(own) = table.get(id) {
-                // A line made of several places is come to once, until one of them comes again: it has turned.
+                // Several places of one line count as one step until one of them repeats: then a
+                // loop has returned to the line.
                 if own != line || places.contains(&id) {
                     line = own;
                     places.clear();
@@ -187,7 +191,7 @@ impl Archive {
         }
     }
 
-    /// Which line each place stands for.
+    /// Maps place ids to line numbers.
     fn table(&mut self, places: &Places, project: &Project) -> Table {
         let lines = Lines::new(places, project);
         let mut ids: Vec<u32> = places.iter().map(|(id, _)| id).collect();
@@ -205,8 +209,8 @@ impl Archive {
         table
     }
 
-    /// What the texts of new lines say that they reach for. A place of native code is all that runs from its line on, up to the next
-    /// one that is known.
+    /// Finds nondeterministic calls in the source text of new lines. A native place covers the
+    /// source up to the next known place.
     fn add_mentions(&mut self, known: usize, project: &Project) {
         let mut lines: Vec<(&SourceLine, u32)> = self.lines.all.iter().zip(0..).skip(known).collect();
         lines.sort_unstable();
@@ -291,7 +295,7 @@ impl Traces for Archive {
 
 type Taken = (Stream, Vec<Kept>, Option<Error>);
 
-/// The values of a thread, with the next one at hand.
+/// Reads the values of a thread with one value of lookahead.
 struct Told {
     values: Values,
     next: Option<Value>,
@@ -315,14 +319,15 @@ fn strand(process: &Process, thread: &Thread, events: u64, first: u64) -> Thread
         Why::NoRoom(error) => io::Error::from_raw_os_error(error as i32).to_string(),
         Why::Taken => "somebody else traced from there on".to_owned(),
     });
-    // Where a whole process dies, the end of each thread says something; where one thread is left behind, it does not.
+    // If the whole process dies, the end of each thread is meaningful; if only one thread is left
+    // running, it is not.
     let left_behind = !head.ended && process.threads.iter().any(|other| other.head.ended);
     let cut = cut.or_else(|| left_behind.then(|| "it was still running when the rest had ended".to_owned()));
     let name = if head.name.is_empty() { thread.key.clone() } else { head.name.clone() };
     ThreadTrace { key: thread.key.clone(), name, events, began: head.started.saturating_sub(first), truncated: cut }
 }
 
-/// The lines of the places of one process.
+/// Maps the place ids of one process to line numbers.
 #[derive(Debug, Default)]
 struct Table {
     low: Vec<u32>,
@@ -347,7 +352,7 @@ impl Table {
     }
 }
 
-/// Things that are known by the order in which they first came.
+/// Interns values in order of appearance.
 #[derive(Debug)]
 struct Numbered<T> {
     numbers: HashMap<T, u32>,

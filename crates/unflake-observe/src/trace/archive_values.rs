@@ -1,4 +1,4 @@
-//! What names stood for and what lines reached for, as a tracer wrote it down. Anyone can have written there.
+//! Reads the files `values-N` and `reaches` of a tracer. The input is untrusted.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
@@ -10,21 +10,21 @@ use crate::trace::Error;
 use crate::trace::files::unescape;
 
 const LONGEST_LINE: u64 = 64 << 10;
-/// Of texts and names so many letters are kept.
+/// Texts and names are cut to this number of characters.
 const LONGEST_TEXT: usize = 300;
 const MOST_REACHES: usize = 100_000;
 
 /// One line of `values-N`.
 #[derive(Debug)]
 pub(crate) struct Value {
-    /// After so many events.
+    /// The number of events before it.
     pub(crate) at: u64,
     pub(crate) place: u32,
     pub(crate) name: String,
     pub(crate) text: String,
 }
 
-/// The lines of a file that need not be there, split at their tabs.
+/// The tab-separated lines of a file, which may be missing.
 struct Fields {
     path: PathBuf,
     reader: Option<BufReader<File>>,
@@ -33,7 +33,7 @@ struct Fields {
 
 impl Fields {
     fn open(path: PathBuf) -> Fields {
-        // What is no file of its own (a link, a pipe) was not written by a tracer.
+        // A tracer writes only regular files, no links or pipes.
         let regular = path.symlink_metadata().is_ok_and(|found| found.is_file());
         let reader = if regular { File::open(&path).ok().map(BufReader::new) } else { None };
         Fields { path, reader, number: 0 }
@@ -44,7 +44,7 @@ impl Fields {
         let mut line = Vec::new();
         let length = reader.take(LONGEST_LINE).read_until(b'\n', &mut line).map_err(Error::at(&self.path))?;
         self.number += 1;
-        // Zeros are what nothing was written to: its process did not come to its end.
+        // Zeros are unwritten space: the process did not end normally.
         if line.first() == Some(&0) {
             self.reader = None;
             return Ok(None);
@@ -53,7 +53,7 @@ impl Fields {
         if length as u64 == LONGEST_LINE && !is_whole && !line.contains(&0) {
             return Err(self.wrong("longer than a line may be"));
         }
-        // What a killed process wrote ends in zeros, maybe in the middle of a line.
+        // The file of a killed process ends in zeros, possibly in the middle of a line.
         if !is_whole || line.contains(&0) {
             self.reader = None;
             return Ok(None);
@@ -68,7 +68,7 @@ impl Fields {
     }
 }
 
-/// The values of one thread, as they are read.
+/// Iterates over the values of one thread.
 pub(crate) struct Values(Fields);
 
 impl Values {
@@ -88,7 +88,7 @@ impl Values {
     }
 }
 
-/// What `reaches` of a process says: place, cause, name.
+/// The file `reaches` of a process: place, cause, name.
 pub(crate) fn reaches(directory: &Path) -> Result<Vec<(u32, Cause, String)>, Error> {
     let mut fields = Fields::open(directory.join("reaches"));
     let mut reaches = Vec::new();

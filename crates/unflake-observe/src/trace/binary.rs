@@ -1,3 +1,5 @@
+//! Inspects built programs and libraries: instrumentation and debug information.
+
 use std::borrow::Cow;
 use std::fs::File;
 use std::ops::Range;
@@ -11,20 +13,20 @@ use crate::trace::Error;
 use crate::trace::cxx::{Flags, clang, gcc};
 use crate::trace::runtime::Runtime;
 
-/// Whether and by whom a program or library was prepared for tracing.
+/// Whether a program or library is instrumented for tracing, and by which compiler.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Instrumented {
     /// By Rust or clang, and linked with our runtime.
     Guards,
     /// By gcc, and linked with our runtime.
     Addresses,
-    /// Prepared, but what it calls is another runtime that it brings along: it would write nothing for us.
+    /// Instrumented, but linked with another runtime that would write no trace.
     OtherRuntime,
     No,
 }
 
 impl Instrumented {
-    /// What to do before it can be traced, in words; nothing if it can.
+    /// How to make it traceable, or None if it is.
     pub fn advice(self, runtime: &Runtime) -> Option<String> {
         match self {
             Instrumented::Guards | Instrumented::Addresses => None,
@@ -47,7 +49,7 @@ impl Instrumented {
     }
 }
 
-/// Looks at the symbols of a built program or library.
+/// Inspects the symbols of a built program or library.
 pub fn instrumented(path: &Path) -> Result<Instrumented, Error> {
     with_object(path, |object| {
         let mut found = Instrumented::No;
@@ -66,13 +68,13 @@ pub fn instrumented(path: &Path) -> Result<Instrumented, Error> {
     })
 }
 
-/// What there is to know about the lines of a file before any address is looked up.
+/// The debug information of a file that is needed before any address is looked up.
 #[derive(Debug, Default)]
 pub(crate) struct Debug {
     pub(crate) build_id: Option<String>,
-    /// The addresses that have debug information, sorted.
+    /// The address ranges that have debug information, sorted.
     pub(crate) covered: Vec<Range<u64>>,
-    /// Where debug information was split off to and is not to be found.
+    /// Split debug files that cannot be found.
     pub(crate) missing: Vec<PathBuf>,
 }
 
@@ -126,7 +128,7 @@ impl Debug {
         Ok(())
     }
 
-    /// Ranges may overlap, or lie inside each other; afterwards they do not.
+    /// Merges overlapping ranges.
     fn merge(&mut self) {
         let mut merged: Vec<Range<u64>> = Vec::new();
         for range in self.covered.drain(..) {
@@ -139,7 +141,7 @@ impl Debug {
     }
 }
 
-/// The functions that rustc makes up, and that no line stands for.
+/// Functions that rustc generates and that have no source line.
 fn made_up<'a>(object: &impl Object<'a>) -> Vec<Range<u64>> {
     let name = |symbol: &_| ObjectSymbol::name(symbol).unwrap_or_default();
     if !object.symbols().any(|symbol| name(&symbol).contains("3std2rt10lang_start")) {

@@ -1,3 +1,5 @@
+//! Computes everything that an attempt depends on: source files, data files and programs.
+
 use std::collections::BTreeSet;
 use std::env::var_os;
 use std::ffi::OsStr;
@@ -10,35 +12,38 @@ use crate::trace::executed::Executed;
 use crate::trace::files::{read_bounded, unescape_bytes};
 use crate::trace::lines::{Project, Side};
 
-/// What is read of one process, whoever wrote it. The runtime's own bound is far below.
+/// Limit of the untrusted input per process, far above the limit of the runtime.
 pub(crate) const LONGEST: u64 = 256 << 20;
 
-/// Left out unless the project is below them: what is there belongs to the machine, and no change of the project is.
+/// Excluded unless the project is inside: these directories belong to the system, and no change of
+/// the project affects them.
 const SYSTEM: [&str; 12] =
     ["/usr", "/lib", "/lib32", "/lib64", "/libx32", "/bin", "/sbin", "/proc", "/sys", "/dev", "/etc", "/run"];
 
-/// All that what an attempt did may depend on.
+/// Everything that an attempt may depend on.
 ///
-/// Paths are relative to the project's root where they are below it, and absolute elsewhere. Left out are what the project
-/// leaves out (`target`), directories of the system, cargo's and rustup's, descriptions of terminals, and those that the
-/// attempt's own programs and its trace are in. A link is there twice if both ends are the project's: as it was named, and
-/// where it leads.
+/// Paths are relative to the root of the project if they are inside, and absolute otherwise.
+/// Excluded are the directories that the project excludes (`target`), system directories, those of
+/// cargo and rustup, terminal descriptions, and the directories of the attempt's own programs and
+/// trace. A symbolic link is included twice if both ends belong to the project: as the link, and as
+/// its target.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Depends {
-    /// Source files that were run through, as [`Executed`] has them.
+    /// Executed source files, as in [`Executed`].
     pub executed: BTreeSet<PathBuf>,
     pub read: BTreeSet<PathBuf>,
-    /// There, and looked at without being opened.
+    /// Exists, and was checked without being opened.
     pub seen: BTreeSet<PathBuf>,
-    /// Looked for and not there.
+    /// Checked, and does not exist.
     pub missed: BTreeSet<PathBuf>,
-    /// Directories, for the names in them.
+    /// Directories whose entries were listed.
     pub listed: BTreeSet<PathBuf>,
-    /// Also made, renamed, removed.
+    /// Includes created, renamed and removed files.
     pub written: BTreeSet<PathBuf>,
-    /// Programs that were started, those of the system too; a mere name where it is not known which one it was.
+    /// Started programs, including those of the system; a bare name if the path is unknown.
     pub programs: BTreeSet<PathBuf>,
-    /// Why there may be more, in words; empty if this is all that instrumented programs did through the C library.
+    /// Why the lists may be incomplete; empty if they contain everything that instrumented programs
+    /// did through the C library.
     pub gaps: Vec<String>,
 }
 
@@ -47,7 +52,7 @@ impl Depends {
         self.gaps.is_empty()
     }
 
-    /// From an attempt that was symbolised.
+    /// From a symbolised attempt.
     pub fn of(attempt: &Attempt, project: &Project) -> Depends {
         let Executed { files, gaps } = Executed::of(attempt, project);
         let mut depends = Depends { executed: files, gaps, ..Depends::default() };
@@ -137,15 +142,15 @@ fn real(path: &Path) -> PathBuf {
     fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
 }
 
-/// What is kept and what is left out.
+/// Decides which paths are included.
 struct Border<'a> {
     project: &'a Project,
     left_out: Vec<PathBuf>,
-    /// So many of them, from the first on, have nothing of the project.
+    /// The first directories in the list, which never contain files of the project.
     strangers: usize,
-    /// Programs that wrote a trace of their own.
+    /// Programs that wrote their own trace.
     traced: BTreeSet<PathBuf>,
-    /// Programs and libraries with places in them.
+    /// Instrumented programs and libraries.
     instrumented: BTreeSet<PathBuf>,
 }
 
@@ -169,9 +174,10 @@ impl<'a> Border<'a> {
         Border { project, left_out, strangers, traced, instrumented }
     }
 
-    /// The path or paths that this one is kept as.
+    /// The path or paths under which this one is recorded.
     fn kept(&self, path: &Path) -> BTreeSet<PathBuf> {
-        // `..` behind a link leads elsewhere than the words say; where the path is gone the words are all there is.
+        // `..` after a symbolic link must be resolved by the file system; if the path no longer
+        // exists, only its text is left.
         let real = fs::canonicalize(path).ok();
         let up = path.components().any(|part| part == std::path::Component::ParentDir);
         let named = Some(path).filter(|_| real.is_none() || !up);
@@ -193,8 +199,8 @@ impl<'a> Border<'a> {
         }
     }
 
-    /// Whether a library may have code of the project that left no trace. What is built into `target` and is not
-    /// instrumented is a dependency's.
+    /// Whether a library may contain untraced code of the project. An uninstrumented library in
+    /// `target` belongs to a dependency.
     fn is_strange(&self, path: &Path) -> bool {
         let elsewhere = match self.project.side(path) {
             Side::Inside(_) => false,

@@ -1,8 +1,10 @@
+//! The error type of tracing.
+
 use std::fmt;
 use std::io;
 use std::path::Path;
 
-/// What went wrong, in words for a person. There is nothing to decide on: whoever meets it passes it on.
+/// An error message. Callers only pass it on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Error(String);
 
@@ -11,7 +13,7 @@ impl Error {
         Error(words.into())
     }
 
-    /// An error of the system at this path.
+    /// An I/O error at this path.
     pub(crate) fn at(path: &Path) -> impl FnOnce(io::Error) -> Error {
         move |error| Error(format!("{}: {error}", path.display()))
     }

@@ -1,3 +1,5 @@
+//! Lists the files that the processes of an attempt accessed, unfiltered.
+
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs;
@@ -8,17 +10,17 @@ use crate::trace::attempt::{Accesses, Attempt};
 use crate::trace::depends::{LONGEST, lost};
 use crate::trace::files::{read_bounded, unescape_bytes};
 
-/// Files that the processes of an attempt used, by the names they used for them. Nothing is left out and nothing is concluded: for
-/// whoever knows more about a program than its places say, such as which sources its files were compiled from.
+/// Accessed files, by the paths that the processes used. Nothing is filtered or inferred: for
+/// callers that know more about a program, such as which sources its files were compiled from.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Used {
-    /// Opened, or looked at.
+    /// Opened, or checked.
     pub read: BTreeSet<PathBuf>,
     pub missed: BTreeSet<PathBuf>,
     pub listed: BTreeSet<PathBuf>,
     pub written: BTreeSet<PathBuf>,
     pub programs: BTreeSet<PathBuf>,
-    /// Why there may be more, in words.
+    /// Why the lists may be incomplete.
     pub gaps: BTreeSet<String>,
 }
 

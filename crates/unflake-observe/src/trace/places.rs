@@ -1,3 +1,5 @@
+//! Reads and writes the table of places: what the ids in a trace mean.
+
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
@@ -8,29 +10,29 @@ use crate::trace::Error;
 use crate::trace::files::{escape, replace, unescape};
 
 const FIRST_LINE: &str = "unflake-places 1";
-/// What a table may have, whoever wrote it.
+/// Limits of the untrusted input.
 const MOST_PLACES: usize = 8 << 20;
 const MOST_FRAMES: usize = 256;
 const LONGEST_LINE: u64 = 1 << 20;
 
-/// A line of a function. Where a compiler put several functions into one, a place has several of these.
+/// A line of a function. A place has several frames if functions were inlined.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Frame {
-    /// Empty where it is not known.
+    /// Empty if unknown.
     pub file: Arc<str>,
-    /// 0 where it is not known.
+    /// 0 if unknown.
     pub line: u32,
     pub function: Arc<str>,
 }
 
-/// A place in the code, as its frames from the outermost to the innermost.
+/// A place in the code: its frames from the outermost to the innermost.
 pub type Place = Arc<[Frame]>;
 
-/// What the ids in the threads' files of one process mean.
+/// The meaning of the ids in the thread files of one process.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Places {
     places: HashMap<u64, Place>,
-    /// What is not known about these places, in words.
+    /// What is unknown about these places.
     pub notes: Vec<String>,
 }
 
@@ -55,7 +57,7 @@ impl Places {
         self.places.insert(key, place);
     }
 
-    /// Reads a table, one line at a time.
+    /// Reads a table line by line.
     pub fn read(path: &Path) -> Result<Places, Error> {
         let file = File::open(path).map_err(Error::at(path))?;
         let wrong = |line: usize, words: &str| Error::new(format!("{}, line {line}: {words}", path.display()));
@@ -69,7 +71,7 @@ impl Places {
             if number > 1 && line.first() == Some(&0) {
                 break; // Nothing was written here: its process did not come to its end.
             }
-            // A table whose writer was killed ends in zeros, maybe in the middle of a line.
+            // The table of a killed process ends in zeros, possibly in the middle of a line.
             if number > 1 && line.contains(&0) {
                 break;
             }
@@ -134,7 +136,7 @@ impl Places {
     }
 }
 
-/// Equal texts, kept once.
+/// Interned texts.
 #[derive(Debug, Default)]
 pub(crate) struct Texts(HashSet<Arc<str>>);
 

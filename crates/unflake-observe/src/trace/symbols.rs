@@ -1,3 +1,5 @@
+//! Symbolises traces: maps addresses to files, lines and functions.
+
 use std::collections::{BTreeSet, HashMap};
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -15,8 +17,8 @@ use crate::trace::places::{Frame, Place, Places, Texts};
 /// The highest bit of an entry in a table of addresses marks the beginning of a function.
 const ADDRESS: u64 = !(1 << 63);
 
-/// Turns addresses into files, lines and functions after a run. Each address of each binary is looked up once: what is
-/// known is kept in memory and below a cache directory, so that fifty runs of a test cost what one costs.
+/// Maps addresses to files, lines and functions after a run. Each address of each binary is looked
+/// up once and cached in memory and on disk, so fifty runs of a test cost as much as one.
 #[derive(Default)]
 pub struct Symboliser {
     cache: PathBuf,
@@ -24,7 +26,7 @@ pub struct Symboliser {
     texts: Texts,
 }
 
-/// What is known of one binary in one state.
+/// What is known about one version of a binary.
 struct Binary {
     path: PathBuf,
     known: Places,
@@ -41,8 +43,8 @@ impl Symboliser {
         Symboliser { cache: cache.to_owned(), ..Symboliser::default() }
     }
 
-    /// Writes the table of places of every process that has none yet. What cannot be known is a note in that table, in
-    /// words; an error means that the table could not be written.
+    /// Writes the missing tables of places of all processes. Unknown facts are notes in the table;
+    /// an error means that a table could not be written.
     pub fn symbolise(&mut self, attempt: &Attempt) -> Result<(), Error> {
         for process in &attempt.processes {
             let table = process.directory.join("places");
@@ -54,9 +56,9 @@ impl Symboliser {
         Ok(())
     }
 
-    /// Writes down, for every program and library of an attempt, which of its places are the project's own, so that later
-    /// attempts trace only those ([`Runtime::tracing`]). Where a place comes from is not known, it counts as own. Code
-    /// that gcc compiled has no table of places, and is traced whole.
+    /// Records which places of each program and library of an attempt belong to the project, so
+    /// that later attempts trace only those ([`Runtime::tracing`]). Places of unknown origin count
+    /// as own. Code that gcc compiled has no table of places, and is traced completely.
     ///
     /// [`Runtime::tracing`]: crate::trace::Runtime::tracing
     pub fn own(&mut self, attempt: &Attempt, project: &Project, directory: &Path) -> Result<(), Error> {
@@ -118,7 +120,7 @@ impl Symboliser {
         places
     }
 
-    /// Looks up the addresses of one module, and says what is missing.
+    /// Looks up the addresses of one module, and returns what is missing.
     fn module(&mut self, module: &Module, addresses: Vec<(u32, u64)>, places: &mut Places) -> Vec<String> {
         let (binary, texts) = self.binary(module);
         let name = module.path.display();
@@ -143,7 +145,7 @@ impl Symboliser {
         notes
     }
 
-    /// Puts what was learned into the cache. Nothing depends on it, so nobody is told if it fails.
+    /// Writes the cache. Errors are ignored, because it is only an optimization.
     fn keep(&mut self) {
         for binary in self.binaries.values_mut().filter(|binary| binary.grown) {
             binary.grown = false;
@@ -180,7 +182,8 @@ impl Binary {
             }
             Err(error) => binary.closed = Some(format!("{}: {error}", path.display())),
         }
-        // A build id stays when debug information is stripped; with the size it says which file it is.
+        // The build id survives stripping of debug information; together with the size it
+        // identifies the file.
         let Stamp { size, seconds, nanoseconds } = stamp;
         let key = match &binary.debug.build_id {
             Some(id) => format!("{id}-{size}"),
@@ -228,7 +231,7 @@ impl Binary {
             let location = frame.location.as_ref();
             let file = location.and_then(|location| location.file).unwrap_or_default();
             let line = location.and_then(|location| location.line).unwrap_or(0);
-            // A file without a line says no more than its absence.
+            // A file without a line number is useless.
             let file = if line == 0 { "" } else { file };
             place.push(Frame { file: texts.get(file), line, function: texts.get(function) });
         }
@@ -248,7 +251,7 @@ fn nowhere(function: &str, texts: &mut Texts) -> Place {
     [Frame { file: texts.get(""), line: 0, function: texts.get(function) }].into()
 }
 
-/// Without the hash that Rust's older names end in: it differs from build to build.
+/// Removes the hash suffix of legacy Rust symbols, which differs between builds.
 fn plain(function: &str) -> &str {
     match function.rsplit_once("::h") {
         Some((name, hash)) if hash.len() == 16 && hash.bytes().all(|byte| byte.is_ascii_hexdigit()) => name,
@@ -256,7 +259,7 @@ fn plain(function: &str) -> &str {
     }
 }
 
-/// FNV-1a of a path, as a name for it.
+/// FNV-1a of a path, used as a file name.
 fn name(path: &Path) -> u64 {
     let bytes = path.as_os_str().as_encoded_bytes();
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
@@ -280,7 +283,7 @@ fn used(process: &Process) -> (BTreeSet<u32>, Vec<String>) {
         for id in ids {
             match id {
                 Ok(id) if id < end => {
-                    // The page in hand is the one that was used last: events come in crowds.
+                    // Events have locality, so the last page is cached.
                     if page.0 != id >> 16 {
                         let next = seen.remove(&(id >> 16)).unwrap_or_else(|| Box::new([0; 1024]));
                         let last = std::mem::replace(&mut page, (id >> 16, next));
@@ -311,10 +314,10 @@ fn used(process: &Process) -> (BTreeSet<u32>, Vec<String>) {
     (used, problems)
 }
 
-/// The addresses, as the file has them, of some ids of a module.
+/// The addresses of ids of a module, as in its file.
 fn addresses(module: &Module, ids: impl Iterator<Item = u32>) -> Result<Vec<(u32, u64)>, Error> {
     match module.kind {
-        // The address is where the call returns to; the instruction before it is the call.
+        // The address is the return address; the previous byte belongs to the call instruction.
         Kind::Addresses(from) => {
             Ok(ids.map(|id| (id, from.saturating_add(u64::from(id - module.first)).saturating_sub(1))).collect())
         }

@@ -1,3 +1,5 @@
+//! Reads and writes the trace file of one thread.
+
 use std::fs::File;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
@@ -5,25 +7,26 @@ use std::path::{Path, PathBuf};
 use crate::trace::Error;
 use crate::trace::format::{ATTEMPT_LIMIT, HEAD, MAGIC, NO_ROOM, STEPS, TAKEN, THREAD_LIMIT, UNKNOWN, VERSION, WHOLE};
 
-/// More than any limit allows. A file that claims more is not followed to its end.
+/// Above every configurable limit. A file that claims more is not read to its end.
 const MOST_EVENTS: u64 = 1 << 32;
 
-/// How a thread came to be: what its file's head says.
+/// The header of a thread file: identity and end of the thread.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Head {
-    /// Number in its process, from 1; differs from run to run.
+    /// Number in its process, starting at 1; differs between runs.
     pub number: u32,
-    /// Number of the thread that started it; 0: nobody known.
+    /// Number of the parent thread; 0 if unknown.
     pub parent: u32,
-    /// The way to it: at each step from the first thread the ordinal among the children of the thread before. Empty for
-    /// the first thread, `None` for one that was started behind the runtime's back.
+    /// For each step from the first thread, the ordinal among the children of the previous thread.
+    /// Empty for the first thread, `None` for one that was started without the knowledge of the
+    /// runtime.
     pub way: Option<Vec<u32>>,
-    /// What the system calls it.
+    /// The thread id of the system.
     pub system: u32,
     /// Monotonic clock, nanoseconds.
     pub started: u64,
     pub name: String,
-    /// It came to its end by itself: neither it nor its process was cut short.
+    /// Whether the thread ended normally.
     pub ended: bool,
     pub truncated: Option<Truncated>,
 }
@@ -32,7 +35,7 @@ pub struct Head {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Truncated {
     pub why: Why,
-    /// How many events happened after it.
+    /// The number of later events.
     pub dropped: u64,
 }
 
@@ -40,16 +43,16 @@ pub struct Truncated {
 pub enum Why {
     ThreadLimit,
     AttemptLimit,
-    /// The file could not grow; the system's error number.
+    /// The file could not grow; the error number of the system.
     NoRoom(u32),
-    /// Somebody else took the events: a debugger, or the test itself.
+    /// A debugger or the test itself replaced the event handler.
     Taken,
 }
 
 /// One thread of an attempt.
 #[derive(Debug, Clone)]
 pub struct Thread {
-    /// The same for the same thread in another run of the same program: its process and the way to it.
+    /// Identifies the thread across runs of the same program: its process and the way to it.
     pub key: String,
     pub head: Head,
     path: PathBuf,
@@ -63,7 +66,7 @@ impl Thread {
         Ok(Thread { key: String::new(), head, path })
     }
 
-    /// The ids of the places it went through, in order. Reads the file as it goes.
+    /// The place ids of the thread, in order. Reads the file lazily.
     pub fn places(&self) -> Result<PlaceIds, Error> {
         let mut file = File::open(&self.path).map_err(Error::at(&self.path))?;
         let mut head = [0; HEAD];
@@ -72,26 +75,26 @@ impl Thread {
         Ok(PlaceIds { file, path, buffer, at: 0, filled: 0, read: 0, done: false })
     }
 
-    /// The file of the same number that has this in place of `thread`.
+    /// The file with the same number that has this prefix instead of `thread`.
     pub(crate) fn beside(&self, word: &str) -> PathBuf {
         let name = self.path.file_name().unwrap_or_default().to_string_lossy();
         self.path.with_file_name(name.replacen("thread", word, 1))
     }
 
-    /// The last step of the way, as people would name the thread: its name, or how it was started.
+    /// The last step of the way as a name: the name of the thread, or how it was started.
     pub(crate) fn way(&self) -> Option<String> {
         let way = self.head.way.as_ref()?;
         Some(way.iter().fold("main".to_owned(), |way, step| format!("{way}.{step}")))
     }
 }
 
-/// The places of one thread, as they are read.
+/// Iterates over the place ids of one thread.
 #[derive(Debug)]
 pub struct PlaceIds {
     file: File,
     path: PathBuf,
     buffer: Vec<u8>,
-    /// What of the buffer is still to be given out.
+    /// The position in the buffer.
     at: usize,
     filled: usize,
     read: u64,
@@ -104,7 +107,7 @@ impl PlaceIds {
         Some(Err(Error::new(format!("{}: {words}", self.path.display()))))
     }
 
-    /// Reads on, and keeps what is there of a number that is not whole yet.
+    /// Reads more, and keeps the bytes of an incomplete number.
     fn fill(&mut self) -> std::io::Result<usize> {
         self.buffer.copy_within(self.at..self.filled, 0);
         self.filled -= self.at;
@@ -125,8 +128,8 @@ impl Iterator for PlaceIds {
         while !self.done {
             if let Some(id) = self.buffer[self.at..self.filled].first_chunk() {
                 self.at += 4;
-                // Zeros are what nothing was written to: the rest of the last piece, or a slot that a signal handler
-                // jumped away from.
+                // Zeros are unwritten space: the rest of the last chunk, or a slot that a signal
+                // handler left.
                 match u32::from_le_bytes(*id) {
                     0 => continue,
                     id => return Some(Ok(id)),
@@ -146,7 +149,7 @@ impl Iterator for PlaceIds {
     }
 }
 
-/// Writes a thread's file, for tracers that are written in Rust and for tests.
+/// Writes a thread file, for tracers in Rust and for tests.
 pub fn write_thread(path: &Path, head: &Head, places: impl IntoIterator<Item = u32>) -> Result<(), Error> {
     let file = File::create_new(path).map_err(Error::at(path))?;
     let mut file = std::io::BufWriter::new(file);
@@ -158,7 +161,7 @@ pub fn write_thread(path: &Path, head: &Head, places: impl IntoIterator<Item = u
     write().map_err(Error::at(path))
 }
 
-// The head by its bytes, in the order of `format::Head`: it is read from a file and not from memory.
+// Parses the header byte by byte, in the order of `format::Head`: a file has no alignment.
 
 fn parse(head: &[u8; HEAD]) -> Result<Head, String> {
     if head[..8] != MAGIC {

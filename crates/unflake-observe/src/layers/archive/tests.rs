@@ -22,7 +22,7 @@ fn attempt(test: &str, outcome: Outcome, stdout: &str) -> Attempt {
     }
 }
 
-/// An archive that was told these runs of one test, in lines after the first.
+/// An archive of these runs of one test; each run is a text of lines after the first.
 fn archive(off: &[&str], runs: &[&str]) -> Archive {
     let off: Vec<String> = off.iter().map(|name| (*name).to_owned()).collect();
     let mut archive = Archive::new(&Layer::ALL, Rules::without(&off).unwrap());

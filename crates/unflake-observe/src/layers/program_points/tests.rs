@@ -30,7 +30,7 @@ fn of_one_variable() {
         infer(&ints((0..40).map(|at| vec![3 + at % 5]))),
         ["x is of type int (40)", "x >= 3 (40)", "x <= 7 (40)"]
     );
-    // So wide a span for so few rows: its ends are chance, its sign is not.
+    // A wide span with few rows: its bounds are accidental, its sign is not.
     assert_eq!(infer(&ints((0..10).map(|at| vec![7 + at * at]))), ["x is of type int (10)", "x > 0 (10)"]);
     let sides = |at: i64| if at % 2 == 0 { -1 - at % 9 } else { 1 + at % 9 };
     assert_eq!(
@@ -93,7 +93,7 @@ fn value() -> impl Strategy<Value = Value> {
     ]
 }
 
-/// Rows as they come: some columns of one kind, some of any.
+/// Random rows: some columns of one type, some of mixed types.
 fn rows() -> impl Strategy<Value = Vec<Vec<Value>>> {
     let column = prop_oneof![
         prop::collection::vec((-20_i64..20).prop_map(Value::Int), 60),
@@ -102,7 +102,7 @@ fn rows() -> impl Strategy<Value = Vec<Vec<Value>>> {
         value().prop_map(|value| vec![value; 60]),
     ];
     (prop::collection::vec(column, 1..4), 1_usize..60, -3_i64..4, -9_i64..9).prop_map(|(mut columns, length, a, b)| {
-        // One more that hangs on the first.
+        // Adds a column that depends on the first one.
         let by = |value: &Value| {
             if let Value::Int(x) = value { Value::Int(x.saturating_mul(a).saturating_add(b)) } else { value.clone() }
         };
