@@ -17,7 +17,7 @@ fn main() {
     if known {
         compile(&sources.join("runtime.rs"), &out);
     } else {
-        std::fs::write(&out, "").unwrap(); // The crate says in words that there is none.
+        std::fs::write(&out, "").unwrap(); // The crate reports that there is none.
     }
     println!("cargo::rustc-env=TRACE_RUNTIME_HASH={:016x}", hash(&std::fs::read(&out).unwrap()));
 }

@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
-use support::{Place, assert_lines_exist, lines, marked, short, succeed, traced};
+use support::{TestDirectory, assert_lines_exist, lines, marked, short, succeed, traced};
 use unflake_observe::trace::{
     Attempt, Executed, Flags, Instrumented, Limits, Lines, Project, clang, gcc, instrumented,
 };
 
 struct Built {
-    place: Place,
+    place: TestDirectory,
     root: PathBuf,
     /// Compiled by clang and by gcc.
     programs: [(&'static str, PathBuf); 2],
@@ -52,7 +52,7 @@ fn compile(name: &str, source: &Path, flags: &Flags, out: &Path, more: &[&str]) 
 fn built() -> &'static Built {
     static BUILT: OnceLock<Built> = OnceLock::new();
     BUILT.get_or_init(|| {
-        let place = Place::new("cxx");
+        let place = TestDirectory::new("cxx");
         let source = place.write("project/main.cpp", MAIN);
         let library = place.write("project/plugin.cpp", PLUGIN);
         place.write("project/parts.h", PARTS);
@@ -74,7 +74,7 @@ fn read(built: &Built, attempt: &str) -> Attempt {
 }
 
 #[test]
-fn threads_give_the_same_trace_each_time() {
+fn threads_have_the_same_trace_in_each_run() {
     let built = built();
     for (name, program) in &built.programs {
         let mut first = None;
@@ -95,7 +95,7 @@ fn threads_give_the_same_trace_each_time() {
 }
 
 #[test]
-fn templates_of_a_header_are_the_projects_and_those_of_the_library_are_not() {
+fn only_templates_of_the_project_are_traced() {
     let built = built();
     for (name, program) in &built.programs {
         let attempt = format!("templates-{name}");
@@ -112,7 +112,7 @@ fn templates_of_a_header_are_the_projects_and_those_of_the_library_are_not() {
 }
 
 #[test]
-fn however_it_ends_what_came_before_is_kept() {
+fn every_kind_of_exit_keeps_the_trace() {
     let built = built();
     for (name, program) in &built.programs {
         for end in ["abort", "fault", "leave", "kill"] {
@@ -127,7 +127,7 @@ fn however_it_ends_what_came_before_is_kept() {
 }
 
 #[test]
-fn a_fork_has_files_of_its_own() {
+fn forks_have_their_own_files() {
     let built = built();
     for (name, program) in &built.programs {
         let mut first = None;
@@ -152,7 +152,7 @@ fn a_fork_has_files_of_its_own() {
 }
 
 #[test]
-fn libraries_that_come_later_are_traced_too() {
+fn dynamically_loaded_libraries_are_traced() {
     let built = built();
     for (name, program) in &built.programs {
         let attempt = format!("loads-{name}");
@@ -168,7 +168,7 @@ fn libraries_that_come_later_are_traced_too() {
 }
 
 #[test]
-fn the_ways_of_threads_and_signals_survive() {
+fn unusual_thread_exits_and_signals_are_traced() {
     let built = built();
     for (name, program) in &built.programs {
         for what in ["exits", "signals", "closes", "many", "errno"] {
@@ -209,7 +209,7 @@ fn the_ways_of_threads_and_signals_survive() {
 }
 
 #[test]
-fn a_binary_says_whether_it_can_be_traced() {
+fn instrumentation_of_a_binary_is_detected() {
     let built = built();
     assert_eq!(instrumented(&built.programs[0].1), Ok(Instrumented::Guards));
     assert_eq!(instrumented(&built.programs[1].1), Ok(Instrumented::Addresses));
@@ -238,7 +238,7 @@ fn a_binary_says_whether_it_can_be_traced() {
 }
 
 #[test]
-fn a_process_that_becomes_another_is_both() {
+fn exec_keeps_both_traces() {
     let built = built();
     for (name, program) in &built.programs {
         let attempt = format!("becomes-{name}");
@@ -252,7 +252,7 @@ fn a_process_that_becomes_another_is_both() {
 }
 
 #[test]
-fn optimised_code_keeps_to_lines_that_exist() {
+fn optimised_code_has_existing_lines_only() {
     let built = built();
     for (name, mut flags) in [("clang++", clang(&built.place.runtime)), ("g++", gcc(&built.place.runtime))] {
         flags.compile.push("-O2".to_owned());
@@ -267,7 +267,7 @@ fn optimised_code_keeps_to_lines_that_exist() {
 }
 
 #[test]
-fn what_debug_information_does_not_say_is_told() {
+fn missing_debug_information_is_reported() {
     let built = built();
     let source = built.root.join("main.cpp");
     let bare = built.place.root.join("bare");

@@ -8,11 +8,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-use support::{Place, succeed, traced};
+use support::{TestDirectory, succeed, traced};
 use unflake_observe::trace::{Attempt, Depends, Limits, Project, clang, gcc};
 
 struct Built {
-    place: Place,
+    place: TestDirectory,
     root: PathBuf,
     /// Compiled by clang and by gcc.
     programs: [(&'static str, PathBuf); 2],
@@ -21,7 +21,7 @@ struct Built {
 fn built() -> &'static Built {
     static BUILT: OnceLock<Built> = OnceLock::new();
     BUILT.get_or_init(|| {
-        let place = Place::new("files");
+        let place = TestDirectory::new("files");
         let source = place.write("project/main.cpp", MAIN);
         for file in ["data/prices.txt", "data/names.txt", "data/deep/inner.txt", "other/here.txt", "shared/real.txt"] {
             place.write(&format!("project/{file}"), "1\n");
@@ -76,7 +76,7 @@ fn texts(paths: &BTreeSet<PathBuf>) -> Vec<&str> {
 }
 
 #[test]
-fn what_is_read_looked_for_listed_and_written_is_told_apart() {
+fn kinds_of_access_are_distinguished() {
     built().each("reads", |depends, name| {
         assert_eq!(texts(&depends.executed), ["main.cpp"], "{name}");
         assert_eq!(
@@ -100,7 +100,7 @@ fn what_is_read_looked_for_listed_and_written_is_told_apart() {
 }
 
 #[test]
-fn programs_that_are_not_traced_are_gaps() {
+fn untraced_programs_are_gaps() {
     built().each("starts", |depends, name| {
         let shell = |path: &Path| path.ends_with("sh");
         assert!(depends.programs.iter().any(|path| shell(path)), "{name}: {depends:#?}");
@@ -117,7 +117,7 @@ fn programs_that_are_not_traced_are_gaps() {
 }
 
 #[test]
-fn a_program_that_is_traced_too_is_no_gap_unless_it_was_not_told() {
+fn a_traced_program_is_a_gap_only_without_the_variable() {
     let built = built();
     for (name, program) in &built.programs {
         for (what, gaps) in [("again", 0), ("alone", 1)] {
@@ -132,7 +132,7 @@ fn a_program_that_is_traced_too_is_no_gap_unless_it_was_not_told() {
 }
 
 #[test]
-fn at_any_time_and_in_any_place() {
+fn accesses_are_recorded_at_any_time() {
     built().each("times", |depends, name| {
         let read = ["data/deep/inner.txt", "data/names.txt", "data/prices.txt", "other/here.txt"];
         assert_eq!(texts(&depends.read), read, "before main, in a signal handler, in a copy, at the end: {name}");
@@ -141,7 +141,7 @@ fn at_any_time_and_in_any_place() {
 }
 
 #[test]
-fn nothing_is_different_for_the_program() {
+fn the_behaviour_of_the_program_is_unchanged() {
     // The program checks itself: errno, invalid pointers, cancellation in `open`, an exception
     // through `nftw`, dlerror.
     built().each("same", |depends, name| {
@@ -155,7 +155,7 @@ fn nothing_is_different_for_the_program() {
 }
 
 #[test]
-fn what_was_opened_before_a_kill_is_kept() {
+fn accesses_before_a_kill_are_kept() {
     let built = built();
     for (name, program) in &built.programs {
         let attempt = format!("killed-{name}");
@@ -165,7 +165,7 @@ fn what_was_opened_before_a_kill_is_kept() {
 }
 
 #[test]
-fn repetitions_are_dropped_and_a_bound_is_told() {
+fn repetitions_are_dropped_and_the_limit_is_reported() {
     built().each("often", |depends, name| {
         assert_eq!(texts(&depends.read), ["data/names.txt", "data/prices.txt"], "{name}");
         let left_out = "files were left out: there are more than are kept of one process";
@@ -179,7 +179,7 @@ fn repetitions_are_dropped_and_a_bound_is_told() {
 }
 
 #[test]
-fn a_library_that_was_not_built_for_tracing_is_a_gap() {
+fn an_uninstrumented_library_is_a_gap() {
     let built = built();
     let source = built.place.write("project/plain.c", "int plain(void) { return 1; }\n");
     succeed(Command::new("gcc").args(["-shared", "-fPIC"]).arg(source).arg("-o").arg(built.root.join("plain.so")));
@@ -191,14 +191,14 @@ fn a_library_that_was_not_built_for_tracing_is_a_gap() {
 }
 
 #[test]
-fn what_cannot_be_written_down_is_told() {
+fn lost_accesses_are_reported() {
     built().each("full", |depends, name| {
         assert_eq!(depends.gaps, ["files were left out: they could not be written down"], "{name}");
     });
 }
 
 #[test]
-fn calls_that_go_elsewhere_are_told() {
+fn calls_that_are_not_intercepted_are_reported() {
     let built = built();
     let (_, program) = &built.programs[0];
     let library = succeed(Command::new("ldd").arg(program));
@@ -211,7 +211,7 @@ fn calls_that_go_elsewhere_are_told() {
 }
 
 #[test]
-fn a_tracer_that_does_not_say_and_lines_that_are_broken_are_gaps() {
+fn missing_and_malformed_access_lists_are_gaps() {
     let directory = tempfile::tempdir().unwrap();
     let part = directory.path().join("7-1");
     fs::create_dir(&part).unwrap();

@@ -6,7 +6,7 @@ use std::fs;
 use unflake_model::{
     Attempt, EnvironmentId, Isolation, Layer, LayerFacts, Observation, Outcome, Purpose, SessionId, Timestamp,
 };
-use unflake_observe::layers::{Archive, Rules};
+use unflake_observe::layers::{LayerArchive, Rules};
 
 /// Observations of a test of a large project: lines of many files, assertions, values.
 fn look(test: usize, run: usize) -> String {
@@ -40,9 +40,9 @@ fn most_memory() -> Option<u64> {
     line.split_whitespace().nth(1)?.parse::<u64>().ok().map(|kilobytes| kilobytes / 1024)
 }
 
-fn fill(tests: usize, runs: usize) -> Archive {
+fn fill(tests: usize, runs: usize) -> LayerArchive {
     let directory = tempfile::tempdir().unwrap();
-    let mut archive = Archive::new(&Layer::ALL, Rules::without(&[]).unwrap());
+    let mut archive = LayerArchive::new(&Layer::ALL, Rules::without(&[]).unwrap());
     for run in 0..runs {
         for test in 0..tests {
             let file = directory.path().join("layers");

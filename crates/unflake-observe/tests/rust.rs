@@ -7,15 +7,16 @@ use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-use support::{Place, assert_lines_exist, lines, marked, short, succeed, text, traced};
+use support::{TestDirectory, assert_lines_exist, lines, marked, short, succeed, text, traced};
 use unflake_observe::trace::{
-    Attempt, Depends, Executed, Instrumented, Limits, Project, Runtime, Symboliser, Why, cargo_variables, instrumented,
+    Attempt, Depends, Executed, Instrumented, Limits, Project, Runtime, Symboliser, TruncationReason, cargo_variables,
+    instrumented,
 };
 
 /// A workspace with all known difficulties: a build script and a macro that use a traced library, a
 /// dependency outside of the workspace with a generic function, a program that a test starts.
 struct Workspace {
-    place: Place,
+    place: TestDirectory,
     root: PathBuf,
     /// The unit tests of `app`, and its integration test.
     unit: PathBuf,
@@ -40,7 +41,7 @@ impl Workspace {
     }
 }
 
-fn cargo(place: &Place, root: &PathBuf, traced: bool, arguments: &[&str]) -> Command {
+fn cargo(place: &TestDirectory, root: &PathBuf, traced: bool, arguments: &[&str]) -> Command {
     let mut cargo = Command::new(env!("CARGO"));
     cargo.args(["test", "--no-run", "--offline", "--tests"]).args(arguments).current_dir(root);
     for name in ["CARGO_TARGET_DIR", "RUSTFLAGS", "RUSTC_WORKSPACE_WRAPPER", "CARGO_BUILD_BUILD_DIR"] {
@@ -61,7 +62,7 @@ fn executables(said: &str) -> Vec<PathBuf> {
 fn workspace() -> &'static Workspace {
     static WORKSPACE: OnceLock<Workspace> = OnceLock::new();
     WORKSPACE.get_or_init(|| {
-        let place = Place::new("rust");
+        let place = TestDirectory::new("rust");
         for (path, text) in FILES {
             place.write(&format!("project/{path}"), text);
         }
@@ -78,7 +79,7 @@ fn workspace() -> &'static Workspace {
 }
 
 #[test]
-fn plain_and_traced_builds_leave_each_other_alone() {
+fn plain_and_traced_builds_are_independent() {
     let workspace = workspace();
     let compiled = |at: usize| {
         let lines = workspace.said[at].lines().filter_map(|line| line.trim().strip_prefix("Compiling "));
@@ -97,7 +98,7 @@ fn plain_and_traced_builds_leave_each_other_alone() {
 }
 
 #[test]
-fn threads_give_the_same_trace_each_time() {
+fn threads_have_the_same_trace_in_each_run() {
     let workspace = workspace();
     let mut first = None;
     for time in 0..20 {
@@ -126,7 +127,7 @@ fn threads_give_the_same_trace_each_time() {
 }
 
 #[test]
-fn only_the_projects_own_lines_are_shown_and_all_exist() {
+fn only_existing_lines_of_the_project_are_shown() {
     let workspace = workspace();
     succeed(&mut workspace.unit_test("generic", "generic"));
     let attempt = workspace.place.read(&workspace.place.attempt("generic"));
@@ -145,7 +146,7 @@ fn only_the_projects_own_lines_are_shown_and_all_exist() {
 }
 
 #[test]
-fn from_the_second_run_on_only_own_places_are_traced() {
+fn later_runs_trace_only_own_places() {
     let workspace = workspace();
     succeed(&mut workspace.unit_test("threads", "own-1"));
     let first = workspace.place.read(&workspace.place.attempt("own-1"));
@@ -165,7 +166,7 @@ fn from_the_second_run_on_only_own_places_are_traced() {
 }
 
 #[test]
-fn a_release_build_shows_what_was_inlined() {
+fn a_release_build_shows_inlined_code() {
     let workspace = workspace();
     let mut cargo = cargo(&workspace.place, &workspace.root, true, &["--release", "-p", "app", "--lib"]);
     // The user's own flags apply too: the test exists only with them.
@@ -222,7 +223,7 @@ fn a_crash_and_a_kill_lose_nothing() {
 }
 
 #[test]
-fn limits_end_in_truncated_here() {
+fn limits_truncate_the_trace() {
     let workspace = workspace();
     let whole = Limits::default();
     succeed(&mut workspace.test(&workspace.unit, "tests::long", "long", whole));
@@ -243,7 +244,7 @@ fn limits_end_in_truncated_here() {
         let (kept, truncated) = ids(&attempt);
         let truncated = truncated.unwrap();
         assert_eq!(kept, all[..limit]);
-        assert_eq!((truncated.why, truncated.dropped as usize), (Why::ThreadLimit, all.len() - limit));
+        assert_eq!((truncated.why, truncated.dropped as usize), (TruncationReason::ThreadLimit, all.len() - limit));
         let executed = Executed::of(&attempt, &workspace.project());
         assert!(executed.gaps.iter().any(|gap| gap.contains("limit of a thread")), "{executed:?}");
         assert!(!executed.is_complete());
@@ -253,11 +254,11 @@ fn limits_end_in_truncated_here() {
     let (kept, truncated) = ids(&workspace.place.read(&workspace.place.attempt("long-attempt")));
     assert!(all.starts_with(&kept) && !kept.is_empty() && kept.len() <= 40_000);
     let truncated = truncated.unwrap();
-    assert_eq!((truncated.why, truncated.dropped as usize), (Why::AttemptLimit, all.len() - kept.len()));
+    assert_eq!((truncated.why, truncated.dropped as usize), (TruncationReason::AttemptLimit, all.len() - kept.len()));
 }
 
 #[test]
-fn a_program_that_the_test_starts_is_part_of_the_attempt() {
+fn started_programs_are_part_of_the_attempt() {
     let workspace = workspace();
     succeed(&mut workspace.test(&workspace.integration, "runs", "started", Limits::default()));
     let attempt = workspace.place.read(&workspace.place.attempt("started"));
@@ -269,7 +270,7 @@ fn a_program_that_the_test_starts_is_part_of_the_attempt() {
 }
 
 #[test]
-fn the_files_that_a_test_reaches_for_are_dependencies() {
+fn accessed_files_are_dependencies() {
     let workspace = workspace();
     workspace.place.write("project/data/prices.txt", "3");
     succeed(workspace.unit_test("files", "files").current_dir(&workspace.root));
@@ -295,7 +296,7 @@ fn the_files_that_a_test_reaches_for_are_dependencies() {
 }
 
 #[test]
-fn several_at_once_do_not_meet() {
+fn parallel_attempts_are_independent() {
     let workspace = workspace();
     let start = |_| workspace.unit_test("threads", "at-once").stdout(Stdio::null()).spawn().unwrap();
     let started: Vec<_> = (0..4).map(start).collect();
@@ -322,7 +323,7 @@ fn several_at_once_do_not_meet() {
 }
 
 #[test]
-fn without_the_variable_nothing_happens() {
+fn nothing_is_traced_without_the_variable() {
     let workspace = workspace();
     let directory = workspace.place.root.join("off");
     std::fs::create_dir_all(&directory).unwrap();

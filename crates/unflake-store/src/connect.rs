@@ -24,20 +24,20 @@ const OLD_GITIGNORE: &str = "*\n";
 pub(crate) fn prepare(dir: &Path) -> Result<PathBuf, StoreError> {
     let path = dir.join(FILE);
     if !path.exists() {
-        make_hidden(dir).map_err(|error| StoreError::of_file(dir, error))?;
+        create_hidden_dir(dir).map_err(|error| StoreError::of_file(dir, error))?;
     }
     Ok(path)
 }
 
 /// Creates a directory, and hides it from git if it is empty.
-pub fn make_hidden(dir: &Path) -> io::Result<()> {
+pub fn create_hidden_dir(dir: &Path) -> io::Result<()> {
     fs::create_dir_all(dir)?;
     let ours = |entry: io::Result<fs::DirEntry>| entry.is_ok_and(|entry| entry.file_name() == QUARANTINE);
     if fs::read_dir(dir)?.all(ours) { fs::write(dir.join(".gitignore"), GITIGNORE) } else { Ok(()) }
 }
 
 /// Makes [`QUARANTINE`] visible to git in a directory whose `.gitignore` an older version wrote.
-pub fn let_git_see(dir: &Path) -> io::Result<()> {
+pub fn unhide_quarantine(dir: &Path) -> io::Result<()> {
     let ignore = dir.join(".gitignore");
     let old = fs::read_to_string(&ignore).is_ok_and(|text| text == OLD_GITIGNORE);
     if old { fs::write(ignore, GITIGNORE) } else { Ok(()) }

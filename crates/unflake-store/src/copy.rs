@@ -107,7 +107,7 @@ pub struct CopyCounts {
 impl Store {
     /// Copies everything from another history in one transaction; the source is not changed. Rows
     /// that exist here must exist in the source too: two histories cannot be merged.
-    pub fn take_over(&mut self, from: &Store) -> Result<CopyCounts, StoreError> {
+    pub fn copy_from(&mut self, from: &Store) -> Result<CopyCounts, StoreError> {
         // A read error is reported for the source, every other error for the target.
         let mut read_error = None;
         let result = self.database.write(|to| {

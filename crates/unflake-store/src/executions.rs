@@ -15,7 +15,7 @@ pub struct TestKey(pub i64);
 
 /// A test, and its source location if known.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Kin {
+pub struct StoredTest {
     pub key: TestKey,
     pub test: TestId,
     pub file: Option<String>,
@@ -53,7 +53,7 @@ pub enum SourceId {
 
 /// One execution of a test in an imported report.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Past {
+pub struct PastExecution {
     pub source: Source,
     pub execution: Execution,
     /// Empty if there is none.
@@ -62,9 +62,14 @@ pub struct Past {
 
 impl Store {
     /// Every test that was ever run or listed, by key.
-    pub fn tests(&self) -> Result<Vec<Kin>, StoreError> {
+    pub fn tests(&self) -> Result<Vec<StoredTest>, StoreError> {
         self.list("SELECT id, name, file, line FROM test ORDER BY id", &[], |row| {
-            Ok(Kin { key: TestKey(row.get(0)?), test: TestId::new(row.text(1)?), file: row.get(2)?, line: row.get(3)? })
+            Ok(StoredTest {
+                key: TestKey(row.get(0)?),
+                test: TestId::new(row.text(1)?),
+                file: row.get(2)?,
+                line: row.get(3)?,
+            })
         })
     }
 
@@ -109,7 +114,7 @@ impl Store {
     }
 
     /// All executions of one test in imported reports, oldest first.
-    pub fn reported_of(&self, test: TestKey) -> Result<Vec<Past>, StoreError> {
+    pub fn reported_of(&self, test: TestKey) -> Result<Vec<PastExecution>, StoreError> {
         self.reported_in(&self.sources()?, test, usize::MAX)
     }
 
@@ -119,7 +124,7 @@ impl Store {
         sources: impl IntoIterator<Item = &'a Source>,
         test: TestKey,
         enough: usize,
-    ) -> Result<Vec<Past>, StoreError> {
+    ) -> Result<Vec<PastExecution>, StoreError> {
         let mut all = Vec::new();
         for source in sources {
             let SourceId::Report(report) = source.id else { continue };
@@ -135,7 +140,7 @@ impl Store {
             for (number, execution) in found {
                 let passed = execution.outcome == Outcome::Passed;
                 let message = if passed { String::new() } else { self.message(report, number)? };
-                all.push(Past { source: source.clone(), execution, message });
+                all.push(PastExecution { source: source.clone(), execution, message });
             }
         }
         Ok(all)

@@ -25,10 +25,10 @@ pub struct TextKey(i64);
 
 /// A snapshot of the row counters. Equal snapshots mean that nothing was added between them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Pulse([i64; 8]);
+pub struct ChangeCounter([i64; 8]);
 
 impl Store {
-    pub fn pulse(&self) -> Result<Pulse, StoreError> {
+    pub fn change_counter(&self) -> Result<ChangeCounter, StoreError> {
         let found = self.list(
             "SELECT (SELECT coalesce(max(id), 0) FROM attempt), (SELECT count(*) FROM run), (SELECT count(ended) FROM run),
                     (SELECT count(*) FROM report), (SELECT CAST(coalesce(sum(executions), 0) AS BIGINT) FROM report),
@@ -40,7 +40,7 @@ impl Store {
                 for (at, count) in counts.iter_mut().enumerate() {
                     *count = row.get(at)?;
                 }
-                Ok(Pulse(counts))
+                Ok(ChangeCounter(counts))
             },
         )?;
         Ok(found.into_iter().next().unwrap_or_default())
@@ -61,7 +61,7 @@ impl Store {
     }
 
     /// The time of the last activity of a run that has not ended.
-    pub fn heard(&self, run: &Run) -> Result<Timestamp, StoreError> {
+    pub fn last_activity(&self, run: &Run) -> Result<Timestamp, StoreError> {
         let last = self.list(
             "SELECT max(attempt.started) FROM circumstance JOIN attempt ON attempt.circumstance = circumstance.id
              WHERE circumstance.run = ?",

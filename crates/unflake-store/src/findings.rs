@@ -10,7 +10,7 @@ use crate::{RunId, Store, StoreError, TestKey};
 
 /// A finding as it was reported.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Said {
+pub struct StoredFinding {
     pub run: RunId,
     /// The start of the run that reported it.
     pub started: Timestamp,
@@ -20,7 +20,7 @@ pub struct Said {
 
 /// A report that was prepared in advance.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Ready {
+pub struct ReadyReport {
     pub test: TestId,
     /// A hash of the files at that time.
     pub tree: String,
@@ -34,7 +34,7 @@ pub struct Ready {
 
 impl Store {
     /// Stores the findings of a run in one transaction.
-    pub fn say(&mut self, run: RunId, findings: &[Finding]) -> Result<(), StoreError> {
+    pub fn record_findings(&mut self, run: RunId, findings: &[Finding]) -> Result<(), StoreError> {
         self.write(|writer| {
             for finding in findings {
                 let test = writer.test(&finding.test)?;
@@ -49,19 +49,19 @@ impl Store {
 
     /// The latest version of each finding, newest first. Findings that this version of unflake
     /// cannot parse are skipped.
-    pub fn said(&self, limit: usize) -> Result<Vec<Said>, StoreError> {
+    pub fn latest_findings(&self, limit: usize) -> Result<Vec<StoredFinding>, StoreError> {
         let sql = format!("{LATEST_FINDINGS} ORDER BY said.id DESC LIMIT ?");
         Ok(self.list(&sql, params![limit_param(limit)], stored_finding)?.into_iter().flatten().collect())
     }
 
     /// The latest version of each finding on one test.
-    pub fn said_of(&self, test: &TestId) -> Result<Vec<Said>, StoreError> {
+    pub fn findings_on(&self, test: &TestId) -> Result<Vec<StoredFinding>, StoreError> {
         let sql = format!("{LATEST_FINDINGS} AND test.name = ? ORDER BY said.id DESC");
         Ok(self.list(&sql, params![test.as_str()], stored_finding)?.into_iter().flatten().collect())
     }
 
     /// The findings of one run, with the keys of the tests.
-    pub fn said_in(&self, run: RunId) -> Result<Vec<(TestKey, Finding)>, StoreError> {
+    pub fn findings_in(&self, run: RunId) -> Result<Vec<(TestKey, Finding)>, StoreError> {
         let all = self.list("SELECT test, body FROM said WHERE run = ? ORDER BY id", params![run.0], |row| {
             let test = TestKey(row.get(0)?);
             Ok(row.get::<Json<Finding>>(1).ok().map(|finding| (test, finding.0)))
@@ -89,7 +89,7 @@ impl Store {
 
     /// The latest report on each test for the files `tree`, or for any files if that is None.
     /// Newest first.
-    pub fn prepared(&self, tree: Option<&str>) -> Result<Vec<Ready>, StoreError> {
+    pub fn prepared(&self, tree: Option<&str>) -> Result<Vec<ReadyReport>, StoreError> {
         let all = self.list(
             "SELECT test.name, prepared.tree, prepared.run, run.started, run.commit_hash, run.command, run.host,
                     prepared.body
@@ -138,14 +138,14 @@ const LATEST_FINDINGS: &str = "
     FROM said JOIN run ON run.id = said.run JOIN test ON test.id = said.test
     WHERE said.id IN (SELECT max(id) FROM said GROUP BY finding)";
 
-fn stored_finding(row: &Row) -> Result<Option<Said>> {
+fn stored_finding(row: &Row) -> Result<Option<StoredFinding>> {
     let (run, started, commit) = (RunId(row.get(0)?), Timestamp(row.get(1)?), row.get(2)?);
-    Ok(row.get::<Json<_>>(3).ok().map(|finding| Said { run, started, commit, finding: finding.0 }))
+    Ok(row.get::<Json<_>>(3).ok().map(|finding| StoredFinding { run, started, commit, finding: finding.0 }))
 }
 
-fn stored_report(row: &Row) -> Result<Option<Ready>> {
+fn stored_report(row: &Row) -> Result<Option<ReadyReport>> {
     let Ok(Json(report)) = row.get::<Json<_>>(7) else { return Ok(None) };
-    Ok(Some(Ready {
+    Ok(Some(ReadyReport {
         test: TestId::new(row.get::<String>(0)?),
         tree: row.get(1)?,
         run: RunId(row.get(2)?),

@@ -10,7 +10,7 @@ use crate::database::{DatabaseError, Result, Row};
 use crate::packed::Packer;
 use crate::read::limit_param;
 use crate::write::{INSERT_TEST, Writer};
-use crate::{Imported, Report, ReportFacts, ReportId, Store, StoreError};
+use crate::{Report, ReportFacts, ReportId, ReportedExecution, Store, StoreError};
 
 impl Store {
     /// Returns the report with this key, and creates it if it does not exist. Executions that an
@@ -43,7 +43,12 @@ impl Store {
 
     /// Stores the executions of a report from number `first` on, in one transaction. Does nothing
     /// if they exist already because another process imports the same file.
-    pub fn record_report(&mut self, report: ReportId, first: u64, executions: &[Imported]) -> Result<(), StoreError> {
+    pub fn record_report(
+        &mut self,
+        report: ReportId,
+        first: u64,
+        executions: &[ReportedExecution],
+    ) -> Result<(), StoreError> {
         self.write(|writer| {
             let stored = writer.database.find("SELECT executions FROM report WHERE id = ?", params![report.0])?;
             // Another process was faster. Both read the same bytes, so both split them at the same
@@ -118,8 +123,8 @@ impl Writer<'_> {
 
     /// Creates the tests of all executions. A location from a report is used only if no runner has
     /// given one: runners are more precise.
-    fn create_tests(&mut self, executions: &[Imported]) -> Result<()> {
-        let mut unknown: Vec<&Imported> = Vec::new();
+    fn create_tests(&mut self, executions: &[ReportedExecution]) -> Result<()> {
+        let mut unknown: Vec<&ReportedExecution> = Vec::new();
         let mut seen: HashSet<&str> = HashSet::new();
         for execution in executions {
             if !self.ids.tests.contains_key(&execution.test) && seen.insert(execution.test.as_str()) {
@@ -154,7 +159,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    fn reported_failures(&mut self, report: ReportId, first: u64, executions: &[Imported]) -> Result<()> {
+    fn reported_failures(&mut self, report: ReportId, first: u64, executions: &[ReportedExecution]) -> Result<()> {
         let failed: Vec<_> =
             (first..).zip(executions).filter_map(|(number, one)| Some((number, one.failure.as_ref()?))).collect();
         let texts: Vec<&str> =

@@ -42,16 +42,16 @@ use std::time::Duration;
 use database::Database;
 use postgres::{Address, Client};
 
-pub use connect::{let_git_see, make_hidden};
+pub use connect::{create_hidden_dir, unhide_quarantine};
 pub use copy::CopyCounts;
 pub use error::{LocationText, StoreError};
-pub use executions::{Execution, Kin, Past, Source, SourceId, TestKey};
-pub use failures::{FailureRef, Pulse, TextKey};
-pub use findings::{Ready, Said};
+pub use executions::{Execution, PastExecution, Source, SourceId, StoredTest, TestKey};
+pub use failures::{ChangeCounter, FailureRef, TextKey};
+pub use findings::{ReadyReport, StoredFinding};
 pub use location::StoreLocation;
-pub use read::{Kept, Learned};
-pub use renames::Renamed;
-pub use report::{Imported, Report, ReportFacts, ReportId};
+pub use read::{LearnedDependencies, StoredAttempt};
+pub use renames::TestRename;
+pub use report::{Report, ReportFacts, ReportId, ReportedExecution};
 pub use run::{Host, Revision, Run, RunFacts, RunId};
 
 /// The file name of the database within the directory of the store.
@@ -112,7 +112,7 @@ impl Store {
 
     /// The location of the history as text: the path of its file, or its address without the
     /// password.
-    pub fn whereabouts(&self) -> String {
+    pub fn location_text(&self) -> String {
         self.location.text()
     }
 

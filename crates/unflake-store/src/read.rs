@@ -14,7 +14,7 @@ use crate::{Host, Revision, Run, RunFacts, RunId, Store, StoreError};
 
 /// A stored attempt.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Kept {
+pub struct StoredAttempt {
     pub run: RunId,
     pub revision: Revision,
     pub attempt: Attempt,
@@ -22,7 +22,7 @@ pub struct Kept {
 
 /// The dependencies of a test, and the revision they are valid for.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Learned {
+pub struct LearnedDependencies {
     pub test: TestId,
     /// The start of the run that recorded them.
     pub started: Timestamp,
@@ -37,7 +37,7 @@ type Searched = BTreeMap<String, BTreeSet<String>>;
 
 impl Store {
     /// The attempts at one test, latest first. None if the test is unknown.
-    pub fn attempts_of(&self, test: &TestId, limit: usize) -> Result<Vec<Kept>, StoreError> {
+    pub fn attempts_of(&self, test: &TestId, limit: usize) -> Result<Vec<StoredAttempt>, StoreError> {
         // Selects the ids before it reads the texts.
         let sql = format!(
             "{ATTEMPT_COLUMNS} FROM (
@@ -58,7 +58,7 @@ impl Store {
 
     /// The other observations of one run, in the order in which they were recorded: environments,
     /// problems, notes and the ends of sessions.
-    pub fn told(&self, run: RunId) -> Result<Vec<Observation>, StoreError> {
+    pub fn other_observations(&self, run: RunId) -> Result<Vec<Observation>, StoreError> {
         let stored = self.list("SELECT body FROM told WHERE run = ? ORDER BY id", params![run.0], |row| {
             row.get::<Json<StoredObservation>>(0).map(|json| json.0)
         })?;
@@ -148,7 +148,7 @@ impl Store {
     }
 
     /// The known dependencies of all tests.
-    pub fn dependencies(&self) -> Result<Vec<Learned>, StoreError> {
+    pub fn dependencies(&self) -> Result<Vec<LearnedDependencies>, StoreError> {
         let mut shared: HashMap<i64, Searched> = HashMap::new();
         self.list(
             "SELECT test.name, run.started, run.commit_hash, run.tree_hash, run.dirty, run.changed,
@@ -167,7 +167,7 @@ impl Store {
                     Entry::Vacant(new) => new.insert(row.get::<Json<Searched>>(8)?.0).clone(),
                 };
                 let (test, started) = (TestId::new(row.text(0)?), Timestamp(row.get(1)?));
-                Ok(Learned { test, started, revision: revision(row, [2, 3, 4, 5])?, on })
+                Ok(LearnedDependencies { test, started, revision: revision(row, [2, 3, 4, 5])?, on })
             },
         )
     }
@@ -211,7 +211,7 @@ impl Store {
         interrupted.reverse();
         let mut attempts = Vec::new();
         for run in interrupted {
-            let worlds: HashMap<SessionId, Vec<Factor>> = (self.told(run)?.into_iter())
+            let worlds: HashMap<SessionId, Vec<Factor>> = (self.other_observations(run)?.into_iter())
                 .filter_map(|observation| match observation {
                     Observation::Under { session, factors } => Some((session, factors)),
                     _ => None,
@@ -301,7 +301,7 @@ const PASSES: &str = "
       AND circumstance.purpose IN ('suite', 'fresh', 'look')";
 
 /// Decodes a row of [`ATTEMPT_COLUMNS`].
-fn stored_attempt(row: &Row) -> Result<Kept> {
+fn stored_attempt(row: &Row) -> Result<StoredAttempt> {
     let failure = match row.get::<Option<EnumName<_>>>(16)? {
         Some(EnumName(phase)) => Some(Failure {
             phase,
@@ -313,7 +313,7 @@ fn stored_attempt(row: &Row) -> Result<Kept> {
         }),
         None => None,
     };
-    Ok(Kept {
+    Ok(StoredAttempt {
         run: RunId(row.get(0)?),
         revision: revision(row, [1, 2, 3, 22])?,
         attempt: Attempt {

@@ -9,7 +9,7 @@ use crate::{RunId, Store, StoreError, TestKey};
 
 /// A test that disappeared when another one with the same body appeared.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Renamed {
+pub struct TestRename {
     pub old: TestId,
     pub new: TestId,
     /// The old name exists again, so the two are different tests.
@@ -28,7 +28,7 @@ impl Store {
         &mut self,
         run: RunId,
         bodies: &[(TestId, String)],
-        renamed: &[Renamed],
+        renamed: &[TestRename],
     ) -> Result<(), StoreError> {
         if bodies.is_empty() && renamed.is_empty() {
             return Ok(());
@@ -53,17 +53,19 @@ impl Store {
     }
 
     /// All renames, including those that were revoked.
-    pub fn renames(&self) -> Result<Vec<Renamed>, StoreError> {
+    pub fn renames(&self) -> Result<Vec<TestRename>, StoreError> {
         self.list(
             "SELECT old.name, new.name, renamed.back IS NOT NULL FROM renamed
              JOIN test old ON old.id = renamed.test JOIN test new ON new.id = renamed.now ORDER BY renamed.test",
             &[],
-            |row| Ok(Renamed { old: TestId::new(row.text(0)?), new: TestId::new(row.text(1)?), is_over: row.get(2)? }),
+            |row| {
+                Ok(TestRename { old: TestId::new(row.text(0)?), new: TestId::new(row.text(1)?), is_over: row.get(2)? })
+            },
         )
     }
 
     /// The renamed tests, with their current keys.
-    pub fn names_today(&self) -> Result<HashMap<TestKey, TestKey>, StoreError> {
+    pub fn current_names(&self) -> Result<HashMap<TestKey, TestKey>, StoreError> {
         let sql = "SELECT test, now FROM renamed WHERE back IS NULL";
         let steps: HashMap<TestKey, TestKey> =
             self.list(sql, &[], |row| Ok((TestKey(row.get(0)?), TestKey(row.get(1)?))))?.into_iter().collect();

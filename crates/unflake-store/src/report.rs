@@ -1,4 +1,4 @@
-//! Imported reports: files of test results that other programs wrote.
+//! ReportedExecution reports: files of test results that other programs wrote.
 
 use std::fmt;
 use std::sync::Arc;
@@ -45,7 +45,7 @@ pub struct Report {
 
 /// One execution in a report.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Imported {
+pub struct ReportedExecution {
     pub test: TestId,
     pub file: Option<Arc<str>>,
     pub line: Option<u32>,

@@ -13,7 +13,7 @@ use unflake_model::{
     Assertion, AssertionKey, AssertionOutcome, AssertionSample, Dependencies, Detail, Feedback, Finding, Fingerprint,
     Nio, NioKind, NioMode, Observation, Outcome, Repeats, SessionId, Test, TestId, Timestamp, ValueGroup,
 };
-use unflake_store::{CopyCounts, Imported, ReportFacts, RunFacts, SourceId, Store, StoreError};
+use unflake_store::{CopyCounts, ReportFacts, ReportedExecution, RunFacts, SourceId, Store, StoreError};
 
 /// Writes rows to every table, `times` times, so that one batch is not enough.
 fn fill(store: &mut Store, times: u32) {
@@ -51,7 +51,7 @@ fn fill(store: &mut Store, times: u32) {
         store.record(run, &attempted([passing(&name, n), failing("a", n, &format!("trace \0 {n}"))])).unwrap();
     }
     store.keep_samples(run, &[sample]).unwrap();
-    store.say(run, &[finding]).unwrap();
+    store.record_findings(run, &[finding]).unwrap();
     store
         .answer(&Feedback { finding: Fingerprint("f".into()), useful: false, at: Timestamp(3), why: Some("no".into()) })
         .unwrap();
@@ -69,7 +69,7 @@ fn fill(store: &mut Store, times: u32) {
         job: None,
     };
     let report = store.begin_report(&report).unwrap();
-    let execution = |n: u32| Imported {
+    let execution = |n: u32| ReportedExecution {
         test: TestId::new(format!("reported_{n}")),
         file: None,
         line: None,
@@ -86,7 +86,11 @@ fn fill(store: &mut Store, times: u32) {
 fn snapshot(store: &Store) -> String {
     let mut out = String::new();
     for run in store.runs(99).unwrap() {
-        out += &format!("{run:?} {:?} {:?}", store.attempts_in(run.id).unwrap(), store.told(run.id).unwrap());
+        out += &format!(
+            "{run:?} {:?} {:?}",
+            store.attempts_in(run.id).unwrap(),
+            store.other_observations(run.id).unwrap()
+        );
     }
     for source in store.sources().unwrap() {
         out += &format!("{source:?}");
@@ -95,7 +99,7 @@ fn snapshot(store: &Store) -> String {
     }
     out += &format!("{:?} {:?}", store.tests().unwrap(), store.reports(99).unwrap());
     out += &format!("{:?} {:?}", store.samples(&[]).unwrap(), store.dependencies().unwrap());
-    out += &format!("{:?} {:?}", store.said(99).unwrap(), store.answers().unwrap());
+    out += &format!("{:?} {:?}", store.latest_findings(99).unwrap(), store.answers().unwrap());
     out
 }
 
@@ -113,21 +117,21 @@ fn copies_everything_and_copying_again_adds_nothing(location: &TestLocation) {
     let before = snapshot(&from);
     let target = other(location);
     let mut to = target.open();
-    let first = to.take_over(&from).unwrap();
+    let first = to.copy_from(&from).unwrap();
     assert!(first.new > 3_000 && first.rows == first.new, "{first:?}");
     assert_eq!(snapshot(&from), before, "what is copied stays as it is");
     assert!(snapshot(&to) == before);
-    assert_eq!(to.take_over(&from).unwrap(), CopyCounts { new: 0, ..first });
+    assert_eq!(to.copy_from(&from).unwrap(), CopyCounts { new: 0, ..first });
 
     fill(&mut from, 3);
     let run = from.runs(1).unwrap()[0].id;
     from.finish(run, Timestamp(99), 1).unwrap();
-    let more = to.take_over(&from).unwrap();
+    let more = to.copy_from(&from).unwrap();
     assert!(more.new > 10 && more.new < 60, "{more:?}");
     assert!(snapshot(&to) == snapshot(&from), "what has changed since comes over too");
 
     let mut back = location.another().open();
-    back.take_over(&to).unwrap();
+    back.copy_from(&to).unwrap();
     assert!(snapshot(&back) == snapshot(&from));
 }
 
@@ -135,7 +139,7 @@ fn a_copied_history_accepts_new_runs(location: &TestLocation) {
     let mut from = location.open();
     fill(&mut from, 3);
     let mut to = other(location).open();
-    to.take_over(&from).unwrap();
+    to.copy_from(&from).unwrap();
     fill(&mut to, 5);
     let run = to.runs(1).unwrap().remove(0);
     assert_eq!(to.attempts_in(run.id).unwrap().len(), 10);
@@ -145,7 +149,7 @@ fn a_copied_history_accepts_new_runs(location: &TestLocation) {
 fn different_histories_are_not_merged(location: &TestLocation) {
     let check = |to: &mut Store, from: &Store| {
         let before = snapshot(to);
-        let error = to.take_over(from).unwrap_err();
+        let error = to.copy_from(from).unwrap_err();
         assert!(matches!(error, StoreError::Differs { .. }), "{error:?}");
         assert!(snapshot(to) == before);
     };
@@ -156,7 +160,7 @@ fn different_histories_are_not_merged(location: &TestLocation) {
     check(&mut to, &from);
 
     let mut to = other(location).open();
-    to.take_over(&from).unwrap();
+    to.copy_from(&from).unwrap();
     fill(&mut to, 1);
     check(&mut to, &from);
 
@@ -172,7 +176,7 @@ const TO: &str = "UNFLAKE_STORE_TEST_TO";
 fn another_process() {
     let (Ok(from), Ok(to)) = (std::env::var(FROM), std::env::var(TO)) else { return };
     let from = Store::open(location(&from)).unwrap();
-    Store::open(location(&to)).unwrap().take_over(&from).unwrap();
+    Store::open(location(&to)).unwrap().copy_from(&from).unwrap();
 }
 
 /// A killed copy has copied everything or nothing, and the next one completes it.
@@ -205,7 +209,7 @@ fn a_killed_copy_leaves_nothing_and_can_be_repeated(location: &TestLocation) {
     }
     assert!(killed > 0, "none was killed before its end");
     assert!(snapshot(&from) == before);
-    target.open().take_over(&from).unwrap();
+    target.open().copy_from(&from).unwrap();
     assert!(snapshot(&target.open()) == before);
 }
 

@@ -236,7 +236,7 @@ fn a_damaged_history_is_reported_and_not_deleted() {
 fn a_locked_history_is_busy() {
     let dir = tempfile::tempdir().unwrap();
     let mut store = Store::open(dir.path()).unwrap();
-    let other = rusqlite::Connection::open(store.whereabouts()).unwrap();
+    let other = rusqlite::Connection::open(store.location_text()).unwrap();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
     store.set_busy_timeout(std::time::Duration::from_millis(50)).unwrap();
     let error = store.begin(&facts()).unwrap_err();

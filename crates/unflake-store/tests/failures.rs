@@ -4,9 +4,9 @@ mod common;
 
 use common::{TestLocation, attempted, facts, failing, passing};
 use unflake_model::{Attempt, Failure, Feedback, Fingerprint, Outcome, Phase, Purpose, Timestamp};
-use unflake_store::{Imported, ReportFacts, SourceId, Store};
+use unflake_store::{ReportFacts, ReportedExecution, SourceId, Store};
 
-fn report(store: &mut Store, key: &str, started: i64, executions: &[Imported]) -> SourceId {
+fn report(store: &mut Store, key: &str, started: i64, executions: &[ReportedExecution]) -> SourceId {
     let facts = ReportFacts {
         key: key.into(),
         format: "XML".into(),
@@ -26,7 +26,7 @@ fn report(store: &mut Store, key: &str, started: i64, executions: &[Imported]) -
     SourceId::Report(begun.id)
 }
 
-fn execution(test: &str, outcome: Outcome, message: &str) -> Imported {
+fn execution(test: &str, outcome: Outcome, message: &str) -> ReportedExecution {
     let failure = Failure {
         phase: Phase::Call,
         kind: "Error".into(),
@@ -36,7 +36,7 @@ fn execution(test: &str, outcome: Outcome, message: &str) -> Imported {
         line: None,
     };
     let failure = (outcome != Outcome::Passed).then_some(failure);
-    Imported { test: test.into(), file: None, line: None, again: 0, outcome, seconds: 0.5, failure }
+    ReportedExecution { test: test.into(), file: None, line: None, again: 0, outcome, seconds: 0.5, failure }
 }
 
 /// `test phase kind message file` of each failure.
@@ -44,7 +44,7 @@ fn failures_in(store: &Store, source: SourceId) -> Vec<String> {
     let mut found = Vec::new();
     store.failed_in(source, &mut |test, failure| found.push((test, failure))).unwrap();
     let text = |key| store.text(key).unwrap();
-    let name = |key| store.tests().unwrap().into_iter().find(|kin| kin.key == key).unwrap().test;
+    let name = |key| store.tests().unwrap().into_iter().find(|test| test.key == key).unwrap().test;
     found
         .into_iter()
         .map(|(test, one)| {
@@ -75,9 +75,9 @@ fn failures_have_their_texts_and_skips_are_no_failures(location: &TestLocation) 
 
 fn the_change_counter_changes_with_every_addition(location: &TestLocation) {
     let mut store = location.open();
-    let mut last = store.pulse().unwrap();
+    let mut last = store.change_counter().unwrap();
     let mut beats = |store: &Store| {
-        let now = store.pulse().unwrap();
+        let now = store.change_counter().unwrap();
         std::mem::replace(&mut last, now.clone()) != now
     };
     assert!(!beats(&store));
@@ -112,10 +112,10 @@ fn reports_are_read_until_enough_is_found(location: &TestLocation) {
 fn the_last_activity_is_the_start_or_the_latest_attempt(location: &TestLocation) {
     let mut store = location.open();
     let run = store.begin(&facts()).unwrap();
-    let heard = |store: &Store| store.heard(&store.run(run).unwrap().unwrap()).unwrap();
-    assert_eq!(heard(&store), facts().started);
+    let last_activity = |store: &Store| store.last_activity(&store.run(run).unwrap().unwrap()).unwrap();
+    assert_eq!(last_activity(&store), facts().started);
     store.record(run, &attempted([passing("a", 0), passing("b", 5)])).unwrap();
-    assert_eq!(heard(&store), passing("b", 5).started);
+    assert_eq!(last_activity(&store), passing("b", 5).started);
 }
 
 with_files_and_server! {

@@ -40,16 +40,19 @@ fn the_latest_version_of_each_finding_is_returned(location: &TestLocation) {
     let mut store = location.open();
     let run = store.begin(&facts()).unwrap();
     let later = store.begin(&RunFacts { started: Timestamp(9), ..facts() }).unwrap();
-    store.say(run, &[finding("a", NioKind::Nio, "old"), finding("b", NioKind::Nio, "of b")]).unwrap();
-    store.say(later, &[finding("a", NioKind::Nio, "new"), finding("a", NioKind::Brittle, "other")]).unwrap();
-    let sentences =
-        |findings: Vec<unflake_store::Said>| findings.into_iter().map(|one| one.finding.sentence).collect::<Vec<_>>();
-    assert_eq!(sentences(store.said(9).unwrap()), ["other", "new", "of b"]);
-    assert_eq!(sentences(store.said(1).unwrap()), ["other"]);
-    let of_a = store.said_of(&"a".into()).unwrap();
+    store.record_findings(run, &[finding("a", NioKind::Nio, "old"), finding("b", NioKind::Nio, "of b")]).unwrap();
+    store
+        .record_findings(later, &[finding("a", NioKind::Nio, "new"), finding("a", NioKind::Brittle, "other")])
+        .unwrap();
+    let sentences = |findings: Vec<unflake_store::StoredFinding>| {
+        findings.into_iter().map(|one| one.finding.sentence).collect::<Vec<_>>()
+    };
+    assert_eq!(sentences(store.latest_findings(9).unwrap()), ["other", "new", "of b"]);
+    assert_eq!(sentences(store.latest_findings(1).unwrap()), ["other"]);
+    let of_a = store.findings_on(&"a".into()).unwrap();
     assert_eq!((of_a[1].run, of_a[1].started, of_a[1].commit.as_deref()), (later, Timestamp(9), Some("c0ffee")));
     assert_eq!(sentences(of_a), ["other", "new"]);
-    assert_eq!(store.said_of(&"c".into()).unwrap(), []);
+    assert_eq!(store.findings_on(&"c".into()).unwrap(), []);
 }
 
 fn prepared_reports_belong_to_a_test_and_a_tree(location: &TestLocation) {

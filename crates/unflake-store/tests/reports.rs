@@ -4,7 +4,7 @@ mod common;
 
 use common::{TestLocation, attempted, facts, failing, passing};
 use unflake_model::{Failure, Outcome, Phase, Timestamp};
-use unflake_store::{Imported, ReportFacts, SourceId, Store};
+use unflake_store::{ReportFacts, ReportedExecution, SourceId, Store};
 
 fn report(key: &str, started: i64) -> ReportFacts {
     ReportFacts {
@@ -22,7 +22,7 @@ fn report(key: &str, started: i64) -> ReportFacts {
     }
 }
 
-fn execution(test: &str, again: u32, outcome: Outcome) -> Imported {
+fn execution(test: &str, again: u32, outcome: Outcome) -> ReportedExecution {
     let failure = outcome.is_failure().then(|| Failure {
         phase: Phase::Call,
         kind: "Error".into(),
@@ -31,13 +31,21 @@ fn execution(test: &str, again: u32, outcome: Outcome) -> Imported {
         file: None,
         line: None,
     });
-    Imported { test: test.into(), file: Some("a.py".into()), line: Some(3), again, outcome, seconds: 0.25, failure }
+    ReportedExecution {
+        test: test.into(),
+        file: Some("a.py".into()),
+        line: Some(3),
+        again,
+        outcome,
+        seconds: 0.25,
+        failure,
+    }
 }
 
 fn executions_of(store: &Store, test: &str) -> Vec<String> {
-    let kin = store.tests().unwrap();
-    let kin = kin.iter().find(|kin| kin.test.as_str() == test).unwrap();
-    let past = store.reported_of(kin.key).unwrap();
+    let tests = store.tests().unwrap();
+    let stored = tests.iter().find(|stored| stored.test.as_str() == test).unwrap();
+    let past = store.reported_of(stored.key).unwrap();
     past.iter()
         .map(|past| format!("{} {} {}", past.source.started.0, past.execution.outcome.word(), past.message))
         .collect()

@@ -73,8 +73,8 @@ fn other_observations_round_trip_in_order(location: &TestLocation) {
     store.record(run, &observations).unwrap();
     store.record(run, &attempted([passing("a", 0)])).unwrap();
     let other = store.begin(&facts()).unwrap();
-    assert_eq!(store.told(run).unwrap(), observations);
-    assert_eq!(store.told(other).unwrap(), []);
+    assert_eq!(store.other_observations(run).unwrap(), observations);
+    assert_eq!(store.other_observations(other).unwrap(), []);
     assert_eq!(store.attempts_in(run).unwrap(), [passing("a", 0)]);
     assert_eq!(store.attempts_in(other).unwrap(), []);
 }
@@ -124,7 +124,7 @@ fn a_text_is_stored_once() {
         store.record(run, &attempted((0..10).map(|n| failing("a", n, &trace)))).unwrap();
     }
     assert_eq!(store.attempts_of(&"a".into(), 1000).unwrap().len(), 100);
-    let path = store.whereabouts();
+    let path = store.location_text();
     drop(store);
     let bytes = std::fs::metadata(path).unwrap().len();
     assert!(bytes < 300_000, "{bytes} bytes");

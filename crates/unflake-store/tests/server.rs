@@ -42,7 +42,7 @@ fn all_password_methods_work() {
         let run = store.begin(&facts()).unwrap();
         store.record(run, &batch(0, 3)).unwrap();
         assert_eq!(store.attempts_in(run).unwrap().len(), 3);
-        assert!(!format!("{store:?} {}", store.whereabouts()).contains(PASSWORD));
+        assert!(!format!("{store:?} {}", store.location_text()).contains(PASSWORD));
 
         let wrong = refused(&server().address_as(user, "another", "x"));
         let expected = format!(

@@ -8,7 +8,9 @@ use std::thread::JoinHandle;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use unflake_model::{AssertionSample, Feedback, Finding, Observation, PreparedReport, Test, TestId, Timestamp};
-use unflake_store::{Host, Learned, Revision, RunFacts, RunId, Store, StoreError, StoreLocation, make_hidden};
+use unflake_store::{
+    Host, LearnedDependencies, Revision, RunFacts, RunId, Store, StoreError, StoreLocation, create_hidden_dir,
+};
 
 use crate::commands::filter::file;
 use crate::commands::filter::tune;
@@ -35,7 +37,7 @@ impl Memory {
         let store = match Store::open(&place.value) {
             Ok(store) => {
                 // Pages may come to lie there. Where it cannot be made, that is told when one is to be written.
-                let _ = if place.value.is_server() { make_hidden(&place.value.dir) } else { Ok(()) };
+                let _ = if place.value.is_server() { create_hidden_dir(&place.value.dir) } else { Ok(()) };
                 Some(store)
             }
             Err(error @ (StoreError::Newer { .. } | StoreError::Corrupt { .. })) => return Err(error),
@@ -43,7 +45,7 @@ impl Memory {
                 let elsewhere = elsewhere(&place.value.dir).filter(|_| place.from == Source::Default);
                 match elsewhere.and_then(|elsewhere| Store::open(&elsewhere).ok()) {
                     Some(store) => {
-                        let place = store.whereabouts();
+                        let place = store.location_text();
                         notes.push(format!(
                             "the project directory cannot be written, so its history is kept in {place}"
                         ));
@@ -105,7 +107,7 @@ impl Memory {
     }
 
     /// What is known of what tests depend on.
-    pub(crate) fn dependencies(&self) -> Result<Vec<Learned>, StoreError> {
+    pub(crate) fn dependencies(&self) -> Result<Vec<LearnedDependencies>, StoreError> {
         self.store.as_ref().map_or(Ok(Vec::new()), |(store, _)| store.dependencies())
     }
 
@@ -135,7 +137,7 @@ impl Memory {
     pub(crate) fn say(&mut self, findings: &[Finding]) {
         if let Some((store, run)) = &mut self.store
             && !findings.is_empty()
-            && let Err(error) = store.say(*run, findings)
+            && let Err(error) = store.record_findings(*run, findings)
         {
             self.notes.push(error.to_string());
         }

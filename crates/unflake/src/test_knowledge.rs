@@ -5,7 +5,7 @@ use std::path::Path;
 
 use unflake_model::{Detail, Feedback, Finding, NioKind, TestId};
 use unflake_report::{FlakyTest, ScoreRow, TestKnowledge};
-use unflake_store::{Ready, Said, Store, TestKey};
+use unflake_store::{ReadyReport, Store, StoredFinding, TestKey};
 use unflake_techniques::TestStanding;
 
 use crate::commands::locate::command::shown;
@@ -26,16 +26,16 @@ pub(crate) struct Book<'a> {
     here: &'a Path,
     standings: Standings,
     pub(crate) owners: Owners,
-    said: HashMap<TestId, Vec<Said>>,
-    ready: HashMap<TestId, Ready>,
+    said: HashMap<TestId, Vec<StoredFinding>>,
+    ready: HashMap<TestId, ReadyReport>,
     answers: Vec<Feedback>,
 }
 
 impl<'a> Book<'a> {
     /// `place`: where the history is; `main`: as for `unflake score`.
     pub(crate) fn open(store: &'a Store, place: &'a Path, here: &'a Path, main: Option<&str>) -> Result<Self, Trouble> {
-        let mut said: HashMap<TestId, Vec<Said>> = HashMap::new();
-        for one in store.said(usize::MAX)? {
+        let mut said: HashMap<TestId, Vec<StoredFinding>> = HashMap::new();
+        for one in store.latest_findings(usize::MAX)? {
             said.entry(one.finding.test.clone()).or_default().push(one);
         }
         Ok(Self {

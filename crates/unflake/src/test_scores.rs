@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use unflake_model::{Detail, FilterKind, Finding, Outcome};
 use unflake_report::Strip;
-use unflake_store::{Execution, Kin, Source, SourceId, Store, StoreLocation, TestKey};
+use unflake_store::{Execution, Source, SourceId, Store, StoreLocation, StoredTest, TestKey};
 use unflake_techniques::{TestStanding, Timeline, TimelineSource};
 
 use crate::error::Trouble;
@@ -27,7 +27,7 @@ pub(crate) fn open(place: &StoreLocation) -> Result<Store, Trouble> {
 
 /// Every run that is known, and how every test stands after them.
 pub(crate) struct Standings {
-    pub(crate) tests: HashMap<TestKey, Kin>,
+    pub(crate) tests: HashMap<TestKey, StoredTest>,
     /// The tests that are called otherwise today, with what they are called.
     today: HashMap<TestKey, TestKey>,
     /// The tests that are the same under an earlier name.
@@ -70,8 +70,8 @@ pub(crate) fn look_at(
     main: Option<&str>,
     each: &mut dyn FnMut(u32, &Execution),
 ) -> Result<Standings, Trouble> {
-    let tests: HashMap<TestKey, Kin> = store.tests()?.into_iter().map(|kin| (kin.key, kin)).collect();
-    let today = store.names_today()?;
+    let tests: HashMap<TestKey, StoredTest> = store.tests()?.into_iter().map(|kin| (kin.key, kin)).collect();
+    let today = store.current_names()?;
     let mut ledger = Timeline::default();
     let mut numbers = Numbers::default();
     for source in store.sources()? {
@@ -103,7 +103,7 @@ pub(crate) fn look_at(
 fn let_go(store: &Store, source: SourceId) -> Result<Vec<TestKey>, Trouble> {
     let SourceId::Run(run) = source else { return Ok(Vec::new()) };
     let is_let_go = |finding: &Finding| matches!(&finding.detail, Detail::Filter(one) if one.kind == FilterKind::Flaky);
-    let said = store.said_in(run)?.into_iter().filter(|(_, finding)| is_let_go(finding));
+    let said = store.findings_in(run)?.into_iter().filter(|(_, finding)| is_let_go(finding));
     Ok(said.map(|(test, _)| test).filter(|test| test.0 > 0).collect())
 }
 

@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn so_many_rows_are_needed() {
+    fn rows_needed_for_significance() {
         let needed = |chance: &dyn Fn(u32) -> f64| (0..).find(|rows| chance(*rows) < ACCIDENT).unwrap();
         assert_eq!(needed(&two_sided), 7);
         assert_eq!(needed(&|rows| one_more(2.0, rows)), 12);

@@ -122,11 +122,11 @@ impl Invariant {
             Self::NonZero(column) => format!("{} != 0", name(column)),
             Self::Compare(one, relation, other) => format!("{} {} {}", name(one), relation.sign(), name(other)),
             Self::Linear(y, a, x, b) => {
-                let times = if *a == 1.0 { String::new() } else { format!("{} * ", Short(*a)) };
+                let times = if *a == 1.0 { String::new() } else { format!("{} * ", ShortNumber(*a)) };
                 let and = match *b {
                     0.0 => String::new(),
-                    b if b < 0.0 => format!(" - {}", Short(-b)),
-                    b => format!(" + {}", Short(b)),
+                    b if b < 0.0 => format!(" - {}", ShortNumber(-b)),
+                    b => format!(" + {}", ShortNumber(b)),
                 };
                 format!("{} == {times}{}{and}", name(y), name(x))
             }
@@ -135,9 +135,9 @@ impl Invariant {
 }
 
 /// Formats a number without rounding noise in its last digits.
-struct Short(f64);
+struct ShortNumber(f64);
 
-impl fmt::Display for Short {
+impl fmt::Display for ShortNumber {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let rounded: f64 = format!("{:.9e}", self.0).parse().unwrap_or(self.0);
         rounded.fmt(f)

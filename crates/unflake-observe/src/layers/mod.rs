@@ -16,9 +16,9 @@ mod read;
 mod unary_invariants;
 mod value;
 
-pub use archive::Archive;
+pub use archive::LayerArchive;
 pub use invariant::{Invariant, Relation};
 pub use noise_rules::{RULES, Rules, UnknownRule};
-pub use program_points::Point;
-pub use read::{Said, Site, Unreadable, read};
+pub use program_points::ProgramPoint;
+pub use read::{AgentObservation, AssertionSite, ObservationError, read};
 pub use value::Value;

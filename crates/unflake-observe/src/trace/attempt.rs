@@ -10,10 +10,10 @@ use crate::trace::places::Places;
 use crate::trace::thread::Thread;
 
 const FIRST_LINE: &str = "unflake-trace 1";
-const LONGEST_DESCRIPTION: u64 = 4 << 20;
+const MAX_DESCRIPTION: u64 = 4 << 20;
 /// Limits of the untrusted input.
-const MOST_PROCESSES: usize = 10_000;
-const MOST_THREADS: usize = 100_000;
+const MAX_PROCESSES: usize = 10_000;
+const MAX_THREADS: usize = 100_000;
 
 /// All processes of one attempt, in the order of their start.
 #[derive(Debug, Clone)]
@@ -50,15 +50,15 @@ pub struct Process {
 pub(crate) struct Module {
     pub(crate) first: u32,
     pub(crate) count: u32,
-    pub(crate) kind: Kind,
-    pub(crate) stamp: Stamp,
+    pub(crate) kind: IdKind,
+    pub(crate) version: FileVersion,
     pub(crate) path: PathBuf,
     /// The process directory with the table of addresses: that of a fork, or of its parent.
     pub(crate) part: PathBuf,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum Kind {
+pub(crate) enum IdKind {
     /// A table beside the thread files contains the address of each id.
     Guards,
     /// An id is the distance from this address, and points behind the instruction.
@@ -67,7 +67,7 @@ pub(crate) enum Kind {
 
 /// Identifies the version of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) struct Stamp {
+pub(crate) struct FileVersion {
     pub(crate) size: u64,
     pub(crate) seconds: u64,
     pub(crate) nanoseconds: u64,
@@ -102,8 +102,8 @@ impl Attempt {
             if !entry.join("process").is_file() {
                 continue;
             }
-            if attempt.processes.len() == MOST_PROCESSES {
-                attempt.problems.push(format!("only {MOST_PROCESSES} processes of this attempt were read"));
+            if attempt.processes.len() == MAX_PROCESSES {
+                attempt.problems.push(format!("only {MAX_PROCESSES} processes of this attempt were read"));
                 break;
             }
             match Process::open(&entry) {
@@ -119,8 +119,8 @@ impl Attempt {
                 if !regular || name.strip_prefix("thread-").is_none_or(|number| number.parse::<u32>().is_err()) {
                     continue;
                 }
-                if threads == MOST_THREADS {
-                    process.lost.push(format!("only {MOST_THREADS} threads of this attempt were read"));
+                if threads == MAX_THREADS {
+                    process.lost.push(format!("only {MAX_THREADS} threads of this attempt were read"));
                     break;
                 }
                 threads += 1;
@@ -201,7 +201,7 @@ impl Process {
 
     fn open(directory: &Path) -> Result<Process, Error> {
         let path = directory.join("process");
-        let text = String::from_utf8_lossy(&read_bounded(&path, LONGEST_DESCRIPTION)?).into_owned();
+        let text = String::from_utf8_lossy(&read_bounded(&path, MAX_DESCRIPTION)?).into_owned();
         let wrong = |line: &str| Error::new(format!("{}: not understood: {line:?}", path.display()));
         let mut lines = text.lines();
         let first = lines.next().unwrap_or_default();
@@ -271,13 +271,13 @@ fn module(text: &str, part: &Path) -> Option<Module> {
     first.checked_add(count)?;
     let (kind, from) = (words.next()?, words.next()?.parse().ok()?);
     let kind = match kind {
-        "guards" => Kind::Guards,
-        "addresses" => Kind::Addresses(from),
+        "guards" => IdKind::Guards,
+        "addresses" => IdKind::Addresses(from),
         _ => return None,
     };
     let mut number = || words.next()?.parse().ok();
-    let stamp = Stamp { size: number()?, seconds: number()?, nanoseconds: number()? };
-    Some(Module { first, count, kind, stamp, path: unescape(words.next()?).into(), part: part.to_owned() })
+    let version = FileVersion { size: number()?, seconds: number()?, nanoseconds: number()? };
+    Some(Module { first, count, kind, version, path: unescape(words.next()?).into(), part: part.to_owned() })
 }
 
 fn lost(text: &str) -> String {

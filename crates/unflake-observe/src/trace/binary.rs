@@ -70,7 +70,7 @@ pub fn instrumented(path: &Path) -> Result<Instrumented, Error> {
 
 /// The debug information of a file that is needed before any address is looked up.
 #[derive(Debug, Default)]
-pub(crate) struct Debug {
+pub(crate) struct DebugInfo {
     pub(crate) build_id: Option<String>,
     /// The address ranges that have debug information, sorted.
     pub(crate) covered: Vec<Range<u64>>,
@@ -78,20 +78,20 @@ pub(crate) struct Debug {
     pub(crate) missing: Vec<PathBuf>,
 }
 
-impl Debug {
+impl DebugInfo {
     pub(crate) fn covers(&self, address: u64) -> bool {
         let after = self.covered.partition_point(|range| range.start <= address);
         after > 0 && self.covered[after - 1].end > address
     }
 
-    pub(crate) fn read(path: &Path) -> Result<Debug, Error> {
+    pub(crate) fn read(path: &Path) -> Result<DebugInfo, Error> {
         with_object(path, |object| {
             let build_id = object.build_id().ok().flatten();
             let build_id = build_id.map(|id| id.iter().take(20).map(|byte| format!("{byte:02x}")).collect());
-            let mut debug = Debug { build_id, ..Debug::default() };
+            let mut debug = DebugInfo { build_id, ..DebugInfo::default() };
             let wrong = |error: gimli::Error| Error::new(format!("{}: debug information: {error}", path.display()));
             debug.read_units(object, path).map_err(wrong)?;
-            debug.covered.extend(made_up(object));
+            debug.covered.extend(generated_functions(object));
             debug.covered.sort_by_key(|range| range.start);
             debug.merge();
             Ok(debug)
@@ -142,13 +142,15 @@ impl Debug {
 }
 
 /// Functions that rustc generates and that have no source line.
-fn made_up<'a>(object: &impl Object<'a>) -> Vec<Range<u64>> {
+fn generated_functions<'a>(object: &impl Object<'a>) -> Vec<Range<u64>> {
     let name = |symbol: &_| ObjectSymbol::name(symbol).unwrap_or_default();
     if !object.symbols().any(|symbol| name(&symbol).contains("3std2rt10lang_start")) {
         return Vec::new();
     }
-    let made_up = object.symbols().filter(|symbol| ["main", "__rust_try"].contains(&name(symbol)));
-    made_up.filter_map(|symbol| Some(symbol.address()..symbol.address().checked_add(symbol.size())?)).collect()
+    let generated_functions = object.symbols().filter(|symbol| ["main", "__rust_try"].contains(&name(symbol)));
+    generated_functions
+        .filter_map(|symbol| Some(symbol.address()..symbol.address().checked_add(symbol.size())?))
+        .collect()
 }
 
 fn with_object<T>(

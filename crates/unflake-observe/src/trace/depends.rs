@@ -10,10 +10,10 @@ use std::path::{Path, PathBuf};
 use crate::trace::attempt::{Accesses, Attempt, Process};
 use crate::trace::executed::Executed;
 use crate::trace::files::{read_bounded, unescape_bytes};
-use crate::trace::lines::{Project, Side};
+use crate::trace::lines::{PathSide, Project};
 
 /// Limit of the untrusted input per process, far above the limit of the runtime.
-pub(crate) const LONGEST: u64 = 256 << 20;
+pub(crate) const MAX_FILES: u64 = 256 << 20;
 
 /// Excluded unless the project is inside: these directories belong to the system, and no change of
 /// the project affects them.
@@ -56,12 +56,12 @@ impl Depends {
     pub fn of(attempt: &Attempt, project: &Project) -> Depends {
         let Executed { files, gaps } = Executed::of(attempt, project);
         let mut depends = Depends { executed: files, gaps, ..Depends::default() };
-        let border = Border::new(attempt, project);
+        let filter = PathFilter::new(attempt, project);
         if attempt.unwritten {
             depends.gaps.push(lost(b"no-room"));
         }
         for process in &attempt.processes {
-            depends.add(process, &border);
+            depends.add(process, &filter);
         }
         let opened =
             |path: &PathBuf| [&depends.read, &depends.listed, &depends.written].iter().any(|all| all.contains(path));
@@ -71,7 +71,7 @@ impl Depends {
         depends
     }
 
-    fn add(&mut self, process: &Process, border: &Border<'_>) {
+    fn add(&mut self, process: &Process, filter: &PathFilter<'_>) {
         match &process.accesses {
             Accesses::Yes => {}
             Accesses::No => self.gaps.push("which files were opened was not recorded".to_owned()),
@@ -84,7 +84,7 @@ impl Depends {
         if !path.exists() {
             return;
         }
-        let text = match read_bounded(&path, LONGEST) {
+        let text = match read_bounded(&path, MAX_FILES) {
             Ok(text) => text,
             Err(error) => return self.gaps.push(error.to_string()),
         };
@@ -94,30 +94,30 @@ impl Depends {
             let accessed = Path::new(OsStr::from_bytes(&rest));
             let shown = accessed.display();
             match kind {
-                b"read" => self.read.extend(border.kept(accessed)),
-                b"seen" => self.seen.extend(border.kept(accessed)),
-                b"missed" => self.missed.extend(border.kept(accessed)),
-                b"listed" => self.listed.extend(border.kept(accessed)),
-                b"wrote" => self.written.extend(border.kept(accessed)),
-                b"loaded" if border.is_strange(accessed) => {
-                    self.read.extend(border.kept(accessed));
+                b"read" => self.read.extend(filter.recorded_as(accessed)),
+                b"seen" => self.seen.extend(filter.recorded_as(accessed)),
+                b"missed" => self.missed.extend(filter.recorded_as(accessed)),
+                b"listed" => self.listed.extend(filter.recorded_as(accessed)),
+                b"wrote" => self.written.extend(filter.recorded_as(accessed)),
+                b"loaded" if filter.may_be_untraced(accessed) => {
+                    self.read.extend(filter.recorded_as(accessed));
                     self.gaps
                         .push(format!("loaded {shown}, which was not built for tracing: what it did is not known"));
                 }
                 b"loaded" => {}
                 b"walked" => {
-                    let walked = border.kept(accessed);
+                    let walked = filter.recorded_as(accessed);
                     if !walked.is_empty() {
                         self.gaps.push(format!("walked through {shown}: what was met there is not known"));
                     }
                     self.listed.extend(walked);
                 }
                 b"started" | b"alone" => {
-                    self.programs.insert(border.program(accessed));
+                    self.programs.insert(filter.program(accessed));
                     if kind == b"alone" {
                         self.gaps
                             .push(format!("started {shown} with an environment of its own: what it did is not known"));
-                    } else if !border.is_traced(accessed) {
+                    } else if !filter.is_traced(accessed) {
                         self.gaps.push(format!("started {shown}: what it did is not known"));
                     }
                 }
@@ -143,19 +143,19 @@ fn real(path: &Path) -> PathBuf {
 }
 
 /// Decides which paths are included.
-struct Border<'a> {
+struct PathFilter<'a> {
     project: &'a Project,
     left_out: Vec<PathBuf>,
     /// The first directories in the list, which never contain files of the project.
-    strangers: usize,
+    external: usize,
     /// Programs that wrote their own trace.
     traced: BTreeSet<PathBuf>,
     /// Instrumented programs and libraries.
     instrumented: BTreeSet<PathBuf>,
 }
 
-impl<'a> Border<'a> {
-    fn new(attempt: &Attempt, project: &'a Project) -> Border<'a> {
+impl<'a> PathFilter<'a> {
+    fn new(attempt: &Attempt, project: &'a Project) -> PathFilter<'a> {
         let home = var_os("HOME").map(PathBuf::from);
         let tool = |variable: &str, usual: &str| {
             var_os(variable).map(PathBuf::from).or_else(|| Some(home.as_ref()?.join(usual)))
@@ -165,17 +165,17 @@ impl<'a> Border<'a> {
         let mut left_out: Vec<PathBuf> = SYSTEM.iter().map(PathBuf::from).collect();
         left_out.extend(tool("CARGO_HOME", ".cargo"));
         left_out.extend(tool("RUSTUP_HOME", ".rustup"));
-        left_out.extend(tool("TERMINFO", ".terminfo")); // Looked for by the harness of Rust's tests.
-        let strangers = left_out.len();
+        left_out.extend(tool("TERMINFO", ".terminfo")); // Read by the harness of Rust's tests.
+        let external = left_out.len();
         let parents = attempt.processes.iter().flat_map(|one| [one.executable.parent(), one.directory.parent()]);
         left_out.extend(parents.flatten().map(Path::to_owned));
-        left_out.retain(|directory| directory.parent().is_some()); // All that there is is below the root.
+        left_out.retain(|directory| directory.parent().is_some()); // Everything is below the root directory.
         let traced = attempt.processes.iter().map(|process| process.executable.clone()).collect();
-        Border { project, left_out, strangers, traced, instrumented }
+        PathFilter { project, left_out, external, traced, instrumented }
     }
 
     /// The path or paths under which this one is recorded.
-    fn kept(&self, path: &Path) -> BTreeSet<PathBuf> {
+    fn recorded_as(&self, path: &Path) -> BTreeSet<PathBuf> {
         // `..` after a symbolic link must be resolved by the file system; if the path no longer
         // exists, only its text is left.
         let real = fs::canonicalize(path).ok();
@@ -186,26 +186,30 @@ impl<'a> Border<'a> {
 
     fn keep(&self, path: &Path) -> Option<PathBuf> {
         match self.project.side(path) {
-            Side::Inside(path) => Some(path),
-            Side::LeftOut => None,
-            Side::Outside(path) => (!self.left_out.iter().any(|directory| path.starts_with(directory))).then_some(path),
+            PathSide::Inside(path) => Some(path),
+            PathSide::LeftOut => None,
+            PathSide::Outside(path) => {
+                (!self.left_out.iter().any(|directory| path.starts_with(directory))).then_some(path)
+            }
         }
     }
 
     fn program(&self, path: &Path) -> PathBuf {
         match self.project.side(path) {
-            Side::Inside(inside) if path.is_absolute() => inside,
+            PathSide::Inside(inside) if path.is_absolute() => inside,
             _ => path.to_owned(),
         }
     }
 
     /// Whether a library may contain untraced code of the project. An uninstrumented library in
     /// `target` belongs to a dependency.
-    fn is_strange(&self, path: &Path) -> bool {
+    fn may_be_untraced(&self, path: &Path) -> bool {
         let elsewhere = match self.project.side(path) {
-            Side::Inside(_) => false,
-            Side::LeftOut => true,
-            Side::Outside(path) => self.left_out[..self.strangers].iter().any(|directory| path.starts_with(directory)),
+            PathSide::Inside(_) => false,
+            PathSide::LeftOut => true,
+            PathSide::Outside(path) => {
+                self.left_out[..self.external].iter().any(|directory| path.starts_with(directory))
+            }
         };
         !elsewhere && !self.instrumented.contains(&real(path))
     }

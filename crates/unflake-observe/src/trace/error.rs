@@ -1,16 +1,16 @@
 //! The error type of tracing.
 
-use std::fmt;
 use std::io;
 use std::path::Path;
 
 /// An error message. Callers only pass it on.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
 pub struct Error(String);
 
 impl Error {
-    pub(crate) fn new(words: impl Into<String>) -> Error {
-        Error(words.into())
+    pub(crate) fn new(message: impl Into<String>) -> Error {
+        Error(message.into())
     }
 
     /// An I/O error at this path.
@@ -18,11 +18,3 @@ impl Error {
         move |error| Error(format!("{}: {error}", path.display()))
     }
 }
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for Error {}

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use crate::trace::attempt::{Attempt, Process};
 use crate::trace::lines::Project;
-use crate::trace::thread::Why;
+use crate::trace::thread::TruncationReason;
 
 /// The project's files that an attempt executed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -57,10 +57,10 @@ fn gaps(process: &Process) -> Vec<String> {
     for thread in &process.threads {
         if let Some(truncated) = &thread.head.truncated {
             let why = match truncated.why {
-                Why::ThreadLimit => "the limit of a thread was reached".to_owned(),
-                Why::AttemptLimit => "the limit of the whole attempt was reached".to_owned(),
-                Why::NoRoom(error) => std::io::Error::from_raw_os_error(error as i32).to_string(),
-                Why::Taken => "somebody else traced from there on".to_owned(),
+                TruncationReason::ThreadLimit => "the limit of a thread was reached".to_owned(),
+                TruncationReason::AttemptLimit => "the limit of the whole attempt was reached".to_owned(),
+                TruncationReason::NoRoom(error) => std::io::Error::from_raw_os_error(error as i32).to_string(),
+                TruncationReason::Taken => "somebody else traced from there on".to_owned(),
             };
             gaps.push(format!("{}: truncated, {} events are missing: {why}", thread.key, truncated.dropped));
         }

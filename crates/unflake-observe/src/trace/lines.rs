@@ -57,13 +57,13 @@ impl Project {
     }
 
     /// Whether an absolute path, which need not exist, belongs to the project.
-    pub(crate) fn side(&self, path: &Path) -> Side {
+    pub(crate) fn side(&self, path: &Path) -> PathSide {
         let path = normal(path);
         match self.roots.iter().find_map(|root| path.strip_prefix(root).ok()) {
-            Some(inside) if inside.as_os_str().is_empty() => Side::Inside(".".into()),
-            Some(inside) if self.keeps(inside) => Side::Inside(inside.to_owned()),
-            Some(_) => Side::LeftOut,
-            None => Side::Outside(path),
+            Some(inside) if inside.as_os_str().is_empty() => PathSide::Inside(".".into()),
+            Some(inside) if self.keeps(inside) => PathSide::Inside(inside.to_owned()),
+            Some(_) => PathSide::LeftOut,
+            None => PathSide::Outside(path),
         }
     }
 
@@ -74,7 +74,7 @@ impl Project {
 
 /// Whether a path belongs to the project.
 #[derive(Debug, PartialEq)]
-pub(crate) enum Side {
+pub(crate) enum PathSide {
     /// Relative to the root.
     Inside(PathBuf),
     LeftOut,

@@ -75,7 +75,7 @@ mod runtime;
 mod symbols;
 mod thread;
 
-pub use archive::Archive;
+pub use archive::TraceArchive;
 pub use attempt::{Attempt, Process};
 pub use binary::{Instrumented, instrumented};
 pub use cargo::{cargo_variables, rustc_wrapper};
@@ -83,12 +83,12 @@ pub use cxx::{Flags, clang, gcc};
 pub use depends::Depends;
 pub use error::Error;
 pub use executed::Executed;
-pub use file_accesses::Used;
+pub use file_accesses::FileAccesses;
 pub use lines::{Line, Lines, LinesOf, Project};
 pub use places::{Frame, Place, Places};
 pub use runtime::{Limits, Runtime};
 pub use symbols::Symboliser;
-pub use thread::{Head, PlaceIds, Thread, Truncated, Why, write_thread};
+pub use thread::{PlaceIds, Thread, ThreadHeader, Truncated, TruncationReason, write_thread};
 
 /// The environment variables of the runtime and of the rustc wrapper.
 pub mod variables {

@@ -11,9 +11,9 @@ use crate::trace::files::{escape, replace, unescape};
 
 const FIRST_LINE: &str = "unflake-places 1";
 /// Limits of the untrusted input.
-const MOST_PLACES: usize = 8 << 20;
-const MOST_FRAMES: usize = 256;
-const LONGEST_LINE: u64 = 1 << 20;
+const MAX_PLACES: usize = 8 << 20;
+const MAX_FRAMES: usize = 256;
+const MAX_LINE: u64 = 1 << 20;
 
 /// A line of a function. A place has several frames if functions were inlined.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -63,19 +63,19 @@ impl Places {
         let wrong = |line: usize, words: &str| Error::new(format!("{}, line {line}: {words}", path.display()));
         let mut reader = BufReader::new(file);
         let mut places = Places::default();
-        let mut texts = Texts::default();
+        let mut texts = InternedTexts::default();
         let mut line = Vec::new();
         for number in 1.. {
             line.clear();
-            let length = reader.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut line).map_err(Error::at(path))?;
+            let length = reader.by_ref().take(MAX_LINE).read_until(b'\n', &mut line).map_err(Error::at(path))?;
             if number > 1 && line.first() == Some(&0) {
-                break; // Nothing was written here: its process did not come to its end.
+                break; // Unwritten space: the process did not end normally.
             }
             // The table of a killed process ends in zeros, possibly in the middle of a line.
             if number > 1 && line.contains(&0) {
                 break;
             }
-            if length as u64 == LONGEST_LINE {
+            if length as u64 == MAX_LINE {
                 return Err(wrong(number, "longer than a line may be"));
             }
             if length == 0 && number > 1 {
@@ -95,7 +95,7 @@ impl Places {
             }
             let id = id.parse().map_err(|_| wrong(number, "does not begin with a number"))?;
             let fields: Vec<&str> = rest.split('\t').collect();
-            if !fields.len().is_multiple_of(3) || fields.len() > 3 * MOST_FRAMES {
+            if !fields.len().is_multiple_of(3) || fields.len() > 3 * MAX_FRAMES {
                 return Err(wrong(number, "a place is made of files, lines and functions"));
             }
             let frames = fields.chunks_exact(3).map(|frame| {
@@ -103,7 +103,7 @@ impl Places {
                 Ok(Frame { file: texts.get(&unescape(frame[0])), line, function: texts.get(&unescape(frame[2])) })
             });
             places.places.insert(id, frames.collect::<Result<_, Error>>()?);
-            if places.places.len() > MOST_PLACES {
+            if places.places.len() > MAX_PLACES {
                 return Err(wrong(number, "more places than there can be"));
             }
         }
@@ -138,9 +138,9 @@ impl Places {
 
 /// Interned texts.
 #[derive(Debug, Default)]
-pub(crate) struct Texts(HashSet<Arc<str>>);
+pub(crate) struct InternedTexts(HashSet<Arc<str>>);
 
-impl Texts {
+impl InternedTexts {
     pub(crate) fn get(&mut self, text: &str) -> Arc<str> {
         if let Some(there) = self.0.get(text) {
             return there.clone();

@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_path_that_linkers_take_apart_is_refused() {
+    fn a_path_that_linkers_split_is_refused() {
         let directory = tempfile::tempdir().unwrap();
         let error = Runtime::lay_out(&directory.path().join("a,b")).unwrap_err();
         assert!(error.to_string().ends_with("cannot be linked with a path that has a comma, colon or $"), "{error}");
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn a_runtime_that_was_damaged_is_laid_out_anew() {
+    fn a_damaged_runtime_is_reinstalled() {
         let directory = tempfile::tempdir().unwrap();
         let runtime = Runtime::lay_out(directory.path()).unwrap();
         fs::write(runtime.library(), "not it").unwrap();

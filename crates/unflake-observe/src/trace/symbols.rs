@@ -8,11 +8,11 @@ use std::path::{Path, PathBuf};
 use addr2line::Loader;
 
 use crate::trace::Error;
-use crate::trace::attempt::{Attempt, Kind, Module, Process, Stamp};
-use crate::trace::binary::Debug;
+use crate::trace::attempt::{Attempt, FileVersion, IdKind, Module, Process};
+use crate::trace::binary::DebugInfo;
 use crate::trace::files::{read_bounded, replace};
 use crate::trace::lines::Project;
-use crate::trace::places::{Frame, Place, Places, Texts};
+use crate::trace::places::{Frame, InternedTexts, Place, Places};
 
 /// The highest bit of an entry in a table of addresses marks the beginning of a function.
 const ADDRESS: u64 = !(1 << 63);
@@ -22,19 +22,19 @@ const ADDRESS: u64 = !(1 << 63);
 #[derive(Default)]
 pub struct Symboliser {
     cache: PathBuf,
-    binaries: HashMap<(PathBuf, Stamp), Binary>,
-    texts: Texts,
+    binaries: HashMap<(PathBuf, FileVersion), CachedBinary>,
+    texts: InternedTexts,
 }
 
 /// What is known about one version of a binary.
-struct Binary {
+struct CachedBinary {
     path: PathBuf,
     known: Places,
     cached: PathBuf,
     grown: bool,
     /// Why nothing can be looked up.
     closed: Option<String>,
-    debug: Debug,
+    debug: DebugInfo,
     loader: Option<Loader>,
 }
 
@@ -64,9 +64,9 @@ impl Symboliser {
     pub fn own(&mut self, attempt: &Attempt, project: &Project, directory: &Path) -> Result<(), Error> {
         fs::create_dir_all(directory).map_err(Error::at(directory))?;
         for module in attempt.processes.iter().flat_map(|process| &process.modules) {
-            let Stamp { size, seconds, nanoseconds } = module.stamp;
+            let FileVersion { size, seconds, nanoseconds } = module.version;
             let path = directory.join(format!("{size}-{seconds}-{nanoseconds}-{}", module.count));
-            if module.kind != Kind::Guards || path.exists() {
+            if module.kind != IdKind::Guards || path.exists() {
                 continue;
             }
             let Ok(addresses) = addresses(module, module.first..module.first + module.count) else {
@@ -88,9 +88,9 @@ impl Symboliser {
         Ok(())
     }
 
-    fn binary(&mut self, module: &Module) -> (&mut Binary, &mut Texts) {
-        let key = (module.path.clone(), module.stamp);
-        let open = || Binary::open(&module.path, module.stamp, &self.cache);
+    fn binary(&mut self, module: &Module) -> (&mut CachedBinary, &mut InternedTexts) {
+        let key = (module.path.clone(), module.version);
+        let open = || CachedBinary::open(&module.path, module.version, &self.cache);
         (self.binaries.entry(key).or_insert_with(open), &mut self.texts)
     }
 
@@ -156,24 +156,24 @@ impl Symboliser {
     }
 }
 
-impl Binary {
-    fn open(path: &Path, stamp: Stamp, cache: &Path) -> Binary {
-        let mut binary = Binary {
+impl CachedBinary {
+    fn open(path: &Path, version: FileVersion, cache: &Path) -> CachedBinary {
+        let mut binary = CachedBinary {
             path: path.to_owned(),
             known: Places::default(),
             cached: PathBuf::new(),
             grown: false,
             closed: None,
-            debug: Debug::default(),
+            debug: DebugInfo::default(),
             loader: None,
         };
-        let now = fs::metadata(path).map(|found| Stamp {
+        let now = fs::metadata(path).map(|found| FileVersion {
             size: found.size(),
             seconds: found.mtime() as u64,
             nanoseconds: found.mtime_nsec() as u64,
         });
         match now {
-            Ok(now) if now == stamp => match Debug::read(path) {
+            Ok(now) if now == version => match DebugInfo::read(path) {
                 Ok(debug) => binary.debug = debug,
                 Err(error) => binary.closed = Some(error.to_string()),
             },
@@ -184,7 +184,7 @@ impl Binary {
         }
         // The build id survives stripping of debug information; together with the size it
         // identifies the file.
-        let Stamp { size, seconds, nanoseconds } = stamp;
+        let FileVersion { size, seconds, nanoseconds } = version;
         let key = match &binary.debug.build_id {
             Some(id) => format!("{id}-{size}"),
             None => format!("{:016x}-{size}-{seconds}-{nanoseconds}", name(path)),
@@ -194,12 +194,12 @@ impl Binary {
             binary.known = Places::read(&binary.cached).unwrap_or_default();
         }
         if binary.closed.is_none() && !binary.debug.missing.is_empty() {
-            binary.known = Places::default(); // What was split off may come back.
+            binary.known = Places::default(); // The split debug file may appear later.
         }
         binary
     }
 
-    fn place(&mut self, address: u64, texts: &mut Texts) -> Place {
+    fn place(&mut self, address: u64, texts: &mut InternedTexts) -> Place {
         if let Some(place) = self.known.at(address) {
             return place.clone();
         }
@@ -209,7 +209,7 @@ impl Binary {
         place
     }
 
-    fn look_up(&mut self, address: u64, texts: &mut Texts) -> Option<Place> {
+    fn look_up(&mut self, address: u64, texts: &mut InternedTexts) -> Option<Place> {
         if self.closed.is_some() {
             return None;
         }
@@ -247,7 +247,7 @@ impl Binary {
     }
 }
 
-fn nowhere(function: &str, texts: &mut Texts) -> Place {
+fn nowhere(function: &str, texts: &mut InternedTexts) -> Place {
     [Frame { file: texts.get(""), line: 0, function: texts.get(function) }].into()
 }
 
@@ -318,10 +318,10 @@ fn used(process: &Process) -> (BTreeSet<u32>, Vec<String>) {
 fn addresses(module: &Module, ids: impl Iterator<Item = u32>) -> Result<Vec<(u32, u64)>, Error> {
     match module.kind {
         // The address is the return address; the previous byte belongs to the call instruction.
-        Kind::Addresses(from) => {
+        IdKind::Addresses(from) => {
             Ok(ids.map(|id| (id, from.saturating_add(u64::from(id - module.first)).saturating_sub(1))).collect())
         }
-        Kind::Guards => {
+        IdKind::Guards => {
             let mut ids = ids.peekable();
             if ids.peek().is_none() {
                 return Ok(Vec::new());

@@ -8,11 +8,11 @@ use crate::trace::Error;
 use crate::trace::format::{ATTEMPT_LIMIT, HEAD, MAGIC, NO_ROOM, STEPS, TAKEN, THREAD_LIMIT, UNKNOWN, VERSION, WHOLE};
 
 /// Above every configurable limit. A file that claims more is not read to its end.
-const MOST_EVENTS: u64 = 1 << 32;
+const MAX_EVENTS: u64 = 1 << 32;
 
 /// The header of a thread file: identity and end of the thread.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Head {
+pub struct ThreadHeader {
     /// Number in its process, starting at 1; differs between runs.
     pub number: u32,
     /// Number of the parent thread; 0 if unknown.
@@ -34,13 +34,13 @@ pub struct Head {
 /// Where a trace ends before the thread does.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Truncated {
-    pub why: Why,
+    pub why: TruncationReason,
     /// The number of later events.
     pub dropped: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Why {
+pub enum TruncationReason {
     ThreadLimit,
     AttemptLimit,
     /// The file could not grow; the error number of the system.
@@ -54,7 +54,7 @@ pub enum Why {
 pub struct Thread {
     /// Identifies the thread across runs of the same program: its process and the way to it.
     pub key: String,
-    pub head: Head,
+    pub head: ThreadHeader,
     path: PathBuf,
 }
 
@@ -141,7 +141,7 @@ impl Iterator for PlaceIds {
                 Ok(more) => self.read += more as u64,
                 Err(error) => return self.fail(&error.to_string()),
             }
-            if self.read > MOST_EVENTS * 4 {
+            if self.read > MAX_EVENTS * 4 {
                 return self.fail("longer than any limit allows");
             }
         }
@@ -150,7 +150,7 @@ impl Iterator for PlaceIds {
 }
 
 /// Writes a thread file, for tracers in Rust and for tests.
-pub fn write_thread(path: &Path, head: &Head, places: impl IntoIterator<Item = u32>) -> Result<(), Error> {
+pub fn write_thread(path: &Path, head: &ThreadHeader, places: impl IntoIterator<Item = u32>) -> Result<(), Error> {
     let file = File::create_new(path).map_err(Error::at(path))?;
     let mut file = std::io::BufWriter::new(file);
     let write = || {
@@ -163,7 +163,7 @@ pub fn write_thread(path: &Path, head: &Head, places: impl IntoIterator<Item = u
 
 // Parses the header byte by byte, in the order of `format::Head`: a file has no alignment.
 
-fn parse(head: &[u8; HEAD]) -> Result<Head, String> {
+fn parse(head: &[u8; HEAD]) -> Result<ThreadHeader, String> {
     if head[..8] != MAGIC {
         let young = head.iter().all(|byte| *byte == 0);
         return Err(if young { "its process ended before anything was written" } else { "not the trace of a thread" }
@@ -184,13 +184,13 @@ fn parse(head: &[u8; HEAD]) -> Result<Head, String> {
     let name = name.split(|byte| *byte == 0).next().unwrap_or_default();
     let why = match truncated {
         WHOLE => None,
-        THREAD_LIMIT => Some(Why::ThreadLimit),
-        ATTEMPT_LIMIT => Some(Why::AttemptLimit),
-        NO_ROOM => Some(Why::NoRoom(errno)),
-        TAKEN => Some(Why::Taken),
+        THREAD_LIMIT => Some(TruncationReason::ThreadLimit),
+        ATTEMPT_LIMIT => Some(TruncationReason::AttemptLimit),
+        NO_ROOM => Some(TruncationReason::NoRoom(errno)),
+        TAKEN => Some(TruncationReason::Taken),
         other => return Err(format!("truncated for a reason that has no name: {other}")),
     };
-    Ok(Head {
+    Ok(ThreadHeader {
         number,
         parent,
         way: (depth != UNKNOWN).then(|| steps[..(depth as usize).min(STEPS)].to_vec()),
@@ -208,13 +208,13 @@ fn take<const N: usize>(rest: &mut &[u8]) -> [u8; N] {
     *first
 }
 
-fn bytes(head: &Head) -> Vec<u8> {
+fn bytes(head: &ThreadHeader) -> Vec<u8> {
     let (why, errno) = match head.truncated.as_ref().map(|truncated| truncated.why) {
         None => (WHOLE, 0),
-        Some(Why::ThreadLimit) => (THREAD_LIMIT, 0),
-        Some(Why::AttemptLimit) => (ATTEMPT_LIMIT, 0),
-        Some(Why::NoRoom(errno)) => (NO_ROOM, errno),
-        Some(Why::Taken) => (TAKEN, 0),
+        Some(TruncationReason::ThreadLimit) => (THREAD_LIMIT, 0),
+        Some(TruncationReason::AttemptLimit) => (ATTEMPT_LIMIT, 0),
+        Some(TruncationReason::NoRoom(errno)) => (NO_ROOM, errno),
+        Some(TruncationReason::Taken) => (TAKEN, 0),
     };
     let way = head.way.clone().unwrap_or_default();
     let depth = if head.way.is_some() { way.len() as u32 } else { UNKNOWN };
@@ -230,7 +230,7 @@ fn bytes(head: &Head) -> Vec<u8> {
     }
     let mut name = head.name.clone();
     while name.len() > 63 {
-        name.pop(); // By letters, so that none is cut in two.
+        name.pop(); // By characters, so that none is cut in two.
     }
     bytes.extend(name.as_bytes());
     bytes.resize(HEAD, 0);

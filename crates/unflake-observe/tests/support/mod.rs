@@ -9,20 +9,20 @@ use std::process::{Command, Output};
 use unflake_observe::trace::{Attempt, Limits, Line, Lines, Project, Runtime, Symboliser};
 
 /// A directory with the runtime, for one test file.
-pub(crate) struct Place {
+pub(crate) struct TestDirectory {
     pub(crate) root: PathBuf,
     pub(crate) runtime: Runtime,
 }
 
-impl Place {
+impl TestDirectory {
     /// Below cargo's directory for tests, emptied at the start; it remains after a failure for
     /// inspection.
-    pub(crate) fn new(name: &str) -> Place {
+    pub(crate) fn new(name: &str) -> TestDirectory {
         let root = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
         let _ = fs::remove_dir_all(&root);
         fs::create_dir_all(&root).unwrap();
         let runtime = Runtime::lay_out(&root.join("cache")).unwrap();
-        Place { root, runtime }
+        TestDirectory { root, runtime }
     }
 
     pub(crate) fn write(&self, path: &str, text: &str) -> PathBuf {

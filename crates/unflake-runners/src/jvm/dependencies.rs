@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Component, Path, PathBuf};
 
 use serde::Serialize;
-use unflake_observe::trace::{Attempt, Limits, Runtime, Used};
+use unflake_observe::trace::{Attempt, FileAccesses, Limits, Runtime};
 
 use crate::driver::suite::{self, Start, World};
 use crate::jvm::class_file::ClassFile;
@@ -63,8 +63,8 @@ impl Jvm {
     /// Writes down what the tests of such a process depended on, each of them after so many others.
     pub(crate) fn depended(&self, directory: &Path, after: usize) -> Option<String> {
         let used = match Attempt::open(directory) {
-            Ok(attempt) => Used::of(&attempt),
-            Err(error) => Used { gaps: [error.to_string()].into(), ..Used::default() },
+            Ok(attempt) => FileAccesses::of(&attempt),
+            Err(error) => FileAccesses { gaps: [error.to_string()].into(), ..FileAccesses::default() },
         };
         let mut told = Told { format: 1, root: repository(&self.root), after, ..Told::default() };
         told.unknown.extend(used.gaps.iter().cloned());

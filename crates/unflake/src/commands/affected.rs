@@ -9,7 +9,7 @@ use unflake_engine::Engine;
 use unflake_git::Repository;
 use unflake_model::{Base, BaseChoice, ChangeKind, Changes, FileChange, Granularity, Observation, Session, TestId};
 use unflake_report as report;
-use unflake_store::{Learned, Revision};
+use unflake_store::{LearnedDependencies, Revision};
 use unflake_techniques::{DependencyLearning, Technique, can_affect};
 
 use crate::args::{AffectedArgs, When};
@@ -36,7 +36,7 @@ pub(crate) fn show(args: &AffectedArgs, settings: &Settings, here: &Path, colour
     if let Some(problem) = gathered.problems.first() {
         return Err(Trouble::runner(report::plain(&problem.text)));
     }
-    let known: HashMap<TestId, Learned> =
+    let known: HashMap<TestId, LearnedDependencies> =
         memory.dependencies()?.into_iter().map(|one| (one.test.clone(), one)).collect();
     let mut since = Since { repository: &repository, changes: &changes, at: HashMap::new() };
     let mut affected: Vec<(&TestId, String)> = Vec::new();
@@ -112,7 +112,7 @@ struct Since<'a> {
 
 impl Since<'_> {
     /// Why a test is affected by the change, or by what has changed since it was looked at.
-    fn why(&mut self, learned: &Learned, granularity: Granularity) -> Option<String> {
+    fn why(&mut self, learned: &LearnedDependencies, granularity: Granularity) -> Option<String> {
         if let Some(why) = can_affect(self.changes, &learned.on, granularity) {
             return Some(why);
         }
@@ -150,7 +150,7 @@ fn tell(
     changes: &Changes,
     affected: &[(&TestId, String)],
     listed: &[&TestId],
-    known: &HashMap<TestId, Learned>,
+    known: &HashMap<TestId, LearnedDependencies>,
 ) -> io::Result<()> {
     let mut out = io::stderr().lock();
     let files = match changes.files.len() {

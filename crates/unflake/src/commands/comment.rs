@@ -7,7 +7,7 @@ use std::path::Path;
 
 use unflake_model::{Dependencies, TestId};
 use unflake_report::{self as report, FlakyTest};
-use unflake_store::Learned;
+use unflake_store::LearnedDependencies;
 use unflake_techniques::met;
 
 use crate::args::CommentArgs;
@@ -26,7 +26,7 @@ pub(crate) fn run(args: &CommentArgs, settings: &Settings, here: &Path) -> Resul
     let place = &settings.store.value;
     let store = test_scores::open(place)?;
     let book = Book::open(&store, &place.dir, here, args.main.as_deref())?;
-    let learned: HashMap<TestId, Learned> =
+    let learned: HashMap<TestId, LearnedDependencies> =
         store.dependencies()?.into_iter().map(|one| (one.test.clone(), one)).collect();
     let flaky = book.flaky(args.at_least);
     let mut tests: Vec<FlakyTest> = Vec::new();

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use unflake_model::{Day, Feedback};
 use unflake_report::one_line;
-use unflake_store::{Said, Store, StoreLocation};
+use unflake_store::{Store, StoreLocation, StoredFinding};
 
 use crate::args::{AnswerArgs, Word};
 use crate::error::Trouble;
@@ -43,13 +43,13 @@ pub(crate) fn obey(args: &AnswerArgs, place: &StoreLocation) -> Result<(), Troub
 }
 
 /// The finding whose name begins so. None: these letters are no name of one.
-pub(crate) fn find(store: &Store, letters: &str) -> Result<Option<Said>, Trouble> {
+pub(crate) fn find(store: &Store, letters: &str) -> Result<Option<StoredFinding>, Trouble> {
     let is_name = letters.len() >= LETTERS && letters.bytes().all(|byte| byte.is_ascii_hexdigit());
     if !is_name {
         return Ok(None);
     }
     let letters = letters.to_ascii_lowercase();
-    let mut found: Vec<Said> = store.said(usize::MAX)?;
+    let mut found: Vec<StoredFinding> = store.latest_findings(usize::MAX)?;
     found.retain(|said| said.finding.id().0.starts_with(&letters));
     match found.len() {
         0 | 1 => Ok(found.pop()),
@@ -58,10 +58,10 @@ pub(crate) fn find(store: &Store, letters: &str) -> Result<Option<Said>, Trouble
 }
 
 /// The one finding of a test.
-fn of_test(store: &Store, name: &str) -> Result<Said, Trouble> {
+fn of_test(store: &Store, name: &str) -> Result<StoredFinding, Trouble> {
     let mut found = Vec::new();
     for test in store.find_tests(name)? {
-        found.extend(store.said_of(&test)?);
+        found.extend(store.findings_on(&test)?);
     }
     if found.len() == 1 {
         return Ok(found.remove(0));
@@ -75,7 +75,7 @@ fn of_test(store: &Store, name: &str) -> Result<Said, Trouble> {
 }
 
 fn list(store: &Store) -> Result<(), Trouble> {
-    let said = store.said(LISTED)?;
+    let said = store.latest_findings(LISTED)?;
     let answers = store.answers()?;
     let mut out = io::stdout().lock();
     let mut write = || -> io::Result<()> {
@@ -98,7 +98,7 @@ fn list(store: &Store) -> Result<(), Trouble> {
     Ok(())
 }
 
-fn line(said: &Said) -> String {
+fn line(said: &StoredFinding) -> String {
     let finding = &said.finding;
     format!("{}  {}  {}", &finding.id().0[..8], one_line(finding.test.as_str()), one_line(&finding.sentence))
 }

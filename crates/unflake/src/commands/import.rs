@@ -11,7 +11,7 @@ use std::time::UNIX_EPOCH;
 use unflake_formats::{Format, ReportedTest};
 use unflake_model::{TestId, Timestamp};
 use unflake_report::{ImportReport, TerminalStyle};
-use unflake_store::{Imported, Report, ReportFacts, Store, StoreError, StoreLocation};
+use unflake_store::{Report, ReportFacts, ReportedExecution, Store, StoreError, StoreLocation};
 
 use crate::args::ImportArgs;
 use crate::ci::{self, Ci};
@@ -204,7 +204,7 @@ struct Taking<'a> {
     report: &'a Report,
     /// The number of the first execution of the chunk.
     first: u64,
-    chunk: Vec<Imported>,
+    chunk: Vec<ReportedExecution>,
     text: usize,
     met: HashMap<TestId, Met>,
     failed: Option<StoreError>,
@@ -230,7 +230,7 @@ impl Taking<'_> {
             met.failed |= tried.outcome.is_failure();
             met.passed |= tried.outcome.is_pass();
             self.text += failure.as_ref().map_or(0, |one| one.message.len() + one.trace.len());
-            self.chunk.push(Imported {
+            self.chunk.push(ReportedExecution {
                 test: test.clone(),
                 file: Option::clone(&file),
                 line: case.line,

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use unflake_engine::{Engine, Launch};
 use unflake_model::{Isolation, Layer};
-use unflake_observe::layers::{Archive, Rules};
+use unflake_observe::layers::{LayerArchive, Rules};
 use unflake_report as report;
 use unflake_techniques::{Measure, MeasureConfig};
 
@@ -83,7 +83,7 @@ pub(crate) fn run(args: &MeasureArgs, settings: &Settings, here: &Path, colour: 
     };
     let outputs = Outputs::open(&args.output)?;
     let mut memory = Memory::begin(&settings.store, command, here)?;
-    let looks = Rc::new(RefCell::new(Archive::new(&layers, rules)));
+    let looks = Rc::new(RefCell::new(LayerArchive::new(&layers, rules)));
     let exec = Engine::new(launch)?;
     stop_on_signals(&exec)?;
     let measuring = MeasureConfig {

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use unflake_model::TestId;
 use unflake_report::{self as report, LocateReport, PreparedBatch, PreparedEntry, PreparedKind};
-use unflake_store::Ready;
+use unflake_store::ReadyReport;
 
 use crate::args::{PrepareArgs, When};
 use crate::commands::locate::command::{TIME, page_of, shown, write_page};
@@ -67,7 +67,7 @@ struct Night<'a> {
     /// The files that reports are about, in one word.
     tree: String,
     /// Reports on these files.
-    known: Vec<Ready>,
+    known: Vec<ReadyReport>,
     began: Instant,
     /// How long it may take.
     seconds: f64,
@@ -75,7 +75,7 @@ struct Night<'a> {
 }
 
 impl Night<'_> {
-    fn ready(&self, test: &TestId) -> Option<&Ready> {
+    fn ready(&self, test: &TestId) -> Option<&ReadyReport> {
         self.known
             .iter()
             .find(|ready| ready.test == *test)

@@ -11,7 +11,7 @@ use clap::Args;
 use jiff::Zoned;
 use unflake_engine::{Engine, Launch};
 use unflake_model::{Attempt, Detail, Factor, FactorKind, Finding, Influence, Layer, TestId};
-use unflake_observe::layers::{Archive, Rules};
+use unflake_observe::layers::{LayerArchive, Rules};
 use unflake_report::{self as report, ExperimentReport, quote};
 use unflake_store::Store;
 use unflake_techniques::{Experiment, ExperimentConfig};
@@ -101,7 +101,7 @@ pub(crate) fn run(args: &FactorsArgs, settings: &Settings, here: &Path, colour: 
     let Plan { baseline, singles, mixes, untried } =
         experiment_plan::plan(&date_of(&known), command, cores, &only, launch.driver.is_none());
     let clock = clock(&baseline, &Zoned::now());
-    let looks = Rc::new(RefCell::new(Archive::new(&layers, Rules::without(&[]).expect("none is named"))));
+    let looks = Rc::new(RefCell::new(LayerArchive::new(&layers, Rules::without(&[]).expect("none is named"))));
     let asked = ExperimentConfig {
         names: vec![name.clone()],
         together: args.together,

@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use unflake_engine::{Engine, Launch, Tracing};
 use unflake_model::{Observation, PreparedReport};
-use unflake_observe::trace::{Archive, Project};
+use unflake_observe::trace::{Project, TraceArchive};
 use unflake_report::Progress;
 use unflake_techniques::{Locate, LocateConfig, LocateCounts};
 
@@ -64,7 +64,7 @@ pub(crate) fn search(
     let mut memory = Memory::begin(&settings.store, command, here)?;
     let root = project::find(here);
     // Its file has no name, so nothing is left of it whatever becomes of us.
-    let archive = Archive::new(env::temp_dir()).map_err(|error| Trouble::runner(error.to_string()))?;
+    let archive = TraceArchive::new(env::temp_dir()).map_err(|error| Trouble::runner(error.to_string()))?;
     let archive = Rc::new(RefCell::new(archive));
     let exec = Engine::new(launch)?;
     stop_on_signals(&exec)?;
@@ -104,7 +104,7 @@ pub(crate) fn search(
     }
     let (exit, meaning) = judge(&gathered, locate.counts());
     memory.finish(exit.code());
-    if let Some(trouble) = archive.borrow().trouble() {
+    if let Some(trouble) = archive.borrow().error() {
         gathered.notes.push(format!("a trace could not be read again, so the answer may be wrong: {trouble}"));
     }
     let cut_short = began.elapsed().as_secs_f64() >= wanted.seconds;

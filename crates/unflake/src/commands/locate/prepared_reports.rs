@@ -4,7 +4,7 @@ use std::path::Path;
 
 use unflake_model::Feedback;
 use unflake_report as report;
-use unflake_store::{Ready, Store};
+use unflake_store::{ReadyReport, Store};
 use unflake_techniques::LocateCounts;
 
 use crate::commands::locate::divergence_run::{Searched, Wanted};
@@ -20,7 +20,7 @@ pub(crate) fn find(
     wanted: &Wanted,
     settings: &Settings,
     here: &Path,
-) -> Result<Option<(Ready, Vec<Feedback>)>, Trouble> {
+) -> Result<Option<(ReadyReport, Vec<Feedback>)>, Trouble> {
     let Some(store) = Store::find(&settings.store.value)? else { return Ok(None) };
     // Most have none at all, and need not ask git.
     if store.prepared(None)?.is_empty() {
@@ -33,13 +33,13 @@ pub(crate) fn find(
     Ok(ready.filter(|ready| is_as_good(ready, wanted)).map(|ready| (ready, answers)))
 }
 
-pub(crate) fn is_as_good(ready: &Ready, wanted: &Wanted) -> bool {
+pub(crate) fn is_as_good(ready: &ReadyReport, wanted: &Wanted) -> bool {
     let report = &ready.report;
     report.lines_only == wanted.lines_only && report.runs >= wanted.runs && report.most >= wanted.most
 }
 
 /// A report as if it had been made now, with a note that it was not.
-pub(crate) fn searched(ready: &Ready, answers: &[Feedback]) -> Searched {
+pub(crate) fn searched(ready: &ReadyReport, answers: &[Feedback]) -> Searched {
     let made = &ready.report;
     let mut gathered = Gathered::default();
     gathered.listed = true;
@@ -54,7 +54,7 @@ pub(crate) fn searched(ready: &Ready, answers: &[Feedback]) -> Searched {
     Searched { gathered, counts, exit, meaning: made.meaning.clone(), cut_short, kept: true }
 }
 
-fn note(ready: &Ready) -> String {
+fn note(ready: &ReadyReport) -> String {
     let age = report::age(((history_recorder::now().0 - ready.started.0) as f64 / 1e6).max(0.0));
     let command = ready.command.join(" ");
     let cut = if ready.report.cut_short { ", and was cut short when its time was over" } else { "" };

@@ -8,7 +8,7 @@ use unflake_model::{
     Attempt, Day, Finding, Fingerprint, QuarantineMode, QuarantineResult, QuarantineStanding, Quarantined, TestId,
 };
 use unflake_report::{self as report, TerminalStyle};
-use unflake_store::{Kept, Store, StoreLocation, let_git_see};
+use unflake_store::{Store, StoreLocation, StoredAttempt, unhide_quarantine};
 use unflake_techniques::standing;
 
 use crate::args::{QuarantineAdd, QuarantineArgs, QuarantineCommand};
@@ -158,7 +158,7 @@ fn entry(add: &QuarantineAdd, history: Option<&Store>) -> Result<Quarantined, Tr
 }
 
 /// The failures of the last run in which it failed: older ones may long be mended.
-fn failures(kept: &[Kept]) -> Vec<Fingerprint> {
+fn failures(kept: &[StoredAttempt]) -> Vec<Fingerprint> {
     let last = kept.iter().find(|kept| kept.attempt.outcome.is_failure()).map(|kept| kept.run);
     let of_last = kept.iter().filter(|kept| Some(kept.run) == last && kept.attempt.outcome.is_failure());
     let failures: BTreeSet<Fingerprint> =
@@ -167,7 +167,7 @@ fn failures(kept: &[Kept]) -> Vec<Fingerprint> {
 }
 
 /// The last attempts at a test, the newest first.
-fn kept(history: Option<&Store>, test: &TestId) -> Result<Vec<Kept>, Trouble> {
+fn kept(history: Option<&Store>, test: &TestId) -> Result<Vec<StoredAttempt>, Trouble> {
     Ok(history.map(|store| store.attempts_of(test, LOOKED_AT)).transpose()?.unwrap_or_default())
 }
 
@@ -177,6 +177,6 @@ fn history(place: &StoreLocation) -> Result<Option<Store>, Trouble> {
 }
 
 fn save(file: &QuarantineFile, directory: &Path) -> Result<(), Trouble> {
-    let written = file.write().and_then(|()| let_git_see(directory));
+    let written = file.write().and_then(|()| unhide_quarantine(directory));
     written.map_err(Trouble::internal("write the file of what is in quarantine"))
 }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
 use unflake_model::{Failure, Phase, Timestamp};
-use unflake_store::{FailureRef, Kin, Source, Store, TestKey, TextKey};
+use unflake_store::{FailureRef, Source, Store, StoredTest, TestKey, TextKey};
 use unflake_techniques::{ScoredRun, TestStanding};
 
 use super::overview::concerns;
@@ -88,7 +88,7 @@ impl Failures {
     fn add(
         &mut self,
         store: &Store,
-        kin: Option<&Kin>,
+        kin: Option<&StoredTest>,
         test: TestKey,
         failure: FailureRef,
         when: Timestamp,
@@ -133,7 +133,7 @@ fn fingerprint(store: &Store, failure: FailureRef) -> Result<String, Trouble> {
 }
 
 /// Where a test is: its file, else what stands before its own name.
-fn place(kin: &Kin) -> &str {
+fn place(kin: &StoredTest) -> &str {
     let name = kin.test.as_str();
     kin.file.as_deref().unwrap_or_else(|| name.rsplit_once("::").map_or(name, |(before, _)| before))
 }

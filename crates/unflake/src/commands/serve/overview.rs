@@ -5,7 +5,7 @@ use std::path::Path;
 
 use unflake_model::{Detail, Finding, Fingerprint, Location, Outcome};
 use unflake_report::pages::{Overall, Start};
-use unflake_store::{Kin, Pulse, Ready, Said, Store, TestKey};
+use unflake_store::{ChangeCounter, ReadyReport, Store, StoredFinding, StoredTest, TestKey};
 use unflake_techniques::{TestHealth, TestStanding};
 
 use super::causes::{CauseFacts, Failures, SeenFailure, causes, lost};
@@ -23,7 +23,7 @@ const LIKELY: f64 = 0.05;
 const SAID: usize = 10_000;
 
 pub(crate) struct Overview {
-    pub(crate) pulse: Pulse,
+    pub(crate) pulse: ChangeCounter,
     pub(crate) standings: Standings,
     /// Where in the standings a test is.
     pub(crate) at: HashMap<TestKey, usize>,
@@ -36,11 +36,11 @@ pub(crate) struct Overview {
     /// Of each test that concerns somebody, what it failed with.
     pub(crate) failures: HashMap<TestKey, Vec<SeenFailure>>,
     /// What was found out about tests.
-    pub(crate) found: HashMap<TestKey, Vec<Said>>,
+    pub(crate) found: HashMap<TestKey, Vec<StoredFinding>>,
     /// Findings that somebody called of no use.
     useless: HashSet<Fingerprint>,
     /// The last reports that were prepared, of whichever files.
-    pub(crate) ready: HashMap<TestKey, Ready>,
+    pub(crate) ready: HashMap<TestKey, ReadyReport>,
     pub(crate) owners: Owners,
 }
 
@@ -70,7 +70,7 @@ impl Tally {
 
 impl Overview {
     pub(crate) fn of(store: &Store, here: &Path) -> Result<Self, Trouble> {
-        let pulse = store.pulse()?;
+        let pulse = store.change_counter()?;
         let mut tallies: Vec<Tally> = Vec::new();
         let standings = test_scores::look_at(store, None, &mut |run, execution| {
             let run = run as usize;
@@ -83,8 +83,8 @@ impl Overview {
         let at: HashMap<TestKey, usize> = standings.all.iter().enumerate().map(|(at, (key, _))| (*key, at)).collect();
         let order = order(&standings);
         let keys: HashMap<&str, TestKey> = standings.tests.values().map(|kin| (kin.test.as_str(), kin.key)).collect();
-        let mut found: HashMap<TestKey, Vec<Said>> = HashMap::new();
-        for said in store.said(SAID)? {
+        let mut found: HashMap<TestKey, Vec<StoredFinding>> = HashMap::new();
+        for said in store.latest_findings(SAID)? {
             if let Some(key) = keys.get(said.finding.test.as_str()) {
                 found.entry(standings.today(*key)).or_default().push(said);
             }
@@ -143,7 +143,7 @@ pub(crate) fn start(location: &Location) -> Start {
 }
 
 /// The newest finding that says where a test starts, and where that is; of those that nobody called of no use.
-fn divergence<'a>(said: &'a [Said], useless: &HashSet<Fingerprint>) -> Option<(&'a Finding, &'a Location)> {
+fn divergence<'a>(said: &'a [StoredFinding], useless: &HashSet<Fingerprint>) -> Option<(&'a Finding, &'a Location)> {
     said.iter().map(|said| &said.finding).filter(|finding| !useless.contains(&finding.id())).find_map(|finding| {
         match &finding.detail {
             Detail::Divergence(divergence) => Some((finding, divergence.locations.first()?)),
@@ -154,7 +154,7 @@ fn divergence<'a>(said: &'a [Said], useless: &HashSet<Fingerprint>) -> Option<(&
 
 fn order(standings: &Standings) -> Vec<usize> {
     let mut order: Vec<usize> = (0..standings.all.len()).collect();
-    let name = |at: usize| standings.tests.get(&standings.all[at].0).map(|kin: &Kin| kin.test.as_str());
+    let name = |at: usize| standings.tests.get(&standings.all[at].0).map(|kin: &StoredTest| kin.test.as_str());
     order.sort_by(|one, other| {
         let rank = |at: usize| {
             let standing = &standings.all[at].1;

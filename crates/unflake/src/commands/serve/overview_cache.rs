@@ -6,7 +6,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use unflake_store::{Pulse, Store, StoreLocation};
+use unflake_store::{ChangeCounter, Store, StoreLocation};
 
 use super::overview::Overview;
 use crate::error::Trouble;
@@ -128,11 +128,11 @@ impl Desk {
         self.answered.notify_all();
     }
 
-    fn pulse(&self, store: &mut Option<Store>) -> Option<Pulse> {
+    fn pulse(&self, store: &mut Option<Store>) -> Option<ChangeCounter> {
         if store.is_none() {
             *store = test_scores::open(&self.place).ok();
         }
-        let pulse = store.as_ref()?.pulse().ok();
+        let pulse = store.as_ref()?.change_counter().ok();
         if pulse.is_none() {
             // A server may be back next time.
             *store = None;

@@ -154,7 +154,7 @@ impl<'a> Routes<'a> {
     }
 
     /// The lines as they are now: of other files, they may have moved.
-    fn located(&self, said: &unflake_store::Said) -> Result<Found, Trouble> {
+    fn located(&self, said: &unflake_store::StoredFinding) -> Result<Found, Trouble> {
         let root = project::find(&self.here);
         let sources = Sources::new(&root);
         let lines = |file: &str| sources.lines(file);
@@ -191,7 +191,7 @@ impl<'a> Routes<'a> {
         let answer =
             Feedback { finding, useful: request.told("useful") == Some("yes"), at: history_recorder::now(), why };
         self.desk.with(|store| {
-            let known = store.said(usize::MAX)?.into_iter().find(|said| said.finding.id() == answer.finding);
+            let known = store.latest_findings(usize::MAX)?.into_iter().find(|said| said.finding.id() == answer.finding);
             let Some(known) = known.filter(|said| !said.finding.is_real()) else {
                 return Ok(Found::Nothing("finding"));
             };

@@ -46,7 +46,7 @@ pub(crate) fn going_on(sight: &Sight) -> Result<Option<Box<RunRow>>, Trouble> {
 }
 
 fn goes_on(sight: &Sight, run: &Run) -> Result<bool, Trouble> {
-    Ok(run.ended.is_none() && sight.now.0 - sight.store.heard(run)?.0 < SILENT)
+    Ok(run.ended.is_none() && sight.now.0 - sight.store.last_activity(run)?.0 < SILENT)
 }
 
 pub(crate) fn list(sight: &Sight, page: usize) -> Result<Runs, Trouble> {
@@ -142,7 +142,7 @@ fn ours_facts(run: &Run) -> Vec<(&'static str, String)> {
 }
 
 fn notes(sight: &Sight, run: RunId) -> Result<Vec<String>, Trouble> {
-    let told = sight.store.told(run)?.into_iter();
+    let told = sight.store.other_observations(run)?.into_iter();
     Ok(told
         .filter_map(|told| match told {
             Observation::Note(text) => Some(text),

@@ -7,7 +7,7 @@ use unflake_report::pages::{
     Cause, CausePage, Cell, Concern, FailureSeen, Inbox, LookedInto, Matrix, MatrixRow, Pages, Past, Start,
     TestKnowledge, TestPage, Tests,
 };
-use unflake_store::{FailureRef, Said, SourceId, Store, TestKey};
+use unflake_store::{FailureRef, SourceId, Store, StoredFinding, TestKey};
 
 use super::causes::{CauseFacts, SeenFailure};
 use super::overview::{Overview, start};
@@ -182,7 +182,7 @@ impl Sight<'_> {
     }
 
     /// Where the test starts to fail, as it was found out last.
-    pub(crate) fn located(&self, key: TestKey) -> Option<&Said> {
+    pub(crate) fn located(&self, key: TestKey) -> Option<&StoredFinding> {
         let found = self.overview.found.get(&key)?;
         found.iter().find(|said| matches!(said.finding.detail, Detail::Divergence(_)))
     }
