@@ -6,11 +6,11 @@ use super::{TestRepository, chosen, git_at};
 use crate::{GitError, Repository};
 
 /// A clone of a test repository, in the same temporary directory.
-fn clone(repo: &TestRepository, words: &[&str]) -> TestRepository {
+fn clone(repo: &TestRepository, args: &[&str]) -> TestRepository {
     let parent = tempfile::TempDir::new().unwrap();
     let root = parent.path().canonicalize().unwrap().join("clone");
     let url = format!("file://{}", repo.root.display());
-    git_at(parent.path(), &[&["clone", "--quiet"], words, &[&url, root.to_str().unwrap()]].concat());
+    git_at(parent.path(), &[&["clone", "--quiet"], args, &[&url, root.to_str().unwrap()]].concat());
     TestRepository { root, parent }
 }
 

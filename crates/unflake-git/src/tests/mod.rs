@@ -43,8 +43,8 @@ impl TestRepository {
         repo
     }
 
-    pub(super) fn git(&self, words: &[&str]) -> String {
-        git_at(&self.root, words)
+    pub(super) fn git(&self, args: &[&str]) -> String {
+        git_at(&self.root, args)
     }
 
     pub(super) fn write(&self, path: &str, text: &str) {
@@ -112,10 +112,10 @@ pub(super) fn write_at(path: &Path, contents: &[u8]) {
     fs::write(path, contents).unwrap();
 }
 
-pub(super) fn git_at(directory: &Path, words: &[&str]) -> String {
+pub(super) fn git_at(directory: &Path, args: &[&str]) -> String {
     let output = Command::new("git")
         .args(["-c", "user.name=Ann", "-c", "user.email=ann@example.org", "-c", "protocol.file.allow=always"])
-        .args(words)
+        .args(args)
         .current_dir(directory)
         .env("HOME", "/nonexistent")
         .env("GIT_CONFIG_GLOBAL", "/dev/null")
@@ -125,7 +125,7 @@ pub(super) fn git_at(directory: &Path, words: &[&str]) -> String {
         .env_remove("GIT_WORK_TREE")
         .output()
         .unwrap();
-    assert!(output.status.success(), "git {words:?}: {}", String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8_lossy(&output.stdout).trim_end().to_owned()
 }
 

@@ -18,14 +18,14 @@ fn a_worktree_has_the_files_of_its_revision_until_drop() {
     super::write_at(&hook, format!("#!/bin/sh\ntouch {}/hooked\n", repo.parent.path().display()).as_bytes());
     repo.make_executable(".git/hooks/post-checkout");
     let state = || {
-        let words: [&[&str]; 5] = [
+        let commands: [&[&str]; 5] = [
             &["for-each-ref"],
             &["stash", "list"],
             &["ls-files", "--stage"],
             &["worktree", "list", "--porcelain"],
             &["symbolic-ref", "HEAD"],
         ];
-        (words.map(|words| repo.git(words)), fs::read(repo.root.join(".git/index")).unwrap())
+        (commands.map(|args| repo.git(args)), fs::read(repo.root.join(".git/index")).unwrap())
     };
     let before = state();
     let below = repo.parent.path().join("below");

@@ -182,7 +182,7 @@ impl AttemptObservations {
             let found = point.values.invariants();
             without_invariants += u32::from(found.is_empty());
             for (invariant, rows) in found {
-                let what = format!("{}: {}", point.name, invariant.words(&point.variables));
+                let what = format!("{}: {}", point.name, invariant.text(&point.variables));
                 let fact = builder.fact(Some(&point.file), (None, bounded(&what)), None, false);
                 builder.facts.add_support(fact, rows);
                 held.push(fact);
@@ -218,10 +218,10 @@ impl Sequence {
             1 => value.clone(),
             times => format!("{value} ({times} times)"),
         };
-        let words = self.values.iter().map(times).collect::<Vec<_>>().join(", ");
+        let text = self.values.iter().map(times).collect::<Vec<_>>().join(", ");
         match self.more {
-            0 => bounded(&words),
-            more => format!("{} and {more} more ({:016x})", bounded(&words), self.all.clean),
+            0 => bounded(&text),
+            more => format!("{} and {more} more ({:016x})", bounded(&text), self.all.clean),
         }
     }
 }

@@ -100,7 +100,7 @@ impl Invariant {
     }
 
     /// Formats it with the names of the variables.
-    pub fn words(&self, variables: &[String]) -> String {
+    pub fn text(&self, variables: &[String]) -> String {
         let name = |column: &Column| {
             let name = &variables[column.variable];
             if column.size { format!("size of {name}") } else { name.clone() }

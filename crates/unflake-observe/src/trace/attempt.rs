@@ -260,24 +260,24 @@ fn put<T: std::str::FromStr>(text: &str, into: &mut T) -> bool {
 }
 
 fn forked(text: &str) -> Option<Forked> {
-    let mut words = text.split(' ');
-    let (part, _number, way) = (words.next()?.to_owned(), words.next()?, words.next()?.to_owned());
-    Some(Forked { part, way, ordinal: words.next()?.parse().ok()?, first_own: words.next()?.parse().ok()? })
+    let mut fields = text.split(' ');
+    let (part, _number, way) = (fields.next()?.to_owned(), fields.next()?, fields.next()?.to_owned());
+    Some(Forked { part, way, ordinal: fields.next()?.parse().ok()?, first_own: fields.next()?.parse().ok()? })
 }
 
 fn module(text: &str, part: &Path) -> Option<Module> {
-    let mut words = text.splitn(8, ' ');
-    let (first, count): (u32, u32) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
+    let mut fields = text.splitn(8, ' ');
+    let (first, count): (u32, u32) = (fields.next()?.parse().ok()?, fields.next()?.parse().ok()?);
     first.checked_add(count)?;
-    let (kind, from) = (words.next()?, words.next()?.parse().ok()?);
+    let (kind, from) = (fields.next()?, fields.next()?.parse().ok()?);
     let kind = match kind {
         "guards" => IdKind::Guards,
         "addresses" => IdKind::Addresses(from),
         _ => return None,
     };
-    let mut number = || words.next()?.parse().ok();
+    let mut number = || fields.next()?.parse().ok();
     let version = FileVersion { size: number()?, seconds: number()?, nanoseconds: number()? };
-    Some(Module { first, count, kind, version, path: unescape(words.next()?).into(), part: part.to_owned() })
+    Some(Module { first, count, kind, version, path: unescape(fields.next()?).into(), part: part.to_owned() })
 }
 
 fn lost(text: &str) -> String {

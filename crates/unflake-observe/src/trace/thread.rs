@@ -62,7 +62,7 @@ impl Thread {
     pub(crate) fn open(path: PathBuf) -> Result<Thread, Error> {
         let mut head = [0; HEAD];
         File::open(&path).and_then(|mut file| file.read_exact(&mut head)).map_err(Error::at(&path))?;
-        let head = parse(&head).map_err(|words| Error::new(format!("{}: {words}", path.display())))?;
+        let head = parse(&head).map_err(|reason| Error::new(format!("{}: {reason}", path.display())))?;
         Ok(Thread { key: String::new(), head, path })
     }
 
@@ -102,9 +102,9 @@ pub struct PlaceIds {
 }
 
 impl PlaceIds {
-    fn fail(&mut self, words: &str) -> Option<Result<u32, Error>> {
+    fn fail(&mut self, reason: &str) -> Option<Result<u32, Error>> {
         self.done = true;
-        Some(Err(Error::new(format!("{}: {words}", self.path.display()))))
+        Some(Err(Error::new(format!("{}: {reason}", self.path.display()))))
     }
 
     /// Reads more, and keeps the bytes of an incomplete number.

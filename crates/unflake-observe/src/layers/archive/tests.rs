@@ -36,13 +36,13 @@ fn archive(off: &[&str], runs: &[&str]) -> LayerArchive {
     archive
 }
 
-fn told(archive: &LayerArchive, run: usize, layer: Layer) -> Vec<String> {
+fn facts_of(archive: &LayerArchive, run: usize, layer: Layer) -> Vec<String> {
     let output = archive.output(run, layer).unwrap();
-    let told = archive.facts(output).iter().map(|fact| archive.fact(*fact)).map(|fact| {
+    let facts = archive.facts(output).iter().map(|fact| archive.fact(*fact)).map(|fact| {
         let place = fact.unit.line.map_or(String::new(), |line| format!("{line}: "));
         format!("{place}{}{}", fact.unit.what, fact.value.map_or(String::new(), |value| format!(" = {value}")))
     });
-    told.collect()
+    facts.collect()
 }
 
 const SITE: &str = "[\"site\", 0, 0, \"test_total\", \"cart.total == 3\", 0, 12]\n";
@@ -55,10 +55,10 @@ fn assertion_values_are_facts() {
     };
     let archive = archive(&[], &[&saw(&["3"]), &saw(&["3"]), &saw(&["3", "3", "4"])]);
     assert_eq!(
-        told(&archive, 0, Layer::Assertion),
+        facts_of(&archive, 0, Layer::Assertion),
         ["12: cart.total == 3 = held", "12: cart.total in cart.total == 3 = 3"]
     );
-    assert_eq!(told(&archive, 2, Layer::Assertion)[1], "12: cart.total in cart.total == 3 = 3 (2 times), 4");
+    assert_eq!(facts_of(&archive, 2, Layer::Assertion)[1], "12: cart.total in cart.total == 3 = 3 (2 times), 4");
     assert_eq!(archive.output(0, Layer::Assertion), archive.output(1, Layer::Assertion));
     let units = |run| {
         archive
@@ -95,7 +95,7 @@ fn executed_lines_are_facts() {
             "[\"lines\", 0, [[1, 1]]]\n",
         ],
     );
-    assert_eq!(told(&archive, 0, Layer::Code), ["1: ", "2: ", "4: "]);
+    assert_eq!(facts_of(&archive, 0, Layer::Code), ["1: ", "2: ", "4: "]);
     assert_eq!(archive.output(0, Layer::Code), archive.output(1, Layer::Code));
     assert_ne!(archive.output(0, Layer::Code), archive.output(2, Layer::Code));
 }
@@ -107,10 +107,10 @@ fn invariants_are_facts() {
         format!("{point}{}", (0..12).map(|at| format!("[\"row\", 0, [{}]]\n", of(at))).collect::<String>())
     };
     let archive = archive(&[], &[&rows(&|at| 1 + at % 2), &rows(&|at| at % 3), point]);
-    assert_eq!(told(&archive, 0, Layer::Behaviour), ["Cart.add, beginning: n is one of 1, 2"]);
+    assert_eq!(facts_of(&archive, 0, Layer::Behaviour), ["Cart.add, beginning: n is one of 1, 2"]);
     let fact = archive.facts(archive.output(0, Layer::Behaviour).unwrap())[0];
     assert_eq!(archive.support(fact), Some(12));
-    assert!(told(&archive, 2, Layer::Behaviour).is_empty());
+    assert!(facts_of(&archive, 2, Layer::Behaviour).is_empty());
     assert_eq!(archive.gaps().len(), 0);
 }
 
@@ -123,11 +123,11 @@ fn pages_and_output_are_facts() {
     };
     let archive = archive(&[], &[&page("\"- x\", \"- y\""), &page("\"- y\", \"- x\""), &page("\"- x\"")]);
     assert_eq!(
-        told(&archive, 2, Layer::Interface),
+        facts_of(&archive, 2, Layer::Interface),
         ["step 1, click: address = http://127.0.0.1:<port>/", "step 1, click: - x", "stdout: a", "stdout: b"]
             .map(str::to_owned)
             .into_iter()
-            .chain(told(&archive, 2, Layer::Interface).into_iter().filter(|one| one.contains("order of")))
+            .chain(facts_of(&archive, 2, Layer::Interface).into_iter().filter(|one| one.contains("order of")))
             .collect::<Vec<_>>()
     );
     let [one, other] = [0, 1].map(|run| archive.facts(archive.output(run, Layer::Interface).unwrap()).to_vec());
@@ -148,8 +148,8 @@ fn unreadable_files_are_gaps() {
 fn output_is_available_without_an_agent() {
     let mut archive = LayerArchive::new(&Layer::ALL, Rules::without(&[]).unwrap());
     archive.take(&Observation::Attempted(attempt("t", Outcome::Failed, "hello\n")));
-    assert_eq!(told(&archive, 0, Layer::Verdict), ["verdict = failed"]);
-    assert_eq!(told(&archive, 0, Layer::Interface), ["stdout: hello"]);
+    assert_eq!(facts_of(&archive, 0, Layer::Verdict), ["verdict = failed"]);
+    assert_eq!(facts_of(&archive, 0, Layer::Interface), ["stdout: hello"]);
     assert_eq!(archive.output(0, Layer::Code), None);
     archive.take(&Observation::Attempted(attempt("t", Outcome::Passed, "")));
     assert_eq!(archive.output(1, Layer::Interface), None, "a runner may keep back what passing tests print");

@@ -10,7 +10,7 @@ fn infer(rows: &[Vec<Value>]) -> Vec<String> {
     let width = rows.first().map_or(0, Vec::len);
     let mut point = ProgramPoint::new(width);
     rows.iter().for_each(|row| point.add_row(row));
-    point.invariants().iter().map(|(one, rows)| format!("{} ({rows})", one.words(&names(width)))).collect()
+    point.invariants().iter().map(|(one, rows)| format!("{} ({rows})", one.text(&names(width)))).collect()
 }
 
 fn ints(rows: impl IntoIterator<Item = Vec<i64>>) -> Vec<Vec<Value>> {
@@ -119,7 +119,7 @@ proptest! {
         for (invariant, support) in point.invariants() {
             prop_assert!(support as usize <= rows.len());
             for row in &rows {
-                prop_assert!(invariant.holds(row), "{} does not hold of {row:?}", invariant.words(&names(row.len())));
+                prop_assert!(invariant.holds(row), "{} does not hold of {row:?}", invariant.text(&names(row.len())));
             }
         }
     }
