@@ -326,13 +326,7 @@ fn thread_trace(process: &Process, thread: &Thread, events: u64, first: u64) -> 
     let truncated =
         truncated.or_else(|| left_behind.then(|| "it was still running when the rest had ended".to_owned()));
     let name = if head.name.is_empty() { thread.key.clone() } else { head.name.clone() };
-    ThreadTrace {
-        key: thread.key.clone(),
-        name,
-        events,
-        began: head.started.saturating_sub(first),
-        truncated: truncated,
-    }
+    ThreadTrace { key: thread.key.clone(), name, events, began: head.started.saturating_sub(first), truncated }
 }
 
 /// Maps the place ids of one process to line numbers.
