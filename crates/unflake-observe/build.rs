@@ -1,7 +1,7 @@
-//! Compiles the tracing runtime, `agents/native`, so that it can travel inside the crate.
+//! Compiles the tracing runtime, `agents/native`, which the crate embeds.
 //!
-//! With the compiler alone and not as a crate of the workspace: it is a library for somebody else's processes, always
-//! optimised, whatever profile this crate is built with.
+//! It is compiled by rustc directly and not as a crate of the workspace: it is a library for other
+//! processes, and always optimized, whatever the profile of this crate.
 
 use std::env::var;
 use std::path::Path;
@@ -17,7 +17,7 @@ fn main() {
     if known {
         compile(&sources.join("runtime.rs"), &out);
     } else {
-        std::fs::write(&out, "").unwrap(); // The crate says in words that there is none.
+        std::fs::write(&out, "").unwrap(); // The crate reports that there is none.
     }
     println!("cargo::rustc-env=TRACE_RUNTIME_HASH={:016x}", hash(&std::fs::read(&out).unwrap()));
 }
@@ -37,7 +37,7 @@ fn compile(source: &Path, out: &Path) {
     assert!(status.success(), "the tracing runtime does not compile");
 }
 
-/// FNV-1a: a name for these bytes, nothing more.
+/// FNV-1a, used as a name for these bytes.
 fn hash(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
 }

@@ -4,7 +4,7 @@
 use std::fs;
 
 use libfuzzer_sys::fuzz_target;
-use unflake_observe::layers::{Archive, Rules};
+use unflake_observe::layers::{LayerArchive, Rules};
 use unflake_model::{
     Attempt, EnvironmentId, Layer, LayerFacts, Event, Isolation, Outcome, Purpose, SessionId, Timestamp,
 };
@@ -14,7 +14,7 @@ const BEGINNING: &[u8] = b"[\"format\",1]\n[\"file\",0,\"a.py\"]\n[\"site\",0,0,
 
 fuzz_target!(|bytes: &[u8]| {
     let directory = tempfile::tempdir().unwrap();
-    let mut archive = Archive::new(&Layer::ALL, Rules::without(&[], &[]).unwrap());
+    let mut archive = LayerArchive::new(&Layer::ALL, Rules::without(&[], &[]).unwrap());
     for (run, beginning) in [BEGINNING, BEGINNING, b""].into_iter().enumerate() {
         let file = directory.path().join(run.to_string());
         fs::write(&file, [beginning, bytes].concat()).unwrap();

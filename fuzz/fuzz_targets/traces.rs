@@ -5,7 +5,7 @@ use std::fs;
 
 use libfuzzer_sys::fuzz_target;
 use unflake_model::Traces;
-use unflake_observe::trace::{Archive, Head, Project, write_thread};
+use unflake_observe::trace::{Project, ThreadHeader, TraceArchive, write_thread};
 
 /// Stands between the files in what is fuzzed.
 const NEXT: &[u8] = b"\n=====\n";
@@ -26,7 +26,7 @@ fuzz_target!(|bytes: &[u8]| {
     for (name, beginning) in beginnings {
         fs::write(part.join(name), [beginning, files.next().unwrap_or_default()].concat()).unwrap();
     }
-    write_thread(&part.join("thread-1"), &Head::default(), [1, 2, 1]).unwrap();
+    write_thread(&part.join("thread-1"), &ThreadHeader::default(), [1, 2, 1]).unwrap();
     let mut thread = fs::read(part.join("thread-1")).unwrap();
     for (at, byte) in files.next().unwrap_or_default().iter().enumerate() {
         match thread.get_mut(at) {
@@ -36,7 +36,7 @@ fuzz_target!(|bytes: &[u8]| {
     }
     fs::write(part.join("thread-1"), thread).unwrap();
 
-    let mut archive = Archive::new(root.path().join("archive")).unwrap();
+    let mut archive = TraceArchive::new(root.path().join("archive")).unwrap();
     let project = Project::new(root.path());
     if let Ok(trace) = archive.add(&root.path().join("attempt"), &project) {
         for (at, strand) in archive.strands(trace).iter().enumerate() {
@@ -47,7 +47,7 @@ fuzz_target!(|bytes: &[u8]| {
             assert!(archive.values((trace, at)).iter().all(|seen| seen.at <= strand.events));
         }
     }
-    assert!(archive.trouble().is_none());
+    assert!(archive.error().is_none());
 });
 
 fn split(bytes: &[u8]) -> Vec<&[u8]> {

@@ -1,11 +1,12 @@
-//! What to compare with, where nobody says. Each choice is a claim about what a developer calls "my change".
+//! Chooses the revision to compare with. Each choice is an assumption about what a developer calls
+//! "my change".
 
 use unflake_model::{Base, BaseChoice};
 
-use crate::{Error, Repository};
+use crate::{GitError, Repository};
 
-/// The default branch goes by one of these names, the first that is there.
-const DEFAULT: [(&str, &str); 5] = [
+/// Candidates for the default branch; the first one that exists is used.
+const DEFAULT_BRANCHES: [(&str, &str); 5] = [
     ("refs/remotes/origin/HEAD", "origin/HEAD"),
     ("refs/remotes/origin/main", "origin/main"),
     ("refs/remotes/origin/master", "origin/master"),
@@ -14,16 +15,16 @@ const DEFAULT: [(&str, &str); 5] = [
 ];
 
 impl Repository {
-    /// The revision to compare with: what is `asked` for; else where what is checked out parted from the default branch;
-    /// else, where it has not parted, the working tree's own changes, or the newest of `known_good` (newest first), or the
-    /// latest commit.
-    pub fn base(&self, asked: Option<&str>, known_good: &[String]) -> Result<Base, Error> {
+    /// The revision to compare with: the one `asked` for; else the merge base with the default
+    /// branch; else, if HEAD is that merge base, HEAD for uncommitted changes, or the newest of
+    /// `known_good` (newest first), or the parent commit.
+    pub fn base(&self, asked: Option<&str>, known_good: &[String]) -> Result<Base, GitError> {
         if let Some(asked) = asked {
-            let bad = || Error::BadBase { asked: asked.to_owned(), shallow: self.shallow };
+            let bad = || GitError::BadBase { asked: asked.to_owned(), shallow: self.shallow };
             let revision = self.resolve(asked, "commit")?.ok_or_else(bad)?;
             return Ok(Base { revision, chosen: BaseChoice::Asked(asked.to_owned()) });
         }
-        let head = self.head()?.ok_or(Error::NoCommits)?;
+        let head = self.head()?.ok_or(GitError::NoCommits)?;
         let default = self.default_branch()?;
         if let Some((full, name)) = &default {
             match self.merge_base(&head, full)? {
@@ -33,7 +34,7 @@ impl Repository {
                 Some(_) => {}
                 None => return self.known_good(&head, known_good)?.ok_or_else(|| self.no_base(name)),
             }
-            if !self.is_as(&head)? {
+            if !self.equals(&head)? {
                 return Ok(Base { revision: head, chosen: BaseChoice::Head });
             }
         }
@@ -42,23 +43,24 @@ impl Repository {
         }
         if default.is_none() {
             let why = "which branch is the default one cannot be told, so what to compare with must be given";
-            return Err(Error::NoBase(why.to_owned()));
+            return Err(GitError::NoBase(why.to_owned()));
         }
-        // Nothing is changed and nothing is ahead: the latest change is the last commit.
+        // Nothing is changed or ahead, so the latest commit is the change.
         match self.resolve("HEAD^1", "commit")? {
             Some(revision) => Ok(Base { revision, chosen: BaseChoice::Parent }),
-            None if self.shallow => Err(Error::NoBase(
+            None if self.shallow => Err(GitError::NoBase(
                 "the commit before the one that is checked out is not in this clone, which is shallow; \
                  `git fetch --deepen 1` brings it"
                     .to_owned(),
             )),
-            None => Err(Error::NoBase("there is no commit before the one that is checked out".to_owned())),
+            None => Err(GitError::NoBase("there is no commit before the one that is checked out".to_owned())),
         }
     }
 
-    /// The reference and the name of the default branch. Where that is a local branch with an upstream, the upstream.
-    fn default_branch(&self) -> Result<Option<(String, String)>, Error> {
-        for (full, name) in DEFAULT {
+    /// The reference and the name of the default branch, or of its upstream if it is a local branch
+    /// that has one.
+    fn default_branch(&self) -> Result<Option<(String, String)>, GitError> {
+        for (full, name) in DEFAULT_BRANCHES {
             if self.resolve(full, "commit")?.is_none() {
                 continue;
             }
@@ -67,20 +69,21 @@ impl Repository {
                 None => None,
             };
             let is_origin_head = full.ends_with("/HEAD");
-            let behind = if is_origin_head { self.git.perhaps(&["symbolic-ref", "--quiet", full])? } else { None };
-            let said = behind.and_then(|one| one.strip_prefix("refs/remotes/").map(str::to_owned));
-            return Ok(Some(upstream.unwrap_or_else(|| (full.to_owned(), said.unwrap_or_else(|| name.to_owned())))));
+            let behind =
+                if is_origin_head { self.git.optional_line(&["symbolic-ref", "--quiet", full])? } else { None };
+            let output = behind.and_then(|one| one.strip_prefix("refs/remotes/").map(str::to_owned));
+            return Ok(Some(upstream.unwrap_or_else(|| (full.to_owned(), output.unwrap_or_else(|| name.to_owned())))));
         }
-        // The only branch there is.
-        let words = ["for-each-ref", "--format=%(refname)", "refs/heads", "refs/remotes"];
-        let all = String::from_utf8_lossy(&self.git.ask(&words)?).into_owned();
+        // Uses the only branch of the repository.
+        let args = ["for-each-ref", "--format=%(refname)", "refs/heads", "refs/remotes"];
+        let all = String::from_utf8_lossy(&self.git.output(&args)?).into_owned();
         let [only] = all.lines().collect::<Vec<_>>()[..] else { return Ok(None) };
         let name = only.trim_start_matches("refs/heads/").trim_start_matches("refs/remotes/");
         Ok(Some((only.to_owned(), name.to_owned())))
     }
 
-    fn upstream(&self, branch: &str) -> Result<Option<(String, String)>, Error> {
-        let full = self.git.perhaps(&[
+    fn upstream(&self, branch: &str) -> Result<Option<(String, String)>, GitError> {
+        let full = self.git.optional_line(&[
             "rev-parse",
             "--verify",
             "--quiet",
@@ -92,16 +95,16 @@ impl Repository {
         Ok(self.resolve(&full, "commit")?.map(|_| (full, name)))
     }
 
-    fn merge_base(&self, head: &str, other: &str) -> Result<Option<String>, Error> {
-        let answer = self.git.run(&["merge-base", head, other], Vec::new())?;
-        match answer.status.code() {
-            Some(0) => Ok(String::from_utf8_lossy(&answer.said).lines().next().map(str::to_owned)),
+    fn merge_base(&self, head: &str, other: &str) -> Result<Option<String>, GitError> {
+        let output = self.git.run(&["merge-base", head, other], Vec::new())?;
+        match output.status.code() {
+            Some(0) => Ok(String::from_utf8_lossy(&output.stdout).lines().next().map(str::to_owned)),
             Some(1) => Ok(None),
-            _ => Err(Error::Git { asked: "merge-base".to_owned(), said: answer.complaint }),
+            _ => Err(GitError::Git { command: "merge-base".to_owned(), message: output.error }),
         }
     }
 
-    fn known_good(&self, head: &str, known_good: &[String]) -> Result<Option<Base>, Error> {
+    fn known_good(&self, head: &str, known_good: &[String]) -> Result<Option<Base>, GitError> {
         for one in known_good {
             let hash = one.len() >= 40 && one.bytes().all(|byte| byte.is_ascii_hexdigit());
             let Some(revision) = (if hash { self.resolve(one, "commit")? } else { None }) else { continue };
@@ -112,8 +115,8 @@ impl Repository {
         Ok(None)
     }
 
-    fn no_base(&self, branch: &str) -> Error {
-        Error::NoBase(if self.shallow {
+    fn no_base(&self, branch: &str) -> GitError {
+        GitError::NoBase(if self.shallow {
             format!(
                 "where this parted from {branch} is not in this clone, which is shallow; \
                  `git fetch --unshallow` brings the rest of its history"

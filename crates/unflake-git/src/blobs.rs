@@ -1,4 +1,4 @@
-//! Contents of files, as git would keep them and as they were.
+//! Reads and hashes file contents the way git stores them.
 
 use std::collections::HashMap;
 use std::fs;
@@ -6,33 +6,33 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use crate::Error;
+use crate::GitError;
 use crate::git::Git;
 use crate::git_status::LINK;
 use crate::repository::path;
 
-/// What is at a path of the working tree.
+/// The type of a path in the working tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum There {
-    Nothing,
-    /// A file or a link, with the mode that git would give it.
+pub(crate) enum PathType {
+    Missing,
+    /// A file or a symbolic link, with its git mode.
     File(&'static str),
     Other,
 }
 
-pub(crate) fn there(root: &Path, at: &[u8]) -> Result<There, Error> {
+pub(crate) fn path_type(root: &Path, at: &[u8]) -> Result<PathType, GitError> {
     let full = root.join(path(at.to_vec()));
     let found = match fs::symlink_metadata(&full) {
         Ok(found) => found,
-        Err(error) if is_absent(&error) => return Ok(There::Nothing),
-        Err(error) => return Err(Error::File(format!("{}: {error}", full.display()))),
+        Err(error) if is_absent(&error) => return Ok(PathType::Missing),
+        Err(error) => return Err(GitError::File(format!("{}: {error}", full.display()))),
     };
     Ok(if found.is_symlink() {
-        There::File(LINK)
+        PathType::File(LINK)
     } else if found.is_file() {
-        There::File(if found.permissions().mode() & 0o100 == 0 { "100644" } else { "100755" })
+        PathType::File(if found.permissions().mode() & 0o100 == 0 { "100644" } else { "100755" })
     } else {
-        There::Other
+        PathType::Other
     })
 }
 
@@ -41,8 +41,9 @@ fn is_absent(error: &std::io::Error) -> bool {
     matches!(error.kind(), NotFound | NotADirectory)
 }
 
-/// The hashes that git would give to files of the working tree, after its filters and line ends, in the same order.
-pub(crate) fn hashes(git: &Git, paths: &[Vec<u8>]) -> Result<Vec<String>, Error> {
+/// The blob hashes of files in the working tree, after filters and line-ending conversion, in the
+/// same order.
+pub(crate) fn hashes(git: &Git, paths: &[Vec<u8>]) -> Result<Vec<String>, GitError> {
     if paths.is_empty() {
         return Ok(Vec::new());
     }
@@ -50,23 +51,23 @@ pub(crate) fn hashes(git: &Git, paths: &[Vec<u8>]) -> Result<Vec<String>, Error>
     for path in paths {
         quote(path, &mut input);
     }
-    let said = git.ask_with(&["hash-object", "--stdin-paths"], input)?;
-    let hashes: Vec<String> = String::from_utf8_lossy(&said).lines().map(str::to_owned).collect();
+    let output = git.output_with_input(&["hash-object", "--stdin-paths"], input)?;
+    let hashes: Vec<String> = String::from_utf8_lossy(&output).lines().map(str::to_owned).collect();
     if hashes.len() != paths.len() {
-        return Err(Error::Git { asked: "hash-object".to_owned(), said: "it left out files".to_owned() });
+        return Err(GitError::Git { command: "hash-object".to_owned(), message: "it left out files".to_owned() });
     }
     Ok(hashes)
 }
 
-/// The hash of a symbolic link.
-pub(crate) fn hash_of_link(git: &Git, at: &[u8]) -> Result<String, Error> {
+/// The blob hash of a symbolic link.
+pub(crate) fn hash_of_link(git: &Git, at: &[u8]) -> Result<String, GitError> {
     let full = git.directory().join(path(at.to_vec()));
-    let target = fs::read_link(&full).map_err(|error| Error::File(format!("{}: {error}", full.display())))?;
-    let said = git.ask_with(&["hash-object", "--stdin"], target.as_os_str().as_bytes().to_vec())?;
-    Ok(String::from_utf8_lossy(&said).trim_end().to_owned())
+    let target = fs::read_link(&full).map_err(|error| GitError::File(format!("{}: {error}", full.display())))?;
+    let output = git.output_with_input(&["hash-object", "--stdin"], target.as_os_str().as_bytes().to_vec())?;
+    Ok(String::from_utf8_lossy(&output).trim_end().to_owned())
 }
 
-/// A path as a line that git reads back whatever is in it.
+/// Quotes a path so that git can read it as one line.
 fn quote(path: &[u8], line: &mut Vec<u8>) {
     line.push(b'"');
     for byte in path {
@@ -79,10 +80,12 @@ fn quote(path: &[u8], line: &mut Vec<u8>) {
     line.extend(b"\"\n");
 }
 
-/// Contents by hash, of those that are here and no longer than that.
-pub(crate) fn blobs(git: &Git, hashes: &[&str], longest: usize) -> Result<HashMap<String, Vec<u8>>, Error> {
-    let ask = |word: &str, hashes: &[&str]| git.ask_with(&["cat-file", word], (hashes.join("\n") + "\n").into_bytes());
-    let sizes = String::from_utf8_lossy(&ask("--batch-check", hashes)?).into_owned();
+/// The contents of the blobs that exist locally and have at most `longest` bytes.
+pub(crate) fn blobs(git: &Git, hashes: &[&str], longest: usize) -> Result<HashMap<String, Vec<u8>>, GitError> {
+    let cat_file = |mode: &str, hashes: &[&str]| {
+        git.output_with_input(&["cat-file", mode], (hashes.join("\n") + "\n").into_bytes())
+    };
+    let sizes = String::from_utf8_lossy(&cat_file("--batch-check", hashes)?).into_owned();
     let fitting: Vec<&str> = sizes
         .lines()
         .filter_map(|line| {
@@ -92,8 +95,8 @@ pub(crate) fn blobs(git: &Git, hashes: &[&str], longest: usize) -> Result<HashMa
         .collect();
     let mut found = HashMap::new();
     for some in fitting.chunks(200) {
-        let said = ask("--batch", some)?;
-        let mut rest = said.as_slice();
+        let output = cat_file("--batch", some)?;
+        let mut rest = output.as_slice();
         while let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
             let head = String::from_utf8_lossy(&rest[..end]).into_owned();
             let [hash, "blob", size] = head.split(' ').collect::<Vec<_>>()[..] else { break };
@@ -107,14 +110,14 @@ pub(crate) fn blobs(git: &Git, hashes: &[&str], longest: usize) -> Result<HashMa
     Ok(found)
 }
 
-/// Which of these paths are another text in the working tree than in the repository, by more than their line ends.
-pub(crate) fn filtered(git: &Git, paths: &[&[u8]]) -> Result<Vec<Vec<u8>>, Error> {
-    let words = ["check-attr", "-z", "--stdin", "filter", "working-tree-encoding", "ident"];
-    let said = git.ask_with(&words, paths.join(&0))?;
-    let fields: Vec<&[u8]> = said.strip_suffix(b"\0").unwrap_or(&said).split(|byte| *byte == 0).collect();
-    // Path, attribute and value, of which the last may be empty.
+/// The paths whose text in the working tree differs from the repository by more than line endings.
+pub(crate) fn filtered(git: &Git, paths: &[&[u8]]) -> Result<Vec<Vec<u8>>, GitError> {
+    let args = ["check-attr", "-z", "--stdin", "filter", "working-tree-encoding", "ident"];
+    let output = git.output_with_input(&args, paths.join(&0))?;
+    let fields: Vec<&[u8]> = output.strip_suffix(b"\0").unwrap_or(&output).split(|byte| *byte == 0).collect();
+    // Path, attribute and value; the last value may be empty.
     if fields.len() != paths.len() * 3 * 3 {
-        return Err(Error::Git { asked: "check-attr".to_owned(), said: "it left out files".to_owned() });
+        return Err(GitError::Git { command: "check-attr".to_owned(), message: "it left out files".to_owned() });
     }
     let is_plain = |value: &[u8]| value == b"unspecified" || value == b"unset";
     Ok(fields.chunks(3).filter(|chunk| !is_plain(chunk[2])).map(|chunk| chunk[0].to_vec()).collect())
@@ -125,7 +128,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn odd_paths_are_quoted() {
+    fn special_characters_are_quoted() {
         let mut line = Vec::new();
         quote(b"a \"b\\\n\xc3", &mut line);
         assert_eq!(line, b"\"a \\\"b\\\\\\012\\303\"\n");

@@ -1,4 +1,4 @@
-//! Everything that differs between a base and the files as they are now.
+//! Computes everything that differs between a base revision and the working tree.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -7,24 +7,24 @@ use unflake_model::{Base, ChangeKind, ChangedFunctions, Changes, FileChange};
 use unflake_source::python;
 
 use crate::blobs::{blobs, filtered};
-use crate::git_status::{self, Entry, LINK, SUBMODULE};
+use crate::git_status::{self, DiffEntry, LINK, SUBMODULE};
 use crate::global_inputs;
 use crate::repository::path;
 use crate::skip_worktree;
-use crate::submodules::Odd;
+use crate::submodules::SubmoduleProblem;
 use crate::touched_only;
-use crate::{Error, Repository, submodules};
+use crate::{GitError, Repository, submodules};
 
-/// Longer files are not looked into.
-const LONGEST: usize = 2 << 20;
+/// Larger files are compared only as a whole.
+const MAX_PARSED: usize = 2 << 20;
 
 impl Repository {
-    /// What differs between the base and the files as they are now, staged or not, tracked or not.
+    /// The differences between the base and the working tree: staged, unstaged and untracked.
     /// `global_inputs`: globs of files that count for every test.
-    pub fn changes(&self, base: &Base, global_inputs: &[&str]) -> Result<Changes, Error> {
-        let mut found = self.differing(&base.revision)?;
-        for (path, kind) in std::mem::take(&mut found.left_out) {
-            found.add(path, Kind::Plain(kind));
+    pub fn changes(&self, base: &Base, global_inputs: &[&str]) -> Result<Changes, GitError> {
+        let mut found = self.differences(&base.revision)?;
+        for (path, kind) in std::mem::take(&mut found.not_checked_out) {
+            found.add(path, DifferenceKind::Plain(kind));
         }
         let functions = self.functions(&found);
         let mut unknown = Vec::new();
@@ -39,11 +39,11 @@ impl Repository {
             name
         };
         let mut files = Vec::new();
-        for (path, what) in std::mem::take(&mut found.paths) {
+        for (path, difference) in std::mem::take(&mut found.paths) {
             let functions = functions.get(&path).cloned();
-            let kind = match what.kind {
-                Kind::Renamed(from) => ChangeKind::Renamed { from: name(&from) },
-                Kind::Plain(kind) => kind,
+            let kind = match difference.kind {
+                DifferenceKind::Renamed(from) => ChangeKind::Renamed { from: name(&from) },
+                DifferenceKind::Plain(kind) => kind,
             };
             files.push(FileChange { path: name(&path), kind, functions });
         }
@@ -56,40 +56,40 @@ impl Repository {
         Ok(Changes { base, head, root, files, ignored, new_directories, for_all, ignore_case, unknown })
     }
 
-    /// Whether the files are known to be as in that commit, those aside that are not checked out.
-    pub(crate) fn is_as(&self, revision: &str) -> Result<bool, Error> {
-        let found = self.differing(revision)?;
+    /// Whether the files are known to equal that commit, apart from files that are not checked out.
+    pub(crate) fn equals(&self, revision: &str) -> Result<bool, GitError> {
+        let found = self.differences(revision)?;
         Ok(found.paths.is_empty() && found.unknown.is_empty())
     }
 
-    /// The directories of what came that the base does not have.
-    fn new_directories(&self, base: &str, files: &[FileChange]) -> Result<BTreeSet<String>, Error> {
-        let stays =
+    /// The directories of added files that do not exist in the base.
+    fn new_directories(&self, base: &str, files: &[FileChange]) -> Result<BTreeSet<String>, GitError> {
+        let exists_in_base =
             |kind: &ChangeKind| matches!(kind, ChangeKind::Modified | ChangeKind::ModeOnly | ChangeKind::Deleted);
         let mut new = BTreeSet::new();
-        for change in files.iter().filter(|change| !stays(&change.kind)) {
+        for change in files.iter().filter(|change| !exists_in_base(&change.kind)) {
             let ends = change.path.match_indices('/').map(|(at, _)| at);
             new.extend(ends.map(|end| change.path[..end].to_owned()));
         }
         if !new.is_empty() {
-            let there = self.git.ask(&["ls-tree", "-r", "-d", "--name-only", "--full-tree", "-z", base])?;
-            for path in there.split(|byte| *byte == 0) {
+            let existing = self.git.output(&["ls-tree", "-r", "-d", "--name-only", "--full-tree", "-z", base])?;
+            for path in existing.split(|byte| *byte == 0) {
                 new.remove(&*String::from_utf8_lossy(path));
             }
         }
         Ok(new)
     }
 
-    fn ignores_case(&self) -> Result<bool, Error> {
-        let said = self.git.perhaps(&["config", "--type=bool", "--get", "core.ignoreCase"])?;
-        Ok(said.as_deref() == Some("true"))
+    fn ignores_case(&self) -> Result<bool, GitError> {
+        let output = self.git.optional_line(&["config", "--type=bool", "--get", "core.ignoreCase"])?;
+        Ok(output.as_deref() == Some("true"))
     }
 
-    fn differing(&self, base: &str) -> Result<Found, Error> {
-        let mut found = Found::default();
-        let entries = touched_only::left_out(&self.git, git_status::diff(&self.git, base)?);
+    fn differences(&self, base: &str) -> Result<Differences, GitError> {
+        let mut found = Differences::default();
+        let entries = touched_only::remove(&self.git, git_status::diff(&self.git, base)?);
         for entry in entries {
-            found.tell(entry);
+            found.add_entry(entry);
         }
         let tracked = git_status::tracked(&self.git)?;
         let skipped: BTreeSet<&Vec<u8>> = tracked.iter().filter(|one| one.skipped).map(|one| &one.path).collect();
@@ -97,9 +97,9 @@ impl Repository {
             Ok(hidden) => {
                 for (path, kind) in hidden {
                     if kind == ChangeKind::Deleted && skipped.contains(&path) {
-                        found.left_out.push((path, kind));
+                        found.not_checked_out.push((path, kind));
                     } else {
-                        found.add(path, Kind::Plain(kind));
+                        found.add(path, DifferenceKind::Plain(kind));
                     }
                 }
             }
@@ -107,85 +107,86 @@ impl Repository {
                 found.unknown.push(format!("files that git is told not to look at may have changed: {error}"))
             }
         }
-        match submodules::odd(&self.git, &tracked) {
-            Ok(odd) => odd.into_iter().for_each(|odd| match odd {
-                Odd::Changed(path) => found.add(path, Kind::Plain(ChangeKind::Submodule)),
-                Odd::Absent(path) => found.left_out.push((path, ChangeKind::Submodule)),
+        match submodules::problems(&self.git, &tracked) {
+            Ok(problems) => problems.into_iter().for_each(|problem| match problem {
+                SubmoduleProblem::Changed(path) => found.add(path, DifferenceKind::Plain(ChangeKind::Submodule)),
+                SubmoduleProblem::Absent(path) => found.not_checked_out.push((path, ChangeKind::Submodule)),
             }),
             Err(error) => found.unknown.push(format!("files of a submodule may have changed: {error}")),
         }
         for path in git_status::untracked(&self.git)? {
-            found.add(path, Kind::Plain(ChangeKind::Untracked));
+            found.add(path, DifferenceKind::Plain(ChangeKind::Untracked));
         }
         Ok(found)
     }
 
-    /// Of each file in which it can be told, the functions that changed.
-    fn functions(&self, found: &Found) -> BTreeMap<Vec<u8>, ChangedFunctions> {
-        // Under other attributes the old contents may have been checked out as another text.
+    /// The changed functions of each file for which they can be determined.
+    fn functions(&self, found: &Differences) -> BTreeMap<Vec<u8>, ChangedFunctions> {
+        // With different attributes the old contents may have been checked out as a different text.
         if found.paths.keys().any(|path| path.ends_with(b".gitattributes")) {
             return BTreeMap::new();
         }
         let wanted: Vec<(&Vec<u8>, &str)> =
-            found.paths.iter().filter_map(|(path, what)| Some((path, what.was.as_deref()?))).collect();
+            found.paths.iter().filter_map(|(path, difference)| Some((path, difference.old_hash.as_deref()?))).collect();
         let paths: Vec<&[u8]> = wanted.iter().map(|(path, _)| path.as_slice()).collect();
         let hashes: Vec<&str> = wanted.iter().map(|(_, hash)| *hash).collect();
         if wanted.is_empty() {
             return BTreeMap::new();
         }
-        let read = || Ok::<_, Error>((filtered(&self.git, &paths)?, blobs(&self.git, &hashes, LONGEST)?));
-        // Without them whole files count, which is never too little.
+        let read = || Ok::<_, GitError>((filtered(&self.git, &paths)?, blobs(&self.git, &hashes, MAX_PARSED)?));
+        // On an error whole files count as changed, which is never too little.
         let Ok((filtered, blobs)) = read() else { return BTreeMap::new() };
-        let tell = |(at, hash): (&Vec<u8>, &str)| {
+        let changed_functions = |(at, hash): (&Vec<u8>, &str)| {
             let full = self.root().join(path(at.clone()));
-            if filtered.contains(at) || fs::metadata(&full).ok()?.len() > LONGEST as u64 {
+            if filtered.contains(at) || fs::metadata(&full).ok()?.len() > MAX_PARSED as u64 {
                 return None;
             }
             let functions = python::changed_functions(blobs.get(hash)?, &fs::read(&full).ok()?)?;
             Some((at.clone(), functions))
         };
-        wanted.into_iter().filter_map(tell).collect()
+        wanted.into_iter().filter_map(changed_functions).collect()
     }
 }
 
 #[derive(Default)]
-struct Found {
-    paths: BTreeMap<Vec<u8>, What>,
-    /// What was not checked out. A test does not find it, so it is told; nobody changed it, so nothing is dirty for it.
-    left_out: Vec<(Vec<u8>, ChangeKind)>,
+struct Differences {
+    paths: BTreeMap<Vec<u8>, Difference>,
+    /// Files that are not checked out. They are reported, because a test cannot read them; they do
+    /// not make the tree dirty, because nobody changed them.
+    not_checked_out: Vec<(Vec<u8>, ChangeKind)>,
     unknown: Vec<String>,
 }
 
-struct What {
-    kind: Kind,
-    /// The hash of its old contents, where nothing but the text of a file changed that may be looked into.
-    was: Option<String>,
+struct Difference {
+    kind: DifferenceKind,
+    /// The hash of the old contents, if only the text of a file changed that can be parsed.
+    old_hash: Option<String>,
 }
 
-enum Kind {
+enum DifferenceKind {
     Plain(ChangeKind),
     Renamed(Vec<u8>),
 }
 
-impl Found {
-    fn tell(&mut self, entry: Entry) {
+impl Differences {
+    fn add_entry(&mut self, entry: DiffEntry) {
         let submodule = entry.old_mode == SUBMODULE || entry.new_mode == SUBMODULE;
         let kind = match entry.status {
             _ if submodule => {
-                self.paths.extend(
-                    entry.from.map(|from| (from, What { kind: Kind::Plain(ChangeKind::Submodule), was: None })),
-                );
-                Kind::Plain(ChangeKind::Submodule)
+                self.paths.extend(entry.from.map(|from| {
+                    (from, Difference { kind: DifferenceKind::Plain(ChangeKind::Submodule), old_hash: None })
+                }));
+                DifferenceKind::Plain(ChangeKind::Submodule)
             }
-            b'A' | b'C' => Kind::Plain(ChangeKind::Added),
-            b'D' => Kind::Plain(ChangeKind::Deleted),
-            b'T' => Kind::Plain(ChangeKind::TypeChanged),
-            b'R' => Kind::Renamed(entry.from.unwrap_or_default()),
+            b'A' | b'C' => DifferenceKind::Plain(ChangeKind::Added),
+            b'D' => DifferenceKind::Plain(ChangeKind::Deleted),
+            b'T' => DifferenceKind::Plain(ChangeKind::TypeChanged),
+            b'R' => DifferenceKind::Renamed(entry.from.unwrap_or_default()),
             _ if entry.old_mode != entry.new_mode && entry.old_hash == entry.new_hash => {
-                Kind::Plain(ChangeKind::ModeOnly)
+                DifferenceKind::Plain(ChangeKind::ModeOnly)
             }
-            // Also what is unmerged, and whatever a later git may say.
-            _ => Kind::Plain(ChangeKind::Modified),
+            // Includes unmerged paths, and status letters of newer git versions.
+            _ => DifferenceKind::Plain(ChangeKind::Modified),
         };
         let python = entry.path.ends_with(b".py") || entry.path.ends_with(b".pyw");
         let only_text = entry.status == b'M' && entry.old_mode == entry.new_mode && entry.old_mode != LINK;
@@ -193,22 +194,26 @@ impl Found {
         let path = entry.path.clone();
         self.add(entry.path, kind);
         if new && python && only_text && !submodule {
-            self.paths.entry(path).and_modify(|what| what.was = Some(entry.old_hash));
+            self.paths.entry(path).and_modify(|difference| difference.old_hash = Some(entry.old_hash));
         }
     }
 
-    /// A path of which two things are told has changed in a way that has no better name.
-    fn add(&mut self, path: Vec<u8>, kind: Kind) {
+    /// A path with two different changes counts as modified.
+    fn add(&mut self, path: Vec<u8>, kind: DifferenceKind) {
         match self.paths.get_mut(&path) {
             None => {
-                self.paths.insert(path, What { kind, was: None });
+                self.paths.insert(path, Difference { kind, old_hash: None });
             }
-            Some(what) => {
-                what.was = None;
-                let renamed = matches!(what.kind, Kind::Renamed(_) | Kind::Plain(ChangeKind::Submodule));
+            Some(difference) => {
+                difference.old_hash = None;
+                let renamed = matches!(
+                    difference.kind,
+                    DifferenceKind::Renamed(_) | DifferenceKind::Plain(ChangeKind::Submodule)
+                );
                 if !renamed {
-                    let submodule = matches!(kind, Kind::Plain(ChangeKind::Submodule) | Kind::Renamed(_));
-                    what.kind = if submodule { kind } else { Kind::Plain(ChangeKind::Modified) };
+                    let submodule =
+                        matches!(kind, DifferenceKind::Plain(ChangeKind::Submodule) | DifferenceKind::Renamed(_));
+                    difference.kind = if submodule { kind } else { DifferenceKind::Plain(ChangeKind::Modified) };
                 }
             }
         }

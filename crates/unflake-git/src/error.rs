@@ -1,47 +1,34 @@
-use std::fmt;
+//! Errors of change detection.
 
-/// Why what changed cannot be told, in words for a person. Whoever meets one goes on without knowing what changed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Error {
-    /// There is no `git` on this machine, or none that can be started.
+/// Why the changes cannot be determined. Callers continue without knowing what changed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum GitError {
+    /// `git` is missing or cannot be started.
+    #[error("git cannot be started ({0}), so nobody can tell what changed")]
     NoGit(String),
-    /// The repository has no files: it is bare, or the place is inside its `.git`.
+    /// The repository has no working tree: it is bare, or the directory is inside `.git`.
+    #[error("the repository has no working tree here, so there is nothing to compare")]
     NoWorkingTree,
+    #[error("the repository has no commits yet, so there is nothing to compare with")]
     NoCommits,
-    /// What was asked for as the base is no commit.
-    BadBase {
-        asked: String,
-        shallow: bool,
-    },
-    /// Nobody said what to compare with, and nothing suggests itself.
+    /// The requested base is not a commit.
+    #[error("{asked:?} is not a commit of this {}", repository_hint(*.shallow))]
+    BadBase { asked: String, shallow: bool },
+    /// No base was requested, and none can be inferred.
+    #[error("{0}")]
     NoBase(String),
-    /// git refused, or said what cannot be understood.
-    Git {
-        asked: String,
-        said: String,
-    },
+    /// git failed, or printed something that cannot be parsed.
+    #[error("git {command} failed: {message}")]
+    Git { command: String, message: String },
     /// A file could not be read or written.
+    #[error("{0}")]
     File(String),
 }
 
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        match self {
-            Self::NoGit(why) => write!(f, "git cannot be started ({why}), so nobody can tell what changed"),
-            Self::NoWorkingTree => {
-                f.write_str("the repository has no working tree here, so there is nothing to compare")
-            }
-            Self::NoCommits => f.write_str("the repository has no commits yet, so there is nothing to compare with"),
-            Self::BadBase { asked, shallow: false } => write!(f, "{asked:?} is not a commit of this repository"),
-            Self::BadBase { asked, shallow: true } => write!(
-                f,
-                "{asked:?} is not a commit of this clone, which is shallow; `git fetch --unshallow` brings the rest of its history"
-            ),
-            Self::NoBase(why) => f.write_str(why),
-            Self::Git { asked, said } => write!(f, "git {asked} failed: {said}"),
-            Self::File(why) => f.write_str(why),
-        }
+fn repository_hint(shallow: bool) -> &'static str {
+    if shallow {
+        "clone, which is shallow; `git fetch --unshallow` brings the rest of its history"
+    } else {
+        "repository"
     }
 }
-
-impl std::error::Error for Error {}

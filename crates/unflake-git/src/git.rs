@@ -1,5 +1,5 @@
-//! git by its command line, so that neither the user's configuration nor the variables of a hook change what it says, and
-//! nothing is written.
+//! Runs the git command line, read-only and independent of the user's configuration and of the
+//! environment variables of a hook.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Write};
@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::thread;
 
-use crate::Error;
+use crate::GitError;
 
-/// Each of these can hide a change, run something of the user's, or go out to the network.
+/// Each of these settings could hide a change, run a program of the user, or use the network.
 const SETTINGS: [&str; 17] = [
     "core.quotePath=false",
     "core.fsmonitor=false",
@@ -30,8 +30,8 @@ const SETTINGS: [&str; 17] = [
     "maintenance.auto=false",
 ];
 
-/// What hooks and tools set for a git of their own.
-const FOREIGN: [&str; 26] = [
+/// Variables that hooks and tools set for their own git commands.
+const REMOVED_VARIABLES: [&str; 26] = [
     "GIT_ALTERNATE_OBJECT_DIRECTORIES",
     "GIT_ATTR_SOURCE",
     "GIT_COMMON_DIR",
@@ -60,21 +60,21 @@ const FOREIGN: [&str; 26] = [
     "GIT_WORK_TREE",
 ];
 
-/// How much of git's complaints is passed on.
-const LONGEST: usize = 400;
+/// The maximum length of an error message of git that is passed on.
+const MAX_ERROR: usize = 400;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Git {
     program: OsString,
     directory: PathBuf,
-    /// Objects that are not here may be fetched.
+    /// Whether missing objects may be fetched.
     network: bool,
 }
 
-pub(crate) struct Answer {
+pub(crate) struct GitOutput {
     pub(crate) status: ExitStatus,
-    pub(crate) said: Vec<u8>,
-    pub(crate) complaint: String,
+    pub(crate) stdout: Vec<u8>,
+    pub(crate) error: String,
 }
 
 impl Git {
@@ -87,7 +87,7 @@ impl Git {
     }
 
     #[cfg(test)]
-    pub(crate) fn called(self, program: &str) -> Git {
+    pub(crate) fn with_program(self, program: &str) -> Git {
         Git { program: program.into(), ..self }
     }
 
@@ -95,78 +95,78 @@ impl Git {
         &self.directory
     }
 
-    /// What git says, which must succeed.
-    pub(crate) fn ask<S: AsRef<OsStr>>(&self, words: &[S]) -> Result<Vec<u8>, Error> {
-        self.ask_with(words, Vec::new())
+    /// The output of a git command, which must succeed.
+    pub(crate) fn output<S: AsRef<OsStr>>(&self, args: &[S]) -> Result<Vec<u8>, GitError> {
+        self.output_with_input(args, Vec::new())
     }
 
-    /// The same, with something to read.
-    pub(crate) fn ask_with<S: AsRef<OsStr>>(&self, words: &[S], input: Vec<u8>) -> Result<Vec<u8>, Error> {
-        let answer = self.run(words, input)?;
-        if answer.status.success() {
-            return Ok(answer.said);
+    /// The same, with standard input.
+    pub(crate) fn output_with_input<S: AsRef<OsStr>>(&self, args: &[S], input: Vec<u8>) -> Result<Vec<u8>, GitError> {
+        let output = self.run(args, input)?;
+        if output.status.success() {
+            return Ok(output.stdout);
         }
-        let said = if answer.complaint.is_empty() { answer.status.to_string() } else { answer.complaint };
-        Err(Error::Git { asked: spelled(words), said })
+        let message = if output.error.is_empty() { output.status.to_string() } else { output.error };
+        Err(GitError::Git { command: subcommand(args), message })
     }
 
-    /// One line, without its end.
-    pub(crate) fn line<S: AsRef<OsStr>>(&self, words: &[S]) -> Result<Vec<u8>, Error> {
-        let mut said = self.ask(words)?;
-        if said.last() == Some(&b'\n') {
-            said.pop();
+    /// One line of output, without its line ending.
+    pub(crate) fn line<S: AsRef<OsStr>>(&self, args: &[S]) -> Result<Vec<u8>, GitError> {
+        let mut output = self.output(args)?;
+        if output.last() == Some(&b'\n') {
+            output.pop();
         }
-        Ok(said)
+        Ok(output)
     }
 
-    /// One line of a command that may fail to say that there is none.
-    pub(crate) fn perhaps<S: AsRef<OsStr>>(&self, words: &[S]) -> Result<Option<String>, Error> {
-        let answer = self.run(words, Vec::new())?;
-        let said = String::from_utf8_lossy(&answer.said).trim_end().to_owned();
-        Ok((answer.status.success() && !said.is_empty()).then_some(said))
+    /// One line of output, or None if the command fails.
+    pub(crate) fn optional_line<S: AsRef<OsStr>>(&self, args: &[S]) -> Result<Option<String>, GitError> {
+        let output = self.run(args, Vec::new())?;
+        let line = String::from_utf8_lossy(&output.stdout).trim_end().to_owned();
+        Ok((output.status.success() && !line.is_empty()).then_some(line))
     }
 
-    /// What git says and how it ends.
-    pub(crate) fn run<S: AsRef<OsStr>>(&self, words: &[S], input: Vec<u8>) -> Result<Answer, Error> {
+    /// The output and exit status of a git command.
+    pub(crate) fn run<S: AsRef<OsStr>>(&self, args: &[S], input: Vec<u8>) -> Result<GitOutput, GitError> {
         let mut command = Command::new(&self.program);
         command.arg("--no-pager").arg("--literal-pathspecs").arg("-C").arg(&self.directory);
         SETTINGS.iter().for_each(|setting| {
             command.args(["-c", setting]);
         });
-        FOREIGN.iter().for_each(|name| {
+        REMOVED_VARIABLES.iter().for_each(|name| {
             command.env_remove(name);
         });
         command.env("GIT_OPTIONAL_LOCKS", "0").env("GIT_NO_REPLACE_OBJECTS", "1").env("GIT_TERMINAL_PROMPT", "0");
         command.env("LC_ALL", "C").env("LANGUAGE", "C");
         if !self.network {
-            // Newer versions know the first, older ones fail at the second.
+            // Newer versions understand the first variable, older ones fail because of the second.
             command.env("GIT_NO_LAZY_FETCH", "1").env("GIT_ALLOW_PROTOCOL", "");
         }
         #[cfg(test)]
         command.env("HOME", "/nonexistent").env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_NOSYSTEM", "1");
-        command.args(words).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let cannot = |error: io::Error| Error::NoGit(error.to_string());
-        let mut child = command.spawn().map_err(cannot)?;
+        command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let failed = |error: io::Error| GitError::NoGit(error.to_string());
+        let mut child = command.spawn().map_err(failed)?;
         let stdin = child.stdin.take();
-        // It may stop reading before the end; its status says so.
+        // git may exit before it has read everything; its status reports that.
         let writer = thread::spawn(move || stdin.map(|mut stdin| stdin.write_all(&input)));
-        let output = child.wait_with_output().map_err(cannot)?;
+        let output = child.wait_with_output().map_err(failed)?;
         let _ = writer.join();
-        Ok(Answer { status: output.status, said: output.stdout, complaint: complaint(&output.stderr) })
+        Ok(GitOutput { status: output.status, stdout: output.stdout, error: error_line(&output.stderr) })
     }
 }
 
-/// The lines of a complaint that say what is wrong, as one.
-fn complaint(stderr: &[u8]) -> String {
+/// The relevant lines of an error message, joined to one line.
+fn error_line(stderr: &[u8]) -> String {
     let text = String::from_utf8_lossy(stderr);
     let lines = text.lines().filter(|line| !line.starts_with("hint:") && !line.starts_with("warning:"));
-    let words = lines.map(|line| line.trim_start_matches("fatal: ").trim_start_matches("error: ").trim());
-    let joined = words.filter(|line| !line.is_empty()).collect::<Vec<_>>().join("; ");
-    joined.chars().map(|one| if one.is_control() { ' ' } else { one }).take(LONGEST).collect()
+    let args = lines.map(|line| line.trim_start_matches("fatal: ").trim_start_matches("error: ").trim());
+    let joined = args.filter(|line| !line.is_empty()).collect::<Vec<_>>().join("; ");
+    joined.chars().map(|one| if one.is_control() { ' ' } else { one }).take(MAX_ERROR).collect()
 }
 
-fn spelled<S: AsRef<OsStr>>(words: &[S]) -> String {
-    words.first().map(|word| word.as_ref().to_string_lossy().into_owned()).unwrap_or_default()
+fn subcommand<S: AsRef<OsStr>>(args: &[S]) -> String {
+    args.first().map(|word| word.as_ref().to_string_lossy().into_owned()).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -174,17 +174,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn without_git_it_says_so() {
-        let nobody = Git::at(Path::new(".")).called("no-such-git");
-        let error = nobody.ask(&["version"]).unwrap_err();
-        assert!(matches!(error, Error::NoGit(_)), "{error:?}");
+    fn a_missing_git_is_reported() {
+        let git = Git::at(Path::new(".")).with_program("no-such-git");
+        let error = git.output(&["version"]).unwrap_err();
+        assert!(matches!(error, GitError::NoGit(_)), "{error:?}");
         assert!(error.to_string().starts_with("git cannot be started ("), "{error}");
     }
 
     #[test]
-    fn complaints_are_one_short_line() {
+    fn error_messages_are_one_short_line() {
         let long = format!("warning: no\nfatal: bad \x1b[31mthing\nhint: try\n\n{}", "x".repeat(1000));
-        let said = complaint(long.as_bytes());
-        assert!(said.starts_with("bad  [31mthing; xxx") && said.len() == LONGEST, "{said}");
+        let output = error_line(long.as_bytes());
+        assert!(output.starts_with("bad  [31mthing; xxx") && output.len() == MAX_ERROR, "{output}");
     }
 }

@@ -1,6 +1,6 @@
-//! What git says of paths, as it says it: bytes, modes and hashes.
+//! Parses the output of git's plumbing commands: paths, modes and hashes.
 
-use crate::Error;
+use crate::GitError;
 use crate::git::Git;
 
 pub(crate) const LINK: &str = "120000";
@@ -8,34 +8,34 @@ pub(crate) const SUBMODULE: &str = "160000";
 
 /// A line of a raw diff between a commit and the working tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Entry {
+pub(crate) struct DiffEntry {
     pub(crate) old_mode: String,
     pub(crate) new_mode: String,
     pub(crate) old_hash: String,
-    /// Only zeros where the file is not as the index has it.
+    /// All zeros if the file differs from the index.
     pub(crate) new_hash: String,
-    /// One letter, without the number behind it.
+    /// The status letter, without the similarity score.
     pub(crate) status: u8,
     pub(crate) path: Vec<u8>,
     pub(crate) from: Option<Vec<u8>>,
 }
 
-/// A path of the index.
+/// A path in the index.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Tracked {
-    /// git has been told not to look at the file.
+pub(crate) struct IndexEntry {
+    /// Marked as assume-unchanged or skip-worktree, so git does not check the file.
     pub(crate) hidden: bool,
-    /// The file need not be there: a sparse checkout leaves it out.
+    /// Marked as skip-worktree: a sparse checkout may omit the file.
     pub(crate) skipped: bool,
     pub(crate) mode: String,
     pub(crate) hash: String,
     pub(crate) path: Vec<u8>,
 }
 
-/// The working tree against a commit. The plumbing command does not refresh the index and so tells too much, never too
-/// little: files that were written anew with the same contents are among these.
-pub(crate) fn diff(git: &Git, base: &str) -> Result<Vec<Entry>, Error> {
-    let words = |renames| {
+/// Compares the working tree with a commit. The plumbing command does not refresh the index, so the
+/// result may include files that were rewritten with the same contents; it never omits a change.
+pub(crate) fn diff(git: &Git, base: &str) -> Result<Vec<DiffEntry>, GitError> {
+    let args = |renames| {
         [
             "diff-index",
             "--raw",
@@ -50,13 +50,13 @@ pub(crate) fn diff(git: &Git, base: &str) -> Result<Vec<Entry>, Error> {
             "--",
         ]
     };
-    // Looking for renames reads contents, which a partial clone may not have.
-    let said = git.ask(&words("--find-renames")).or_else(|_| git.ask(&words("--no-renames")))?;
-    parse_diff(&said).ok_or_else(|| odd("diff-index"))
+    // Rename detection reads contents, which a partial clone may lack.
+    let output = git.output(&args("--find-renames")).or_else(|_| git.output(&args("--no-renames")))?;
+    parse_diff(&output).ok_or_else(|| unparsable("diff-index"))
 }
 
-fn parse_diff(said: &[u8]) -> Option<Vec<Entry>> {
-    let mut fields = fields(said);
+fn parse_diff(output: &[u8]) -> Option<Vec<DiffEntry>> {
+    let mut fields = fields(output);
     let mut entries = Vec::new();
     while let Some(head) = fields.next() {
         let head = str::from_utf8(head).ok()?.strip_prefix(':')?;
@@ -68,53 +68,53 @@ fn parse_diff(said: &[u8]) -> Option<Vec<Entry>> {
         let (from, path) =
             if matches!(status, b'R' | b'C') { (Some(first), fields.next()?.to_vec()) } else { (None, first) };
         let [old_mode, new_mode, old_hash, new_hash] = [old_mode, new_mode, old_hash, new_hash].map(str::to_owned);
-        entries.push(Entry { old_mode, new_mode, old_hash, new_hash, status, path, from });
+        entries.push(DiffEntry { old_mode, new_mode, old_hash, new_hash, status, path, from });
     }
     Some(entries)
 }
 
-/// Every path of the index.
-pub(crate) fn tracked(git: &Git) -> Result<Vec<Tracked>, Error> {
-    let said = git.ask(&["ls-files", "-z", "-v", "--stage"])?;
-    fields(&said).map(parse_tracked).collect::<Option<_>>().ok_or_else(|| odd("ls-files"))
+/// Every path in the index.
+pub(crate) fn tracked(git: &Git) -> Result<Vec<IndexEntry>, GitError> {
+    let output = git.output(&["ls-files", "-z", "-v", "--stage"])?;
+    fields(&output).map(parse_tracked).collect::<Option<_>>().ok_or_else(|| unparsable("ls-files"))
 }
 
-fn parse_tracked(field: &[u8]) -> Option<Tracked> {
+fn parse_tracked(field: &[u8]) -> Option<IndexEntry> {
     let (head, path) = split(field, b'\t')?;
     let [tag, mode, hash, _stage] = str::from_utf8(head).ok()?.split(' ').collect::<Vec<_>>()[..] else { return None };
     let skipped = tag.eq_ignore_ascii_case("S");
     let hidden = skipped || tag.bytes().all(|byte| byte.is_ascii_lowercase());
-    Some(Tracked { hidden, skipped, mode: mode.to_owned(), hash: hash.to_owned(), path: path.to_vec() })
+    Some(IndexEntry { hidden, skipped, mode: mode.to_owned(), hash: hash.to_owned(), path: path.to_vec() })
 }
 
-/// Every path of a commit with its mode and its hash.
-pub(crate) fn committed(git: &Git, revision: &str) -> Result<Vec<(Vec<u8>, String, String)>, Error> {
-    let said = git.ask(&["ls-tree", "-r", "-z", "--full-tree", revision])?;
+/// Every path in a commit, with its mode and hash.
+pub(crate) fn committed(git: &Git, revision: &str) -> Result<Vec<(Vec<u8>, String, String)>, GitError> {
+    let output = git.output(&["ls-tree", "-r", "-z", "--full-tree", revision])?;
     let parse = |field: &[u8]| {
         let (head, path) = split(field, b'\t')?;
         let [mode, _kind, hash] = str::from_utf8(head).ok()?.split(' ').collect::<Vec<_>>()[..] else { return None };
         Some((path.to_vec(), mode.to_owned(), hash.to_owned()))
     };
-    fields(&said).map(parse).collect::<Option<_>>().ok_or_else(|| odd("ls-tree"))
+    fields(&output).map(parse).collect::<Option<_>>().ok_or_else(|| unparsable("ls-tree"))
 }
 
-/// What is there, not ignored and not in the index. A repository of its own is one path.
-pub(crate) fn untracked(git: &Git) -> Result<Vec<Vec<u8>>, Error> {
+/// Untracked files that are not ignored. A nested repository is one path.
+pub(crate) fn untracked(git: &Git) -> Result<Vec<Vec<u8>>, GitError> {
     others(git, &["ls-files", "-z", "--others", "--exclude-standard"])
 }
 
-/// What is there and ignored, a directory as one path where all of it is.
-pub(crate) fn ignored(git: &Git) -> Result<Vec<Vec<u8>>, Error> {
+/// Ignored files; a directory is one path if all of its contents are ignored.
+pub(crate) fn ignored(git: &Git) -> Result<Vec<Vec<u8>>, GitError> {
     others(git, &["ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory"])
 }
 
-fn others(git: &Git, words: &[&str]) -> Result<Vec<Vec<u8>>, Error> {
-    let said = git.ask(words)?;
-    Ok(fields(&said).map(|path| path.strip_suffix(b"/").unwrap_or(path).to_vec()).collect())
+fn others(git: &Git, args: &[&str]) -> Result<Vec<Vec<u8>>, GitError> {
+    let output = git.output(args)?;
+    Ok(fields(&output).map(|path| path.strip_suffix(b"/").unwrap_or(path).to_vec()).collect())
 }
 
-fn fields(said: &[u8]) -> impl Iterator<Item = &[u8]> {
-    said.split(|byte| *byte == 0).filter(|field| !field.is_empty())
+fn fields(output: &[u8]) -> impl Iterator<Item = &[u8]> {
+    output.split(|byte| *byte == 0).filter(|field| !field.is_empty())
 }
 
 pub(crate) fn is_zero(hash: &str) -> bool {
@@ -126,8 +126,8 @@ fn split(field: &[u8], at: u8) -> Option<(&[u8], &[u8])> {
     Some((&field[..at], &field[at + 1..]))
 }
 
-fn odd(asked: &str) -> Error {
-    Error::Git { asked: asked.to_owned(), said: "its answer cannot be understood".to_owned() }
+fn unparsable(command: &str) -> GitError {
+    GitError::Git { command: command.to_owned(), message: "its answer cannot be understood".to_owned() }
 }
 
 #[cfg(test)]
@@ -135,9 +135,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn raw_diffs_are_read_to_the_end_or_not_at_all() {
-        let said = b":100644 100755 aa bb M\0a \"b\"\n\xff\0:100644 100644 aa 00 R087\0from\0to\0";
-        let entries = parse_diff(said).unwrap();
+    fn raw_diffs_are_parsed_completely_or_rejected() {
+        let output = b":100644 100755 aa bb M\0a \"b\"\n\xff\0:100644 100644 aa 00 R087\0from\0to\0";
+        let entries = parse_diff(output).unwrap();
         assert_eq!((entries[0].path.as_slice(), entries[0].status), (b"a \"b\"\n\xff".as_slice(), b'M'));
         assert_eq!(
             (entries[1].from.as_deref(), entries[1].path.as_slice()),
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn tags_tell_what_git_does_not_look_at() {
+    fn tags_mark_hidden_files() {
         let check = |tag: &str, expected: bool| {
             let line = format!("{tag} 100644 aa 0\ta\tb");
             let found = parse_tracked(line.as_bytes()).unwrap();

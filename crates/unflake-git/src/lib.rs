@@ -1,9 +1,9 @@
-//! What changed: the files as they are now against a revision, as facts.
+//! Compares the working tree with a revision of a git repository.
 //!
-//! The answer is used to say that a failure cannot come from a change, so it must never leave one out. Where something
-//! cannot be known it says so in words ([`unflake_model::Changes::unknown`], [`Error`]); where a part of a file cannot
-//! be told from the rest, the whole file counts. Deliberately absent: what a test used, verdicts, history. The decisions are
-//! in `docs/design/changes.md`.
+//! The result is used to conclude that a change cannot have caused a failure, so it must never omit
+//! a change. Anything unknown is reported ([`unflake_model::Changes::unknown`], [`GitError`]); if
+//! the changed part of a file cannot be determined, the whole file counts. Deliberately absent:
+//! what a test used, verdicts, history. `docs/design/changes.md` has the decisions.
 
 mod base;
 mod blobs;
@@ -21,6 +21,6 @@ mod worktree;
 #[cfg(test)]
 mod tests;
 
-pub use error::Error;
+pub use error::GitError;
 pub use repository::Repository;
 pub use worktree::Worktree;

@@ -1,17 +1,17 @@
-//! Changes that git has been told not to see (`assume-unchanged`, `skip-worktree`), looked at all the same.
+//! Finds changes in files that git was told to ignore (`assume-unchanged`, `skip-worktree`).
 
 use std::collections::HashMap;
 
 use unflake_model::ChangeKind;
 
-use crate::Error;
-use crate::blobs::{There, hash_of_link, hashes, there};
+use crate::GitError;
+use crate::blobs::{PathType, hash_of_link, hashes, path_type};
 use crate::git::Git;
-use crate::git_status::{LINK, SUBMODULE, Tracked, committed};
+use crate::git_status::{IndexEntry, LINK, SUBMODULE, committed};
 
-/// The hidden files of the index that are not as in `base`.
-pub(crate) fn hidden(git: &Git, base: &str, all: &[Tracked]) -> Result<Vec<(Vec<u8>, ChangeKind)>, Error> {
-    let hidden: Vec<&Tracked> = all.iter().filter(|one| one.hidden).collect();
+/// The hidden files of the index that differ from `base`.
+pub(crate) fn hidden(git: &Git, base: &str, all: &[IndexEntry]) -> Result<Vec<(Vec<u8>, ChangeKind)>, GitError> {
+    let hidden: Vec<&IndexEntry> = all.iter().filter(|one| one.hidden).collect();
     if hidden.is_empty() {
         return Ok(Vec::new());
     }
@@ -24,41 +24,41 @@ pub(crate) fn hidden(git: &Git, base: &str, all: &[Tracked]) -> Result<Vec<(Vec<
     compare(git, wanted)
 }
 
-/// The hidden files of the index that are not as it has them.
-pub(crate) fn hidden_from_index(git: &Git, all: &[Tracked]) -> Result<Vec<(Vec<u8>, ChangeKind)>, Error> {
-    let as_kept = |one: &Tracked| (one.path.clone(), Some((one.mode.clone(), one.hash.clone())));
-    compare(git, all.iter().filter(|one| one.hidden).map(as_kept).collect())
+/// The hidden files of the index that differ from the index.
+pub(crate) fn hidden_from_index(git: &Git, all: &[IndexEntry]) -> Result<Vec<(Vec<u8>, ChangeKind)>, GitError> {
+    let from_index = |one: &IndexEntry| (one.path.clone(), Some((one.mode.clone(), one.hash.clone())));
+    compare(git, all.iter().filter(|one| one.hidden).map(from_index).collect())
 }
 
-/// The mode and the hash that a file had, if it was there.
-type Was = Option<(String, String)>;
+/// The mode and hash of a file, if it existed.
+type OldFile = Option<(String, String)>;
 
-fn compare(git: &Git, wanted: Vec<(Vec<u8>, Was)>) -> Result<Vec<(Vec<u8>, ChangeKind)>, Error> {
+fn compare(git: &Git, wanted: Vec<(Vec<u8>, OldFile)>) -> Result<Vec<(Vec<u8>, ChangeKind)>, GitError> {
     let mut changed = Vec::new();
-    let mut alike = Vec::new();
-    for (path, was) in wanted {
-        let kind = match (was, there(git.directory(), &path)?) {
-            (None, There::Nothing) => continue,
+    let mut candidates = Vec::new();
+    for (path, old) in wanted {
+        let kind = match (old, path_type(git.directory(), &path)?) {
+            (None, PathType::Missing) => continue,
             (None, _) => ChangeKind::Added,
             (Some((mode, _)), _) if mode == SUBMODULE => ChangeKind::Submodule,
-            (Some(_), There::Nothing) => ChangeKind::Deleted,
-            (Some(_), There::Other) => ChangeKind::TypeChanged,
-            (Some((old, _)), There::File(new)) if (old == LINK) != (new == LINK) => ChangeKind::TypeChanged,
-            (Some((_, hash)), There::File(LINK)) => {
+            (Some(_), PathType::Missing) => ChangeKind::Deleted,
+            (Some(_), PathType::Other) => ChangeKind::TypeChanged,
+            (Some((mode, _)), PathType::File(new)) if (mode == LINK) != (new == LINK) => ChangeKind::TypeChanged,
+            (Some((_, hash)), PathType::File(LINK)) => {
                 if hash_of_link(git, &path)? == hash {
                     continue;
                 }
                 ChangeKind::Modified
             }
-            (Some((mode, hash)), There::File(new)) => {
-                alike.push((path, hash, mode == new));
+            (Some((mode, hash)), PathType::File(new)) => {
+                candidates.push((path, hash, mode == new));
                 continue;
             }
         };
         changed.push((path, kind));
     }
-    let paths: Vec<Vec<u8>> = alike.iter().map(|(path, ..)| path.clone()).collect();
-    for ((path, hash, same_mode), now) in alike.into_iter().zip(hashes(git, &paths)?) {
+    let paths: Vec<Vec<u8>> = candidates.iter().map(|(path, ..)| path.clone()).collect();
+    for ((path, hash, same_mode), now) in candidates.into_iter().zip(hashes(git, &paths)?) {
         if hash != now {
             changed.push((path, ChangeKind::Modified));
         } else if !same_mode {

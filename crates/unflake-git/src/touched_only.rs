@@ -1,30 +1,30 @@
-//! Files that were written anew and may say the same.
+//! Excludes files that were rewritten with the same contents.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::blobs::hashes;
 use crate::git::Git;
-use crate::git_status::{Entry, LINK, SUBMODULE, is_zero};
+use crate::git_status::{DiffEntry, LINK, SUBMODULE, is_zero};
 
-/// Leaves out files that were only written anew, and finds the hashes of the others whose mode changed.
-pub(crate) fn left_out(git: &Git, mut entries: Vec<Entry>) -> Vec<Entry> {
+/// Removes files that were only rewritten, and fills in the hashes of those whose mode changed.
+pub(crate) fn remove(git: &Git, mut entries: Vec<DiffEntry>) -> Vec<DiffEntry> {
     let regular = |mode: &str| mode != LINK && mode != SUBMODULE;
-    let unsure = |entry: &Entry| {
+    let may_be_unchanged = |entry: &DiffEntry| {
         entry.status == b'M' && is_zero(&entry.new_hash) && regular(&entry.old_mode) && regular(&entry.new_mode)
     };
-    // A path that is told of more than once is in a merge that is not over.
+    // A path that occurs more than once belongs to an unfinished merge.
     let mut seen = BTreeSet::new();
-    let twice: BTreeSet<Vec<u8>> =
+    let duplicates: BTreeSet<Vec<u8>> =
         entries.iter().filter(|entry| !seen.insert(entry.path.clone())).map(|entry| entry.path.clone()).collect();
     let paths: Vec<Vec<u8>> = entries
         .iter()
-        .filter(|entry| unsure(entry) && !twice.contains(&entry.path))
+        .filter(|entry| may_be_unchanged(entry) && !duplicates.contains(&entry.path))
         .map(|entry| entry.path.clone())
         .collect();
-    // Where it cannot be told, they stay.
+    // If the hashes cannot be determined, all files stay.
     let Ok(hashes) = hashes(git, &paths) else { return entries };
     let now: BTreeMap<Vec<u8>, String> = paths.into_iter().zip(hashes).collect();
-    for entry in entries.iter_mut().filter(|entry| unsure(entry)) {
+    for entry in entries.iter_mut().filter(|entry| may_be_unchanged(entry)) {
         if let Some(hash) = now.get(&entry.path) {
             entry.new_hash.clone_from(hash);
         }

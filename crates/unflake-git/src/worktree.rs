@@ -1,7 +1,8 @@
-//! A second working tree with the files of another revision, for as long as somebody needs it.
+//! Creates temporary worktrees with the files of another revision.
 //!
-//! Each has a mark in the repository, a file that is locked as long as its maker lives and says where the tree is. Whoever
-//! can lock such a file has found what somebody left behind who was killed, and removes it.
+//! Each worktree has a marker in the repository: a file that contains its path and is locked while
+//! its process lives. A process that can lock a marker has found the worktree of a killed process,
+//! and removes it.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Write};
@@ -16,92 +17,94 @@ use nix::fcntl::{Flock, FlockArg};
 use crate::git::Git;
 use crate::git_status::{SUBMODULE, committed};
 use crate::repository::path;
-use crate::{Error, Repository};
+use crate::{GitError, Repository};
 
-/// The directory of marks, in the repository's own.
-const MARKS: &str = "unflake-worktrees";
+/// The directory of the markers, inside the git directory.
+const MARKERS: &str = "unflake-worktrees";
 
-/// A detached working tree, which is gone when this is dropped. The user's index, branches and stash know nothing of it.
+/// A detached worktree that is removed on drop. It does not affect the user's index, branches or
+/// stash.
 #[derive(Debug)]
 pub struct Worktree {
     git: Git,
     path: PathBuf,
     submodules: Vec<String>,
-    mark: PathBuf,
-    /// Locked for as long as the tree is needed.
+    marker: PathBuf,
+    /// Held while the worktree exists.
     _lock: Flock<File>,
 }
 
 impl Repository {
-    /// Checks out `revision` in a new directory below `below`, which should not be in the user's working tree. Hooks do not
-    /// run. Objects that a partial clone lacks are fetched.
-    pub fn worktree(&self, revision: &str, below: &Path) -> Result<Worktree, Error> {
+    /// Checks out `revision` in a new directory below `below`, which should be outside of the
+    /// user's working tree. Hooks do not run. Objects that a partial clone lacks are fetched.
+    pub fn worktree(&self, revision: &str, below: &Path) -> Result<Worktree, GitError> {
         self.sweep()?;
-        let bad = || Error::BadBase { asked: revision.to_owned(), shallow: self.shallow };
+        let bad = || GitError::BadBase { asked: revision.to_owned(), shallow: self.shallow };
         let revision = self.resolve(revision, "commit")?.ok_or_else(bad)?;
         let is_submodule = |(_, mode, _): &(Vec<u8>, String, String)| mode == SUBMODULE;
         let submodules = committed(&self.git, &revision)?.into_iter().filter(is_submodule);
         let submodules = submodules.map(|(path, ..)| String::from_utf8_lossy(&path).into_owned()).collect();
 
         fs::create_dir_all(below).and_then(|()| below.canonicalize()).map_err(at(below)).and_then(|below| {
-            let (mark, mut lock, name) = self.mark()?;
+            let (marker, mut lock, name) = self.create_marker()?;
             let path = below.join(name);
-            lock.write_all(path.as_os_str().as_bytes()).and_then(|()| lock.sync_all()).map_err(at(&mark))?;
-            // From here on, dropping it removes whatever there is.
-            let tree = Worktree { git: self.git.clone(), path, submodules, mark, _lock: lock };
-            let words = ["worktree", "add", "--quiet", "--detach", "--force"].map(AsRef::as_ref);
-            self.git.with_network().ask(&[&words[..], &[tree.path.as_os_str(), revision.as_ref()]].concat())?;
+            lock.write_all(path.as_os_str().as_bytes()).and_then(|()| lock.sync_all()).map_err(at(&marker))?;
+            // From here on, drop removes everything.
+            let tree = Worktree { git: self.git.clone(), path, submodules, marker, _lock: lock };
+            let args = ["worktree", "add", "--quiet", "--detach", "--force"].map(AsRef::as_ref);
+            self.git.with_network().output(&[&args[..], &[tree.path.as_os_str(), revision.as_ref()]].concat())?;
             Ok(tree)
         })
     }
 
-    /// Removes the trees of those who could not do it themselves. Says how many there were.
-    pub fn sweep(&self) -> Result<usize, Error> {
-        let marks = self.common()?.join(MARKS);
-        let Ok(entries) = fs::read_dir(&marks) else { return Ok(0) };
-        let mut swept = 0;
-        for mark in entries.filter_map(Result::ok).map(|entry| entry.path()) {
-            let Ok(file) = File::open(&mark) else { continue };
+    /// Removes the worktrees of killed processes. Returns their number.
+    pub fn sweep(&self) -> Result<usize, GitError> {
+        let markers = self.common()?.join(MARKERS);
+        let Ok(entries) = fs::read_dir(&markers) else { return Ok(0) };
+        let mut removed = 0;
+        for marker in entries.filter_map(Result::ok).map(|entry| entry.path()) {
+            let Ok(file) = File::open(&marker) else { continue };
             let Ok(mut lock) = Flock::lock(file, FlockArg::LockExclusiveNonblock) else { continue };
-            let mut place = Vec::new();
-            lock.read_to_end(&mut place).map_err(at(&mark))?;
-            // Without a place it was not begun.
-            if !place.is_empty() {
-                remove(&self.git, &path(place));
-                swept += 1;
+            let mut tree = Vec::new();
+            lock.read_to_end(&mut tree).map_err(at(&marker))?;
+            // An empty marker has no worktree yet.
+            if !tree.is_empty() {
+                remove(&self.git, &path(tree));
+                removed += 1;
             }
-            let _ = fs::remove_file(&mark);
+            let _ = fs::remove_file(&marker);
         }
-        let _ = fs::remove_dir(&marks);
-        Ok(swept)
+        let _ = fs::remove_dir(&markers);
+        Ok(removed)
     }
 
-    /// A new mark, locked.
-    fn mark(&self) -> Result<(PathBuf, Flock<File>, String), Error> {
+    /// Creates and locks a new marker.
+    fn create_marker(&self) -> Result<(PathBuf, Flock<File>, String), GitError> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
-        let marks = self.common()?.join(MARKS);
+        let markers = self.common()?.join(MARKERS);
         for _ in 0..100 {
             let name = format!("unflake-base-{}-{}", process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
-            let mark = marks.join(&name);
-            fs::create_dir_all(&marks).map_err(at(&marks))?;
-            // Somebody who sweeps may take the directory or the file away before it is locked.
-            let Ok(file) = OpenOptions::new().write(true).create_new(true).open(&mark) else { continue };
+            let marker = markers.join(&name);
+            fs::create_dir_all(&markers).map_err(at(&markers))?;
+            // A concurrent sweep may remove the directory or the file before it is locked.
+            let Ok(file) = OpenOptions::new().write(true).create_new(true).open(&marker) else { continue };
             let Ok(lock) = Flock::lock(file, FlockArg::LockExclusiveNonblock) else { continue };
             if lock.metadata().is_ok_and(|found| found.nlink() > 0) {
-                return Ok((mark, lock, name));
+                return Ok((marker, lock, name));
             }
         }
-        Err(Error::File(format!("{}: no mark can be made there", marks.display())))
+        Err(GitError::File(format!("{}: no mark can be made there", markers.display())))
     }
 }
 
 impl Worktree {
-    /// Its root. A project in a subdirectory of the repository is in the same subdirectory here.
+    /// The root of the worktree. A project in a subdirectory of the repository has the same
+    /// subdirectory here.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The submodules of this revision. They are empty directories here.
+    /// The submodules of this revision, which are empty directories here.
     pub fn submodules(&self) -> &[String] {
         &self.submodules
     }
@@ -110,23 +113,23 @@ impl Worktree {
 impl Drop for Worktree {
     fn drop(&mut self) {
         remove(&self.git, &self.path);
-        let _ = fs::remove_file(&self.mark);
-        let _ = self.mark.parent().map(fs::remove_dir);
+        let _ = fs::remove_file(&self.marker);
+        let _ = self.marker.parent().map(fs::remove_dir);
     }
 }
 
-/// Whatever there is of a tree goes, as far as it can be done. Nothing is pruned: that would also forget trees of the user's
-/// whose directories are away for the moment.
+/// Removes what exists of a worktree, ignoring errors. Does not prune: that would also remove
+/// worktrees of the user whose directories are temporarily missing.
 fn remove(git: &Git, tree: &Path) {
-    let words = ["worktree", "remove", "--force", "--force"].map(AsRef::as_ref);
-    let words = [&words[..], &[tree.as_os_str()]].concat();
-    let _ = git.ask(&words);
+    let args = ["worktree", "remove", "--force", "--force"].map(AsRef::as_ref);
+    let args = [&args[..], &[tree.as_os_str()]].concat();
+    let _ = git.output(&args);
     if tree.exists() {
         let _ = fs::remove_dir_all(tree);
-        let _ = git.ask(&words);
+        let _ = git.output(&args);
     }
 }
 
-fn at(path: &Path) -> impl FnOnce(std::io::Error) -> Error {
-    move |error| Error::File(format!("{}: {error}", path.display()))
+fn at(path: &Path) -> impl FnOnce(std::io::Error) -> GitError {
+    move |error| GitError::File(format!("{}: {error}", path.display()))
 }

@@ -1,5 +1,7 @@
-//! What it costs to take in traces and to compare them: `cargo bench -p unflake-observe --bench archive -- [RUNS] [EVENTS]`, 50 runs of ten
-//! million events if nothing is said, half of them failing. Prints seconds and the most memory that was ever in use.
+//! Measures the time and peak memory of archiving and comparing traces:
+//! `cargo bench -p unflake-observe --bench archive -- [RUNS] [EVENTS]`.
+//!
+//! The default is 50 runs of ten million events, half of them failing.
 
 use std::fs;
 use std::hint::black_box;
@@ -7,7 +9,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use unflake_model::{TraceId, Traces};
-use unflake_observe::trace::{Archive, Frame, Head, Places, Project, write_thread};
+use unflake_observe::trace::{Frame, Places, Project, ThreadHeader, TraceArchive, write_thread};
 
 const LINES: u32 = 400;
 
@@ -17,7 +19,7 @@ fn main() {
     let root = tempfile::tempdir().unwrap();
     fs::write(root.path().join("shop.py"), "").unwrap();
     let project = Project::new(root.path());
-    let mut archive = Archive::new(root.path().join("archive")).unwrap();
+    let mut archive = TraceArchive::new(root.path().join("archive")).unwrap();
 
     let mut adding = 0.0;
     for run in 0..runs {
@@ -53,14 +55,14 @@ fn main() {
     println!("all of them read in {seconds:.1} s ({:.1} ns an event)", each(seconds, runs, events));
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     println!("{}", status.lines().find(|line| line.starts_with("VmHWM")).unwrap_or("memory: not known"));
-    assert!(archive.trouble().is_none());
+    assert!(archive.error().is_none());
 }
 
 fn each(seconds: f64, runs: u32, events: u64) -> f64 {
     seconds * 1e9 / (f64::from(runs) * events as f64)
 }
 
-/// Loops of several lengths; each run goes another way somewhere in its second half.
+/// Loops of several lengths; each run diverges somewhere in its second half.
 fn write(attempt: &Path, root: &Path, run: u32, events: u64) {
     let part = attempt.join("7-1");
     fs::create_dir_all(&part).unwrap();
@@ -71,7 +73,7 @@ fn write(attempt: &Path, root: &Path, run: u32, events: u64) {
         places.insert(id, vec![Frame { file: file.as_str().into(), line: id, function: "total".into() }].into());
     }
     places.write(&part.join("places")).unwrap();
-    let head = Head { way: Some(Vec::new()), ended: true, ..Head::default() };
+    let head = ThreadHeader { way: Some(Vec::new()), ended: true, ..ThreadHeader::default() };
     let parts = events / 2 + u64::from(run) * events / 120;
     let line = |at: u64| {
         let other = if at > parts { u64::from(run) } else { 0 };

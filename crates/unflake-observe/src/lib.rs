@@ -1,4 +1,4 @@
-//! What was observed in test runs: ordered traces of the code that ran, and facts at each layer.
+//! Observations of test runs: ordered traces of executed code, and facts at each layer.
 //!
 //! Deliberately absent: sessions, verdicts, conclusions from traces, measures.
 

@@ -1,28 +1,30 @@
-//! Traces of many runs in one archive: what went in comes out, and what is broken is told in words.
+//! Tests of the archive with traces of many runs and with malformed traces.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
 use unflake_model::{Cause, TraceId, Traces};
-use unflake_observe::trace::{Archive, Frame, Head, Places, Project, Truncated, Why, write_thread};
+use unflake_observe::trace::{
+    Frame, Places, Project, ThreadHeader, TraceArchive, Truncated, TruncationReason, write_thread,
+};
 
-/// A directory with a project of one file, in which attempts are written.
-struct World {
+/// A project with one file, and a directory for its attempts.
+struct TestProject {
     root: tempfile::TempDir,
-    archive: Archive,
+    archive: TraceArchive,
     written: u32,
 }
 
-impl World {
-    fn new() -> World {
+impl TestProject {
+    fn new() -> TestProject {
         let root = tempfile::tempdir().unwrap();
         fs::write(root.path().join("shop.py"), "\n".repeat(100)).unwrap();
-        let archive = Archive::new(root.path().join("archive")).unwrap();
-        World { root, archive, written: 0 }
+        let archive = TraceArchive::new(root.path().join("archive")).unwrap();
+        TestProject { root, archive, written: 0 }
     }
 
-    /// A part whose place `id` is the line `line` of the project.
+    /// Creates a process whose place `id` is the line `line` of the project.
     fn part(&mut self, table: &[(u32, u32)]) -> PathBuf {
         self.written += 1;
         let part = self.root.path().join(format!("attempt-{}", self.written)).join("7-1");
@@ -56,13 +58,13 @@ impl World {
     }
 }
 
-fn head() -> Head {
-    Head { way: Some(Vec::new()), started: 100, ended: true, ..Head::default() }
+fn head() -> ThreadHeader {
+    ThreadHeader { way: Some(Vec::new()), started: 100, ended: true, ..ThreadHeader::default() }
 }
 
 #[test]
-fn lines_have_the_same_number_in_all_traces_whatever_their_places_were_called() {
-    let mut world = World::new();
+fn line_numbers_are_shared_between_traces() {
+    let mut world = TestProject::new();
     let one = world.trace(&[(1, 10), (2, 20)], &[1, 2, 99, 1]);
     let other = world.trace(&[(8, 20), (7, 10)], &[7, 8, 8]);
     assert_eq!((one, other), (TraceId(0), TraceId(1)));
@@ -75,15 +77,15 @@ fn lines_have_the_same_number_in_all_traces_whatever_their_places_were_called() 
 }
 
 #[test]
-fn places_of_one_line_are_one_step_until_one_of_them_comes_again() {
-    let mut world = World::new();
+fn places_of_one_line_are_one_step_until_one_repeats() {
+    let mut world = TestProject::new();
     let trace = world.trace(&[(1, 10), (2, 10), (3, 11)], &[1, 2, 1, 2, 3, 2, 99, 2]);
     assert_eq!(world.lines(trace), [10, 10, 11, 10, 10]);
 }
 
 #[test]
-fn values_stand_where_their_lines_do_and_what_is_reached_for_is_united() {
-    let mut world = World::new();
+fn values_have_positions_and_calls_are_merged() {
+    let mut world = TestProject::new();
     for _ in 0..2 {
         let part = world.part(&[(1, 10), (2, 10), (3, 11)]);
         write_thread(&part.join("thread-4"), &head(), [1, 2, 99, 3, 3]).unwrap();
@@ -107,12 +109,12 @@ fn values_stand_where_their_lines_do_and_what_is_reached_for_is_united() {
 }
 
 #[test]
-fn what_is_cut_short_says_so() {
-    let mut world = World::new();
+fn truncated_threads_are_marked() {
+    let mut world = TestProject::new();
     let part = world.part(&[(1, 10)]);
-    let truncated = Some(Truncated { why: Why::ThreadLimit, dropped: 3 });
-    write_thread(&part.join("thread-1"), &Head { truncated, ..head() }, [1]).unwrap();
-    let left_behind = Head { number: 2, way: Some(vec![1]), started: 350, ended: false, ..head() };
+    let truncated = Some(Truncated { why: TruncationReason::ThreadLimit, dropped: 3 });
+    write_thread(&part.join("thread-1"), &ThreadHeader { truncated, ..head() }, [1]).unwrap();
+    let left_behind = ThreadHeader { number: 2, way: Some(vec![1]), started: 350, ended: false, ..head() };
     write_thread(&part.join("thread-2"), &left_behind, [1]).unwrap();
     let trace = world.add(&part).unwrap();
     let [main, worker] = world.archive.strands(trace) else { panic!() };
@@ -122,8 +124,8 @@ fn what_is_cut_short_says_so() {
 }
 
 #[test]
-fn a_trace_that_cannot_be_read_keeps_its_number() {
-    let mut world = World::new();
+fn an_unreadable_trace_keeps_its_number() {
+    let mut world = TestProject::new();
     let part = world.part(&[(1, 10)]);
     write_thread(&part.join("thread-1"), &head(), [1]).unwrap();
     fs::write(part.join("places"), "something else").unwrap();
@@ -134,10 +136,10 @@ fn a_trace_that_cannot_be_read_keeps_its_number() {
 }
 
 #[test]
-fn what_a_killed_process_left_is_read_as_far_as_it_goes() {
-    let mut world = World::new();
+fn traces_of_killed_processes_are_read() {
+    let mut world = TestProject::new();
     let part = world.part(&[(1, 10), (2, 20)]);
-    write_thread(&part.join("thread-1"), &Head { ended: false, ..head() }, [1, 2, 1, 0, 0]).unwrap();
+    write_thread(&part.join("thread-1"), &ThreadHeader { ended: false, ..head() }, [1, 2, 1, 0, 0]).unwrap();
     let zeros = |name: &str, text: &str| {
         let mut bytes = fs::read(part.join(name)).unwrap_or_default();
         bytes.extend(text.as_bytes());
@@ -155,13 +157,13 @@ fn what_a_killed_process_left_is_read_as_far_as_it_goes() {
 }
 
 #[test]
-fn nothing_is_left_in_the_directory() {
-    let mut world = World::new();
+fn the_archive_leaves_no_files() {
+    let mut world = TestProject::new();
     world.trace(&[(1, 10)], &[1; 50_000]);
     assert_eq!(fs::read_dir(world.root.path().join("archive")).unwrap().count(), 0);
 }
 
-/// Long enough for several blocks, with few turns to another line so that they pack well.
+/// Long enough for several blocks, with few changes of the line so that they compress well.
 fn long() -> impl Strategy<Value = Vec<u32>> {
     let runs = proptest::collection::vec((1u32..6, 1usize..20_000), 0..6);
     runs.prop_map(|runs| runs.into_iter().flat_map(|(id, times)| std::iter::repeat_n(id, times)).collect())
@@ -171,12 +173,12 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
 
     #[test]
-    fn what_goes_in_comes_out_and_is_compared_as_it_is(
+    fn archived_traces_round_trip_and_compare(
         one in long(), other in long(), same in 0usize..80_000, from in 0usize..90_000, most in 0usize..40_000,
     ) {
         let table: Vec<_> = (1..6).map(|id| (id, id + 10)).collect();
         let other: Vec<u32> = one.iter().copied().take(same).chain(other).collect();
-        let mut world = World::new();
+        let mut world = TestProject::new();
         let (first, second) = (world.trace(&table, &one), world.trace(&table, &other));
         let expected: Vec<u32> = other.iter().map(|id| id + 10).collect();
         prop_assert_eq!(world.lines(second), &expected[..]);
@@ -190,13 +192,13 @@ proptest! {
     }
 
     #[test]
-    fn broken_files_give_words_and_no_panic(
+    fn malformed_files_are_errors_and_no_panics(
         values in proptest::collection::vec(any::<u8>(), 0..200),
         lines in "([0-9]{0,20}\t[0-9]{0,12}\t[a-z\\\\]{0,4}(\t[a-z]{0,4})?\n?){0,5}",
         reaches in "([0-9]{0,12}\t(randomness|time|x)\t[a-z\t]{0,9}\n?){0,5}",
         noise in any::<bool>(),
     ) {
-        let mut world = World::new();
+        let mut world = TestProject::new();
         let part = world.part(&[(1, 10)]);
         write_thread(&part.join("thread-1"), &head(), [1, 1, 2, 1]).unwrap();
         let values = if noise { values } else { lines.into_bytes() };

@@ -1,4 +1,4 @@
-//! Ten runs of a large suite stay small in memory, because what is the same is kept once.
+//! Checks that ten runs of a large suite need little memory, because equal facts are stored once.
 
 use std::fmt::Write;
 use std::fs;
@@ -6,9 +6,9 @@ use std::fs;
 use unflake_model::{
     Attempt, EnvironmentId, Event, Isolation, Layer, LayerFacts, Outcome, Purpose, SessionId, Timestamp,
 };
-use unflake_observe::layers::{Archive, Rules};
+use unflake_observe::layers::{LayerArchive, Rules};
 
-/// What a test of a large project may look like: lines of many files, assertions, values.
+/// Observations of a test of a large project: lines of many files, assertions, values.
 fn look(test: usize, run: usize) -> String {
     let mut text = String::from("[\"format\",1]\n");
     for file in 0..20 {
@@ -19,7 +19,7 @@ fn look(test: usize, run: usize) -> String {
     }
     for site in 0..5 {
         let _ = writeln!(text, "[\"site\",{site},0,\"test_{test}\",\"x == {site}\",0,{site}]");
-        // One test in a hundred sees another value in every run.
+        // One test in a hundred has a different value in every run.
         let value = if test.is_multiple_of(100) { run } else { site };
         let _ = writeln!(
             text,
@@ -33,16 +33,16 @@ fn look(test: usize, run: usize) -> String {
     text
 }
 
-/// The most memory that this process ever had, in MiB. Only Linux tells.
+/// The peak memory of this process in MiB. Linux only.
 fn most_memory() -> Option<u64> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;
     line.split_whitespace().nth(1)?.parse::<u64>().ok().map(|kilobytes| kilobytes / 1024)
 }
 
-fn fill(tests: usize, runs: usize) -> Archive {
+fn fill(tests: usize, runs: usize) -> LayerArchive {
     let directory = tempfile::tempdir().unwrap();
-    let mut archive = Archive::new(&Layer::ALL, Rules::without(&[], &[]).unwrap());
+    let mut archive = LayerArchive::new(&Layer::ALL, Rules::without(&[], &[]).unwrap());
     for run in 0..runs {
         for test in 0..tests {
             let file = directory.path().join("layers");
@@ -69,14 +69,15 @@ fn fill(tests: usize, runs: usize) -> Archive {
     archive
 }
 
-/// `cargo test --release -p unflake-observe --test large -- --ignored --nocapture` tells what 5,000 tests take.
+/// `cargo test --release -p unflake-observe --test large -- --ignored --nocapture` prints the
+/// memory for 5,000 tests.
 #[test]
 #[ignore = "a measurement, minutes without --release"]
 fn a_large_suite() {
     let began = std::time::Instant::now();
     let archive = fill(5000, 10);
     println!("{:?}, {:?} MiB", began.elapsed(), most_memory());
-    // 5,000 tests with 1,800 lines each, ten times: 360 MB as numbers alone, were they kept ten times.
+    // 5,000 tests with 1,800 lines each, ten times: 360 MB for the numbers alone without sharing.
     assert!(most_memory().is_none_or(|most| most < 300), "{:?} MiB", most_memory());
     assert_eq!(archive.output(0, Layer::Code), archive.output(5000, Layer::Code));
 }

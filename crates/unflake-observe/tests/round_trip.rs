@@ -1,10 +1,10 @@
-//! What is written is read; what is broken is told in words.
+//! Round trips of the trace format, and errors for malformed files.
 
 use std::fs;
 use std::path::Path;
 
 use proptest::prelude::*;
-use unflake_observe::trace::{Attempt, Frame, Head, Places, Truncated, Why, write_thread};
+use unflake_observe::trace::{Attempt, Frame, Places, ThreadHeader, Truncated, TruncationReason, write_thread};
 
 const PROCESS: &str = "unflake-trace 1\npid 7\nparent 1\nstarted 5\nexecutable /bin/tests\nsomething new\n";
 
@@ -15,15 +15,15 @@ fn part(root: &Path) -> std::path::PathBuf {
     part
 }
 
-fn heads() -> impl Strategy<Value = Head> {
+fn heads() -> impl Strategy<Value = ThreadHeader> {
     let why = prop_oneof![
         Just(None),
         (
             prop_oneof![
-                Just(Why::ThreadLimit),
-                Just(Why::AttemptLimit),
-                Just(Why::Taken),
-                any::<u32>().prop_map(Why::NoRoom)
+                Just(TruncationReason::ThreadLimit),
+                Just(TruncationReason::AttemptLimit),
+                Just(TruncationReason::Taken),
+                any::<u32>().prop_map(TruncationReason::NoRoom)
             ],
             any::<u64>()
         )
@@ -31,7 +31,7 @@ fn heads() -> impl Strategy<Value = Head> {
     ];
     let way = proptest::option::of(proptest::collection::vec(any::<u32>(), 0..16));
     (1..u32::MAX, any::<u32>(), way, any::<u32>(), any::<u64>(), "[a-zé ]{0,20}", any::<bool>(), why).prop_map(
-        |(number, parent, way, system, started, name, ended, truncated)| Head {
+        |(number, parent, way, system, started, name, ended, truncated)| ThreadHeader {
             number,
             parent,
             way,
@@ -56,7 +56,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
     #[test]
-    fn a_thread_comes_back(head in heads(), ids in proptest::collection::vec(1..u32::MAX, 0..5000), zeros in 0usize..3) {
+    fn threads_round_trip(head in heads(), ids in proptest::collection::vec(1..u32::MAX, 0..5000), zeros in 0usize..3) {
         let root = tempfile::tempdir().unwrap();
         let part = part(root.path());
         let padded = ids.iter().copied().chain(std::iter::repeat_n(0, zeros * 1000));
@@ -69,7 +69,7 @@ proptest! {
     }
 
     #[test]
-    fn a_table_of_places_comes_back(
+    fn tables_of_places_round_trip(
         table in proptest::collection::hash_map(any::<u32>(), proptest::collection::vec(frames(), 1..4), 0..40),
         notes in proptest::collection::vec("[a-z\n\t\\\\]{0,20}", 0..3),
         zeros in 0usize..70_000,
@@ -81,7 +81,7 @@ proptest! {
         let path = root.path().join("places");
         places.write(&path).unwrap();
         prop_assert_eq!(Places::read(&path).unwrap(), places.clone());
-        // As a process leaves it that was killed.
+        // The state that a killed process leaves.
         let mut text = std::fs::read(&path).unwrap();
         text.resize(text.len() + zeros, 0);
         std::fs::write(&path, text).unwrap();
@@ -89,7 +89,7 @@ proptest! {
     }
 
     #[test]
-    fn broken_files_give_words_and_no_panic(
+    fn malformed_files_are_errors_and_no_panics(
         thread in proptest::collection::vec(any::<u8>(), 0..600),
         keep in 0usize..300,
         places in proptest::collection::vec(any::<u8>(), 0..200),
@@ -97,8 +97,8 @@ proptest! {
     ) {
         let root = tempfile::tempdir().unwrap();
         let part = part(root.path());
-        // A whole head with something else behind or over it gets further than noise does.
-        write_thread(&part.join("thread-1"), &Head::default(), [1, 2]).unwrap();
+        // A valid header with garbage after or over it gets further than random bytes.
+        write_thread(&part.join("thread-1"), &ThreadHeader::default(), [1, 2]).unwrap();
         let mut bytes = fs::read(part.join("thread-1")).unwrap();
         bytes.truncate(keep);
         bytes.extend(&thread);
@@ -123,10 +123,10 @@ proptest! {
 }
 
 #[test]
-fn another_version_is_refused_in_words() {
+fn other_versions_are_errors() {
     let root = tempfile::tempdir().unwrap();
     let part = part(root.path());
-    write_thread(&part.join("thread-1"), &Head::default(), [1]).unwrap();
+    write_thread(&part.join("thread-1"), &ThreadHeader::default(), [1]).unwrap();
     let mut bytes = fs::read(part.join("thread-1")).unwrap();
     bytes[8] = 2;
     fs::write(part.join("thread-1"), bytes).unwrap();
@@ -140,10 +140,10 @@ fn another_version_is_refused_in_words() {
 }
 
 #[test]
-fn a_number_cut_in_two_is_told() {
+fn a_truncated_number_is_an_error() {
     let root = tempfile::tempdir().unwrap();
     let part = part(root.path());
-    write_thread(&part.join("thread-1"), &Head::default(), [1, 2]).unwrap();
+    write_thread(&part.join("thread-1"), &ThreadHeader::default(), [1, 2]).unwrap();
     let bytes = fs::read(part.join("thread-1")).unwrap();
     fs::write(part.join("thread-1"), &bytes[..bytes.len() - 1]).unwrap();
     let attempt = Attempt::open(root.path()).unwrap();

@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
-use support::{Place, assert_lines_exist, lines, marked, short, succeed, traced};
+use support::{TestDirectory, assert_lines_exist, lines, marked, short, succeed, traced};
 use unflake_observe::trace::{Attempt, Executed, Instrumented, Limits, Lines, Project, instrumented};
 use unflake_runners::traced_builds::{Flags, advice, clang, gcc};
 
 struct Built {
-    place: Place,
+    place: TestDirectory,
     root: PathBuf,
     /// By clang and by gcc.
     programs: [(&'static str, PathBuf); 2],
@@ -51,7 +51,7 @@ fn compile(name: &str, source: &Path, flags: &Flags, out: &Path, more: &[&str]) 
 fn built() -> &'static Built {
     static BUILT: OnceLock<Built> = OnceLock::new();
     BUILT.get_or_init(|| {
-        let place = Place::new("cxx");
+        let place = TestDirectory::new("cxx");
         let source = place.write("project/main.cpp", MAIN);
         let library = place.write("project/plugin.cpp", PLUGIN);
         place.write("project/parts.h", PARTS);

@@ -8,12 +8,12 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-use support::{Place, succeed, traced};
+use support::{TestDirectory, succeed, traced};
 use unflake_observe::trace::{Attempt, Depends, Limits, Project};
 use unflake_runners::traced_builds::{Flags, clang, gcc};
 
 struct Built {
-    place: Place,
+    place: TestDirectory,
     root: PathBuf,
     /// By clang and by gcc.
     programs: [(&'static str, PathBuf); 2],
@@ -22,7 +22,7 @@ struct Built {
 fn built() -> &'static Built {
     static BUILT: OnceLock<Built> = OnceLock::new();
     BUILT.get_or_init(|| {
-        let place = Place::new("files");
+        let place = TestDirectory::new("files");
         let source = place.write("project/main.cpp", MAIN);
         for file in ["data/prices.txt", "data/names.txt", "data/deep/inner.txt", "other/here.txt", "shared/real.txt"] {
             place.write(&format!("project/{file}"), "1\n");

@@ -7,16 +7,16 @@ use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-use support::{Place, assert_lines_exist, lines, marked, short, succeed, text, traced};
+use support::{TestDirectory, assert_lines_exist, lines, marked, short, succeed, text, traced};
 use unflake_observe::trace::{
-    Attempt, Depends, Executed, Instrumented, Limits, Project, Runtime, Symboliser, Why, instrumented,
+    Attempt, Depends, Executed, Instrumented, Limits, Project, Runtime, Symboliser, TruncationReason, instrumented,
 };
 use unflake_runners::traced_builds::{cargo_variables, wrapper_link};
 
 /// A workspace with all that stands in the way: a build script and a macro that use a library which is also traced, a
 /// dependency outside the workspace with a generic function, a program that a test starts.
 struct Workspace {
-    place: Place,
+    place: TestDirectory,
     root: PathBuf,
     /// The unit tests of `app`, and its integration test.
     unit: PathBuf,
@@ -41,7 +41,7 @@ impl Workspace {
     }
 }
 
-fn cargo(place: &Place, root: &PathBuf, traced: bool, arguments: &[&str]) -> Command {
+fn cargo(place: &TestDirectory, root: &PathBuf, traced: bool, arguments: &[&str]) -> Command {
     let mut cargo = Command::new(env!("CARGO"));
     cargo.args(["test", "--no-run", "--offline", "--tests"]).args(arguments).current_dir(root);
     for name in ["CARGO_TARGET_DIR", "RUSTFLAGS", "RUSTC_WORKSPACE_WRAPPER", "CARGO_BUILD_BUILD_DIR"] {
@@ -62,7 +62,7 @@ fn executables(said: &str) -> Vec<PathBuf> {
 fn workspace() -> &'static Workspace {
     static WORKSPACE: OnceLock<Workspace> = OnceLock::new();
     WORKSPACE.get_or_init(|| {
-        let place = Place::new("rust");
+        let place = TestDirectory::new("rust");
         for (path, text) in FILES {
             place.write(&format!("project/{path}"), text);
         }
@@ -243,7 +243,7 @@ fn limits_end_in_truncated_here() {
         let (kept, truncated) = ids(&attempt);
         let truncated = truncated.unwrap();
         assert_eq!(kept, all[..limit]);
-        assert_eq!((truncated.why, truncated.dropped as usize), (Why::ThreadLimit, all.len() - limit));
+        assert_eq!((truncated.why, truncated.dropped as usize), (TruncationReason::ThreadLimit, all.len() - limit));
         let executed = Executed::of(&attempt, &workspace.project());
         assert!(executed.gaps.iter().any(|gap| gap.contains("limit of a thread")), "{executed:?}");
         assert!(!executed.is_complete());
@@ -253,7 +253,7 @@ fn limits_end_in_truncated_here() {
     let (kept, truncated) = ids(&workspace.place.read(&workspace.place.attempt("long-attempt")));
     assert!(all.starts_with(&kept) && !kept.is_empty() && kept.len() <= 40_000);
     let truncated = truncated.unwrap();
-    assert_eq!((truncated.why, truncated.dropped as usize), (Why::AttemptLimit, all.len() - kept.len()));
+    assert_eq!((truncated.why, truncated.dropped as usize), (TruncationReason::AttemptLimit, all.len() - kept.len()));
 }
 
 #[test]

@@ -1,5 +1,8 @@
-//! What it costs to keep attempts: `cargo run --release -p unflake-store --example cost [TESTS] [RUNS] [PLACE]`. The place is a directory of its own
-//! unless it is given; of a server (`postgres://…`) bytes are not told.
+//! Measures time and space per stored attempt:
+//! `cargo run --release -p unflake-store --example cost [TESTS] [RUNS] [LOCATION]`.
+//!
+//! The location defaults to a temporary directory; for a server (`postgres://…`) no sizes are
+//! printed.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -29,7 +32,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         store.record(run, &[Event::TestsListed { tests: listing.clone(), deselected: 0, isolated: false }])?;
         let listed = start.elapsed();
         if number == 1 {
-            // So that the names do not count as part of the attempts.
+            // Excludes the test names from the size of the attempts.
             drop(store);
             size = bytes(&place.dir);
             store = Store::open(&place)?;
@@ -107,7 +110,7 @@ fn bytes(dir: &Path) -> u64 {
     std::fs::metadata(dir.join(unflake_store::FILE)).map_or(0, |file| file.len())
 }
 
-/// Of this process so far, user and system, in the kernel's own unit of 10 ms.
+/// CPU time of this process so far, user and system, in the kernel's unit of 10 ms.
 fn cpu() -> Result<Duration, Box<dyn std::error::Error>> {
     let stat = std::fs::read_to_string("/proc/self/stat")?;
     let after_name = stat.rsplit_once(") ").ok_or("no process name")?.1;

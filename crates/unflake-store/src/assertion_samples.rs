@@ -1,4 +1,4 @@
-//! What assertions saw in the runs of one version.
+//! Reads and writes assertion samples: the values that assertions saw in one run.
 
 use rusqlite::params;
 use rusqlite::types::ToSql;
@@ -8,7 +8,7 @@ use crate::enum_columns::Json;
 use crate::{RunId, Store, StoreError};
 
 impl Store {
-    /// Keeps what assertions saw in a run; their version follows from the run. All of it, or nothing where it fails.
+    /// Stores the samples of a run in one transaction. Their version follows from the run.
     pub fn keep_samples(&mut self, run: RunId, samples: &[AssertionSample]) -> Result<(), StoreError> {
         self.write(|writer| {
             for sample in samples {
@@ -37,8 +37,8 @@ impl Store {
         })
     }
 
-    /// Everything that assertions ever saw, in the order in which it was. Runs have the same version if they are known to have
-    /// had the same code, the same command and the same machine. Changes of the files `ours` do not matter.
+    /// All samples, oldest run first. Two runs have the same version if their code, command and
+    /// machine are known to be equal; uncommitted changes of the files `ours` are ignored.
     pub fn samples(&self, ours: &[&str]) -> Result<Vec<AssertionSample>, StoreError> {
         self.list(
             "SELECT test.name, assertion.file, assertion.function, assertion.expression, assertion.ordinal,

@@ -1,4 +1,4 @@
-//! From a directory to a connection with SQLite that is ready for use.
+//! Opens a SQLite history: creates its directory, chooses a journal mode and migrates the tables.
 
 use std::fs;
 use std::io;
@@ -11,58 +11,58 @@ use rusqlite::{Connection, ErrorCode, Result};
 
 use crate::{FILE, QUARANTINE, StoreError, StoreLocation, schema};
 
-/// How long to wait for another process before giving up.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// How long to wait for a lock that another process holds.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// Hides everything in the directory from git but the file there that is for people, and git.
-const HIDDEN: &str = "*\n!quarantine.toml\n";
-/// What older versions hid everything with.
-const ALL_HIDDEN: &str = "*\n";
+/// Hides everything in the directory from git except the quarantine file, which people commit.
+const GITIGNORE: &str = "*\n!quarantine.toml\n";
+/// The `.gitignore` that older versions wrote.
+const OLD_GITIGNORE: &str = "*\n";
 
-/// Makes the directory, and returns the path of the database. A directory that has nothing in it yet gets a
-/// `.gitignore` that hides it; one that has is somebody's, and stays as it is.
+/// Creates the directory and returns the path of the database. A new or empty directory gets a
+/// `.gitignore` that hides it; any other directory is left unchanged.
 pub(crate) fn prepare(dir: &Path) -> Result<PathBuf, StoreError> {
     let path = dir.join(FILE);
     if !path.exists() {
-        make_hidden(dir).map_err(|error| StoreError::of_file(dir, error))?;
+        create_hidden_dir(dir).map_err(|error| StoreError::of_file(dir, error))?;
     }
     Ok(path)
 }
 
-/// Makes a directory, and hides it from git where nothing is in it yet.
-pub fn make_hidden(dir: &Path) -> io::Result<()> {
+/// Creates a directory, and hides it from git if it is empty.
+pub fn create_hidden_dir(dir: &Path) -> io::Result<()> {
     fs::create_dir_all(dir)?;
     let ours = |entry: io::Result<fs::DirEntry>| entry.is_ok_and(|entry| entry.file_name() == QUARANTINE);
-    if fs::read_dir(dir)?.all(ours) { fs::write(dir.join(".gitignore"), HIDDEN) } else { Ok(()) }
+    if fs::read_dir(dir)?.all(ours) { fs::write(dir.join(".gitignore"), GITIGNORE) } else { Ok(()) }
 }
 
-/// Lets git see [`QUARANTINE`] in a directory whose `.gitignore` an older version wrote.
-pub fn let_git_see(dir: &Path) -> io::Result<()> {
+/// Makes [`QUARANTINE`] visible to git in a directory whose `.gitignore` an older version wrote.
+pub fn unhide_quarantine(dir: &Path) -> io::Result<()> {
     let ignore = dir.join(".gitignore");
-    let old = fs::read_to_string(&ignore).is_ok_and(|text| text == ALL_HIDDEN);
-    if old { fs::write(ignore, HIDDEN) } else { Ok(()) }
+    let old = fs::read_to_string(&ignore).is_ok_and(|text| text == OLD_GITIGNORE);
+    if old { fs::write(ignore, GITIGNORE) } else { Ok(()) }
 }
 
-pub(crate) fn open(place: &StoreLocation, path: &Path, shared: bool) -> Result<Connection, StoreError> {
-    let failed = |error: rusqlite::Error| StoreError::of(place, error.into());
-    let (mut connection, found, journal) = match connect(path, "NORMAL") {
+pub(crate) fn open(location: &StoreLocation, path: &Path, shared: bool) -> Result<Connection, StoreError> {
+    let failed = |error: rusqlite::Error| StoreError::of(location, error.into());
+    let (mut connection, version, journal) = match connect(path, "NORMAL") {
         Err(error) if lacks_shared_memory(&error) => {
-            let (connection, found) = connect(path, "EXCLUSIVE").map_err(failed)?;
-            (connection, found, Journal::Stuck)
+            let (connection, version) = connect(path, "EXCLUSIVE").map_err(failed)?;
+            (connection, version, JournalMode::Exclusive)
         }
-        answer => {
-            let (connection, found) = answer.map_err(failed)?;
-            (connection, found, if shared { Journal::Rollback } else { Journal::WriteAhead })
+        result => {
+            let (connection, version) = result.map_err(failed)?;
+            (connection, version, if shared { JournalMode::Rollback } else { JournalMode::WriteAhead })
         }
     };
-    if !(0..=schema::KNOWN).contains(&found) {
-        // Else the last one to close a database moves its journal into it.
+    if !(0..=schema::CURRENT_VERSION).contains(&version) {
+        // Otherwise the last connection to close checkpoints the log into the database.
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).map_err(failed)?;
-        return Err(StoreError::Newer { at: place.into(), found, known: schema::KNOWN });
+        return Err(StoreError::Newer { at: location.into(), found: version, known: schema::CURRENT_VERSION });
     }
     if connection.is_readonly("main").map_err(failed)? {
         let source = "the file is read-only".into();
-        return Err(StoreError::Unwritable { at: place.into(), source });
+        return Err(StoreError::Unwritable { at: location.into(), source });
     }
     use_journal(&connection, journal).map_err(failed)?;
     schema::migrate(&mut connection).map_err(failed)?;
@@ -72,22 +72,22 @@ pub(crate) fn open(place: &StoreLocation, path: &Path, shared: bool) -> Result<C
 /// A connection that has written nothing yet, and the version of the tables.
 fn connect(path: &Path, locking: &str) -> Result<(Connection, i32)> {
     let connection = Connection::open(path)?;
-    connection.busy_timeout(PATIENCE)?;
+    connection.busy_timeout(BUSY_TIMEOUT)?;
     connection.set_prepared_statement_cache_capacity(64);
     connection.pragma_update(None, "locking_mode", locking)?;
     let version = schema::version(&connection)?;
     Ok((connection, version))
 }
 
-/// How a transaction becomes one.
-enum Journal {
-    /// One write per transaction, and readers are not held up. Needs memory that all users of the database share.
+/// How SQLite makes transactions atomic.
+enum JournalMode {
+    /// One write per transaction, and readers never wait. Needs shared memory.
     WriteAhead,
-    /// Slower, and needs nothing but locks.
+    /// Slower, and needs nothing but file locks.
     Rollback,
-    /// There is a write-ahead log and no shared memory for it: a copy from another disk, or a disk that is full to the
-    /// last block. One process at a time can use it.
-    Stuck,
+    /// A write-ahead log exists, and its shared memory cannot be created: the database was copied
+    /// from another disk, or the disk is completely full. Only one process at a time can use it.
+    Exclusive,
 }
 
 fn lacks_shared_memory(error: &rusqlite::Error) -> bool {
@@ -98,17 +98,17 @@ fn lacks_shared_memory(error: &rusqlite::Error) -> bool {
     })
 }
 
-fn use_journal(connection: &Connection, journal: Journal) -> Result<()> {
+fn use_journal(connection: &Connection, journal: JournalMode) -> Result<()> {
     match journal {
-        Journal::WriteAhead => match set_journal(connection, "wal") {
-            // Written in order, forced to the disk only now and then.
+        JournalMode::WriteAhead => match set_journal(connection, "wal") {
+            // The log is written in order and synced only at checkpoints.
             Ok(mode) if mode == "wal" => return connection.pragma_update(None, "synchronous", "NORMAL"),
             Err(error) if is_busy(&error) => return Err(error),
             _ => set_journal(connection, "truncate").map(drop)?,
         },
-        Journal::Rollback => set_journal(connection, "truncate").map(drop)?,
-        // Where even that fails there is no room, and what is there can be read.
-        Journal::Stuck => {
+        JournalMode::Rollback => set_journal(connection, "truncate").map(drop)?,
+        // If even this fails the disk is full, and the database can still be read.
+        JournalMode::Exclusive => {
             if set_journal(connection, "truncate").is_ok_and(|mode| mode == "truncate") {
                 connection.pragma_update(None, "locking_mode", "NORMAL")?;
             }
@@ -117,14 +117,14 @@ fn use_journal(connection: &Connection, journal: Journal) -> Result<()> {
     connection.pragma_update(None, "synchronous", "FULL")
 }
 
-/// Returns the kind that holds afterwards. While others open the database for the first time SQLite answers "busy" at
-/// once instead of waiting, so the waiting is done here.
+/// Returns the journal mode in effect afterwards. While other processes open the database for the
+/// first time SQLite returns "busy" without waiting, so this function retries.
 fn set_journal(connection: &Connection, mode: &str) -> Result<String> {
-    let begun = Instant::now();
+    let start = Instant::now();
     loop {
         match connection.pragma_update_and_check(None, "journal_mode", mode, |row| row.get(0)) {
-            Err(error) if is_busy(&error) && begun.elapsed() < PATIENCE => thread::sleep(Duration::from_millis(10)),
-            answer => return answer,
+            Err(error) if is_busy(&error) && start.elapsed() < BUSY_TIMEOUT => thread::sleep(Duration::from_millis(10)),
+            result => return result,
         }
     }
 }
@@ -141,29 +141,29 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = prepare(dir.path()).unwrap();
         let connection = open(&dir.path().into(), &path, shared).unwrap();
-        let holds: String = connection.pragma_query_value(None, "journal_mode", |row| row.get(0)).unwrap();
-        assert_eq!(holds, journal);
-        let holds: i64 = connection.pragma_query_value(None, "synchronous", |row| row.get(0)).unwrap();
-        assert_eq!(holds, synchronous);
+        let actual: String = connection.pragma_query_value(None, "journal_mode", |row| row.get(0)).unwrap();
+        assert_eq!(actual, journal);
+        let actual: i64 = connection.pragma_query_value(None, "synchronous", |row| row.get(0)).unwrap();
+        assert_eq!(actual, synchronous);
     }
 
     #[test]
-    fn a_local_disk_gets_a_write_ahead_log() {
+    fn uses_a_write_ahead_log_on_a_local_disk() {
         check(false, "wal", 1);
     }
 
     #[test]
-    fn a_shared_file_system_gets_a_rollback_journal() {
+    fn uses_a_rollback_journal_on_a_shared_file_system() {
         check(true, "truncate", 2);
     }
 
     #[test]
-    fn a_history_that_moved_to_a_shared_file_system_loses_its_log() {
+    fn switches_to_a_rollback_journal_on_a_shared_file_system() {
         let dir = tempfile::tempdir().unwrap();
         let path = prepare(dir.path()).unwrap();
         drop(open(&dir.path().into(), &path, false).unwrap());
         let connection = open(&dir.path().into(), &path, true).unwrap();
-        let holds: String = connection.pragma_query_value(None, "journal_mode", |row| row.get(0)).unwrap();
-        assert_eq!(holds, "truncate");
+        let actual: String = connection.pragma_query_value(None, "journal_mode", |row| row.get(0)).unwrap();
+        assert_eq!(actual, "truncate");
     }
 }

@@ -1,23 +1,23 @@
-//! A whole history from one place to another.
+//! Copies a whole history from one store to another.
 
 use rusqlite::types::{ToSql, Value};
 
-use crate::database::{Database, Error, Result};
+use crate::database::{Database, DatabaseError, Result};
 use crate::{Store, StoreError};
 
-/// Rows that are read, compared and written at once.
-const AT_ONCE: i64 = 500;
+/// Rows that are read, compared and written per step.
+const BATCH: i64 = 500;
 
 struct Table {
     name: &'static str,
-    /// The first of them are the key.
+    /// The first `keys` of them are the primary key.
     columns: &'static [&'static str],
     keys: usize,
-    /// Those of them that may change after the row was made.
-    changing: &'static [&'static str],
+    /// The columns that may change after the row was inserted.
+    mutable: &'static [&'static str],
 }
 
-/// Each after those that it refers to.
+/// In dependency order: each table follows the tables that it references.
 const TABLES: &[Table] = &[
     table(
         "run",
@@ -92,92 +92,99 @@ const fn table(
     name: &'static str,
     keys: usize,
     columns: &'static [&'static str],
-    changing: &'static [&'static str],
+    mutable: &'static [&'static str],
 ) -> Table {
-    Table { name, columns, keys, changing }
+    Table { name, columns, keys, mutable }
 }
 
-/// How many rows there are in the history that was copied, and how many of them were not there before.
+/// The number of rows in the copied history, and how many of them were new.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Copied {
+pub struct CopyCounts {
     pub rows: u64,
     pub new: u64,
 }
 
 impl Store {
-    /// Takes over everything from another history, which stays as it is. All of it, or nothing where it fails. What is here already
-    /// must be from there too: two histories do not become one.
-    pub fn take_over(&mut self, from: &Store) -> Result<Copied, StoreError> {
-        // That one cannot be read is told of that one, and all else of this.
-        let mut unread = None;
+    /// Copies everything from another history in one transaction; the source is not changed. Rows
+    /// that exist here must exist in the source too: two histories cannot be merged.
+    pub fn copy_from(&mut self, from: &Store) -> Result<CopyCounts, StoreError> {
+        // A read error is reported for the source, every other error for the target.
+        let mut read_error = None;
         let result = self.database.write(|to| {
-            let mut copied = Copied::default();
+            let mut copied = CopyCounts::default();
             from.database.read(|from| {
                 for table in TABLES {
-                    table.copy(from, to, &mut copied, &mut unread)?;
+                    table.copy(from, to, &mut copied, &mut read_error)?;
                 }
                 Ok(())
             })?;
             Ok(copied)
         });
-        match (result, unread) {
+        match (result, read_error) {
             (Err(_), Some(error)) => Err(from.failed(error)),
             (result, _) => result.map_err(|error| self.failed(error)),
         }
     }
 }
 
-type Row = Vec<Value>;
+type RowValues = Vec<Value>;
 
 impl Table {
-    fn copy(&self, from: &Database, to: &Database, copied: &mut Copied, unread: &mut Option<Error>) -> Result<()> {
+    fn copy(
+        &self,
+        from: &Database,
+        to: &Database,
+        copied: &mut CopyCounts,
+        read_error: &mut Option<DatabaseError>,
+    ) -> Result<()> {
         let write = self.write();
-        // Before all keys that there are.
-        let mut last: Row = vec![Value::Integer(i64::MIN); self.keys];
+        // Smaller than every key.
+        let mut last: RowValues = vec![Value::Integer(i64::MIN); self.keys];
         loop {
             let rows = self.rows(from, "", &last, &[]).map_err(|error| {
-                *unread = Some(error);
-                Error::Missing
+                *read_error = Some(error);
+                DatabaseError::Missing
             })?;
             let Some(end) = rows.last().map(|row| row[..self.keys].to_vec()) else {
                 if !self.rows(to, "", &last, &[])?.is_empty() {
-                    return Err(Error::Differs(self.name));
+                    return Err(DatabaseError::Differs(self.name));
                 }
-                return if self.columns[0] == "id" { to.count_on(self.name) } else { Ok(()) };
+                return if self.columns[0] == "id" { to.advance_ids(self.name) } else { Ok(()) };
             };
-            let there = self.rows(to, &format!("AND ({}) <= ({})", self.key(), marks(self.keys)), &last, &end)?;
-            let mut there = there.iter().peekable();
+            let existing =
+                self.rows(to, &format!("AND ({}) <= ({})", self.key(), placeholders(self.keys)), &last, &end)?;
+            let mut existing = existing.iter().peekable();
             for row in &rows {
                 copied.rows += 1;
-                match there.next_if(|other| other[..self.keys] == row[..self.keys]) {
+                match existing.next_if(|other| other[..self.keys] == row[..self.keys]) {
                     Some(other) if other == row => continue,
-                    Some(other) if !self.is_the_same(row, other) => return Err(Error::Differs(self.name)),
+                    Some(other) if !self.may_be_same_row(row, other) => return Err(DatabaseError::Differs(self.name)),
                     Some(_) => {}
                     None => copied.new += 1,
                 }
                 let values: Vec<&dyn ToSql> = row.iter().map(|value| value as &dyn ToSql).collect();
                 to.put(&write, &values)?;
             }
-            if there.next().is_some() {
-                return Err(Error::Differs(self.name));
+            if existing.next().is_some() {
+                return Err(DatabaseError::Differs(self.name));
             }
             last = end;
         }
     }
 
-    /// Rows after a key, in order.
-    fn rows(&self, database: &Database, more: &str, after: &[Value], until: &[Value]) -> Result<Vec<Row>> {
-        let (key, marks) = (self.key(), marks(self.keys));
-        let limit = if until.is_empty() { AT_ONCE } else { i64::MAX };
+    /// Rows after a key, in key order.
+    fn rows(&self, database: &Database, more: &str, after: &[Value], until: &[Value]) -> Result<Vec<RowValues>> {
+        let (key, placeholders) = (self.key(), placeholders(self.keys));
+        let limit = if until.is_empty() { BATCH } else { i64::MAX };
         let sql = format!(
-            "SELECT {} FROM {} WHERE ({key}) > ({marks}) {more} ORDER BY {key} LIMIT {limit}",
+            "SELECT {} FROM {} WHERE ({key}) > ({placeholders}) {more} ORDER BY {key} LIMIT {limit}",
             self.columns.join(", "),
             self.name
         );
         let values: Vec<&dyn ToSql> = after.iter().chain(until).map(|value| value as &dyn ToSql).collect();
         let mut rows = Vec::new();
         database.each(&sql, &values, &mut |row| {
-            rows.push((0..self.columns.len()).map(|at| row.get(at)).collect::<Result<Row>>()?);
+            rows.push((0..self.columns.len()).map(|at| row.get(at)).collect::<Result<RowValues>>()?);
             Ok(())
         })?;
         Ok(rows)
@@ -188,23 +195,27 @@ impl Table {
     }
 
     fn write(&self) -> String {
-        let sql =
-            format!("INSERT INTO {} ({}) VALUES ({})", self.name, self.columns.join(", "), marks(self.columns.len()));
-        if self.changing.is_empty() {
+        let sql = format!(
+            "INSERT INTO {} ({}) VALUES ({})",
+            self.name,
+            self.columns.join(", "),
+            placeholders(self.columns.len())
+        );
+        if self.mutable.is_empty() {
             return sql;
         }
-        let changes: Vec<String> = self.changing.iter().map(|column| format!("{column} = excluded.{column}")).collect();
+        let changes: Vec<String> = self.mutable.iter().map(|column| format!("{column} = excluded.{column}")).collect();
         format!("{sql} ON CONFLICT ({}) DO UPDATE SET {}", self.key(), changes.join(", "))
     }
 
-    /// Whether one row may be the other at another time.
-    fn is_the_same(&self, one: &Row, other: &Row) -> bool {
+    /// Whether both can be the same row at different times.
+    fn may_be_same_row(&self, one: &RowValues, other: &RowValues) -> bool {
         (self.columns.iter().zip(one.iter().zip(other)))
-            .all(|(column, (one, other))| one == other || self.changing.contains(column))
+            .all(|(column, (one, other))| one == other || self.mutable.contains(column))
     }
 }
 
-fn marks(count: usize) -> String {
+fn placeholders(count: usize) -> String {
     vec!["?"; count].join(", ")
 }
 

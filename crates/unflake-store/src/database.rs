@@ -1,8 +1,7 @@
-//! The one place that knows which database it is. Everything else is written once, in SQL that both understand: parameters
-//! as `?` or `?1`, values as SQLite has them.
+//! Abstracts over SQLite and PostgreSQL. The rest of the crate writes each statement once, in SQL
+//! that both accept: parameters as `?` or `?1`, values with SQLite's types.
 
 use std::cell::RefCell;
-use std::fmt;
 use std::io;
 use std::time::Duration;
 
@@ -12,48 +11,58 @@ use rusqlite::{Connection, OptionalExtension};
 use crate::postgres::{self, Client};
 use crate::schema;
 
-pub(crate) type Result<T, E = Error> = std::result::Result<T, E>;
+pub(crate) type Result<T, E = DatabaseError> = std::result::Result<T, E>;
 
 #[derive(Debug)]
 pub(crate) enum Database {
     Sqlite(Connection),
-    /// Answers are read while others look at them, so it is borrowed for each question.
+    /// Borrowed per statement, because rows are processed while a result is being read.
     Postgres(Box<RefCell<Client>>),
 }
 
-/// One row of an answer.
+/// One row of a result.
 pub(crate) enum Row<'a> {
     Sqlite(&'a rusqlite::Row<'a>),
-    Postgres(&'a postgres::Row<'a>),
+    Postgres(&'a postgres::PgRow<'a>),
 }
 
-#[derive(Debug)]
-pub(crate) enum Error {
-    Sqlite(rusqlite::Error),
-    /// What a server says, with the code of five letters that PostgreSQL has for it.
-    Said {
-        code: String,
-        text: String,
-    },
-    /// A server cannot be reached, or is gone.
-    Gone(io::Error),
-    /// The server asks for something that is not done; and what to do next.
-    Refused {
-        why: String,
-        next: &'static str,
-    },
-    /// The tables have another version than they had when the store was opened.
-    Changed(i32),
-    /// A value that is not what it should be.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum DatabaseError {
+    #[error(transparent)]
+    Sqlite(#[from] rusqlite::Error),
+    /// An error that the server reported, with its SQLSTATE code.
+    #[error("{text} ({code})")]
+    Server { code: String, text: String },
+    /// The server cannot be reached, or the connection was lost.
+    #[error("{}", connection_error(.0))]
+    Lost(#[from] io::Error),
+    /// The server requires something that this client does not support, with a hint.
+    #[error("{why}")]
+    Refused { why: String, next: &'static str },
+    /// The version of the tables changed after the store was opened.
+    #[error("its tables have been brought to version {0}")]
+    VersionChanged(i32),
+    /// A value that cannot be decoded.
+    #[error("{0}")]
     Unreadable(String),
-    /// What has to be there is not.
+    /// A row that must exist does not.
+    #[error("what it is about is not there")]
     Missing,
-    /// Two histories that are to be one have something else in a table.
+    /// Two histories that should be equal differ in this table.
+    #[error("its table `{0}` has something else")]
     Differs(&'static str),
 }
 
+fn connection_error(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => "it does not answer".to_owned(),
+        io::ErrorKind::UnexpectedEof => "it has closed the connection".to_owned(),
+        _ => error.to_string(),
+    }
+}
+
 impl Database {
-    /// Calls back for each row, in order. What is called must not ask the same database anything.
+    /// Calls `each` for every row, in order. The callback must not use the same database.
     pub(crate) fn each(
         &self,
         sql: &str,
@@ -72,19 +81,20 @@ impl Database {
             Self::Postgres(client) => {
                 let mut client = client.borrow_mut();
                 let mut shown = false;
-                let answer = client.each(sql, std::iter::once(params), &mut |_, row| {
+                let result = client.each(sql, std::iter::once(params), &mut |_, row| {
                     shown = true;
                     each(&Row::Postgres(row))
                 });
-                if shown || !client.revive(&answer)? {
-                    return answer;
+                if shown || !client.reconnect_after(&result)? {
+                    return result;
                 }
                 client.each(sql, std::iter::once(params), &mut |_, row| each(&Row::Postgres(row)))
             }
         }
     }
 
-    /// Asks the same for many parameters, and calls back for each row with the number of those it answers.
+    /// Runs the same query with many sets of parameters, and calls `each` for every row with the
+    /// index of its set.
     pub(crate) fn each_of<const N: usize>(
         &self,
         sql: &str,
@@ -120,7 +130,7 @@ impl Database {
         }
     }
 
-    /// How many rows it changed.
+    /// Returns the number of changed rows.
     pub(crate) fn execute(&self, sql: &str, params: &[&dyn ToSql]) -> Result<u64> {
         match self {
             Self::Sqlite(connection) => Ok(connection.prepare_cached(sql)?.execute(params)? as u64),
@@ -128,7 +138,7 @@ impl Database {
         }
     }
 
-    /// The ids of new rows, in the order in which they are given.
+    /// The ids of new rows, in the order of `rows`.
     pub(crate) fn insert<const N: usize>(&self, sql: &str, rows: &[[&dyn ToSql; N]]) -> Result<Vec<i64>> {
         match self {
             Self::Sqlite(connection) => {
@@ -147,22 +157,25 @@ impl Database {
         }
     }
 
-    /// Within a transaction. Nobody waits for the answer: that it failed may be told by what is asked next, and is at the latest when the
-    /// transaction ends.
+    /// Writes within a transaction without waiting for the result: an error is reported by a later
+    /// statement, at the latest by the commit.
     pub(crate) fn put(&self, sql: &str, params: &[&dyn ToSql]) -> Result<()> {
         match self {
-            Self::Sqlite(connection) => connection.prepare_cached(sql)?.execute(params).map(drop).map_err(Error::from),
+            Self::Sqlite(connection) => {
+                connection.prepare_cached(sql)?.execute(params).map(drop).map_err(DatabaseError::from)
+            }
             Self::Postgres(client) => client.borrow_mut().put(sql, params),
         }
     }
 
-    /// Everything that `work` writes, or nothing where it fails. It takes the lock for writing at once: a transaction that reads
-    /// first and finds out later that somebody else has written could not be saved by waiting.
+    /// Runs `work` in one write transaction, which is rolled back if it fails. The write lock is
+    /// taken at the start: a transaction that reads first and finds out later that another process
+    /// has written cannot be saved by waiting.
     pub(crate) fn write<T>(&self, work: impl FnOnce(&Self) -> Result<T>) -> Result<T> {
         let mut open = Transaction(Some(self));
         match self {
             Self::Sqlite(connection) => connection.execute_batch("BEGIN IMMEDIATE")?,
-            Self::Postgres(client) => client.borrow_mut().begin(schema::KNOWN)?,
+            Self::Postgres(client) => client.borrow_mut().begin(schema::CURRENT_VERSION)?,
         }
         let result = work(self)?;
         match self {
@@ -173,7 +186,7 @@ impl Database {
         Ok(result)
     }
 
-    /// All that `work` reads is of one moment.
+    /// Runs `work` on one consistent snapshot.
     pub(crate) fn read<T>(&self, work: impl FnOnce(&Self) -> Result<T>) -> Result<T> {
         let _open = Transaction(Some(self));
         match self {
@@ -183,33 +196,34 @@ impl Database {
         work(self)
     }
 
-    /// How long to wait for others that write.
-    pub(crate) fn patience(&self, patience: Duration) -> Result<()> {
+    /// Sets how long to wait for other writers.
+    pub(crate) fn set_busy_timeout(&self, timeout: Duration) -> Result<()> {
         match self {
-            Self::Sqlite(connection) => Ok(connection.busy_timeout(patience)?),
-            Self::Postgres(client) => client.borrow_mut().patience(patience),
+            Self::Sqlite(connection) => Ok(connection.busy_timeout(timeout)?),
+            Self::Postgres(client) => client.borrow_mut().set_busy_timeout(timeout),
         }
     }
 
-    /// To be said after rows came in with the ids that they have elsewhere: new ones follow after them.
-    pub(crate) fn count_on(&self, table: &str) -> Result<()> {
+    /// Must be called after rows were inserted with explicit ids, so that new ids follow them.
+    pub(crate) fn advance_ids(&self, table: &str) -> Result<()> {
         match self {
-            // It looks for itself.
+            // SQLite derives the next id from the table.
             Self::Sqlite(_) => Ok(()),
-            Self::Postgres(client) => client.borrow_mut().count_on(table),
+            Self::Postgres(client) => client.borrow_mut().advance_ids(table),
         }
     }
 }
 
-/// Comes to nothing unless somebody says otherwise: also where a panic ends it.
+/// Rolls back on drop, also after a panic, unless it was committed.
 struct Transaction<'a>(Option<&'a Database>);
 
 impl Drop for Transaction<'_> {
     fn drop(&mut self) {
-        // Where even that fails, the database has done so by itself, or will when the connection ends.
+        // If the rollback fails, the database has rolled back itself, or does so when the
+        // connection ends.
         let _ = match self.0 {
             None => Ok(()),
-            Some(Database::Sqlite(connection)) => connection.execute_batch("ROLLBACK").map_err(Error::from),
+            Some(Database::Sqlite(connection)) => connection.execute_batch("ROLLBACK").map_err(DatabaseError::from),
             Some(Database::Postgres(client)) => client.borrow_mut().rollback(),
         };
     }
@@ -236,38 +250,6 @@ impl Row<'_> {
     }
 }
 
-fn unreadable(at: usize, error: &FromSqlError) -> Error {
-    Error::Unreadable(format!("column {at} of a row: {error}"))
+fn unreadable(at: usize, error: &FromSqlError) -> DatabaseError {
+    DatabaseError::Unreadable(format!("column {at} of a row: {error}"))
 }
-
-impl From<rusqlite::Error> for Error {
-    fn from(error: rusqlite::Error) -> Self {
-        Self::Sqlite(error)
-    }
-}
-
-impl From<io::Error> for Error {
-    fn from(error: io::Error) -> Self {
-        Self::Gone(error)
-    }
-}
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Sqlite(error) => error.fmt(f),
-            Self::Said { code, text } => write!(f, "{text} ({code})"),
-            Self::Gone(error) => match error.kind() {
-                io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => f.write_str("it does not answer"),
-                io::ErrorKind::UnexpectedEof => f.write_str("it has closed the connection"),
-                _ => error.fmt(f),
-            },
-            Self::Refused { why, .. } | Self::Unreadable(why) => f.write_str(why),
-            Self::Changed(version) => write!(f, "its tables have been brought to version {version}"),
-            Self::Differs(table) => write!(f, "its table `{table}` has something else"),
-            Self::Missing => f.write_str("what it is about is not there"),
-        }
-    }
-}
-
-impl std::error::Error for Error {}

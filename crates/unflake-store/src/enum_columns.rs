@@ -1,5 +1,5 @@
-//! Model types as columns. Their spelling is the model's own (its serde names), so that a new purpose or a new outcome
-//! needs no new schema.
+//! Stores model types in columns, spelt with their serde names: a new purpose or outcome needs no
+//! new schema.
 
 use rusqlite::Result;
 use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ToSql, ToSqlOutput, ValueRef};
@@ -9,8 +9,8 @@ use serde::de::DeserializeOwned;
 /// A value as JSON.
 pub(crate) struct Json<T>(pub T);
 
-/// An enum as the bare word that names its variant, or as JSON where a variant has more to say.
-pub(crate) struct Word<T>(pub T);
+/// An enum as the bare name of its variant, or as JSON if the variant has fields.
+pub(crate) struct EnumName<T>(pub T);
 
 impl<T: Serialize> ToSql for Json<T> {
     fn to_sql(&self) -> Result<ToSqlOutput<'_>> {
@@ -18,7 +18,7 @@ impl<T: Serialize> ToSql for Json<T> {
     }
 }
 
-impl<T: Serialize> ToSql for Word<T> {
+impl<T: Serialize> ToSql for EnumName<T> {
     fn to_sql(&self) -> Result<ToSqlOutput<'_>> {
         let json = to_json(&self.0)?;
         let bare = json.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).map(str::to_owned);
@@ -32,7 +32,7 @@ impl<T: DeserializeOwned> FromSql for Json<T> {
     }
 }
 
-impl<T: DeserializeOwned> FromSql for Word<T> {
+impl<T: DeserializeOwned> FromSql for EnumName<T> {
     fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
         let text = value.as_str()?;
         if text.starts_with('{') { from_json(text) } else { from_json(&format!("\"{text}\"")) }.map(Self)

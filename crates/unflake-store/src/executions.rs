@@ -1,20 +1,21 @@
-//! All executions, those of our own runs and those of reports alike, as the score and the history of a test need them.
+//! Executions from our own runs and from imported reports, in one form for scores and test
+//! histories.
 
 use rusqlite::params;
 use unflake_model::{Outcome, TestId, Timestamp};
 
 use crate::database::Result;
-use crate::enum_columns::Word;
+use crate::enum_columns::EnumName;
 use crate::packed::Unpacker;
 use crate::{ReportId, RunId, Store, StoreError};
 
-/// Stands for a test within one history: shorter than its name.
+/// Identifies a test within one history; smaller than its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TestKey(pub i64);
 
-/// A test, and where it is as far as that is known.
+/// A test, and its source location if known.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Kin {
+pub struct StoredTest {
     pub key: TestKey,
     pub test: TestId,
     pub file: Option<String>,
@@ -24,19 +25,19 @@ pub struct Kin {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Execution {
     pub test: TestKey,
-    /// 0 for the first time in its source, 15 for the 15th and all later ones.
+    /// 0 for the first execution in its source, 15 for the 15th and all later ones.
     pub again: u8,
     pub outcome: Outcome,
     pub seconds: f32,
 }
 
-/// Where executions come from: one of our own runs, or a report.
+/// Where executions come from: one of our own runs, or an imported report.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Source {
     pub id: SourceId,
     pub started: Timestamp,
     pub commit: Option<String>,
-    /// Whether there were changes that no commit has.
+    /// Whether there were uncommitted changes.
     pub dirty: bool,
     pub branch: Option<String>,
     pub ci_run: Option<String>,
@@ -50,30 +51,35 @@ pub enum SourceId {
     Report(ReportId),
 }
 
-/// One execution of a test, as a report tells it.
+/// One execution of a test in an imported report.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Past {
+pub struct PastExecution {
     pub source: Source,
     pub execution: Execution,
-    /// Empty where there is none.
+    /// Empty if there is none.
     pub message: String,
 }
 
 impl Store {
-    /// Every test that was ever run or listed, by its key.
-    pub fn tests(&self) -> Result<Vec<Kin>, StoreError> {
+    /// Every test that was ever run or listed, by key.
+    pub fn tests(&self) -> Result<Vec<StoredTest>, StoreError> {
         self.list("SELECT id, name, file, line FROM test ORDER BY id", &[], |row| {
-            Ok(Kin { key: TestKey(row.get(0)?), test: TestId::new(row.text(1)?), file: row.get(2)?, line: row.get(3)? })
+            Ok(StoredTest {
+                key: TestKey(row.get(0)?),
+                test: TestId::new(row.text(1)?),
+                file: row.get(2)?,
+                line: row.get(3)?,
+            })
         })
     }
 
-    /// None where no test is called so.
+    /// None if no test has this name.
     pub fn key_of(&self, test: &TestId) -> Result<Option<TestKey>, StoreError> {
         let found = self.list("SELECT id FROM test WHERE name = ?", params![test.as_str()], |row| row.get(0))?;
         Ok(found.into_iter().next().map(TestKey))
     }
 
-    /// Every source, the oldest first.
+    /// Every source, oldest first.
     pub fn sources(&self) -> Result<Vec<Source>, StoreError> {
         let mut sources = self.list(
             "SELECT 0, id, started, commit_hash, coalesce(dirty, 0), NULL, NULL, NULL, NULL FROM run WHERE attempts > 0
@@ -98,8 +104,8 @@ impl Store {
         Ok(sources)
     }
 
-    /// The executions of a source, in its order. Of our own runs those of the suite and of failures that were run again:
-    /// in searches and experiments a test fails because it is made to.
+    /// The executions of a source, in its order. Of our own runs only the suite and the retries
+    /// count: in searches and experiments tests fail on purpose.
     pub fn executions_in(&self, source: SourceId, each: &mut dyn FnMut(Execution)) -> Result<(), StoreError> {
         match source {
             SourceId::Report(report) => self.each_packed(report, &mut |_, execution| each(execution)),
@@ -107,18 +113,18 @@ impl Store {
         }
     }
 
-    /// All executions of one test that reports tell of, the oldest first.
-    pub fn reported_of(&self, test: TestKey) -> Result<Vec<Past>, StoreError> {
+    /// All executions of one test in imported reports, oldest first.
+    pub fn reported_of(&self, test: TestKey) -> Result<Vec<PastExecution>, StoreError> {
         self.reported_in(&self.sources()?, test, usize::MAX)
     }
 
-    /// Those of these sources; no more of them are looked at once so many were found.
+    /// The executions in these sources. Stops reading sources once `enough` executions are found.
     pub fn reported_in<'a>(
         &self,
         sources: impl IntoIterator<Item = &'a Source>,
         test: TestKey,
         enough: usize,
-    ) -> Result<Vec<Past>, StoreError> {
+    ) -> Result<Vec<PastExecution>, StoreError> {
         let mut all = Vec::new();
         for source in sources {
             let SourceId::Report(report) = source.id else { continue };
@@ -134,7 +140,7 @@ impl Store {
             for (number, execution) in found {
                 let passed = execution.outcome == Outcome::Passed;
                 let message = if passed { String::new() } else { self.message(report, number)? };
-                all.push(Past { source: source.clone(), execution, message });
+                all.push(PastExecution { source: source.clone(), execution, message });
             }
         }
         Ok(all)
@@ -161,9 +167,10 @@ impl Store {
                 let in_suite: bool = row.get(2)?;
                 each(Execution {
                     test: TestKey(row.get(0)?),
-                    // What runs after the suite runs again, though for the first time in its session.
+                    // Everything after the suite is a retry, even if it is the first run in its
+                    // session.
                     again: again.saturating_add(u32::from(!in_suite)).min(15) as u8,
-                    outcome: row.get::<Word<Outcome>>(3)?.0,
+                    outcome: row.get::<EnumName<Outcome>>(3)?.0,
                     seconds: row.get::<Option<f64>>(4)?.unwrap_or(0.0) as f32,
                 });
                 Ok(())

@@ -1,17 +1,17 @@
-//! Whether a directory may be shared with other machines. The write-ahead log needs memory that every user of the
-//! database shares, and two machines share none.
+//! Detects network file systems. The write-ahead log of SQLite needs shared memory, which two
+//! machines do not have.
 
 use std::path::{Path, PathBuf};
 
-/// Asks the kernel's list of mounts. Where there is no such list (anything but Linux) the answer is no.
+/// Reads the mount table of the kernel. Without one (anything but Linux) the result is false.
 pub(crate) fn is_shared(dir: &Path) -> bool {
     let Ok(mounts) = std::fs::read_to_string("/proc/self/mountinfo") else { return false };
     let Ok(dir) = dir.canonicalize() else { return false };
     kind_of(&dir, &mounts).is_some_and(is_shared_kind)
 }
 
-/// The type of the file system that holds `dir`: that of the longest mount point above it, and of the last one mounted
-/// there.
+/// The type of the file system that contains `dir`: that of the longest mount point above it, and
+/// of the last mount there.
 fn kind_of<'a>(dir: &Path, mounts: &'a str) -> Option<&'a str> {
     mounts
         .lines()
@@ -25,8 +25,8 @@ fn kind_of<'a>(dir: &Path, mounts: &'a str) -> Option<&'a str> {
 }
 
 fn is_shared_kind(kind: &str) -> bool {
-    // Any file system in user space may be one of the network, or of the host of a container or virtual machine.
-    // `fuseblk` is a local disk.
+    // Any FUSE file system may be a network mount, or belong to the host of a container or a
+    // virtual machine. `fuseblk` is a local disk.
     kind.starts_with("nfs")
         || kind.starts_with("smb")
         || kind.starts_with("fuse.")
@@ -52,7 +52,7 @@ fn is_shared_kind(kind: &str) -> bool {
         .contains(&kind)
 }
 
-/// Mount points have their blanks written in octal.
+/// The mount table escapes blanks in octal.
 fn unescape(text: &str) -> String {
     text.replace("\\040", " ").replace("\\011", "\t").replace("\\012", "\n").replace("\\134", "\\")
 }
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn the_nearest_and_latest_mount_decides() {
+    fn the_longest_and_latest_mount_wins() {
         check("/srv/project", "ext4", false);
         check("/home/ann/project", "nfs4", true);
         check("/home/ann/local disk/project", "xfs", false);

@@ -1,27 +1,28 @@
-//! What unflake said of tests, what was prepared to be said, and what people answered.
+//! Stores the findings of runs, prepared reports, and the feedback of people on findings.
 
 use rusqlite::params;
 use unflake_model::{Feedback, Finding, Fingerprint, PreparedReport, TestId, Timestamp};
 
 use crate::database::{Result, Row};
 use crate::enum_columns::Json;
+use crate::read::limit_param;
 use crate::{RunId, Store, StoreError, TestKey};
 
-/// A finding as it was told.
+/// A finding as it was reported.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Said {
+pub struct StoredFinding {
     pub run: RunId,
-    /// When the run began that told it.
+    /// The start of the run that reported it.
     pub started: Timestamp,
     pub commit: Option<String>,
     pub finding: Finding,
 }
 
-/// A report that is ready.
+/// A report that was prepared in advance.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Ready {
+pub struct ReadyReport {
     pub test: TestId,
-    /// A hash of the files as they were.
+    /// A hash of the files at that time.
     pub tree: String,
     pub run: RunId,
     pub started: Timestamp,
@@ -32,8 +33,8 @@ pub struct Ready {
 }
 
 impl Store {
-    /// Keeps what a run came to. All of it, or nothing where it fails.
-    pub fn say(&mut self, run: RunId, findings: &[Finding]) -> Result<(), StoreError> {
+    /// Stores the findings of a run in one transaction.
+    pub fn record_findings(&mut self, run: RunId, findings: &[Finding]) -> Result<(), StoreError> {
         self.write(|writer| {
             for finding in findings {
                 let test = writer.test(&finding.test)?;
@@ -46,21 +47,21 @@ impl Store {
         })
     }
 
-    /// What was said last of each finding, the newest first. What another version of unflake wrote and this one cannot read is left out.
-    pub fn said(&self, limit: usize) -> Result<Vec<Said>, StoreError> {
-        let sql = format!("{SAID} ORDER BY said.id DESC LIMIT ?");
-        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-        Ok(self.list(&sql, params![limit], said)?.into_iter().flatten().collect())
+    /// The latest version of each finding, newest first. Findings that this version of unflake
+    /// cannot parse are skipped.
+    pub fn latest_findings(&self, limit: usize) -> Result<Vec<StoredFinding>, StoreError> {
+        let sql = format!("{LATEST_FINDINGS} ORDER BY said.id DESC LIMIT ?");
+        Ok(self.list(&sql, params![limit_param(limit)], stored_finding)?.into_iter().flatten().collect())
     }
 
-    /// The same of one test.
-    pub fn said_of(&self, test: &TestId) -> Result<Vec<Said>, StoreError> {
-        let sql = format!("{SAID} AND test.name = ? ORDER BY said.id DESC");
-        Ok(self.list(&sql, params![test.as_str()], said)?.into_iter().flatten().collect())
+    /// The latest version of each finding on one test.
+    pub fn findings_on(&self, test: &TestId) -> Result<Vec<StoredFinding>, StoreError> {
+        let sql = format!("{LATEST_FINDINGS} AND test.name = ? ORDER BY said.id DESC");
+        Ok(self.list(&sql, params![test.as_str()], stored_finding)?.into_iter().flatten().collect())
     }
 
-    /// What one run said, with the keys of the tests.
-    pub fn said_in(&self, run: RunId) -> Result<Vec<(TestKey, Finding)>, StoreError> {
+    /// The findings of one run, with the keys of the tests.
+    pub fn findings_in(&self, run: RunId) -> Result<Vec<(TestKey, Finding)>, StoreError> {
         let all = self.list("SELECT test, body FROM said WHERE run = ? ORDER BY id", params![run.0], |row| {
             let test = TestKey(row.get(0)?);
             Ok(row.get::<Json<Finding>>(1).ok().map(|finding| (test, finding.0)))
@@ -68,7 +69,7 @@ impl Store {
         Ok(all.into_iter().flatten().collect())
     }
 
-    /// Keeps a report on a test, of these files.
+    /// Stores a report on a test for these files.
     pub fn prepare(
         &mut self,
         run: RunId,
@@ -86,8 +87,9 @@ impl Store {
         })
     }
 
-    /// The last report on each test, of the files `tree`, or of any where that is None. The newest first.
-    pub fn prepared(&self, tree: Option<&str>) -> Result<Vec<Ready>, StoreError> {
+    /// The latest report on each test for the files `tree`, or for any files if that is None.
+    /// Newest first.
+    pub fn prepared(&self, tree: Option<&str>) -> Result<Vec<ReadyReport>, StoreError> {
         let all = self.list(
             "SELECT test.name, prepared.tree, prepared.run, run.started, run.commit_hash, run.command, run.host,
                     prepared.body
@@ -98,7 +100,7 @@ impl Store {
                  SELECT max(id) FROM prepared WHERE tree = ?1 OR ?1 IS NULL GROUP BY test)
              ORDER BY prepared.id DESC",
             params![tree],
-            ready,
+            stored_report,
         )?;
         Ok(all.into_iter().flatten().collect())
     }
@@ -113,7 +115,7 @@ impl Store {
         })
     }
 
-    /// What people said last of each finding.
+    /// The latest feedback on each finding.
     pub fn answers(&self) -> Result<Vec<Feedback>, StoreError> {
         self.list(
             "SELECT finding, useful, at, why FROM answer
@@ -131,19 +133,19 @@ impl Store {
     }
 }
 
-const SAID: &str = "
+const LATEST_FINDINGS: &str = "
     SELECT said.run, run.started, run.commit_hash, said.body
     FROM said JOIN run ON run.id = said.run JOIN test ON test.id = said.test
     WHERE said.id IN (SELECT max(id) FROM said GROUP BY finding)";
 
-fn said(row: &Row) -> Result<Option<Said>> {
+fn stored_finding(row: &Row) -> Result<Option<StoredFinding>> {
     let (run, started, commit) = (RunId(row.get(0)?), Timestamp(row.get(1)?), row.get(2)?);
-    Ok(row.get::<Json<_>>(3).ok().map(|finding| Said { run, started, commit, finding: finding.0 }))
+    Ok(row.get::<Json<_>>(3).ok().map(|finding| StoredFinding { run, started, commit, finding: finding.0 }))
 }
 
-fn ready(row: &Row) -> Result<Option<Ready>> {
+fn stored_report(row: &Row) -> Result<Option<ReadyReport>> {
     let Ok(Json(report)) = row.get::<Json<_>>(7) else { return Ok(None) };
-    Ok(Some(Ready {
+    Ok(Some(ReadyReport {
         test: TestId::new(row.get::<String>(0)?),
         tree: row.get(1)?,
         run: RunId(row.get(2)?),

@@ -1,4 +1,4 @@
-//! How the results of other programs get in.
+//! Stores imported reports: test results that other programs wrote.
 
 use std::collections::HashSet;
 
@@ -6,14 +6,15 @@ use rusqlite::params;
 use rusqlite::types::ToSql;
 use unflake_model::Timestamp;
 
-use crate::database::{Error, Result, Row};
+use crate::database::{DatabaseError, Result, Row};
 use crate::packed::Packer;
-use crate::write::{NEW_TEST, Writer};
-use crate::{Imported, Report, ReportFacts, ReportId, Store, StoreError};
+use crate::read::limit_param;
+use crate::write::{INSERT_TEST, Writer};
+use crate::{Report, ReportFacts, ReportId, ReportedExecution, Store, StoreError};
 
 impl Store {
-    /// The report with this key. Where it is there already, it is the one that is there: what has been recorded of it
-    /// need not be recorded again.
+    /// Returns the report with this key, and creates it if it does not exist. Executions that an
+    /// existing report contains need not be recorded again.
     pub fn begin_report(&mut self, facts: &ReportFacts) -> Result<Report, StoreError> {
         self.write(|writer| {
             if let Some(known) = writer.report(&facts.key)? {
@@ -40,19 +41,25 @@ impl Store {
         })
     }
 
-    /// Keeps the executions of a report from number `first` on: all of them, or none where it fails or where they are
-    /// there already, because another process takes in the same file.
-    pub fn record_report(&mut self, report: ReportId, first: u64, executions: &[Imported]) -> Result<(), StoreError> {
+    /// Stores the executions of a report from number `first` on, in one transaction. Does nothing
+    /// if they exist already because another process imports the same file.
+    pub fn record_report(
+        &mut self,
+        report: ReportId,
+        first: u64,
+        executions: &[ReportedExecution],
+    ) -> Result<(), StoreError> {
         self.write(|writer| {
-            let there = writer.database.find("SELECT executions FROM report WHERE id = ?", params![report.0])?;
-            // Somebody else was quicker. Both read the same bytes, so that both cut them in the same places.
-            if there.ok_or(Error::Missing)?.cast_unsigned() > first {
+            let stored = writer.database.find("SELECT executions FROM report WHERE id = ?", params![report.0])?;
+            // Another process was faster. Both read the same bytes, so both split them at the same
+            // positions.
+            if stored.ok_or(DatabaseError::Missing)?.cast_unsigned() > first {
                 return Ok(());
             }
-            writer.know_tests(executions)?;
+            writer.create_tests(executions)?;
             let mut packer = Packer::default();
             for execution in executions {
-                let test = writer.known.tests.get(&execution.test).ok_or(Error::Missing)?;
+                let test = writer.ids.tests.get(&execution.test).ok_or(DatabaseError::Missing)?;
                 packer.add(*test, execution.again, execution.outcome, execution.seconds);
             }
             writer.reported_failures(report, first, executions)?;
@@ -65,7 +72,7 @@ impl Store {
         })
     }
 
-    /// Nothing more will come: all of it is there, or it breaks off for the reason given.
+    /// Marks the import as finished: complete if `broken` is empty, else cut off for that reason.
     pub fn finish_report(&mut self, report: ReportId, broken: &str) -> Result<(), StoreError> {
         self.write(|writer| {
             let sql = "UPDATE report SET ended = ?2 WHERE id = ?1 AND ended IS NULL";
@@ -73,10 +80,9 @@ impl Store {
         })
     }
 
-    /// The reports, those whose tests ran last first.
+    /// The reports, those with the latest test runs first.
     pub fn reports(&self, limit: usize) -> Result<Vec<Report>, StoreError> {
-        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-        self.list(&format!("{REPORT} ORDER BY started DESC, id DESC LIMIT ?"), params![limit], report)
+        self.list(&format!("{REPORT} ORDER BY started DESC, id DESC LIMIT ?"), params![limit_param(limit)], report)
     }
 }
 
@@ -115,13 +121,13 @@ impl Writer<'_> {
         Ok(found)
     }
 
-    /// Afterwards the tests of all executions are known. The place that a report tells is kept where no runner has told one: a runner
-    /// knows better.
-    fn know_tests(&mut self, executions: &[Imported]) -> Result<()> {
-        let mut unknown: Vec<&Imported> = Vec::new();
-        let mut met: HashSet<&str> = HashSet::new();
+    /// Creates the tests of all executions. A location from a report is used only if no runner has
+    /// given one: runners are more precise.
+    fn create_tests(&mut self, executions: &[ReportedExecution]) -> Result<()> {
+        let mut unknown: Vec<&ReportedExecution> = Vec::new();
+        let mut seen: HashSet<&str> = HashSet::new();
         for execution in executions {
-            if !self.known.tests.contains_key(&execution.test) && met.insert(execution.test.as_str()) {
+            if !self.ids.tests.contains_key(&execution.test) && seen.insert(execution.test.as_str()) {
                 unknown.push(execution);
             }
         }
@@ -136,24 +142,24 @@ impl Writer<'_> {
         let mut new = Vec::new();
         for (at, one) in unknown.iter().enumerate() {
             match found[at] {
-                Some((id, placeless)) => {
-                    if placeless && files[at].is_some() {
+                Some((id, has_no_location)) => {
+                    if has_no_location && files[at].is_some() {
                         let sql = "UPDATE test SET file = ?2, line = ?3 WHERE id = ?1";
                         self.database.put(sql, params![id, files[at], one.line])?;
                     }
-                    self.known.tests.insert(one.test.clone(), id);
+                    self.ids.tests.insert(one.test.clone(), id);
                 }
                 None => new.push(at),
             }
         }
         let rows: Vec<[&dyn ToSql; 3]> =
             new.iter().map(|at| [&names[*at] as &dyn ToSql, &files[*at], &unknown[*at].line]).collect();
-        let ids = self.database.insert(NEW_TEST, &rows)?;
-        self.known.tests.extend(new.iter().map(|at| unknown[*at].test.clone()).zip(ids));
+        let new_ids = self.database.insert(INSERT_TEST, &rows)?;
+        self.ids.tests.extend(new.iter().map(|at| unknown[*at].test.clone()).zip(new_ids));
         Ok(())
     }
 
-    fn reported_failures(&mut self, report: ReportId, first: u64, executions: &[Imported]) -> Result<()> {
+    fn reported_failures(&mut self, report: ReportId, first: u64, executions: &[ReportedExecution]) -> Result<()> {
         let failed: Vec<_> =
             (first..).zip(executions).filter_map(|(number, one)| Some((number, one.failure.as_ref()?))).collect();
         let texts: Vec<&str> =

@@ -1,16 +1,19 @@
-//! Facts: every attempt of every run, kept in one embedded database per project, or on a server for a team.
+//! Stores every attempt of every run, in one embedded database per project or on a PostgreSQL
+//! server for a team.
 //!
-//! What is guaranteed:
-//! 1. What [`Store::record`] was given is in the database when it returns. A `kill -9` of the process loses nothing of
-//!    it; a power failure may lose the newest part and never harms the rest.
-//! 2. All events of one call are kept, or none of them.
-//! 3. No attempt is ever changed or thrown away. A report of another program comes in once, however often it is given.
-//! 4. Several processes may record into the same history at once. A writer waits for another one, a reader for nobody.
-//! 5. What this version does not understand is left as it is.
-//! 6. A password is never told.
+//! Guarantees:
+//! 1. When [`Store::record`] returns, its events are in the database. A `kill -9` of the
+//!    process loses nothing; a power failure may lose the newest part and never damages the rest.
+//! 2. One call stores all of its events, or none.
+//! 3. No attempt is ever changed or deleted. A report of another program is imported once, however
+//!    often it is given.
+//! 4. Several processes may record into the same history at once. Writers wait for each other,
+//!    readers never wait.
+//! 5. Data that this version does not understand is not changed.
+//! 6. A password is never printed.
 //!
-//! Deliberately absent: opinions of its own, a clock (times are handed in) and the drawing of anything. What was said of tests is kept as
-//! said: nothing is concluded from it.
+//! Deliberately absent: conclusions, a clock (callers pass times) and rendering. Findings are
+//! stored as they were reported.
 
 mod assertion_samples;
 mod connect;
@@ -39,105 +42,107 @@ use std::time::Duration;
 use database::Database;
 use postgres::{Address, Client};
 
-pub use connect::{let_git_see, make_hidden};
-pub use copy::Copied;
-pub use error::{At, StoreError};
-pub use executions::{Execution, Kin, Past, Source, SourceId, TestKey};
-pub use failures::{FailureRef, Pulse, TextKey};
-pub use findings::{Ready, Said};
+pub use connect::{create_hidden_dir, unhide_quarantine};
+pub use copy::CopyCounts;
+pub use error::{LocationText, StoreError};
+pub use executions::{Execution, PastExecution, Source, SourceId, StoredTest, TestKey};
+pub use failures::{ChangeCounter, FailureRef, TextKey};
+pub use findings::{ReadyReport, StoredFinding};
 pub use location::StoreLocation;
-pub use read::{Kept, Learned};
-pub use renames::Renamed;
-pub use report::{Imported, Report, ReportFacts, ReportId};
+pub use read::{LearnedDependencies, StoredAttempt};
+pub use renames::TestRename;
+pub use report::{Report, ReportFacts, ReportId, ReportedExecution};
 pub use run::{Host, Revision, Run, RunFacts, RunId};
 
-/// The name of the database within the directory of the store.
+/// The file name of the database within the directory of the store.
 pub const FILE: &str = "history.db";
-/// What people set apart, in the same directory. Not the store's own, and not hidden from git.
+/// The quarantine list, in the same directory. It does not belong to the store and is visible to
+/// git.
 pub const QUARANTINE: &str = "quarantine.toml";
 
-/// The history of one project. Can be moved to another thread; is used by one at a time.
+/// The history of one project. Can be sent to another thread; only one thread uses it at a time.
 #[derive(Debug)]
 pub struct Store {
     database: Database,
-    place: StoreLocation,
-    known: write::Known,
+    location: StoreLocation,
+    ids: write::RowIds,
 }
 
 impl Store {
-    /// Opens the history in a place and makes it where it is not there yet. A directory that it makes, or finds empty, gets
-    /// a `.gitignore` that keeps git from seeing it.
-    pub fn open(place: impl Into<StoreLocation>) -> Result<Self, StoreError> {
-        let place = place.into();
-        let database = match &place.server {
+    /// Opens the history at a location, and creates it if it does not exist. A new or empty
+    /// directory gets a `.gitignore` that hides it.
+    pub fn open(location: impl Into<StoreLocation>) -> Result<Self, StoreError> {
+        let location = location.into();
+        let database = match &location.server {
             Some(address) => {
-                let (client, found) = reach(&place, address)?;
-                on_server(&place, client, found)?
+                let (client, found) = reach(&location, address)?;
+                on_server(&location, client, found)?
             }
-            None => in_file(&place)?,
+            None => in_file(&location)?,
         };
-        Ok(Self { database, place, known: write::Known::default() })
+        Ok(Self { database, location, ids: write::RowIds::default() })
     }
 
-    /// Opens the history in a place, if there is one.
-    pub fn find(place: impl Into<StoreLocation>) -> Result<Option<Self>, StoreError> {
-        let place = place.into();
-        let database = match &place.server {
-            Some(address) => match reach(&place, address)? {
+    /// Opens the history at a location if there is one.
+    pub fn find(location: impl Into<StoreLocation>) -> Result<Option<Self>, StoreError> {
+        let location = location.into();
+        let database = match &location.server {
+            Some(address) => match reach(&location, address)? {
                 (_, 0) => return Ok(None),
-                (client, found) => on_server(&place, client, found)?,
+                (client, found) => on_server(&location, client, found)?,
             },
-            None if !place.dir.join(FILE).is_file() => return Ok(None),
-            None => in_file(&place)?,
+            None if !location.dir.join(FILE).is_file() => return Ok(None),
+            None => in_file(&location)?,
         };
-        Ok(Some(Self { database, place, known: write::Known::default() }))
+        Ok(Some(Self { database, location, ids: write::RowIds::default() }))
     }
 
     /// A history that ends with the process.
     pub fn in_memory() -> Result<Self, StoreError> {
-        let place = StoreLocation::memory();
-        let database = Database::Sqlite(connect::open(&place, &place.dir, false)?);
-        Ok(Self { database, place, known: write::Known::default() })
+        let location = StoreLocation::memory();
+        let database = Database::Sqlite(connect::open(&location, &location.dir, false)?);
+        Ok(Self { database, location, ids: write::RowIds::default() })
     }
 
-    /// How long to wait for another process that writes before saying [`StoreError::Busy`]. Its transactions take
-    /// milliseconds; 20 seconds unless told otherwise.
-    pub fn patience(&self, patience: Duration) -> Result<(), StoreError> {
-        self.database.patience(patience).map_err(|error| self.failed(error))
+    /// How long to wait for another writer before returning [`StoreError::Busy`]. Transactions take
+    /// milliseconds; the default is 20 seconds.
+    pub fn set_busy_timeout(&self, timeout: Duration) -> Result<(), StoreError> {
+        self.database.set_busy_timeout(timeout).map_err(|error| self.failed(error))
     }
 
-    /// Where the history is, in words: the path of its file, or its address without the password.
-    pub fn whereabouts(&self) -> String {
-        self.place.words()
+    /// The location of the history as text: the path of its file, or its address without the
+    /// password.
+    pub fn location_text(&self) -> String {
+        self.location.text()
     }
 
-    fn failed(&self, error: database::Error) -> StoreError {
-        StoreError::of(&self.place, error)
+    fn failed(&self, error: database::DatabaseError) -> StoreError {
+        StoreError::of(&self.location, error)
     }
 }
 
-fn in_file(place: &StoreLocation) -> Result<Database, StoreError> {
-    let path = connect::prepare(&place.dir)?;
-    connect::open(place, &path, filesystem::is_shared(&place.dir)).map(Database::Sqlite)
+fn in_file(location: &StoreLocation) -> Result<Database, StoreError> {
+    let path = connect::prepare(&location.dir)?;
+    connect::open(location, &path, filesystem::is_shared(&location.dir)).map(Database::Sqlite)
 }
 
-/// A connection, and the version of the tables. 0: there are none.
-fn reach(place: &StoreLocation, address: &Address) -> Result<(Client, i32), StoreError> {
+/// A connection, and the version of the tables; 0 means that there are none.
+fn reach(location: &StoreLocation, address: &Address) -> Result<(Client, i32), StoreError> {
     let reached = Client::connect(address).and_then(|mut client| {
         let found = client.version()?;
         Ok((client, found))
     });
-    reached.map_err(|error| StoreError::of(place, error))
+    reached.map_err(|error| StoreError::of(location, error))
 }
 
-fn on_server(place: &StoreLocation, mut client: Client, found: i32) -> Result<Database, StoreError> {
-    if found > schema::KNOWN {
-        return Err(StoreError::Newer { at: place.into(), found, known: schema::KNOWN });
+fn on_server(location: &StoreLocation, mut client: Client, found: i32) -> Result<Database, StoreError> {
+    if found > schema::CURRENT_VERSION {
+        return Err(StoreError::Newer { at: location.into(), found, known: schema::CURRENT_VERSION });
     }
-    if found < schema::KNOWN {
-        client.migrate().map_err(|error| match StoreError::of(place, error) {
+    if found < schema::CURRENT_VERSION {
+        client.migrate().map_err(|error| match StoreError::of(location, error) {
             StoreError::Unwritable { at, source } if found > 0 => {
-                StoreError::Older { at, found, known: schema::KNOWN, source }
+                StoreError::Older { at, found, known: schema::CURRENT_VERSION, source }
             }
             other => other,
         })?;

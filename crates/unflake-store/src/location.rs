@@ -1,4 +1,4 @@
-//! Where a history is: in a directory, or on a server.
+//! The location of a history: a directory, or a PostgreSQL server.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -6,17 +6,19 @@ use std::path::{Path, PathBuf};
 use crate::FILE;
 use crate::postgres::{Address, is_address};
 
-/// Where the history of a project is, and the directory for what is kept beside it (what is set apart, pages).
+/// The location of a project's history, and the directory for related files (quarantine list, HTML
+/// pages).
 #[derive(Clone, Debug, PartialEq)]
 pub struct StoreLocation {
-    /// Has the history too, unless a server has it.
+    /// Contains the history too, unless it is on a server.
     pub dir: PathBuf,
     pub(crate) server: Option<Address>,
 }
 
 impl StoreLocation {
-    /// A directory, or `postgres://…`; then `dir` is what is beside it. What an address leaves out comes from variables. Says what is
-    /// wrong without repeating the text: it may have a password in it.
+    /// Parses a directory or `postgres://…`; with a server, `dir` is the directory for related
+    /// files. Environment variables fill in what the address omits. Errors do not repeat the text,
+    /// which may contain a password.
     pub fn parse(text: &str, dir: &Path, variable: &dyn Fn(&str) -> Option<String>) -> Result<Self, String> {
         if is_address(text) {
             Ok(Self { dir: dir.to_owned(), server: Some(Address::parse(text, variable)?) })
@@ -29,8 +31,8 @@ impl StoreLocation {
         self.server.is_some()
     }
 
-    /// As words for people: the file, or the address without its password.
-    pub(crate) fn words(&self) -> String {
+    /// For people: the path of the file, or the address without its password.
+    pub(crate) fn text(&self) -> String {
         match &self.server {
             Some(address) => address.to_string(),
             None if self.dir == Path::new(MEMORY) => MEMORY.to_owned(),
@@ -45,7 +47,7 @@ impl StoreLocation {
 
 const MEMORY: &str = ":memory:";
 
-/// As it was given, without the password.
+/// As the user typed it, without the password.
 impl fmt::Display for StoreLocation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.server {
@@ -74,7 +76,7 @@ impl From<PathBuf> for StoreLocation {
 }
 
 impl From<&StoreLocation> for StoreLocation {
-    fn from(place: &StoreLocation) -> Self {
-        place.clone()
+    fn from(location: &StoreLocation) -> Self {
+        location.clone()
     }
 }

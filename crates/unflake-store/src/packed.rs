@@ -1,16 +1,17 @@
-//! Executions as bytes, about four each.
+//! Packs executions into about four bytes each.
 //!
-//! Of each execution in turn: by how much the number of its test differs from that of the one before, a byte for how it
-//! ended (the low half) and how often it had run before in its report (the high half, 15 for more), and its duration in
-//! tenths of a millisecond. Numbers are written seven bits to a byte, the lowest first, the highest bit saying that
-//! more follow; those that may be negative with their sign in the lowest bit.
+//! Each execution consists of the difference between its test number and the previous one, a byte
+//! with the outcome (low half) and the number of earlier runs in its report (high half, 15 for
+//! more), and the duration in tenths of a millisecond. Numbers are LEB128: seven bits per byte,
+//! lowest first, with the high bit as continuation flag. Signed numbers have their sign in the
+//! lowest bit.
 
 use unflake_model::{Death, Outcome};
 
 use crate::executions::{Execution, TestKey};
 
-const MOST_AGAIN: u32 = 15;
-const TICKS: f64 = 10_000.0;
+const MAX_AGAIN: u32 = 15;
+const TICKS_PER_SECOND: f64 = 10_000.0;
 
 #[derive(Default)]
 pub(crate) struct Packer {
@@ -23,9 +24,9 @@ impl Packer {
         let step = test - self.last;
         self.last = test;
         self.number(((step << 1) ^ (step >> 63)).cast_unsigned());
-        self.body.push(code(outcome) | (again.min(MOST_AGAIN) as u8) << 4);
-        // What is no number becomes 0.
-        self.number((seconds.max(0.0) * TICKS).round() as u64);
+        self.body.push(code(outcome) | (again.min(MAX_AGAIN) as u8) << 4);
+        // NaN becomes 0.
+        self.number((seconds.max(0.0) * TICKS_PER_SECOND).round() as u64);
     }
 
     fn number(&mut self, mut number: u64) {
@@ -37,7 +38,7 @@ impl Packer {
     }
 }
 
-/// What a row has. Ends early where the bytes are not what they should be.
+/// Iterates over the executions of a packed row. Stops at the first malformed byte.
 pub(crate) struct Unpacker<'a> {
     body: &'a [u8],
     last: i64,
@@ -75,7 +76,7 @@ impl Iterator for Unpacker<'_> {
         let step = self.number()?;
         self.last += (step >> 1).cast_signed() ^ -(step & 1).cast_signed();
         let how = self.byte()?;
-        let seconds = (self.number()? as f64 / TICKS) as f32;
+        let seconds = (self.number()? as f64 / TICKS_PER_SECOND) as f32;
         Some(Execution { test: TestKey(self.last), again: how >> 4, outcome: OUTCOMES[usize::from(how & 7)], seconds })
     }
 }
@@ -109,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_packed_comes_back() {
+    fn packing_round_trips() {
         let mut packer = Packer::default();
         let all = [(7, 0, 0.0), (8, 1, 0.0012), (3, 99, 1234.5678), (i64::MAX, 2, f64::NAN), (1, 0, -1.0)];
         for (at, (test, again, seconds)) in all.into_iter().enumerate() {
@@ -124,14 +125,14 @@ mod tests {
     }
 
     #[test]
-    fn neighbours_take_three_bytes() {
+    fn adjacent_tests_take_three_bytes() {
         let mut packer = Packer::default();
         (1..=1000).for_each(|test| packer.add(test, 0, Outcome::Passed, 0.004));
         assert_eq!(packer.body.len(), 3000);
     }
 
     #[test]
-    fn bytes_that_are_none_of_ours_end_it() {
+    fn malformed_bytes_end_the_iteration() {
         assert_eq!(Unpacker::new(&[0xff; 40]).count(), 0);
         assert_eq!(Unpacker::new(&[2, 0]).count(), 0);
     }

@@ -1,5 +1,5 @@
-//! A client for PostgreSQL, no larger than the store needs: questions with parameters, many of them sent before the first
-//! answer is read, and transactions. Of the protocol it leaves out encryption, COPY and cancelling.
+//! A minimal PostgreSQL client: parametrized queries, pipelining and transactions. It has no TLS,
+//! no COPY and no cancellation.
 
 mod address;
 mod auth;
@@ -17,35 +17,36 @@ use std::time::Duration;
 
 use rusqlite::types::ToSql;
 
-use crate::database::{Error, Result};
+use crate::database::{DatabaseError, Result};
 use wire::{Message, Wire};
 
 pub(crate) use address::{Address, is_address};
-pub(crate) use value::Row;
+pub(crate) use value::PgRow;
 
-/// A server that says nothing for so long is not there any more.
-const SILENCE: Duration = Duration::from_secs(300);
-/// How long to wait for others that write.
-const PATIENCE: Duration = Duration::from_secs(20);
-/// Questions that are under way before their answers are read. More could fill the server's way back while ours is full.
-const AT_ONCE: usize = 400;
-const BYTES_AT_ONCE: usize = 64 << 10;
+/// A server that sends nothing for this long is considered lost.
+const READ_TIMEOUT: Duration = Duration::from_secs(300);
+/// How long to wait for other writers.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(20);
+/// Queries that are sent before their results are read. More could fill both socket buffers and
+/// deadlock.
+const PIPELINE_QUERIES: usize = 400;
+const PIPELINE_BYTES: usize = 64 << 10;
 
 pub(crate) struct Client {
     address: Address,
     wire: Wire,
     statements: HashMap<String, Arc<Statement>>,
-    /// Questions that were put, and whose answers nobody has read.
+    /// Queries whose results have not been read.
     unread: usize,
     in_transaction: bool,
-    patience: Duration,
+    busy_timeout: Duration,
 }
 
-/// A question that the server knows, by the number in its name.
+/// A prepared statement; its name is this number.
 struct Statement {
     number: usize,
-    takes: Vec<u32>,
-    gives: Vec<u32>,
+    parameters: Vec<u32>,
+    columns: Vec<u32>,
 }
 
 impl fmt::Debug for Client {
@@ -55,65 +56,72 @@ impl fmt::Debug for Client {
 }
 
 impl Client {
-    /// A connection on which questions about the tables of the address can be asked. Whether there are any is not looked at.
+    /// Connects and selects the schema of the address, without checking that it has tables.
     pub(crate) fn connect(address: &Address) -> Result<Self> {
         let wire = login::connect(address)?;
         let address = address.clone();
-        let mut client =
-            Self { address, wire, statements: HashMap::new(), unread: 0, in_transaction: false, patience: PATIENCE };
-        client.settle()?;
+        let mut client = Self {
+            address,
+            wire,
+            statements: HashMap::new(),
+            unread: 0,
+            in_transaction: false,
+            busy_timeout: BUSY_TIMEOUT,
+        };
+        client.configure()?;
         Ok(client)
     }
 
-    /// What holds for the whole connection. A client whose machine is gone must not keep others waiting for ever.
-    fn settle(&mut self) -> Result<()> {
-        self.wire.patience(SILENCE)?;
+    /// Configures the connection. The keepalive settings release the locks of a client whose
+    /// machine is gone.
+    fn configure(&mut self) -> Result<()> {
+        self.wire.set_timeout(READ_TIMEOUT)?;
         self.batch(&format!(
             "SET search_path = \"{}\"; SET lock_timeout = {}; SET idle_in_transaction_session_timeout = '2min';
              SET tcp_keepalives_idle = 60; SET client_min_messages = warning",
             self.address.schema,
-            self.patience.as_millis().max(1)
+            self.busy_timeout.as_millis().max(1)
         ))
     }
 
-    pub(crate) fn patience(&mut self, patience: Duration) -> Result<()> {
-        self.patience = patience;
-        self.batch(&format!("SET lock_timeout = {}", patience.as_millis().max(1)))
+    pub(crate) fn set_busy_timeout(&mut self, timeout: Duration) -> Result<()> {
+        self.busy_timeout = timeout;
+        self.batch(&format!("SET lock_timeout = {}", timeout.as_millis().max(1)))
     }
 
-    /// After an answer: whether the connection has ended, and nothing was under way that has ended with it. Then it is made anew, and what
-    /// was asked can be asked again.
-    pub(crate) fn revive<T>(&mut self, answer: &Result<T>) -> Result<bool> {
-        let ended = match answer {
-            Err(Error::Gone(_)) => true,
-            Err(Error::Said { code, .. }) => dialect::has_ended(code),
+    /// Reconnects after an error if the connection was lost outside of a transaction. True means
+    /// that the statement can be retried.
+    pub(crate) fn reconnect_after<T>(&mut self, result: &Result<T>) -> Result<bool> {
+        let ended = match result {
+            Err(DatabaseError::Lost(_)) => true,
+            Err(DatabaseError::Server { code, .. }) => dialect::ends_connection(code),
             _ => false,
         };
         if !ended || self.in_transaction {
             return Ok(false);
         }
-        let patience = self.patience;
+        let timeout = self.busy_timeout;
         *self = Self::connect(&self.address)?;
-        self.patience(patience)?;
+        self.set_busy_timeout(timeout)?;
         Ok(true)
     }
 
-    /// A transaction that is the only one that writes.
+    /// Starts a transaction that excludes other writers.
     pub(crate) fn begin(&mut self, version: i32) -> Result<()> {
-        let answer = self.batch("BEGIN");
-        if self.revive(&answer)? {
+        let result = self.batch("BEGIN");
+        if self.reconnect_after(&result)? {
             self.batch("BEGIN")?;
         } else {
-            answer?;
+            result?;
         }
         self.in_transaction = true;
         match self.lock()? {
             Some(found) if found == version => Ok(()),
-            found => Err(Error::Changed(found.unwrap_or(0))),
+            found => Err(DatabaseError::VersionChanged(found.unwrap_or(0))),
         }
     }
 
-    /// Waits until nobody else writes. The version of the tables.
+    /// Waits for the write lock. Returns the version of the tables.
     fn lock(&mut self) -> Result<Option<i32>> {
         let mut found = None;
         self.each(dialect::LOCK, std::iter::once(&[] as &[&dyn ToSql]), &mut |_, row| {
@@ -123,7 +131,7 @@ impl Client {
         Ok(found)
     }
 
-    /// A transaction in which everything that is read is of one moment.
+    /// Starts a transaction that reads one consistent snapshot.
     pub(crate) fn begin_reading(&mut self) -> Result<()> {
         self.batch("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")?;
         self.in_transaction = true;
@@ -138,78 +146,79 @@ impl Client {
     }
 
     pub(crate) fn rollback(&mut self) -> Result<()> {
-        // What was put may have failed: that it is undone is all that is wanted.
+        // Errors of earlier writes do not matter, because everything is rolled back.
         let _ = self.drain();
-        let undone = self.batch("ROLLBACK");
-        // A connection that has ended has taken the transaction with it.
-        self.in_transaction = undone.is_err() && !self.wire.is_broken();
-        undone
+        let result = self.batch("ROLLBACK");
+        // A lost connection has rolled back its transaction.
+        self.in_transaction = result.is_err() && !self.wire.is_broken();
+        result
     }
 
-    /// One or several statements without parameters.
+    /// Runs one or several statements without parameters.
     pub(crate) fn batch(&mut self, sql: &str) -> Result<()> {
         self.drain()?;
         self.wire.put(b'Q', |out| wire::text(out, sql));
         self.wire.send()?;
         let mut tag = String::new();
-        self.answers(&mut |message| {
+        self.read_results(&mut |message| {
             if message.kind == b'C' {
                 tag = message.reader().text();
             }
             Ok(())
         })?;
-        // A transaction in which something went wrong is given up with a kind word.
+        // PostgreSQL answers the COMMIT of a failed transaction with ROLLBACK instead of an error.
         if sql == "COMMIT" && tag != "COMMIT" {
-            return Err(Error::Unreadable("the server has given up what was written".to_owned()));
+            return Err(DatabaseError::Unreadable("the server has given up what was written".to_owned()));
         }
         Ok(())
     }
 
-    /// Asks the same with many parameters, and calls back for each row with the number of those that it answers.
+    /// Runs the same query with many sets of parameters, and calls `each` for every row with the
+    /// index of its set.
     pub(crate) fn each<'p>(
         &mut self,
         sql: &str,
         all: impl Iterator<Item = &'p [&'p dyn ToSql]>,
-        each: &mut dyn FnMut(usize, &Row) -> Result<()>,
+        each: &mut dyn FnMut(usize, &PgRow) -> Result<()>,
     ) -> Result<()> {
         self.drain()?;
         let statement = self.statement(sql)?;
         let mut all = all.peekable();
         let mut first = 0;
         while all.peek().is_some() {
-            let mut asked = 0;
-            while let Some(params) = all.next_if(|_| asked < AT_ONCE && self.wire.waiting() < BYTES_AT_ONCE) {
-                let put = self.ask(&statement, params);
+            let mut sent = 0;
+            while let Some(params) = all.next_if(|_| sent < PIPELINE_QUERIES && self.wire.pending() < PIPELINE_BYTES) {
+                let put = self.bind(&statement, params);
                 if put.is_err() {
-                    // Those before it are still to be read.
-                    self.unread = asked;
+                    // The results of the earlier queries are still unread.
+                    self.unread = sent;
                     return put;
                 }
-                asked += 1;
+                sent += 1;
             }
             self.sync()?;
             let mut number = first;
-            self.answers(&mut |message| {
+            self.read_results(&mut |message| {
                 match message.kind {
-                    b'D' => each(number, &Row::new(&mut message.body, &statement.gives))?,
+                    b'D' => each(number, &PgRow::new(&mut message.body, &statement.columns))?,
                     b'C' => number += 1,
                     _ => {}
                 }
                 Ok(())
             })?;
-            first += asked;
+            first += sent;
         }
         Ok(())
     }
 
-    /// How many rows it changed.
+    /// Returns the number of changed rows.
     pub(crate) fn execute(&mut self, sql: &str, params: &[&dyn ToSql]) -> Result<u64> {
         self.drain()?;
         let statement = self.statement(sql)?;
-        self.ask(&statement, params)?;
+        self.bind(&statement, params)?;
         self.sync()?;
         let mut changed = 0;
-        self.answers(&mut |message| {
+        self.read_results(&mut |message| {
             if message.kind == b'C' {
                 let tag = message.reader().text();
                 changed = tag.rsplit(' ').next().and_then(|count| count.parse().ok()).unwrap_or(0);
@@ -219,41 +228,41 @@ impl Client {
         Ok(changed)
     }
 
-    /// Without waiting for the answer.
+    /// Sends a statement without pending for its result.
     pub(crate) fn put(&mut self, sql: &str, params: &[&dyn ToSql]) -> Result<()> {
         let statement = self.statement(sql)?;
-        self.ask(&statement, params)?;
+        self.bind(&statement, params)?;
         self.unread += 1;
-        if self.unread >= AT_ONCE || self.wire.waiting() >= BYTES_AT_ONCE { self.drain() } else { Ok(()) }
+        if self.unread >= PIPELINE_QUERIES || self.wire.pending() >= PIPELINE_BYTES { self.drain() } else { Ok(()) }
     }
 
-    pub(crate) fn count_on(&mut self, table: &str) -> Result<()> {
-        self.batch(&dialect::count_on(table))
+    pub(crate) fn advance_ids(&mut self, table: &str) -> Result<()> {
+        self.batch(&dialect::advance_ids(table))
     }
 
-    /// Reads the answers to what was put.
+    /// Reads the results of statements that were sent with `put`.
     fn drain(&mut self) -> Result<()> {
         if self.unread == 0 {
             return Ok(());
         }
         self.unread = 0;
         self.sync()?;
-        self.answers(&mut |_| Ok(()))
+        self.read_results(&mut |_| Ok(()))
     }
 
-    /// Ends a row of questions and sends them.
+    /// Ends a pipeline and sends it.
     fn sync(&mut self) -> Result<()> {
         self.wire.put(b'S', |_| {});
         Ok(self.wire.send()?)
     }
 
-    fn ask(&mut self, statement: &Statement, params: &[&dyn ToSql]) -> Result<()> {
+    fn bind(&mut self, statement: &Statement, params: &[&dyn ToSql]) -> Result<()> {
         let mut values = Vec::new();
-        value::encode(params, &statement.takes, &mut values)?;
+        value::encode(params, &statement.parameters, &mut values)?;
         self.wire.put(b'B', |out| {
             out.push(0);
             wire::text(out, &statement.number.to_string());
-            // Everything there and back as bytes, not as text.
+            // Parameters and results in the binary format.
             out.extend([0, 1, 0, 1]);
             out.extend(&values);
             out.extend([0, 1, 0, 1]);
@@ -271,7 +280,7 @@ impl Client {
         let name = number.to_string();
         self.wire.put(b'P', |out| {
             wire::text(out, &name);
-            wire::text(out, &dialect::question(sql));
+            wire::text(out, &dialect::query(sql));
             out.extend([0; 2]);
         });
         self.wire.put(b'D', |out| {
@@ -279,11 +288,11 @@ impl Client {
             wire::text(out, &name);
         });
         self.sync()?;
-        let mut statement = Statement { number, takes: Vec::new(), gives: Vec::new() };
-        self.answers(&mut |message| {
+        let mut statement = Statement { number, parameters: Vec::new(), columns: Vec::new() };
+        self.read_results(&mut |message| {
             match message.kind {
-                b't' => statement.takes = value::parameters(message.reader()),
-                b'T' => statement.gives = value::columns(message.reader()),
+                b't' => statement.parameters = value::parameters(message.reader()),
+                b'T' => statement.columns = value::columns(message.reader()),
                 _ => {}
             }
             Ok(())
@@ -293,9 +302,9 @@ impl Client {
         Ok(statement)
     }
 
-    /// Reads all answers up to the server's word that it waits for the next question. The first thing that went wrong is what is
-    /// told; what comes after it is read all the same, so that question and answer stay together.
-    fn answers(&mut self, each: &mut dyn FnMut(&mut Message) -> Result<()>) -> Result<()> {
+    /// Reads all messages until the server is ready for the next query. Returns the first error,
+    /// and still reads what follows it, so that queries and results stay in step.
+    fn read_results(&mut self, each: &mut dyn FnMut(&mut Message) -> Result<()>) -> Result<()> {
         let mut result = Ok(());
         let mut message = Message { kind: 0, body: Vec::new() };
         loop {
@@ -303,14 +312,14 @@ impl Client {
             match message.kind {
                 b'Z' => return result,
                 b'E' => {
-                    let error = login::said(&message);
-                    // After this it says nothing more.
-                    if matches!(&error, Error::Said { code, .. } if dialect::has_ended(code)) {
+                    let error = login::server_error(&message);
+                    // The server sends nothing after this error.
+                    if matches!(&error, DatabaseError::Server { code, .. } if dialect::ends_connection(code)) {
                         return result.and(Err(error));
                     }
                     result = result.and(Err(error));
                 }
-                // Notices, and settings that changed: nobody asked.
+                // Notices and changed settings.
                 b'N' | b'S' | b'A' => {}
                 _ if result.is_ok() => result = each(&mut message),
                 _ => {}
@@ -320,7 +329,7 @@ impl Client {
 }
 
 impl Drop for Client {
-    /// Without it the server writes into its log that we have died.
+    /// Without this message the server logs an unexpected disconnect.
     fn drop(&mut self) {
         self.wire.put(b'X', |_| {});
         let _: io::Result<()> = self.wire.send();

@@ -1,4 +1,4 @@
-//! How facts come back.
+//! Reads runs, attempts and dependencies.
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -7,66 +7,67 @@ use rusqlite::params;
 use rusqlite::types::ToSql;
 use unflake_model::{Attempt, Dependencies, EnvironmentId, Event, Factor, Failure, SessionId, TestId, Timestamp};
 
-use crate::database::{Error, Result, Row};
-use crate::enum_columns::{Json, Word};
-use crate::write::Told;
+use crate::database::{DatabaseError, Result, Row};
+use crate::enum_columns::{EnumName, Json};
+use crate::write::StoredObservation;
 use crate::{Host, Revision, Run, RunFacts, RunId, Store, StoreError};
 
-/// An attempt as history has it.
+/// A stored attempt.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Kept {
+pub struct StoredAttempt {
     pub run: RunId,
     pub revision: Revision,
     pub attempt: Attempt,
 }
 
-/// What a test depended on, and of which code that is true.
+/// The dependencies of a test, and the revision they are valid for.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Learned {
+pub struct LearnedDependencies {
     pub test: TestId,
-    /// When the run began that told it.
+    /// The start of the run that recorded them.
     pub started: Timestamp,
     pub revision: Revision,
     pub on: Dependencies,
 }
 
-/// The exit code of a run that a person stopped.
-const STOPPED: u8 = 130;
+/// The exit code of a run that the user interrupted.
+const INTERRUPTED: u8 = 130;
 
 type Searched = BTreeMap<String, BTreeSet<String>>;
 
 impl Store {
-    /// The attempts at one test, those that started last first. None where the test is not known.
-    pub fn attempts_of(&self, test: &TestId, limit: usize) -> Result<Vec<Kept>, StoreError> {
-        // Chosen before all else is read.
+    /// The attempts at one test, latest first. None if the test is unknown.
+    pub fn attempts_of(&self, test: &TestId, limit: usize) -> Result<Vec<StoredAttempt>, StoreError> {
+        // Selects the ids before it reads the texts.
         let sql = format!(
-            "{KEPT} FROM (
+            "{ATTEMPT_COLUMNS} FROM (
                  SELECT * FROM attempt WHERE test = (SELECT id FROM test WHERE name = ?)
                  ORDER BY started DESC, id DESC LIMIT ?) AS attempt
-             {BESIDE}
+             {ATTEMPT_JOINS}
              ORDER BY attempt.started DESC, attempt.id DESC"
         );
-        self.list(&sql, params![test.as_str(), most(limit)], kept)
+        self.list(&sql, params![test.as_str(), limit_param(limit)], stored_attempt)
     }
 
     /// All attempts of one run, in the order in which they were recorded.
     pub fn attempts_in(&self, run: RunId) -> Result<Vec<Attempt>, StoreError> {
-        let sql = format!("{KEPT} FROM attempt {BESIDE} WHERE circumstance.run = ? ORDER BY attempt.id");
-        self.list(&sql, params![run.0], |row| kept(row).map(|kept| kept.attempt))
+        let sql =
+            format!("{ATTEMPT_COLUMNS} FROM attempt {ATTEMPT_JOINS} WHERE circumstance.run = ? ORDER BY attempt.id");
+        self.list(&sql, params![run.0], |row| stored_attempt(row).map(|stored| stored.attempt))
     }
 
-    /// Everything else that was kept of one run, in the order in which it was recorded: environments, problems, notes
-    /// and the ends of sessions.
-    pub fn told(&self, run: RunId) -> Result<Vec<Event>, StoreError> {
-        let told = self.list("SELECT body FROM told WHERE run = ? ORDER BY id", params![run.0], |row| {
-            row.get::<Json<Told>>(0).map(|told| told.0)
+    /// The other events of one run, in the order in which they were recorded: environments,
+    /// problems, notes and the ends of sessions.
+    pub fn other_observations(&self, run: RunId) -> Result<Vec<Event>, StoreError> {
+        let stored = self.list("SELECT body FROM told WHERE run = ? ORDER BY id", params![run.0], |row| {
+            row.get::<Json<StoredObservation>>(0).map(|json| json.0)
         })?;
-        told.into_iter().map(|told| self.event(told)).collect()
+        stored.into_iter().map(|stored| self.event(stored)).collect()
     }
 
-    /// The tests that somebody may mean who types `pattern`, by name: the one that is called exactly so; else those in
-    /// which it stands as whole words, as `test_total` does in `test_cart.py::test_total[2]`; else all in which it
-    /// stands at all.
+    /// The tests that match `pattern`, by name: the test with exactly this name; else those that
+    /// contain it as whole words, like `test_total` in `test_cart.py::test_total[2]`; else all that
+    /// contain it.
     pub fn find_tests(&self, pattern: &str) -> Result<Vec<TestId>, StoreError> {
         let mut names = Vec::new();
         self.each("SELECT name FROM test", &[], &mut |row| {
@@ -78,7 +79,7 @@ impl Store {
         })?;
         names.sort();
         let exact = |name: &String| name == pattern;
-        let whole = |name: &String| has_whole(name, pattern);
+        let whole = |name: &String| contains_word(name, pattern);
         let chosen: Vec<&String> = if names.iter().any(exact) {
             names.iter().filter(|name| exact(name)).collect()
         } else if names.iter().any(whole) {
@@ -89,8 +90,8 @@ impl Store {
         Ok(chosen.into_iter().map(TestId::new).collect())
     }
 
-    /// Tests that both passed and failed in one of the latest runs, asked for with the same purpose, with how often they did either
-    /// there; those that failed most come first.
+    /// Tests that both passed and failed with the same purpose in one of the latest runs, with
+    /// their passes and failures there; those with the limit_param failures come first.
     pub fn flaky_lately(&self, runs: usize) -> Result<Vec<(TestId, u32, u32)>, StoreError> {
         let mut tests: HashMap<String, (u32, u32)> = HashMap::new();
         let rows = self.list(
@@ -104,7 +105,7 @@ impl Store {
                    AND circumstance.run IN (SELECT id FROM run ORDER BY id DESC LIMIT ?)
                  GROUP BY test.id, circumstance.run, circumstance.purpose) AS counted
              WHERE passed > 0 AND failed > 0",
-            params![most(runs)],
+            params![limit_param(runs)],
             |row| Ok((row.get::<String>(0)?, row.get::<u32>(1)?, row.get::<u32>(2)?)),
         )?;
         for (name, passed, failed) in rows {
@@ -117,8 +118,9 @@ impl Store {
         Ok(tests)
     }
 
-    /// Whether a test passed with exactly the files of this tree: the tests that had run before in the process of that pass,
-    /// of several passes those with the fewest. None: nobody knows of one.
+    /// Whether a test has passed with exactly the files of this tree. Returns the tests that ran
+    /// before it in the same process; of several passes, the one with the fewest. None: no such
+    /// pass is known.
     pub fn passed_at(&self, tree: &str, test: &TestId) -> Result<Option<Vec<TestId>>, StoreError> {
         let sql = format!("{PASSES} AND run.tree_hash = ?2 ORDER BY attempt.position, attempt.id LIMIT 1");
         let found = self.list(&sql, params![test.as_str(), tree], |row| {
@@ -137,7 +139,7 @@ impl Store {
         Ok(Some(before.into_iter().map(TestId::new).collect()))
     }
 
-    /// The commits with whose files, and no others, a test passed. The newest first.
+    /// The commits at which a test passed without uncommitted changes, newest first.
     pub fn commits_passed(&self, test: &TestId) -> Result<Vec<String>, StoreError> {
         let sql = format!("{PASSES} AND run.commit_hash IS NOT NULL ORDER BY attempt.started DESC LIMIT 1000");
         let mut commits = self.list(&sql, params![test.as_str()], |row| row.get::<String>(3))?;
@@ -145,8 +147,8 @@ impl Store {
         Ok(commits)
     }
 
-    /// What is known of what tests depend on.
-    pub fn dependencies(&self) -> Result<Vec<Learned>, StoreError> {
+    /// The known dependencies of all tests.
+    pub fn dependencies(&self) -> Result<Vec<LearnedDependencies>, StoreError> {
         let mut shared: HashMap<i64, Searched> = HashMap::new();
         self.list(
             "SELECT test.name, run.started, run.commit_hash, run.tree_hash, run.dirty, run.changed,
@@ -165,25 +167,25 @@ impl Store {
                     Entry::Vacant(new) => new.insert(row.get::<Json<Searched>>(8)?.0).clone(),
                 };
                 let (test, started) = (TestId::new(row.text(0)?), Timestamp(row.get(1)?));
-                Ok(Learned { test, started, revision: revision(row, [2, 3, 4, 5])?, on })
+                Ok(LearnedDependencies { test, started, revision: revision(row, [2, 3, 4, 5])?, on })
             },
         )
     }
 
-    /// The runs, those that started last first.
+    /// The runs, latest first.
     pub fn runs(&self, limit: usize) -> Result<Vec<Run>, StoreError> {
-        self.list(&format!("{RUN} ORDER BY started DESC, id DESC LIMIT ?"), params![most(limit)], run)
+        self.list(&format!("{RUN} ORDER BY started DESC, id DESC LIMIT ?"), params![limit_param(limit)], run)
     }
 
-    /// One of them.
+    /// The run with this id.
     pub fn run(&self, id: RunId) -> Result<Option<Run>, StoreError> {
         let found = self.list(&format!("{RUN} WHERE id = ?"), params![id.0], run)?;
         Ok(found.into_iter().next())
     }
 
-    /// What an experiment with this command has learnt of a test before it was stopped: each attempt with the world it was made
-    /// in, in their order, those of the runs that it went on from first. Empty where the last one came to its end. `tree`: only of the code that
-    /// has this tree, as far as that is known.
+    /// The attempts of an interrupted experiment with this command on a test, each with its world,
+    /// in order, starting with the earliest run that it resumed. Empty if the last experiment was
+    /// completed. If `tree` is known, only runs of that tree count.
     pub fn unfinished_experiment(
         &self,
         command: &[String],
@@ -201,33 +203,33 @@ impl Store {
             |row| Ok((RunId(row.get(0)?), row.get::<Option<u8>>(1)?, row.get::<Option<String>>(2)?)),
         )?;
         let same = |of: &Option<String>| of.as_deref().zip(tree).is_none_or(|(of, tree)| of == tree);
-        let mut stopped: Vec<RunId> = runs
+        let mut interrupted: Vec<RunId> = runs
             .into_iter()
-            .take_while(|(_, exit, of)| exit.is_none_or(|exit| exit == STOPPED) && same(of))
+            .take_while(|(_, exit, of)| exit.is_none_or(|exit| exit == INTERRUPTED) && same(of))
             .map(|(run, ..)| run)
             .collect();
-        stopped.reverse();
-        let mut made = Vec::new();
-        for run in stopped {
-            let worlds: HashMap<SessionId, Vec<Factor>> = (self.told(run)?.into_iter())
-                .filter_map(|told| match told {
+        interrupted.reverse();
+        let mut attempts = Vec::new();
+        for run in interrupted {
+            let worlds: HashMap<SessionId, Vec<Factor>> = (self.other_observations(run)?.into_iter())
+                .filter_map(|event| match event {
                     Event::WorldEntered { session, factors } => Some((session, factors)),
                     _ => None,
                 })
                 .collect();
             let of_test = self.attempts_in(run)?.into_iter().filter(|attempt| attempt.test == *test);
-            made.extend(of_test.filter_map(|attempt| Some((worlds.get(&attempt.session)?.clone(), attempt))));
+            attempts.extend(of_test.filter_map(|attempt| Some((worlds.get(&attempt.session)?.clone(), attempt))));
         }
-        Ok(made)
+        Ok(attempts)
     }
 
-    fn event(&self, told: Told) -> Result<Event, StoreError> {
-        Ok(match told {
-            Told::Environment(environment) => Event::EnvironmentStarted(environment),
-            Told::Problem(problem) => Event::Problem(problem),
-            Told::Note(text) => Event::Note(text),
-            Told::Under { session, factors } => Event::WorldEntered { session, factors },
-            Told::SessionEnded { session, left, why } => {
+    fn event(&self, stored: StoredObservation) -> Result<Event, StoreError> {
+        Ok(match stored {
+            StoredObservation::Environment(environment) => Event::EnvironmentStarted(environment),
+            StoredObservation::Problem(problem) => Event::Problem(problem),
+            StoredObservation::Note(text) => Event::Note(text),
+            StoredObservation::Under { session, factors } => Event::WorldEntered { session, factors },
+            StoredObservation::SessionEnded { session, left, why } => {
                 let left = left.into_iter().map(|id| self.test_name(id)).collect::<Result<_, _>>()?;
                 Event::SessionEnded { session, left, why }
             }
@@ -236,7 +238,7 @@ impl Store {
 
     fn test_name(&self, id: i64) -> Result<TestId, StoreError> {
         let found = self.list("SELECT name FROM test WHERE id = ?", params![id], |row| row.get::<String>(0))?;
-        found.into_iter().next().map(TestId::new).ok_or_else(|| self.failed(Error::Missing))
+        found.into_iter().next().map(TestId::new).ok_or_else(|| self.failed(DatabaseError::Missing))
     }
 
     pub(crate) fn list<T>(
@@ -268,15 +270,15 @@ const RUN: &str = "
            exit, listed, deselected, attempts, changed
     FROM run";
 
-const KEPT: &str = "
+const ATTEMPT_COLUMNS: &str = "
     SELECT circumstance.run, run.commit_hash, run.tree_hash, run.dirty,
            test.name, circumstance.session, circumstance.purpose, circumstance.environment, circumstance.origin,
            attempt.position, attempt.again, attempt.outcome, attempt.started, attempt.seconds, stdout.body, stderr.body,
            failure.phase, kind.body, message.body, trace.body, file.body, failure.line,
            run.changed";
 
-/// What belongs to an attempt.
-const BESIDE: &str = "
+/// The tables that belong to an attempt.
+const ATTEMPT_JOINS: &str = "
     JOIN test ON test.id = attempt.test
     JOIN circumstance ON circumstance.id = attempt.circumstance
     JOIN run ON run.id = circumstance.run
@@ -288,7 +290,7 @@ const BESIDE: &str = "
     LEFT JOIN text trace ON trace.id = failure.trace
     LEFT JOIN text file ON file.id = failure.file";
 
-/// Passes of one test with files that are all in a commit.
+/// Passes of one test without uncommitted changes.
 const PASSES: &str = "
     SELECT circumstance.run, circumstance.environment, attempt.position, run.commit_hash
     FROM attempt
@@ -298,10 +300,10 @@ const PASSES: &str = "
       AND attempt.outcome IN ('passed', 'expected-failure', 'unexpected-pass')
       AND circumstance.purpose IN ('suite', 'fresh', 'look')";
 
-/// A row of [`KEPT`].
-fn kept(row: &Row) -> Result<Kept> {
-    let failure = match row.get::<Option<Word<_>>>(16)? {
-        Some(Word(phase)) => Some(Failure {
+/// Decodes a row of [`ATTEMPT_COLUMNS`].
+fn stored_attempt(row: &Row) -> Result<StoredAttempt> {
+    let failure = match row.get::<Option<EnumName<_>>>(16)? {
+        Some(EnumName(phase)) => Some(Failure {
             phase,
             kind: row.get(17)?,
             message: row.get(18)?,
@@ -311,18 +313,18 @@ fn kept(row: &Row) -> Result<Kept> {
         }),
         None => None,
     };
-    Ok(Kept {
+    Ok(StoredAttempt {
         run: RunId(row.get(0)?),
         revision: revision(row, [1, 2, 3, 22])?,
         attempt: Attempt {
             test: TestId::new(row.text(4)?),
             session: SessionId(row.get(5)?),
-            purpose: row.get::<Word<_>>(6)?.0,
+            purpose: row.get::<EnumName<_>>(6)?.0,
             environment: EnvironmentId(row.get(7)?),
-            origin: row.get::<Word<_>>(8)?.0,
+            origin: row.get::<EnumName<_>>(8)?.0,
             position: row.get(9)?,
             run: row.get(10)?,
-            outcome: row.get::<Word<_>>(11)?.0,
+            outcome: row.get::<EnumName<_>>(11)?.0,
             started: Timestamp(row.get(12)?),
             seconds: row.get::<Option<f64>>(13)?.unwrap_or(f64::NAN),
             failure,
@@ -332,7 +334,7 @@ fn kept(row: &Row) -> Result<Kept> {
     })
 }
 
-/// Commit, tree, whether there were changes, and which.
+/// Commit, tree, dirty flag and changed paths.
 fn revision(row: &Row, [commit, tree, dirty, changed]: [usize; 4]) -> Result<Revision> {
     let changed = row.get::<Option<Json<Vec<String>>>>(changed)?.map_or(Vec::new(), |changed| changed.0);
     Ok(Revision { commit: row.get(commit)?, tree: row.get(tree)?, dirty: row.get(dirty)?, changed })
@@ -351,14 +353,14 @@ fn run(row: &Row) -> Result<Run> {
             host: Host { name: row.get(5)?, os: row.get(6)?, arch: row.get(7)?, cpus: row.get(8)? },
             revision: revision(row, [9, 10, 11, 17])?,
         },
-        ended: ended.map(|ended| Ok::<_, Error>((Timestamp(ended), row.get(13)?))).transpose()?,
-        listed: listed.map(|listed| Ok::<_, Error>((listed, row.get(15)?))).transpose()?,
+        ended: ended.map(|ended| Ok::<_, DatabaseError>((Timestamp(ended), row.get(13)?))).transpose()?,
+        listed: listed.map(|listed| Ok::<_, DatabaseError>((listed, row.get(15)?))).transpose()?,
         attempts: row.get::<i64>(16)?.cast_unsigned(),
     })
 }
 
-/// Whether `part` stands in `name` with no letter, digit or underscore right before or after it.
-fn has_whole(name: &str, part: &str) -> bool {
+/// Whether `part` occurs in `name` with no letter, digit or underscore directly before or after it.
+fn contains_word(name: &str, part: &str) -> bool {
     let in_word = |c: char| c.is_alphanumeric() || c == '_';
     name.match_indices(part).any(|(at, _)| {
         !name[..at].chars().next_back().is_some_and(in_word)
@@ -366,6 +368,6 @@ fn has_whole(name: &str, part: &str) -> bool {
     })
 }
 
-fn most(limit: usize) -> i64 {
+pub(crate) fn limit_param(limit: usize) -> i64 {
     i64::try_from(limit).unwrap_or(i64::MAX)
 }

@@ -1,4 +1,4 @@
-//! What the code of tests was, and which of them are others under a new name.
+//! Stores hashes of test bodies, and detected renames of tests.
 
 use std::collections::HashMap;
 
@@ -7,28 +7,28 @@ use unflake_model::TestId;
 
 use crate::{RunId, Store, StoreError, TestKey};
 
-/// A test that was gone when another came that has its code.
+/// A test that disappeared when another one with the same body appeared.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Renamed {
+pub struct TestRename {
     pub old: TestId,
     pub new: TestId,
-    /// Both have been there together since, or the old one again: they are two.
+    /// The old name exists again, so the two are different tests.
     pub is_over: bool,
 }
 
 impl Store {
-    /// What the code of each test was when it was last listed, as a hash.
+    /// The body hash of each test when it was last listed.
     pub fn bodies(&self) -> Result<HashMap<TestId, String>, StoreError> {
         let sql = "SELECT test.name, body.hash FROM body JOIN test ON test.id = body.test";
         Ok(self.list(sql, &[], |row| Ok((TestId::new(row.text(0)?), row.get(1)?)))?.into_iter().collect())
     }
 
-    /// Keeps what the code of tests is now, and what became known of names. All of it, or nothing where it fails.
+    /// Stores the current body hashes and new renames in one transaction.
     pub fn keep_bodies(
         &mut self,
         run: RunId,
         bodies: &[(TestId, String)],
-        renamed: &[Renamed],
+        renamed: &[TestRename],
     ) -> Result<(), StoreError> {
         if bodies.is_empty() && renamed.is_empty() {
             return Ok(());
@@ -52,24 +52,26 @@ impl Store {
         })
     }
 
-    /// All names that became others, those too that did not stay so.
-    pub fn renames(&self) -> Result<Vec<Renamed>, StoreError> {
+    /// All renames, including those that were revoked.
+    pub fn renames(&self) -> Result<Vec<TestRename>, StoreError> {
         self.list(
             "SELECT old.name, new.name, renamed.back IS NOT NULL FROM renamed
              JOIN test old ON old.id = renamed.test JOIN test new ON new.id = renamed.now ORDER BY renamed.test",
             &[],
-            |row| Ok(Renamed { old: TestId::new(row.text(0)?), new: TestId::new(row.text(1)?), is_over: row.get(2)? }),
+            |row| {
+                Ok(TestRename { old: TestId::new(row.text(0)?), new: TestId::new(row.text(1)?), is_over: row.get(2)? })
+            },
         )
     }
 
-    /// The tests that are called otherwise today, with what they are called.
-    pub fn names_today(&self) -> Result<HashMap<TestKey, TestKey>, StoreError> {
+    /// The renamed tests, with their current keys.
+    pub fn current_names(&self) -> Result<HashMap<TestKey, TestKey>, StoreError> {
         let sql = "SELECT test, now FROM renamed WHERE back IS NULL";
         let steps: HashMap<TestKey, TestKey> =
             self.list(sql, &[], |row| Ok((TestKey(row.get(0)?), TestKey(row.get(1)?))))?.into_iter().collect();
         let last = |first: TestKey| {
             let mut at = first;
-            // A name may come back after others: round and round leads nowhere.
+            // A name may come back after others; the bound ends such cycles.
             for _ in 0..steps.len() {
                 match steps.get(&at) {
                     Some(next) => at = *next,

@@ -1,19 +1,21 @@
+//! ReportedExecution reports: files of test results that other programs wrote.
+
 use std::fmt;
 use std::sync::Arc;
 
 use unflake_model::{Failure, Outcome, TestId, Timestamp};
 
-/// Numbers the reports of one history.
+/// Identifies a report within one history.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ReportId(pub i64);
 
-/// What is known of a file of results before it is read.
+/// The facts about a report that are known before it is parsed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReportFacts {
-    /// Made of its contents: of two reports with the same key the second is not taken in.
+    /// Derived from the content: a second report with the same key is not imported.
     pub key: String,
     pub format: String,
-    /// As it was given.
+    /// As the user typed it.
     pub path: String,
     pub size: u64,
     /// When its tests ran.
@@ -21,32 +23,33 @@ pub struct ReportFacts {
     pub imported: Timestamp,
     pub commit: Option<String>,
     pub branch: Option<String>,
-    /// What the CI calls the run that it comes from. Reports with the same run and attempt are parts of one run.
+    /// The id of the CI run. Reports with the same run and attempt are parts of one run.
     pub ci_run: Option<String>,
-    /// Counted from 1.
+    /// Starts at 1.
     pub ci_attempt: Option<u32>,
-    /// The part of that run, such as one system of several. With the same code a test may fail in one of them always.
+    /// The CI job, such as one operating system of several. A test may fail in one job always.
     pub job: Option<String>,
 }
 
-/// A report as history has it.
+/// A stored report.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report {
     pub id: ReportId,
     pub facts: ReportFacts,
-    /// So many of its executions are here.
+    /// The number of executions that are stored.
     pub executions: u64,
-    /// None: it is being taken in, or that was cut short. Empty: all of it is here. Else why it breaks off.
+    /// None: the import is running, or was interrupted. Empty: complete. Else why the report is cut
+    /// off.
     pub ended: Option<String>,
 }
 
-/// One execution as a report tells it.
+/// One execution in a report.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Imported {
+pub struct ReportedExecution {
     pub test: TestId,
     pub file: Option<Arc<str>>,
     pub line: Option<u32>,
-    /// 0 for the first time in its report.
+    /// 0 for the first execution in its report.
     pub again: u32,
     pub outcome: Outcome,
     pub seconds: f64,

@@ -1,37 +1,40 @@
+//! Runs of unflake: command, revision and machine.
+
 use std::fmt;
 
 use unflake_model::Timestamp;
 
-/// Numbers the runs of one history.
+/// Identifies a run within one history.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RunId(pub i64);
 
-/// What is known of a run when it begins.
+/// The facts about a run that are known at its start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunFacts {
-    /// The user's own command, without what unflake added.
+    /// The command of the user, without unflake's own arguments.
     pub command: Vec<String>,
     pub cwd: String,
     pub started: Timestamp,
     pub revision: Revision,
     pub host: Host,
-    /// Of unflake.
+    /// The version of unflake.
     pub version: String,
 }
 
-/// Which state of the code was run. Nothing in it is known outside of a repository.
+/// The tested revision of the code. Outside of a repository all fields are empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Revision {
     pub commit: Option<String>,
-    /// Two commits with the same tree are the same code.
+    /// Two commits with the same tree contain the same code.
     pub tree: Option<String>,
-    /// Whether there were changes that no commit has.
+    /// Whether there were uncommitted changes.
     pub dirty: Option<bool>,
-    /// Those changes: how, in git's two letters, a blank, and the path (`?? new.py`).
+    /// The uncommitted changes as git status lines: two letters, a blank and the path (`??
+    /// new.py`).
     pub changed: Vec<String>,
 }
 
-/// The machine that ran it.
+/// The machine of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Host {
     pub name: String,
@@ -42,14 +45,14 @@ pub struct Host {
     pub cpus: u32,
 }
 
-/// A run as history has it.
+/// A stored run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Run {
     pub id: RunId,
     pub facts: RunFacts,
-    /// When it ended and with which exit code. None: it is still going on, or it was killed.
+    /// The end and the exit code. None: it is still running, or was killed.
     pub ended: Option<(Timestamp, u8)>,
-    /// How many tests the runner listed, and how many it left out. None: it was never told.
+    /// The numbers of listed and deselected tests. None: the runner has not reported them.
     pub listed: Option<(u32, u32)>,
     pub attempts: u64,
 }

@@ -1,21 +1,20 @@
-//! The tables, and how they came to be what they are.
+//! The database schema and its migrations.
 
 use rusqlite::{Connection, Result, TransactionBehavior};
 
-/// One step per version: step n brings a database of version n to version n + 1. A released step is never edited. How PostgreSQL
-/// spells them is told in `postgres/dialect.rs`.
+/// Migration n brings a database of version n to version n + 1. A released migration is never
+/// edited. `postgres/dialect.rs` translates them for PostgreSQL.
 ///
-/// 1: the first. 2: what tests depend on, and which files no commit has. 3: results that other programs wrote. 4: what
-/// assertions saw. 5: which job a report comes from. 6: what was said of tests, and what people answered.
-/// 7: what the code of tests was, and new names of old ones.
-pub(crate) const STEPS: &[&str] = &[VERSION_1, VERSION_2, VERSION_3, VERSION_4, VERSION_5, VERSION_6, VERSION_7];
+/// 1: the first. 2: dependencies and uncommitted changes. 3: imported reports. 4: assertion
+/// samples. 5: CI jobs. 6: findings and feedback. 7: body hashes and renames.
+pub(crate) const MIGRATIONS: &[&str] = &[VERSION_1, VERSION_2, VERSION_3, VERSION_4, VERSION_5, VERSION_6, VERSION_7];
 
-/// The version that this unflake writes. It is kept in `PRAGMA user_version`, on a server in the table `history`; 0 is a database
-/// without tables.
-pub(crate) const KNOWN: i32 = STEPS.len() as i32;
+/// The version that this unflake writes. `PRAGMA user_version` contains it, on a server the table
+/// `history`; 0 is a database without tables.
+pub(crate) const CURRENT_VERSION: i32 = MIGRATIONS.len() as i32;
 
 const VERSION_1: &str = "
--- Times are microseconds since the Unix epoch. Words are spelt as the model spells them.
+-- Times are microseconds since the Unix epoch. Enums have the serde names of the model.
 
 -- One invocation of unflake.
 CREATE TABLE run (
@@ -38,7 +37,7 @@ CREATE TABLE run (
     attempts    INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 
--- A test that was ever listed or run, with the place at which it was listed last.
+-- A test that was ever listed or run, with its latest location.
 CREATE TABLE test (
     id   INTEGER PRIMARY KEY,
     name TEXT    NOT NULL UNIQUE,
@@ -46,7 +45,7 @@ CREATE TABLE test (
     line INTEGER
 ) STRICT;
 
--- Long texts, each stored once however many attempts have it. Looked up by hash and compared in full.
+-- Long texts, each stored once. Looked up by hash and compared in full.
 CREATE TABLE text (
     id   INTEGER PRIMARY KEY,
     hash INTEGER NOT NULL,
@@ -54,7 +53,7 @@ CREATE TABLE text (
 ) STRICT;
 CREATE INDEX text_by_hash ON text (hash);
 
--- What the attempts of one session in one environment have in common, so that an attempt need not repeat it.
+-- The shared columns of all attempts of one session in one environment.
 CREATE TABLE circumstance (
     id          INTEGER PRIMARY KEY,
     run         INTEGER NOT NULL REFERENCES run,
@@ -81,7 +80,7 @@ CREATE TABLE attempt (
 CREATE INDEX attempt_by_test ON attempt (test);
 CREATE INDEX attempt_by_circumstance ON attempt (circumstance);
 
--- What an attempt that did not pass said of itself.
+-- The failure of an attempt.
 CREATE TABLE failure (
     attempt INTEGER PRIMARY KEY REFERENCES attempt,
     phase   TEXT    NOT NULL,
@@ -92,7 +91,7 @@ CREATE TABLE failure (
     line    INTEGER
 ) STRICT;
 
--- Everything else that was observed in a run, in the order in which it was. Few, and always read together.
+-- All other observations of a run, in order. Few, and always read together.
 CREATE TABLE told (
     id   INTEGER PRIMARY KEY,
     run  INTEGER NOT NULL REFERENCES run,
@@ -104,7 +103,7 @@ CREATE INDEX told_by_run ON told (run);
 const VERSION_2: &str = "
 ALTER TABLE run ADD COLUMN changed TEXT;  -- a JSON array of paths; NULL: not known
 
--- What a test depended on when that was last looked at.
+-- The latest recorded dependencies of a test.
 CREATE TABLE dependency (
     test     INTEGER PRIMARY KEY REFERENCES test,
     run      INTEGER NOT NULL REFERENCES run,
@@ -114,7 +113,7 @@ CREATE TABLE dependency (
 ";
 
 const VERSION_3: &str = "
--- A file of results that another program wrote.
+-- An imported file of test results.
 CREATE TABLE report (
     id          INTEGER PRIMARY KEY,
     key         TEXT    NOT NULL UNIQUE,  -- made of its contents: the same file comes in once
@@ -131,8 +130,8 @@ CREATE TABLE report (
     ended       TEXT                      -- NULL: not all is here; empty: all is; else why it breaks off
 ) STRICT;
 
--- Executions, many to a row: they come by the ten thousand and are read by the million. How they are packed is told in
--- columns.rs. Those of a report are numbered from 0 in its own order.
+-- Executions, many per row: reports have tens of thousands, and scores read millions. packed.rs
+-- describes the encoding. The executions of a report are numbered from 0 in its own order.
 CREATE TABLE packed (
     report INTEGER NOT NULL REFERENCES report,
     first  INTEGER NOT NULL,
@@ -140,7 +139,7 @@ CREATE TABLE packed (
     PRIMARY KEY (report, first)
 ) STRICT, WITHOUT ROWID;
 
--- What an execution that did not pass said of itself.
+-- The failure of an imported execution.
 CREATE TABLE reported_failure (
     report  INTEGER NOT NULL REFERENCES report,
     number  INTEGER NOT NULL,
@@ -152,7 +151,7 @@ CREATE TABLE reported_failure (
 ";
 
 const VERSION_4: &str = "
--- An assertion of the sources, evaluated in a test.
+-- An assertion in the sources, evaluated in a test.
 CREATE TABLE assertion (
     id         INTEGER PRIMARY KEY,
     test       INTEGER NOT NULL REFERENCES test,
@@ -163,7 +162,7 @@ CREATE TABLE assertion (
     UNIQUE (test, file, function, expression, ordinal)
 ) STRICT;
 
--- What an assertion saw when a run executed its test several times.
+-- The values of an assertion in a run that executed its test several times.
 CREATE TABLE sample (
     run       INTEGER NOT NULL REFERENCES run,
     assertion INTEGER NOT NULL REFERENCES assertion,
@@ -178,7 +177,7 @@ ALTER TABLE report ADD COLUMN job TEXT;  -- what the CI calls the part of the ru
 ";
 
 const VERSION_6: &str = "
--- What unflake concluded of a test at the end of a run, as it was told. Rows of these three tables are only added; the last one holds.
+-- The findings of a run. Rows of these three tables are only added; the latest one counts.
 CREATE TABLE said (
     id      INTEGER PRIMARY KEY,
     run     INTEGER NOT NULL REFERENCES run,
@@ -189,7 +188,7 @@ CREATE TABLE said (
 CREATE INDEX said_by_finding ON said (finding);
 CREATE INDEX said_by_test ON said (test);
 
--- Reports that are ready before anyone asks.
+-- Reports that were prepared in advance.
 CREATE TABLE prepared (
     id   INTEGER PRIMARY KEY,
     run  INTEGER NOT NULL REFERENCES run,
@@ -199,7 +198,7 @@ CREATE TABLE prepared (
 ) STRICT;
 CREATE INDEX prepared_by_test ON prepared (test, tree);
 
--- Whether people found a finding useful.
+-- Feedback: whether people found a finding useful.
 CREATE TABLE answer (
     id      INTEGER PRIMARY KEY,
     finding TEXT    NOT NULL,
@@ -211,13 +210,13 @@ CREATE INDEX answer_by_finding ON answer (finding);
 ";
 
 const VERSION_7: &str = "
--- What the code of a test was when it was last listed: a hash that its name and its place do not change.
+-- A hash of the body of a test when it was last listed, independent of its name and location.
 CREATE TABLE body (
     test INTEGER PRIMARY KEY REFERENCES test,
     hash TEXT    NOT NULL
 ) STRICT;
 
--- A test that was gone when another came that has its code.
+-- A test that disappeared when another one with the same body appeared.
 CREATE TABLE renamed (
     test INTEGER PRIMARY KEY REFERENCES test,
     now  INTEGER NOT NULL REFERENCES test,
@@ -230,18 +229,18 @@ pub(crate) fn version(connection: &Connection) -> Result<i32> {
     connection.pragma_query_value(None, "user_version", |row| row.get(0))
 }
 
-/// Brings the database to the version that this unflake writes. All or nothing; the caller has made sure that it is
-/// not newer.
+/// Migrates the database to the current version in one transaction; the caller has checked that it
+/// is not newer.
 pub(crate) fn migrate(connection: &mut Connection) -> Result<()> {
-    if version(connection)? == KNOWN {
+    if version(connection)? == CURRENT_VERSION {
         return Ok(());
     }
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    // Asked again, now that nobody else can write: another process may have been quicker.
+    // Checked again under the write lock: another process may have migrated the tables.
     let done = version(&transaction)? as usize;
-    for step in STEPS.iter().skip(done) {
-        transaction.execute_batch(step)?;
+    for migration in MIGRATIONS.iter().skip(done) {
+        transaction.execute_batch(migration)?;
     }
-    transaction.pragma_update(None, "user_version", KNOWN)?;
+    transaction.pragma_update(None, "user_version", CURRENT_VERSION)?;
     transaction.commit()
 }

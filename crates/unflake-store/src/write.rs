@@ -1,4 +1,4 @@
-//! How facts get in.
+//! Writes runs and events.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -10,8 +10,8 @@ use unflake_model::{
     Test, TestId, Timestamp,
 };
 
-use crate::database::{Database, Error, Result};
-use crate::enum_columns::{Json, Word, to_json};
+use crate::database::{Database, DatabaseError, Result};
+use crate::enum_columns::{EnumName, Json, to_json};
 use crate::{Revision, RunFacts, RunId, Store, StoreError};
 
 impl Store {
@@ -38,7 +38,7 @@ impl Store {
         })
     }
 
-    /// For a revision that became known only after the run had begun.
+    /// For a revision that is determined only after the start of the run.
     pub fn revision(&mut self, run: RunId, revision: &Revision) -> Result<(), StoreError> {
         self.write(|writer| {
             writer.change_run(
@@ -48,8 +48,9 @@ impl Store {
         })
     }
 
-    /// Keeps all of the events, or none of them where it fails. When it returns they survive the death of this
-    /// process. Of a listing the tests are kept, each with its place; that an attempt started is not kept.
+    /// Stores all of the events in one transaction. When it returns they survive the death of
+    /// this process. A listing updates the tests and their locations; starts of attempts are not
+    /// stored.
     pub fn record(&mut self, run: RunId, events: &[Event]) -> Result<(), StoreError> {
         if events.iter().all(|event| matches!(event, Event::AttemptStarted { .. })) {
             return Ok(());
@@ -65,16 +66,19 @@ impl Store {
                     Event::DependenciesRecorded { test, on, .. } => writer.dependencies(run, test, on)?,
                     Event::TestsListed { tests, deselected, .. } => writer.listing(run, tests, *deselected)?,
                     Event::EnvironmentStarted(environment) => {
-                        writer.tell(run, &Told::Environment(environment.clone()))?;
+                        writer.event(run, &StoredObservation::Environment(environment.clone()))?;
                     }
                     Event::WorldEntered { session, factors } => {
-                        writer.tell(run, &Told::Under { session: *session, factors: factors.clone() })?;
+                        writer.event(run, &StoredObservation::Under { session: *session, factors: factors.clone() })?;
                     }
-                    Event::Problem(problem) => writer.tell(run, &Told::Problem(problem.clone()))?,
-                    Event::Note(text) => writer.tell(run, &Told::Note(text.clone()))?,
+                    Event::Problem(problem) => writer.event(run, &StoredObservation::Problem(problem.clone()))?,
+                    Event::Note(text) => writer.event(run, &StoredObservation::Note(text.clone()))?,
                     Event::SessionEnded { session, left, why } => {
                         let left = left.iter().map(|test| writer.test(test)).collect::<Result<_>>()?;
-                        writer.tell(run, &Told::SessionEnded { session: *session, left, why: why.clone() })?;
+                        writer.event(
+                            run,
+                            &StoredObservation::SessionEnded { session: *session, left, why: why.clone() },
+                        )?;
                     }
                     Event::RunStarted { .. }
                     | Event::FindingMade(_)
@@ -97,31 +101,31 @@ impl Store {
         })
     }
 
-    /// One transaction.
+    /// Runs `work` in one transaction.
     pub(crate) fn write<T>(&mut self, work: impl FnOnce(&mut Writer) -> Result<T>) -> Result<T, StoreError> {
-        let Self { database, known, place } = self;
-        let result = database.write(|database| work(&mut Writer { database, known }));
+        let Self { database, ids, location } = self;
+        let result = database.write(|database| work(&mut Writer { database, ids }));
         result.map_err(|error| {
-            // What was learnt in a transaction that came to nothing may not be there.
-            *known = Known::default();
-            StoreError::of(place, error)
+            // Ids from a transaction that was rolled back are invalid.
+            *ids = RowIds::default();
+            StoreError::of(location, error)
         })
     }
 }
 
-/// Ids of rows that are in the database. Rows are never deleted, so that these stay true.
+/// Ids of rows in the database. Rows are never deleted, so the ids stay valid.
 #[derive(Debug, Default)]
-pub(crate) struct Known {
+pub(crate) struct RowIds {
     pub(crate) tests: HashMap<TestId, i64>,
     circumstances: HashMap<Circumstance, i64>,
 }
 
 type Circumstance = (RunId, SessionId, EnvironmentId, Purpose, Isolation);
 
-/// Events other than attempts and listings, as they are kept.
+/// Events other than attempts and listings, as they are stored.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum Told {
+pub(crate) enum StoredObservation {
     Environment(Environment),
     Problem(Problem),
     Note(String),
@@ -131,7 +135,7 @@ pub(crate) enum Told {
 
 pub(crate) struct Writer<'a> {
     pub(crate) database: &'a Database,
-    pub(crate) known: &'a mut Known,
+    pub(crate) ids: &'a mut RowIds,
 }
 
 impl Writer<'_> {
@@ -147,7 +151,7 @@ impl Writer<'_> {
             &circumstance,
             &attempt.position,
             &attempt.run,
-            &Word(attempt.outcome),
+            &EnumName(attempt.outcome),
             &attempt.started.0,
             &attempt.seconds,
             &stdout,
@@ -167,11 +171,11 @@ impl Writer<'_> {
         let file = failure.file.as_deref().map(|file| self.text(file)).transpose()?;
         self.database.put(
             "INSERT INTO failure (attempt, phase, kind, message, trace, file, line) VALUES (?, ?, ?, ?, ?, ?, ?)",
-            params![attempt, Word(failure.phase), texts[0], texts[1], texts[2], file, failure.line],
+            params![attempt, EnumName(failure.phase), texts[0], texts[1], texts[2], file, failure.line],
         )
     }
 
-    /// Usually there is nothing to write: the tests are known, and where they were.
+    /// Usually writes nothing, because the tests and their locations are unchanged.
     fn listing(&mut self, run: RunId, tests: &[Test], deselected: u32) -> Result<()> {
         let names: Vec<&str> = tests.iter().map(|test| test.id.as_str()).collect();
         let files: Vec<Option<&str>> = tests.iter().map(|test| test.file.as_deref()).collect();
@@ -187,19 +191,19 @@ impl Writer<'_> {
             },
         )?;
         for (at, test) in tests.iter().enumerate() {
-            if let Some((id, as_before)) = found[at] {
-                if !as_before {
+            if let Some((id, is_unchanged)) = found[at] {
+                if !is_unchanged {
                     let sql = "UPDATE test SET file = ?2, line = ?3 WHERE id = ?1";
                     self.database.put(sql, params![id, files[at], test.line])?;
                 }
-                self.known.tests.insert(test.id.clone(), id);
+                self.ids.tests.insert(test.id.clone(), id);
             }
         }
-        let mut met = HashSet::new();
-        let new: Vec<usize> = (0..tests.len()).filter(|at| found[*at].is_none() && met.insert(names[*at])).collect();
+        let mut seen = HashSet::new();
+        let new: Vec<usize> = (0..tests.len()).filter(|at| found[*at].is_none() && seen.insert(names[*at])).collect();
         let rows: Vec<[&dyn ToSql; 3]> = new.iter().map(|at| asked[*at]).collect();
-        let ids = self.database.insert(NEW_TEST, &rows)?;
-        self.known.tests.extend(new.iter().map(|at| tests[*at].id.clone()).zip(ids));
+        let new_ids = self.database.insert(INSERT_TEST, &rows)?;
+        self.ids.tests.extend(new.iter().map(|at| tests[*at].id.clone()).zip(new_ids));
         self.change_run(
             "UPDATE run SET listed = ?2, deselected = ?3 WHERE id = ?1",
             params![run.0, tests.len() as i64, deselected],
@@ -207,24 +211,24 @@ impl Writer<'_> {
     }
 
     pub(crate) fn test(&mut self, test: &TestId) -> Result<i64> {
-        if let Some(&id) = self.known.tests.get(test) {
+        if let Some(&id) = self.ids.tests.get(test) {
             return Ok(id);
         }
         let id = match self.database.find("SELECT id FROM test WHERE name = ?", params![test.as_str()])? {
             Some(id) => id,
             None => self.insert("INSERT INTO test (name) VALUES (?)", [&test.as_str()])?,
         };
-        self.known.tests.insert(test.clone(), id);
+        self.ids.tests.insert(test.clone(), id);
         Ok(id)
     }
 
     fn circumstance(&mut self, run: RunId, attempt: &Attempt) -> Result<i64> {
         let key = (run, attempt.session, attempt.environment, attempt.purpose, attempt.origin);
-        if let Some(&id) = self.known.circumstances.get(&key) {
+        if let Some(&id) = self.ids.circumstances.get(&key) {
             return Ok(id);
         }
         let columns: [&dyn ToSql; 5] =
-            [&run.0, &attempt.session.0, &attempt.environment.0, &Word(attempt.purpose), &Word(attempt.origin)];
+            [&run.0, &attempt.session.0, &attempt.environment.0, &EnumName(attempt.purpose), &EnumName(attempt.origin)];
         let found = self.database.find(
             "SELECT id FROM circumstance
              WHERE run = ? AND session = ? AND environment = ? AND purpose = ? AND origin = ?",
@@ -237,11 +241,11 @@ impl Writer<'_> {
                 columns,
             )?,
         };
-        self.known.circumstances.insert(key, id);
+        self.ids.circumstances.insert(key, id);
         Ok(id)
     }
 
-    /// The newest replaces what was known: it is true of the newest code.
+    /// Replaces the dependencies of earlier runs, which describe older code.
     fn dependencies(&mut self, run: RunId, test: &TestId, on: &Dependencies) -> Result<()> {
         let searched = to_json(&on.searched)?;
         let own = to_json(&Dependencies { searched: BTreeMap::new(), ..on.clone() })?;
@@ -262,7 +266,7 @@ impl Writer<'_> {
         Ok(self.texts(&[body])?[0])
     }
 
-    /// The ids of texts, in their order.
+    /// The ids of texts, in the order of `bodies`.
     pub(crate) fn texts(&mut self, bodies: &[&str]) -> Result<Vec<i64>> {
         let hashes: Vec<i64> = bodies.iter().map(|body| hash(body)).collect();
         let columns: Vec<[&dyn ToSql; 2]> =
@@ -273,7 +277,7 @@ impl Writer<'_> {
             ids[at] = Some(row.get::<i64>(0)?);
             Ok(())
         })?;
-        // The same may be among them twice.
+        // `bodies` may contain the same text twice.
         let mut new: Vec<usize> = Vec::new();
         let mut first: HashMap<&str, usize> = HashMap::new();
         for at in (0..bodies.len()).filter(|at| ids[*at].is_none()) {
@@ -285,27 +289,29 @@ impl Writer<'_> {
         let rows: Vec<[&dyn ToSql; 2]> = new.iter().map(|at| columns[*at]).collect();
         let made = self.database.insert("INSERT INTO text (hash, body) VALUES (?, ?)", &rows)?;
         new.iter().zip(made).for_each(|(at, id)| ids[*at] = Some(id));
-        (0..bodies.len()).map(|at| ids[at].or_else(|| ids[*first.get(bodies[at])?]).ok_or(Error::Missing)).collect()
+        (0..bodies.len())
+            .map(|at| ids[at].or_else(|| ids[*first.get(bodies[at])?]).ok_or(DatabaseError::Missing))
+            .collect()
     }
 
-    fn tell(&mut self, run: RunId, told: &Told) -> Result<()> {
-        self.database.put("INSERT INTO told (run, body) VALUES (?, ?)", params![run.0, Json(told)])
+    fn event(&mut self, run: RunId, event: &StoredObservation) -> Result<()> {
+        self.database.put("INSERT INTO told (run, body) VALUES (?, ?)", params![run.0, Json(event)])
     }
 
-    /// Fails where there is no such run.
+    /// Fails if there is no such run.
     fn change_run(&mut self, sql: &str, params: &[&dyn ToSql]) -> Result<()> {
-        if self.database.execute(sql, params)? == 0 { Err(Error::Missing) } else { Ok(()) }
+        if self.database.execute(sql, params)? == 0 { Err(DatabaseError::Missing) } else { Ok(()) }
     }
 
     /// Returns the id of the new row.
     pub(crate) fn insert<const N: usize>(&self, sql: &str, columns: [&dyn ToSql; N]) -> Result<i64> {
-        self.database.insert(sql, &[columns])?.first().copied().ok_or(Error::Missing)
+        self.database.insert(sql, &[columns])?.first().copied().ok_or(DatabaseError::Missing)
     }
 }
 
-pub(crate) const NEW_TEST: &str = "INSERT INTO test (name, file, line) VALUES (?, ?, ?)";
+pub(crate) const INSERT_TEST: &str = "INSERT INTO test (name, file, line) VALUES (?, ?, ?)";
 
-/// FNV-1a. It only has to be the same for ever and to tell most texts apart.
+/// FNV-1a. It must never change, because hashes are stored, and it need not be collision-free.
 fn hash(text: &str) -> i64 {
     let hash = text
         .bytes()

@@ -1,4 +1,4 @@
-//! A history from one place to another: from files to a server, and back.
+//! Tests of copying a history from files to a server, and back.
 
 mod common;
 
@@ -8,14 +8,14 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use common::{Home, attempted, facts, failing, passing, place};
+use common::{TestLocation, attempted, facts, failing, location, passing};
 use unflake_model::{
     Assertion, AssertionKey, AssertionOutcome, AssertionSample, Dependencies, Detail, Event, Feedback, Finding,
     Fingerprint, Nio, NioKind, NioMode, Outcome, Repeats, SessionId, Test, TestId, Timestamp, ValueGroup,
 };
-use unflake_store::{Copied, Imported, ReportFacts, RunFacts, SourceId, Store, StoreError};
+use unflake_store::{CopyCounts, ReportFacts, ReportedExecution, RunFacts, SourceId, Store, StoreError};
 
-/// Something of everything. How often, so that there is more than is copied at once.
+/// Writes rows to every table, `times` times, so that one batch is not enough.
 fn fill(store: &mut Store, times: u32) {
     let run = store.begin(&facts()).unwrap();
     let tests = vec![Test { id: "listed".into(), file: Some("a.py".into()), line: Some(3), command: Vec::new() }];
@@ -51,7 +51,7 @@ fn fill(store: &mut Store, times: u32) {
         store.record(run, &attempted([passing(&name, n), failing("a", n, &format!("trace \0 {n}"))])).unwrap();
     }
     store.keep_samples(run, &[sample]).unwrap();
-    store.say(run, &[finding]).unwrap();
+    store.record_findings(run, &[finding]).unwrap();
     store
         .answer(&Feedback { finding: Fingerprint("f".into()), useful: false, at: Timestamp(3), why: Some("no".into()) })
         .unwrap();
@@ -69,7 +69,7 @@ fn fill(store: &mut Store, times: u32) {
         job: None,
     };
     let report = store.begin_report(&report).unwrap();
-    let execution = |n: u32| Imported {
+    let execution = |n: u32| ReportedExecution {
         test: TestId::new(format!("reported_{n}")),
         file: None,
         line: None,
@@ -82,11 +82,15 @@ fn fill(store: &mut Store, times: u32) {
     store.record_report(report.id, times.into(), &[execution(1)]).unwrap();
 }
 
-/// All that can be asked.
-fn told(store: &Store) -> String {
+/// The results of all queries, as text.
+fn snapshot(store: &Store) -> String {
     let mut out = String::new();
     for run in store.runs(99).unwrap() {
-        out += &format!("{run:?} {:?} {:?}", store.attempts_in(run.id).unwrap(), store.told(run.id).unwrap());
+        out += &format!(
+            "{run:?} {:?} {:?}",
+            store.attempts_in(run.id).unwrap(),
+            store.other_observations(run.id).unwrap()
+        );
     }
     for source in store.sources().unwrap() {
         out += &format!("{source:?}");
@@ -95,98 +99,98 @@ fn told(store: &Store) -> String {
     }
     out += &format!("{:?} {:?}", store.tests().unwrap(), store.reports(99).unwrap());
     out += &format!("{:?} {:?}", store.samples(&[]).unwrap(), store.dependencies().unwrap());
-    out += &format!("{:?} {:?}", store.said(99).unwrap(), store.answers().unwrap());
+    out += &format!("{:?} {:?}", store.latest_findings(99).unwrap(), store.answers().unwrap());
     out
 }
 
-/// From a kind of home to the other.
-fn other(home: &Home) -> Home {
-    match home {
-        Home::Files(_) => Home::server(),
-        Home::Server(_) => Home::files(),
+/// An empty location of the other kind.
+fn other(location: &TestLocation) -> TestLocation {
+    match location {
+        TestLocation::Files(_) => TestLocation::server(),
+        TestLocation::Server(_) => TestLocation::files(),
     }
 }
 
-fn everything_comes_over_and_coming_again_adds_nothing(home: &Home) {
-    let mut from = home.open();
+fn copies_everything_and_copying_again_adds_nothing(location: &TestLocation) {
+    let mut from = location.open();
     fill(&mut from, 700);
-    let before = told(&from);
-    let target = other(home);
+    let before = snapshot(&from);
+    let target = other(location);
     let mut to = target.open();
-    let first = to.take_over(&from).unwrap();
+    let first = to.copy_from(&from).unwrap();
     assert!(first.new > 3_000 && first.rows == first.new, "{first:?}");
-    assert_eq!(told(&from), before, "what is copied stays as it is");
-    assert!(told(&to) == before);
-    assert_eq!(to.take_over(&from).unwrap(), Copied { new: 0, ..first });
+    assert_eq!(snapshot(&from), before, "what is copied stays as it is");
+    assert!(snapshot(&to) == before);
+    assert_eq!(to.copy_from(&from).unwrap(), CopyCounts { new: 0, ..first });
 
     fill(&mut from, 3);
     let run = from.runs(1).unwrap()[0].id;
     from.finish(run, Timestamp(99), 1).unwrap();
-    let more = to.take_over(&from).unwrap();
+    let more = to.copy_from(&from).unwrap();
     assert!(more.new > 10 && more.new < 60, "{more:?}");
-    assert!(told(&to) == told(&from), "what has changed since comes over too");
+    assert!(snapshot(&to) == snapshot(&from), "what has changed since comes over too");
 
-    let mut back = home.another().open();
-    back.take_over(&to).unwrap();
-    assert!(told(&back) == told(&from));
+    let mut back = location.another().open();
+    back.copy_from(&to).unwrap();
+    assert!(snapshot(&back) == snapshot(&from));
 }
 
-fn a_history_that_was_copied_goes_on(home: &Home) {
-    let mut from = home.open();
+fn a_copied_history_accepts_new_runs(location: &TestLocation) {
+    let mut from = location.open();
     fill(&mut from, 3);
-    let mut to = other(home).open();
-    to.take_over(&from).unwrap();
+    let mut to = other(location).open();
+    to.copy_from(&from).unwrap();
     fill(&mut to, 5);
     let run = to.runs(1).unwrap().remove(0);
     assert_eq!(to.attempts_in(run.id).unwrap().len(), 10);
     assert!(to.sources().unwrap().iter().any(|source| source.id == SourceId::Run(run.id)));
 }
 
-fn two_histories_do_not_become_one(home: &Home) {
+fn different_histories_are_not_merged(location: &TestLocation) {
     let check = |to: &mut Store, from: &Store| {
-        let before = told(to);
-        let error = to.take_over(from).unwrap_err();
+        let before = snapshot(to);
+        let error = to.copy_from(from).unwrap_err();
         assert!(matches!(error, StoreError::Differs { .. }), "{error:?}");
-        assert!(told(to) == before);
+        assert!(snapshot(to) == before);
     };
-    let mut from = home.open();
+    let mut from = location.open();
     fill(&mut from, 3);
-    let mut to = other(home).open();
+    let mut to = other(location).open();
     to.begin(&RunFacts { cwd: "/another".into(), ..facts() }).unwrap();
     check(&mut to, &from);
 
-    let mut to = other(home).open();
-    to.take_over(&from).unwrap();
+    let mut to = other(location).open();
+    to.copy_from(&from).unwrap();
     fill(&mut to, 1);
     check(&mut to, &from);
 
-    let empty = home.another().open();
+    let empty = location.another().open();
     check(&mut to, &empty);
 }
 
 const FROM: &str = "UNFLAKE_STORE_TEST_FROM";
 const TO: &str = "UNFLAKE_STORE_TEST_TO";
 
-/// Not a test of its own: what the other process does.
+/// Entry point of the child process, not a test.
 #[test]
 fn another_process() {
     let (Ok(from), Ok(to)) = (std::env::var(FROM), std::env::var(TO)) else { return };
-    let from = Store::open(place(&from)).unwrap();
-    Store::open(place(&to)).unwrap().take_over(&from).unwrap();
+    let from = Store::open(location(&from)).unwrap();
+    Store::open(location(&to)).unwrap().copy_from(&from).unwrap();
 }
 
-/// Killed, it has copied all or nothing; and the next time all is there.
-fn a_copy_that_is_killed_is_none_and_can_be_made_again(home: &Home) {
-    let mut from = home.open();
+/// A killed copy has copied everything or nothing, and the next one completes it.
+fn a_killed_copy_leaves_nothing_and_can_be_repeated(location: &TestLocation) {
+    let mut from = location.open();
     fill(&mut from, 500);
-    let before = told(&from);
-    let target = other(home);
+    let before = snapshot(&from);
+    let target = other(location);
     drop(target.open());
     let mut killed = 0;
     for most in 1..200 {
         let mut child = Command::new(std::env::current_exe().unwrap())
             .args(["--exact", "another_process"])
-            .envs([(FROM, home.text()), (TO, target.text())])
+            .envs([(FROM, location.text()), (TO, target.text())])
             .stdout(Stdio::null())
             .spawn()
             .unwrap();
@@ -197,21 +201,21 @@ fn a_copy_that_is_killed_is_none_and_can_be_made_again(home: &Home) {
         child.wait().unwrap();
         let to = target.open();
         let runs = to.runs(9).unwrap().len();
-        assert!(runs == 0 || told(&to) == before, "a part of it is there");
+        assert!(runs == 0 || snapshot(&to) == before, "a part of it is there");
         killed += u32::from(!over && runs == 0);
         if over || runs > 0 {
             break;
         }
     }
     assert!(killed > 0, "none was killed before its end");
-    assert!(told(&from) == before);
-    target.open().take_over(&from).unwrap();
-    assert!(told(&target.open()) == before);
+    assert!(snapshot(&from) == before);
+    target.open().copy_from(&from).unwrap();
+    assert!(snapshot(&target.open()) == before);
 }
 
 with_files_and_server! {
-    a_copy_that_is_killed_is_none_and_can_be_made_again,
-    everything_comes_over_and_coming_again_adds_nothing,
-    a_history_that_was_copied_goes_on,
-    two_histories_do_not_become_one,
+    a_killed_copy_leaves_nothing_and_can_be_repeated,
+    copies_everything_and_copying_again_adds_nothing,
+    a_copied_history_accepts_new_runs,
+    different_histories_are_not_merged,
 }

@@ -1,4 +1,4 @@
-//! Disks that are full or cannot be written, and files that are not what they should be.
+//! Tests of full and read-only disks, and of damaged files.
 
 mod common;
 
@@ -10,7 +10,7 @@ use common::{attempted, batch, facts, failing, passing};
 use rusqlite::config::DbConfig;
 use unflake_store::{Store, StoreError};
 
-/// A file system of its own, gone with this value. None, with a word, where this user may not mount.
+/// A mounted file system, unmounted on drop. None, with a message, if this user may not mount.
 struct Mount(PathBuf, #[allow(dead_code)] tempfile::TempDir);
 
 impl Mount {
@@ -38,7 +38,7 @@ fn run(program: &str, arguments: &[&str]) -> bool {
 }
 
 #[test]
-fn a_full_disk_keeps_all_that_was_recorded() {
+fn a_full_disk_loses_no_recorded_attempt() {
     let Some(mount) = Mount::tmpfs("size=1m") else { return };
     let ballast = mount.0.join("ballast");
     fs::write(&ballast, [1; 200_000]).unwrap();
@@ -70,14 +70,14 @@ fn a_full_disk_keeps_all_that_was_recorded() {
 }
 
 #[test]
-fn a_store_goes_on_where_room_was_made_for_it() {
+fn a_store_works_again_once_there_is_space() {
     let Some(mount) = Mount::tmpfs("size=1m") else { return };
     let dir = mount.0.join(".unflake");
     let mut store = Store::open(&dir).unwrap();
     let run = store.begin(&facts()).unwrap();
     store.record(run, &batch(0, 10)).unwrap();
     let ballast = mount.0.join("ballast");
-    // Fills whatever is left: the write fails, and what it wrote stays.
+    // Fills the rest of the disk: the write fails, and what it wrote stays.
     fs::write(&ballast, vec![1; 2_000_000]).unwrap_err();
     let long = "x".repeat(50_000);
     let events = attempted([passing("new", 10), failing("new", 11, &long)]);
@@ -90,7 +90,7 @@ fn a_store_goes_on_where_room_was_made_for_it() {
 }
 
 #[test]
-fn a_history_can_be_read_on_a_disk_without_any_room() {
+fn a_history_can_be_read_on_a_full_disk() {
     let Some(mount) = Mount::tmpfs("size=1m") else { return };
     let dir = mount.0.join(".unflake");
     let mut store = Store::open(&dir).unwrap();
@@ -103,7 +103,7 @@ fn a_history_can_be_read_on_a_disk_without_any_room() {
 }
 
 #[test]
-fn a_full_disk_has_no_room_for_a_new_history() {
+fn creating_a_history_on_a_full_disk_fails() {
     let Some(mount) = Mount::tmpfs("size=64k") else { return };
     fs::write(mount.0.join("ballast"), vec![1; 2_000_000]).unwrap_err();
     let error = Store::open(mount.0.join(".unflake")).unwrap_err();
@@ -111,7 +111,7 @@ fn a_full_disk_has_no_room_for_a_new_history() {
 }
 
 #[test]
-fn a_directory_that_cannot_be_written_is_refused() {
+fn a_read_only_directory_is_refused() {
     let check = |dir: &Path| {
         let error = Store::open(dir).unwrap_err();
         assert!(matches!(error, StoreError::Unwritable { .. }), "{error:?}");
@@ -149,7 +149,7 @@ fn a_directory_that_is_a_file_is_refused() {
 }
 
 #[test]
-fn git_does_not_see_a_history_unless_somebody_wants_it_to() {
+fn a_history_is_hidden_from_git_unless_the_directory_is_in_use() {
     let dir = tempfile::tempdir().unwrap();
     let dir = dir.path().join("project/.unflake");
     drop(Store::open(&dir).unwrap());
@@ -164,7 +164,8 @@ fn git_does_not_see_a_history_unless_somebody_wants_it_to() {
     assert!(!project.join(".gitignore").exists(), "what was there before is not hidden");
 }
 
-/// The names and contents of all files of a directory, but for the shared memory, which is made anew each time.
+/// The names and contents of all files in a directory, except for the shared memory, which is
+/// recreated each time.
 fn contents(dir: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     let mut files: Vec<_> = fs::read_dir(dir)
         .unwrap()
@@ -177,12 +178,13 @@ fn contents(dir: &Path) -> Vec<(PathBuf, Vec<u8>)> {
 }
 
 #[test]
-fn a_newer_history_is_refused_and_left_as_it_is() {
+fn a_newer_history_is_refused_and_unchanged() {
     let dir = tempfile::tempdir().unwrap();
     drop(Store::open(dir.path()).unwrap());
     let path = dir.path().join(unflake_store::FILE);
     let connection = rusqlite::Connection::open(&path).unwrap();
-    // As a newer unflake leaves it that was killed: the version is in the log, and not yet in the database.
+    // The state that a killed newer unflake leaves: the version is in the log, and not yet in the
+    // database.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).unwrap();
     connection.pragma_update(None, "user_version", 12).unwrap();
     drop(connection);
@@ -201,7 +203,7 @@ fn a_newer_history_is_refused_and_left_as_it_is() {
 }
 
 #[test]
-fn what_is_no_database_is_refused_and_left_as_it_is() {
+fn other_files_are_refused_and_unchanged() {
     for junk in ["no database".to_owned(), "no database ".repeat(10_000)] {
         let dir = tempfile::tempdir().unwrap();
         fs::write(dir.path().join(unflake_store::FILE), &junk).unwrap();
@@ -214,7 +216,7 @@ fn what_is_no_database_is_refused_and_left_as_it_is() {
 }
 
 #[test]
-fn a_damaged_history_is_told_as_such_and_never_deleted() {
+fn a_damaged_history_is_reported_and_not_deleted() {
     let dir = tempfile::tempdir().unwrap();
     let mut store = Store::open(dir.path()).unwrap();
     let run = store.begin(&facts()).unwrap();
@@ -222,7 +224,7 @@ fn a_damaged_history_is_told_as_such_and_never_deleted() {
     drop(store);
     let path = dir.path().join(unflake_store::FILE);
     let mut bytes = fs::read(&path).unwrap();
-    // All but the first page, which has the tables' names.
+    // Keeps the first page, which contains the names of the tables.
     bytes[4096..].fill(0x55);
     fs::write(&path, &bytes).unwrap();
     let error = Store::open(dir.path()).and_then(|store| store.attempts_in(run)).unwrap_err();
@@ -231,12 +233,12 @@ fn a_damaged_history_is_told_as_such_and_never_deleted() {
 }
 
 #[test]
-fn a_history_that_another_process_never_lets_go_of_is_told_as_busy() {
+fn a_locked_history_is_busy() {
     let dir = tempfile::tempdir().unwrap();
     let mut store = Store::open(dir.path()).unwrap();
-    let other = rusqlite::Connection::open(store.whereabouts()).unwrap();
+    let other = rusqlite::Connection::open(store.location_text()).unwrap();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
-    store.patience(std::time::Duration::from_millis(50)).unwrap();
+    store.set_busy_timeout(std::time::Duration::from_millis(50)).unwrap();
     let error = store.begin(&facts()).unwrap_err();
     assert!(matches!(error, StoreError::Busy { .. }), "{error:?}");
     other.execute_batch("ROLLBACK").unwrap();

@@ -1,10 +1,10 @@
-//! Results that other programs wrote.
+//! Tests of imported reports.
 
 mod common;
 
-use common::{Home, attempted, facts, failing, passing};
+use common::{TestLocation, attempted, facts, failing, passing};
 use unflake_model::{Failure, Outcome, Phase, Timestamp};
-use unflake_store::{Imported, ReportFacts, SourceId, Store};
+use unflake_store::{ReportFacts, ReportedExecution, SourceId, Store};
 
 fn report(key: &str, started: i64) -> ReportFacts {
     ReportFacts {
@@ -22,7 +22,7 @@ fn report(key: &str, started: i64) -> ReportFacts {
     }
 }
 
-fn execution(test: &str, again: u32, outcome: Outcome) -> Imported {
+fn execution(test: &str, again: u32, outcome: Outcome) -> ReportedExecution {
     let failure = outcome.is_failure().then(|| Failure {
         phase: Phase::Call,
         kind: "Error".into(),
@@ -31,20 +31,28 @@ fn execution(test: &str, again: u32, outcome: Outcome) -> Imported {
         file: None,
         line: None,
     });
-    Imported { test: test.into(), file: Some("a.py".into()), line: Some(3), again, outcome, seconds: 0.25, failure }
+    ReportedExecution {
+        test: test.into(),
+        file: Some("a.py".into()),
+        line: Some(3),
+        again,
+        outcome,
+        seconds: 0.25,
+        failure,
+    }
 }
 
-fn told(store: &Store, test: &str) -> Vec<String> {
-    let kin = store.tests().unwrap();
-    let kin = kin.iter().find(|kin| kin.test.as_str() == test).unwrap();
-    let past = store.reported_of(kin.key).unwrap();
+fn executions_of(store: &Store, test: &str) -> Vec<String> {
+    let tests = store.tests().unwrap();
+    let stored = tests.iter().find(|stored| stored.test.as_str() == test).unwrap();
+    let past = store.reported_of(stored.key).unwrap();
     past.iter()
         .map(|past| format!("{} {} {}", past.source.started.0, past.execution.outcome.word(), past.message))
         .collect()
 }
 
-fn what_is_recorded_of_a_report_comes_back_in_order(home: &Home) {
-    let mut store = home.open();
+fn reported_executions_round_trip_in_order(location: &TestLocation) {
+    let mut store = location.open();
     for (key, started) in [("late", 20), ("early", 10)] {
         let begun = store.begin_report(&report(key, started)).unwrap();
         assert_eq!((begun.executions, &begun.ended), (0, &None));
@@ -54,15 +62,18 @@ fn what_is_recorded_of_a_report_comes_back_in_order(home: &Home) {
         store.record_report(begun.id, 2, &[execution("a", 1, Outcome::Passed)]).unwrap();
         store.finish_report(begun.id, "").unwrap();
     }
-    assert_eq!(told(&store, "a"), ["10 failed a went wrong", "10 passed ", "20 failed a went wrong", "20 passed "]);
-    assert_eq!(told(&store, "b"), ["10 skipped ", "20 skipped "]);
+    assert_eq!(
+        executions_of(&store, "a"),
+        ["10 failed a went wrong", "10 passed ", "20 failed a went wrong", "20 passed "]
+    );
+    assert_eq!(executions_of(&store, "b"), ["10 skipped ", "20 skipped "]);
     let sources = store.sources().unwrap();
     assert_eq!((sources[1].branch.as_deref(), sources[1].ci_attempt), (Some("main"), Some(2)));
     assert_eq!(store.tests().unwrap()[0].file.as_deref(), Some("a.py"));
 }
 
-fn the_same_report_comes_in_once_and_goes_on_where_it_was_cut_short(home: &Home) {
-    let mut store = home.open();
+fn reports_are_imported_once_and_resumed_after_interruption(location: &TestLocation) {
+    let mut store = location.open();
     let first = store.begin_report(&report("one", 10)).unwrap();
     store
         .record_report(first.id, 0, &[execution("a", 0, Outcome::Passed), execution("b", 0, Outcome::Passed)])
@@ -77,13 +88,13 @@ fn the_same_report_comes_in_once_and_goes_on_where_it_was_cut_short(home: &Home)
     store.finish_report(again.id, "").unwrap();
     let reports = store.reports(9).unwrap();
     assert_eq!((reports.len(), reports[0].executions), (1, 3));
-    assert_eq!(reports[0].ended.as_deref(), Some("it ends in the middle"), "what was said first holds");
-    assert_eq!(told(&store, "a").len(), 1);
-    assert_eq!(told(&store, "c").len(), 1);
+    assert_eq!(reports[0].ended.as_deref(), Some("it ends in the middle"), "the first reason stays");
+    assert_eq!(executions_of(&store, "a").len(), 1);
+    assert_eq!(executions_of(&store, "c").len(), 1);
 }
 
-fn our_own_runs_are_sources_too(home: &Home) {
-    let mut store = home.open();
+fn own_runs_are_sources(location: &TestLocation) {
+    let mut store = location.open();
     let run = store.begin(&facts()).unwrap();
     let mut again = passing("a", 1);
     again.run = 1;
@@ -96,7 +107,7 @@ fn our_own_runs_are_sources_too(home: &Home) {
 }
 
 with_files_and_server! {
-    what_is_recorded_of_a_report_comes_back_in_order,
-    the_same_report_comes_in_once_and_goes_on_where_it_was_cut_short,
-    our_own_runs_are_sources_too,
+    reported_executions_round_trip_in_order,
+    reports_are_imported_once_and_resumed_after_interruption,
+    own_runs_are_sources,
 }

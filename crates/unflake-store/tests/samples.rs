@@ -1,8 +1,8 @@
-//! What assertions saw is kept with its version.
+//! Tests of assertion samples and their versions.
 
 mod common;
 
-use common::Home;
+use common::TestLocation;
 use unflake_model::{Assertion, AssertionKey, AssertionOutcome, AssertionSample, ValueGroup};
 use unflake_store::Revision;
 
@@ -18,8 +18,8 @@ fn sample(values: &str) -> AssertionSample {
     }
 }
 
-fn runs_of_the_same_clean_tree_are_one_version_and_others_are_not(home: &Home) {
-    let mut store = home.open();
+fn runs_of_the_same_clean_tree_have_one_version(location: &TestLocation) {
+    let mut store = location.open();
     let mut learn = |tree: &str, changed: &[&str], values: &str| {
         let run = store.begin(&common::facts()).unwrap();
         let changed: Vec<String> = changed.iter().map(|one| (*one).to_owned()).collect();
@@ -41,5 +41,5 @@ fn runs_of_the_same_clean_tree_are_one_version_and_others_are_not(home: &Home) {
 }
 
 with_files_and_server! {
-    runs_of_the_same_clean_tree_are_one_version_and_others_are_not,
+    runs_of_the_same_clean_tree_have_one_version,
 }

@@ -18,20 +18,20 @@ use crate::commands::trace::TraceReader;
 #[derive(Default)]
 pub(crate) struct Recorders {
     /// Traces kept for comparison, and the project whose lines they keep.
-    pub(crate) traces: Option<(trace::Archive, trace::Project)>,
+    pub(crate) traces: Option<(trace::TraceArchive, trace::Project)>,
     /// Traces read one by one.
     pub(crate) trace_reader: Option<TraceReader>,
-    pub(crate) layers: Option<layers::Archive>,
+    pub(crate) layers: Option<layers::LayerArchive>,
     /// Assertion logs whose attempt has not been observed yet.
     assertion_logs: HashMap<EnvironmentId, PathBuf>,
 }
 
 impl Recorders {
-    pub(crate) fn of_layers(archive: layers::Archive) -> Self {
+    pub(crate) fn of_layers(archive: layers::LayerArchive) -> Self {
         Self { layers: Some(archive), ..Self::default() }
     }
 
-    pub(crate) fn of_traces(archive: trace::Archive, project: trace::Project) -> Self {
+    pub(crate) fn of_traces(archive: trace::TraceArchive, project: trace::Project) -> Self {
         Self { traces: Some((archive, project)), ..Self::default() }
     }
 

@@ -1,9 +1,9 @@
-//! Real repositories, made for each test.
+//! Helpers that create a real repository for each test.
 
 mod base;
 mod changes;
-mod hard;
-mod places;
+mod hidden_changes;
+mod repository;
 mod worktree;
 
 use std::fs;
@@ -14,37 +14,37 @@ use std::process::Command;
 use tempfile::TempDir;
 use unflake_model::{Base, BaseChoice, ChangeKind, Changes, FileChange};
 
-use crate::{Error, Repository};
+use crate::{GitError, Repository};
 
-/// A repository in a directory of its own, which has room beside it.
-pub(super) struct Lab {
+/// A repository in a temporary directory that has space for siblings.
+pub(super) struct TestRepository {
     pub(super) root: PathBuf,
-    pub(super) room: TempDir,
+    pub(super) parent: TempDir,
 }
 
-impl Lab {
-    /// Without commits.
-    pub(super) fn empty() -> Lab {
-        let room = TempDir::new().unwrap();
-        let root = room.path().canonicalize().unwrap().join("project");
+impl TestRepository {
+    /// A repository without commits.
+    pub(super) fn empty() -> TestRepository {
+        let parent = TempDir::new().unwrap();
+        let root = parent.path().canonicalize().unwrap().join("project");
         fs::create_dir(&root).unwrap();
-        let lab = Lab { root, room };
-        lab.git(&["init", "--quiet", "--initial-branch=main"]);
-        lab
+        let repo = TestRepository { root, parent };
+        repo.git(&["init", "--quiet", "--initial-branch=main"]);
+        repo
     }
 
-    /// With `a.py`, `b.txt`, `dir/c.txt` in one commit on `main`.
-    pub(super) fn new() -> Lab {
-        let lab = Lab::empty();
-        lab.write("a.py", "def f():\n    return 1\n\ndef g():\n    return 2\n");
-        lab.write("b.txt", "one\n");
-        lab.write("dir/c.txt", "see\n");
-        lab.commit("first");
-        lab
+    /// A repository with `a.py`, `b.txt` and `dir/c.txt` in one commit on `main`.
+    pub(super) fn new() -> TestRepository {
+        let repo = TestRepository::empty();
+        repo.write("a.py", "def f():\n    return 1\n\ndef g():\n    return 2\n");
+        repo.write("b.txt", "one\n");
+        repo.write("dir/c.txt", "see\n");
+        repo.commit("first");
+        repo
     }
 
-    pub(super) fn git(&self, words: &[&str]) -> String {
-        git_at(&self.root, words)
+    pub(super) fn git(&self, args: &[&str]) -> String {
+        git_at(&self.root, args)
     }
 
     pub(super) fn write(&self, path: &str, text: &str) {
@@ -55,7 +55,7 @@ impl Lab {
         fs::set_permissions(self.root.join(path), fs::Permissions::from_mode(0o755)).unwrap();
     }
 
-    /// Everything, as one commit. Its hash.
+    /// Commits everything and returns the hash.
     pub(super) fn commit(&self, message: &str) -> String {
         self.git(&["add", "--all"]);
         self.git(&["commit", "--quiet", "--allow-empty", "-m", message]);
@@ -66,7 +66,7 @@ impl Lab {
         Repository::find(&self.root).unwrap().unwrap()
     }
 
-    /// Against what is checked out.
+    /// The changes relative to HEAD.
     pub(super) fn changes(&self) -> Changes {
         self.changes_since("HEAD")
     }
@@ -77,19 +77,19 @@ impl Lab {
         repository.changes(&base, &[]).unwrap()
     }
 
-    /// What changed, as lines, and that nothing is unknown.
-    pub(super) fn told(&self) -> Vec<String> {
+    /// The changes as lines; asserts that nothing is unknown.
+    pub(super) fn change_lines(&self) -> Vec<String> {
         let changes = self.changes();
         assert_eq!(changes.unknown, Vec::<String>::new());
-        changes.files.iter().map(spell).collect()
+        changes.files.iter().map(change_line).collect()
     }
 
-    pub(super) fn base(&self, known_good: &[String]) -> Result<Base, Error> {
+    pub(super) fn base(&self, known_good: &[String]) -> Result<Base, GitError> {
         self.find().base(None, known_good)
     }
 }
 
-pub(super) fn spell(change: &FileChange) -> String {
+pub(super) fn change_line(change: &FileChange) -> String {
     let kind = match &change.kind {
         ChangeKind::Added => "added".to_owned(),
         ChangeKind::Modified => "modified".to_owned(),
@@ -112,10 +112,10 @@ pub(super) fn write_at(path: &Path, contents: &[u8]) {
     fs::write(path, contents).unwrap();
 }
 
-pub(super) fn git_at(directory: &Path, words: &[&str]) -> String {
+pub(super) fn git_at(directory: &Path, args: &[&str]) -> String {
     let output = Command::new("git")
         .args(["-c", "user.name=Ann", "-c", "user.email=ann@example.org", "-c", "protocol.file.allow=always"])
-        .args(words)
+        .args(args)
         .current_dir(directory)
         .env("HOME", "/nonexistent")
         .env("GIT_CONFIG_GLOBAL", "/dev/null")
@@ -125,11 +125,11 @@ pub(super) fn git_at(directory: &Path, words: &[&str]) -> String {
         .env_remove("GIT_WORK_TREE")
         .output()
         .unwrap();
-    assert!(output.status.success(), "git {words:?}: {}", String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8_lossy(&output.stdout).trim_end().to_owned()
 }
 
-pub(super) fn chosen(base: &Result<Base, Error>) -> (&str, &BaseChoice) {
+pub(super) fn chosen(base: &Result<Base, GitError>) -> (&str, &BaseChoice) {
     let base = base.as_ref().unwrap();
     (&base.revision, &base.chosen)
 }

@@ -1,13 +1,17 @@
-//! How likely a property would hold by accident. Below [`ACCIDENT`] it is kept.
+//! The probability that an invariant holds by accident. Below [`ACCIDENT`] it is reported.
 //!
-//! The assumptions are the usual ones of dynamic invariant detection (Ernst et al., Daikon): rows are independent, and what could have been
-//! otherwise is otherwise as often as not.
-//! - A property with two sides (null or not, one type or another, constant or not, positive or not, x before y) holds in one row by accident with 1/2.
-//! - Of k values that were seen, each is as likely as one more that was not: all n rows miss that one with (k/(k+1))ⁿ. So for one-of, and
-//!   for a bound, where k is the span from the smallest value to the largest and the one missed lies just beyond.
-//! - A number in a span of r whole numbers is 0 with 1/r, so that n rows miss it with (1−1/r)ⁿ; and it is equal to another number,
-//!   or lies on a given line, with 1/r. A span of fractions is taken for 1000 wide, and none for wider.
-//! - Of two variables, only rows that differ from the row before count: the same again is no evidence.
+//! The assumptions are those of dynamic invariant detection (Ernst et al., Daikon): rows are
+//! independent, and alternatives are equally likely.
+//! - A two-sided property (null or not, one type or another, constant or not, positive or not, x
+//!   before y) holds in one row by accident with probability 1/2.
+//! - Of k observed values, each is as likely as one more that was not observed: all n rows miss
+//!   that one with (k/(k+1))ⁿ. This applies to one-of, and to bounds, where k is the span from the
+//!   smallest to the largest value and the missed value is just beyond it.
+//! - A number in a span of r integers is 0 with 1/r, so n rows miss it with (1−1/r)ⁿ; it equals
+//!   another number, or is on a given line, with 1/r. A span of fractions counts as 1000 wide, and
+//!   no span counts as wider.
+//! - For two variables only rows that differ from the previous row count: repetitions are no
+//!   evidence.
 
 pub(crate) const ACCIDENT: f64 = 0.01;
 const WIDEST: f64 = 1000.0;
@@ -28,7 +32,7 @@ pub(crate) fn meets(span: f64, rows: u32) -> f64 {
     power(1.0 / span.clamp(2.0, WIDEST), rows)
 }
 
-/// How many values there are from one number to another.
+/// The number of values from one number to another.
 pub(crate) fn span(least: f64, most: f64, whole: bool) -> f64 {
     if whole { most - least + 1.0 } else { WIDEST }
 }
@@ -42,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn so_many_rows_are_needed() {
+    fn rows_needed_for_significance() {
         let needed = |chance: &dyn Fn(u32) -> f64| (0..).find(|rows| chance(*rows) < ACCIDENT).unwrap();
         assert_eq!(needed(&two_sided), 7);
         assert_eq!(needed(&|rows| one_more(2.0, rows)), 12);

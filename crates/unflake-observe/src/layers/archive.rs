@@ -1,4 +1,5 @@
-//! The looks of many attempts, kept to be compared. What is the same in many is kept once, so that runs that are alike take next to no room.
+//! Stores the observations of many attempts for comparison. Equal facts are stored once, so similar
+//! runs take almost no space.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::{self, File};
@@ -7,48 +8,49 @@ use std::path::{Path, PathBuf};
 
 use unflake_model::{Attempt, EnvironmentId, Event, Fact, FactId, Gap, Layer, LayerFacts, OutputId, SuppressedNoise};
 
-use crate::layers::attempt_facts::{Desk, Look};
+use crate::layers::attempt_facts::{AttemptObservations, FactBuilder};
 use crate::layers::facts::Facts;
-use crate::layers::noise::Noise;
+use crate::layers::noise::NoiseTracker;
 use crate::layers::noise_rules::Rules;
 use crate::layers::read::read;
 
-pub struct Archive {
+pub struct LayerArchive {
     layers: Vec<Layer>,
     rules: Rules,
-    noise: Noise,
+    noise: NoiseTracker,
     facts: Facts,
-    /// Files whose attempts are still to be told.
-    coming: HashMap<EnvironmentId, PathBuf>,
+    /// Files of attempts that have not ended.
+    pending: HashMap<EnvironmentId, PathBuf>,
     /// One for each attempt.
     outputs: Vec<[Option<OutputId>; 5]>,
     gaps: BTreeMap<(Layer, String), u32>,
 }
 
-impl Archive {
-    /// For these layers.
+impl LayerArchive {
+    /// An archive of these layers.
     pub fn new(layers: &[Layer], rules: Rules) -> Self {
         Self {
             layers: layers.to_vec(),
             rules,
-            noise: Noise::default(),
+            noise: NoiseTracker::default(),
             facts: Facts::default(),
-            coming: HashMap::new(),
+            pending: HashMap::new(),
             outputs: Vec::new(),
             gaps: BTreeMap::new(),
         }
     }
 
-    /// To be told of every attempt, and before it where it is told what the attempt looked like. That file is removed.
+    /// Must be called with every attempt, and before it with the file of its observations, which is
+    /// removed afterwards.
     pub fn take(&mut self, event: &Event) {
         match event {
             Event::LayersRecorded { environment, file, .. } => {
-                if let Some(before) = self.coming.insert(*environment, file.clone()) {
+                if let Some(before) = self.pending.insert(*environment, file.clone()) {
                     let _ = fs::remove_file(before);
                 }
             }
             Event::AttemptEnded(attempt) => {
-                let file = self.coming.remove(&attempt.environment);
+                let file = self.pending.remove(&attempt.environment);
                 self.attempted(attempt, file.as_deref());
                 file.map(fs::remove_file);
             }
@@ -59,47 +61,50 @@ impl Archive {
     fn attempted(&mut self, attempt: &Attempt, file: Option<&Path>) {
         let test = self.facts.texts.number(attempt.test.as_str());
         let Self { facts, rules, noise, .. } = self;
-        let desk = &mut Desk { facts, rules, noise, test };
-        let mut look = Look::default();
-        let verdict = desk.fact(None, (None, "verdict".to_owned()), Some(attempt.outcome.word()), true);
-        let told = file.map(|file| {
+        let builder = &mut FactBuilder { facts, rules, noise, test };
+        let mut observations = AttemptObservations::default();
+        let verdict = builder.fact(None, (None, "verdict".to_owned()), Some(attempt.outcome.word()), true);
+        let result = file.map(|file| {
             let from = BufReader::new(File::open(file).map_err(|error| error.to_string())?);
-            read(from, |said| look.take(said, desk)).map_err(|why| why.to_string())
+            read(from, |one| observations.add(one, builder)).map_err(|why| why.to_string())
         });
-        let known = match &told {
+        let known = match &result {
             Some(Ok(())) => vec![Layer::Assertion, Layer::Code, Layer::Behaviour, Layer::Interface],
             Some(Err(_)) => {
-                look = Look::default();
+                observations = AttemptObservations::default();
                 Vec::new()
             }
-            // What a test printed is told with the attempt. Some runners keep it to themselves where a test passes, so nothing told is nothing known.
+            // Test output arrives with the attempt. Some runners omit it for passing tests, so
+            // empty output is unknown output.
             None => {
-                look.wrote("stdout", &attempt.stdout);
-                look.wrote("stderr", &attempt.stderr);
+                observations.wrote("stdout", &attempt.stdout);
+                observations.wrote("stderr", &attempt.stderr);
                 let printed = !attempt.stdout.is_empty() || !attempt.stderr.is_empty();
                 Vec::from_iter(printed.then_some(Layer::Interface))
             }
         };
-        let gaps = std::mem::take(&mut look.gaps);
-        let (layers, barren) = look.facts(desk);
+        let gaps = std::mem::take(&mut observations.gaps);
+        let (layers, without_invariants) = observations.facts(builder);
         let mut outputs = [None; 5];
         outputs[Layer::Verdict as usize] = Some(facts.output(vec![verdict]));
-        for (layer, said) in layers.into_iter().filter(|(layer, _)| known.contains(layer)) {
-            outputs[layer as usize] = self.layers.contains(&layer).then(|| facts.output(said));
+        for (layer, of_layer) in layers.into_iter().filter(|(layer, _)| known.contains(layer)) {
+            outputs[layer as usize] = self.layers.contains(&layer).then(|| facts.output(of_layer));
         }
         self.outputs.push(outputs);
-        let unreadable = told.and_then(Result::err).map(|why| format!("what the agent told cannot be used: {why}"));
+        let unreadable = result.and_then(Result::err).map(|why| format!("what the agent told cannot be used: {why}"));
         let layers = self.layers.iter().filter(|layer| **layer != Layer::Verdict);
         let refused = unreadable.iter().flat_map(|why| layers.clone().map(|layer| (*layer, why.clone())));
         let few = "values at some functions were seen too few times in a test to say what holds of them (7 at least)";
-        let barren = (barren > 0).then(|| (Layer::Behaviour, few.to_owned()));
-        for gap in gaps.into_iter().chain(refused).chain(barren).filter(|(layer, _)| self.layers.contains(layer)) {
+        let without_invariants = (without_invariants > 0).then(|| (Layer::Behaviour, few.to_owned()));
+        for gap in
+            gaps.into_iter().chain(refused).chain(without_invariants).filter(|(layer, _)| self.layers.contains(layer))
+        {
             *self.gaps.entry(gap).or_default() += 1;
         }
     }
 }
 
-impl LayerFacts for Archive {
+impl LayerFacts for LayerArchive {
     fn output(&self, attempt: usize, layer: Layer) -> Option<OutputId> {
         self.outputs.get(attempt)?[layer as usize]
     }
@@ -125,12 +130,12 @@ impl LayerFacts for Archive {
     }
 
     fn gaps(&self) -> Vec<Gap> {
-        let told = |((layer, why), attempts): (&(Layer, String), &u32)| Gap {
+        let result = |((layer, why), attempts): (&(Layer, String), &u32)| Gap {
             layer: *layer,
             why: why.clone(),
             attempts: *attempts,
         };
-        self.gaps.iter().map(told).collect()
+        self.gaps.iter().map(result).collect()
     }
 
     fn hidden(&self) -> Vec<SuppressedNoise> {

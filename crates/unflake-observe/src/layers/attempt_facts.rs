@@ -1,95 +1,97 @@
-//! From what an agent told of one attempt to facts at each layer.
+//! Converts the observations of one attempt to facts at each layer.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use unflake_model::{FactId, Layer};
 
-use crate::layers::facts::{About, Facts};
-use crate::layers::noise::{Cleaned, Noise, digest};
+use crate::layers::facts::{FactSubject, Facts};
+use crate::layers::noise::{CleanedValues, NoiseTracker, digest};
 use crate::layers::noise_rules::{Mask, Rules};
-use crate::layers::program_points::Point;
-use crate::layers::read::{Said, Site};
+use crate::layers::program_points::ProgramPoint;
+use crate::layers::read::{AgentObservation, AssertionSite};
 use crate::layers::value::Value;
 
-/// Longer values are kept by their beginning, their length and a digest.
-const LONGEST: usize = 300;
-/// The same of all lines of a page together.
-const PAGE: usize = 3000;
-/// Of the values that an assertion saw one after the other, so many are kept as they were.
-const KEPT: usize = 50;
+/// Longer values are stored as their beginning, their length and a digest.
+const MAX_VALUE: usize = 300;
+/// The same limit for all lines of a page together.
+const MAX_PAGE: usize = 3000;
+/// The number of consecutive values of an assertion that are stored verbatim.
+const MAX_VALUES: usize = 50;
 
-/// What facts are made with.
-pub(crate) struct Desk<'a> {
+/// The shared state for creating facts.
+pub(crate) struct FactBuilder<'a> {
     pub(crate) facts: &'a mut Facts,
     pub(crate) rules: &'a mut Rules,
-    pub(crate) noise: &'a mut Noise,
+    pub(crate) noise: &'a mut NoiseTracker,
     pub(crate) test: u32,
 }
 
-/// What has been told of an attempt so far.
+/// The observations of one attempt so far.
 #[derive(Default)]
-pub(crate) struct Look {
-    /// What each assertion saw, in the order of their first evaluation; the first entry is how it went.
-    asserted: Vec<(Arc<Site>, BTreeMap<String, Sequence>)>,
-    sites: HashMap<Arc<Site>, usize>,
+pub(crate) struct AttemptObservations {
+    /// The values of each assertion, in the order of first evaluation; the key "" is its outcome.
+    asserted: Vec<(Arc<AssertionSite>, BTreeMap<String, Sequence>)>,
+    sites: HashMap<Arc<AssertionSite>, usize>,
     lines: Vec<FactId>,
-    points: BTreeMap<u32, Place>,
+    points: BTreeMap<u32, ObservedPoint>,
     interface: Vec<FactId>,
     steps: u32,
     written: BTreeMap<String, String>,
     pub(crate) gaps: Vec<(Layer, String)>,
 }
 
-struct Place {
+struct ObservedPoint {
     file: Arc<str>,
     name: String,
     variables: Vec<String>,
-    point: Point,
-    /// Of variables that had noise.
-    noise: BTreeMap<usize, Cleaned>,
+    values: ProgramPoint,
+    /// Noise in the variables that had any.
+    noise: BTreeMap<usize, CleanedValues>,
 }
 
-/// Values that came one after the other, with how often each came in a row.
+/// Consecutive values, run-length encoded.
 #[derive(Default)]
 struct Sequence {
     values: Vec<(String, u32)>,
-    /// How many more there were.
+    /// The number of values beyond the limit.
     more: u32,
-    all: Cleaned,
+    all: CleanedValues,
 }
 
-impl Look {
-    pub(crate) fn take(&mut self, said: Said, desk: &mut Desk<'_>) {
-        match said {
-            Said::Assert { site, how, saw } => self.asserted(site, how, saw, desk),
-            Said::Lines { file, ranges } => {
-                // There may be millions of them: what they have in common is looked up once.
-                let (file, what) = (desk.facts.texts.number(&file), desk.facts.texts.number(""));
+impl AttemptObservations {
+    pub(crate) fn add(&mut self, observation: AgentObservation, builder: &mut FactBuilder<'_>) {
+        match observation {
+            AgentObservation::Assert { site, how, saw } => self.asserted(site, how, saw, builder),
+            AgentObservation::Lines { file, ranges } => {
+                // There may be millions of lines, so their common parts are looked up once.
+                let (file, what) = (builder.facts.texts.number(&file), builder.facts.texts.number(""));
                 for line in ranges.into_iter().flat_map(|(first, last)| first..=last) {
-                    let about = About { test: None, file: Some(file), line: Some(line), what };
-                    self.lines.push(desk.facts.add(about, None));
+                    let subject = FactSubject { test: None, file: Some(file), line: Some(line), what };
+                    self.lines.push(builder.facts.add(subject, None));
                 }
             }
-            Said::Point { number, file, function, when, variables } => {
-                let point = Point::new(variables.len());
+            AgentObservation::Point { number, file, function, when, variables } => {
+                let values = ProgramPoint::new(variables.len());
                 let when = if when == "exit" { "end" } else { "beginning" };
                 let name = format!("{function}, {when}");
-                self.points.insert(number, Place { file, name, variables, point, noise: BTreeMap::new() });
+                self.points.insert(number, ObservedPoint { file, name, variables, values, noise: BTreeMap::new() });
             }
-            Said::Row { point, mut values } => {
-                let Some(place) = self.points.get_mut(&point) else { return };
+            AgentObservation::Row { point: number, mut values } => {
+                let Some(point) = self.points.get_mut(&number) else { return };
                 for (at, value) in values.iter_mut().enumerate() {
-                    if let Some((clean, mask)) = desk.of_value(&place.variables[at], value) {
-                        place.noise.entry(at).or_default().push(&clean, &shown(value), mask);
+                    if let Some((clean, mask)) = builder.of_value(&point.variables[at], value) {
+                        point.noise.entry(at).or_default().push(&clean, &shown(value), mask);
                         *value = Value::Text(clean.into());
                     }
                 }
-                place.point.see(&values);
+                point.values.add_row(&values);
             }
-            Said::Step { action, address, tree, text } => self.step(&action, &address, &tree, &text, desk),
-            Said::Out { stream, text } => self.written.entry(stream).or_default().push_str(&text),
-            Said::Gap { layer, why } => self.gaps.push((layer, why)),
+            AgentObservation::Step { action, address, tree, text } => {
+                self.step(&action, &address, &tree, &text, builder)
+            }
+            AgentObservation::Out { stream, text } => self.written.entry(stream).or_default().push_str(&text),
+            AgentObservation::Gap { layer, why } => self.gaps.push((layer, why)),
         }
     }
 
@@ -99,7 +101,13 @@ impl Look {
         }
     }
 
-    fn asserted(&mut self, site: Arc<Site>, how: String, saw: Vec<(String, Value)>, desk: &mut Desk<'_>) {
+    fn asserted(
+        &mut self,
+        site: Arc<AssertionSite>,
+        how: String,
+        saw: Vec<(String, Value)>,
+        builder: &mut FactBuilder<'_>,
+    ) {
         let next = self.asserted.len();
         let at = *self.sites.entry(site.clone()).or_insert(next);
         if at == next {
@@ -109,47 +117,49 @@ impl Look {
         sequences.entry(String::new()).or_default().push(&how, &how, 0);
         for (expression, value) in saw {
             let raw = shown(&value);
-            let (clean, mask) = desk.of_value(&expression, &value).unwrap_or_else(|| (raw.clone(), 0));
+            let (clean, mask) = builder.of_value(&expression, &value).unwrap_or_else(|| (raw.clone(), 0));
             sequences.entry(expression).or_default().push(&clean, &raw, mask);
         }
     }
 
-    /// A page is the lines of its tree and of its text. Where one comes twice, the second is another.
-    fn step(&mut self, action: &str, address: &str, tree: &[String], text: &str, desk: &mut Desk<'_>) {
+    /// A page consists of the lines of its accessibility tree and of its text. Repeated lines are
+    /// numbered.
+    fn step(&mut self, action: &str, address: &str, tree: &[String], text: &str, builder: &mut FactBuilder<'_>) {
         self.steps += 1;
-        let (action, _) = desk.rules.text(action).unwrap_or_else(|| (action.to_owned(), 0));
+        let (action, _) = builder.rules.text(action).unwrap_or_else(|| (action.to_owned(), 0));
         let step = format!("step {}, {}", self.steps, bounded(&action));
-        let (at, mask) = desk.rules.text(address).unwrap_or_else(|| (address.to_owned(), 0));
-        desk.heard(&format!("{step}: address"), &at, address, mask);
-        self.interface.push(desk.fact(None, (None, format!("{step}: address")), Some(&bounded(&at)), true));
-        self.page(&format!("{step}: "), tree.iter().map(|line| line.trim_end()), desk);
-        self.page(&format!("{step}: text "), text.lines(), desk);
+        let (at, mask) = builder.rules.text(address).unwrap_or_else(|| (address.to_owned(), 0));
+        builder.record_text(&format!("{step}: address"), &at, address, mask);
+        self.interface.push(builder.fact(None, (None, format!("{step}: address")), Some(&bounded(&at)), true));
+        self.page(&format!("{step}: "), tree.iter().map(|line| line.trim_end()), builder);
+        self.page(&format!("{step}: text "), text.lines(), builder);
     }
 
-    /// Lines that a person sees one below the other.
-    fn page<'a>(&mut self, before: &str, lines: impl Iterator<Item = &'a str>, desk: &mut Desk<'_>) {
+    /// Lines that are displayed below each other.
+    fn page<'a>(&mut self, before: &str, lines: impl Iterator<Item = &'a str>, builder: &mut FactBuilder<'_>) {
         let mut times: HashMap<String, u32> = HashMap::new();
         let (mut order, mut all) = (Vec::new(), Vec::new());
         for line in lines.filter(|line| !line.trim().is_empty()) {
-            let (clean, mask) = desk.rules.text(line).unwrap_or_else(|| (line.to_owned(), 0));
+            let (clean, mask) = builder.rules.text(line).unwrap_or_else(|| (line.to_owned(), 0));
             let again = times.entry(clean.clone()).and_modify(|times| *times += 1).or_insert(1);
             let number = if *again == 1 { String::new() } else { format!(" (number {again})") };
             let what = format!("{before}{}{number}", bounded(&clean));
-            desk.heard(&what, &clean, line, mask);
-            order.push(desk.fact(None, (None, what), None, true));
+            builder.record_text(&what, &clean, line, mask);
+            order.push(builder.fact(None, (None, what), None, true));
             all.push(bounded(&clean));
         }
         if order.len() > 1 {
-            let value = bounded_to(PAGE, &all.join("\n"));
-            let fact = desk.fact(None, (None, format!("{before}order of the lines")), Some(&value), true);
-            desk.facts.orders(fact);
+            let value = bounded_to(MAX_PAGE, &all.join("\n"));
+            let fact = builder.fact(None, (None, format!("{before}order of the lines")), Some(&value), true);
+            builder.facts.mark_order(fact);
             order.push(fact);
         }
         self.interface.extend(order);
     }
 
-    /// The facts of all layers but the verdict, and how many places had too few rows to say anything.
-    pub(crate) fn facts(mut self, desk: &mut Desk<'_>) -> ([(Layer, Vec<FactId>); 4], u32) {
+    /// The facts of all layers except the verdict, and the number of program points with too few
+    /// rows for any invariant.
+    pub(crate) fn facts(mut self, builder: &mut FactBuilder<'_>) -> ([(Layer, Vec<FactId>); 4], u32) {
         let mut assertions = Vec::new();
         for (site, sequences) in std::mem::take(&mut self.asserted) {
             for (expression, sequence) in sequences {
@@ -158,28 +168,28 @@ impl Look {
                     whole if whole == site.expression => format!("value of {whole}"),
                     part => format!("{part} in {}", site.expression),
                 };
-                let value = sequence.words();
-                desk.hear(&sequence.all, || format!("{}:{} {what}", site.file, site.line));
-                assertions.push(desk.fact(Some(&site.file), (Some(site.line), bounded(&what)), Some(&value), false));
+                let value = sequence.text();
+                builder.record(&sequence.all, || format!("{}:{} {what}", site.file, site.line));
+                assertions.push(builder.fact(Some(&site.file), (Some(site.line), bounded(&what)), Some(&value), false));
             }
         }
         let mut held = Vec::new();
-        let mut barren = 0;
-        for place in std::mem::take(&mut self.points).into_values().filter(|place| place.point.rows() > 0) {
-            for (at, was) in &place.noise {
-                desk.hear(was, || format!("{} {}: {}", place.file, place.name, place.variables[*at]));
+        let mut without_invariants = 0;
+        for point in std::mem::take(&mut self.points).into_values().filter(|point| point.values.rows() > 0) {
+            for (at, values) in &point.noise {
+                builder.record(values, || format!("{} {}: {}", point.file, point.name, point.variables[*at]));
             }
-            let found = place.point.invariants();
-            barren += u32::from(found.is_empty());
+            let found = point.values.invariants();
+            without_invariants += u32::from(found.is_empty());
             for (invariant, rows) in found {
-                let what = format!("{}: {}", place.name, invariant.words(&place.variables));
-                let fact = desk.fact(Some(&place.file), (None, bounded(&what)), None, false);
-                desk.facts.supported(fact, rows);
+                let what = format!("{}: {}", point.name, invariant.text(&point.variables));
+                let fact = builder.fact(Some(&point.file), (None, bounded(&what)), None, false);
+                builder.facts.add_support(fact, rows);
                 held.push(fact);
             }
         }
         for (stream, text) in std::mem::take(&mut self.written) {
-            self.page(&format!("{stream}: "), text.lines(), desk);
+            self.page(&format!("{stream}: "), text.lines(), builder);
         }
         let layers = [
             (Layer::Assertion, assertions),
@@ -187,7 +197,7 @@ impl Look {
             (Layer::Behaviour, held),
             (Layer::Interface, self.interface),
         ];
-        (layers, barren)
+        (layers, without_invariants)
     }
 }
 
@@ -195,7 +205,7 @@ impl Sequence {
     fn push(&mut self, clean: &str, raw: &str, mask: Mask) {
         self.all.push(clean, raw, mask);
         let clean = bounded(clean);
-        let full = self.values.len() == KEPT;
+        let full = self.values.len() == MAX_VALUES;
         match self.values.last_mut() {
             Some((last, times)) if *last == clean && self.more == 0 => *times += 1,
             _ if full => self.more += 1,
@@ -203,21 +213,21 @@ impl Sequence {
         }
     }
 
-    fn words(&self) -> String {
+    fn text(&self) -> String {
         let times = |(value, times): &(String, u32)| match times {
             1 => value.clone(),
             times => format!("{value} ({times} times)"),
         };
-        let words = self.values.iter().map(times).collect::<Vec<_>>().join(", ");
+        let text = self.values.iter().map(times).collect::<Vec<_>>().join(", ");
         match self.more {
-            0 => bounded(&words),
-            more => format!("{} and {more} more ({:016x})", bounded(&words), self.all.clean),
+            0 => bounded(&text),
+            more => format!("{} and {more} more ({:016x})", bounded(&text), self.all.clean),
         }
     }
 }
 
-impl Desk<'_> {
-    /// `of_test`: whether it would be something else in another test.
+impl FactBuilder<'_> {
+    /// `of_test`: whether the fact is specific to this test.
     pub(crate) fn fact(
         &mut self,
         file: Option<&str>,
@@ -227,27 +237,27 @@ impl Desk<'_> {
     ) -> FactId {
         let texts = &mut self.facts.texts;
         let file = file.map(|file| texts.number(file));
-        let about = About { test: of_test.then_some(self.test), file, line, what: texts.number(&what) };
-        self.facts.add(about, value)
+        let subject = FactSubject { test: of_test.then_some(self.test), file, line, what: texts.number(&what) };
+        self.facts.add(subject, value)
     }
 
-    fn hear(&mut self, was: &Cleaned, unit: impl Fn() -> String) {
-        if was.mask != 0 {
-            self.noise.hear(self.rules, self.test, &unit(), was);
+    fn record(&mut self, values: &CleanedValues, unit: impl Fn() -> String) {
+        if values.mask != 0 {
+            self.noise.record(self.rules, self.test, &unit(), values);
         }
     }
 
-    fn heard(&mut self, unit: &str, clean: &str, raw: &str, mask: Mask) {
+    fn record_text(&mut self, unit: &str, clean: &str, raw: &str, mask: Mask) {
         if mask != 0 {
-            let mut was = Cleaned::default();
-            was.push(clean, raw, mask);
-            self.noise.hear(self.rules, self.test, unit, &was);
+            let mut values = CleanedValues::default();
+            values.push(clean, raw, mask);
+            self.noise.record(self.rules, self.test, unit, &values);
         }
     }
 
-    /// What is left of a value of this name. None: it has no noise.
+    /// The value of this name without noise. None: it has no noise.
     fn of_value(&mut self, name: &str, value: &Value) -> Option<(String, Mask)> {
-        // A number may be told as the language writes it.
+        // A number may arrive as text of its language.
         let written = |text: &str| text.parse::<f64>().ok();
         let (text, number) = match value {
             Value::Text(text) => (Some(text), written(text)),
@@ -258,7 +268,7 @@ impl Desk<'_> {
     }
 }
 
-/// As an assertion saw it: texts are already written as the language would.
+/// Formats a value; texts of assertions are formatted by their language already.
 fn shown(value: &Value) -> String {
     match value {
         Value::Text(text) => text.to_string(),
@@ -267,7 +277,7 @@ fn shown(value: &Value) -> String {
 }
 
 fn bounded(text: &str) -> String {
-    bounded_to(LONGEST, text)
+    bounded_to(MAX_VALUE, text)
 }
 
 fn bounded_to(most: usize, text: &str) -> String {

@@ -1,48 +1,48 @@
-//! What holds between two variables, seen row by row.
+//! Infers invariants between two variables, row by row.
 
 use crate::layers::accident::{ACCIDENT, meets, span, two_sided};
 use crate::layers::invariant::{Column, Invariant, Relation, on_line};
-use crate::layers::unary_invariants::{Numbers, Seen};
+use crate::layers::unary_invariants::{ColumnState, Numbers};
 use crate::layers::value::Value;
 
-/// What has been seen of two columns. Takes as much room whatever the number of rows.
+/// The state of two columns. Its size does not depend on the number of rows.
 #[derive(Clone, Debug)]
-pub(crate) struct Pair {
+pub(crate) struct ColumnPair {
     pub(crate) one: Column,
     pub(crate) other: Column,
     before: Option<(Value, Value)>,
-    /// Rows that differ from the row before.
+    /// Rows that differ from the previous row.
     changes: u32,
     equal: bool,
-    /// None as soon as a value is no number.
-    numbers: Option<Compared>,
+    /// None once a value is not a number.
+    numbers: Option<Comparison>,
 }
 
 #[derive(Clone, Debug)]
-struct Compared {
+struct Comparison {
     less: bool,
     same: bool,
     greater: bool,
-    /// None as soon as it is none.
-    line: Option<Line>,
+    /// None once the points are not on a line.
+    fit: Option<LinearFit>,
 }
 
-/// The other by the one.
+/// The second value as a linear function of the first.
 #[derive(Clone, Copy, Debug)]
-enum Line {
-    Nothing,
-    Through(f64, f64),
-    Known(f64, f64),
+enum LinearFit {
+    NoPoints,
+    OnePoint(f64, f64),
+    Fitted(f64, f64),
 }
 
-impl Pair {
+impl ColumnPair {
     pub(crate) fn new(one: Column, other: Column) -> Self {
-        let numbers = Some(Compared { less: false, same: false, greater: false, line: Some(Line::Nothing) });
+        let numbers = Some(Comparison { less: false, same: false, greater: false, fit: Some(LinearFit::NoPoints) });
         Self { one, other, before: None, changes: 0, equal: true, numbers }
     }
 
-    /// Whether anything can still hold.
-    pub(crate) fn see(&mut self, one: &Value, other: &Value) -> bool {
+    /// Adds a row. False once no invariant can hold any more.
+    pub(crate) fn add_row(&mut self, one: &Value, other: &Value) -> bool {
         if self.before.as_ref().is_some_and(|before| before.0 == *one && before.1 == *other) {
             return true;
         }
@@ -52,20 +52,21 @@ impl Pair {
         let same = one == other || numbers.is_some_and(|(one, other)| one == other);
         self.equal &= same && one.is_known() && !one.is_null();
         match (numbers, &mut self.numbers) {
-            (Some((one, other)), Some(compared)) => {
-                compared.less |= one < other;
-                compared.same |= one == other;
-                compared.greater |= one > other;
-                compared.line = compared.line.and_then(|line| line.through(one, other));
+            (Some((one, other)), Some(comparison)) => {
+                comparison.less |= one < other;
+                comparison.same |= one == other;
+                comparison.greater |= one > other;
+                comparison.fit = comparison.fit.and_then(|fit| fit.add_point(one, other));
             }
             _ => self.numbers = None,
         }
-        let open = |seen: &Compared| !(seen.less && seen.greater) || seen.line.is_some();
+        let open = |numbers: &Comparison| !(numbers.less && numbers.greater) || numbers.fit.is_some();
         self.equal || self.numbers.as_ref().is_some_and(open)
     }
 
-    /// What holds, given what is known of each alone. Of a constant, and of two whose ranges do not meet, nothing is new.
-    pub(crate) fn invariants(&self, one: &Seen, other: &Seen) -> Vec<(Invariant, u32)> {
+    /// The invariants, given the state of each column. Constants and disjoint ranges yield nothing
+    /// new.
+    pub(crate) fn invariants(&self, one: &ColumnState, other: &ColumnState) -> Vec<(Invariant, u32)> {
         if one.is_constant() || other.is_constant() {
             return Vec::new();
         }
@@ -76,16 +77,16 @@ impl Pair {
             let found = Invariant::Compare(self.one, Relation::Equal, self.other);
             return Vec::from_iter((meets(wide, rows) < ACCIDENT).then_some((found, rows)));
         }
-        let (Some(a), Some(b), Some(compared)) = (a, b, &self.numbers) else { return Vec::new() };
+        let (Some(a), Some(b), Some(comparison)) = (a, b, &self.numbers) else { return Vec::new() };
         let apart = a.most < b.least || b.most < a.least;
         let mut found = Vec::new();
-        if let Some(Line::Known(slope, start)) = compared.line
+        if let Some(LinearFit::Fitted(slope, start)) = comparison.fit
             && meets(span(b.least, b.most, b.whole), rows.saturating_sub(2)) < ACCIDENT
         {
             found.push((Invariant::Linear(self.other, slope, self.one, start), rows));
         }
         if two_sided(rows) < ACCIDENT && !apart && found.is_empty() {
-            let relation = match (compared.less, compared.same, compared.greater) {
+            let relation = match (comparison.less, comparison.same, comparison.greater) {
                 (true, _, true) => None,
                 (true, true, false) => Some(Relation::LessOrEqual),
                 (true, false, false) => Some(Relation::Less),
@@ -98,17 +99,17 @@ impl Pair {
     }
 }
 
-impl Line {
-    /// None: this is no point of a line that is the same for all, or one that does not rise or fall.
-    fn through(self, x: f64, y: f64) -> Option<Self> {
+impl LinearFit {
+    /// Adds a point. None: it is not on the line, or the line is horizontal or vertical.
+    fn add_point(self, x: f64, y: f64) -> Option<Self> {
         match self {
-            Self::Nothing => Some(Self::Through(x, y)),
-            Self::Through(x1, y1) => {
+            Self::NoPoints => Some(Self::OnePoint(x, y)),
+            Self::OnePoint(x1, y1) => {
                 let slope = (y - y1) / (x - x1);
                 let start = y1 - slope * x1;
-                (slope.is_finite() && slope != 0.0 && start.is_finite()).then_some(Self::Known(slope, start))
+                (slope.is_finite() && slope != 0.0 && start.is_finite()).then_some(Self::Fitted(slope, start))
             }
-            Self::Known(slope, start) => on_line(y, slope, x, start).then_some(self),
+            Self::Fitted(slope, start) => on_line(y, slope, x, start).then_some(self),
         }
     }
 }

@@ -1,18 +1,18 @@
-//! What was said of attempts, each thing kept once.
+//! Interns facts and sets of facts.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use unflake_model::{Fact, FactId, OutputId, Unit};
 
-/// Texts by number.
+/// Interned texts.
 #[derive(Default)]
-pub(crate) struct Texts {
+pub(crate) struct TextTable {
     numbers: HashMap<Arc<str>, u32>,
     texts: Vec<Arc<str>>,
 }
 
-impl Texts {
+impl TextTable {
     pub(crate) fn number(&mut self, text: &str) -> u32 {
         if let Some(number) = self.numbers.get(text) {
             return *number;
@@ -28,9 +28,9 @@ impl Texts {
     }
 }
 
-/// What a fact is about, by numbers of texts. `test` is there where another test would be about something else.
+/// The subject of a fact, as text numbers. `test` is set if the subject is specific to a test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct About {
+pub(crate) struct FactSubject {
     pub(crate) test: Option<u32>,
     pub(crate) file: Option<u32>,
     pub(crate) line: Option<u32>,
@@ -39,9 +39,9 @@ pub(crate) struct About {
 
 #[derive(Default)]
 pub(crate) struct Facts {
-    pub(crate) texts: Texts,
-    units: Vec<About>,
-    unit_numbers: HashMap<About, u32>,
+    pub(crate) texts: TextTable,
+    units: Vec<FactSubject>,
+    unit_numbers: HashMap<FactSubject, u32>,
     /// The unit and the value of each fact.
     facts: Vec<(u32, Option<u32>)>,
     numbers: HashMap<(u32, Option<u32>), FactId>,
@@ -52,11 +52,11 @@ pub(crate) struct Facts {
 }
 
 impl Facts {
-    pub(crate) fn add(&mut self, about: About, value: Option<&str>) -> FactId {
+    pub(crate) fn add(&mut self, subject: FactSubject, value: Option<&str>) -> FactId {
         let next = self.units.len() as u32;
-        let unit = *self.unit_numbers.entry(about).or_insert(next);
+        let unit = *self.unit_numbers.entry(subject).or_insert(next);
         if unit == next {
-            self.units.push(about);
+            self.units.push(subject);
         }
         let value = value.map(|value| self.texts.number(value));
         let next = FactId(self.facts.len() as u32);
@@ -67,13 +67,13 @@ impl Facts {
         fact
     }
 
-    /// It rests on so many values, here.
-    pub(crate) fn supported(&mut self, fact: FactId, rows: u32) {
+    /// Records the number of rows that support the fact.
+    pub(crate) fn add_support(&mut self, fact: FactId, rows: u32) {
         self.support.entry(fact).or_insert(rows);
     }
 
-    /// It says only in which order others come.
-    pub(crate) fn orders(&mut self, fact: FactId) {
+    /// Marks a fact that describes only the order of other facts.
+    pub(crate) fn mark_order(&mut self, fact: FactId) {
         if let Err(at) = self.orders.binary_search(&fact) {
             self.orders.insert(at, fact);
         }
@@ -109,7 +109,7 @@ impl Facts {
 
     pub(crate) fn fact(&self, fact: FactId) -> Fact {
         let (unit, value) = self.facts[fact.0 as usize];
-        let About { file, line, what, .. } = self.units[unit as usize];
+        let FactSubject { file, line, what, .. } = self.units[unit as usize];
         let text = |number: u32| self.texts.text(number).to_owned();
         Fact { unit: Unit { file: file.map(text), line, what: text(what) }, value: value.map(text) }
     }

@@ -1,10 +1,10 @@
-//! A property of the values at a place of the code.
+//! Invariants: properties of the values at a program point.
 
 use std::fmt;
 
 use crate::layers::value::Value;
 
-/// What a property is about: a variable, or the number of elements of what it holds.
+/// What an invariant is about: a variable, or the number of elements in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Column {
     pub variable: usize,
@@ -13,17 +13,17 @@ pub struct Column {
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Invariant {
-    /// It is always one of at most three values.
+    /// At most three different values.
     OneOf(Column, Vec<Value>),
     NotNull(Column),
     Type(Column, String),
     AtLeast(Column, i64),
     AtMost(Column, i64),
-    /// Of a number: how it compares with 0.
+    /// How a number compares with 0.
     Sign(Column, Relation),
     NonZero(Column),
     Compare(Column, Relation, Column),
-    /// The first is `a` times the second and `b`.
+    /// The first is `a` times the second plus `b`.
     Linear(Column, f64, Column, f64),
 }
 
@@ -59,7 +59,7 @@ impl Relation {
 }
 
 impl Column {
-    /// None: a value that has no size.
+    /// None: the value has no size.
     pub(crate) fn of(self, row: &[Value]) -> Option<Value> {
         let value = &row[self.variable];
         if self.size { value.size().map(Value::Int) } else { Some(value.clone()) }
@@ -70,14 +70,14 @@ impl Column {
     }
 }
 
-/// Whether a number lies on a line, as exactly as numbers are.
+/// Whether a point is on a line, within floating-point precision.
 pub(crate) fn on_line(y: f64, a: f64, x: f64, b: f64) -> bool {
     let found = a * x + b;
     (y - found).abs() <= 1e-9 * y.abs().max(found.abs()).max(b.abs()).max(1.0)
 }
 
 impl Invariant {
-    /// Whether it holds of these values of the variables.
+    /// Whether it holds for these values of the variables.
     pub fn holds(&self, row: &[Value]) -> bool {
         let number = |column: &Column| column.number(row);
         match self {
@@ -99,8 +99,8 @@ impl Invariant {
         }
     }
 
-    /// In words, given the names of the variables.
-    pub fn words(&self, variables: &[String]) -> String {
+    /// Formats it with the names of the variables.
+    pub fn text(&self, variables: &[String]) -> String {
         let name = |column: &Column| {
             let name = &variables[column.variable];
             if column.size { format!("size of {name}") } else { name.clone() }
@@ -122,11 +122,11 @@ impl Invariant {
             Self::NonZero(column) => format!("{} != 0", name(column)),
             Self::Compare(one, relation, other) => format!("{} {} {}", name(one), relation.sign(), name(other)),
             Self::Linear(y, a, x, b) => {
-                let times = if *a == 1.0 { String::new() } else { format!("{} * ", Short(*a)) };
+                let times = if *a == 1.0 { String::new() } else { format!("{} * ", ShortNumber(*a)) };
                 let and = match *b {
                     0.0 => String::new(),
-                    b if b < 0.0 => format!(" - {}", Short(-b)),
-                    b => format!(" + {}", Short(b)),
+                    b if b < 0.0 => format!(" - {}", ShortNumber(-b)),
+                    b => format!(" + {}", ShortNumber(b)),
                 };
                 format!("{} == {times}{}{and}", name(y), name(x))
             }
@@ -134,10 +134,10 @@ impl Invariant {
     }
 }
 
-/// A number without what rounding has left at its end.
-struct Short(f64);
+/// Formats a number without rounding noise in its last digits.
+struct ShortNumber(f64);
 
-impl fmt::Display for Short {
+impl fmt::Display for ShortNumber {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let rounded: f64 = format!("{:.9e}", self.0).parse().unwrap_or(self.0);
         rounded.fmt(f)

@@ -1,5 +1,5 @@
-//! What attempts looked like at each layer: the format in which agents tell it, the rules that take noise out of it, the invariants
-//! that are inferred from values, and the archive in which the looks of many attempts are kept to be compared.
+//! What attempts did at each layer: the format of the agents' observations, rules that remove
+//! noise, invariants that are inferred from values, and an archive for comparing attempts.
 //!
 //! Deliberately absent: sessions, verdicts on tests, measures.
 
@@ -16,9 +16,9 @@ mod read;
 mod unary_invariants;
 mod value;
 
-pub use archive::Archive;
+pub use archive::LayerArchive;
 pub use invariant::{Invariant, Relation};
 pub use noise_rules::{RULES, Rules, TemporaryName, UnknownRule};
-pub use program_points::Point;
-pub use read::{Said, Site, Unreadable, read};
+pub use program_points::ProgramPoint;
+pub use read::{AgentObservation, AssertionSite, ObservationError, read};
 pub use value::Value;

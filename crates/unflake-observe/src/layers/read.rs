@@ -1,9 +1,9 @@
-//! The format in which an agent tells what an attempt looked like: one JSON array a line (agents/README.md, 36).
+//! Reads the observations of an attempt as agents write them: one JSON array per line
+//! (agents/README.md, 36).
 //!
-//! Anybody can have written it: everything is bounded, and what is not as it should be is refused in words.
+//! The input is untrusted: everything is bounded, and malformed input is an error.
 
 use std::collections::HashMap;
-use std::fmt;
 use std::io::{self, BufRead, Read};
 use std::sync::Arc;
 
@@ -12,19 +12,20 @@ use unflake_model::Layer;
 
 use crate::layers::value::Value;
 
-/// No line is longer, no attempt has more lines of code or numbers more of anything, no line of code has a higher number.
-const LONGEST_LINE: u64 = 4 << 20;
-const MOST_LINES: u64 = 5_000_000;
-const MOST_NUMBERED: usize = 1_000_000;
-const LAST_LINE: u32 = 100_000_000;
-const MOST_VARIABLES: usize = 1000;
+/// Limits of the input: bytes per line, lines of code, numbered entities, line numbers and
+/// variables.
+const MAX_LINE_BYTES: u64 = 4 << 20;
+const MAX_CODE_LINES: u64 = 5_000_000;
+const MAX_NUMBERED: usize = 1_000_000;
+const MAX_LINE_NUMBER: u32 = 100_000_000;
+const MAX_VARIABLES: usize = 1000;
 
-/// Something told of an attempt.
+/// One observation of an agent.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Said {
-    /// An assertion was evaluated: `held`, `failed`, `filtered` or `raised`, and what it saw.
+pub enum AgentObservation {
+    /// An assertion was evaluated: `held`, `failed`, `filtered` or `raised`, with its values.
     Assert {
-        site: Arc<Site>,
+        site: Arc<AssertionSite>,
         how: String,
         saw: Vec<(String, Value)>,
     },
@@ -32,7 +33,7 @@ pub enum Said {
         file: Arc<str>,
         ranges: Vec<(u32, u32)>,
     },
-    /// A place where values are looked at, before the first row of it.
+    /// A program point, declared before its first row.
     Point {
         number: u32,
         file: Arc<str>,
@@ -44,14 +45,14 @@ pub enum Said {
         point: u32,
         values: Vec<Value>,
     },
-    /// What a person would see after a step of theirs.
+    /// A page after an action of the user.
     Step {
         action: String,
         address: String,
         tree: Vec<String>,
         text: String,
     },
-    /// What was written, and where to.
+    /// Output, and its stream.
     Out {
         stream: String,
         text: String,
@@ -62,9 +63,9 @@ pub enum Said {
     },
 }
 
-/// An assertion of the sources.
+/// An assertion in the sources.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Site {
+pub struct AssertionSite {
     pub file: Arc<str>,
     pub function: String,
     pub expression: String,
@@ -72,137 +73,130 @@ pub struct Site {
     pub line: u32,
 }
 
-/// Why what an attempt looked like cannot be told.
-#[derive(Debug)]
-pub enum Unreadable {
-    Io(io::Error),
-    /// The line, counted from 1, and what is wrong with it.
+/// Why the observations of an attempt cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum ObservationError {
+    #[error("it cannot be read: {0}")]
+    Io(#[source] io::Error),
+    /// The line number, starting at 1, and the reason.
+    #[error("line {0} {1}")]
     Line(u64, &'static str),
 }
 
-impl fmt::Display for Unreadable {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Io(error) => write!(f, "it cannot be read: {error}"),
-            Self::Line(line, what) => write!(f, "line {line} {what}"),
-        }
-    }
-}
-
-impl std::error::Error for Unreadable {}
-
-/// Hands on what is told, one after the other. A last line without its end is of a process that died over it, and is left out.
-pub fn read(mut from: impl BufRead, mut tell: impl FnMut(Said)) -> Result<(), Unreadable> {
+/// Calls `each` for every observation. An incomplete last line belongs to a killed process and is
+/// ignored.
+pub fn read(mut from: impl BufRead, mut each: impl FnMut(AgentObservation)) -> Result<(), ObservationError> {
     let mut reader = Reader::default();
     let mut line = Vec::new();
     for number in 1.. {
         line.clear();
-        from.by_ref().take(LONGEST_LINE + 1).read_until(b'\n', &mut line).map_err(Unreadable::Io)?;
-        let wrong = |what| Unreadable::Line(number, what);
-        if line.len() as u64 > LONGEST_LINE {
-            return Err(wrong("is longer than 4 MiB"));
+        from.by_ref().take(MAX_LINE_BYTES + 1).read_until(b'\n', &mut line).map_err(ObservationError::Io)?;
+        let error = |what| ObservationError::Line(number, what);
+        if line.len() as u64 > MAX_LINE_BYTES {
+            return Err(error("is longer than 4 MiB"));
         }
         if line.pop() != Some(b'\n') {
             return Ok(());
         }
-        let Ok(Json::Array(words)) = serde_json::from_slice(&line) else { return Err(wrong("is no JSON array")) };
-        let mut words = Words(words.into_iter());
-        let kind = words.text().ok_or(wrong("does not begin with a word"))?;
-        match (number, &*kind, words.0.as_slice().first()) {
+        let Ok(Json::Array(elements)) = serde_json::from_slice(&line) else { return Err(error("is no JSON array")) };
+        let mut elements = LineElements(elements.into_iter());
+        let kind = elements.text().ok_or(error("does not begin with a word"))?;
+        match (number, &*kind, elements.0.as_slice().first()) {
             (1, "format", Some(format)) if *format == 1 => continue,
-            (1, ..) => return Err(wrong("does not say that this is format 1")),
+            (1, ..) => return Err(error("does not say that this is format 1")),
             _ => {}
         }
-        if let Some(said) = reader.line(&kind, words).map_err(wrong)? {
-            tell(said);
+        if let Some(observation) = reader.line(&kind, elements).map_err(error)? {
+            each(observation);
         }
     }
     unreachable!("no file has so many lines")
 }
 
-/// What has been numbered so far.
+/// The entities that have been numbered so far.
 #[derive(Default)]
 struct Reader {
     files: HashMap<u32, Arc<str>>,
-    sites: HashMap<u32, Arc<Site>>,
-    /// How many variables each point has.
+    sites: HashMap<u32, Arc<AssertionSite>>,
+    /// The number of variables of each point.
     points: HashMap<u32, usize>,
     lines: u64,
 }
 
 impl Reader {
-    /// Nothing to hand on where a line only numbers something, or is of a kind that is not known here.
-    fn line(&mut self, kind: &str, mut words: Words) -> Result<Option<Said>, &'static str> {
-        const WRONG: &str = "has not what its first word promises";
+    /// None if a line only numbers an entity, or has an unknown type.
+    fn line(&mut self, kind: &str, mut elements: LineElements) -> Result<Option<AgentObservation>, &'static str> {
+        const MALFORMED: &str = "has not what its first word promises";
         let known =
             |files: &HashMap<u32, Arc<str>>, file| files.get(&file).cloned().ok_or("names a file without number");
         Ok(Some(match kind {
             "file" => {
-                let (number, path) = words.number().zip(words.text()).ok_or(WRONG)?;
+                let (number, path) = elements.number().zip(elements.text()).ok_or(MALFORMED)?;
                 self.files.insert(number, path.into());
                 return self.bounded().map(|()| None);
             }
             "site" => {
-                let number = words.number().ok_or(WRONG)?;
-                let file = known(&self.files, words.number().ok_or(WRONG)?)?;
-                let (function, expression) = words.text().zip(words.text()).ok_or(WRONG)?;
-                let (ordinal, line) = words.number().zip(words.number()).ok_or(WRONG)?;
-                self.sites.insert(number, Arc::new(Site { file, function, expression, ordinal, line }));
+                let number = elements.number().ok_or(MALFORMED)?;
+                let file = known(&self.files, elements.number().ok_or(MALFORMED)?)?;
+                let (function, expression) = elements.text().zip(elements.text()).ok_or(MALFORMED)?;
+                let (ordinal, line) = elements.number().zip(elements.number()).ok_or(MALFORMED)?;
+                self.sites.insert(number, Arc::new(AssertionSite { file, function, expression, ordinal, line }));
                 return self.bounded().map(|()| None);
             }
             "assert" => {
-                let site = self.sites.get(&words.number().ok_or(WRONG)?).cloned();
+                let site = self.sites.get(&elements.number().ok_or(MALFORMED)?).cloned();
                 let site = site.ok_or("names an assertion without number")?;
-                let how = words.text().ok_or(WRONG)?;
-                let saw = words.list().ok_or(WRONG)?.into_iter().map(pair).collect::<Option<_>>().ok_or(WRONG)?;
-                Said::Assert { site, how, saw }
+                let how = elements.text().ok_or(MALFORMED)?;
+                let saw =
+                    elements.list().ok_or(MALFORMED)?.into_iter().map(pair).collect::<Option<_>>().ok_or(MALFORMED)?;
+                AgentObservation::Assert { site, how, saw }
             }
             "lines" => {
-                let file = known(&self.files, words.number().ok_or(WRONG)?)?;
-                let ranges: Option<Vec<_>> = words.list().ok_or(WRONG)?.into_iter().map(range).collect();
+                let file = known(&self.files, elements.number().ok_or(MALFORMED)?)?;
+                let ranges: Option<Vec<_>> = elements.list().ok_or(MALFORMED)?.into_iter().map(range).collect();
                 let ranges = ranges.ok_or("has lines of code that cannot be")?;
                 self.lines += ranges.iter().map(|(first, last)| u64::from(last - first) + 1).sum::<u64>();
-                if self.lines > MOST_LINES {
+                if self.lines > MAX_CODE_LINES {
                     return Err("is one line of code too many");
                 }
-                Said::Lines { file, ranges }
+                AgentObservation::Lines { file, ranges }
             }
             "point" => {
-                let number = words.number().ok_or(WRONG)?;
-                let file = known(&self.files, words.number().ok_or(WRONG)?)?;
-                let (function, when) = words.text().zip(words.text()).ok_or(WRONG)?;
-                let variables: Vec<String> = words.texts().ok_or(WRONG)?;
-                if variables.len() > MOST_VARIABLES {
+                let number = elements.number().ok_or(MALFORMED)?;
+                let file = known(&self.files, elements.number().ok_or(MALFORMED)?)?;
+                let (function, when) = elements.text().zip(elements.text()).ok_or(MALFORMED)?;
+                let variables: Vec<String> = elements.texts().ok_or(MALFORMED)?;
+                if variables.len() > MAX_VARIABLES {
                     return Err("has more variables than can be");
                 }
                 if self.points.insert(number, variables.len()).is_some() {
                     return Err("numbers a place a second time");
                 }
                 self.bounded()?;
-                Said::Point { number, file, function, when, variables }
+                AgentObservation::Point { number, file, function, when, variables }
             }
             "row" => {
-                let point = words.number().ok_or(WRONG)?;
+                let point = elements.number().ok_or(MALFORMED)?;
                 let variables = *self.points.get(&point).ok_or("names a place without number")?;
-                let values: Option<Vec<Value>> = words.list().ok_or(WRONG)?.into_iter().map(Value::of).collect();
+                let values: Option<Vec<Value>> = elements.list().ok_or(MALFORMED)?.into_iter().map(Value::of).collect();
                 let values = values.ok_or("has a value that cannot be")?;
                 if values.len() != variables {
                     return Err("has not as many values as there are variables");
                 }
-                Said::Row { point, values }
+                AgentObservation::Row { point, values }
             }
             "step" => {
-                let (action, address) = words.text().zip(words.text()).ok_or(WRONG)?;
-                let (tree, text) = words.texts().zip(words.text()).ok_or(WRONG)?;
-                Said::Step { action, address, tree, text }
+                let (action, address) = elements.text().zip(elements.text()).ok_or(MALFORMED)?;
+                let (tree, text) = elements.texts().zip(elements.text()).ok_or(MALFORMED)?;
+                AgentObservation::Step { action, address, tree, text }
             }
             "out" => {
-                let (stream, text) = words.text().zip(words.text()).ok_or(WRONG)?;
-                Said::Out { stream, text }
+                let (stream, text) = elements.text().zip(elements.text()).ok_or(MALFORMED)?;
+                AgentObservation::Out { stream, text }
             }
             "gap" => {
-                let (layer, why) = words.text().zip(words.text()).ok_or(WRONG)?;
-                Said::Gap { layer: Layer::from_word(&layer).ok_or("names no layer")?, why }
+                let (layer, why) = elements.text().zip(elements.text()).ok_or(MALFORMED)?;
+                AgentObservation::Gap { layer: Layer::from_word(&layer).ok_or("names no layer")?, why }
             }
             _ => return Ok(None),
         }))
@@ -210,14 +204,14 @@ impl Reader {
 
     fn bounded(&self) -> Result<(), &'static str> {
         let most = self.files.len().max(self.sites.len()).max(self.points.len());
-        if most > MOST_NUMBERED { Err("numbers one thing too many") } else { Ok(()) }
+        if most > MAX_NUMBERED { Err("numbers one thing too many") } else { Ok(()) }
     }
 }
 
-/// What is left of a line, one after the other.
-struct Words(std::vec::IntoIter<Json>);
+/// The remaining elements of a line.
+struct LineElements(std::vec::IntoIter<Json>);
 
-impl Words {
+impl LineElements {
     fn text(&mut self) -> Option<String> {
         match self.0.next()? {
             Json::String(text) => Some(text),
@@ -249,7 +243,7 @@ fn number(json: &Json) -> Option<u32> {
 fn pair(json: Json) -> Option<(String, Value)> {
     match json {
         Json::Array(two) if two.len() == 2 => {
-            let mut two = Words(two.into_iter());
+            let mut two = LineElements(two.into_iter());
             Some((two.text()?, Value::of(two.0.next()?)?))
         }
         _ => None,
@@ -259,21 +253,21 @@ fn pair(json: Json) -> Option<(String, Value)> {
 fn range(json: Json) -> Option<(u32, u32)> {
     let two = json.as_array().filter(|two| two.len() == 2)?;
     let (first, last) = (number(&two[0])?, number(&two[1])?);
-    (first <= last && last <= LAST_LINE).then_some((first, last))
+    (first <= last && last <= MAX_LINE_NUMBER).then_some((first, last))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn all(text: &str) -> Result<Vec<Said>, String> {
-        let mut said = Vec::new();
-        read(text.as_bytes(), |one| said.push(one)).map_err(|why| why.to_string()).map(|()| said)
+    fn all(text: &str) -> Result<Vec<AgentObservation>, String> {
+        let mut observations = Vec::new();
+        read(text.as_bytes(), |one| observations.push(one)).map_err(|why| why.to_string()).map(|()| observations)
     }
 
     #[test]
-    fn what_the_contract_has_is_read() {
-        let said = all(concat!(
+    fn all_observations_of_the_contract_are_read() {
+        let observations = all(concat!(
             "[\"format\", 1]\n",
             "[\"file\", 0, \"tests/test_cart.py\"]\n",
             "[\"site\", 3, 0, \"test_total\", \"cart.total == 3\", 0, 12]\n",
@@ -288,18 +282,21 @@ mod tests {
             "[\"row\", 0, [1"
         ))
         .unwrap();
-        assert_eq!(said.len(), 7);
-        let Said::Assert { site, how, saw } = &said[0] else { panic!("{said:?}") };
+        assert_eq!(observations.len(), 7);
+        let AgentObservation::Assert { site, how, saw } = &observations[0] else { panic!("{observations:?}") };
         assert_eq!((&*site.file, site.line, &**how), ("tests/test_cart.py", 12, "held"));
         assert_eq!(saw[0], ("cart.total".to_owned(), Value::Int(3)));
         assert_eq!(saw[1].1, Value::Other { kind: "Cart".into(), size: Some(2), text: None });
-        assert_eq!(said[1], Said::Lines { file: "tests/test_cart.py".into(), ranges: vec![(1, 4), (9, 9)] });
-        assert_eq!(said[3], Said::Row { point: 0, values: vec![Value::Int(1), Value::Float(2.5)] });
-        assert_eq!(said[6], Said::Gap { layer: Layer::Code, why: "a C extension".to_owned() });
+        assert_eq!(
+            observations[1],
+            AgentObservation::Lines { file: "tests/test_cart.py".into(), ranges: vec![(1, 4), (9, 9)] }
+        );
+        assert_eq!(observations[3], AgentObservation::Row { point: 0, values: vec![Value::Int(1), Value::Float(2.5)] });
+        assert_eq!(observations[6], AgentObservation::Gap { layer: Layer::Code, why: "a C extension".to_owned() });
     }
 
     #[test]
-    fn what_is_not_as_it_should_be_is_refused_in_words() {
+    fn malformed_lines_are_errors() {
         let after = |line: &str| all(&format!("[\"format\", 1]\n[\"file\", 0, \"a\"]\n{line}\n")).unwrap_err();
         assert_eq!(all("[\"format\", 2]\n").unwrap_err(), "line 1 does not say that this is format 1");
         assert_eq!(all("hello\n").unwrap_err(), "line 1 is no JSON array");
@@ -320,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn an_attempt_that_died_at_once_has_told_nothing() {
+    fn an_empty_or_cut_file_has_no_observations() {
         assert_eq!(all(""), Ok(Vec::new()));
         assert_eq!(all("[\"form"), Ok(Vec::new()));
     }

@@ -1,21 +1,21 @@
-//! What holds of one variable, seen row by row.
+//! Infers invariants of one variable, row by row.
 
 use crate::layers::accident::{ACCIDENT, misses, one_more, span, two_sided};
 use crate::layers::invariant::{Column, Invariant, Relation};
 use crate::layers::value::Value;
 
-/// A variable that had more values is not one of a few.
-const FEW: usize = 3;
+/// A variable with more different values is not one-of.
+const MAX_ONE_OF: usize = 3;
 
-/// What has been seen of a column. Takes as much room whatever the number of rows.
+/// The state of a column. Its size does not depend on the number of rows.
 #[derive(Clone, Debug)]
-pub(crate) struct Seen {
+pub(crate) struct ColumnState {
     column: Column,
     rows: u32,
-    /// Different values in the order in which they came, as long as they are few.
-    few: Option<Vec<Value>>,
+    /// The different values in order of appearance, while there are few.
+    distinct: Option<Vec<Value>>,
     nulls: u32,
-    /// The type of all values that are not null, as long as it is one.
+    /// The type of all non-null values, while there is only one.
     kind: Option<String>,
     mixed: bool,
     numbers: Option<Numbers>,
@@ -29,17 +29,17 @@ pub(crate) struct Numbers {
     zero: bool,
 }
 
-impl Seen {
+impl ColumnState {
     pub(crate) fn new(column: Column) -> Self {
         let numbers = Numbers { least: f64::INFINITY, most: f64::NEG_INFINITY, whole: true, zero: false };
-        let (few, numbers) = (Some(Vec::new()), Some(numbers));
-        Self { column, rows: 0, few, nulls: 0, kind: None, mixed: false, numbers }
+        let (distinct, numbers) = (Some(Vec::new()), Some(numbers));
+        Self { column, rows: 0, distinct, nulls: 0, kind: None, mixed: false, numbers }
     }
 
-    pub(crate) fn see(&mut self, value: Option<&Value>) {
+    pub(crate) fn add_row(&mut self, value: Option<&Value>) {
         self.rows += 1;
         let Some(value) = value else {
-            (self.few, self.numbers, self.mixed) = (None, None, true);
+            (self.distinct, self.numbers, self.mixed) = (None, None, true);
             return;
         };
         match (value.kind(), &self.kind) {
@@ -47,35 +47,35 @@ impl Seen {
             (Some(kind), None) => self.kind = Some(kind.to_owned()),
             (Some(kind), Some(before)) => self.mixed |= kind != before,
         }
-        if let Some(few) = &mut self.few
-            && !few.contains(value)
+        if let Some(distinct) = &mut self.distinct
+            && !distinct.contains(value)
         {
-            few.push(value.clone());
-            if few.len() > FEW || !value.is_known() {
-                self.few = None;
+            distinct.push(value.clone());
+            if distinct.len() > MAX_ONE_OF || !value.is_known() {
+                self.distinct = None;
             }
         }
         match (value.number(), &mut self.numbers) {
-            (Some(number), Some(seen)) => {
-                seen.least = seen.least.min(number);
-                seen.most = seen.most.max(number);
-                seen.whole &= matches!(value, Value::Int(_));
-                seen.zero |= number == 0.0;
+            (Some(number), Some(range)) => {
+                range.least = range.least.min(number);
+                range.most = range.most.max(number);
+                range.whole &= matches!(value, Value::Int(_));
+                range.zero |= number == 0.0;
             }
             _ => self.numbers = None,
         }
     }
 
-    /// None where not all values are numbers.
+    /// None if any value is not a number.
     pub(crate) fn numbers(&self) -> Option<Numbers> {
         self.numbers.filter(|_| self.rows > 0)
     }
 
     pub(crate) fn is_constant(&self) -> bool {
-        self.few.as_ref().is_some_and(|few| few.len() == 1)
+        self.distinct.as_ref().is_some_and(|distinct| distinct.len() == 1)
     }
 
-    /// What holds, the stronger in place of the weaker.
+    /// The invariants; stronger ones replace weaker ones.
     pub(crate) fn invariants(&self) -> Vec<(Invariant, u32)> {
         let (column, rows) = (self.column, self.rows);
         if two_sided(rows) >= ACCIDENT {
@@ -83,16 +83,16 @@ impl Seen {
         }
         let mut found = Vec::new();
         let of_bool = self.kind.as_deref() == Some("bool") && self.nulls == 0;
-        if let Some(few) = &self.few
-            && one_more(few.len() as f64, rows) < ACCIDENT
-            && !(of_bool && few.len() == 2)
+        if let Some(distinct) = &self.distinct
+            && one_more(distinct.len() as f64, rows) < ACCIDENT
+            && !(of_bool && distinct.len() == 2)
         {
-            let mut few = few.clone();
-            few.sort_by_key(Value::to_string);
-            return vec![(Invariant::OneOf(column, few), rows)];
+            let mut distinct = distinct.clone();
+            distinct.sort_by_key(Value::to_string);
+            return vec![(Invariant::OneOf(column, distinct), rows)];
         }
         match &self.kind {
-            // That a size is a whole number is no news.
+            // A size is always an integer, so its type says nothing.
             _ if column.size => {}
             Some(kind) if !self.mixed && self.nulls == 0 => found.push(Invariant::Type(column, kind.clone())),
             Some(_) if self.nulls == 0 => found.push(Invariant::NotNull(column)),

@@ -1,4 +1,4 @@
-//! Values that a program came by, as agents tell them.
+//! Values of the program under test, as agents report them.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,7 +10,8 @@ pub enum Value {
     Int(i64),
     Float(f64),
     Text(Arc<str>),
-    /// Anything else: the name of its type, and how many elements it has. `text` is there for numbers that JSON cannot carry.
+    /// Anything else: the name of its type and its number of elements. `text` is set for numbers
+    /// that JSON cannot represent.
     Other {
         kind: Arc<str>,
         size: Option<i64>,
@@ -19,7 +20,7 @@ pub enum Value {
 }
 
 impl Value {
-    /// None where it is not what the contract of agents allows.
+    /// None if the JSON violates the contract of agents.
     pub(crate) fn of(json: serde_json::Value) -> Option<Self> {
         use serde_json::Value as Json;
         Some(match json {
@@ -42,7 +43,7 @@ impl Value {
         *self == Self::Null
     }
 
-    /// None of null.
+    /// None for null.
     pub(crate) fn kind(&self) -> Option<&str> {
         Some(match self {
             Self::Null => return None,
@@ -54,7 +55,8 @@ impl Value {
         })
     }
 
-    /// Truth values are no numbers here, although some languages count with them, and neither are whole numbers that would have to be rounded.
+    /// Booleans do not count as numbers, although some languages compute with them, nor do integers
+    /// that would be rounded.
     pub(crate) fn number(&self) -> Option<f64> {
         match self {
             Self::Int(whole) => Some(*whole as f64).filter(|_| whole.unsigned_abs() <= 1 << 53),
@@ -70,7 +72,8 @@ impl Value {
         }
     }
 
-    /// Whether two of them being equal says that what they stand for is equal. Of two objects of a type nobody knows.
+    /// Whether equality of two such values implies that the originals are equal. For two objects of
+    /// a type it does not.
     pub(crate) fn is_known(&self) -> bool {
         !matches!(self, Self::Other { text: None, .. })
     }

@@ -1,7 +1,7 @@
-//! The traces of many runs, kept so that they can be compared, however long they are.
+//! Stores the traces of many runs for comparison, however long they are.
 //!
-//! Ids of places mean something else in every process. Here they become numbers of lines that are the same in all runs, and the
-//! streams of them go into blocks (`archive_blocks.rs`).
+//! Place ids differ between processes. They are mapped to line numbers that are the same in all
+//! runs, and the sequences of line numbers are stored in blocks (`archive_blocks.rs`).
 
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
@@ -13,25 +13,26 @@ use std::sync::Arc;
 use unflake_model::{LineId, NondeterministicCall, ObservedValue, SourceLine, ThreadTrace, TraceId, Traces};
 
 use crate::trace::archive_blocks::{Blocks, Stream};
-use crate::trace::archive_values::{Value, Values, reaches};
+use crate::trace::archive_values::{TracedValue, ValuesFile, reaches};
 use crate::trace::attempt::{Attempt, Process};
 use crate::trace::lines::{Lines, Project};
 use crate::trace::nondeterminism_calls::CallTable;
-use crate::trace::thread::{Thread, Why};
+use crate::trace::thread::{Thread, TruncationReason};
 use crate::trace::{Error, Places};
 
-/// Of one trace, and of all of them. What differs first is what is looked for, so the first ones are kept.
-const MOST_VALUES: usize = 100_000;
-const MOST_VALUES_OF_ALL: usize = 4_000_000;
-const MOST_GAPS: usize = 100;
-/// So many lines of a text are looked at for what is reached for in one place.
-const MENTIONED: u32 = 6;
+/// Limits for one trace and for all traces. The first divergence matters most, so the first values
+/// are kept.
+const MAX_VALUES: usize = 100_000;
+const MAX_TOTAL_VALUES: usize = 4_000_000;
+const MAX_GAPS: usize = 100;
+/// The number of source lines that are searched for nondeterministic calls at one place.
+const MAX_SEARCHED_LINES: u32 = 6;
 /// Ids below this are looked up in a table, others in a map.
-const DENSE: u32 = 1 << 22;
+const TABLE_IDS: u32 = 1 << 22;
 const NOT_OWN: u32 = u32::MAX;
 
 #[derive(Debug)]
-pub struct Archive {
+pub struct TraceArchive {
     directory: PathBuf,
     blocks: Blocks,
     traces: Vec<Trace>,
@@ -39,36 +40,38 @@ pub struct Archive {
     texts: Numbered<Arc<str>>,
     reaches: Vec<NondeterministicCall>,
     reached: HashSet<NondeterministicCall>,
-    /// Lines that stand for several, with the one among them that says what it reaches for.
-    mentioned: HashMap<u32, u32>,
+    /// Lines that stand for several source lines, with the one that contains the nondeterministic
+    /// call.
+    call_lines: HashMap<u32, u32>,
     gaps: Vec<String>,
     values: usize,
-    /// What went wrong while our own file was read: questions about traces have no room for it.
-    broken: RefCell<Option<io::Error>>,
+    /// The first error of reading the archive's own file, because the `Traces` trait cannot return
+    /// errors.
+    error: RefCell<Option<io::Error>>,
 }
 
 #[derive(Debug, Default)]
 struct Trace {
-    strands: Vec<ThreadTrace>,
+    threads: Vec<ThreadTrace>,
     streams: Vec<Stream>,
-    values: Vec<Vec<Kept>>,
+    values: Vec<Vec<StoredValue>>,
 }
 
-/// A value, by the numbers of its texts.
+/// A value whose texts are given by number.
 #[derive(Debug, Clone, Copy)]
-struct Kept {
+struct StoredValue {
     at: u64,
     line: u32,
     name: u32,
     text: u32,
 }
 
-impl Archive {
-    /// Nothing that it keeps in `directory` outlives it.
-    pub fn new(directory: impl Into<PathBuf>) -> Result<Archive, Error> {
+impl TraceArchive {
+    /// Creates its file in `directory`; nothing of it outlives the archive.
+    pub fn new(directory: impl Into<PathBuf>) -> Result<TraceArchive, Error> {
         let directory = directory.into();
         fs::create_dir_all(&directory).map_err(Error::at(&directory))?;
-        Ok(Archive {
+        Ok(TraceArchive {
             blocks: Blocks::new(&directory)?,
             directory,
             traces: Vec::new(),
@@ -76,15 +79,15 @@ impl Archive {
             texts: Numbered::default(),
             reaches: Vec::new(),
             reached: HashSet::new(),
-            mentioned: HashMap::new(),
+            call_lines: HashMap::new(),
             gaps: Vec::new(),
             values: 0,
-            broken: RefCell::new(None),
+            error: RefCell::new(None),
         })
     }
 
-    /// Takes in the trace of an attempt, the places of which are known by now. Its directory is not needed afterwards. The trace
-    /// has the next number also after an error, and is then empty.
+    /// Adds the trace of an attempt that has been symbolised. Its directory can be deleted
+    /// afterwards. The trace gets the next number even after an error, and is then empty.
     pub fn add(&mut self, attempt_directory: &Path, project: &Project) -> Result<TraceId, Error> {
         let id = TraceId(self.traces.len() as u32);
         self.traces.push(Trace::default());
@@ -98,10 +101,10 @@ impl Archive {
         Ok(id)
     }
 
-    /// Why answers about traces may be wrong: the archive's own file could not be read.
-    pub fn trouble(&self) -> Option<Error> {
-        let broken = self.broken.borrow();
-        broken.as_ref().map(|error| Error::new(format!("{}: {error}", self.directory.display())))
+    /// Why results may be wrong: the archive's own file could not be read.
+    pub fn error(&self) -> Option<Error> {
+        let error = self.error.borrow();
+        error.as_ref().map(|error| Error::new(format!("{}: {error}", self.directory.display())))
     }
 
     fn add_attempt(&mut self, directory: &Path, project: &Project) -> Result<Trace, Error> {
@@ -116,11 +119,11 @@ impl Archive {
             let table = self.table(&places, project);
             self.add_reaches(process, &table);
             for thread in &process.threads {
-                let (stream, values, broken) = self.add_thread(thread, &table, &trace)?;
-                let mut strand = strand(process, thread, stream.length, first);
-                strand.truncated = broken.map(|error| error.to_string()).or(strand.truncated);
+                let (stream, values, error) = self.add_thread(thread, &table, &trace)?;
+                let mut thread_trace = thread_trace(process, thread, stream.length, first);
+                thread_trace.truncated = error.map(|error| error.to_string()).or(thread_trace.truncated);
                 self.values += values.len();
-                trace.strands.push(strand);
+                trace.threads.push(thread_trace);
                 trace.streams.push(stream);
                 trace.values.push(values);
             }
@@ -128,26 +131,28 @@ impl Archive {
         Ok(trace)
     }
 
-    /// The lines and values of a thread, and why it could not be read to its end.
-    fn add_thread(&mut self, thread: &Thread, table: &Table, trace: &Trace) -> Result<Taken, Error> {
-        let already: usize = trace.values.iter().map(Vec::len).sum();
-        let room = MOST_VALUES.saturating_sub(already).min(MOST_VALUES_OF_ALL.saturating_sub(self.values));
-        let mut told = Told { values: Values::open(thread.beside("values")), next: None, gaps: Vec::new() };
-        told.read();
-        let (mut values, mut broken) = (Vec::new(), None);
+    /// The lines and values of a thread, and the error that ended reading early.
+    fn add_thread(&mut self, thread: &Thread, table: &LineNumbers, trace: &Trace) -> Result<ThreadContent, Error> {
+        let used: usize = trace.values.iter().map(Vec::len).sum();
+        let free = MAX_VALUES.saturating_sub(used).min(MAX_TOTAL_VALUES.saturating_sub(self.values));
+        let mut reader =
+            ValueReader { values: ValuesFile::open(thread.beside("values")), next: None, gaps: Vec::new() };
+        reader.read();
+        let (mut values, mut end) = (Vec::new(), None);
         let mut writer = self.blocks.writer();
         let (mut events, mut line, mut places) = (0, NOT_OWN, Vec::new());
         for id in thread.places()? {
             let id = match id {
                 Ok(id) => id,
                 Err(error) => {
-                    broken = Some(error);
+                    end = Some(error);
                     break;
                 }
             };
             events += 1;
             if let Some(own) = table.get(id) {
-                // A line made of several places is come to once, until one of them comes again: it has turned.
+                // Several places of one line count as one step until one of them repeats: then a
+                // loop has returned to the line.
                 if own != line || places.contains(&id) {
                     line = own;
                     places.clear();
@@ -155,24 +160,24 @@ impl Archive {
                 }
                 places.push(id);
             }
-            while let Some(value) = told.next.take_if(|value| value.at <= events) {
+            while let Some(value) = reader.next.take_if(|value| value.at <= events) {
                 if let Some(line) = table.get(value.place) {
-                    if values.len() == room {
-                        told.gaps.push("not all values were kept: there are too many of them".to_owned());
+                    if values.len() == free {
+                        reader.gaps.push("not all values were kept: there are too many of them".to_owned());
                         break;
                     }
                     let (name, text) = (self.texts.number(value.name), self.texts.number(value.text));
-                    values.push(Kept { at: writer.length(), line, name, text });
+                    values.push(StoredValue { at: writer.length(), line, name, text });
                 }
-                told.read();
+                reader.read();
             }
         }
         let stream = writer.finish().map_err(Error::at(&self.directory))?;
-        told.gaps.iter().for_each(|gap| self.gap(gap));
-        Ok((stream, values, broken))
+        reader.gaps.iter().for_each(|gap| self.gap(gap));
+        Ok((stream, values, end))
     }
 
-    fn add_reaches(&mut self, process: &Process, table: &Table) {
+    fn add_reaches(&mut self, process: &Process, table: &LineNumbers) {
         match reaches(&process.directory) {
             Err(error) => self.gap(&error.to_string()),
             Ok(all) => {
@@ -187,12 +192,12 @@ impl Archive {
         }
     }
 
-    /// Which line each place stands for.
-    fn table(&mut self, places: &Places, project: &Project) -> Table {
+    /// Maps place ids to line numbers.
+    fn table(&mut self, places: &Places, project: &Project) -> LineNumbers {
         let lines = Lines::new(places, project);
         let mut ids: Vec<u32> = places.iter().map(|(id, _)| id).collect();
         ids.sort_unstable();
-        let mut table = Table::default();
+        let mut table = LineNumbers::default();
         let known = self.lines.all.len();
         for id in ids {
             if let Some(line) = lines.get(id) {
@@ -201,13 +206,13 @@ impl Archive {
                 table.put(id, self.lines.number(line));
             }
         }
-        self.add_mentions(known, project);
+        self.add_named_calls(known, project);
         table
     }
 
-    /// What the texts of new lines say that they reach for. A place of native code is all that runs from its line on, up to the next
-    /// one that is known.
-    fn add_mentions(&mut self, known: usize, project: &Project) {
+    /// Finds nondeterministic calls in the source text of new lines. A native place covers the
+    /// source up to the next known place.
+    fn add_named_calls(&mut self, known: usize, project: &Project) {
         let mut lines: Vec<(&SourceLine, u32)> = self.lines.all.iter().zip(0..).skip(known).collect();
         lines.sort_unstable();
         let mut texts: (&str, Vec<String>) = ("", Vec::new());
@@ -218,10 +223,10 @@ impl Archive {
             }
             let next = lines[at + 1..].iter().find(|(next, _)| next.file != line.file || next.line > line.line);
             let next = next.filter(|(next, _)| next.file == line.file).map_or(u32::MAX, |(next, _)| next.line);
-            let until = next.min(line.line.saturating_add(MENTIONED)) as usize;
+            let until = next.min(line.line.saturating_add(MAX_SEARCHED_LINES)) as usize;
             let span = (1..).zip(&texts.1).take(until.saturating_sub(1)).skip(line.line.saturating_sub(1) as usize);
             if let Some((at, cause, word)) = table.first(span.map(|(at, text)| (at, text.as_str()))) {
-                self.mentioned.insert(*number, at);
+                self.call_lines.insert(*number, at);
                 let reach = NondeterministicCall { line: LineId(*number), cause, what: word.to_owned() };
                 if self.reached.insert(reach.clone()) {
                     self.reaches.push(reach);
@@ -230,27 +235,27 @@ impl Archive {
         }
     }
 
-    fn gap(&mut self, words: &str) {
-        if self.gaps.len() < MOST_GAPS && !self.gaps.iter().any(|gap| gap == words) {
-            self.gaps.push(words.to_owned());
+    fn gap(&mut self, text: &str) {
+        if self.gaps.len() < MAX_GAPS && !self.gaps.iter().any(|gap| gap == text) {
+            self.gaps.push(text.to_owned());
         }
     }
 
-    fn stream(&self, (trace, strand): (TraceId, usize)) -> Option<&Stream> {
-        self.traces.get(trace.0 as usize)?.streams.get(strand)
+    fn stream(&self, (trace, thread): (TraceId, usize)) -> Option<&Stream> {
+        self.traces.get(trace.0 as usize)?.streams.get(thread)
     }
 
     fn unless_broken<T: Default>(&self, read: io::Result<T>) -> T {
         read.unwrap_or_else(|error| {
-            self.broken.borrow_mut().get_or_insert(error);
+            self.error.borrow_mut().get_or_insert(error);
             T::default()
         })
     }
 }
 
-impl Traces for Archive {
+impl Traces for TraceArchive {
     fn strands(&self, trace: TraceId) -> &[ThreadTrace] {
-        self.traces.get(trace.0 as usize).map_or(&[], |trace| &trace.strands)
+        self.traces.get(trace.0 as usize).map_or(&[], |trace| &trace.threads)
     }
 
     fn common(&self, one: (TraceId, usize), other: (TraceId, usize)) -> u64 {
@@ -258,27 +263,27 @@ impl Traces for Archive {
         self.unless_broken(self.blocks.common(one, other))
     }
 
-    fn lines(&self, strand: (TraceId, usize), from: u64, most: usize) -> Vec<LineId> {
-        let Some(stream) = self.stream(strand) else { return Vec::new() };
+    fn lines(&self, thread: (TraceId, usize), from: u64, most: usize) -> Vec<LineId> {
+        let Some(stream) = self.stream(thread) else { return Vec::new() };
         self.unless_broken(self.blocks.read(stream, from, most)).into_iter().map(LineId).collect()
     }
 
     fn line(&self, id: LineId) -> SourceLine {
         let line = self.lines.all[id.0 as usize].clone();
-        let named = self.mentioned.get(&id.0).copied();
+        let named = self.call_lines.get(&id.0).copied();
         SourceLine { line: named.unwrap_or(line.line), ..line }
     }
 
-    fn values(&self, (trace, strand): (TraceId, usize)) -> Vec<ObservedValue> {
-        let kept = self.traces.get(trace.0 as usize).and_then(|trace| trace.values.get(strand));
+    fn values(&self, (trace, thread): (TraceId, usize)) -> Vec<ObservedValue> {
+        let stored = self.traces.get(trace.0 as usize).and_then(|trace| trace.values.get(thread));
         let text = |number: u32| self.texts.all[number as usize].clone();
-        let seen = |kept: &Kept| ObservedValue {
-            at: kept.at,
-            line: LineId(kept.line),
-            name: text(kept.name),
-            text: text(kept.text),
+        let observed = |stored: &StoredValue| ObservedValue {
+            at: stored.at,
+            line: LineId(stored.line),
+            name: text(stored.name),
+            text: text(stored.text),
         };
-        kept.into_iter().flatten().map(seen).collect()
+        stored.into_iter().flatten().map(observed).collect()
     }
 
     fn reaches(&self) -> &[NondeterministicCall] {
@@ -290,16 +295,16 @@ impl Traces for Archive {
     }
 }
 
-type Taken = (Stream, Vec<Kept>, Option<Error>);
+type ThreadContent = (Stream, Vec<StoredValue>, Option<Error>);
 
-/// The values of a thread, with the next one at hand.
-struct Told {
-    values: Values,
-    next: Option<Value>,
+/// Reads the values of a thread with one value of lookahead.
+struct ValueReader {
+    values: ValuesFile,
+    next: Option<TracedValue>,
     gaps: Vec<String>,
 }
 
-impl Told {
+impl ValueReader {
     fn read(&mut self) {
         self.next = self.values.next().unwrap_or_else(|error| {
             self.gaps.push(error.to_string());
@@ -308,31 +313,33 @@ impl Told {
     }
 }
 
-fn strand(process: &Process, thread: &Thread, events: u64, first: u64) -> ThreadTrace {
+fn thread_trace(process: &Process, thread: &Thread, events: u64, first: u64) -> ThreadTrace {
     let head = &thread.head;
-    let cut = head.truncated.as_ref().map(|truncated| match truncated.why {
-        Why::ThreadLimit => "the limit of a thread was reached".to_owned(),
-        Why::AttemptLimit => "the limit of the whole attempt was reached".to_owned(),
-        Why::NoRoom(error) => io::Error::from_raw_os_error(error as i32).to_string(),
-        Why::Taken => "somebody else traced from there on".to_owned(),
+    let truncated = head.truncated.as_ref().map(|truncated| match truncated.why {
+        TruncationReason::ThreadLimit => "the limit of a thread was reached".to_owned(),
+        TruncationReason::AttemptLimit => "the limit of the whole attempt was reached".to_owned(),
+        TruncationReason::NoRoom(error) => io::Error::from_raw_os_error(error as i32).to_string(),
+        TruncationReason::Taken => "somebody else traced from there on".to_owned(),
     });
-    // Where a whole process dies, the end of each thread says something; where one thread is left behind, it does not.
+    // If the whole process dies, the end of each thread is meaningful; if only one thread is left
+    // running, it is not.
     let left_behind = !head.ended && process.threads.iter().any(|other| other.head.ended);
-    let cut = cut.or_else(|| left_behind.then(|| "it was still running when the rest had ended".to_owned()));
+    let truncated =
+        truncated.or_else(|| left_behind.then(|| "it was still running when the rest had ended".to_owned()));
     let name = if head.name.is_empty() { thread.key.clone() } else { head.name.clone() };
-    ThreadTrace { key: thread.key.clone(), name, events, began: head.started.saturating_sub(first), truncated: cut }
+    ThreadTrace { key: thread.key.clone(), name, events, began: head.started.saturating_sub(first), truncated }
 }
 
-/// The lines of the places of one process.
+/// Maps the place ids of one process to line numbers.
 #[derive(Debug, Default)]
-struct Table {
+struct LineNumbers {
     low: Vec<u32>,
     high: HashMap<u32, u32>,
 }
 
-impl Table {
+impl LineNumbers {
     fn put(&mut self, id: u32, line: u32) {
-        if id >= DENSE {
+        if id >= TABLE_IDS {
             self.high.insert(id, line);
             return;
         }
@@ -348,7 +355,7 @@ impl Table {
     }
 }
 
-/// Things that are known by the order in which they first came.
+/// Interns values in order of appearance.
 #[derive(Debug)]
 struct Numbered<T> {
     numbers: HashMap<T, u32>,

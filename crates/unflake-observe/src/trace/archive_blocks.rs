@@ -1,4 +1,5 @@
-//! Streams of numbers that need not fit into memory, kept so that two of them are compared without reading them.
+//! Stores sequences of numbers on disk so that their common prefix can be found without reading
+//! them.
 
 use std::collections::hash_map::{DefaultHasher, RandomState};
 use std::fs::{File, OpenOptions, remove_file};
@@ -9,20 +10,20 @@ use std::path::Path;
 
 use crate::trace::Error;
 
-/// So many numbers are packed, and unpacked, together.
+/// The number of values that are compressed together.
 pub(crate) const BLOCK: usize = 16 << 10;
 const BYTES: usize = BLOCK * 4;
 
-/// Where streams are kept: one file, which has no name any more, so that nothing of it is left however unflake ends.
+/// One unlinked file that contains all sequences; it disappears with the process.
 #[derive(Debug)]
 pub(crate) struct Blocks {
     file: File,
     end: u64,
-    /// Two together make a hash of 128 bits. Their keys are random, so no trace can be made to look like another.
+    /// Two hashers make a 128-bit hash. Their keys are random, so no trace can forge a collision.
     hashes: [RandomState; 2],
 }
 
-/// A stream that was written.
+/// A stored sequence.
 #[derive(Debug, Default)]
 pub(crate) struct Stream {
     pub(crate) length: u64,
@@ -33,11 +34,11 @@ pub(crate) struct Stream {
 struct Block {
     at: u64,
     packed: u32,
-    /// The hash of everything from the beginning of the stream to the end of this block.
+    /// The hash of everything from the beginning of the sequence to the end of this block.
     until: u128,
 }
 
-/// A stream on its way into the file.
+/// A sequence that is being written.
 pub(crate) struct Writer<'a> {
     into: &'a mut Blocks,
     stream: Stream,
@@ -61,13 +62,14 @@ impl Blocks {
         Writer { into: self, stream: Stream::default(), block: Vec::with_capacity(BYTES), packed, running }
     }
 
-    /// How many numbers two streams have in common from their beginning.
+    /// The length of the common prefix of two sequences.
     pub(crate) fn common(&self, one: &Stream, other: &Stream) -> IoResult<u64> {
         let same = |at: &usize| one.blocks[*at].until == other.blocks[*at].until;
         if one.length == other.length && one.blocks.len().checked_sub(1).is_none_or(|last| same(&last)) {
             return Ok(one.length);
         }
-        // Blocks that both have whole are the same up to some point and never again.
+        // Prefix hashes are equal up to some block and different after it, so a binary search finds
+        // it.
         let whole = (one.length.min(other.length) / BLOCK as u64) as usize;
         let (mut from, mut to) = (0, whole);
         while from < to {
@@ -79,7 +81,7 @@ impl Blocks {
         Ok((from * BLOCK + equal) as u64)
     }
 
-    /// At most so many numbers from `from` on.
+    /// At most `most` numbers, starting at `from`.
     pub(crate) fn read(&self, stream: &Stream, from: u64, most: usize) -> IoResult<Vec<u32>> {
         let to = stream.length.min(from.saturating_add(most as u64));
         let mut numbers = Vec::with_capacity(to.saturating_sub(from) as usize);
@@ -95,7 +97,7 @@ impl Blocks {
         Ok(numbers)
     }
 
-    /// The bytes of one block; none where the stream has ended before.
+    /// The bytes of one block; empty past the end of the sequence.
     fn unpack(&self, stream: &Stream, block: usize) -> IoResult<Vec<u8>> {
         let Some(Block { at, packed, .. }) = stream.blocks.get(block) else { return Ok(Vec::new()) };
         let mut bytes = vec![0; *packed as usize];

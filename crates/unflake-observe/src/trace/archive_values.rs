@@ -1,4 +1,4 @@
-//! What names stood for and what lines reached for, as a tracer wrote it down. Anyone can have written there.
+//! Reads the files `values-N` and `reaches` of a tracer. The input is untrusted.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
@@ -9,51 +9,51 @@ use unflake_model::Cause;
 use crate::trace::Error;
 use crate::trace::files::unescape;
 
-const LONGEST_LINE: u64 = 64 << 10;
-/// Of texts and names so many letters are kept.
-const LONGEST_TEXT: usize = 300;
-const MOST_REACHES: usize = 100_000;
+const MAX_LINE: u64 = 64 << 10;
+/// Texts and names are cut to this number of characters.
+const MAX_TEXT: usize = 300;
+const MAX_REACHES: usize = 100_000;
 
 /// One line of `values-N`.
 #[derive(Debug)]
-pub(crate) struct Value {
-    /// After so many events.
+pub(crate) struct TracedValue {
+    /// The number of events before it.
     pub(crate) at: u64,
     pub(crate) place: u32,
     pub(crate) name: String,
     pub(crate) text: String,
 }
 
-/// The lines of a file that need not be there, split at their tabs.
-struct Fields {
+/// The tab-separated lines of a file, which may be missing.
+struct FieldReader {
     path: PathBuf,
     reader: Option<BufReader<File>>,
     number: usize,
 }
 
-impl Fields {
-    fn open(path: PathBuf) -> Fields {
-        // What is no file of its own (a link, a pipe) was not written by a tracer.
+impl FieldReader {
+    fn open(path: PathBuf) -> FieldReader {
+        // A tracer writes only regular files, no links or pipes.
         let regular = path.symlink_metadata().is_ok_and(|found| found.is_file());
         let reader = if regular { File::open(&path).ok().map(BufReader::new) } else { None };
-        Fields { path, reader, number: 0 }
+        FieldReader { path, reader, number: 0 }
     }
 
     fn next(&mut self) -> Result<Option<Vec<String>>, Error> {
         let Some(reader) = &mut self.reader else { return Ok(None) };
         let mut line = Vec::new();
-        let length = reader.take(LONGEST_LINE).read_until(b'\n', &mut line).map_err(Error::at(&self.path))?;
+        let length = reader.take(MAX_LINE).read_until(b'\n', &mut line).map_err(Error::at(&self.path))?;
         self.number += 1;
-        // Zeros are what nothing was written to: its process did not come to its end.
+        // Zeros are unwritten space: the process did not end normally.
         if line.first() == Some(&0) {
             self.reader = None;
             return Ok(None);
         }
         let is_whole = line.last() == Some(&b'\n');
-        if length as u64 == LONGEST_LINE && !is_whole && !line.contains(&0) {
-            return Err(self.wrong("longer than a line may be"));
+        if length as u64 == MAX_LINE && !is_whole && !line.contains(&0) {
+            return Err(self.error("longer than a line may be"));
         }
-        // What a killed process wrote ends in zeros, maybe in the middle of a line.
+        // The file of a killed process ends in zeros, possibly in the middle of a line.
         if !is_whole || line.contains(&0) {
             self.reader = None;
             return Ok(None);
@@ -63,43 +63,43 @@ impl Fields {
         Ok(Some(text.split('\t').map(unescape).collect()))
     }
 
-    fn wrong(&self, words: &str) -> Error {
-        Error::new(format!("{}, line {}: {words}", self.path.display(), self.number))
+    fn error(&self, reason: &str) -> Error {
+        Error::new(format!("{}, line {}: {reason}", self.path.display(), self.number))
     }
 }
 
-/// The values of one thread, as they are read.
-pub(crate) struct Values(Fields);
+/// Iterates over the values of one thread.
+pub(crate) struct ValuesFile(FieldReader);
 
-impl Values {
-    pub(crate) fn open(path: PathBuf) -> Values {
-        Values(Fields::open(path))
+impl ValuesFile {
+    pub(crate) fn open(path: PathBuf) -> ValuesFile {
+        ValuesFile(FieldReader::open(path))
     }
 
-    pub(crate) fn next(&mut self) -> Result<Option<Value>, Error> {
+    pub(crate) fn next(&mut self) -> Result<Option<TracedValue>, Error> {
         let Some(fields) = self.0.next()? else { return Ok(None) };
         let [at, place, name, text] = &fields[..] else {
-            return Err(self.0.wrong("a value is a position, a place, a name and a text"));
+            return Err(self.0.error("a value is a position, a place, a name and a text"));
         };
         let (Ok(at), Ok(place)) = (at.parse(), place.parse()) else {
-            return Err(self.0.wrong("positions and places are numbers"));
+            return Err(self.0.error("positions and places are numbers"));
         };
-        Ok(Some(Value { at, place, name: bounded(name), text: bounded(text) }))
+        Ok(Some(TracedValue { at, place, name: bounded(name), text: bounded(text) }))
     }
 }
 
-/// What `reaches` of a process says: place, cause, name.
+/// The file `reaches` of a process: place, cause, name.
 pub(crate) fn reaches(directory: &Path) -> Result<Vec<(u32, Cause, String)>, Error> {
-    let mut fields = Fields::open(directory.join("reaches"));
+    let mut fields = FieldReader::open(directory.join("reaches"));
     let mut reaches = Vec::new();
     while let Some(line) = fields.next()? {
         let [place, cause, what] = &line[..] else {
-            return Err(fields.wrong("a place, a cause and a name belong here"));
+            return Err(fields.error("a place, a cause and a name belong here"));
         };
-        let place = place.parse().map_err(|_| fields.wrong("does not begin with a number"))?;
-        let cause = Cause::from_word(cause).ok_or_else(|| fields.wrong("names a cause that is not known here"))?;
-        if reaches.len() == MOST_REACHES {
-            return Err(fields.wrong("more than there can be"));
+        let place = place.parse().map_err(|_| fields.error("does not begin with a number"))?;
+        let cause = Cause::from_word(cause).ok_or_else(|| fields.error("names a cause that is not known here"))?;
+        if reaches.len() == MAX_REACHES {
+            return Err(fields.error("more than there can be"));
         }
         reaches.push((place, cause, bounded(what)));
     }
@@ -107,5 +107,5 @@ pub(crate) fn reaches(directory: &Path) -> Result<Vec<(u32, Cause, String)>, Err
 }
 
 fn bounded(text: &str) -> String {
-    text.chars().take(LONGEST_TEXT).collect()
+    text.chars().take(MAX_TEXT).collect()
 }

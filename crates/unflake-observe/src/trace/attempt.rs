@@ -1,3 +1,5 @@
+//! Reads the directory of a traced attempt: its processes and threads.
+
 use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,31 +10,31 @@ use crate::trace::places::Places;
 use crate::trace::thread::Thread;
 
 const FIRST_LINE: &str = "unflake-trace 1";
-const LONGEST_DESCRIPTION: u64 = 4 << 20;
-/// What is read of one attempt, whoever wrote it.
-const MOST_PROCESSES: usize = 10_000;
-const MOST_THREADS: usize = 100_000;
+const MAX_DESCRIPTION: u64 = 4 << 20;
+/// Limits of the untrusted input.
+const MAX_PROCESSES: usize = 10_000;
+const MAX_THREADS: usize = 100_000;
 
-/// Everything that one attempt left behind: the processes that took part, in the order they began.
+/// All processes of one attempt, in the order of their start.
 #[derive(Debug, Clone)]
 pub struct Attempt {
     pub processes: Vec<Process>,
-    /// What could not be read, in words.
+    /// What could not be read.
     pub problems: Vec<String>,
-    /// A process reached for files that it could not write down.
+    /// A process accessed files that it could not record.
     pub(crate) unwritten: bool,
 }
 
 /// One process of an attempt.
 #[derive(Debug, Clone)]
 pub struct Process {
-    /// The same for the same process in another run: empty for the one that was started first, for others how they came
-    /// to be.
+    /// Identifies the process across runs: empty for the first process, else derived from how it
+    /// was started.
     pub key: String,
     pub pid: u32,
     pub executable: PathBuf,
     pub threads: Vec<Thread>,
-    /// Why threads of it have no file, in words.
+    /// Why threads of it have no file.
     pub lost: Vec<String>,
     pub(crate) directory: PathBuf,
     pub(crate) name: String,
@@ -43,40 +45,40 @@ pub struct Process {
     forked: Option<Forked>,
 }
 
-/// A program or library that ids were given out to.
+/// A program or library whose places have ids.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Module {
     pub(crate) first: u32,
     pub(crate) count: u32,
-    pub(crate) kind: Kind,
-    pub(crate) stamp: Stamp,
+    pub(crate) kind: IdKind,
+    pub(crate) version: FileVersion,
     pub(crate) path: PathBuf,
-    /// The part that wrote the table of addresses: a fork's own, or that of the process it is a copy of.
+    /// The process directory with the table of addresses: that of a fork, or of its parent.
     pub(crate) part: PathBuf,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum Kind {
-    /// A table beside the threads' files has the address of each id.
+pub(crate) enum IdKind {
+    /// A table beside the thread files contains the address of each id.
     Guards,
-    /// An id is the distance from this address, and lies behind the place it stands for.
+    /// An id is the distance from this address, and points behind the instruction.
     Addresses(u64),
 }
 
-/// Which state of a file it was.
+/// Identifies the version of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) struct Stamp {
+pub(crate) struct FileVersion {
     pub(crate) size: u64,
     pub(crate) seconds: u64,
     pub(crate) nanoseconds: u64,
 }
 
-/// Whether the files that a process reached for are written down.
+/// Whether the file accesses of a process are recorded.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Accesses {
     No,
     Yes,
-    /// Calls of this function go elsewhere.
+    /// Calls of this function are not intercepted.
     Without(String),
 }
 
@@ -89,8 +91,8 @@ struct Forked {
 }
 
 impl Attempt {
-    /// Reads what there is of an attempt. A process or thread that cannot be read is a problem and no error: the others
-    /// still say what they say.
+    /// Reads an attempt. An unreadable process or thread is a problem and not an error: the others
+    /// are still usable.
     pub fn open(directory: &Path) -> Result<Attempt, Error> {
         let shared = read_bounded(&directory.join("budget"), 4096).unwrap_or_default();
         let unwritten = shared.get(8..16).is_some_and(|word| word != [0; 8]);
@@ -100,8 +102,8 @@ impl Attempt {
             if !entry.join("process").is_file() {
                 continue;
             }
-            if attempt.processes.len() == MOST_PROCESSES {
-                attempt.problems.push(format!("only {MOST_PROCESSES} processes of this attempt were read"));
+            if attempt.processes.len() == MAX_PROCESSES {
+                attempt.problems.push(format!("only {MAX_PROCESSES} processes of this attempt were read"));
                 break;
             }
             match Process::open(&entry) {
@@ -117,8 +119,8 @@ impl Attempt {
                 if !regular || name.strip_prefix("thread-").is_none_or(|number| number.parse::<u32>().is_err()) {
                     continue;
                 }
-                if threads == MOST_THREADS {
-                    process.lost.push(format!("only {MOST_THREADS} threads of this attempt were read"));
+                if threads == MAX_THREADS {
+                    process.lost.push(format!("only {MAX_THREADS} threads of this attempt were read"));
                     break;
                 }
                 threads += 1;
@@ -133,12 +135,12 @@ impl Attempt {
         Ok(attempt)
     }
 
-    /// All threads of all processes, each with the process it belongs to.
+    /// All threads of all processes, each with its process.
     pub fn threads(&self) -> impl Iterator<Item = (&Process, &Thread)> {
         self.processes.iter().flat_map(|process| process.threads.iter().map(move |thread| (process, thread)))
     }
 
-    /// In the copy that a fork made, ids from before mean what they mean in the original.
+    /// In a fork, ids from before the fork have the meaning of the parent.
     fn inherit(&mut self) {
         let mut modules: HashMap<String, Vec<Module>> = HashMap::new();
         for process in &mut self.processes {
@@ -151,7 +153,7 @@ impl Attempt {
         }
     }
 
-    /// Gives processes and threads names that hold from run to run, from how they came to be.
+    /// Assigns keys to processes and threads that are stable across runs.
     fn name(&mut self) {
         let mut times: HashMap<String, u32> = HashMap::new();
         for at in 0..self.processes.len() {
@@ -192,14 +194,14 @@ impl Attempt {
 }
 
 impl Process {
-    /// What the ids of its threads mean. There is such a table once the attempt was symbolised.
+    /// The meaning of the ids of its threads. The table exists after symbolisation.
     pub fn places(&self) -> Result<Places, Error> {
         Places::read(&self.directory.join("places"))
     }
 
     fn open(directory: &Path) -> Result<Process, Error> {
         let path = directory.join("process");
-        let text = String::from_utf8_lossy(&read_bounded(&path, LONGEST_DESCRIPTION)?).into_owned();
+        let text = String::from_utf8_lossy(&read_bounded(&path, MAX_DESCRIPTION)?).into_owned();
         let wrong = |line: &str| Error::new(format!("{}: not understood: {line:?}", path.display()));
         let mut lines = text.lines();
         let first = lines.next().unwrap_or_default();
@@ -258,24 +260,24 @@ fn put<T: std::str::FromStr>(text: &str, into: &mut T) -> bool {
 }
 
 fn forked(text: &str) -> Option<Forked> {
-    let mut words = text.split(' ');
-    let (part, _number, way) = (words.next()?.to_owned(), words.next()?, words.next()?.to_owned());
-    Some(Forked { part, way, ordinal: words.next()?.parse().ok()?, first_own: words.next()?.parse().ok()? })
+    let mut fields = text.split(' ');
+    let (part, _number, way) = (fields.next()?.to_owned(), fields.next()?, fields.next()?.to_owned());
+    Some(Forked { part, way, ordinal: fields.next()?.parse().ok()?, first_own: fields.next()?.parse().ok()? })
 }
 
 fn module(text: &str, part: &Path) -> Option<Module> {
-    let mut words = text.splitn(8, ' ');
-    let (first, count): (u32, u32) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
+    let mut fields = text.splitn(8, ' ');
+    let (first, count): (u32, u32) = (fields.next()?.parse().ok()?, fields.next()?.parse().ok()?);
     first.checked_add(count)?;
-    let (kind, from) = (words.next()?, words.next()?.parse().ok()?);
+    let (kind, from) = (fields.next()?, fields.next()?.parse().ok()?);
     let kind = match kind {
-        "guards" => Kind::Guards,
-        "addresses" => Kind::Addresses(from),
+        "guards" => IdKind::Guards,
+        "addresses" => IdKind::Addresses(from),
         _ => return None,
     };
-    let mut number = || words.next()?.parse().ok();
-    let stamp = Stamp { size: number()?, seconds: number()?, nanoseconds: number()? };
-    Some(Module { first, count, kind, stamp, path: unescape(words.next()?).into(), part: part.to_owned() })
+    let mut number = || fields.next()?.parse().ok();
+    let version = FileVersion { size: number()?, seconds: number()?, nanoseconds: number()? };
+    Some(Module { first, count, kind, version, path: unescape(fields.next()?).into(), part: part.to_owned() })
 }
 
 fn lost(text: &str) -> String {
@@ -290,7 +292,7 @@ fn lost(text: &str) -> String {
     }
 }
 
-/// The paths in a directory, in the order of their names.
+/// The paths in a directory, sorted by name.
 fn entries(directory: &Path) -> Result<Vec<PathBuf>, Error> {
     let entries = fs::read_dir(directory).map_err(Error::at(directory))?;
     let mut paths: Vec<_> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();

@@ -1,3 +1,5 @@
+//! Inspects built programs and libraries: instrumentation and debug information.
+
 use std::borrow::Cow;
 use std::fs::File;
 use std::ops::Range;
@@ -9,19 +11,19 @@ use object::{Object, ObjectSection, ObjectSymbol};
 
 use crate::trace::Error;
 
-/// Whether and by whom a program or library was prepared for tracing.
+/// Whether a program or library is instrumented for tracing, and by which compiler.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Instrumented {
     /// With a guard for each place, and linked with our runtime.
     Guards,
     /// With addresses alone, and linked with our runtime.
     Addresses,
-    /// Prepared, but what it calls is another runtime that it brings along: it would write nothing for us.
+    /// Instrumented, but linked with another runtime that would write no trace.
     OtherRuntime,
     No,
 }
 
-/// Looks at the symbols of a built program or library.
+/// Inspects the symbols of a built program or library.
 pub fn instrumented(path: &Path) -> Result<Instrumented, Error> {
     with_object(path, |object| {
         let mut found = Instrumented::No;
@@ -40,30 +42,30 @@ pub fn instrumented(path: &Path) -> Result<Instrumented, Error> {
     })
 }
 
-/// What there is to know about the lines of a file before any address is looked up.
+/// The debug information of a file that is needed before any address is looked up.
 #[derive(Debug, Default)]
-pub(crate) struct Debug {
+pub(crate) struct DebugInfo {
     pub(crate) build_id: Option<String>,
-    /// The addresses that have debug information, sorted.
+    /// The address ranges that have debug information, sorted.
     pub(crate) covered: Vec<Range<u64>>,
-    /// Where debug information was split off to and is not to be found.
+    /// Split debug files that cannot be found.
     pub(crate) missing: Vec<PathBuf>,
 }
 
-impl Debug {
+impl DebugInfo {
     pub(crate) fn covers(&self, address: u64) -> bool {
         let after = self.covered.partition_point(|range| range.start <= address);
         after > 0 && self.covered[after - 1].end > address
     }
 
-    pub(crate) fn read(path: &Path) -> Result<Debug, Error> {
+    pub(crate) fn read(path: &Path) -> Result<DebugInfo, Error> {
         with_object(path, |object| {
             let build_id = object.build_id().ok().flatten();
             let build_id = build_id.map(|id| id.iter().take(20).map(|byte| format!("{byte:02x}")).collect());
-            let mut debug = Debug { build_id, ..Debug::default() };
+            let mut debug = DebugInfo { build_id, ..DebugInfo::default() };
             let wrong = |error: gimli::Error| Error::new(format!("{}: debug information: {error}", path.display()));
             debug.read_units(object, path).map_err(wrong)?;
-            debug.covered.extend(made_up(object));
+            debug.covered.extend(generated_functions(object));
             debug.covered.sort_by_key(|range| range.start);
             debug.merge();
             Ok(debug)
@@ -100,7 +102,7 @@ impl Debug {
         Ok(())
     }
 
-    /// Ranges may overlap, or lie inside each other; afterwards they do not.
+    /// Merges overlapping ranges.
     fn merge(&mut self) {
         let mut merged: Vec<Range<u64>> = Vec::new();
         for range in self.covered.drain(..) {
@@ -113,14 +115,16 @@ impl Debug {
     }
 }
 
-/// The functions that a compiler makes up, and that no line stands for.
-fn made_up<'a>(object: &impl Object<'a>) -> Vec<Range<u64>> {
+/// Functions that a compiler generates and that have no source line.
+fn generated_functions<'a>(object: &impl Object<'a>) -> Vec<Range<u64>> {
     let name = |symbol: &_| ObjectSymbol::name(symbol).unwrap_or_default();
     if !object.symbols().any(|symbol| name(&symbol).contains("3std2rt10lang_start")) {
         return Vec::new();
     }
-    let made_up = object.symbols().filter(|symbol| ["main", "__rust_try"].contains(&name(symbol)));
-    made_up.filter_map(|symbol| Some(symbol.address()..symbol.address().checked_add(symbol.size())?)).collect()
+    let generated_functions = object.symbols().filter(|symbol| ["main", "__rust_try"].contains(&name(symbol)));
+    generated_functions
+        .filter_map(|symbol| Some(symbol.address()..symbol.address().checked_add(symbol.size())?))
+        .collect()
 }
 
 fn with_object<T>(

@@ -1,3 +1,5 @@
+//! Computes everything that an attempt depends on: source files, data files and programs.
+
 use std::collections::BTreeSet;
 use std::env::var_os;
 use std::ffi::OsStr;
@@ -8,7 +10,7 @@ use std::path::{Path, PathBuf};
 use crate::trace::attempt::{Accesses, Attempt, Process};
 use crate::trace::executed::Executed;
 use crate::trace::files::{read_bounded, unescape_bytes};
-use crate::trace::lines::{Project, Side};
+use crate::trace::lines::{PathSide, Project};
 
 /// A directory of a tool: named by an environment variable, or at a usual place below `$HOME`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,35 +19,37 @@ pub struct ToolHome {
     pub default: &'static str,
 }
 
-/// What is read of one process, whoever wrote it. The runtime's own bound is far below.
-pub(crate) const LONGEST: u64 = 256 << 20;
+/// Limit of the untrusted input per process, far above the limit of the runtime.
+pub(crate) const MAX_FILES: u64 = 256 << 20;
 
-/// Left out unless the project is below them: what is there belongs to the machine, and no change of the project is.
+/// Excluded unless the project is inside: these directories belong to the system, and no change of
+/// the project affects them.
 const SYSTEM: [&str; 12] =
     ["/usr", "/lib", "/lib32", "/lib64", "/libx32", "/bin", "/sbin", "/proc", "/sys", "/dev", "/etc", "/run"];
 
-/// All that what an attempt did may depend on.
+/// Everything that an attempt may depend on.
 ///
-/// Paths are relative to the project's root where they are below it, and absolute elsewhere. Left out are what the project
-/// leaves out (`target`), directories of the system and of tools ([`Project::tool_homes`]), and those that the
-/// attempt's own programs and its trace are in. A link is there twice if both ends are the project's: as it was named, and
-/// where it leads.
+/// Paths are relative to the root of the project if they are inside, and absolute otherwise.
+/// Excluded are the directories that the project excludes (`target`), system directories, those of
+/// tools ([`Project::tool_homes`]), and the directories of the attempt's own programs and trace. A symbolic link is included twice if both ends belong to the project: as the link, and as
+/// its target.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Depends {
-    /// Source files that were run through, as [`Executed`] has them.
+    /// Executed source files, as in [`Executed`].
     pub executed: BTreeSet<PathBuf>,
     pub read: BTreeSet<PathBuf>,
-    /// There, and looked at without being opened.
+    /// Exists, and was checked without being opened.
     pub seen: BTreeSet<PathBuf>,
-    /// Looked for and not there.
+    /// Checked, and does not exist.
     pub missed: BTreeSet<PathBuf>,
-    /// Directories, for the names in them.
+    /// Directories whose entries were listed.
     pub listed: BTreeSet<PathBuf>,
-    /// Also made, renamed, removed.
+    /// Includes created, renamed and removed files.
     pub written: BTreeSet<PathBuf>,
-    /// Programs that were started, those of the system too; a mere name where it is not known which one it was.
+    /// Started programs, including those of the system; a bare name if the path is unknown.
     pub programs: BTreeSet<PathBuf>,
-    /// Why there may be more, in words; empty if this is all that instrumented programs did through the C library.
+    /// Why the lists may be incomplete; empty if they contain everything that instrumented programs
+    /// did through the C library.
     pub gaps: Vec<String>,
 }
 
@@ -54,16 +58,16 @@ impl Depends {
         self.gaps.is_empty()
     }
 
-    /// From an attempt that was symbolised.
+    /// From a symbolised attempt.
     pub fn of(attempt: &Attempt, project: &Project) -> Depends {
         let Executed { files, gaps } = Executed::of(attempt, project);
         let mut depends = Depends { executed: files, gaps, ..Depends::default() };
-        let border = Border::new(attempt, project);
+        let filter = PathFilter::new(attempt, project);
         if attempt.unwritten {
             depends.gaps.push(lost(b"no-room"));
         }
         for process in &attempt.processes {
-            depends.add(process, &border);
+            depends.add(process, &filter);
         }
         let opened =
             |path: &PathBuf| [&depends.read, &depends.listed, &depends.written].iter().any(|all| all.contains(path));
@@ -73,7 +77,7 @@ impl Depends {
         depends
     }
 
-    fn add(&mut self, process: &Process, border: &Border<'_>) {
+    fn add(&mut self, process: &Process, filter: &PathFilter<'_>) {
         match &process.accesses {
             Accesses::Yes => {}
             Accesses::No => self.gaps.push("which files were opened was not recorded".to_owned()),
@@ -86,7 +90,7 @@ impl Depends {
         if !path.exists() {
             return;
         }
-        let text = match read_bounded(&path, LONGEST) {
+        let text = match read_bounded(&path, MAX_FILES) {
             Ok(text) => text,
             Err(error) => return self.gaps.push(error.to_string()),
         };
@@ -96,30 +100,30 @@ impl Depends {
             let accessed = Path::new(OsStr::from_bytes(&rest));
             let shown = accessed.display();
             match kind {
-                b"read" => self.read.extend(border.kept(accessed)),
-                b"seen" => self.seen.extend(border.kept(accessed)),
-                b"missed" => self.missed.extend(border.kept(accessed)),
-                b"listed" => self.listed.extend(border.kept(accessed)),
-                b"wrote" => self.written.extend(border.kept(accessed)),
-                b"loaded" if border.is_strange(accessed) => {
-                    self.read.extend(border.kept(accessed));
+                b"read" => self.read.extend(filter.recorded_as(accessed)),
+                b"seen" => self.seen.extend(filter.recorded_as(accessed)),
+                b"missed" => self.missed.extend(filter.recorded_as(accessed)),
+                b"listed" => self.listed.extend(filter.recorded_as(accessed)),
+                b"wrote" => self.written.extend(filter.recorded_as(accessed)),
+                b"loaded" if filter.may_be_untraced(accessed) => {
+                    self.read.extend(filter.recorded_as(accessed));
                     self.gaps
                         .push(format!("loaded {shown}, which was not built for tracing: what it did is not known"));
                 }
                 b"loaded" => {}
                 b"walked" => {
-                    let walked = border.kept(accessed);
+                    let walked = filter.recorded_as(accessed);
                     if !walked.is_empty() {
                         self.gaps.push(format!("walked through {shown}: what was met there is not known"));
                     }
                     self.listed.extend(walked);
                 }
                 b"started" | b"alone" => {
-                    self.programs.insert(border.program(accessed));
+                    self.programs.insert(filter.program(accessed));
                     if kind == b"alone" {
                         self.gaps
                             .push(format!("started {shown} with an environment of its own: what it did is not known"));
-                    } else if !border.is_traced(accessed) {
+                    } else if !filter.is_traced(accessed) {
                         self.gaps.push(format!("started {shown}: what it did is not known"));
                     }
                 }
@@ -144,20 +148,20 @@ fn real(path: &Path) -> PathBuf {
     fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
 }
 
-/// What is kept and what is left out.
-struct Border<'a> {
+/// Decides which paths are included.
+struct PathFilter<'a> {
     project: &'a Project,
     left_out: Vec<PathBuf>,
-    /// So many of them, from the first on, have nothing of the project.
-    strangers: usize,
-    /// Programs that wrote a trace of their own.
+    /// The first directories in the list, which never contain files of the project.
+    external: usize,
+    /// Programs that wrote their own trace.
     traced: BTreeSet<PathBuf>,
-    /// Programs and libraries with places in them.
+    /// Instrumented programs and libraries.
     instrumented: BTreeSet<PathBuf>,
 }
 
-impl<'a> Border<'a> {
-    fn new(attempt: &Attempt, project: &'a Project) -> Border<'a> {
+impl<'a> PathFilter<'a> {
+    fn new(attempt: &Attempt, project: &'a Project) -> PathFilter<'a> {
         let home = var_os("HOME").map(PathBuf::from);
         let tool = |variable: &str, usual: &str| {
             var_os(variable).map(PathBuf::from).or_else(|| Some(home.as_ref()?.join(usual)))
@@ -166,17 +170,18 @@ impl<'a> Border<'a> {
         let instrumented = modules.map(|module| real(&module.path)).collect();
         let mut left_out: Vec<PathBuf> = SYSTEM.iter().map(PathBuf::from).collect();
         left_out.extend(project.tool_homes.iter().filter_map(|home| tool(home.variable, home.default)));
-        let strangers = left_out.len();
+        let external = left_out.len();
         let parents = attempt.processes.iter().flat_map(|one| [one.executable.parent(), one.directory.parent()]);
         left_out.extend(parents.flatten().map(Path::to_owned));
-        left_out.retain(|directory| directory.parent().is_some()); // All that there is is below the root.
+        left_out.retain(|directory| directory.parent().is_some()); // Everything is below the root directory.
         let traced = attempt.processes.iter().map(|process| process.executable.clone()).collect();
-        Border { project, left_out, strangers, traced, instrumented }
+        PathFilter { project, left_out, external, traced, instrumented }
     }
 
-    /// The path or paths that this one is kept as.
-    fn kept(&self, path: &Path) -> BTreeSet<PathBuf> {
-        // `..` behind a link leads elsewhere than the words say; where the path is gone the words are all there is.
+    /// The path or paths under which this one is recorded.
+    fn recorded_as(&self, path: &Path) -> BTreeSet<PathBuf> {
+        // `..` after a symbolic link must be resolved by the file system; if the path no longer
+        // exists, only its text is left.
         let real = fs::canonicalize(path).ok();
         let up = path.components().any(|part| part == std::path::Component::ParentDir);
         let named = Some(path).filter(|_| real.is_none() || !up);
@@ -185,26 +190,30 @@ impl<'a> Border<'a> {
 
     fn keep(&self, path: &Path) -> Option<PathBuf> {
         match self.project.side(path) {
-            Side::Inside(path) => Some(path),
-            Side::LeftOut => None,
-            Side::Outside(path) => (!self.left_out.iter().any(|directory| path.starts_with(directory))).then_some(path),
+            PathSide::Inside(path) => Some(path),
+            PathSide::LeftOut => None,
+            PathSide::Outside(path) => {
+                (!self.left_out.iter().any(|directory| path.starts_with(directory))).then_some(path)
+            }
         }
     }
 
     fn program(&self, path: &Path) -> PathBuf {
         match self.project.side(path) {
-            Side::Inside(inside) if path.is_absolute() => inside,
+            PathSide::Inside(inside) if path.is_absolute() => inside,
             _ => path.to_owned(),
         }
     }
 
-    /// Whether a library may have code of the project that left no trace. What is built into `target` and is not
-    /// instrumented is a dependency's.
-    fn is_strange(&self, path: &Path) -> bool {
+    /// Whether a library may contain untraced code of the project. An uninstrumented library in
+    /// `target` belongs to a dependency.
+    fn may_be_untraced(&self, path: &Path) -> bool {
         let elsewhere = match self.project.side(path) {
-            Side::Inside(_) => false,
-            Side::LeftOut => true,
-            Side::Outside(path) => self.left_out[..self.strangers].iter().any(|directory| path.starts_with(directory)),
+            PathSide::Inside(_) => false,
+            PathSide::LeftOut => true,
+            PathSide::Outside(path) => {
+                self.left_out[..self.external].iter().any(|directory| path.starts_with(directory))
+            }
         };
         !elsewhere && !self.instrumented.contains(&real(path))
     }

@@ -1,26 +1,20 @@
-use std::fmt;
+//! The error type of tracing.
+
 use std::io;
 use std::path::Path;
 
-/// What went wrong, in words for a person. There is nothing to decide on: whoever meets it passes it on.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// An error message. Callers only pass it on.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
 pub struct Error(String);
 
 impl Error {
-    pub(crate) fn new(words: impl Into<String>) -> Error {
-        Error(words.into())
+    pub(crate) fn new(message: impl Into<String>) -> Error {
+        Error(message.into())
     }
 
-    /// An error of the system at this path.
+    /// An I/O error at this path.
     pub(crate) fn at(path: &Path) -> impl FnOnce(io::Error) -> Error {
         move |error| Error(format!("{}: {error}", path.display()))
     }
 }
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for Error {}

@@ -1,16 +1,19 @@
+//! Lists the source files that an attempt executed.
+
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use crate::trace::attempt::{Attempt, Process};
 use crate::trace::lines::Project;
-use crate::trace::thread::Why;
+use crate::trace::thread::TruncationReason;
 
-/// The project's files that an attempt ran through.
+/// The project's files that an attempt executed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Executed {
-    /// Relative to the project's root.
+    /// Relative to the root of the project.
     pub files: BTreeSet<PathBuf>,
-    /// Why there may be more; empty if this is all that instrumented code ran through.
+    /// Why the list may be incomplete; empty if it contains everything that instrumented code
+    /// executed.
     pub gaps: Vec<String>,
 }
 
@@ -19,8 +22,8 @@ impl Executed {
         self.gaps.is_empty()
     }
 
-    /// From an attempt that was symbolised. All frames of a place count, also those that a compiler inlined. What is not
-    /// instrumented (a dependency, a program started in between, a file that was read) leaves no mark here.
+    /// From a symbolised attempt. All frames of a place count, including inlined ones.
+    /// Uninstrumented code (dependencies, other programs, data files) is not visible here.
     pub fn of(attempt: &Attempt, project: &Project) -> Executed {
         let mut executed = Executed { gaps: attempt.problems.clone(), ..Executed::default() };
         if attempt.processes.is_empty() {
@@ -48,16 +51,16 @@ impl Executed {
     }
 }
 
-/// What of a process is not in its files.
+/// What is missing from the files of a process.
 fn gaps(process: &Process) -> Vec<String> {
     let mut gaps = process.lost.clone();
     for thread in &process.threads {
         if let Some(truncated) = &thread.head.truncated {
             let why = match truncated.why {
-                Why::ThreadLimit => "the limit of a thread was reached".to_owned(),
-                Why::AttemptLimit => "the limit of the whole attempt was reached".to_owned(),
-                Why::NoRoom(error) => std::io::Error::from_raw_os_error(error as i32).to_string(),
-                Why::Taken => "somebody else traced from there on".to_owned(),
+                TruncationReason::ThreadLimit => "the limit of a thread was reached".to_owned(),
+                TruncationReason::AttemptLimit => "the limit of the whole attempt was reached".to_owned(),
+                TruncationReason::NoRoom(error) => std::io::Error::from_raw_os_error(error as i32).to_string(),
+                TruncationReason::Taken => "somebody else traced from there on".to_owned(),
             };
             gaps.push(format!("{}: truncated, {} events are missing: {why}", thread.key, truncated.dropped));
         }

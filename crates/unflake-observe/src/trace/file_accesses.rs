@@ -1,3 +1,5 @@
+//! Lists the files that the processes of an attempt accessed, unfiltered.
+
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs;
@@ -5,41 +7,43 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use crate::trace::attempt::{Accesses, Attempt};
-use crate::trace::depends::{LONGEST, lost};
+use crate::trace::depends::{MAX_FILES, lost};
 use crate::trace::files::{read_bounded, unescape_bytes};
 
-/// Files that the processes of an attempt used, by the names they used for them. Nothing is left out and nothing is concluded: for
-/// whoever knows more about a program than its places say, such as which sources its files were compiled from.
+/// Accessed files, by the paths that the processes used. Nothing is filtered or inferred: for
+/// callers that know more about a program, such as which sources its files were compiled from.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Used {
-    /// Opened, or looked at.
+pub struct FileAccesses {
+    /// Opened, or checked.
     pub read: BTreeSet<PathBuf>,
     pub missed: BTreeSet<PathBuf>,
     pub listed: BTreeSet<PathBuf>,
     pub written: BTreeSet<PathBuf>,
     pub programs: BTreeSet<PathBuf>,
-    /// Why there may be more, in words.
+    /// Why the lists may be incomplete.
     pub gaps: BTreeSet<String>,
 }
 
-impl Used {
-    pub fn of(attempt: &Attempt) -> Used {
-        let mut used = Used::default();
-        used.gaps.extend(attempt.problems.iter().cloned());
-        used.gaps.extend(attempt.unwritten.then(|| lost(b"no-room")));
-        used.gaps.extend(attempt.processes.is_empty().then(|| "which files were opened was not recorded".to_owned()));
+impl FileAccesses {
+    pub fn of(attempt: &Attempt) -> FileAccesses {
+        let mut accesses = FileAccesses::default();
+        accesses.gaps.extend(attempt.problems.iter().cloned());
+        accesses.gaps.extend(attempt.unwritten.then(|| lost(b"no-room")));
+        accesses
+            .gaps
+            .extend(attempt.processes.is_empty().then(|| "which files were opened was not recorded".to_owned()));
         let traced: BTreeSet<&Path> = attempt.processes.iter().map(|process| process.executable.as_path()).collect();
         for process in &attempt.processes {
             if let Accesses::Without(name) = &process.accesses {
                 let program = process.executable.display();
-                used.gaps.insert(format!("files may have been opened unseen: `{name}` is replaced in {program}"));
+                accesses.gaps.insert(format!("files may have been opened unseen: `{name}` is replaced in {program}"));
             }
-            match read_bounded(&process.directory.join("files"), LONGEST) {
-                Ok(text) => text.split(|byte| *byte == b'\n').for_each(|line| used.add(line, &traced)),
-                Err(error) => drop(used.gaps.insert(error.to_string())),
+            match read_bounded(&process.directory.join("files"), MAX_FILES) {
+                Ok(text) => text.split(|byte| *byte == b'\n').for_each(|line| accesses.add(line, &traced)),
+                Err(error) => drop(accesses.gaps.insert(error.to_string())),
             }
         }
-        used
+        accesses
     }
 
     fn add(&mut self, line: &[u8], traced: &BTreeSet<&Path>) {
@@ -72,17 +76,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_kind_of_use_has_its_place_and_what_is_not_known_is_said() {
-        let mut used = Used::default();
+    fn accesses_are_sorted_by_kind_and_unknown_ones_are_gaps() {
+        let mut accesses = FileAccesses::default();
         let lines = "read\t/p/a\nseen\t/p/b\nmissed\t/p/c\nlisted\t/p\nwrote\t/p/d\nloaded\t/l.so\n\nstarted\t/bin/known\n\
                      started\t/nowhere/other\nalone\t/bin/known\nwalked\t/p/e\nlost\tlimit\nodd\t/x";
         let traced = BTreeSet::from([Path::new("/bin/known")]);
-        lines.split('\n').for_each(|line| used.add(line.as_bytes(), &traced));
+        lines.split('\n').for_each(|line| accesses.add(line.as_bytes(), &traced));
         let paths = |texts: &[&str]| texts.iter().map(PathBuf::from).collect::<BTreeSet<_>>();
-        assert_eq!((used.read, used.missed), (paths(&["/p/a", "/p/b"]), paths(&["/p/c"])));
-        assert_eq!((used.listed, used.written), (paths(&["/p"]), paths(&["/p/d"])));
-        assert_eq!(used.programs, paths(&["/bin/known", "/nowhere/other"]));
-        let gaps: Vec<&str> = used.gaps.iter().map(|gap| gap.split(':').next().unwrap_or(gap)).collect();
+        assert_eq!((accesses.read, accesses.missed), (paths(&["/p/a", "/p/b"]), paths(&["/p/c"])));
+        assert_eq!((accesses.listed, accesses.written), (paths(&["/p"]), paths(&["/p/d"])));
+        assert_eq!(accesses.programs, paths(&["/bin/known", "/nowhere/other"]));
+        let gaps: Vec<&str> = accesses.gaps.iter().map(|gap| gap.split(':').next().unwrap_or(gap)).collect();
         let expected = [
             "files were left out",
             "not understood",

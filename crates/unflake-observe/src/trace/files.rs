@@ -1,4 +1,4 @@
-//! Reading what may be hostile and writing what others may read at the same time.
+//! Reads untrusted files, and writes files that others may read at the same time.
 
 use std::fs;
 use std::io::Read;
@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::trace::Error;
 
-/// Whoever reads `path` meanwhile sees the old content or the new one.
+/// Replaces a file atomically.
 pub(crate) fn replace(path: &Path, content: &[u8]) -> Result<(), Error> {
     static TIMES: AtomicU32 = AtomicU32::new(0);
     let time = TIMES.fetch_add(1, Ordering::Relaxed);
@@ -19,7 +19,7 @@ pub(crate) fn replace(path: &Path, content: &[u8]) -> Result<(), Error> {
     })
 }
 
-/// The whole file, unless it is longer than it has any reason to be.
+/// Reads a whole file, unless it exceeds the limit.
 pub(crate) fn read_bounded(path: &Path, most: u64) -> Result<Vec<u8>, Error> {
     let file = fs::File::open(path).map_err(Error::at(path))?;
     let mut content = Vec::new();
@@ -30,7 +30,7 @@ pub(crate) fn read_bounded(path: &Path, most: u64) -> Result<Vec<u8>, Error> {
     Ok(content)
 }
 
-/// Undoes what the runtime and `escape` do to a path or name in a line of text.
+/// Reverses the escaping of a path or name by the runtime and `escape`.
 pub(crate) fn unescape(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     let mut letters = text.chars();
@@ -49,7 +49,7 @@ pub(crate) fn unescape(text: &str) -> String {
     plain
 }
 
-/// The same for paths, which need not be text.
+/// The same for paths, which need not be UTF-8.
 pub(crate) fn unescape_bytes(text: &[u8]) -> Vec<u8> {
     let mut plain = Vec::with_capacity(text.len());
     let mut bytes = text.iter();

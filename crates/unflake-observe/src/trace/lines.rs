@@ -1,3 +1,5 @@
+//! Maps places to source lines of the project.
+
 use std::collections::HashMap;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
@@ -8,10 +10,10 @@ use crate::trace::nondeterminism_calls::CallTable;
 use crate::trace::places::{Frame, Place, Places};
 use crate::trace::thread::{PlaceIds, Thread};
 
-/// What counts as the project's own code: files below a root, without some directories in it.
+/// Defines the project's own code: files below a root, without some excluded directories.
 #[derive(Debug, Clone)]
 pub struct Project {
-    /// As given and with symbolic links followed: a compiler may have been told either.
+    /// As given and canonicalized: compilers may record either.
     roots: Vec<PathBuf>,
     without: Vec<PathBuf>,
     pub(crate) calls: Vec<CallTable>,
@@ -19,7 +21,7 @@ pub struct Project {
 }
 
 impl Project {
-    /// Everything below `root` but what is built into `target`.
+    /// Everything below `root` except `target`.
     pub fn new(root: &Path) -> Project {
         let given = normal(&std::path::absolute(root).unwrap_or_else(|_| root.to_owned()));
         let real = root.canonicalize().unwrap_or_else(|_| given.clone());
@@ -27,26 +29,27 @@ impl Project {
         Project { roots, without: vec!["target".into()], calls: Vec::new(), tool_homes: Vec::new() }
     }
 
-    /// Leaves out one more directory, relative to the root (`vendor`, `third_party`).
+    /// Excludes another directory, relative to the root (`vendor`, `third_party`).
     #[must_use]
     pub fn without(mut self, directory: impl Into<PathBuf>) -> Project {
         self.without.push(directory.into());
         self
     }
 
-    /// Tells which calls vary from run to run, by language.
+    /// Sets the calls that vary from run to run, by language.
     #[must_use]
     pub fn calls(self, calls: Vec<CallTable>) -> Project {
         Project { calls, ..self }
     }
 
-    /// Leaves out what is read in the directories of tools.
+    /// Excludes files in the directories of tools.
     #[must_use]
     pub fn tool_homes(self, tool_homes: Vec<ToolHome>) -> Project {
         Project { tool_homes, ..self }
     }
 
-    /// The lines of a file of the project, given its path below the root. Of one that cannot be read there are none.
+    /// The lines of a file of the project, given its path below the root. Empty if it cannot be
+    /// read.
     pub(crate) fn text(&self, file: &str) -> Vec<String> {
         let text = std::fs::read(self.roots[0].join(file)).unwrap_or_default();
         String::from_utf8_lossy(&text).lines().map(str::to_owned).collect()
@@ -62,21 +65,21 @@ impl Project {
             let path = normal(path);
             self.roots.iter().find_map(|root| path.strip_prefix(root).ok().map(Path::to_owned))?
         } else {
-            // Where paths were remapped, what is left is relative to the root, or to nothing that is here.
+            // A remapped path is relative to the root, or to a directory that does not exist here.
             let path = normal(path);
             self.roots[0].join(&path).is_file().then_some(path)?
         };
         self.keeps(&inside).then_some(inside)
     }
 
-    /// Where an absolute path is, which need not exist.
-    pub(crate) fn side(&self, path: &Path) -> Side {
+    /// Whether an absolute path, which need not exist, belongs to the project.
+    pub(crate) fn side(&self, path: &Path) -> PathSide {
         let path = normal(path);
         match self.roots.iter().find_map(|root| path.strip_prefix(root).ok()) {
-            Some(inside) if inside.as_os_str().is_empty() => Side::Inside(".".into()),
-            Some(inside) if self.keeps(inside) => Side::Inside(inside.to_owned()),
-            Some(_) => Side::LeftOut,
-            None => Side::Outside(path),
+            Some(inside) if inside.as_os_str().is_empty() => PathSide::Inside(".".into()),
+            Some(inside) if self.keeps(inside) => PathSide::Inside(inside.to_owned()),
+            Some(_) => PathSide::LeftOut,
+            None => PathSide::Outside(path),
         }
     }
 
@@ -85,19 +88,19 @@ impl Project {
     }
 }
 
-/// On which side of the project's border something is.
+/// Whether a path belongs to the project.
 #[derive(Debug, PartialEq)]
-pub(crate) enum Side {
+pub(crate) enum PathSide {
     /// Relative to the root.
     Inside(PathBuf),
     LeftOut,
     Outside(PathBuf),
 }
 
-/// A line that a person can open.
+/// A source line.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Line {
-    /// Relative to the project's root.
+    /// Relative to the root of the project.
     pub file: Arc<Path>,
     pub line: u32,
     pub function: Arc<str>,
@@ -105,9 +108,9 @@ pub struct Line {
 
 /// The project's own lines among the places of a process.
 ///
-/// A place stands for its innermost frame that is the project's own: code of the standard library or of a dependency that
-/// was compiled into a function of the project is shown as the line that called it, and where no frame is the
-/// project's own, the place is left out.
+/// A place stands for its innermost frame that belongs to the project: code of the standard library
+/// or of a dependency that was inlined into a function of the project is shown as the calling line.
+/// A place without such a frame is excluded.
 #[derive(Debug)]
 pub struct Lines {
     lines: Vec<Line>,
@@ -135,19 +138,19 @@ impl Lines {
         Lines { lines: lines.into_iter().map(|(line, _)| line).collect(), of_place }
     }
 
-    /// The line that a place stands for.
+    /// The line of a place.
     pub fn get(&self, id: u32) -> Option<&Line> {
         self.of_place.get(&id).map(|number| &self.lines[*number as usize])
     }
 
-    /// The lines that a thread went through, as a person would read them: a line that consists of several places is there
-    /// once each time it is come to.
+    /// The lines that a thread executed, as a person would read them: a line with several places
+    /// occurs once for each visit.
     pub fn of(&self, thread: &Thread) -> Result<LinesOf<'_>, Error> {
         Ok(LinesOf { lines: self, ids: thread.places()?, last: None })
     }
 }
 
-/// The lines of one thread, as they are read.
+/// Iterates over the lines of one thread.
 #[derive(Debug)]
 pub struct LinesOf<'a> {
     lines: &'a Lines,
@@ -174,7 +177,7 @@ impl<'a> Iterator for LinesOf<'a> {
     }
 }
 
-/// Without `.` and `..`, by the words alone.
+/// Removes `.` and `..` lexically.
 fn normal(path: &Path) -> PathBuf {
     let mut normal = PathBuf::new();
     for component in path.components() {

@@ -1,3 +1,5 @@
+//! Reads and writes the table of places: what the ids in a trace mean.
+
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
@@ -8,29 +10,29 @@ use crate::trace::Error;
 use crate::trace::files::{escape, replace, unescape};
 
 const FIRST_LINE: &str = "unflake-places 1";
-/// What a table may have, whoever wrote it.
-const MOST_PLACES: usize = 8 << 20;
-const MOST_FRAMES: usize = 256;
-const LONGEST_LINE: u64 = 1 << 20;
+/// Limits of the untrusted input.
+const MAX_PLACES: usize = 8 << 20;
+const MAX_FRAMES: usize = 256;
+const MAX_LINE: u64 = 1 << 20;
 
-/// A line of a function. Where a compiler put several functions into one, a place has several of these.
+/// A line of a function. A place has several frames if functions were inlined.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Frame {
-    /// Empty where it is not known.
+    /// Empty if unknown.
     pub file: Arc<str>,
-    /// 0 where it is not known.
+    /// 0 if unknown.
     pub line: u32,
     pub function: Arc<str>,
 }
 
-/// A place in the code, as its frames from the outermost to the innermost.
+/// A place in the code: its frames from the outermost to the innermost.
 pub type Place = Arc<[Frame]>;
 
-/// What the ids in the threads' files of one process mean.
+/// The meaning of the ids in the thread files of one process.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Places {
     places: HashMap<u64, Place>,
-    /// What is not known about these places, in words.
+    /// What is unknown about these places.
     pub notes: Vec<String>,
 }
 
@@ -55,25 +57,25 @@ impl Places {
         self.places.insert(key, place);
     }
 
-    /// Reads a table, one line at a time.
+    /// Reads a table line by line.
     pub fn read(path: &Path) -> Result<Places, Error> {
         let file = File::open(path).map_err(Error::at(path))?;
         let wrong = |line: usize, words: &str| Error::new(format!("{}, line {line}: {words}", path.display()));
         let mut reader = BufReader::new(file);
         let mut places = Places::default();
-        let mut texts = Texts::default();
+        let mut texts = InternedTexts::default();
         let mut line = Vec::new();
         for number in 1.. {
             line.clear();
-            let length = reader.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut line).map_err(Error::at(path))?;
+            let length = reader.by_ref().take(MAX_LINE).read_until(b'\n', &mut line).map_err(Error::at(path))?;
             if number > 1 && line.first() == Some(&0) {
-                break; // Nothing was written here: its process did not come to its end.
+                break; // Unwritten space: the process did not end normally.
             }
-            // A table whose writer was killed ends in zeros, maybe in the middle of a line.
+            // The table of a killed process ends in zeros, possibly in the middle of a line.
             if number > 1 && line.contains(&0) {
                 break;
             }
-            if length as u64 == LONGEST_LINE {
+            if length as u64 == MAX_LINE {
                 return Err(wrong(number, "longer than a line may be"));
             }
             if length == 0 && number > 1 {
@@ -93,7 +95,7 @@ impl Places {
             }
             let id = id.parse().map_err(|_| wrong(number, "does not begin with a number"))?;
             let fields: Vec<&str> = rest.split('\t').collect();
-            if !fields.len().is_multiple_of(3) || fields.len() > 3 * MOST_FRAMES {
+            if !fields.len().is_multiple_of(3) || fields.len() > 3 * MAX_FRAMES {
                 return Err(wrong(number, "a place is made of files, lines and functions"));
             }
             let frames = fields.chunks_exact(3).map(|frame| {
@@ -101,7 +103,7 @@ impl Places {
                 Ok(Frame { file: texts.get(&unescape(frame[0])), line, function: texts.get(&unescape(frame[2])) })
             });
             places.places.insert(id, frames.collect::<Result<_, Error>>()?);
-            if places.places.len() > MOST_PLACES {
+            if places.places.len() > MAX_PLACES {
                 return Err(wrong(number, "more places than there can be"));
             }
         }
@@ -134,11 +136,11 @@ impl Places {
     }
 }
 
-/// Equal texts, kept once.
+/// Interned texts.
 #[derive(Debug, Default)]
-pub(crate) struct Texts(HashSet<Arc<str>>);
+pub(crate) struct InternedTexts(HashSet<Arc<str>>);
 
-impl Texts {
+impl InternedTexts {
     pub(crate) fn get(&mut self, text: &str) -> Arc<str> {
         if let Some(there) = self.0.get(text) {
             return there.clone();

@@ -1,3 +1,5 @@
+//! Installs the native tracing runtime, and configures traced programs.
+
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,16 +12,19 @@ const BYTES: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/libunflake_trace.
 const HASH: &str = env!("TRACE_RUNTIME_HASH");
 const LIBRARY: &str = "libunflake_trace.so";
 
-/// The tracing runtime, laid out as a file that traced programs are linked with and load when they start.
+/// The tracing runtime, installed as a file that traced programs are linked with and load at their
+/// start.
 ///
-/// Its directory carries the hash of its content in its name: what was built with one release of unflake goes on
-/// working beside the next, and several processes may lay it out at once.
+/// The name of its directory contains a hash of its content: programs that were built with one
+/// release of unflake continue to work after an update, and several processes may install it at
+/// once.
 #[derive(Debug, Clone)]
 pub struct Runtime {
     directory: PathBuf,
 }
 
-/// How much of an attempt is kept, in events of four bytes. What happens beyond is counted per thread and not kept.
+/// The recording limits of an attempt, in events of four bytes. Further events are counted per
+/// thread, and not recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     pub thread: u64,
@@ -27,20 +32,20 @@ pub struct Limits {
 }
 
 impl Default for Limits {
-    /// 64 MiB a thread, 256 MiB an attempt.
+    /// 64 MiB per thread, 256 MiB per attempt.
     fn default() -> Limits {
         Limits { thread: 16 << 20, attempt: 64 << 20 }
     }
 }
 
 impl Runtime {
-    /// Lays the runtime out below `cache`, unless it is there already. The directory must stay as long as programs that
-    /// were built with it are to run.
+    /// Installs the runtime below `cache` if it does not exist there. The directory must exist as
+    /// long as programs that were built with it are used.
     pub fn lay_out(cache: &Path) -> Result<Runtime, Error> {
         if BYTES.is_empty() {
             return Err(Error::new("native code can be traced on Linux with glibc, on x86-64 and arm64 only"));
         }
-        // What it is linked with is written into programs: a path that only holds here and now would not do.
+        // Programs contain this path, so it must not depend on the current directory.
         let cache = std::path::absolute(cache).map_err(Error::at(cache))?;
         if cache.as_os_str().as_encoded_bytes().iter().any(|byte| b",:$".contains(byte)) {
             let cache = cache.display();
@@ -66,9 +71,10 @@ impl Runtime {
         self.directory.join(LIBRARY)
     }
 
-    /// The variables that make a traced program write its trace below `attempt`, which is a path of its own for every
-    /// attempt and is made by the program if its parent is there. `own` is a directory that [`Symboliser::own`] filled
-    /// after an earlier attempt: of programs it knows only the project's own places are traced.
+    /// The variables that make a traced program write its trace below `attempt`, a new path for
+    /// every attempt, which the program creates if the parent directory exists. `own` is a
+    /// directory that [`Symboliser::own`] filled after an earlier attempt: of programs in it only
+    /// the project's own places are traced.
     ///
     /// [`Symboliser::own`]: crate::trace::Symboliser::own
     pub fn tracing(attempt: &Path, limits: Limits, own: Option<&Path>) -> Result<Vec<(&'static str, OsString)>, Error> {
@@ -90,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_path_that_linkers_take_apart_is_refused() {
+    fn a_path_that_linkers_split_is_refused() {
         let directory = tempfile::tempdir().unwrap();
         let error = Runtime::lay_out(&directory.path().join("a,b")).unwrap_err();
         assert!(error.to_string().ends_with("cannot be linked with a path that has a comma, colon or $"), "{error}");
@@ -98,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn a_runtime_that_was_damaged_is_laid_out_anew() {
+    fn a_damaged_runtime_is_reinstalled() {
         let directory = tempfile::tempdir().unwrap();
         let runtime = Runtime::lay_out(directory.path()).unwrap();
         fs::write(runtime.library(), "not it").unwrap();

@@ -1,3 +1,5 @@
+//! Symbolises traces: maps addresses to files, lines and functions.
+
 use std::collections::{BTreeSet, HashMap};
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -6,33 +8,33 @@ use std::path::{Path, PathBuf};
 use addr2line::Loader;
 
 use crate::trace::Error;
-use crate::trace::attempt::{Attempt, Kind, Module, Process, Stamp};
-use crate::trace::binary::Debug;
+use crate::trace::attempt::{Attempt, FileVersion, IdKind, Module, Process};
+use crate::trace::binary::DebugInfo;
 use crate::trace::files::{read_bounded, replace};
 use crate::trace::lines::Project;
-use crate::trace::places::{Frame, Place, Places, Texts};
+use crate::trace::places::{Frame, InternedTexts, Place, Places};
 
 /// The highest bit of an entry in a table of addresses marks the beginning of a function.
 const ADDRESS: u64 = !(1 << 63);
 
-/// Turns addresses into files, lines and functions after a run. Each address of each binary is looked up once: what is
-/// known is kept in memory and below a cache directory, so that fifty runs of a test cost what one costs.
+/// Maps addresses to files, lines and functions after a run. Each address of each binary is looked
+/// up once and cached in memory and on disk, so fifty runs of a test cost as much as one.
 #[derive(Default)]
 pub struct Symboliser {
     cache: PathBuf,
-    binaries: HashMap<(PathBuf, Stamp), Binary>,
-    texts: Texts,
+    binaries: HashMap<(PathBuf, FileVersion), CachedBinary>,
+    texts: InternedTexts,
 }
 
-/// What is known of one binary in one state.
-struct Binary {
+/// What is known about one version of a binary.
+struct CachedBinary {
     path: PathBuf,
     known: Places,
     cached: PathBuf,
     grown: bool,
     /// Why nothing can be looked up.
     closed: Option<String>,
-    debug: Debug,
+    debug: DebugInfo,
     loader: Option<Loader>,
 }
 
@@ -41,8 +43,8 @@ impl Symboliser {
         Symboliser { cache: cache.to_owned(), ..Symboliser::default() }
     }
 
-    /// Writes the table of places of every process that has none yet. What cannot be known is a note in that table, in
-    /// words; an error means that the table could not be written.
+    /// Writes the missing tables of places of all processes. Unknown facts are notes in the table;
+    /// an error means that a table could not be written.
     pub fn symbolise(&mut self, attempt: &Attempt) -> Result<(), Error> {
         for process in &attempt.processes {
             let table = process.directory.join("places");
@@ -54,17 +56,17 @@ impl Symboliser {
         Ok(())
     }
 
-    /// Writes down, for every program and library of an attempt, which of its places are the project's own, so that later
-    /// attempts trace only those ([`Runtime::tracing`]). Where a place comes from is not known, it counts as own. Code
-    /// that gcc compiled has no table of places, and is traced whole.
+    /// Records which places of each program and library of an attempt belong to the project, so
+    /// that later attempts trace only those ([`Runtime::tracing`]). Places of unknown origin count
+    /// as own. Code that gcc compiled has no table of places, and is traced completely.
     ///
     /// [`Runtime::tracing`]: crate::trace::Runtime::tracing
     pub fn own(&mut self, attempt: &Attempt, project: &Project, directory: &Path) -> Result<(), Error> {
         fs::create_dir_all(directory).map_err(Error::at(directory))?;
         for module in attempt.processes.iter().flat_map(|process| &process.modules) {
-            let Stamp { size, seconds, nanoseconds } = module.stamp;
+            let FileVersion { size, seconds, nanoseconds } = module.version;
             let path = directory.join(format!("{size}-{seconds}-{nanoseconds}-{}", module.count));
-            if module.kind != Kind::Guards || path.exists() {
+            if module.kind != IdKind::Guards || path.exists() {
                 continue;
             }
             let Ok(addresses) = addresses(module, module.first..module.first + module.count) else {
@@ -86,9 +88,9 @@ impl Symboliser {
         Ok(())
     }
 
-    fn binary(&mut self, module: &Module) -> (&mut Binary, &mut Texts) {
-        let key = (module.path.clone(), module.stamp);
-        let open = || Binary::open(&module.path, module.stamp, &self.cache);
+    fn binary(&mut self, module: &Module) -> (&mut CachedBinary, &mut InternedTexts) {
+        let key = (module.path.clone(), module.version);
+        let open = || CachedBinary::open(&module.path, module.version, &self.cache);
         (self.binaries.entry(key).or_insert_with(open), &mut self.texts)
     }
 
@@ -118,7 +120,7 @@ impl Symboliser {
         places
     }
 
-    /// Looks up the addresses of one module, and says what is missing.
+    /// Looks up the addresses of one module, and returns what is missing.
     fn module(&mut self, module: &Module, addresses: Vec<(u32, u64)>, places: &mut Places) -> Vec<String> {
         let (binary, texts) = self.binary(module);
         let name = module.path.display();
@@ -143,7 +145,7 @@ impl Symboliser {
         notes
     }
 
-    /// Puts what was learned into the cache. Nothing depends on it, so nobody is told if it fails.
+    /// Writes the cache. Errors are ignored, because it is only an optimization.
     fn keep(&mut self) {
         for binary in self.binaries.values_mut().filter(|binary| binary.grown) {
             binary.grown = false;
@@ -154,24 +156,24 @@ impl Symboliser {
     }
 }
 
-impl Binary {
-    fn open(path: &Path, stamp: Stamp, cache: &Path) -> Binary {
-        let mut binary = Binary {
+impl CachedBinary {
+    fn open(path: &Path, version: FileVersion, cache: &Path) -> CachedBinary {
+        let mut binary = CachedBinary {
             path: path.to_owned(),
             known: Places::default(),
             cached: PathBuf::new(),
             grown: false,
             closed: None,
-            debug: Debug::default(),
+            debug: DebugInfo::default(),
             loader: None,
         };
-        let now = fs::metadata(path).map(|found| Stamp {
+        let now = fs::metadata(path).map(|found| FileVersion {
             size: found.size(),
             seconds: found.mtime() as u64,
             nanoseconds: found.mtime_nsec() as u64,
         });
         match now {
-            Ok(now) if now == stamp => match Debug::read(path) {
+            Ok(now) if now == version => match DebugInfo::read(path) {
                 Ok(debug) => binary.debug = debug,
                 Err(error) => binary.closed = Some(error.to_string()),
             },
@@ -180,8 +182,9 @@ impl Binary {
             }
             Err(error) => binary.closed = Some(format!("{}: {error}", path.display())),
         }
-        // A build id stays when debug information is stripped; with the size it says which file it is.
-        let Stamp { size, seconds, nanoseconds } = stamp;
+        // The build id survives stripping of debug information; together with the size it
+        // identifies the file.
+        let FileVersion { size, seconds, nanoseconds } = version;
         let key = match &binary.debug.build_id {
             Some(id) => format!("{id}-{size}"),
             None => format!("{:016x}-{size}-{seconds}-{nanoseconds}", name(path)),
@@ -191,12 +194,12 @@ impl Binary {
             binary.known = Places::read(&binary.cached).unwrap_or_default();
         }
         if binary.closed.is_none() && !binary.debug.missing.is_empty() {
-            binary.known = Places::default(); // What was split off may come back.
+            binary.known = Places::default(); // The split debug file may appear later.
         }
         binary
     }
 
-    fn place(&mut self, address: u64, texts: &mut Texts) -> Place {
+    fn place(&mut self, address: u64, texts: &mut InternedTexts) -> Place {
         if let Some(place) = self.known.at(address) {
             return place.clone();
         }
@@ -206,7 +209,7 @@ impl Binary {
         place
     }
 
-    fn look_up(&mut self, address: u64, texts: &mut Texts) -> Option<Place> {
+    fn look_up(&mut self, address: u64, texts: &mut InternedTexts) -> Option<Place> {
         if self.closed.is_some() {
             return None;
         }
@@ -228,7 +231,7 @@ impl Binary {
             let location = frame.location.as_ref();
             let file = location.and_then(|location| location.file).unwrap_or_default();
             let line = location.and_then(|location| location.line).unwrap_or(0);
-            // A file without a line says no more than its absence.
+            // A file without a line number is useless.
             let file = if line == 0 { "" } else { file };
             place.push(Frame { file: texts.get(file), line, function: texts.get(function) });
         }
@@ -244,11 +247,11 @@ impl Binary {
     }
 }
 
-fn nowhere(function: &str, texts: &mut Texts) -> Place {
+fn nowhere(function: &str, texts: &mut InternedTexts) -> Place {
     [Frame { file: texts.get(""), line: 0, function: texts.get(function) }].into()
 }
 
-/// Without the hash that Rust's older names end in: it differs from build to build.
+/// Removes the hash suffix of legacy Rust symbols, which differs between builds.
 fn plain(function: &str) -> &str {
     match function.rsplit_once("::h") {
         Some((name, hash)) if hash.len() == 16 && hash.bytes().all(|byte| byte.is_ascii_hexdigit()) => name,
@@ -256,7 +259,7 @@ fn plain(function: &str) -> &str {
     }
 }
 
-/// FNV-1a of a path, as a name for it.
+/// FNV-1a of a path, used as a file name.
 fn name(path: &Path) -> u64 {
     let bytes = path.as_os_str().as_encoded_bytes();
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
@@ -280,7 +283,7 @@ fn used(process: &Process) -> (BTreeSet<u32>, Vec<String>) {
         for id in ids {
             match id {
                 Ok(id) if id < end => {
-                    // The page in hand is the one that was used last: events come in crowds.
+                    // Events have locality, so the last page is cached.
                     if page.0 != id >> 16 {
                         let next = seen.remove(&(id >> 16)).unwrap_or_else(|| Box::new([0; 1024]));
                         let last = std::mem::replace(&mut page, (id >> 16, next));
@@ -311,14 +314,14 @@ fn used(process: &Process) -> (BTreeSet<u32>, Vec<String>) {
     (used, problems)
 }
 
-/// The addresses, as the file has them, of some ids of a module.
+/// The addresses of ids of a module, as in its file.
 fn addresses(module: &Module, ids: impl Iterator<Item = u32>) -> Result<Vec<(u32, u64)>, Error> {
     match module.kind {
-        // The address is where the call returns to; the instruction before it is the call.
-        Kind::Addresses(from) => {
+        // The address is the return address; the previous byte belongs to the call instruction.
+        IdKind::Addresses(from) => {
             Ok(ids.map(|id| (id, from.saturating_add(u64::from(id - module.first)).saturating_sub(1))).collect())
         }
-        Kind::Guards => {
+        IdKind::Guards => {
             let mut ids = ids.peekable();
             if ids.peek().is_none() {
                 return Ok(Vec::new());

@@ -1,3 +1,5 @@
+//! Reads and writes the trace file of one thread.
+
 use std::fs::File;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
@@ -5,25 +7,26 @@ use std::path::{Path, PathBuf};
 use crate::trace::Error;
 use crate::trace::format::{ATTEMPT_LIMIT, HEAD, MAGIC, NO_ROOM, STEPS, TAKEN, THREAD_LIMIT, UNKNOWN, VERSION, WHOLE};
 
-/// More than any limit allows. A file that claims more is not followed to its end.
-const MOST_EVENTS: u64 = 1 << 32;
+/// Above every configurable limit. A file that claims more is not read to its end.
+const MAX_EVENTS: u64 = 1 << 32;
 
-/// How a thread came to be: what its file's head says.
+/// The header of a thread file: identity and end of the thread.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Head {
-    /// Number in its process, from 1; differs from run to run.
+pub struct ThreadHeader {
+    /// Number in its process, starting at 1; differs between runs.
     pub number: u32,
-    /// Number of the thread that started it; 0: nobody known.
+    /// Number of the parent thread; 0 if unknown.
     pub parent: u32,
-    /// The way to it: at each step from the first thread the ordinal among the children of the thread before. Empty for
-    /// the first thread, `None` for one that was started behind the runtime's back.
+    /// For each step from the first thread, the ordinal among the children of the previous thread.
+    /// Empty for the first thread, `None` for one that was started without the knowledge of the
+    /// runtime.
     pub way: Option<Vec<u32>>,
-    /// What the system calls it.
+    /// The thread id of the system.
     pub system: u32,
     /// Monotonic clock, nanoseconds.
     pub started: u64,
     pub name: String,
-    /// It came to its end by itself: neither it nor its process was cut short.
+    /// Whether the thread ended normally.
     pub ended: bool,
     pub truncated: Option<Truncated>,
 }
@@ -31,27 +34,27 @@ pub struct Head {
 /// Where a trace ends before the thread does.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Truncated {
-    pub why: Why,
-    /// How many events happened after it.
+    pub why: TruncationReason,
+    /// The number of later events.
     pub dropped: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Why {
+pub enum TruncationReason {
     ThreadLimit,
     AttemptLimit,
-    /// The file could not grow; the system's error number.
+    /// The file could not grow; the error number of the system.
     NoRoom(u32),
-    /// Somebody else took the events: a debugger, or the test itself.
+    /// A debugger or the test itself replaced the event handler.
     Taken,
 }
 
 /// One thread of an attempt.
 #[derive(Debug, Clone)]
 pub struct Thread {
-    /// The same for the same thread in another run of the same program: its process and the way to it.
+    /// Identifies the thread across runs of the same program: its process and the way to it.
     pub key: String,
-    pub head: Head,
+    pub head: ThreadHeader,
     path: PathBuf,
 }
 
@@ -59,11 +62,11 @@ impl Thread {
     pub(crate) fn open(path: PathBuf) -> Result<Thread, Error> {
         let mut head = [0; HEAD];
         File::open(&path).and_then(|mut file| file.read_exact(&mut head)).map_err(Error::at(&path))?;
-        let head = parse(&head).map_err(|words| Error::new(format!("{}: {words}", path.display())))?;
+        let head = parse(&head).map_err(|reason| Error::new(format!("{}: {reason}", path.display())))?;
         Ok(Thread { key: String::new(), head, path })
     }
 
-    /// The ids of the places it went through, in order. Reads the file as it goes.
+    /// The place ids of the thread, in order. Reads the file lazily.
     pub fn places(&self) -> Result<PlaceIds, Error> {
         let mut file = File::open(&self.path).map_err(Error::at(&self.path))?;
         let mut head = [0; HEAD];
@@ -72,26 +75,26 @@ impl Thread {
         Ok(PlaceIds { file, path, buffer, at: 0, filled: 0, read: 0, done: false })
     }
 
-    /// The file of the same number that has this in place of `thread`.
+    /// The file with the same number that has this prefix instead of `thread`.
     pub(crate) fn beside(&self, word: &str) -> PathBuf {
         let name = self.path.file_name().unwrap_or_default().to_string_lossy();
         self.path.with_file_name(name.replacen("thread", word, 1))
     }
 
-    /// The last step of the way, as people would name the thread: its name, or how it was started.
+    /// The last step of the way as a name: the name of the thread, or how it was started.
     pub(crate) fn way(&self) -> Option<String> {
         let way = self.head.way.as_ref()?;
         Some(way.iter().fold("main".to_owned(), |way, step| format!("{way}.{step}")))
     }
 }
 
-/// The places of one thread, as they are read.
+/// Iterates over the place ids of one thread.
 #[derive(Debug)]
 pub struct PlaceIds {
     file: File,
     path: PathBuf,
     buffer: Vec<u8>,
-    /// What of the buffer is still to be given out.
+    /// The position in the buffer.
     at: usize,
     filled: usize,
     read: u64,
@@ -99,12 +102,12 @@ pub struct PlaceIds {
 }
 
 impl PlaceIds {
-    fn fail(&mut self, words: &str) -> Option<Result<u32, Error>> {
+    fn fail(&mut self, reason: &str) -> Option<Result<u32, Error>> {
         self.done = true;
-        Some(Err(Error::new(format!("{}: {words}", self.path.display()))))
+        Some(Err(Error::new(format!("{}: {reason}", self.path.display()))))
     }
 
-    /// Reads on, and keeps what is there of a number that is not whole yet.
+    /// Reads more, and keeps the bytes of an incomplete number.
     fn fill(&mut self) -> std::io::Result<usize> {
         self.buffer.copy_within(self.at..self.filled, 0);
         self.filled -= self.at;
@@ -125,8 +128,8 @@ impl Iterator for PlaceIds {
         while !self.done {
             if let Some(id) = self.buffer[self.at..self.filled].first_chunk() {
                 self.at += 4;
-                // Zeros are what nothing was written to: the rest of the last piece, or a slot that a signal handler
-                // jumped away from.
+                // Zeros are unwritten space: the rest of the last chunk, or a slot that a signal
+                // handler left.
                 match u32::from_le_bytes(*id) {
                     0 => continue,
                     id => return Some(Ok(id)),
@@ -138,7 +141,7 @@ impl Iterator for PlaceIds {
                 Ok(more) => self.read += more as u64,
                 Err(error) => return self.fail(&error.to_string()),
             }
-            if self.read > MOST_EVENTS * 4 {
+            if self.read > MAX_EVENTS * 4 {
                 return self.fail("longer than any limit allows");
             }
         }
@@ -146,8 +149,8 @@ impl Iterator for PlaceIds {
     }
 }
 
-/// Writes a thread's file, for tracers that are written in Rust and for tests.
-pub fn write_thread(path: &Path, head: &Head, places: impl IntoIterator<Item = u32>) -> Result<(), Error> {
+/// Writes a thread file, for tracers in Rust and for tests.
+pub fn write_thread(path: &Path, head: &ThreadHeader, places: impl IntoIterator<Item = u32>) -> Result<(), Error> {
     let file = File::create_new(path).map_err(Error::at(path))?;
     let mut file = std::io::BufWriter::new(file);
     let write = || {
@@ -158,9 +161,9 @@ pub fn write_thread(path: &Path, head: &Head, places: impl IntoIterator<Item = u
     write().map_err(Error::at(path))
 }
 
-// The head by its bytes, in the order of `format::Head`: it is read from a file and not from memory.
+// Parses the header byte by byte, in the order of `format::Head`: a file has no alignment.
 
-fn parse(head: &[u8; HEAD]) -> Result<Head, String> {
+fn parse(head: &[u8; HEAD]) -> Result<ThreadHeader, String> {
     if head[..8] != MAGIC {
         let young = head.iter().all(|byte| *byte == 0);
         return Err(if young { "its process ended before anything was written" } else { "not the trace of a thread" }
@@ -181,13 +184,13 @@ fn parse(head: &[u8; HEAD]) -> Result<Head, String> {
     let name = name.split(|byte| *byte == 0).next().unwrap_or_default();
     let why = match truncated {
         WHOLE => None,
-        THREAD_LIMIT => Some(Why::ThreadLimit),
-        ATTEMPT_LIMIT => Some(Why::AttemptLimit),
-        NO_ROOM => Some(Why::NoRoom(errno)),
-        TAKEN => Some(Why::Taken),
+        THREAD_LIMIT => Some(TruncationReason::ThreadLimit),
+        ATTEMPT_LIMIT => Some(TruncationReason::AttemptLimit),
+        NO_ROOM => Some(TruncationReason::NoRoom(errno)),
+        TAKEN => Some(TruncationReason::Taken),
         other => return Err(format!("truncated for a reason that has no name: {other}")),
     };
-    Ok(Head {
+    Ok(ThreadHeader {
         number,
         parent,
         way: (depth != UNKNOWN).then(|| steps[..(depth as usize).min(STEPS)].to_vec()),
@@ -205,13 +208,13 @@ fn take<const N: usize>(rest: &mut &[u8]) -> [u8; N] {
     *first
 }
 
-fn bytes(head: &Head) -> Vec<u8> {
+fn bytes(head: &ThreadHeader) -> Vec<u8> {
     let (why, errno) = match head.truncated.as_ref().map(|truncated| truncated.why) {
         None => (WHOLE, 0),
-        Some(Why::ThreadLimit) => (THREAD_LIMIT, 0),
-        Some(Why::AttemptLimit) => (ATTEMPT_LIMIT, 0),
-        Some(Why::NoRoom(errno)) => (NO_ROOM, errno),
-        Some(Why::Taken) => (TAKEN, 0),
+        Some(TruncationReason::ThreadLimit) => (THREAD_LIMIT, 0),
+        Some(TruncationReason::AttemptLimit) => (ATTEMPT_LIMIT, 0),
+        Some(TruncationReason::NoRoom(errno)) => (NO_ROOM, errno),
+        Some(TruncationReason::Taken) => (TAKEN, 0),
     };
     let way = head.way.clone().unwrap_or_default();
     let depth = if head.way.is_some() { way.len() as u32 } else { UNKNOWN };
@@ -227,7 +230,7 @@ fn bytes(head: &Head) -> Vec<u8> {
     }
     let mut name = head.name.clone();
     while name.len() > 63 {
-        name.pop(); // By letters, so that none is cut in two.
+        name.pop(); // By characters, so that none is cut in two.
     }
     bytes.extend(name.as_bytes());
     bytes.resize(HEAD, 0);

@@ -10,7 +10,7 @@ use std::fs;
 use std::path::{Component, Path, PathBuf};
 
 use serde::Serialize;
-use unflake_observe::trace::{Attempt, Limits, Runtime, Used};
+use unflake_observe::trace::{Attempt, FileAccesses, Limits, Runtime};
 
 use crate::jvm::class_file::ClassFile;
 use crate::jvm::module::Jvm;
@@ -71,8 +71,8 @@ impl Jvm {
     /// Writes the dependency report for a test that ran after `after` others.
     pub(crate) fn dependency_report(&self, directory: &Path, after: usize) -> Option<String> {
         let used = match Attempt::open(directory) {
-            Ok(attempt) => Used::of(&attempt),
-            Err(error) => Used { gaps: [error.to_string()].into(), ..Used::default() },
+            Ok(attempt) => FileAccesses::of(&attempt),
+            Err(error) => FileAccesses { gaps: [error.to_string()].into(), ..FileAccesses::default() },
         };
         let mut report =
             DependencyReport { format: 1, root: repository(&self.root), after, ..DependencyReport::default() };

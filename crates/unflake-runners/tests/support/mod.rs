@@ -1,4 +1,4 @@
-//! Programs that are built and run for real.
+//! Helpers that build and run real programs.
 #![allow(dead_code)] // Each test file uses its part.
 
 use std::collections::BTreeMap;
@@ -8,20 +8,21 @@ use std::process::{Command, Output};
 
 use unflake_observe::trace::{Attempt, Limits, Line, Lines, Project, Runtime, Symboliser};
 
-/// A directory with the runtime in it, for one test file.
-pub(crate) struct Place {
+/// A directory with the runtime, for one test file.
+pub(crate) struct TestDirectory {
     pub(crate) root: PathBuf,
     pub(crate) runtime: Runtime,
 }
 
-impl Place {
-    /// Below cargo's directory for tests, emptied: it is there after a failure, for a look.
-    pub(crate) fn new(name: &str) -> Place {
+impl TestDirectory {
+    /// Below cargo's directory for tests, emptied at the start; it remains after a failure for
+    /// inspection.
+    pub(crate) fn new(name: &str) -> TestDirectory {
         let root = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
         let _ = fs::remove_dir_all(&root);
         fs::create_dir_all(&root).unwrap();
         let runtime = Runtime::lay_out(&root.join("cache")).unwrap();
-        Place { root, runtime }
+        TestDirectory { root, runtime }
     }
 
     pub(crate) fn write(&self, path: &str, text: &str) -> PathBuf {
@@ -31,7 +32,7 @@ impl Place {
         path
     }
 
-    /// A path for an attempt that nobody else has.
+    /// A new path for an attempt.
     pub(crate) fn attempt(&self, name: &str) -> PathBuf {
         let attempts = self.root.join("attempts");
         fs::create_dir_all(&attempts).unwrap();
@@ -42,7 +43,7 @@ impl Place {
         self.root.join("cache")
     }
 
-    /// The attempt, once its places are known.
+    /// Reads and symbolises the attempt.
     pub(crate) fn read(&self, attempt: &Path) -> Attempt {
         let read = Attempt::open(attempt).unwrap();
         assert_eq!(read.problems, [""; 0]);
@@ -68,7 +69,7 @@ pub(crate) fn text(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
 }
 
-/// The lines of every thread, by the key of the thread.
+/// The lines of every thread, by thread key.
 pub(crate) fn lines(attempt: &Attempt, project: &Project) -> BTreeMap<String, Vec<Line>> {
     let mut all = BTreeMap::new();
     for process in &attempt.processes {
@@ -81,19 +82,19 @@ pub(crate) fn lines(attempt: &Attempt, project: &Project) -> BTreeMap<String, Ve
     all
 }
 
-/// As `file:line`, which is easier to read in a failure.
+/// As `file:line`, which is more readable in a failure.
 pub(crate) fn short(lines: &[Line]) -> Vec<String> {
     lines.iter().map(|line| format!("{}:{}", line.file.display(), line.line)).collect()
 }
 
-/// The number of the line that ends in this comment, and its file, as `short` has it.
+/// The line that ends in this comment, as `file:line`.
 pub(crate) fn marked(root: &Path, file: &str, mark: &str) -> String {
     let text = fs::read_to_string(root.join(file)).unwrap();
     let at = text.lines().position(|line| line.ends_with(&format!("// {mark}")));
     format!("{file}:{}", at.unwrap_or_else(|| panic!("{file} has no line marked {mark}")) + 1)
 }
 
-/// No line that is shown may be missing in its file or be empty there.
+/// Checks that every line exists in its file and is not empty.
 pub(crate) fn assert_lines_exist(attempt: &Attempt, project: &Project, root: &Path) -> usize {
     let mut texts: BTreeMap<PathBuf, Vec<String>> = BTreeMap::new();
     let mut seen = 0;

@@ -1,6 +1,7 @@
-//! What the unflake binary does when cargo starts it in place of rustc; and, started by hand, what the benchmark needs:
-//! `lay-out CACHE` prints the directory of the runtime, `read ATTEMPT CACHE` symbolises an attempt and counts what is in it,
-//! `own ATTEMPT CACHE ROOT OWN` writes down for later attempts which places are the project's own.
+//! The part of the unflake binary that cargo starts instead of rustc, and commands for the
+//! benchmark: `lay-out CACHE` prints the directory of the runtime, `read ATTEMPT CACHE` symbolises
+//! an attempt and counts its events, `own ATTEMPT CACHE ROOT OWN` records the project's own places
+//! for later attempts.
 
 use std::env::{args_os, var_os};
 use std::error::Error;

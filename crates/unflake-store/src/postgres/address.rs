@@ -1,4 +1,4 @@
-//! `postgres://user:password@host:port/database?schema=NAME`: where a server is, and who we are there.
+//! Parses `postgres://user:password@host:port/database?schema=NAME`.
 
 use std::fmt;
 use std::fs;
@@ -6,112 +6,113 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Has tables of its own, so that those of others are not in the way.
+/// The tables have their own schema, separate from those of other programs.
 const SCHEMA: &str = "unflake";
 const PORT: u16 = 5432;
-const PATIENCE: Duration = Duration::from_secs(10);
-/// Where servers of common systems have their socket.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// The socket directories of common systems.
 const SOCKETS: [&str; 2] = ["/var/run/postgresql", "/tmp"];
 
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Address {
-    pub(crate) host: Host,
+    pub(crate) host: ServerHost,
     pub(crate) port: u16,
     pub(crate) user: String,
-    pub(crate) password: Option<Secret>,
+    pub(crate) password: Option<Password>,
     pub(crate) database: String,
     pub(crate) schema: String,
-    /// To wait for a connection.
-    pub(crate) patience: Duration,
+    /// Timeout of the connection.
+    pub(crate) connect_timeout: Duration,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Host {
+pub(crate) enum ServerHost {
     Name(String),
-    /// The directory of a socket.
+    /// The directory of a Unix socket.
     Socket(PathBuf),
 }
 
-/// Is never shown.
+/// A password; its debug output hides it.
 #[derive(Clone, PartialEq)]
-pub(crate) struct Secret(pub(crate) String);
+pub(crate) struct Password(pub(crate) String);
 
-impl fmt::Debug for Secret {
+impl fmt::Debug for Password {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("…")
     }
 }
 
-/// Without the password, and without what need not be said.
+/// Omits the password and all defaults.
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { user, database, port, .. } = self;
-        let mut more = Vec::new();
+        let mut parameters = Vec::new();
         match &self.host {
-            Host::Name(host) if host.contains(':') => write!(f, "postgres://{user}@[{host}]:{port}/{database}")?,
-            Host::Name(host) => write!(f, "postgres://{user}@{host}:{port}/{database}")?,
-            Host::Socket(path) => {
+            ServerHost::Name(host) if host.contains(':') => write!(f, "postgres://{user}@[{host}]:{port}/{database}")?,
+            ServerHost::Name(host) => write!(f, "postgres://{user}@{host}:{port}/{database}")?,
+            ServerHost::Socket(path) => {
                 write!(f, "postgres://{user}@/{database}")?;
-                more.push(format!("host={}", path.display()));
+                parameters.push(format!("host={}", path.display()));
                 if *port != PORT {
-                    more.push(format!("port={port}"));
+                    parameters.push(format!("port={port}"));
                 }
             }
         }
         if self.schema != SCHEMA {
-            more.push(format!("schema={}", self.schema));
+            parameters.push(format!("schema={}", self.schema));
         }
-        if more.is_empty() { Ok(()) } else { write!(f, "?{}", more.join("&")) }
+        if parameters.is_empty() { Ok(()) } else { write!(f, "?{}", parameters.join("&")) }
     }
 }
 
-/// Whether this is meant to be an address, right or wrong.
+/// Whether this looks like an address, valid or not.
 pub(crate) fn is_address(text: &str) -> bool {
     text.starts_with("postgres:") || text.starts_with("postgresql:")
 }
 
 impl Address {
-    /// What the address leaves out is taken from the variables that PostgreSQL's own programs know. Says what is wrong
-    /// without repeating the address: it may have a password in it.
+    /// Fills in missing parts from the environment variables of libpq. Errors do not repeat the
+    /// address, which may contain a password.
     pub(crate) fn parse(text: &str, variable: &dyn Fn(&str) -> Option<String>) -> Result<Self, String> {
         let rest = text.strip_prefix("postgresql:").or_else(|| text.strip_prefix("postgres:"));
         let rest = rest.and_then(|rest| rest.strip_prefix("//")).ok_or("it does not begin with `postgres://`")?;
         let (rest, parameters) = rest.split_once('?').unwrap_or((rest, ""));
         let (authority, database) = rest.split_once('/').unwrap_or((rest, ""));
-        let (who, place) = authority.rsplit_once('@').unwrap_or(("", authority));
-        let (user, password) = who.split_once(':').map_or((who, None), |(user, password)| (user, Some(password)));
-        let (host, port) = split_port(place)?;
-        let mut given = Given {
-            host: decoded(host)?,
+        let (user_info, host_port) = authority.rsplit_once('@').unwrap_or(("", authority));
+        let (user, password) =
+            user_info.split_once(':').map_or((user_info, None), |(user, password)| (user, Some(password)));
+        let (host, port) = split_port(host_port)?;
+        let mut parts = AddressParts {
+            host: percent_decode(host)?,
             port: port.to_owned(),
-            user: decoded(user)?,
-            password: password.map(decoded).transpose()?,
-            database: decoded(database)?,
+            user: percent_decode(user)?,
+            password: password.map(percent_decode).transpose()?,
+            database: percent_decode(database)?,
             schema: SCHEMA.to_owned(),
-            encryption: String::new(),
-            patience: String::new(),
+            sslmode: String::new(),
+            connect_timeout: String::new(),
         };
         for parameter in parameters.split('&').filter(|parameter| !parameter.is_empty()) {
             let (name, value) = parameter.split_once('=').ok_or("a parameter in it has no `=`")?;
-            given.set(name, decoded(value)?)?;
+            parts.set(name, percent_decode(value)?)?;
         }
-        given.complete(variable)
+        parts.complete(variable)
     }
 }
 
-/// What an address says; empty for what it does not.
-struct Given {
+/// The parts of an address; missing ones are empty.
+struct AddressParts {
     host: String,
     port: String,
     user: String,
     password: Option<String>,
     database: String,
     schema: String,
-    encryption: String,
-    patience: String,
+    sslmode: String,
+    connect_timeout: String,
 }
 
-impl Given {
+impl AddressParts {
     fn set(&mut self, name: &str, value: String) -> Result<(), String> {
         match name {
             "host" => self.host = value,
@@ -120,9 +121,9 @@ impl Given {
             "password" => self.password = Some(value),
             "dbname" => self.database = value,
             "schema" => self.schema = value,
-            "sslmode" => self.encryption = value,
-            "connect_timeout" => self.patience = value,
-            // Says who we are to whoever looks at the server; we say that ourselves.
+            "sslmode" => self.sslmode = value,
+            "connect_timeout" => self.connect_timeout = value,
+            // The client sets its own application name.
             "application_name" => {}
             _ => {
                 return Err(format!(
@@ -134,13 +135,13 @@ impl Given {
     }
 
     fn complete(self, variable: &dyn Fn(&str) -> Option<String>) -> Result<Address, String> {
-        let or = |given: String, name: &str| if given.is_empty() { variable(name).unwrap_or_default() } else { given };
-        let encryption = or(self.encryption, "PGSSLMODE");
-        match encryption.as_str() {
+        let or = |parts: String, name: &str| if parts.is_empty() { variable(name).unwrap_or_default() } else { parts };
+        let sslmode = or(self.sslmode, "PGSSLMODE");
+        match sslmode.as_str() {
             "" | "disable" | "allow" | "prefer" => {}
             "require" | "verify-ca" | "verify-full" => {
                 return Err(format!(
-                    "it asks for an encrypted connection (sslmode={encryption}), and this unflake cannot make one. Use \
+                    "it asks for an encrypted connection (sslmode={sslmode}), and this unflake cannot make one. Use \
                      a tunnel (ssh -L, stunnel) or the socket of a server on this machine, with sslmode=disable"
                 ));
             }
@@ -153,10 +154,10 @@ impl Given {
             text => text.parse().map_err(|_| "its port is not a number from 1 to 65535")?,
         };
         let host = match or(self.host, "PGHOST") {
-            host if host.starts_with('/') => Host::Socket(host.into()),
+            host if host.starts_with('/') => ServerHost::Socket(host.into()),
             host if host.contains(',') => return Err("it names several hosts, and one is wanted".to_owned()),
-            host if !host.is_empty() => Host::Name(host),
-            _ => near(port),
+            host if !host.is_empty() => ServerHost::Name(host),
+            _ => local_server(port),
         };
         let user = or(or(self.user, "PGUSER"), "USER");
         if user.is_empty() {
@@ -168,36 +169,40 @@ impl Given {
         if self.schema.is_empty() || self.schema.len() > 63 || !self.schema.chars().all(fits) {
             return Err("its schema is not made of letters, digits, `_` and `-`, 63 at most".to_owned());
         }
-        let patience = match or(self.patience, "PGCONNECT_TIMEOUT").as_str() {
-            "" | "0" => PATIENCE,
+        let connect_timeout = match or(self.connect_timeout, "PGCONNECT_TIMEOUT").as_str() {
+            "" | "0" => CONNECT_TIMEOUT,
             text => Duration::from_secs(text.parse().map_err(|_| "its connect_timeout is not a number of seconds")?),
         };
-        let mut address = Address { host, port, user, password: None, database, schema: self.schema, patience };
-        let password = self.password.or_else(|| variable("PGPASSWORD")).or_else(|| from_file(&address, variable));
-        address.password = password.map(Secret);
+        let mut address = Address { host, port, user, password: None, database, schema: self.schema, connect_timeout };
+        let password =
+            self.password.or_else(|| variable("PGPASSWORD")).or_else(|| password_from_file(&address, variable));
+        address.password = password.map(Password);
         Ok(address)
     }
 }
 
-/// A server of this machine: by its socket where there is one.
-fn near(port: u16) -> Host {
+/// A server on this machine: its Unix socket if there is one.
+fn local_server(port: u16) -> ServerHost {
     let there = |dir: &&&str| socket(Path::new(dir), port).exists();
-    SOCKETS.iter().find(there).map_or_else(|| Host::Name("localhost".to_owned()), |dir| Host::Socket(dir.into()))
+    SOCKETS
+        .iter()
+        .find(there)
+        .map_or_else(|| ServerHost::Name("localhost".to_owned()), |dir| ServerHost::Socket(dir.into()))
 }
 
 pub(crate) fn socket(dir: &Path, port: u16) -> PathBuf {
     dir.join(format!(".s.PGSQL.{port}"))
 }
 
-fn split_port(place: &str) -> Result<(&str, &str), String> {
-    if let Some(rest) = place.strip_prefix('[') {
+fn split_port(host_port: &str) -> Result<(&str, &str), String> {
+    if let Some(rest) = host_port.strip_prefix('[') {
         let (host, port) = rest.split_once(']').ok_or("an address in brackets has no end")?;
         return Ok((host, port.strip_prefix(':').unwrap_or("")));
     }
-    Ok(place.rsplit_once(':').unwrap_or((place, "")))
+    Ok(host_port.rsplit_once(':').unwrap_or((host_port, "")))
 }
 
-fn decoded(text: &str) -> Result<String, String> {
+fn percent_decode(text: &str) -> Result<String, String> {
     let mut bytes = Vec::new();
     let mut rest = text.bytes();
     while let Some(byte) = rest.next() {
@@ -219,16 +224,16 @@ fn decoded(text: &str) -> Result<String, String> {
     }
 }
 
-/// The file in which PostgreSQL's own programs look for passwords. As they do, it is not used where others can read it.
-fn from_file(address: &Address, variable: &dyn Fn(&str) -> Option<String>) -> Option<String> {
+/// Reads libpq's password file. Like libpq, ignores it if other users can read it.
+fn password_from_file(address: &Address, variable: &dyn Fn(&str) -> Option<String>) -> Option<String> {
     let path = variable("PGPASSFILE").map(PathBuf::from);
     let path = path.or_else(|| Some(Path::new(&variable("HOME")?).join(".pgpass")))?;
     if fs::metadata(&path).ok()?.permissions().mode() & 0o077 != 0 {
         return None;
     }
     let host = match &address.host {
-        Host::Name(host) => host.as_str(),
-        Host::Socket(_) => "localhost",
+        ServerHost::Name(host) => host.as_str(),
+        ServerHost::Socket(_) => "localhost",
     };
     let wanted = [host, &address.port.to_string(), &address.database, &address.user];
     fs::read_to_string(path).ok()?.lines().find_map(|line| {
@@ -238,7 +243,7 @@ fn from_file(address: &Address, variable: &dyn Fn(&str) -> Option<String>) -> Op
     })
 }
 
-/// Split at colons; a backslash keeps what follows it.
+/// Splits at colons; a backslash escapes the next character.
 fn fields(line: &str) -> Vec<String> {
     let mut fields = vec![String::new()];
     let mut characters = if line.starts_with('#') { "" } else { line }.chars();
@@ -265,14 +270,14 @@ mod tests {
     fn check(text: &str, shown: &str, password: Option<&str>) {
         let address = parse(text).unwrap();
         assert_eq!(address.to_string(), shown);
-        assert_eq!(address.password.as_ref().map(|secret| secret.0.as_str()), password);
+        assert_eq!(address.password.as_ref().map(|password| password.0.as_str()), password);
         if let Some(password) = password {
             assert!(!format!("{address:?} {address}").contains(password));
         }
     }
 
     #[test]
-    fn an_address_says_where_and_who_and_is_shown_without_the_password() {
+    fn addresses_are_parsed_and_displayed_without_the_password() {
         check("postgres://ann:s3cr%40t@db.team:5433/ci", "postgres://ann@db.team:5433/ci", Some("s3cr@t"));
         check("postgresql://ann@db.team/ci?schema=shop", "postgres://ann@db.team:5432/ci?schema=shop", None);
         check("postgres://db?password=pw1&user=bob", "postgres://bob@db:5432/bob", Some("pw1"));
@@ -282,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said_without_the_password() {
+    fn parse_errors_do_not_contain_the_password() {
         let check = |text: &str, expected: &str| {
             let why = parse(text).unwrap_err();
             assert!(why.contains(expected), "{text}: {why}");
@@ -300,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_out_comes_from_the_usual_variables() {
+    fn missing_parts_come_from_libpq_variables() {
         let variable = |name: &str| {
             let value = match name {
                 "PGHOST" => "db",
@@ -314,20 +319,20 @@ mod tests {
         };
         let address = Address::parse("postgres://", &variable).unwrap();
         assert_eq!(address.to_string(), "postgres://ann@db:99/ci");
-        assert_eq!(address.password, Some(Secret("pw".into())));
+        assert_eq!(address.password, Some(Password("pw".into())));
         let strict = |name: &str| if name == "PGSSLMODE" { Some("require".to_owned()) } else { variable(name) };
         assert!(Address::parse("postgres://", &strict).unwrap_err().contains("cannot make one"));
     }
 
     #[test]
-    fn a_password_file_is_used_as_postgresql_uses_it() {
+    fn password_files_follow_the_rules_of_libpq() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("passwords");
         fs::write(&path, "# a word\nother:*:*:ann:no\nh:*:d\\:1:ann:a\\:b:c\n*:*:*:*:last\n").unwrap();
         let password = |text: &str, mode| {
             fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
             let variable = |name: &str| (name == "PGPASSFILE").then(|| path.to_str().unwrap().to_owned());
-            Address::parse(text, &variable).unwrap().password.map(|secret| secret.0)
+            Address::parse(text, &variable).unwrap().password.map(|password| password.0)
         };
         assert_eq!(password("postgres://ann@h/d%3A1", 0o600).as_deref(), Some("a:b:c"));
         assert_eq!(password("postgres://ann@h/other", 0o600).as_deref(), Some("last"));

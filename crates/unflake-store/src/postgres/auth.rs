@@ -1,68 +1,68 @@
-//! Who we are, proven without saying the password: SCRAM-SHA-256 (RFC 5802, RFC 7677), and the older MD5.
+//! Password authentication: SCRAM-SHA-256 (RFC 5802, RFC 7677), and MD5 for older servers.
 
 use std::io::Read;
 
 use md5::Md5;
 use sha2::{Digest, Sha256};
 
-/// More rounds than any server asks for; one that asks for more wants to keep us busy.
-const MOST_ROUNDS: u32 = 1_000_000;
+/// More rounds than any real server uses; the limit stops a malicious one from wasting CPU time.
+const MAX_ROUNDS: u32 = 1_000_000;
 
-/// A conversation in which both sides show that they know the password.
+/// A SCRAM exchange, in which both sides prove that they know the password.
 pub(super) struct Scram {
     password: String,
     nonce: String,
-    /// What the server must show at the end.
+    /// The signature that the server must send at the end.
     expected: Option<[u8; 32]>,
-    over: bool,
+    is_complete: bool,
 }
 
 impl Scram {
-    /// Passwords beyond ASCII are taken as they are, not brought into a normal form first.
+    /// Passwords beyond ASCII are used as they are, without SASLprep.
     pub(super) fn new(password: &str) -> std::io::Result<Self> {
-        let mut noise = [0; 18];
-        std::fs::File::open("/dev/urandom")?.read_exact(&mut noise)?;
-        Ok(Self { password: password.to_owned(), nonce: to_base64(&noise), expected: None, over: false })
+        let mut random = [0; 18];
+        std::fs::File::open("/dev/urandom")?.read_exact(&mut random)?;
+        Ok(Self { password: password.to_owned(), nonce: to_base64(&random), expected: None, is_complete: false })
     }
 
     pub(super) fn first(&self) -> String {
         format!("n,,{}", self.bare())
     }
 
-    /// The server knows the user already, so none is named.
+    /// The startup message names the user, so this field is empty.
     fn bare(&self) -> String {
         format!("n=,r={}", self.nonce)
     }
 
-    /// What to answer to the server's challenge. None: it is no challenge.
-    pub(super) fn answer(&mut self, challenge: &str) -> Option<String> {
+    /// The response to the server's challenge, or None if it is malformed.
+    pub(super) fn respond(&mut self, challenge: &str) -> Option<String> {
         let mut fields = challenge.split(',');
         let nonce = fields.next()?.strip_prefix("r=")?;
         let salt = from_base64(fields.next()?.strip_prefix("s=")?)?;
         let rounds: u32 = fields.next()?.strip_prefix("i=")?.parse().ok()?;
-        if !nonce.starts_with(&self.nonce) || nonce == self.nonce || !(1..=MOST_ROUNDS).contains(&rounds) {
+        if !nonce.starts_with(&self.nonce) || nonce == self.nonce || !(1..=MAX_ROUNDS).contains(&rounds) {
             return None;
         }
         let salted = salted(self.password.as_bytes(), &salt, rounds);
         let client = hmac(&salted, b"Client Key");
         let stored: [u8; 32] = Sha256::digest(client).into();
         let without_proof = format!("c=biws,r={nonce}");
-        let said = format!("{},{challenge},{without_proof}", self.bare());
-        let proof = xor(client, hmac(&stored, said.as_bytes()));
-        self.expected = Some(hmac(&hmac(&salted, b"Server Key"), said.as_bytes()));
+        let auth_message = format!("{},{challenge},{without_proof}", self.bare());
+        let proof = xor(client, hmac(&stored, auth_message.as_bytes()));
+        self.expected = Some(hmac(&hmac(&salted, b"Server Key"), auth_message.as_bytes()));
         Some(format!("{without_proof},p={}", to_base64(&proof)))
     }
 
-    /// Whether the server has shown that it knows the password too.
+    /// Whether the server has proven that it knows the password too.
     pub(super) fn is_proven(&mut self, last: &str) -> bool {
         let shown = last.strip_prefix("v=").and_then(from_base64);
-        self.over = shown.is_some() && shown.as_deref() == self.expected.as_ref().map(<[u8; 32]>::as_slice);
-        self.over
+        self.is_complete = shown.is_some() && shown.as_deref() == self.expected.as_ref().map(<[u8; 32]>::as_slice);
+        self.is_complete
     }
 
-    /// Whether both sides have shown what they know.
-    pub(super) fn is_over(&self) -> bool {
-        self.over
+    /// Whether both sides have finished their proofs.
+    pub(super) fn is_complete(&self) -> bool {
+        self.is_complete
     }
 }
 
@@ -135,40 +135,40 @@ fn from_base64(text: &str) -> Option<Vec<u8>> {
 mod tests {
     use super::*;
 
-    /// The example of RFC 7677, in which the user is named.
+    /// The example of RFC 7677, which includes the user name.
     #[test]
-    fn the_example_of_the_standard_is_answered_as_it_says() {
+    fn the_example_of_rfc_7677_matches() {
         let password = b"pencil";
         let salt = from_base64("W22ZaJ0SNY7soEsUEjb6gQ==").unwrap();
-        let said = "n=user,r=rOprNGfwEbeRWgbNEkqO,r=rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0,\
+        let auth_message = "n=user,r=rOprNGfwEbeRWgbNEkqO,r=rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0,\
                     s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096,c=biws,r=rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0";
         let salted = salted(password, &salt, 4096);
         let client = hmac(&salted, b"Client Key");
         let stored: [u8; 32] = Sha256::digest(client).into();
-        let proof = xor(client, hmac(&stored, said.as_bytes()));
+        let proof = xor(client, hmac(&stored, auth_message.as_bytes()));
         assert_eq!(to_base64(&proof), "dHzbZapWIk4jUhN+Ute9ytag9zjfMHgsqmmiz7AndVQ=");
-        let server = hmac(&hmac(&salted, b"Server Key"), said.as_bytes());
+        let server = hmac(&hmac(&salted, b"Server Key"), auth_message.as_bytes());
         assert_eq!(to_base64(&server), "6rriTRBi23WpRR/wtup+mMhUZUn/dB5nLTJRsjl95G4=");
     }
 
     #[test]
-    fn a_server_that_does_not_know_the_password_is_not_believed() {
+    fn a_server_without_the_password_is_rejected() {
         let mut scram = Scram::new("pencil").unwrap();
-        assert!(!scram.is_proven("v="), "before anything was said");
-        assert_eq!(scram.answer("r=another,s=AAAA,i=4096"), None, "a nonce that does not go on from ours");
+        assert!(!scram.is_proven("v="), "before the challenge");
+        assert_eq!(scram.respond("r=another,s=AAAA,i=4096"), None, "a nonce that does not go on from ours");
         let own = scram.nonce.clone();
-        assert_eq!(scram.answer(&format!("r={own},s=AAAA,i=4096")), None, "a nonce that adds nothing");
-        assert_eq!(scram.answer(&format!("r={own}x,s=AAAA,i=999999999")), None, "years of work");
-        assert!(scram.answer(&format!("r={own}x,s=AAAA,i=1")).is_some());
+        assert_eq!(scram.respond(&format!("r={own},s=AAAA,i=4096")), None, "a nonce that adds nothing");
+        assert_eq!(scram.respond(&format!("r={own}x,s=AAAA,i=999999999")), None, "years of work");
+        assert!(scram.respond(&format!("r={own}x,s=AAAA,i=1")).is_some());
         assert!(!scram.is_proven(&format!("v={}", to_base64(&[0; 32]))));
         let expected = scram.expected.unwrap();
-        assert!(!scram.is_over());
+        assert!(!scram.is_complete());
         assert!(scram.is_proven(&format!("v={}", to_base64(&expected))));
-        assert!(scram.is_over());
+        assert!(scram.is_complete());
     }
 
     #[test]
-    fn base64_goes_there_and_back() {
+    fn base64_round_trips() {
         for length in 0..40 {
             let bytes: Vec<u8> = (0..length).map(|n: u8| n.wrapping_mul(37)).collect();
             assert_eq!(from_base64(&to_base64(&bytes)).unwrap(), bytes);
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn md5_is_what_servers_expect() {
+    fn md5_matches_the_server_format() {
         assert_eq!(md5("ann", "secret", &[1, 2, 3, 4]), "md59009ce60b9ca97f1e752376843d1309e");
     }
 }

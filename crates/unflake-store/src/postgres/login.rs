@@ -1,23 +1,23 @@
-//! From an address to a connection on which the server waits for questions.
+//! Connects to a server and authenticates.
 
-use super::address::{self, Address, Host};
+use super::address::{self, Address, ServerHost};
 use super::auth::{self, Scram};
 use super::wire::{self, Message, Wire};
-use crate::database::{Error, Result};
-use crate::error::LET_IN;
+use crate::database::{DatabaseError, Result};
+use crate::error::GIVE_PASSWORD;
 
 const PROTOCOL: u32 = 3 << 16;
 
-const OTHER_PLACE: &str = "See that the address is that of your server";
-const KNOWN_WAYS: &str = "Let it ask for scram-sha-256, or md5 (in pg_hba.conf)";
-const IN_UTF8: &str = "Make a database that keeps all characters (createdb -E UTF8 -T template0 NAME)";
+const CHECK_ADDRESS: &str = "See that the address is that of your server";
+const USE_SCRAM: &str = "Let it ask for scram-sha-256, or md5 (in pg_hba.conf)";
+const USE_UTF8: &str = "Make a database that keeps all characters (createdb -E UTF8 -T template0 NAME)";
 
 pub(super) fn connect(address: &Address) -> Result<Wire> {
     let mut wire = match &address.host {
-        Host::Name(host) => Wire::to_host(host, address.port, address.patience)?,
-        Host::Socket(dir) => Wire::to_socket(&address::socket(dir, address.port))?,
+        ServerHost::Name(host) => Wire::to_host(host, address.port, address.connect_timeout)?,
+        ServerHost::Socket(dir) => Wire::to_socket(&address::socket(dir, address.port))?,
     };
-    wire.patience(address.patience)?;
+    wire.set_timeout(address.connect_timeout)?;
     wire.put(0, |out| {
         out.extend(PROTOCOL.to_be_bytes());
         let settings = [
@@ -38,40 +38,40 @@ pub(super) fn connect(address: &Address) -> Result<Wire> {
         let message = wire.receive()?;
         match message.kind {
             b'Z' => return Ok(wire),
-            b'E' => return Err(said(&message)),
-            b'R' => answer(&message, address, &mut scram, &mut wire)?,
+            b'E' => return Err(server_error(&message)),
+            b'R' => authenticate(&message, address, &mut scram, &mut wire)?,
             b'S' => check(&message)?,
-            // It wants a newer protocol, and can do with ours.
+            // Protocol negotiation, cancellation key and notices.
             b'v' | b'K' | b'N' => {}
-            _ => return Err(refused("what answers there is no PostgreSQL", OTHER_PLACE)),
+            _ => return Err(refused("what answers there is no PostgreSQL", CHECK_ADDRESS)),
         }
     }
 }
 
-/// Whether a setting of the server that it tells is one that we can live with.
+/// Rejects servers with settings that the client does not support.
 fn check(message: &Message) -> Result<()> {
     let mut reader = message.reader();
     match (reader.text().as_str(), reader.text().as_str()) {
         ("server_encoding", encoding) if encoding != "UTF8" => {
-            Err(refused(format!("its database keeps texts as {encoding}, and tests print other characters"), IN_UTF8))
+            Err(refused(format!("its database keeps texts as {encoding}, and tests print other characters"), USE_UTF8))
         }
         _ => Ok(()),
     }
 }
 
-fn refused(why: impl Into<String>, next: &'static str) -> Error {
-    Error::Refused { why: why.into(), next }
+fn refused(why: impl Into<String>, next: &'static str) -> DatabaseError {
+    DatabaseError::Refused { why: why.into(), next }
 }
 
-/// One step of showing who we are.
-fn answer(message: &Message, address: &Address, scram: &mut Option<Scram>, wire: &mut Wire) -> Result<()> {
+/// One step of the authentication.
+fn authenticate(message: &Message, address: &Address, scram: &mut Option<Scram>, wire: &mut Wire) -> Result<()> {
     let mut reader = message.reader();
     let kind = reader.long();
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    let cheat = || refused("the server has not shown that it knows the password", OTHER_PLACE);
+    let unproven = || refused("the server has not shown that it knows the password", CHECK_ADDRESS);
     match (kind, scram.as_mut()) {
-        // A server that has begun to show who it is must come to an end with it: else anybody could say this.
-        (0, Some(scram)) if !scram.is_over() => return Err(cheat()),
+        // A server that started SCRAM must complete it: otherwise an impostor could skip the proof.
+        (0, Some(scram)) if !scram.is_complete() => return Err(unproven()),
         (0, _) => return Ok(()),
         (3, None) if wire.is_local() => {
             let password = password(address)?;
@@ -79,7 +79,7 @@ fn answer(message: &Message, address: &Address, scram: &mut Option<Scram>, wire:
         }
         (3, None) => {
             let why = "the server asks for the password in plain text, over a connection on which others can read it";
-            return Err(refused(why, KNOWN_WAYS));
+            return Err(refused(why, USE_SCRAM));
         }
         (5, None) => {
             let hashed = auth::md5(&address.user, password(address)?, reader.bytes(4));
@@ -88,7 +88,7 @@ fn answer(message: &Message, address: &Address, scram: &mut Option<Scram>, wire:
         (10, None) => {
             let mut offered = std::iter::from_fn(|| Some(reader.text()).filter(|name| !name.is_empty()));
             if !offered.any(|name| name == "SCRAM-SHA-256") {
-                return Err(refused("the server offers no way to show the password that is known here", KNOWN_WAYS));
+                return Err(refused("the server offers no way to show the password that is known here", USE_SCRAM));
             }
             let new = Scram::new(password(address)?)?;
             let first = new.first();
@@ -100,13 +100,13 @@ fn answer(message: &Message, address: &Address, scram: &mut Option<Scram>, wire:
             *scram = Some(new);
         }
         (11, Some(scram)) => {
-            let answer = scram.answer(&text(reader.0)).ok_or_else(cheat)?;
-            wire.put(b'p', |out| out.extend(answer.bytes()));
+            let response = scram.respond(&text(reader.0)).ok_or_else(unproven)?;
+            wire.put(b'p', |out| out.extend(response.bytes()));
         }
-        (12, Some(scram)) => return if scram.is_proven(&text(reader.0)) { Ok(()) } else { Err(cheat()) },
+        (12, Some(scram)) => return if scram.is_proven(&text(reader.0)) { Ok(()) } else { Err(unproven()) },
         _ => {
             let why = format!("the server wants to know who we are in a way that is unknown here (number {kind})");
-            return Err(refused(why, KNOWN_WAYS));
+            return Err(refused(why, USE_SCRAM));
         }
     }
     Ok(wire.send()?)
@@ -114,11 +114,11 @@ fn answer(message: &Message, address: &Address, scram: &mut Option<Scram>, wire:
 
 fn password(address: &Address) -> Result<&str> {
     let given = address.password.as_ref().map(|secret| secret.0.as_str());
-    given.ok_or_else(|| refused("the server asks for a password, and none is given", LET_IN))
+    given.ok_or_else(|| refused("the server asks for a password, and none is given", GIVE_PASSWORD))
 }
 
-/// What a server says went wrong.
-pub(super) fn said(message: &Message) -> Error {
+/// The error that a server reports.
+pub(super) fn server_error(message: &Message) -> DatabaseError {
     let mut reader = message.reader();
     let (mut code, mut text, mut detail) = (String::new(), String::new(), String::new());
     loop {
@@ -133,5 +133,5 @@ pub(super) fn said(message: &Message) -> Error {
     if !detail.is_empty() {
         text = format!("{text}: {detail}");
     }
-    Error::Said { code, text }
+    DatabaseError::Server { code, text }
 }

@@ -1,13 +1,13 @@
-//! The tables on a server: their version, and how they come to it.
+//! Migrates the tables on a server.
 
 use rusqlite::types::ToSql;
 
 use super::{Client, dialect};
-use crate::database::{self, Error, Result};
-use crate::schema::{KNOWN, STEPS};
+use crate::database::{self, DatabaseError, Result};
+use crate::schema::{CURRENT_VERSION, MIGRATIONS};
 
 impl Client {
-    /// The version of the tables. 0: there are none.
+    /// The version of the tables; 0 means that there are none.
     pub(crate) fn version(&mut self) -> Result<i32> {
         let schema = self.address.schema.clone();
         if self.number(&format!("SELECT CASE WHEN to_regclass('\"{schema}\".history') IS NULL THEN 0 ELSE 1 END"))? == 0
@@ -17,25 +17,25 @@ impl Client {
         self.number("SELECT version FROM history")
     }
 
-    /// Brings the tables to the version that this unflake writes. All or nothing; the caller has made sure that they are
-    /// not newer. A client with which this has failed is of no more use.
+    /// Migrates the tables to the current version in one transaction; the caller has checked that
+    /// they are not newer. After an error the client cannot be used any more.
     pub(crate) fn migrate(&mut self) -> Result<()> {
-        // Where there is no table yet there is nothing else to wait at. Before the transaction: within it the server would go on
-        // believing what it knew of tables when it began.
+        // Before the first migration there is no table to lock, so an advisory lock is used. It is
+        // taken before the transaction, whose catalog snapshot would otherwise be too old.
         let key = format!("hashtext('unflake {}')", self.address.schema);
         self.batch(&format!("SELECT pg_advisory_lock({key})"))?;
         self.batch("BEGIN")?;
-        self.steps()?;
+        self.run_migrations()?;
         self.commit()?;
         self.batch(&format!("SELECT pg_advisory_unlock({key})"))
     }
 
-    fn steps(&mut self) -> Result<()> {
+    fn run_migrations(&mut self) -> Result<()> {
         let schema = self.address.schema.clone();
-        // Asked again, now that nobody else does the same: another process may have been quicker.
+        // Checked again under the lock: another process may have migrated the tables.
         let done = match self.version()? {
             0 => {
-                // Who may make tables in a schema need not be allowed to make schemas.
+                // A user who may create tables in a schema may lack the right to create schemas.
                 if self
                     .number(&format!("SELECT CASE WHEN to_regnamespace('\"{schema}\"') IS NULL THEN 0 ELSE 1 END"))?
                     == 0
@@ -50,10 +50,10 @@ impl Client {
                 found as usize
             }
         };
-        for (number, step) in STEPS.iter().enumerate().skip(done) {
-            self.batch(&format!("{}\n{}", dialect::step(step), dialect::beside(number + 1)))?;
+        for (number, migration) in MIGRATIONS.iter().enumerate().skip(done) {
+            self.batch(&format!("{}\n{}", dialect::migration(migration), dialect::after_migration(number + 1)))?;
         }
-        self.batch(&format!("UPDATE history SET version = {KNOWN}"))
+        self.batch(&format!("UPDATE history SET version = {CURRENT_VERSION}"))
     }
 
     fn number(&mut self, sql: &str) -> Result<i32> {
@@ -62,6 +62,6 @@ impl Client {
             found = Some(database::Row::Postgres(row).get(0)?);
             Ok(())
         })?;
-        found.ok_or(Error::Missing)
+        found.ok_or(DatabaseError::Missing)
     }
 }

@@ -1,16 +1,16 @@
-//! Values there and back, in the spelling of SQLite on our side and as bytes on the wire.
+//! Converts values between SQLite's types and the binary format of PostgreSQL.
 //!
-//! PostgreSQL's texts cannot have the character 0 in them, and what tests print can. So it goes as the characters 1 and `0`, and
-//! 1 itself as 1 and `1`.
+//! PostgreSQL's texts cannot contain the character 0, but test output can. It is escaped as the
+//! characters 1 and `0`, and 1 itself as 1 and `1`.
 
 use rusqlite::types::{ToSql, ToSqlOutput, ValueRef};
 
 use super::wire::Reader;
-use crate::database::{Error, Result};
+use crate::database::{DatabaseError, Result};
 
-const MARK: u8 = 1;
+const ESCAPE: u8 = 1;
 
-// Numbers of the types that our tables have, and that come out of questions about them.
+// Object ids of the types in our tables and queries.
 const BOOL: u32 = 16;
 const BYTEA: u32 = 17;
 const INT8: u32 = 20;
@@ -23,12 +23,12 @@ pub(super) fn parameters(mut reader: Reader) -> Vec<u32> {
     (0..reader.short()).map(|_| reader.long()).collect()
 }
 
-/// The types of the columns that it gives.
+/// The types of a statement's result columns.
 pub(super) fn columns(mut reader: Reader) -> Vec<u32> {
     let count = reader.short();
     let column = |_| {
         reader.text();
-        // The table, and the number of the column in it.
+        // The object id of the table and the column number.
         reader.bytes(6);
         let kind = reader.long();
         reader.bytes(8);
@@ -37,23 +37,27 @@ pub(super) fn columns(mut reader: Reader) -> Vec<u32> {
     (0..count).map(column).collect()
 }
 
-/// How many there are, and each with its length.
+/// Writes the number of parameters, then each with its length.
 pub(super) fn encode(params: &[&dyn ToSql], types: &[u32], out: &mut Vec<u8>) -> Result<()> {
     if params.len() != types.len() {
-        return Err(Error::Unreadable(format!("{} values for a question that has {}", params.len(), types.len())));
+        return Err(DatabaseError::Unreadable(format!(
+            "{} values for a question that has {}",
+            params.len(),
+            types.len()
+        )));
     }
     out.extend((params.len() as u16).to_be_bytes());
     for (param, kind) in params.iter().zip(types) {
         match param.to_sql()? {
-            ToSqlOutput::Borrowed(value) => one(value, *kind, out)?,
-            ToSqlOutput::Owned(value) => one((&value).into(), *kind, out)?,
-            _ => return Err(Error::Unreadable("a value that only SQLite knows".to_owned())),
+            ToSqlOutput::Borrowed(value) => encode_one(value, *kind, out)?,
+            ToSqlOutput::Owned(value) => encode_one((&value).into(), *kind, out)?,
+            _ => return Err(DatabaseError::Unreadable("a value that only SQLite knows".to_owned())),
         }
     }
     Ok(())
 }
 
-fn one(value: ValueRef, kind: u32, out: &mut Vec<u8>) -> Result<()> {
+fn encode_one(value: ValueRef, kind: u32, out: &mut Vec<u8>) -> Result<()> {
     let at = out.len();
     out.extend([0; 4]);
     match (value, kind) {
@@ -61,8 +65,8 @@ fn one(value: ValueRef, kind: u32, out: &mut Vec<u8>) -> Result<()> {
             out[at..].copy_from_slice(&(-1_i32).to_be_bytes());
             return Ok(());
         }
-        // SQLite has no such number, and keeps NULL.
-        (ValueRef::Real(number), FLOAT8) if number.is_nan() => return one(ValueRef::Null, kind, reset(out, at)),
+        // SQLite stores NaN as NULL.
+        (ValueRef::Real(number), FLOAT8) if number.is_nan() => return encode_one(ValueRef::Null, kind, reset(out, at)),
         (ValueRef::Integer(number), INT8) => out.extend(number.to_be_bytes()),
         (ValueRef::Integer(number), INT4) if i32::try_from(number).is_ok() => out.extend((number as i32).to_be_bytes()),
         (ValueRef::Integer(number), FLOAT8) => out.extend((number as f64).to_be_bytes()),
@@ -70,10 +74,14 @@ fn one(value: ValueRef, kind: u32, out: &mut Vec<u8>) -> Result<()> {
         (ValueRef::Text(text), TEXT) => escape(text, out),
         (ValueRef::Blob(bytes), BYTEA) => out.extend(bytes),
         (value, _) => {
-            return Err(Error::Unreadable(format!("a value of type {} for one of type {kind}", value.data_type())));
+            return Err(DatabaseError::Unreadable(format!(
+                "a value of type {} for one of type {kind}",
+                value.data_type()
+            )));
         }
     }
-    let length = u32::try_from(out.len() - at - 4).map_err(|_| Error::Unreadable("a text of gigabytes".to_owned()))?;
+    let length =
+        u32::try_from(out.len() - at - 4).map_err(|_| DatabaseError::Unreadable("a text of gigabytes".to_owned()))?;
     out[at..at + 4].copy_from_slice(&length.to_be_bytes());
     Ok(())
 }
@@ -84,23 +92,23 @@ fn reset(out: &mut Vec<u8>, length: usize) -> &mut Vec<u8> {
 }
 
 fn escape(text: &[u8], out: &mut Vec<u8>) {
-    for part in text.split_inclusive(|byte| *byte <= MARK) {
+    for part in text.split_inclusive(|byte| *byte <= ESCAPE) {
         match part.split_last() {
-            Some((last @ &(0 | MARK), before)) => {
+            Some((last @ &(0 | ESCAPE), before)) => {
                 out.extend(before);
-                out.extend([MARK, b'0' + last]);
+                out.extend([ESCAPE, b'0' + last]);
             }
             _ => out.extend(part),
         }
     }
 }
 
-/// Where it is, in the same place: it only gets shorter. Returns its new length.
+/// Unescapes in place: the text only gets shorter. Returns its new length.
 fn unescape(text: &mut [u8]) -> usize {
-    let Some(mut to) = text.iter().position(|byte| *byte == MARK) else { return text.len() };
+    let Some(mut to) = text.iter().position(|byte| *byte == ESCAPE) else { return text.len() };
     let mut from = to;
     while from < text.len() {
-        let marked = text[from] == MARK && from + 1 < text.len();
+        let marked = text[from] == ESCAPE && from + 1 < text.len();
         text[to] = if marked { text[from + 1].wrapping_sub(b'0') } else { text[from] };
         from += 1 + usize::from(marked);
         to += 1;
@@ -108,15 +116,15 @@ fn unescape(text: &mut [u8]) -> usize {
     to
 }
 
-/// One row of an answer, in the room of its message.
-pub(crate) struct Row<'a> {
+/// One row of a result, stored in the buffer of its message.
+pub(crate) struct PgRow<'a> {
     body: &'a [u8],
-    /// Where each value begins, and its length. None: NULL.
+    /// The start and length of each value; None is NULL.
     cells: Vec<Option<(usize, usize)>>,
     types: &'a [u32],
 }
 
-impl<'a> Row<'a> {
+impl<'a> PgRow<'a> {
     pub(super) fn new(body: &'a mut Vec<u8>, types: &'a [u32]) -> Self {
         let mut cells = Vec::with_capacity(types.len());
         let mut at = 2;
@@ -129,26 +137,26 @@ impl<'a> Row<'a> {
                 continue;
             };
             let end = (at + length).min(body.len());
-            let held = if *kind == TEXT { unescape(&mut body[at.min(end)..end]) } else { length };
-            cells.push(Some((at, held)));
+            let unescaped = if *kind == TEXT { unescape(&mut body[at.min(end)..end]) } else { length };
+            cells.push(Some((at, unescaped)));
             at += length;
         }
         Self { body, cells, types }
     }
 
     pub(crate) fn value(&self, at: usize) -> Result<ValueRef<'_>> {
-        let wrong = || Error::Unreadable(format!("column {at} of a row is not what it should be"));
-        let (Some(cell), Some(kind)) = (self.cells.get(at), self.types.get(at)) else { return Err(wrong()) };
+        let malformed = || DatabaseError::Unreadable(format!("column {at} of a row is not what it should be"));
+        let (Some(cell), Some(kind)) = (self.cells.get(at), self.types.get(at)) else { return Err(malformed()) };
         let Some((from, length)) = cell else { return Ok(ValueRef::Null) };
-        let bytes = self.body.get(*from..from + length).ok_or_else(wrong)?;
+        let bytes = self.body.get(*from..from + length).ok_or_else(malformed)?;
         Ok(match *kind {
             BOOL => ValueRef::Integer(i64::from(bytes == [1])),
-            INT4 => ValueRef::Integer(i32::from_be_bytes(bytes.try_into().map_err(|_| wrong())?).into()),
-            INT8 => ValueRef::Integer(i64::from_be_bytes(bytes.try_into().map_err(|_| wrong())?)),
-            FLOAT8 => ValueRef::Real(f64::from_be_bytes(bytes.try_into().map_err(|_| wrong())?)),
+            INT4 => ValueRef::Integer(i32::from_be_bytes(bytes.try_into().map_err(|_| malformed())?).into()),
+            INT8 => ValueRef::Integer(i64::from_be_bytes(bytes.try_into().map_err(|_| malformed())?)),
+            FLOAT8 => ValueRef::Real(f64::from_be_bytes(bytes.try_into().map_err(|_| malformed())?)),
             TEXT => ValueRef::Text(bytes),
             BYTEA => ValueRef::Blob(bytes),
-            _ => return Err(wrong()),
+            _ => return Err(malformed()),
         })
     }
 }
@@ -158,7 +166,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_text_with_any_character_comes_back() {
+    fn escaping_round_trips() {
         for text in ["", "plain", "\0", "\u{1}", "a\0b\u{1}\u{1}0\0", "\u{1}0", "\0\0é\u{1}"] {
             let mut escaped = Vec::new();
             escape(text.as_bytes(), &mut escaped);
@@ -169,13 +177,13 @@ mod tests {
     }
 
     #[test]
-    fn values_come_back_as_they_went() {
+    fn values_round_trip() {
         let types = [INT8, TEXT, BYTEA, FLOAT8, FLOAT8, TEXT, BOOL];
         let params: [&dyn ToSql; 6] = [&-7, &"a\0b", &vec![0_u8, 1, 255], &0.25, &f64::NAN, &None::<String>];
         let mut body = Vec::new();
         encode(&params, &types[..6], &mut body).unwrap();
         body.extend([0, 0, 0, 1, 1]);
-        let row = Row::new(&mut body, &types);
+        let row = PgRow::new(&mut body, &types);
         let values: Vec<_> = (0..7).map(|at| row.value(at).unwrap()).collect();
         let expected = [
             ValueRef::Integer(-7),
@@ -192,9 +200,9 @@ mod tests {
     }
 
     #[test]
-    fn a_row_that_is_cut_short_is_no_row() {
+    fn truncated_rows_are_errors() {
         let mut body = vec![0, 1, 0, 0, 0, 8, 1, 2];
-        let row = Row::new(&mut body, &[INT8, TEXT]);
+        let row = PgRow::new(&mut body, &[INT8, TEXT]);
         assert!(row.value(0).is_err());
     }
 }

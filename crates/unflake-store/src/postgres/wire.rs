@@ -1,4 +1,4 @@
-//! Messages of the PostgreSQL protocol, version 3: how they are written, and how they are read off a stream.
+//! Reads and writes messages of the PostgreSQL protocol, version 3.
 
 use std::io::{self, BufReader, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
@@ -6,8 +6,8 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 
-/// No message of ours or of a server about our tables comes near it.
-const LONGEST: usize = 1 << 30;
+/// Far above the length of any valid message.
+const MAX_MESSAGE: usize = 1 << 30;
 
 enum Stream {
     Tcp(TcpStream),
@@ -16,13 +16,13 @@ enum Stream {
 
 pub(super) struct Wire {
     stream: BufReader<Stream>,
-    /// What is to be sent next.
+    /// The bytes to send next.
     out: Vec<u8>,
-    /// Something went wrong on the way: nobody knows what would be read next.
+    /// After an I/O error the position in the stream is unknown.
     is_broken: bool,
 }
 
-/// A message of the server: what it is, and what it has.
+/// A message of the server: its type byte and its body.
 pub(super) struct Message {
     pub(super) kind: u8,
     pub(super) body: Vec<u8>,
@@ -33,12 +33,12 @@ impl Wire {
         UnixStream::connect(path).map(|stream| Self::over(Stream::Unix(stream)))
     }
 
-    pub(super) fn to_host(host: &str, port: u16, patience: Duration) -> io::Result<Self> {
+    pub(super) fn to_host(host: &str, port: u16, timeout: Duration) -> io::Result<Self> {
         let mut last = io::Error::new(io::ErrorKind::NotFound, format!("no address is known for {host}"));
         for address in (host, port).to_socket_addrs()? {
-            match TcpStream::connect_timeout(&address, patience) {
+            match TcpStream::connect_timeout(&address, timeout) {
                 Ok(stream) => {
-                    // Whatever is sent is a whole question.
+                    // Every write is a whole query, so pending for more data only adds latency.
                     stream.set_nodelay(true)?;
                     return Ok(Self::over(Stream::Tcp(stream)));
                 }
@@ -52,19 +52,19 @@ impl Wire {
         Self { stream: BufReader::with_capacity(64 << 10, stream), out: Vec::new(), is_broken: false }
     }
 
-    /// How long to wait for the server's next word, or for it to take ours.
-    pub(super) fn patience(&self, patience: Duration) -> io::Result<()> {
+    /// Sets the timeout of reads and writes.
+    pub(super) fn set_timeout(&self, timeout: Duration) -> io::Result<()> {
         match self.stream.get_ref() {
-            Stream::Tcp(stream) => stream.set_read_timeout(Some(patience))?,
-            Stream::Unix(stream) => stream.set_read_timeout(Some(patience))?,
+            Stream::Tcp(stream) => stream.set_read_timeout(Some(timeout))?,
+            Stream::Unix(stream) => stream.set_read_timeout(Some(timeout))?,
         }
         match self.stream.get_ref() {
-            Stream::Tcp(stream) => stream.set_write_timeout(Some(patience)),
-            Stream::Unix(stream) => stream.set_write_timeout(Some(patience)),
+            Stream::Tcp(stream) => stream.set_write_timeout(Some(timeout)),
+            Stream::Unix(stream) => stream.set_write_timeout(Some(timeout)),
         }
     }
 
-    /// Whether nobody on the way can read along.
+    /// Whether the connection is local, so that nobody can eavesdrop.
     pub(super) fn is_local(&self) -> bool {
         match self.stream.get_ref() {
             Stream::Tcp(stream) => stream.peer_addr().is_ok_and(|peer| peer.ip().is_loopback()),
@@ -72,7 +72,7 @@ impl Wire {
         }
     }
 
-    /// Puts a message into what is to be sent. A kind of 0 has none: the first message of a connection.
+    /// Appends a message to the output buffer. Kind 0 writes no type byte: the startup message.
     pub(super) fn put(&mut self, kind: u8, body: impl FnOnce(&mut Vec<u8>)) {
         if kind != 0 {
             self.out.push(kind);
@@ -84,8 +84,8 @@ impl Wire {
         self.out[at..at + 4].copy_from_slice(&length.to_be_bytes());
     }
 
-    /// How much is waiting to be sent.
-    pub(super) fn waiting(&self) -> usize {
+    /// The number of bytes to send.
+    pub(super) fn pending(&self) -> usize {
         self.out.len()
     }
 
@@ -93,7 +93,7 @@ impl Wire {
         self.is_broken
     }
 
-    /// From the first that goes wrong on, everything does, at once.
+    /// After the first error, every operation fails immediately.
     fn unless_broken<T>(&mut self, work: impl FnOnce(&mut Self) -> io::Result<T>) -> io::Result<T> {
         if self.is_broken {
             return Err(io::ErrorKind::NotConnected.into());
@@ -106,7 +106,7 @@ impl Wire {
     pub(super) fn send(&mut self) -> io::Result<()> {
         let result = self.unless_broken(|wire| wire.stream.get_mut().write_all(&wire.out));
         self.out.clear();
-        // After one long text not to be kept for ever.
+        // Releases the memory of an unusually long message.
         self.out.shrink_to(1 << 20);
         result
     }
@@ -117,7 +117,7 @@ impl Wire {
         Ok(message)
     }
 
-    /// Into a message whose room is used again.
+    /// Reuses the buffer of the message.
     pub(super) fn receive_into(&mut self, message: &mut Message) -> io::Result<()> {
         self.unless_broken(|wire| wire.read(message))
     }
@@ -127,7 +127,7 @@ impl Wire {
         self.stream.read_exact(&mut head)?;
         message.kind = head[0];
         let length = u32::from_be_bytes([head[1], head[2], head[3], head[4]]) as usize;
-        let Some(length) = length.checked_sub(4).filter(|length| *length < LONGEST) else {
+        let Some(length) = length.checked_sub(4).filter(|length| *length < MAX_MESSAGE) else {
             return Err(io::Error::new(io::ErrorKind::InvalidData, "what answers there is no PostgreSQL"));
         };
         message.body.resize(length, 0);
@@ -141,7 +141,7 @@ impl Message {
     }
 }
 
-/// Takes a body apart. Where it ends too early, zeros and empty texts are read.
+/// Decodes a message body. Reads zeros and empty texts past its end.
 pub(super) struct Reader<'a>(pub(super) &'a [u8]);
 
 impl<'a> Reader<'a> {
@@ -167,7 +167,7 @@ impl<'a> Reader<'a> {
         u32::from_be_bytes(self.array())
     }
 
-    /// Up to the zero that ends it.
+    /// Reads a zero-terminated text.
     pub(super) fn text(&mut self) -> String {
         let end = self.0.iter().position(|byte| *byte == 0).unwrap_or(self.0.len());
         let text = String::from_utf8_lossy(self.bytes(end)).into_owned();
@@ -176,7 +176,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Adds a text and the zero that ends it.
+/// Appends a text and its terminating zero.
 pub(super) fn text(out: &mut Vec<u8>, text: &str) {
     out.extend(text.bytes().filter(|byte| *byte != 0));
     out.push(0);

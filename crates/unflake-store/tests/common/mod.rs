@@ -1,4 +1,4 @@
-//! What the tests of the store have in common. Each uses a part of it.
+//! Shared helpers of the store's tests. Each test file uses some of them.
 #![allow(dead_code, unreachable_pub)]
 
 #[path = "../../../../e2e/src/postgres.rs"]
@@ -64,7 +64,7 @@ pub(crate) fn attempted(attempts: impl IntoIterator<Item = Attempt>) -> Vec<Even
     attempts.into_iter().map(Event::AttemptEnded).collect()
 }
 
-/// `count` attempts, each at a test of its own.
+/// `count` attempts, each at a different test.
 pub(crate) fn batch(first: u32, count: u32) -> Vec<Event> {
     attempted((first..first + count).map(|n| passing(&format!("tests/test_cart.py::TestCart::test_total[{n}]"), n)))
 }
@@ -73,13 +73,13 @@ pub(crate) fn names(tests: &[TestId]) -> Vec<&str> {
     tests.iter().map(TestId::as_str).collect()
 }
 
-/// Where a test has its history.
-pub(crate) enum Home {
+/// The location of a test's history: files or a server.
+pub(crate) enum TestLocation {
     Files(tempfile::TempDir),
     Server(String),
 }
 
-impl Home {
+impl TestLocation {
     pub(crate) fn files() -> Self {
         Self::Files(tempfile::tempdir().unwrap())
     }
@@ -88,7 +88,7 @@ impl Home {
         Self::Server(postgres::server().address())
     }
 
-    /// Another one of the same kind, with nothing in it.
+    /// Another empty location of the same kind.
     pub(crate) fn another(&self) -> Self {
         match self {
             Self::Files(_) => Self::files(),
@@ -96,7 +96,7 @@ impl Home {
         }
     }
 
-    /// As somebody would type it.
+    /// As a user would type it.
     pub(crate) fn text(&self) -> &str {
         match self {
             Self::Files(dir) => dir.path().to_str().unwrap(),
@@ -105,23 +105,23 @@ impl Home {
     }
 
     pub(crate) fn open(&self) -> Store {
-        Store::open(place(self.text())).unwrap()
+        Store::open(location(self.text())).unwrap()
     }
 }
 
-pub(crate) fn place(text: &str) -> StoreLocation {
+pub(crate) fn location(text: &str) -> StoreLocation {
     StoreLocation::parse(text, Path::new("/nowhere"), &|_| None).unwrap()
 }
 
-/// One list of tests, each run with files and with a server.
+/// Declares tests that run once with files and once with a server.
 #[macro_export]
 macro_rules! with_files_and_server {
     ($($name:ident),* $(,)?) => {
         mod files {
-            $(#[test] fn $name() { super::$name(&$crate::common::Home::files()); })*
+            $(#[test] fn $name() { super::$name(&$crate::common::TestLocation::files()); })*
         }
         mod server {
-            $(#[test] fn $name() { super::$name(&$crate::common::Home::server()); })*
+            $(#[test] fn $name() { super::$name(&$crate::common::TestLocation::server()); })*
         }
     };
 }

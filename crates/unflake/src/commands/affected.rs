@@ -8,7 +8,7 @@ use unflake_engine::Launch;
 use unflake_git::Repository;
 use unflake_model::{Base, BaseChoice, ChangeKind, Changes, Event, FileChange, Granularity, Session, TestId};
 use unflake_report as report;
-use unflake_store::{Learned, Revision};
+use unflake_store::{LearnedDependencies, Revision};
 use unflake_techniques::{DependencyLearning, Recordings, Technique, can_affect};
 
 use crate::args::affected::AffectedArgs;
@@ -38,7 +38,7 @@ pub(crate) fn run(args: AffectedArgs, context: &Context) -> Result<Exit, Command
     if let Some(problem) = record.problems.first() {
         return Err(CommandError::runner(report::plain(&problem.text)));
     }
-    let known: HashMap<TestId, Learned> =
+    let known: HashMap<TestId, LearnedDependencies> =
         done.history.dependencies()?.into_iter().map(|one| (one.test.clone(), one)).collect();
     let mut since = ChangesSince { repository: &repository, changes: &changes, at: HashMap::new() };
     let mut affected: Vec<(&TestId, String)> = Vec::new();
@@ -90,7 +90,7 @@ struct ChangesSince<'a> {
 impl ChangesSince<'_> {
     /// Why a test is affected by the change, or by what changed since its dependencies were
     /// learned.
-    fn why(&mut self, learned: &Learned, granularity: Granularity) -> Option<String> {
+    fn why(&mut self, learned: &LearnedDependencies, granularity: Granularity) -> Option<String> {
         if let Some(why) = can_affect(self.changes, &learned.on, granularity) {
             return Some(why);
         }
@@ -129,7 +129,7 @@ fn summarize(
     changes: &Changes,
     affected: &[(&TestId, String)],
     listed: &[&TestId],
-    known: &HashMap<TestId, Learned>,
+    known: &HashMap<TestId, LearnedDependencies>,
 ) -> io::Result<()> {
     let mut out = io::stderr().lock();
     let files = match changes.files.len() {

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use unflake_model::{Dependencies, TestId};
 use unflake_report::{self as report, FlakyTest};
-use unflake_store::Learned;
+use unflake_store::LearnedDependencies;
 use unflake_techniques::touched_paths;
 
 use crate::args::comment::CommentArgs;
@@ -28,7 +28,7 @@ pub(crate) fn run(args: CommentArgs, context: &Context) -> Result<Exit, CommandE
     let location = &settings.store.value;
     let store = scores::open(location)?;
     let knowledge = KnowledgeBase::open(&store, &location.dir, &context.here, args.main.as_deref())?;
-    let learned: HashMap<TestId, Learned> =
+    let learned: HashMap<TestId, LearnedDependencies> =
         store.dependencies()?.into_iter().map(|one| (one.test.clone(), one)).collect();
     let flaky = knowledge.flaky(args.at_least);
     let mut tests: Vec<FlakyTest> = Vec::new();

@@ -2,7 +2,7 @@
 
 use unflake_model::{Day, Feedback};
 use unflake_report::one_line;
-use unflake_store::{Said, Store};
+use unflake_store::{Store, StoredFinding};
 
 use crate::args::answer::{AnswerArgs, Usefulness};
 use crate::args::groups::StoreArg;
@@ -44,12 +44,12 @@ pub(crate) fn run(args: &AnswerArgs, context: &Context) -> Result<Exit, CommandE
 }
 
 /// The finding whose id begins with `prefix`. None where the text is not a prefix of an id.
-pub(crate) fn find(store: &Store, prefix: &str) -> Result<Option<Said>, CommandError> {
+pub(crate) fn find(store: &Store, prefix: &str) -> Result<Option<StoredFinding>, CommandError> {
     if prefix.len() < SHORTEST_PREFIX || !prefix.bytes().all(|byte| byte.is_ascii_hexdigit()) {
         return Ok(None);
     }
     let prefix = prefix.to_ascii_lowercase();
-    let mut found: Vec<Said> = store.said(usize::MAX)?;
+    let mut found: Vec<StoredFinding> = store.latest_findings(usize::MAX)?;
     found.retain(|stored| stored.finding.id().0.starts_with(&prefix));
     match found.len() {
         0 | 1 => Ok(found.pop()),
@@ -60,10 +60,10 @@ pub(crate) fn find(store: &Store, prefix: &str) -> Result<Option<Said>, CommandE
 }
 
 /// The one finding of a test.
-fn of_test(store: &Store, name: &str) -> Result<Said, CommandError> {
+fn of_test(store: &Store, name: &str) -> Result<StoredFinding, CommandError> {
     let mut found = Vec::new();
     for test in store.find_tests(name)? {
-        found.extend(store.said_of(&test)?);
+        found.extend(store.findings_on(&test)?);
     }
     if found.len() == 1 {
         return Ok(found.remove(0));
@@ -77,7 +77,7 @@ fn of_test(store: &Store, name: &str) -> Result<Said, CommandError> {
 }
 
 fn list(store: &Store) -> Result<Exit, CommandError> {
-    let (findings, answers) = (store.said(LISTED)?, store.answers()?);
+    let (findings, answers) = (store.latest_findings(LISTED)?, store.answers()?);
     print("print the findings", |out| {
         if findings.is_empty() {
             writeln!(out, "  nothing was found yet that could be answered")?;
@@ -96,7 +96,7 @@ fn list(store: &Store) -> Result<Exit, CommandError> {
     Ok(Exit::Success)
 }
 
-fn line(stored: &Said) -> String {
+fn line(stored: &StoredFinding) -> String {
     let finding = &stored.finding;
     format!("{}  {}  {}", &finding.id().0[..8], one_line(finding.test.as_str()), one_line(&finding.sentence))
 }

@@ -4,7 +4,7 @@ use std::io;
 
 use unflake_model::{Isolation, Outcome, Purpose, Timestamp};
 use unflake_report::{HistoryRow, TimeZone, attempts_table, one_line};
-use unflake_store::{Kept, Past, Store, StoreLocation};
+use unflake_store::{PastExecution, Store, StoreLocation, StoredAttempt};
 
 use crate::args::history::HistoryArgs;
 use crate::context::Context;
@@ -93,8 +93,8 @@ pub(crate) struct HistoryAttempt {
 }
 
 impl HistoryAttempt {
-    pub(crate) fn of_ours(kept: Kept) -> Self {
-        let Kept { revision, attempt, .. } = kept;
+    pub(crate) fn of_ours(kept: StoredAttempt) -> Self {
+        let StoredAttempt { revision, attempt, .. } = kept;
         Self {
             when: attempt.started,
             revision: short(revision.commit.as_deref(), revision.dirty == Some(true)),
@@ -109,8 +109,8 @@ impl HistoryAttempt {
         }
     }
 
-    pub(crate) fn of_report(past: Past) -> Self {
-        let Past { source, execution, message } = past;
+    pub(crate) fn of_report(past: PastExecution) -> Self {
+        let PastExecution { source, execution, message } = past;
         let run = source.ci_run.map(|run| format!("CI {run}"));
         let parts = [run, source.job, source.branch].into_iter().flatten().collect::<Vec<_>>();
         Self {

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use unflake_engine::Launch;
 use unflake_model::{Isolation, Layer};
-use unflake_observe::layers::{Archive, Rules};
+use unflake_observe::layers::{LayerArchive, Rules};
 use unflake_report as report;
 use unflake_techniques::{Measure, MeasureConfig};
 
@@ -39,7 +39,7 @@ pub(crate) fn run(args: MeasureArgs, context: &Context) -> Result<Exit, CommandE
         Some(path) => Some((path, create(path).map_err(CommandError::cannot_write(path))?)),
         None => None,
     };
-    let recorders = Recorders::of_layers(Archive::new(&layers, rules));
+    let recorders = Recorders::of_layers(LayerArchive::new(&layers, rules));
     let measuring = MeasureConfig {
         only: (!args.tests.is_empty()).then_some(args.tests),
         runs: args.runs,

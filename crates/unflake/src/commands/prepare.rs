@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use unflake_model::TestId;
 use unflake_report::{self as report, LocateReport, PreparedBatch, PreparedEntry, PreparedKind};
-use unflake_store::Ready;
+use unflake_store::ReadyReport;
 
 use crate::args::groups::LocateLimits;
 use crate::args::prepare::PrepareArgs;
@@ -71,7 +71,7 @@ struct Batch<'a> {
     /// The hash of the files that reports are about.
     tree: String,
     /// Reports on these files that are in the history.
-    known: Vec<Ready>,
+    known: Vec<ReadyReport>,
     began: Instant,
     /// The budget.
     seconds: f64,
@@ -79,7 +79,7 @@ struct Batch<'a> {
 }
 
 impl Batch<'_> {
-    fn ready(&self, test: &TestId) -> Option<&Ready> {
+    fn ready(&self, test: &TestId) -> Option<&ReadyReport> {
         self.known
             .iter()
             .find(|ready| ready.test == *test)

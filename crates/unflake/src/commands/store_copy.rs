@@ -24,14 +24,14 @@ pub(crate) fn run(command: &StoreCommand, context: &Context) -> Result<Exit, Com
         ));
     };
     let mut target = Store::open(&to)?;
-    let copied = target.take_over(&source)?;
+    let copied = target.copy_from(&source)?;
     let (runs, reports) = (target.runs(usize::MAX)?.len(), target.reports(usize::MAX)?.len());
     let new = match copied.new {
         0 => "nothing was new".to_owned(),
         new if new == copied.rows => "all of it new".to_owned(),
         new => format!("{new} of {} rows new", copied.rows),
     };
-    println!("{runs} runs and {reports} reports are in {}, {new}", target.whereabouts());
+    println!("{runs} runs and {reports} reports are in {}, {new}", target.location_text());
     println!("  → {from} is as it was; `--store`, UNFLAKE_STORE or `store` in unflake.toml names the one to use");
     Ok(Exit::Success)
 }

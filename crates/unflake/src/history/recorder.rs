@@ -8,7 +8,9 @@ use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;
 
 use unflake_model::{AssertionSample, Event, Feedback, Finding, PreparedReport, Test, TestId, Timestamp};
-use unflake_store::{Host, Learned, Revision, RunFacts, RunId, Store, StoreError, StoreLocation, make_hidden};
+use unflake_store::{
+    Host, LearnedDependencies, Revision, RunFacts, RunId, Store, StoreError, StoreLocation, create_hidden_dir,
+};
 
 use crate::commands::filter::file;
 use crate::commands::filter::tune;
@@ -45,7 +47,7 @@ impl HistoryRecorder {
             Ok(store) => {
                 // For pages that are written there later. Where it cannot be made, writing the page
                 // reports it.
-                let _ = if location.value.is_server() { make_hidden(&location.value.dir) } else { Ok(()) };
+                let _ = if location.value.is_server() { create_hidden_dir(&location.value.dir) } else { Ok(()) };
                 Some(store)
             }
             Err(error @ (StoreError::Newer { .. } | StoreError::Corrupt { .. })) => return Err(error),
@@ -54,7 +56,7 @@ impl HistoryRecorder {
                 let store = fallback.and_then(|fallback| Store::open(&fallback).ok());
                 recorder.note(match &store {
                     Some(store) => {
-                        let location = store.whereabouts();
+                        let location = store.location_text();
                         format!("the project directory cannot be written, so its history is kept in {location}")
                     }
                     None => format!("this run is not kept: {error}"),
@@ -73,7 +75,7 @@ impl HistoryRecorder {
             };
             match store.begin(&facts) {
                 Ok(run) => {
-                    tracing::debug!(store = %store.whereabouts(), run = %run, "run recorded in the history");
+                    tracing::debug!(store = %store.location_text(), run = %run, "run recorded in the history");
                     recorder.store = Some((store, run));
                 }
                 Err(error) => recorder.note(format!("this run is not kept: {error}")),
@@ -118,7 +120,7 @@ impl HistoryRecorder {
     }
 
     /// The known dependencies of tests.
-    pub(crate) fn dependencies(&self) -> Result<Vec<Learned>, StoreError> {
+    pub(crate) fn dependencies(&self) -> Result<Vec<LearnedDependencies>, StoreError> {
         self.store.as_ref().map_or(Ok(Vec::new()), |(store, _)| store.dependencies())
     }
 
@@ -149,7 +151,7 @@ impl HistoryRecorder {
     pub(crate) fn record_findings(&mut self, findings: &[Finding]) {
         if let Some((store, run)) = &mut self.store
             && !findings.is_empty()
-            && let Err(error) = store.say(*run, findings)
+            && let Err(error) = store.record_findings(*run, findings)
         {
             self.note(error.to_string());
         }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use unflake_model::{Test, TestId};
 use unflake_source::python::function_hashes;
-use unflake_store::{Renamed, RunId, Store, StoreError};
+use unflake_store::{RunId, Store, StoreError, TestRename};
 
 use crate::config::project;
 
@@ -87,7 +87,7 @@ fn find(
     before: &HashSet<TestId>,
     last: &HashMap<TestId, String>,
     is_gone: &dyn Fn(&TestId) -> bool,
-) -> Vec<Renamed> {
+) -> Vec<TestRename> {
     /// Tests with the same code and the same parameters.
     #[derive(Default)]
     struct Alike<'a> {
@@ -114,7 +114,7 @@ fn find(
     all.into_values()
         .filter(|alike| alike.others == 0)
         .filter_map(|alike| match (&alike.old[..], &alike.new[..]) {
-            ([old], [new]) => Some(Renamed { old: (*old).clone(), new: (*new).clone(), is_over: false }),
+            ([old], [new]) => Some(TestRename { old: (*old).clone(), new: (*new).clone(), is_over: false }),
             _ => None,
         })
         .collect()
@@ -122,8 +122,8 @@ fn find(
 
 /// Known renames that no longer hold because the old name is back, or hold again because it has
 /// gone again.
-fn revised(known: &[Renamed], listed: &HashSet<&TestId>, is_gone: &dyn Fn(&TestId) -> bool) -> Vec<Renamed> {
-    let holds = |one: &Renamed| match listed.contains(&one.old) {
+fn revised(known: &[TestRename], listed: &HashSet<&TestId>, is_gone: &dyn Fn(&TestId) -> bool) -> Vec<TestRename> {
+    let holds = |one: &TestRename| match listed.contains(&one.old) {
         true => Some(true),
         false => (listed.contains(&one.new) && is_gone(&one.old)).then_some(false),
     };
@@ -131,7 +131,7 @@ fn revised(known: &[Renamed], listed: &HashSet<&TestId>, is_gone: &dyn Fn(&TestI
         .iter()
         .filter_map(|one| Some((one, holds(one)?)))
         .filter(|(one, is_over)| one.is_over != *is_over)
-        .map(|(one, is_over)| Renamed { is_over, ..one.clone() })
+        .map(|(one, is_over)| TestRename { is_over, ..one.clone() })
         .collect()
 }
 
@@ -177,7 +177,7 @@ mod tests {
 
     #[test]
     fn a_name_that_is_back_was_not_renamed() {
-        let known = |is_over| [Renamed { old: "a.py::o".into(), new: "b.py::n".into(), is_over }];
+        let known = |is_over| [TestRename { old: "a.py::o".into(), new: "b.py::n".into(), is_over }];
         let (old, new) = (TestId::from("a.py::o"), TestId::from("b.py::n"));
         let both: HashSet<&TestId> = [&old, &new].into();
         assert_eq!(revised(&known(false), &both, &|_| false), known(true));

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use unflake_model::{Detail, FilterKind, Finding, Outcome};
 use unflake_report::RecentOutcome;
-use unflake_store::{Execution, Kin, Source, SourceId, Store, StoreLocation, TestKey};
+use unflake_store::{Execution, Source, SourceId, Store, StoreLocation, StoredTest, TestKey};
 use unflake_techniques::{TestStanding, Timeline, TimelineSource};
 
 use crate::error::CommandError;
@@ -30,7 +30,7 @@ pub(crate) fn open(location: &StoreLocation) -> Result<Store, CommandError> {
 
 /// Every known run, and the score of every test after them.
 pub(crate) struct TestScores {
-    pub(crate) tests: HashMap<TestKey, Kin>,
+    pub(crate) tests: HashMap<TestKey, StoredTest>,
     /// Renamed tests: from an old key to the current one.
     today: HashMap<TestKey, TestKey>,
     /// Renamed tests: from the current key to the old ones.
@@ -73,8 +73,8 @@ pub(crate) fn compute_with(
     main: Option<&str>,
     each: &mut dyn FnMut(u32, &Execution),
 ) -> Result<TestScores, CommandError> {
-    let tests: HashMap<TestKey, Kin> = store.tests()?.into_iter().map(|stored| (stored.key, stored)).collect();
-    let today = store.names_today()?;
+    let tests: HashMap<TestKey, StoredTest> = store.tests()?.into_iter().map(|stored| (stored.key, stored)).collect();
+    let today = store.current_names()?;
     let mut timeline = Timeline::default();
     let mut numbers = SourceNumbers::default();
     for source in store.sources()? {
@@ -108,7 +108,7 @@ fn filtered(store: &Store, source: SourceId) -> Result<Vec<TestKey>, CommandErro
     let SourceId::Run(run) = source else { return Ok(Vec::new()) };
     let is_filtered =
         |finding: &Finding| matches!(&finding.detail, Detail::Filter(one) if one.kind == FilterKind::Flaky);
-    let stored = store.said_in(run)?.into_iter().filter(|(_, finding)| is_filtered(finding));
+    let stored = store.findings_in(run)?.into_iter().filter(|(_, finding)| is_filtered(finding));
     Ok(stored.map(|(test, _)| test).filter(|test| test.0 > 0).collect())
 }
 

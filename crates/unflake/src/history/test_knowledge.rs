@@ -6,7 +6,7 @@ use std::path::Path;
 
 use unflake_model::{Detail, Feedback, Finding, NioKind, TestId};
 use unflake_report::{FlakyTest, KnownFinding, ScoreRow};
-use unflake_store::{Ready, Said, Store, TestKey};
+use unflake_store::{ReadyReport, Store, StoredFinding, TestKey};
 use unflake_techniques::TestStanding;
 
 use crate::commands::locate::command::shown;
@@ -27,8 +27,8 @@ pub(crate) struct KnowledgeBase<'a> {
     here: &'a Path,
     scores: TestScores,
     pub(crate) owners: CodeOwners,
-    findings: HashMap<TestId, Vec<Said>>,
-    ready: HashMap<TestId, Ready>,
+    findings: HashMap<TestId, Vec<StoredFinding>>,
+    ready: HashMap<TestId, ReadyReport>,
     answers: Vec<Feedback>,
 }
 
@@ -40,8 +40,8 @@ impl<'a> KnowledgeBase<'a> {
         here: &'a Path,
         main: Option<&str>,
     ) -> Result<Self, CommandError> {
-        let mut findings: HashMap<TestId, Vec<Said>> = HashMap::new();
-        for stored in store.said(usize::MAX)? {
+        let mut findings: HashMap<TestId, Vec<StoredFinding>> = HashMap::new();
+        for stored in store.latest_findings(usize::MAX)? {
             findings.entry(stored.finding.test.clone()).or_default().push(stored);
         }
         Ok(Self {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::env;
 use std::path::{Path, PathBuf};
 
-use unflake_git::{Error, Repository};
+use unflake_git::{GitError, Repository};
 use unflake_model::{Changes, Comparison, TestId};
 
 use crate::config::settings::Settings;
@@ -58,7 +58,7 @@ impl ComparisonBase {
     /// The changes, and which of these tests are known to pass at the base.
     pub(crate) fn compare(&self, tests: &[TestId], history: &HistoryRecorder) -> Result<Comparison, String> {
         let repository = self.repository()?;
-        let text = |error: Error| error.to_string();
+        let text = |error: GitError| error.to_string();
         let known_good = if self.named.is_none() { history.commits_passed(tests) } else { Vec::new() };
         let base = repository.base(self.named.as_deref(), &known_good).map_err(text)?;
         let changes = repository.changes(&base, &unflake_runners::global_inputs()).map_err(text)?;

@@ -22,10 +22,10 @@ fn attempt(test: &str, outcome: Outcome, stdout: &str) -> Attempt {
     }
 }
 
-/// An archive that was told these runs of one test, in lines after the first.
-fn archive(off: &[&str], runs: &[&str]) -> Archive {
+/// An archive of these runs of one test; each run is a text of lines after the first.
+fn archive(off: &[&str], runs: &[&str]) -> LayerArchive {
     let off: Vec<String> = off.iter().map(|name| (*name).to_owned()).collect();
-    let mut archive = Archive::new(&Layer::ALL, Rules::without(&off, &[]).unwrap());
+    let mut archive = LayerArchive::new(&Layer::ALL, Rules::without(&off, &[]).unwrap());
     for run in runs {
         let (mut file, path) = tempfile::NamedTempFile::new().unwrap().keep().unwrap();
         write!(file, "[\"format\", 1]\n[\"file\", 0, \"shop/cart.py\"]\n{run}").unwrap();
@@ -36,29 +36,29 @@ fn archive(off: &[&str], runs: &[&str]) -> Archive {
     archive
 }
 
-fn told(archive: &Archive, run: usize, layer: Layer) -> Vec<String> {
+fn facts_of(archive: &LayerArchive, run: usize, layer: Layer) -> Vec<String> {
     let output = archive.output(run, layer).unwrap();
-    let told = archive.facts(output).iter().map(|fact| archive.fact(*fact)).map(|fact| {
+    let facts = archive.facts(output).iter().map(|fact| archive.fact(*fact)).map(|fact| {
         let place = fact.unit.line.map_or(String::new(), |line| format!("{line}: "));
         format!("{place}{}{}", fact.unit.what, fact.value.map_or(String::new(), |value| format!(" = {value}")))
     });
-    told.collect()
+    facts.collect()
 }
 
 const SITE: &str = "[\"site\", 0, 0, \"test_total\", \"cart.total == 3\", 0, 12]\n";
 
 #[test]
-fn what_assertions_saw() {
+fn assertion_values_are_facts() {
     let saw = |values: &[&str]| {
         let one = |value: &&str| format!("[\"assert\", 0, \"held\", [[\"cart.total\", \"{value}\"]]]\n");
         format!("{SITE}{}", values.iter().map(one).collect::<String>())
     };
     let archive = archive(&[], &[&saw(&["3"]), &saw(&["3"]), &saw(&["3", "3", "4"])]);
     assert_eq!(
-        told(&archive, 0, Layer::Assertion),
+        facts_of(&archive, 0, Layer::Assertion),
         ["12: cart.total == 3 = held", "12: cart.total in cart.total == 3 = 3"]
     );
-    assert_eq!(told(&archive, 2, Layer::Assertion)[1], "12: cart.total in cart.total == 3 = 3 (2 times), 4");
+    assert_eq!(facts_of(&archive, 2, Layer::Assertion)[1], "12: cart.total in cart.total == 3 = 3 (2 times), 4");
     assert_eq!(archive.output(0, Layer::Assertion), archive.output(1, Layer::Assertion));
     let units = |run| {
         archive
@@ -71,7 +71,7 @@ fn what_assertions_saw() {
 }
 
 #[test]
-fn noise_is_hidden_and_told() {
+fn noise_is_hidden_and_reported() {
     let saw = |at: &str| format!("{SITE}[\"assert\", 0, \"held\", [[\"repr(cart)\", \"<Cart at {at}>\"]]]\n");
     let runs = [saw("0x7f0000000001"), saw("0x7f0000000002")];
     let runs = runs.each_ref().map(|run| &**run);
@@ -86,7 +86,7 @@ fn noise_is_hidden_and_told() {
 }
 
 #[test]
-fn lines_that_ran() {
+fn executed_lines_are_facts() {
     let archive = archive(
         &[],
         &[
@@ -95,27 +95,27 @@ fn lines_that_ran() {
             "[\"lines\", 0, [[1, 1]]]\n",
         ],
     );
-    assert_eq!(told(&archive, 0, Layer::Code), ["1: ", "2: ", "4: "]);
+    assert_eq!(facts_of(&archive, 0, Layer::Code), ["1: ", "2: ", "4: "]);
     assert_eq!(archive.output(0, Layer::Code), archive.output(1, Layer::Code));
     assert_ne!(archive.output(0, Layer::Code), archive.output(2, Layer::Code));
 }
 
 #[test]
-fn what_held_of_values() {
+fn invariants_are_facts() {
     let point = "[\"point\", 0, 0, \"Cart.add\", \"enter\", [\"n\"]]\n";
     let rows = |of: &dyn Fn(u32) -> u32| {
         format!("{point}{}", (0..12).map(|at| format!("[\"row\", 0, [{}]]\n", of(at))).collect::<String>())
     };
     let archive = archive(&[], &[&rows(&|at| 1 + at % 2), &rows(&|at| at % 3), point]);
-    assert_eq!(told(&archive, 0, Layer::Behaviour), ["Cart.add, beginning: n is one of 1, 2"]);
+    assert_eq!(facts_of(&archive, 0, Layer::Behaviour), ["Cart.add, beginning: n is one of 1, 2"]);
     let fact = archive.facts(archive.output(0, Layer::Behaviour).unwrap())[0];
     assert_eq!(archive.support(fact), Some(12));
-    assert!(told(&archive, 2, Layer::Behaviour).is_empty());
+    assert!(facts_of(&archive, 2, Layer::Behaviour).is_empty());
     assert_eq!(archive.gaps().len(), 0);
 }
 
 #[test]
-fn what_a_person_sees() {
+fn pages_and_output_are_facts() {
     let page = |lines: &str| {
         format!(
             "[\"step\", \"click\", \"http://127.0.0.1:43211/\", [{lines}], \"\"]\n[\"out\", \"stdout\", \"a\\nb\\n\"]\n"
@@ -123,11 +123,11 @@ fn what_a_person_sees() {
     };
     let archive = archive(&[], &[&page("\"- x\", \"- y\""), &page("\"- y\", \"- x\""), &page("\"- x\"")]);
     assert_eq!(
-        told(&archive, 2, Layer::Interface),
+        facts_of(&archive, 2, Layer::Interface),
         ["step 1, click: address = http://127.0.0.1:<port>/", "step 1, click: - x", "stdout: a", "stdout: b"]
             .map(str::to_owned)
             .into_iter()
-            .chain(told(&archive, 2, Layer::Interface).into_iter().filter(|one| one.contains("order of")))
+            .chain(facts_of(&archive, 2, Layer::Interface).into_iter().filter(|one| one.contains("order of")))
             .collect::<Vec<_>>()
     );
     let [one, other] = [0, 1].map(|run| archive.facts(archive.output(run, Layer::Interface).unwrap()).to_vec());
@@ -136,7 +136,7 @@ fn what_a_person_sees() {
 }
 
 #[test]
-fn what_cannot_be_read_is_a_gap_and_not_empty() {
+fn unreadable_files_are_gaps() {
     let archive = archive(&[], &["[\"lines\", 0, [[1, 2]]]\nhello\n"]);
     assert_eq!(archive.output(0, Layer::Code), None);
     let gap = &archive.gaps()[0];
@@ -145,11 +145,11 @@ fn what_cannot_be_read_is_a_gap_and_not_empty() {
 }
 
 #[test]
-fn without_an_agent_that_tells_there_is_what_was_printed() {
-    let mut archive = Archive::new(&Layer::ALL, Rules::without(&[], &[]).unwrap());
+fn output_is_available_without_an_agent() {
+    let mut archive = LayerArchive::new(&Layer::ALL, Rules::without(&[], &[]).unwrap());
     archive.take(&Event::AttemptEnded(attempt("t", Outcome::Failed, "hello\n")));
-    assert_eq!(told(&archive, 0, Layer::Verdict), ["verdict = failed"]);
-    assert_eq!(told(&archive, 0, Layer::Interface), ["stdout: hello"]);
+    assert_eq!(facts_of(&archive, 0, Layer::Verdict), ["verdict = failed"]);
+    assert_eq!(facts_of(&archive, 0, Layer::Interface), ["stdout: hello"]);
     assert_eq!(archive.output(0, Layer::Code), None);
     archive.take(&Event::AttemptEnded(attempt("t", Outcome::Passed, "")));
     assert_eq!(archive.output(1, Layer::Interface), None, "a runner may keep back what passing tests print");

@@ -8,9 +8,9 @@ fn names(count: usize) -> Vec<String> {
 
 fn infer(rows: &[Vec<Value>]) -> Vec<String> {
     let width = rows.first().map_or(0, Vec::len);
-    let mut point = Point::new(width);
-    rows.iter().for_each(|row| point.see(row));
-    point.invariants().iter().map(|(one, rows)| format!("{} ({rows})", one.words(&names(width)))).collect()
+    let mut point = ProgramPoint::new(width);
+    rows.iter().for_each(|row| point.add_row(row));
+    point.invariants().iter().map(|(one, rows)| format!("{} ({rows})", one.text(&names(width)))).collect()
 }
 
 fn ints(rows: impl IntoIterator<Item = Vec<i64>>) -> Vec<Vec<Value>> {
@@ -18,19 +18,19 @@ fn ints(rows: impl IntoIterator<Item = Vec<i64>>) -> Vec<Vec<Value>> {
 }
 
 #[test]
-fn too_few_rows_say_nothing() {
+fn too_few_rows_yield_no_invariants() {
     assert!(infer(&ints(vec![vec![5]; 6])).is_empty());
     assert_eq!(infer(&ints(vec![vec![5]; 7])), ["x == 5 (7)"]);
 }
 
 #[test]
-fn of_one_variable() {
+fn unary_invariants_are_inferred() {
     assert_eq!(infer(&ints((0..12).map(|at| vec![at % 2]))), ["x is one of 0, 1 (12)"]);
     assert_eq!(
         infer(&ints((0..40).map(|at| vec![3 + at % 5]))),
         ["x is of type int (40)", "x >= 3 (40)", "x <= 7 (40)"]
     );
-    // So wide a span for so few rows: its ends are chance, its sign is not.
+    // A wide span with few rows: its bounds are accidental, its sign is not.
     assert_eq!(infer(&ints((0..10).map(|at| vec![7 + at * at]))), ["x is of type int (10)", "x > 0 (10)"]);
     let sides = |at: i64| if at % 2 == 0 { -1 - at % 9 } else { 1 + at % 9 };
     assert_eq!(
@@ -48,7 +48,7 @@ fn of_one_variable() {
 }
 
 #[test]
-fn of_two_variables() {
+fn binary_invariants_are_inferred() {
     let two = |of: &dyn Fn(i64) -> i64| {
         let found = infer(&ints((0..30).map(|at| vec![at * 37 % 101, of(at * 37 % 101)])));
         found
@@ -68,13 +68,13 @@ fn of_two_variables() {
 }
 
 #[test]
-fn the_same_row_again_is_no_evidence_for_two() {
+fn repeated_rows_are_no_evidence_for_pairs() {
     let rows = (0..100).map(|at| if at < 50 { vec![1, 2] } else { vec![3, 5] });
     assert!(!infer(&ints(rows)).iter().any(|one| one.contains("x < y")));
 }
 
 #[test]
-fn a_copy_of_a_copy_is_said_once() {
+fn copies_are_reported_once() {
     let found = infer(&ints((0..40).map(|at| vec![at * 7 % 40, at * 7 % 40, at * 7 % 40, at * 7 % 40 + at % 2])));
     let between: Vec<_> =
         found.iter().filter(|one| !one.contains("type") && one.matches(['x', 'y', 'z', 'w']).count() > 1).collect();
@@ -93,7 +93,7 @@ fn value() -> impl Strategy<Value = Value> {
     ]
 }
 
-/// Rows as they come: some columns of one kind, some of any.
+/// Random rows: some columns of one type, some of mixed types.
 fn rows() -> impl Strategy<Value = Vec<Vec<Value>>> {
     let column = prop_oneof![
         prop::collection::vec((-20_i64..20).prop_map(Value::Int), 60),
@@ -102,7 +102,7 @@ fn rows() -> impl Strategy<Value = Vec<Vec<Value>>> {
         value().prop_map(|value| vec![value; 60]),
     ];
     (prop::collection::vec(column, 1..4), 1_usize..60, -3_i64..4, -9_i64..9).prop_map(|(mut columns, length, a, b)| {
-        // One more that hangs on the first.
+        // Adds a column that depends on the first one.
         let by = |value: &Value| {
             if let Value::Int(x) = value { Value::Int(x.saturating_mul(a).saturating_add(b)) } else { value.clone() }
         };
@@ -113,13 +113,13 @@ fn rows() -> impl Strategy<Value = Vec<Vec<Value>>> {
 
 proptest! {
     #[test]
-    fn what_is_inferred_holds_of_every_row(rows in rows()) {
-        let mut point = Point::new(rows[0].len());
-        rows.iter().for_each(|row| point.see(row));
+    fn invariants_hold_for_every_row(rows in rows()) {
+        let mut point = ProgramPoint::new(rows[0].len());
+        rows.iter().for_each(|row| point.add_row(row));
         for (invariant, support) in point.invariants() {
             prop_assert!(support as usize <= rows.len());
             for row in &rows {
-                prop_assert!(invariant.holds(row), "{} does not hold of {row:?}", invariant.words(&names(row.len())));
+                prop_assert!(invariant.holds(row), "{} does not hold of {row:?}", invariant.text(&names(row.len())));
             }
         }
     }

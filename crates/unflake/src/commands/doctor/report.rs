@@ -94,7 +94,7 @@ fn say_history(place: &StoreLocation, say: &mut impl FnMut(Health, &str, &str)) 
     if !place.is_server() && !place.dir.exists() {
         return say(Health::Good, "history", &format!("none yet; it will be kept in {place}"));
     }
-    match Store::open(place).and_then(|store| Ok((store.runs(usize::MAX)?.len(), store.whereabouts()))) {
+    match Store::open(place).and_then(|store| Ok((store.runs(usize::MAX)?.len(), store.location_text()))) {
         Ok((runs, place)) => say(Health::Good, "history", &format!("{runs} runs in {place}")),
         Err(error @ (StoreError::Newer { .. } | StoreError::Corrupt { .. })) => {
             say(Health::Bad, "history", &error.to_string());

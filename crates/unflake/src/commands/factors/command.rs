@@ -6,7 +6,7 @@ use std::time::Duration;
 use jiff::Zoned;
 use unflake_engine::Launch;
 use unflake_model::{Attempt, Detail, Factor, FactorKind, Finding, Influence, Layer, TestId};
-use unflake_observe::layers::{Archive, Rules};
+use unflake_observe::layers::{LayerArchive, Rules};
 use unflake_report::{self as report, ExperimentReport, quote};
 use unflake_store::Store;
 use unflake_techniques::{Experiment, ExperimentConfig};
@@ -53,7 +53,7 @@ pub(crate) fn run(args: FactorsArgs, context: &Context) -> Result<Exit, CommandE
         experiment_plan::plan(&date_of(&known), command, cores, &only, launch.driver.is_none());
     let clock = clock(&baseline, &Zoned::now());
     let rules = Rules::without(&[], &unflake_runners::temporary_names()).expect("none is named");
-    let recorders = Recorders::of_layers(Archive::new(&layers, rules));
+    let recorders = Recorders::of_layers(LayerArchive::new(&layers, rules));
     let asked = ExperimentConfig {
         names: vec![name.clone()],
         together: args.together,

@@ -6,7 +6,7 @@ use std::io::BufReader;
 use std::path::Path;
 
 use unflake_model::{AssertionKey, AssertionOutcome, AssertionRecord};
-use unflake_observe::layers::{Said, Value, read};
+use unflake_observe::layers::{AgentObservation, Value, read};
 
 use crate::hash::hex;
 
@@ -28,7 +28,7 @@ pub(crate) fn records(path: &Path) -> Vec<AssertionRecord> {
     let Ok(file) = File::open(path) else { return Vec::new() };
     let mut all: BTreeMap<(AssertionKey, u32), Evaluations> = BTreeMap::new();
     let _ = read(BufReader::new(file), |said| {
-        let Said::Assert { site, how, saw } = said else { return };
+        let AgentObservation::Assert { site, how, saw } = said else { return };
         let how = match how.as_str() {
             "held" => AssertionOutcome::Held,
             "failed" => AssertionOutcome::Failed,

@@ -13,7 +13,7 @@ use std::time::UNIX_EPOCH;
 use unflake_formats::{Format, ReportedTest};
 use unflake_model::{TestId, Timestamp};
 use unflake_report::ImportReport;
-use unflake_store::{Imported, Report, ReportFacts, Store, StoreError};
+use unflake_store::{Report, ReportFacts, ReportedExecution, Store, StoreError};
 
 use crate::args::import::ImportArgs;
 use crate::commands::import::files::{HashingReader, ReportFile, find};
@@ -203,7 +203,7 @@ struct ReportImporter<'a> {
     report: &'a Report,
     /// The index of the first execution of the chunk.
     first: u64,
-    chunk: Vec<Imported>,
+    chunk: Vec<ReportedExecution>,
     text: usize,
     tests: HashMap<TestId, TestCounts>,
     failed: Option<StoreError>,
@@ -229,7 +229,7 @@ impl ReportImporter<'_> {
             counts.failed |= tried.outcome.is_failure();
             counts.passed |= tried.outcome.is_pass();
             self.text += failure.as_ref().map_or(0, |one| one.message.len() + one.trace.len());
-            self.chunk.push(Imported {
+            self.chunk.push(ReportedExecution {
                 test: test.clone(),
                 file: Option::clone(&file),
                 line: case.line,

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use unflake_engine::{Launch, Tracing};
 use unflake_model::PreparedReport;
-use unflake_observe::trace::{Archive, Project};
+use unflake_observe::trace::{Project, TraceArchive};
 use unflake_report::Progress;
 use unflake_techniques::{Locate, LocateConfig, LocateCounts};
 
@@ -63,7 +63,7 @@ pub(crate) fn search(
     let launch = Launch { suite: false, traced: Some(tracing), time, ..launch(settings) };
     let root = project::find(&context.here);
     // Its file has no name, so nothing is left of it even where unflake is killed.
-    let archive = Archive::new(env::temp_dir()).map_err(|error| CommandError::runner(error.to_string()))?;
+    let archive = TraceArchive::new(env::temp_dir()).map_err(|error| CommandError::runner(error.to_string()))?;
     let project = Project::new(&root).calls(unflake_runners::call_tables());
     let mut locate = Locate::new(LocateConfig {
         test: wanted.test.clone(),
@@ -84,7 +84,7 @@ pub(crate) fn search(
     }
     let conclusion = conclude(&done.record, locate.counts());
     done.history.finish(conclusion.exit.code());
-    let trouble = done.record.recorders.traces.as_ref().and_then(|(archive, _)| archive.trouble());
+    let trouble = done.record.recorders.traces.as_ref().and_then(|(archive, _)| archive.error());
     if let Some(trouble) = trouble {
         let note = format!("a trace could not be read again, so the answer may be wrong: {trouble}");
         done.record.notes.push(note);

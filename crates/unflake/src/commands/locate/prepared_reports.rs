@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use unflake_model::Feedback;
-use unflake_store::{Ready, Store};
+use unflake_store::{ReadyReport, Store};
 use unflake_techniques::LocateCounts;
 
 use crate::commands::locate::divergence_run::{LocateRequest, LocateResult};
@@ -20,7 +20,7 @@ pub(crate) fn find(
     wanted: &LocateRequest,
     settings: &Settings,
     here: &Path,
-) -> Result<Option<(Ready, Vec<Feedback>)>, CommandError> {
+) -> Result<Option<(ReadyReport, Vec<Feedback>)>, CommandError> {
     let Some(store) = Store::find(&settings.store.value)? else { return Ok(None) };
     // Most projects have none at all: git need not be asked.
     if store.prepared(None)?.is_empty() {
@@ -33,13 +33,13 @@ pub(crate) fn find(
     Ok(ready.filter(|ready| is_as_thorough(ready, wanted)).map(|ready| (ready, answers)))
 }
 
-pub(crate) fn is_as_thorough(ready: &Ready, wanted: &LocateRequest) -> bool {
+pub(crate) fn is_as_thorough(ready: &ReadyReport, wanted: &LocateRequest) -> bool {
     let report = &ready.report;
     report.lines_only == wanted.lines_only && report.runs >= wanted.runs && report.most >= wanted.most
 }
 
 /// The report as if the search had been made now, with a note on when it was.
-pub(crate) fn as_result(ready: &Ready, answers: &[Feedback]) -> LocateResult {
+pub(crate) fn as_result(ready: &ReadyReport, answers: &[Feedback]) -> LocateResult {
     let made = &ready.report;
     let mut record = Gathered::default();
     record.listed = true;
@@ -54,7 +54,7 @@ pub(crate) fn as_result(ready: &Ready, answers: &[Feedback]) -> LocateResult {
     LocateResult { record, counts, conclusion, cut_short: made.cut_short, kept: true }
 }
 
-fn note(ready: &Ready) -> String {
+fn note(ready: &ReadyReport) -> String {
     let age = recorder::age(ready.started);
     let command = ready.command.join(" ");
     let cut = if ready.report.cut_short { ", and was cut short when its time was over" } else { "" };

@@ -7,7 +7,7 @@ use unflake_model::{
     Attempt, Day, Finding, Fingerprint, QuarantineMode, QuarantineResult, QuarantineStanding, Quarantined, TestId,
 };
 use unflake_report as report;
-use unflake_store::{Kept, Store, StoreLocation, let_git_see};
+use unflake_store::{Store, StoreLocation, StoredAttempt, unhide_quarantine};
 use unflake_techniques::quarantine_standing;
 
 use crate::args::groups::StoreArg;
@@ -154,7 +154,7 @@ fn entry(add: &QuarantineAdd, history: Option<&Store>) -> Result<Quarantined, Co
 }
 
 /// The failures of the last run in which the test failed: older ones may be fixed.
-fn failures(kept: &[Kept]) -> Vec<Fingerprint> {
+fn failures(kept: &[StoredAttempt]) -> Vec<Fingerprint> {
     let last = kept.iter().find(|kept| kept.attempt.outcome.is_failure()).map(|kept| kept.run);
     let of_last = kept.iter().filter(|kept| Some(kept.run) == last && kept.attempt.outcome.is_failure());
     let failures: BTreeSet<Fingerprint> =
@@ -163,11 +163,11 @@ fn failures(kept: &[Kept]) -> Vec<Fingerprint> {
 }
 
 /// The latest attempts of a test, the newest first.
-fn kept(history: Option<&Store>, test: &TestId) -> Result<Vec<Kept>, CommandError> {
+fn kept(history: Option<&Store>, test: &TestId) -> Result<Vec<StoredAttempt>, CommandError> {
     Ok(history.map(|store| store.attempts_of(test, ATTEMPTS)).transpose()?.unwrap_or_default())
 }
 
 fn save(file: &QuarantineFile, directory: &Path) -> Result<(), CommandError> {
-    let written = file.write().and_then(|()| let_git_see(directory));
+    let written = file.write().and_then(|()| unhide_quarantine(directory));
     written.map_err(CommandError::internal("write the file of what is in quarantine"))
 }

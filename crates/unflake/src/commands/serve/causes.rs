@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
 use unflake_model::{Failure, Phase, Timestamp};
-use unflake_store::{FailureRef, Kin, Source, Store, TestKey, TextKey};
+use unflake_store::{FailureRef, Source, Store, StoredTest, TestKey, TextKey};
 use unflake_techniques::{ScoredRun, TestStanding};
 
 use super::overview::concerns;
@@ -88,7 +88,7 @@ impl Failures {
     fn add(
         &mut self,
         store: &Store,
-        stored: Option<&Kin>,
+        stored: Option<&StoredTest>,
         test: TestKey,
         failure: FailureRef,
         when: Timestamp,
@@ -134,7 +134,7 @@ fn fingerprint(store: &Store, failure: FailureRef) -> Result<String, CommandErro
 }
 
 /// The file of a test, else the part of its name before the last `::`.
-fn file_of(stored: &Kin) -> &str {
+fn file_of(stored: &StoredTest) -> &str {
     let name = stored.test.as_str();
     stored.file.as_deref().unwrap_or_else(|| name.rsplit_once("::").map_or(name, |(before, _)| before))
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use unflake_model::{Detail, Finding, Fingerprint, Location, Outcome};
 use unflake_report::pages::{FailureStart, HistoryTotals};
-use unflake_store::{Kin, Pulse, Ready, Said, Store, TestKey};
+use unflake_store::{ChangeCounter, ReadyReport, Store, StoredFinding, StoredTest, TestKey};
 use unflake_techniques::{TestHealth, TestStanding};
 
 use super::causes::{CauseFacts, Failures, SeenFailure, causes, lost};
@@ -24,7 +24,7 @@ const LIKELY: f64 = 0.05;
 const FINDINGS: usize = 10_000;
 
 pub(crate) struct Overview {
-    pub(crate) pulse: Pulse,
+    pub(crate) pulse: ChangeCounter,
     pub(crate) scores: TestScores,
     /// The index of a test in the scores.
     pub(crate) at: HashMap<TestKey, usize>,
@@ -37,11 +37,11 @@ pub(crate) struct Overview {
     /// The failures of each test that needs attention.
     pub(crate) failures: HashMap<TestKey, Vec<SeenFailure>>,
     /// The findings on each test.
-    pub(crate) findings: HashMap<TestKey, Vec<Said>>,
+    pub(crate) findings: HashMap<TestKey, Vec<StoredFinding>>,
     /// Findings that were marked as not useful.
     useless: HashSet<Fingerprint>,
     /// The latest prepared reports, whatever files they are about.
-    pub(crate) ready: HashMap<TestKey, Ready>,
+    pub(crate) ready: HashMap<TestKey, ReadyReport>,
     pub(crate) owners: CodeOwners,
 }
 
@@ -71,7 +71,7 @@ impl RunTally {
 
 impl Overview {
     pub(crate) fn of(store: &Store, here: &Path) -> Result<Self, CommandError> {
-        let pulse = store.pulse()?;
+        let pulse = store.change_counter()?;
         let mut tallies: Vec<RunTally> = Vec::new();
         let scores = scores::compute_with(store, None, &mut |run, execution| {
             let run = run as usize;
@@ -85,8 +85,8 @@ impl Overview {
         let order = order(&scores);
         let keys: HashMap<&str, TestKey> =
             scores.tests.values().map(|stored_test| (stored_test.test.as_str(), stored_test.key)).collect();
-        let mut findings: HashMap<TestKey, Vec<Said>> = HashMap::new();
-        for stored in store.said(FINDINGS)? {
+        let mut findings: HashMap<TestKey, Vec<StoredFinding>> = HashMap::new();
+        for stored in store.latest_findings(FINDINGS)? {
             if let Some(key) = keys.get(stored.finding.test.as_str()) {
                 findings.entry(scores.today(*key)).or_default().push(stored);
             }
@@ -145,7 +145,7 @@ pub(crate) fn start(location: &Location) -> FailureStart {
 }
 
 /// The newest divergence that was not marked as not useful, and its first location.
-fn divergence<'a>(stored: &'a [Said], useless: &HashSet<Fingerprint>) -> Option<(&'a Finding, &'a Location)> {
+fn divergence<'a>(stored: &'a [StoredFinding], useless: &HashSet<Fingerprint>) -> Option<(&'a Finding, &'a Location)> {
     stored.iter().map(|stored| &stored.finding).filter(|finding| !useless.contains(&finding.id())).find_map(|finding| {
         match &finding.detail {
             Detail::Divergence(divergence) => Some((finding, divergence.locations.first()?)),
@@ -156,7 +156,8 @@ fn divergence<'a>(stored: &'a [Said], useless: &HashSet<Fingerprint>) -> Option<
 
 fn order(scores: &TestScores) -> Vec<usize> {
     let mut order: Vec<usize> = (0..scores.all.len()).collect();
-    let name = |at: usize| scores.tests.get(&scores.all[at].0).map(|stored_test: &Kin| stored_test.test.as_str());
+    let name =
+        |at: usize| scores.tests.get(&scores.all[at].0).map(|stored_test: &StoredTest| stored_test.test.as_str());
     order.sort_by(|one, other| {
         let rank = |at: usize| {
             let standing = &scores.all[at].1;

@@ -8,7 +8,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use unflake_store::{Pulse, Store, StoreLocation};
+use unflake_store::{ChangeCounter, Store, StoreLocation};
 
 use super::overview::Overview;
 use crate::error::CommandError;
@@ -139,11 +139,11 @@ impl OverviewCache {
         self.refreshed.notify_all();
     }
 
-    fn pulse(&self, store: &mut Option<Store>) -> Option<Pulse> {
+    fn pulse(&self, store: &mut Option<Store>) -> Option<ChangeCounter> {
         if store.is_none() {
             *store = scores::open(&self.location).ok();
         }
-        let pulse = store.as_ref()?.pulse().ok();
+        let pulse = store.as_ref()?.change_counter().ok();
         if pulse.is_none() {
             // A database server may be back next time.
             *store = None;

@@ -160,7 +160,7 @@ impl<'a> Routes<'a> {
     }
 
     /// Shows source lines as they are now: they may have moved since the test was located.
-    fn located(&self, stored: &unflake_store::Said) -> Result<RouteResult, CommandError> {
+    fn located(&self, stored: &unflake_store::StoredFinding) -> Result<RouteResult, CommandError> {
         let root = project::find(&self.here);
         let sources = SourceFiles::new(&root);
         let lines = |file: &str| sources.lines(file);
@@ -198,7 +198,8 @@ impl<'a> Routes<'a> {
         let answer =
             Feedback { finding, useful: request.form_value("useful") == Some("yes"), at: recorder::now(), why };
         self.cache.with(|store| {
-            let known = store.said(usize::MAX)?.into_iter().find(|stored| stored.finding.id() == answer.finding);
+            let known =
+                store.latest_findings(usize::MAX)?.into_iter().find(|stored| stored.finding.id() == answer.finding);
             let Some(known) = known.filter(|stored| !stored.finding.is_real()) else {
                 return Ok(RouteResult::NotFound("finding"));
             };

@@ -46,7 +46,7 @@ pub(crate) fn in_progress(views: &ViewBuilder) -> Result<Option<Box<RunRow>>, Co
 }
 
 fn is_in_progress(views: &ViewBuilder, run: &Run) -> Result<bool, CommandError> {
-    Ok(run.ended.is_none() && views.now.0 - views.store.heard(run)?.0 < SILENT)
+    Ok(run.ended.is_none() && views.now.0 - views.store.last_activity(run)?.0 < SILENT)
 }
 
 pub(crate) fn list(views: &ViewBuilder, page: usize) -> Result<RunList, CommandError> {
@@ -143,7 +143,7 @@ fn ours_facts(run: &Run) -> Vec<(&'static str, String)> {
 }
 
 fn notes(views: &ViewBuilder, run: RunId) -> Result<Vec<String>, CommandError> {
-    let observed = views.store.told(run)?.into_iter();
+    let observed = views.store.other_observations(run)?.into_iter();
     Ok(observed
         .filter_map(|event| match event {
             Event::Note(text) => Some(text),

@@ -7,7 +7,7 @@ use unflake_report::pages::{
     CausePage, CauseSummary, FailureGroup, FailureStart, FindingEntry, Inbox, LocateResult, Matrix, MatrixCell,
     MatrixRow, Pagination, PastAttempt, TestEntry, TestList, TestPage,
 };
-use unflake_store::{FailureRef, Said, SourceId, Store, TestKey};
+use unflake_store::{FailureRef, SourceId, Store, StoredFinding, TestKey};
 
 use super::causes::{CauseFacts, SeenFailure};
 use super::overview::{Overview, start};
@@ -183,7 +183,7 @@ impl ViewBuilder<'_> {
     }
 
     /// The latest finding on where the test starts to fail.
-    pub(crate) fn located(&self, key: TestKey) -> Option<&Said> {
+    pub(crate) fn located(&self, key: TestKey) -> Option<&StoredFinding> {
         let found = self.overview.findings.get(&key)?;
         found.iter().find(|stored| matches!(stored.finding.detail, Detail::Divergence(_)))
     }

@@ -6,7 +6,7 @@ use unflake_model::{
     Cause, Detail, Divergence, DivergenceKind, Failure, Finding, Fingerprint, Location, Outcome, Phase, SourceLine,
     TestId, Timestamp,
 };
-use unflake_store::{Imported, Renamed, ReportFacts, RunFacts, RunId, Store};
+use unflake_store::{ReportFacts, ReportedExecution, RunFacts, RunId, Store, TestRename};
 
 use crate::commands::quarantine::file::QuarantineFile;
 use crate::commands::serve::overview::Overview;
@@ -32,7 +32,7 @@ fn history(days: u32, ends: &[(&str, End)]) -> Store {
             ci_attempt: None,
             job: None,
         };
-        let executions: Vec<Imported> = ends.iter().map(|(test, end)| execution(test, end(day))).collect();
+        let executions: Vec<ReportedExecution> = ends.iter().map(|(test, end)| execution(test, end(day))).collect();
         let report = store.begin_report(&facts).unwrap().id;
         store.record_report(report, 0, &executions).unwrap();
         store.finish_report(report, "").unwrap();
@@ -40,7 +40,7 @@ fn history(days: u32, ends: &[(&str, End)]) -> Store {
     store
 }
 
-fn execution(test: &str, says: Option<&str>) -> Imported {
+fn execution(test: &str, says: Option<&str>) -> ReportedExecution {
     let failure = says.map(|message| Failure {
         phase: Phase::Call,
         kind: "Error".to_owned(),
@@ -51,7 +51,15 @@ fn execution(test: &str, says: Option<&str>) -> Imported {
     });
     let file = test.split("::").next().unwrap();
     let outcome = if failure.is_some() { Outcome::Failed } else { Outcome::Passed };
-    Imported { test: test.into(), file: Some(file.into()), line: Some(1), again: 0, outcome, seconds: 2.0, failure }
+    ReportedExecution {
+        test: test.into(),
+        file: Some(file.into()),
+        line: Some(1),
+        again: 0,
+        outcome,
+        seconds: 2.0,
+        failure,
+    }
 }
 
 fn every(days: u32, day: u32, says: &'static str) -> Option<&'static str> {
@@ -177,7 +185,7 @@ fn tests_located_at_one_line_share_a_cause_unless_marked_not_useful() {
     );
     assert_eq!(causes(&store).len(), 2);
     let run = begin(&mut store);
-    store.say(run, &[divergence("a.py::one"), divergence("b.py::two")]).unwrap();
+    store.record_findings(run, &[divergence("a.py::one"), divergence("b.py::two")]).unwrap();
     assert_eq!(causes(&store), [(18, 36.0, vec!["a.py::one".to_owned(), "b.py::two".to_owned()])]);
 
     let overview = Overview::of(&store, Path::new("/nowhere")).unwrap();
@@ -200,7 +208,7 @@ fn a_renamed_test_keeps_its_history() {
     );
     let run = begin(&mut store);
     let (old, new): (TestId, TestId) = ("a.py::old".into(), "a.py::new".into());
-    let renamed = Renamed { old: old.clone(), new: new.clone(), is_over: false };
+    let renamed = TestRename { old: old.clone(), new: new.clone(), is_over: false };
     store.keep_bodies(run, &[], &[renamed]).unwrap();
     // On two days it failed under both names.
     assert_eq!(causes(&store), [(18, 36.0, vec!["a.py::new".to_owned()])]);

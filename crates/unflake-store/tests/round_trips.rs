@@ -1,10 +1,10 @@
-//! What is recorded comes back.
+//! Round trips of recorded events.
 
 mod common;
 
 use std::cell::RefCell;
 
-use common::{Home, attempted, facts, failing, names, passing};
+use common::{TestLocation, attempted, facts, failing, names, passing};
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 use unflake_model::{
@@ -13,8 +13,8 @@ use unflake_model::{
 };
 use unflake_store::{Revision, Run, RunFacts, RunId, Store};
 
-fn a_run_comes_back_with_all_that_became_known_of_it(home: &Home) {
-    let mut store = home.open();
+fn runs_round_trip_with_later_updates(location: &TestLocation) {
+    let mut store = location.open();
     let run = store.begin(&RunFacts { revision: Revision::default(), ..facts() }).unwrap();
     let begun = &store.runs(9).unwrap()[0];
     assert_eq!((begun.ended, begun.listed, begun.attempts), (None, None, 0));
@@ -30,10 +30,10 @@ fn a_run_comes_back_with_all_that_became_known_of_it(home: &Home) {
     assert_eq!(store.runs(9).unwrap(), [ended]);
 }
 
-fn the_newest_comes_first(home: &Home) {
-    let mut store = home.open();
+fn newest_attempts_come_first(location: &TestLocation) {
+    let mut store = location.open();
     let later = store.begin(&facts()).unwrap();
-    // Recorded after it, as results from elsewhere are, and yet older.
+    // Recorded later, like imported results, but started earlier.
     let earlier = store.begin(&RunFacts { started: Timestamp(5), ..facts() }).unwrap();
     store.record(later, &attempted((0..3).map(|n| passing("a", n)))).unwrap();
     store.record(earlier, &attempted([Attempt { started: Timestamp(6), ..passing("a", 9) }, passing("b", 1)])).unwrap();
@@ -50,10 +50,10 @@ fn the_newest_comes_first(home: &Home) {
     assert_eq!((kept.run, kept.revision), (earlier, facts().revision));
 }
 
-fn what_is_not_an_attempt_comes_back_in_order(home: &Home) {
-    let mut store = home.open();
+fn other_observations_round_trip_in_order(location: &TestLocation) {
+    let mut store = location.open();
     let run = store.begin(&facts()).unwrap();
-    let told = [
+    let events = [
         Event::EnvironmentStarted(Environment {
             id: EnvironmentId(1),
             origin: Isolation::Fork,
@@ -66,17 +66,17 @@ fn what_is_not_an_attempt_comes_back_in_order(home: &Home) {
         Event::SessionEnded { session: SessionId(3), left: vec!["b".into(), "a".into()], why: Some("died".into()) },
         Event::SessionEnded { session: SessionId(4), left: vec![], why: None },
     ];
-    store.record(run, &told).unwrap();
+    store.record(run, &events).unwrap();
     store.record(run, &attempted([passing("a", 0)])).unwrap();
     let other = store.begin(&facts()).unwrap();
-    assert_eq!(store.told(run).unwrap(), told);
-    assert_eq!(store.told(other).unwrap(), []);
+    assert_eq!(store.other_observations(run).unwrap(), events);
+    assert_eq!(store.other_observations(other).unwrap(), []);
     assert_eq!(store.attempts_in(run).unwrap(), [passing("a", 0)]);
     assert_eq!(store.attempts_in(other).unwrap(), []);
 }
 
-fn an_unknown_run_gets_nothing_and_the_store_goes_on(home: &Home) {
-    let mut store = home.open();
+fn recording_to_an_unknown_run_fails_and_the_store_stays_usable(location: &TestLocation) {
+    let mut store = location.open();
     assert!(store.record(RunId(7), &attempted([passing("a", 0)])).is_err());
     assert!(store.finish(RunId(7), Timestamp(0), 0).is_err());
     assert_eq!(names(&store.find_tests("a").unwrap()), [""; 0]);
@@ -85,8 +85,8 @@ fn an_unknown_run_gets_nothing_and_the_store_goes_on(home: &Home) {
     assert_eq!(store.attempts_in(run).unwrap().len(), 1);
 }
 
-fn a_test_is_found_by_what_people_type(home: &Home) {
-    let mut store = home.open();
+fn tests_are_found_by_partial_names(location: &TestLocation) {
+    let mut store = location.open();
     let run = store.begin(&facts()).unwrap();
     let tests = [
         "t.py::test_total",
@@ -120,7 +120,7 @@ fn a_text_is_stored_once() {
         store.record(run, &attempted((0..10).map(|n| failing("a", n, &trace)))).unwrap();
     }
     assert_eq!(store.attempts_of(&"a".into(), 1000).unwrap().len(), 100);
-    let path = store.whereabouts();
+    let path = store.location_text();
     drop(store);
     let bytes = std::fs::metadata(path).unwrap().len();
     assert!(bytes < 300_000, "{bytes} bytes");
@@ -197,8 +197,8 @@ fn attempts() -> impl Strategy<Value = Attempt> {
     )
 }
 
-fn any_attempt_comes_back_equal(home: &Home) {
-    let store = RefCell::new(home.open());
+fn attempts_round_trip(location: &TestLocation) {
+    let store = RefCell::new(location.open());
     let config = ProptestConfig { failure_persistence: None, ..ProptestConfig::default() };
     let checked = TestRunner::new(config).run(&prop::collection::vec(attempts(), 1..6), |attempts| {
         let mut store = store.borrow_mut();
@@ -214,19 +214,19 @@ fn any_attempt_comes_back_equal(home: &Home) {
     checked.unwrap();
 }
 
-fn a_duration_that_is_no_number_does_no_harm(home: &Home) {
-    let mut store = home.open();
+fn nan_durations_are_accepted(location: &TestLocation) {
+    let mut store = location.open();
     let run = store.begin(&facts()).unwrap();
     store.record(run, &attempted([Attempt { seconds: f64::NAN, ..passing("a", 0) }])).unwrap();
     assert!(store.attempts_in(run).unwrap()[0].seconds.is_nan());
 }
 
 with_files_and_server! {
-    a_run_comes_back_with_all_that_became_known_of_it,
-    the_newest_comes_first,
-    what_is_not_an_attempt_comes_back_in_order,
-    an_unknown_run_gets_nothing_and_the_store_goes_on,
-    a_test_is_found_by_what_people_type,
-    a_duration_that_is_no_number_does_no_harm,
-    any_attempt_comes_back_equal,
+    runs_round_trip_with_later_updates,
+    newest_attempts_come_first,
+    other_observations_round_trip_in_order,
+    recording_to_an_unknown_run_fails_and_the_store_stays_usable,
+    tests_are_found_by_partial_names,
+    nan_durations_are_accepted,
+    attempts_round_trip,
 }

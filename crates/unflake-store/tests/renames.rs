@@ -1,16 +1,16 @@
-//! What the code of tests was, and their names.
+//! Tests of body hashes and renames.
 
 mod common;
 
-use common::{Home, attempted, facts, passing};
-use unflake_store::{Renamed, TestKey};
+use common::{TestLocation, attempted, facts, passing};
+use unflake_store::{TestKey, TestRename};
 
-fn renamed(old: &str, new: &str, is_over: bool) -> Renamed {
-    Renamed { old: old.into(), new: new.into(), is_over }
+fn renamed(old: &str, new: &str, is_over: bool) -> TestRename {
+    TestRename { old: old.into(), new: new.into(), is_over }
 }
 
-fn the_last_word_on_code_and_names_holds(home: &Home) {
-    let mut store = home.open();
+fn the_latest_bodies_and_renames_count(location: &TestLocation) {
+    let mut store = location.open();
     let run = store.begin(&facts()).unwrap();
     store.record(run, &attempted(["a", "b", "c", "d"].map(|test| passing(test, 0)))).unwrap();
     store.keep_bodies(run, &[("a".into(), "1".into()), ("b".into(), "2".into())], &[]).unwrap();
@@ -19,17 +19,17 @@ fn the_last_word_on_code_and_names_holds(home: &Home) {
     assert_eq!((bodies.len(), &*bodies[&"a".into()], &*bodies[&"b".into()]), (2, "3", "2"));
     assert_eq!(store.renames().unwrap(), [renamed("a", "b", false), renamed("b", "c", false)]);
 
-    let keys: Vec<TestKey> = store.tests().unwrap().iter().map(|kin| kin.key).collect();
-    let today = store.names_today().unwrap();
+    let keys: Vec<TestKey> = store.tests().unwrap().iter().map(|test| test.key).collect();
+    let today = store.current_names().unwrap();
     assert_eq!((today.len(), today[&keys[0]], today[&keys[1]]), (2, keys[2], keys[2]), "from name to name");
 
     store.keep_bodies(run, &[], &[renamed("b", "c", true)]).unwrap();
-    let today = store.names_today().unwrap();
+    let today = store.current_names().unwrap();
     assert_eq!((today.len(), today[&keys[0]]), (1, keys[1]));
     store.keep_bodies(run, &[], &[renamed("b", "a", false)]).unwrap();
-    store.names_today().unwrap().values().for_each(|key| assert!(keys.contains(key), "round and round ends"));
+    store.current_names().unwrap().values().for_each(|key| assert!(keys.contains(key), "round and round ends"));
 }
 
 with_files_and_server! {
-    the_last_word_on_code_and_names_holds,
+    the_latest_bodies_and_renames_count,
 }

@@ -1,11 +1,11 @@
-//! What is known of a test beyond its attempts: where it passed, and what it depends on.
+//! Tests of queries beyond attempts: passes of a test, and its dependencies.
 
 mod common;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-use common::{Home, attempted, facts, failing, passing};
+use common::{TestLocation, attempted, facts, failing, passing};
 use unflake_model::{Attempt, Death, Dependencies, EnvironmentId, Event, Outcome, Purpose, SessionId, TestId};
 use unflake_store::{Revision, RunFacts};
 
@@ -19,8 +19,8 @@ fn tests(names: &[&str]) -> Vec<TestId> {
     names.iter().map(|name| TestId::from(*name)).collect()
 }
 
-fn a_pass_is_known_with_the_tests_that_ran_before_it(home: &Home) {
-    let mut store = home.open();
+fn passes_are_found_with_the_tests_before_them(location: &TestLocation) {
+    let mut store = location.open();
     let run = store.begin(&at("t1", "c1", false)).unwrap();
     let in_suite = [passing("a", 0), failing("b", 1, ""), failing("b", 2, ""), passing("c", 3)];
     let elsewhere = Attempt { environment: EnvironmentId(9), ..passing("z", 0) };
@@ -36,11 +36,12 @@ fn a_pass_is_known_with_the_tests_that_ran_before_it(home: &Home) {
     assert_eq!(store.passed_at("t1", &"c".into()).unwrap(), Some(Vec::new()), "alone is worth more");
 }
 
-fn tests_that_did_both_for_the_same_purpose_are_flaky(home: &Home) {
-    let mut store = home.open();
+fn tests_that_pass_and_fail_for_one_purpose_are_flaky(location: &TestLocation) {
+    let mut store = location.open();
     let run = store.begin(&at("t1", "c1", false)).unwrap();
     let fresh = |attempt: Attempt| Attempt { purpose: Purpose::Fresh, session: SessionId(2), ..attempt };
-    // `b` fails in the suite only, so it may hang on others; `c` is broken; `d` fails one time in three.
+    // `b` fails only in the suite, so it may depend on other tests; `c` is broken; `d` fails one
+    // time in three.
     let suite = [failing("a", 0, ""), passing("a", 1), failing("b", 2, ""), failing("c", 3, ""), failing("c", 4, "")];
     store.record(run, &attempted(suite)).unwrap();
     store
@@ -57,8 +58,8 @@ fn tests_that_did_both_for_the_same_purpose_are_flaky(home: &Home) {
     assert_eq!(store.flaky_lately(1).unwrap(), [("d".into(), 2, 1)]);
 }
 
-fn a_pass_with_changed_files_or_at_the_base_is_no_pass_of_the_commit(home: &Home) {
-    let mut store = home.open();
+fn passes_with_uncommitted_changes_or_at_the_base_do_not_count(location: &TestLocation) {
+    let mut store = location.open();
     let dirty = store.begin(&at("t1", "c1", true)).unwrap();
     store.record(dirty, &attempted([passing("a", 0)])).unwrap();
     let clean = store.begin(&at("t1", "c1", false)).unwrap();
@@ -70,8 +71,8 @@ fn a_pass_with_changed_files_or_at_the_base_is_no_pass_of_the_commit(home: &Home
     assert_eq!(store.commits_passed(&"a".into()).unwrap(), ["c1"]);
 }
 
-fn the_newest_dependencies_of_each_test_come_back(home: &Home) {
-    let mut store = home.open();
+fn the_newest_dependencies_of_each_test_are_returned(location: &TestLocation) {
+    let mut store = location.open();
     let set = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<BTreeSet<_>>();
     let on = |file: &str| Dependencies {
         root: PathBuf::from("/p"),
@@ -79,15 +80,15 @@ fn the_newest_dependencies_of_each_test_come_back(home: &Home) {
         searched: BTreeMap::from([(String::new(), set(&["json", "shop"]))]),
         ..Dependencies::default()
     };
-    let told = |test: &str, file: &str| Event::DependenciesRecorded {
+    let depends = |test: &str, file: &str| Event::DependenciesRecorded {
         session: SessionId(0),
         test: test.into(),
         on: Box::new(on(file)),
     };
     let old = store.begin(&at("t1", "c1", false)).unwrap();
-    store.record(old, &[told("a", "a.py"), told("b", "b.py")]).unwrap();
+    store.record(old, &[depends("a", "a.py"), depends("b", "b.py")]).unwrap();
     let new = store.begin(&at("t2", "c2", true)).unwrap();
-    store.record(new, &[told("a", "new.py")]).unwrap();
+    store.record(new, &[depends("a", "new.py")]).unwrap();
     let changed = Revision { changed: vec!["new.py".into()], ..at("t2", "c2", true).revision };
     store.revision(new, &changed).unwrap();
     let known = store.dependencies().unwrap();
@@ -97,8 +98,8 @@ fn the_newest_dependencies_of_each_test_come_back(home: &Home) {
 }
 
 with_files_and_server! {
-    a_pass_is_known_with_the_tests_that_ran_before_it,
-    tests_that_did_both_for_the_same_purpose_are_flaky,
-    a_pass_with_changed_files_or_at_the_base_is_no_pass_of_the_commit,
-    the_newest_dependencies_of_each_test_come_back,
+    passes_are_found_with_the_tests_before_them,
+    tests_that_pass_and_fail_for_one_purpose_are_flaky,
+    passes_with_uncommitted_changes_or_at_the_base_do_not_count,
+    the_newest_dependencies_of_each_test_are_returned,
 }

@@ -1,8 +1,8 @@
-//! What was said, what was prepared and what people answered: the last word holds.
+//! Tests of findings, prepared reports and feedback: the latest version counts.
 
 mod common;
 
-use common::{Home, facts};
+use common::{TestLocation, facts};
 use unflake_model::{
     Detail, Feedback, Finding, Fingerprint, Nio, NioKind, NioMode, PreparedReport, Repeats, TestId, Timestamp,
 };
@@ -36,45 +36,48 @@ fn report(failed: u32, finding: Option<Finding>) -> PreparedReport {
     }
 }
 
-fn of_each_finding_the_last_word_is_told(home: &Home) {
-    let mut store = home.open();
+fn the_latest_version_of_each_finding_is_returned(location: &TestLocation) {
+    let mut store = location.open();
     let run = store.begin(&facts()).unwrap();
     let later = store.begin(&RunFacts { started: Timestamp(9), ..facts() }).unwrap();
-    store.say(run, &[finding("a", NioKind::Nio, "old"), finding("b", NioKind::Nio, "of b")]).unwrap();
-    store.say(later, &[finding("a", NioKind::Nio, "new"), finding("a", NioKind::Brittle, "other")]).unwrap();
-    let sentences =
-        |said: Vec<unflake_store::Said>| said.into_iter().map(|one| one.finding.sentence).collect::<Vec<_>>();
-    assert_eq!(sentences(store.said(9).unwrap()), ["other", "new", "of b"]);
-    assert_eq!(sentences(store.said(1).unwrap()), ["other"]);
-    let of_a = store.said_of(&"a".into()).unwrap();
+    store.record_findings(run, &[finding("a", NioKind::Nio, "old"), finding("b", NioKind::Nio, "of b")]).unwrap();
+    store
+        .record_findings(later, &[finding("a", NioKind::Nio, "new"), finding("a", NioKind::Brittle, "other")])
+        .unwrap();
+    let sentences = |findings: Vec<unflake_store::StoredFinding>| {
+        findings.into_iter().map(|one| one.finding.sentence).collect::<Vec<_>>()
+    };
+    assert_eq!(sentences(store.latest_findings(9).unwrap()), ["other", "new", "of b"]);
+    assert_eq!(sentences(store.latest_findings(1).unwrap()), ["other"]);
+    let of_a = store.findings_on(&"a".into()).unwrap();
     assert_eq!((of_a[1].run, of_a[1].started, of_a[1].commit.as_deref()), (later, Timestamp(9), Some("c0ffee")));
     assert_eq!(sentences(of_a), ["other", "new"]);
-    assert_eq!(store.said_of(&"c".into()).unwrap(), []);
+    assert_eq!(store.findings_on(&"c".into()).unwrap(), []);
 }
 
-fn reports_are_of_a_test_and_the_files_it_was_made_with(home: &Home) {
-    let mut store = home.open();
+fn prepared_reports_belong_to_a_test_and_a_tree(location: &TestLocation) {
+    let mut store = location.open();
     let run = store.begin(&facts()).unwrap();
     let (a, b): (TestId, TestId) = ("a".into(), "b".into());
     store.prepare(run, &a, "tree-1", &report(1, None)).unwrap();
     store.prepare(run, &b, "tree-1", &report(2, Some(finding("b", NioKind::Nio, "x")))).unwrap();
     store.prepare(run, &a, "tree-1", &report(3, None)).unwrap();
     store.prepare(run, &a, "tree-2", &report(4, None)).unwrap();
-    let told = |tree: Option<&str>| -> Vec<(String, u32)> {
+    let prepared = |tree: Option<&str>| -> Vec<(String, u32)> {
         let ready = store.prepared(tree).unwrap();
         ready.iter().map(|one| (format!("{} {}", one.test, one.tree), one.report.failed)).collect()
     };
-    let told_of = |name: &str, failed| (name.to_owned(), failed);
-    assert_eq!(told(Some("tree-1")), [told_of("a tree-1", 3), told_of("b tree-1", 2)]);
-    assert_eq!(told(None), [told_of("a tree-2", 4), told_of("b tree-1", 2)]);
-    assert_eq!(told(Some("tree-3")), []);
+    let expected = |name: &str, failed| (name.to_owned(), failed);
+    assert_eq!(prepared(Some("tree-1")), [expected("a tree-1", 3), expected("b tree-1", 2)]);
+    assert_eq!(prepared(None), [expected("a tree-2", 4), expected("b tree-1", 2)]);
+    assert_eq!(prepared(Some("tree-3")), []);
     let ready = store.prepared(Some("tree-1")).unwrap().remove(1);
     assert_eq!((ready.command, ready.host), (facts().command, "host".to_owned()));
     assert_eq!(ready.report, report(2, Some(finding("b", NioKind::Nio, "x"))));
 }
 
-fn the_last_answer_holds(home: &Home) {
-    let mut store = home.open();
+fn the_latest_feedback_counts(location: &TestLocation) {
+    let mut store = location.open();
     let answer = |finding: &str, useful, at| Feedback {
         finding: Fingerprint(finding.into()),
         useful,
@@ -88,7 +91,7 @@ fn the_last_answer_holds(home: &Home) {
 }
 
 with_files_and_server! {
-    of_each_finding_the_last_word_is_told,
-    reports_are_of_a_test_and_the_files_it_was_made_with,
-    the_last_answer_holds,
+    the_latest_version_of_each_finding_is_returned,
+    prepared_reports_belong_to_a_test_and_a_tree,
+    the_latest_feedback_counts,
 }

@@ -1,12 +1,12 @@
-//! What failed, what it said, and whether anything is new.
+//! Tests of failures, their texts, and change detection.
 
 mod common;
 
-use common::{Home, attempted, facts, failing, passing};
+use common::{TestLocation, attempted, facts, failing, passing};
 use unflake_model::{Attempt, Failure, Feedback, Fingerprint, Outcome, Phase, Purpose, Timestamp};
-use unflake_store::{Imported, ReportFacts, SourceId, Store};
+use unflake_store::{ReportFacts, ReportedExecution, SourceId, Store};
 
-fn report(store: &mut Store, key: &str, started: i64, executions: &[Imported]) -> SourceId {
+fn report(store: &mut Store, key: &str, started: i64, executions: &[ReportedExecution]) -> SourceId {
     let facts = ReportFacts {
         key: key.into(),
         format: "XML".into(),
@@ -26,7 +26,7 @@ fn report(store: &mut Store, key: &str, started: i64, executions: &[Imported]) -
     SourceId::Report(begun.id)
 }
 
-fn execution(test: &str, outcome: Outcome, message: &str) -> Imported {
+fn execution(test: &str, outcome: Outcome, message: &str) -> ReportedExecution {
     let failure = Failure {
         phase: Phase::Call,
         kind: "Error".into(),
@@ -36,15 +36,15 @@ fn execution(test: &str, outcome: Outcome, message: &str) -> Imported {
         line: None,
     };
     let failure = (outcome != Outcome::Passed).then_some(failure);
-    Imported { test: test.into(), file: None, line: None, again: 0, outcome, seconds: 0.5, failure }
+    ReportedExecution { test: test.into(), file: None, line: None, again: 0, outcome, seconds: 0.5, failure }
 }
 
 /// `test phase kind message file` of each failure.
-fn told(store: &Store, source: SourceId) -> Vec<String> {
+fn failures_in(store: &Store, source: SourceId) -> Vec<String> {
     let mut found = Vec::new();
     store.failed_in(source, &mut |test, failure| found.push((test, failure))).unwrap();
     let text = |key| store.text(key).unwrap();
-    let name = |key| store.tests().unwrap().into_iter().find(|kin| kin.key == key).unwrap().test;
+    let name = |key| store.tests().unwrap().into_iter().find(|test| test.key == key).unwrap().test;
     found
         .into_iter()
         .map(|(test, one)| {
@@ -55,13 +55,13 @@ fn told(store: &Store, source: SourceId) -> Vec<String> {
         .collect()
 }
 
-fn failures_are_told_with_what_they_said_and_skips_are_none(home: &Home) {
-    let mut store = home.open();
+fn failures_have_their_texts_and_skips_are_no_failures(location: &TestLocation) {
+    let mut store = location.open();
     let run = store.begin(&facts()).unwrap();
     let skipped = Attempt { outcome: Outcome::Skipped, ..failing("c", 2, "") };
     let on_purpose = Attempt { purpose: Purpose::Order, ..failing("a", 3, "") };
     store.record(run, &attempted([failing("a", 0, "trace"), passing("b", 1), skipped, on_purpose])).unwrap();
-    assert_eq!(told(&store, SourceId::Run(run)), ["a call AssertionError assert 1 == 2 tests/test_cart.py"]);
+    assert_eq!(failures_in(&store, SourceId::Run(run)), ["a call AssertionError assert 1 == 2 tests/test_cart.py"]);
 
     let executions = [
         execution("b", Outcome::Skipped, "later"),
@@ -70,14 +70,14 @@ fn failures_are_told_with_what_they_said_and_skips_are_none(home: &Home) {
         execution("a", Outcome::Error, "oh"),
     ];
     let source = report(&mut store, "one", 10, &executions);
-    assert_eq!(told(&store, source), ["b ? Error no ?", "a ? Error oh ?"]);
+    assert_eq!(failures_in(&store, source), ["b ? Error no ?", "a ? Error oh ?"]);
 }
 
-fn the_pulse_beats_when_something_comes_in(home: &Home) {
-    let mut store = home.open();
-    let mut last = store.pulse().unwrap();
+fn the_change_counter_changes_with_every_addition(location: &TestLocation) {
+    let mut store = location.open();
+    let mut last = store.change_counter().unwrap();
     let mut beats = |store: &Store| {
-        let now = store.pulse().unwrap();
+        let now = store.change_counter().unwrap();
         std::mem::replace(&mut last, now.clone()) != now
     };
     assert!(!beats(&store));
@@ -95,8 +95,8 @@ fn the_pulse_beats_when_something_comes_in(home: &Home) {
     assert!(!beats(&store));
 }
 
-fn reports_are_looked_through_until_enough_is_found(home: &Home) {
-    let mut store = home.open();
+fn reports_are_read_until_enough_is_found(location: &TestLocation) {
+    let mut store = location.open();
     for day in 0..5 {
         report(&mut store, &day.to_string(), day, &[execution("a", Outcome::Failed, &format!("on {day}"))]);
     }
@@ -109,18 +109,18 @@ fn reports_are_looked_through_until_enough_is_found(home: &Home) {
     assert_eq!(store.key_of(&"b".into()).unwrap(), None);
 }
 
-fn a_run_is_heard_of_when_it_began_and_with_each_attempt(home: &Home) {
-    let mut store = home.open();
+fn the_last_activity_is_the_start_or_the_latest_attempt(location: &TestLocation) {
+    let mut store = location.open();
     let run = store.begin(&facts()).unwrap();
-    let heard = |store: &Store| store.heard(&store.run(run).unwrap().unwrap()).unwrap();
-    assert_eq!(heard(&store), facts().started);
+    let last_activity = |store: &Store| store.last_activity(&store.run(run).unwrap().unwrap()).unwrap();
+    assert_eq!(last_activity(&store), facts().started);
     store.record(run, &attempted([passing("a", 0), passing("b", 5)])).unwrap();
-    assert_eq!(heard(&store), passing("b", 5).started);
+    assert_eq!(last_activity(&store), passing("b", 5).started);
 }
 
 with_files_and_server! {
-    failures_are_told_with_what_they_said_and_skips_are_none,
-    the_pulse_beats_when_something_comes_in,
-    reports_are_looked_through_until_enough_is_found,
-    a_run_is_heard_of_when_it_began_and_with_each_attempt,
+    failures_have_their_texts_and_skips_are_no_failures,
+    the_change_counter_changes_with_every_addition,
+    reports_are_read_until_enough_is_found,
+    the_last_activity_is_the_start_or_the_latest_attempt,
 }
