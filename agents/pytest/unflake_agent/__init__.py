@@ -4,7 +4,7 @@ It implements the contract in agents/README.md. pytest loads it through PYTHONPA
 PYTEST_PLUGINS; it restores both variables at once. Without UNFLAKE_SOCKET it does nothing.
 
 - `core` talks to unflake, runs tests and forks the process. It is the only package that every run
-  loads; the others load when a setting or an order asks for them.
+  loads; a setting or an order loads the others.
 - `state` finds, restores and watches the state that tests leave behind.
 - `dependencies` records the files, variables and processes that a test depends on.
 - `trace` records the order in which lines run, with the values of variables.
@@ -29,7 +29,7 @@ class _HiddenLoader(SourceFileLoader):
     """Loads the agent's modules with file names in angle brackets, as code that is in no file.
 
     coverage without a `source` measures every file that is not installed, and Hypothesis collects
-    constants from such files. Neither looks at a name in brackets.
+    constants from such files. Both ignore names in brackets.
     """
 
     def get_code(self, fullname):

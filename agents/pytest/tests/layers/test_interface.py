@@ -5,7 +5,6 @@ import os
 import re
 import shutil
 
-import driver
 import pytest
 from layer_reader import LayerFile
 
@@ -15,13 +14,6 @@ pytestmark = pytest.mark.skipif(
     not (shutil.which("chromium") and shutil.which("chromedriver")), reason="no chromium, or no driver for it"
 )
 SPECIMENS = os.path.join(os.path.dirname(os.path.abspath(__file__)), *[os.pardir] * 4, "specimens")
-
-
-@pytest.fixture(autouse=True)
-def long_timeout(monkeypatch):
-    """A browser needs more time."""
-    monkeypatch.setattr(driver, "TIMEOUT", 60)
-    monkeypatch.setattr(driver.Connection.next, "__defaults__", (60,))
 
 
 def specimen(name):

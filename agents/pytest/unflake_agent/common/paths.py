@@ -54,7 +54,7 @@ class PathNames:
         self._no_links.clear()
 
     def descriptor(self, number):
-        """The path of an open file or directory; None where the system does not tell."""
+        """The path of an open file or directory; None if the system does not say."""
         try:
             path = self._readlink("/proc/self/fd/%d" % number)
         except OSError:
@@ -110,7 +110,7 @@ class ProjectPaths:
     """Tells the project's files from others, and names them relative to its root."""
 
     def __init__(self, root, *excluded):
-        """`excluded`: directories of unflake, which belong to nobody."""
+        """`excluded`: directories of unflake."""
         self.root = root
         self._inside = os.path.join(root, "")
         self._excluded = tuple(os.path.join(os.path.realpath(one), "") for one in excluded)

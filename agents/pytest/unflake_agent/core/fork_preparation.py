@@ -128,7 +128,7 @@ def unlock_base_temp(config):
 def warm_up_tracebacks():
     """Formats one failure: the first one in a process searches all modules for its source."""
     try:
-        fail("not at all")  # Raised in a file whose source can be read.
+        fail("not at all")  # Raised in a file with a readable source.
     except fail.Exception:
         try:
             str(ExceptionInfo.from_current().getrepr())

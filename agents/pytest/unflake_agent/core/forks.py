@@ -12,7 +12,7 @@ import warnings
 # numbers, about 15 ms.
 SEARCHED_STEPS = 5000
 TWISTER_WORDS = 624
-# A thread that was joined is gone for Python, and a moment later for the system.
+# A joined thread has ended for Python, and a moment later for the system.
 EXIT_PAUSES = (0.001, 0.005, 0.02)
 
 
@@ -175,7 +175,7 @@ class TwisterSequence:
         self._left = False
 
     def is_left_by(self, state):
-        """Whether `state` is not in the searched part of the sequence: then somebody has seeded."""
+        """Whether `state` is not in the searched part of the sequence, so that a seed was set."""
         if self._left or state[:-1] == self._start[:-1]:
             return self._left
         here, there = self._at(self._start), self._at(state)

@@ -1,4 +1,4 @@
-"""Records whose code runs.
+"""Records the files, and if wanted the functions, whose code runs.
 
 By function, all code is watched. By file, only foreign code is, if there is any: files that are
 loaded in the process and not in the report of the test anyway.

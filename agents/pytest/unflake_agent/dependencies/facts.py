@@ -33,14 +33,14 @@ class Facts(dict):
 class FactRecorder:
     """Adds each fact to the current attempt or collection, and to the module being imported.
 
-    Whoever uses that module later depends on what its import did.
+    Every later user of that module depends on what its import did.
     """
 
     def __init__(self, is_runner_file=lambda file: False):
         self.common = Facts()
         self.current = self.common
         self.modules = {}
-        self.changed_modules = set()  # Whose facts may have changed since the last look at them.
+        self.changed_modules = set()  # With new facts since the graph was updated.
         self.in_attempt = False
         self.journal = None
         self._base, self._is_base_foreign = None, False
@@ -56,7 +56,7 @@ class FactRecorder:
             add(kind, value)
 
     def sink(self):
-        """A function that adds facts about what happens now; None if nobody needs them."""
+        """A function that adds facts about what happens now; None if they are not needed."""
         if self.journal is not None:
             return self._add_to_journal
         if self._thread() not in self._loading_threads:

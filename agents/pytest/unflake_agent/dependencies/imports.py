@@ -46,7 +46,6 @@ class ImportHooks:
                 note(name, None, (), 0)
             return found
 
-        __import__.__unflake__ = import_module.__unflake__ = True
         builtins.__import__, importlib.import_module = __import__, import_module
 
     def _is_noted(self, *statement):

@@ -187,7 +187,7 @@ class DependencyPlugin:
         return shared.plus(facts)
 
     def _shared_report(self, item):
-        """What every test beside this one depends on, whatever it does."""
+        """What every test of the same file depends on, whatever it does."""
         common, has_changed = self._recorder.common, self._graph.update()
         sizes = [len(common[kind]) for kind in common if kind != "searched"]
         state = sizes, len(self._graph.variables), self._config.pluginmanager.get_plugins()

@@ -1,7 +1,7 @@
-"""Texts, keys and equality of arbitrary objects, by their types alone: no object is asked.
+"""Texts, keys and equality of arbitrary objects, by their types alone.
 
-`describe` and `describe_key` are the same in every process that does the same: they contain no
-addresses.
+No code of the objects runs. `describe` and `describe_key` contain no addresses, so they are the
+same in every process that does the same.
 """
 
 import types
@@ -121,7 +121,7 @@ def is_same(old, new):
 
 
 def hashable_key(key):
-    """Stands for a key in a dictionary of the agent's, without calling its hash and equality."""
+    """Replaces a key in a dictionary of the agent: its own hash and equality are not called."""
     kind = type(key)
     if id(kind) in ATOM_IDS or (
         (kind is tuple or kind is frozenset) and all(id(type(part)) in ATOM_IDS for part in key)

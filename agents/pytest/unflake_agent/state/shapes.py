@@ -10,7 +10,7 @@ import functools
 import types
 from operator import is_
 
-from ..common.introspect import class_body, class_mro, module_globals
+from ..common.introspect import class_attribute, class_body, module_globals
 from .repr import MISSING, describe, describe_key, hashable_key, is_same
 
 FUNCTION_ATTRIBUTES = "__code__", "__defaults__", "__kwdefaults__"
@@ -101,10 +101,7 @@ class DictShape(MappingShape):
         kind = type(owner)
         if kind is dict:
             return owner.copy()
-        if (
-            self._base is dict
-            and next(body["__iter__"] for body in map(class_body, class_mro(kind)) if "__iter__" in body) is DICT_ITER
-        ):
+        if self._base is dict and class_attribute(kind, "__iter__") is DICT_ITER:
             return dict.copy(owner)
         # `dict.copy` would call the `__iter__` of the subclass.
         if not all(type(hashable_key(key)) is tuple for key in dict.keys(owner)):

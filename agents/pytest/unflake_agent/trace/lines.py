@@ -149,7 +149,7 @@ class MonitoringTracer:
         """Events are always on; the recorder ignores those outside of attempts."""
 
     def end(self):
-        """Whether somebody has taken the tool id or its events away."""
+        """Whether other code has freed the tool id or changed its events."""
         return self._monitoring.get_tool(self._tool) != TOOL_NAME or self._monitoring.get_events(self._tool) != self._events
 
     def _callbacks(self):
