@@ -87,7 +87,7 @@ pub use runtime::{Limits, Runtime};
 pub use symbols::Symboliser;
 pub use thread::{PlaceIds, Thread, ThreadHeader, Truncated, TruncationReason, write_thread};
 
-/// The environment variables of the runtime and of the rustc wrapper.
+/// The environment variables of the runtime.
 pub mod variables {
     /// The directory of the attempt. Without it the runtime does nothing. Child processes inherit
     /// it and are traced too, if they are instrumented.
