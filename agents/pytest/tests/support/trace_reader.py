@@ -1,4 +1,4 @@
-"""Reads traces like `crates/unflake-trace`, as far as the tests need it."""
+"""Reads traces like `crates/unflake-observe`, as far as the tests need it."""
 
 import array
 import collections

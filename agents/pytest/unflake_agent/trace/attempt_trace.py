@@ -1,4 +1,4 @@
-"""Traces each attempt into a directory of the side directory (format: `crates/unflake-trace`).
+"""Traces each attempt into a directory of the side directory (format: `crates/unflake-observe`).
 
 `lines` and `native` see lines, `threads` finds their stream, `variables` records values,
 `nondeterminism` records uses of what may differ between runs, `mapped_files` writes it all.

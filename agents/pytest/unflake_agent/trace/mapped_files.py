@@ -1,4 +1,4 @@
-"""Writes the files of a trace, in the format of `crates/unflake-trace`, through memory mappings.
+"""Writes the files of a trace, in the format of `crates/unflake-observe`, through memory mappings.
 
 What was written is in the file whatever happens to the process, and no descriptor stays open that a
 test could close.
