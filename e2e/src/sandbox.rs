@@ -10,6 +10,8 @@ use unflake_store::{Run, Store};
 
 use crate::{RunOutput, RunningProcess, python, repository, unflake};
 
+const QUICK_JVM: &str = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC";
+
 /// A project in a temporary directory, with `HOME` and `TMPDIR` beside it. Nothing of the user's environment
 /// is visible in it.
 pub struct Sandbox {
@@ -127,8 +129,9 @@ impl Sandbox {
             .env("TMPDIR", below("tmp"))
             .env("LC_ALL", "C.UTF-8")
             .env("PYTHONDONTWRITEBYTECODE", "1")
-            // Maven runs for seconds: optimizing its code costs more than it saves.
-            .env("MAVEN_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC");
+            // Build tools run for seconds: optimizing their code costs more than it saves.
+            .env("MAVEN_OPTS", QUICK_JVM)
+            .env("GRADLE_OPTS", format!("{QUICK_JVM} -Dorg.gradle.daemon=false"));
         // The Rust toolchain is found through the home of the user, not of the sandbox.
         for (name, directory) in [("CARGO_HOME", ".cargo"), ("RUSTUP_HOME", ".rustup")] {
             let home = || std::env::home_dir().map(|home| home.join(directory).into_os_string());
