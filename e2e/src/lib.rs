@@ -69,9 +69,9 @@ pub fn pytest() -> [&'static str; 3] {
     [python().to_str().expect("the path of the Python is Unicode"), "-m", "pytest"]
 }
 
-/// A cache of what unflake compiles for JVMs, kept between test runs.
-pub fn jvm_cache() -> PathBuf {
-    unflake().parent().and_then(Path::parent).expect("it is in a target directory").join("tmp/jvm-cache")
+/// The cache directory of all sandboxes, kept between test runs: unflake unpacks and compiles its agents once.
+pub fn cache() -> PathBuf {
+    unflake().parent().and_then(Path::parent).expect("it is in a target directory").join("tmp/cache")
 }
 
 /// The scripted agent.

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use tempfile::TempDir;
 use unflake_store::{Run, Store};
 
-use crate::{RunOutput, RunningProcess, python, repository, unflake};
+use crate::{RunOutput, RunningProcess, cache, python, repository, unflake};
 
 const QUICK_JVM: &str = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC";
 
@@ -124,7 +124,7 @@ impl Sandbox {
             .env_clear()
             .env("PATH", std::env::join_paths(path).expect("it was a path before"))
             .env("HOME", below("home"))
-            .env("XDG_CACHE_HOME", below("home/cache"))
+            .env("XDG_CACHE_HOME", cache())
             .env("XDG_STATE_HOME", below("home/state"))
             .env("TMPDIR", below("tmp"))
             .env("LC_ALL", "C.UTF-8")

@@ -99,7 +99,7 @@ fn examine(specimen: &Specimen) -> Differences {
 
 fn locate(sandbox: &Sandbox, specimen: &Specimen, args: &[String]) -> RunOutput {
     let invocation = sandbox.unflake(["locate", &truth(specimen).test, "--for", "0"]).json().args(&specimen.options);
-    specimen.with_cache(invocation).arg("--").args(command_line(args)).finish()
+    invocation.arg("--").args(command_line(args)).finish()
 }
 
 /// The command that configures a traceable build, where unflake suggests one.

@@ -25,7 +25,7 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use e2e::{Invocation, Sandbox, built, jvm_cache, pytest, repository};
+use e2e::{Sandbox, built, pytest, repository};
 use libtest_mimic::{Arguments, Failed, Trial};
 use serde::Deserialize;
 
@@ -186,11 +186,6 @@ impl Specimen {
     /// A sandbox with the specimen, built.
     fn sandbox(&self) -> Sandbox {
         Sandbox::copy_of(&built(&self.path, &self.build))
-    }
-
-    /// Java specimens share a cache of what unflake compiles for itself.
-    fn with_cache<'a>(&self, invocation: Invocation<'a>) -> Invocation<'a> {
-        if self.path.contains("/java/") { invocation.env("XDG_CACHE_HOME", jvm_cache()) } else { invocation }
     }
 
     /// The test command.

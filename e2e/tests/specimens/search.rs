@@ -77,7 +77,7 @@ fn examine(specimen: &Specimen, command: &str, tests: &[&str], expected: &[Expec
     let sandbox = specimen.sandbox();
     let before = contents(&sandbox.project());
     let search = sandbox.unflake([command]).args(tests).args(["--for", "0"]).json().args(&specimen.options);
-    let result = specimen.with_cache(search).arg("--").args(specimen.command()).finish();
+    let result = search.arg("--").args(specimen.command()).finish();
     let mut differences = Vec::new();
     let mut check = |what: &str, found: String, expected: String| {
         if found != expected {
