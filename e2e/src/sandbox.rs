@@ -12,8 +12,8 @@ use crate::{RunOutput, RunningProcess, cache, python, repository, unflake};
 
 const QUICK_JVM: &str = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC";
 
-/// A project in a temporary directory, with `HOME` and `TMPDIR` beside it. Nothing of the user's environment
-/// is visible in it.
+/// A project in a temporary directory, with `HOME` and `TMPDIR` beside it. Nothing of the user's
+/// environment is visible in it.
 pub struct Sandbox {
     root: TempDir,
 }
@@ -27,7 +27,8 @@ impl Default for Sandbox {
 impl Sandbox {
     /// An empty project.
     pub fn new() -> Self {
-        // Short, because paths of sockets must be; canonical, because runners report canonical paths.
+        // Short, because paths of sockets must be; canonical, because runners report canonical
+        // paths.
         let base = fs::canonicalize(std::env::temp_dir()).expect("there is a temporary directory");
         let root = tempfile::Builder::new().prefix("e2e-").tempdir_in(base).expect("it can be written");
         for name in ["project", "home", "tmp"] {

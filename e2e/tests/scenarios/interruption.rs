@@ -1,5 +1,6 @@
-//! Interrupted and killed runs: partial results are reported and stored, and nothing is left behind. Every
-//! sandbox checks for leftover processes and directories (see `RunningProcess::finish`).
+//! Interrupted and killed runs: partial results are reported and stored, and nothing is left
+//! behind. Every sandbox checks for leftover processes and directories (see
+//! `RunningProcess::finish`).
 
 use std::fs;
 use std::process::Command;
@@ -9,7 +10,8 @@ use std::time::Duration;
 use e2e::Sandbox;
 use nix::sys::signal::Signal;
 
-/// A test that passes, one that fails, and one that writes its process id to `here` and then does `waiting`.
+/// A test that passes, one that fails, and one that writes its process id to `here` and then does
+/// `waiting`.
 fn waiting_suite(waiting: &str) -> Sandbox {
     Sandbox::with_tests(&format!(
         "import os, signal, subprocess, sys, time\n\

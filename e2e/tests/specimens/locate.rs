@@ -1,5 +1,5 @@
-//! Specimens of divergence: `unflake locate` must name a line where the divergence starts, or one that is
-//! related to it, and the true cause. `bench/locate.py` prints the table of all specimens.
+//! Specimens of divergence: `unflake locate` must name a line where the divergence starts, or one
+//! that is related to it, and the true cause. `bench/locate.py` prints the table of all specimens.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

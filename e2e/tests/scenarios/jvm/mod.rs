@@ -95,7 +95,8 @@ fn summaries(result: &RunOutput) -> BTreeSet<String> {
     result.list("findings").iter().map(summary).collect()
 }
 
-/// The outcomes in Surefire's reports. Repetitions share one name there, and class-level failures have none.
+/// The outcomes in Surefire's reports. Repetitions share one name there, and class-level failures
+/// have none.
 fn surefire_outcomes(modules: &[PathBuf]) -> BTreeMap<String, BTreeSet<String>> {
     let mut outcomes: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     let folders = modules.iter().map(|module| module.join("target/surefire-reports"));
@@ -199,7 +200,8 @@ fn the_entire_suite_mode_misses_what_the_paper_says() {
     let result = call.args("-- mvn -o -B test -pl idempotence".split(' ')).finish().expect_exit(1);
     assert_eq!(summaries(&result), expected.findings, "{}", result.remarks());
     assert_eq!(result.list("tests").len(), expected.tests);
-    // In one JVM: fails twice after a test that leaves an object, passes twice after one that clears the database.
+    // In one JVM: fails twice after a test that leaves an object, passes twice after one that
+    // clears the database.
     let attempts = result.attempts();
     let first_two = |test: &str| {
         let of_it = attempts.iter().filter_map(|attempt| attempt.strip_prefix(test)?.split(' ').nth(1));
